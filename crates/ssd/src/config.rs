@@ -1,0 +1,282 @@
+//! What a device can be told to be: the configuration, its defaults and their reasons.
+//!
+//! A [`DeviceConfig`] is plain data (TOML in `devices/`, overrides in experiments). It becomes a device through
+//! [`crate::layout::Layout`], which derives every number and refuses what cannot work. Nothing here computes.
+
+use serde::{Deserialize, Serialize};
+
+pub use crate::gc::{HandleSelection, UnitSelection};
+
+/// A whole device: geometry, reclaim unit handles, garbage collection, seed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceConfig {
+    /// Physical shape and over-provisioning.
+    pub geometry: Geometry,
+    /// The reclaim unit handles.
+    #[serde(default)]
+    pub handles: Handles,
+    /// Garbage collection.
+    #[serde(default)]
+    pub gc: GcConfig,
+    /// Seed of everything random inside the device (random and d-choices victim selection).
+    #[serde(default)]
+    pub seed: u64,
+}
+
+/// Physical shape of the drive. Exactly one of `capacity_bytes` and `physical_bytes` is given; the other follows
+/// from `over_provisioning` = (physical - logical) / logical.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Geometry {
+    /// Logical capacity in bytes, what the host sees.
+    #[serde(default, with = "bytes_option")]
+    pub capacity_bytes: Option<u64>,
+    /// Flash in bytes, for sweeps over over-provisioning on the same flash.
+    #[serde(default, with = "bytes_option")]
+    pub physical_bytes: Option<u64>,
+    /// (physical - logical) / logical, 0.01 to 1.
+    pub over_provisioning: f64,
+    /// Size of a full reclaim unit (a superblock over all dies of its reclaim group), 1 MiB to 16 GiB.
+    #[serde(with = "bytes")]
+    pub reclaim_unit_bytes: u64,
+    /// Bytes that one mapping entry covers, 4 to 64 KiB, a power of two.
+    #[serde(default = "default_mapping_unit_bytes", with = "bytes")]
+    pub mapping_unit_bytes: u64,
+    /// Bytes written to one block before the next block of the reclaim unit takes its turn (the stripe unit).
+    /// Defaults to one mapping unit.
+    #[serde(default, with = "bytes_option")]
+    pub program_unit_bytes: Option<u64>,
+    /// Channels of the drive.
+    #[serde(default = "default_channels")]
+    pub channels: u32,
+    /// Dies on each channel.
+    #[serde(default = "default_dies_per_channel")]
+    pub dies_per_channel: u32,
+    /// Planes of each die; a superblock has one block on each.
+    #[serde(default = "default_planes_per_die")]
+    pub planes_per_die: u32,
+    /// Reclaim groups; the dies are dealt to them in equal runs.
+    #[serde(default = "default_reclaim_groups")]
+    pub reclaim_groups: u16,
+}
+
+/// 4 KiB: the logical block that Linux and the papers' workloads use.
+fn default_mapping_unit_bytes() -> u64 {
+    4096
+}
+
+/// 8 channels of 8 dies with one plane: the configuration of the WARP paper, section 5.
+fn default_channels() -> u32 {
+    8
+}
+
+fn default_dies_per_channel() -> u32 {
+    8
+}
+
+fn default_planes_per_die() -> u32 {
+    1
+}
+
+fn default_reclaim_groups() -> u16 {
+    1
+}
+
+/// The reclaim unit handles: their number, what they have in common, and exceptions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Handles {
+    /// Number of handles, 1 to 128.
+    pub count: u16,
+    /// Isolation of every handle that has no override.
+    pub isolation: Isolation,
+    /// Reclaim unit size of every handle that has no override.
+    pub reclaim_unit: ReclaimUnitSize,
+    /// Reclaim units that a handle fills at the same time, host commands going round robin. 1 to 64.
+    pub open_reclaim_units: u16,
+    /// When a handle takes its reclaim units.
+    pub opening: Opening,
+    /// Settings of single handles.
+    pub overrides: Vec<HandleOverride>,
+}
+
+impl Default for Handles {
+    fn default() -> Self {
+        Handles {
+            count: 8, // Both drives of the WARP paper expose eight (section 3.1).
+            isolation: Isolation::InitiallyIsolated,
+            reclaim_unit: ReclaimUnitSize::Superblock,
+            open_reclaim_units: 1, // WARP section 4.2.
+            opening: Opening::OnFirstUse,
+            overrides: Vec::new(),
+        }
+    }
+}
+
+/// Settings of one handle; what is left out is as for all handles.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HandleOverride {
+    /// Which handle.
+    pub index: u16,
+    /// Its isolation.
+    #[serde(default)]
+    pub isolation: Option<Isolation>,
+    /// Its reclaim unit size.
+    #[serde(default)]
+    pub reclaim_unit: Option<ReclaimUnitSize>,
+    /// Its number of open reclaim units.
+    #[serde(default)]
+    pub open_reclaim_units: Option<u16>,
+}
+
+/// Settings of one handle with the common settings filled in.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HandleConfig {
+    /// Isolation.
+    pub isolation: Isolation,
+    /// Reclaim unit size.
+    pub reclaim_unit: ReclaimUnitSize,
+    /// Number of reclaim units open at the same time.
+    pub open_reclaim_units: u16,
+}
+
+impl Handles {
+    /// The settings of handle `index`.
+    pub fn get(&self, index: u16) -> HandleConfig {
+        let mut config = HandleConfig {
+            isolation: self.isolation,
+            reclaim_unit: self.reclaim_unit,
+            open_reclaim_units: self.open_reclaim_units,
+        };
+        for given in self.overrides.iter().filter(|given| given.index == index) {
+            config.isolation = given.isolation.unwrap_or(config.isolation);
+            config.reclaim_unit = given.reclaim_unit.unwrap_or(config.reclaim_unit);
+            config.open_reclaim_units = given.open_reclaim_units.unwrap_or(config.open_reclaim_units);
+        }
+        config
+    }
+}
+
+/// What happens to a handle's data when garbage collection copies it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Isolation {
+    /// II: copies of all such handles go to one shared reclaim unit per reclaim group.
+    InitiallyIsolated,
+    /// PI: copies go to a reclaim unit of the same handle.
+    PersistentlyIsolated,
+    /// PI while the reclaim group has spare to pay for it (`gc.adaptive_isolation_spare`), II otherwise.
+    Adaptive,
+}
+
+/// Size of the reclaim units that a handle is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReclaimUnitSize {
+    /// A block on every die and plane of the reclaim group.
+    Superblock,
+    /// A superblock divided by this number, over correspondingly fewer dies.
+    Fraction(u32),
+    /// The blocks of one channel.
+    Channel,
+    /// The blocks of one die.
+    Die,
+    /// A superblock while the handle is quiet, one channel while it is noisy (`gc.adaptive_size_noise`).
+    Adaptive,
+}
+
+/// When a handle takes a reclaim unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Opening {
+    /// With the first page that needs it.
+    OnFirstUse,
+    /// At start, and at once when one is full; a persistently isolated handle takes one for its copies too, and so
+    /// does the shared pool. The published emulator does this for every handle, used or not.
+    Eager,
+}
+
+/// Garbage collection: which victim, when, and what else it may do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct GcConfig {
+    /// First decision: whose reclaim units to look at.
+    pub handle_selection: HandleSelection,
+    /// Second decision: which of them to reclaim.
+    pub unit_selection: UnitSelection,
+    /// Background collection takes a reclaim unit only if its valid share is at most this (lazy GC), 0 to 1.
+    pub lazy_valid_share: f64,
+    /// Share of `marks_of` in use above which background collection runs, 0 to 1; 1 switches it off.
+    pub background_mark: f64,
+    /// Share of `marks_of` in use above which a write waits for collection, 0 to 1.
+    pub foreground_mark: f64,
+    /// What the two marks are a share of.
+    pub marks_of: MarksOf,
+    /// Move fully valid blocks of a victim into the destination by exchanging blocks instead of copying.
+    pub block_remapping: bool,
+    /// Share of the spare reclaim units that host data never gets (bad-block replacement, the drive's own data).
+    pub reserve_share: f64,
+    /// An adaptive handle is persistently isolated while its reclaim group has at least this many spare reclaim
+    /// units for each handle that holds data; it goes back below three quarters of it.
+    pub adaptive_isolation_spare: f64,
+    /// A handle with adaptive reclaim unit size is noisy from this share of scattered invalid pages on, 0 to 1.
+    pub adaptive_size_noise: f64,
+}
+
+impl Default for GcConfig {
+    fn default() -> Self {
+        GcConfig {
+            handle_selection: HandleSelection::Global,
+            unit_selection: UnitSelection::Greedy,
+            lazy_valid_share: 0.05, // WARP section 5: "lazy GC threshold = 5 %".
+            background_mark: 0.90,  // WARP section 4.3.
+            foreground_mark: 0.99,  // WARP section 4.3.
+            marks_of: MarksOf::Spare,
+            block_remapping: true, // WARP section 5.
+            reserve_share: 0.0,
+            adaptive_isolation_spare: 16.0,
+            adaptive_size_noise: 0.10,
+        }
+    }
+}
+
+/// What the garbage collection marks are a share of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MarksOf {
+    /// The reclaim units that a full drive does not need for its data. A sequential overwrite keeps WAF 1.
+    Spare,
+    /// All reclaim units, as in the published emulator. With less over-provisioning than the mark leaves, background
+    /// collection never stops.
+    All,
+}
+
+/// Sizes in TOML: an integer of bytes, or a string such as "256MiB" or "7.68TB".
+pub mod bytes {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    /// Reads either form.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+        Ok(bytesize::ByteSize::deserialize(deserializer)?.as_u64())
+    }
+
+    /// Writes an integer, so that nothing is rounded.
+    pub fn serialize<S: Serializer>(bytes: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(*bytes)
+    }
+}
+
+/// As [`bytes`], for values that may be left out.
+mod bytes_option {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+        Ok(Option::<bytesize::ByteSize>::deserialize(deserializer)?.map(|size| size.as_u64()))
+    }
+
+    pub fn serialize<S: Serializer>(bytes: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
+        bytes.serialize(serializer)
+    }
+}

@@ -1,0 +1,251 @@
+//! Proof of a device's state by full scan.
+
+use std::collections::HashSet;
+
+use crate::device::Device;
+use crate::types::{Lpn, Owner, Ppn, RuId};
+use crate::unit::UnitState;
+
+macro_rules! ensure {
+    ($condition:expr, $($message:tt)+) => {
+        if !$condition {
+            return Err(format!($($message)+));
+        }
+    };
+}
+
+pub(super) fn check<S>(device: &Device<S>) -> Result<(), String> {
+    maps(device)?;
+    units(device)?;
+    groups(device)?;
+    counters(device)
+}
+
+/// L2P, P2L and the bitmap say the same.
+fn maps<S>(device: &Device<S>) -> Result<(), String> {
+    let mut mapped = 0;
+    for lpn in (0..device.layout.logical_pages).map(Lpn) {
+        let ppn = device.maps.lookup(lpn);
+        if ppn == Ppn::UNMAPPED {
+            continue;
+        }
+        mapped += 1;
+        ensure!(
+            ppn.0 < device.layout.physical_pages,
+            "{lpn:?} maps to {ppn:?}, beyond the flash"
+        );
+        ensure!(device.maps.is_valid(ppn), "{lpn:?} maps to {ppn:?}, which is not valid");
+        ensure!(
+            device.maps.logical(ppn) == lpn,
+            "{ppn:?} does not point back to {lpn:?}"
+        );
+    }
+    let valid = device.maps.count_valid(Ppn(0), device.layout.physical_pages);
+    ensure!(
+        valid == mapped,
+        "{valid} physical pages are valid, {mapped} logical pages are mapped"
+    );
+    Ok(())
+}
+
+/// Each reclaim unit counts its valid pages and is what its superblock says.
+fn units<S>(device: &Device<S>) -> Result<(), String> {
+    let layout = &device.layout;
+    for superblock in 0..layout.superblocks() {
+        let entry = &device.state.superblocks[superblock as usize];
+        let first = superblock * layout.slices_per_superblock;
+        let slices = (first..first + layout.slices_per_superblock).map(RuId);
+        let used: Vec<RuId> = slices
+            .filter(|unit| device.state.units[unit.0 as usize].state != UnitState::Free)
+            .collect();
+        let class = layout.classes[usize::from(entry.class)];
+        ensure!(
+            entry.parts_used as usize == used.len(),
+            "superblock {superblock} counts {} parts",
+            entry.parts_used
+        );
+        let mut valid_pages = 0;
+        for unit in used {
+            let state = &device.state.units[unit.0 as usize];
+            ensure!(
+                state.class == entry.class,
+                "{unit:?} is of another class than its superblock"
+            );
+            ensure!(
+                (unit.0 - first).is_multiple_of(class.slices),
+                "{unit:?} does not begin at a part"
+            );
+            let counted = device.maps.count_valid(Ppn(unit.0 * layout.slice_pages), state.pages);
+            ensure!(
+                counted == state.valid_pages,
+                "{unit:?} counts {} valid pages, has {counted}",
+                state.valid_pages
+            );
+            valid_pages += counted;
+        }
+        let counted = device
+            .maps
+            .count_valid(Ppn(first * layout.slice_pages), layout.superblock_pages);
+        ensure!(
+            counted == valid_pages,
+            "superblock {superblock} has valid pages outside of its reclaim units"
+        );
+    }
+    Ok(())
+}
+
+/// Free lists, open reclaim units and closed sets hold each reclaim unit once.
+fn groups<S>(device: &Device<S>) -> Result<(), String> {
+    let layout = &device.layout;
+    for (index, group) in device.state.groups.iter().enumerate() {
+        let parts: usize = (group.free_parts.iter().zip(&layout.classes))
+            .map(|(parts, class)| parts.len() * class.slices as usize)
+            .sum();
+        let free = group.free_superblocks.len() * layout.slices_per_superblock as usize + parts;
+        ensure!(
+            free as u64 == group.free_slices,
+            "group {index} counts {} free slices, has {free}",
+            group.free_slices
+        );
+        let first = index as u32 * layout.superblocks_per_group * layout.slices_per_superblock;
+        let last = first + layout.superblocks_per_group * layout.slices_per_superblock;
+        let in_use = (first..last).filter(|slice| device.state.units[*slice as usize].state != UnitState::Free);
+        let (mut used_slices, mut live_pages) = (0, 0);
+        let mut seen = HashSet::new();
+        for (position, owner) in group.owners.iter().enumerate() {
+            let name = if position == layout.handles.len() {
+                Owner::SHARED
+            } else {
+                Owner(position as u16)
+            };
+            let open = owner
+                .open
+                .iter()
+                .flatten()
+                .map(|open| (open.unit.0, UnitState::OpenForHost));
+            let collecting = owner
+                .collecting
+                .iter()
+                .map(|open| (open.unit.0, UnitState::OpenForCollection));
+            let closed = group.closed[position].iter().flat_map(|set| &set.members);
+            let closed = closed.map(|unit| (*unit, UnitState::Closed));
+            for (unit, state) in open.chain(collecting).chain(closed) {
+                let entry = &device.state.units[unit as usize];
+                ensure!(
+                    entry.state == state,
+                    "unit {unit} is {:?}, listed as {state:?}",
+                    entry.state
+                );
+                ensure!(
+                    entry.owner == name,
+                    "unit {unit} is of {}, listed for {name}",
+                    entry.owner
+                );
+                ensure!(seen.insert(unit), "unit {unit} is listed twice");
+            }
+            for (class, set) in group.closed[position].iter().enumerate() {
+                closed_set(device, set, class)?;
+            }
+        }
+        for slice in in_use {
+            ensure!(seen.contains(&slice), "unit {slice} is in use and listed nowhere");
+            let entry = &device.state.units[slice as usize];
+            used_slices += u64::from(layout.classes[usize::from(entry.class)].slices);
+            live_pages += u64::from(entry.valid_pages);
+        }
+        let all = u64::from(last - first);
+        ensure!(
+            used_slices + group.free_slices == all,
+            "group {index} lost slices: {used_slices} used of {all}"
+        );
+        ensure!(
+            live_pages == group.live_pages,
+            "group {index} counts {} live pages, has {live_pages}",
+            group.live_pages
+        );
+        ensure!(
+            group.live_pages <= layout.group_live_pages_max,
+            "group {index} holds more than it may"
+        );
+    }
+    Ok(())
+}
+
+/// The index of closed units agrees with their valid counts.
+fn closed_set<S>(device: &Device<S>, set: &crate::gc::index::ClosedSet, class: usize) -> Result<(), String> {
+    let units = &device.state.units;
+    let least = set.members.iter().map(|unit| units[*unit as usize].valid_pages).min();
+    let found = set.lowest(units).map(|unit| units[unit as usize].valid_pages).min();
+    ensure!(
+        least == found,
+        "the lowest bucket has {found:?} valid pages at least, the set {least:?}"
+    );
+    let lazy = set
+        .members
+        .iter()
+        .filter(|unit| units[**unit as usize].valid_pages <= set.lazy_valid_pages)
+        .count();
+    ensure!(
+        lazy == set.lazy_units as usize,
+        "{lazy} units are lazy candidates, {} are counted",
+        set.lazy_units
+    );
+    let ordered: Vec<u64> = set
+        .in_order(units)
+        .map(|unit| units[unit as usize].closed_sequence)
+        .collect();
+    ensure!(
+        ordered.is_sorted() && ordered.len() == set.members.len(),
+        "the order of closing is lost"
+    );
+    ensure!(
+        set.members
+            .iter()
+            .all(|unit| usize::from(units[*unit as usize].class) == class),
+        "a unit is in a wrong set"
+    );
+    Ok(())
+}
+
+/// The counters agree with each other and with the state.
+fn counters<S>(device: &Device<S>) -> Result<(), String> {
+    let total = device.state.stats.total();
+    ensure!(
+        total.gc_pages_copied == total.gc_pages_received,
+        "copies left and copies received differ"
+    );
+    let copied_or_remapped = total.gc_pages_copied + total.pages_remapped;
+    ensure!(
+        total.valid_pages_reclaimed == copied_or_remapped,
+        "reclaimed pages were neither copied nor remapped"
+    );
+    ensure!(
+        total.host_pages_written == device.state.host_pages_written,
+        "host pages are counted twice or not at all"
+    );
+    let erased: u64 = device.state.erase_counts.iter().map(|count| u64::from(*count)).sum();
+    let erased_pages = erased * u64::from(device.layout.block_pages);
+    ensure!(
+        erased_pages == total.pages_erased,
+        "blocks count {erased_pages} erased pages, owners {}",
+        total.pages_erased
+    );
+    let in_use = device
+        .state
+        .units
+        .iter()
+        .filter(|unit| unit.state != UnitState::Free)
+        .count() as u64;
+    ensure!(
+        total.units_opened == total.units_reclaimed + in_use,
+        "reclaim units were opened and never reclaimed"
+    );
+    let mut blocks = vec![false; device.state.block_at.len()];
+    for &block in &device.state.block_at {
+        ensure!(
+            !std::mem::replace(&mut blocks[block as usize], true),
+            "block {block} is at two places"
+        );
+    }
+    Ok(())
+}

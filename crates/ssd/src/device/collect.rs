@@ -1,0 +1,465 @@
+//! Garbage collection: when, and moving the data.
+//!
+//! Collection runs in the background after a host command (one victim each) and in the foreground before a handle gets
+//! a reclaim unit. Policies choose victims; if they find nothing and room is still short, `squeeze` empties whole
+//! superblocks, which always succeeds (see [`crate::layout`]).
+
+use crate::config::Isolation;
+use crate::device::Device;
+use crate::event::{CloseReason, Event, EventSink, Reclaim, Trigger};
+use crate::gc::{Candidates, HandleSelection, VictimPolicy};
+use crate::layout::SizeClass;
+use crate::types::{Nanos, Owner, Ppn, RgId, RuId};
+use crate::unit::{ReclaimUnit, UnitState};
+
+/// Name of the policy in the GC log where no policy chose.
+const NO_POLICY: &str = "squeeze";
+
+impl<S: EventSink> Device<S> {
+    /// Reclaims one lazy candidate if the group is above the background mark.
+    #[inline]
+    pub(super) fn collect_in_background(&mut self, now: Nanos, group: RgId) {
+        if self.state.groups[usize::from(group.0)].free_slices <= self.layout.background_free_slices {
+            self.collect_one(now, group, Trigger::Background);
+        }
+    }
+
+    /// Reclaims until the group is below the foreground mark, or the policy finds nothing.
+    pub(super) fn collect_in_foreground(&mut self, now: Nanos, group: RgId) {
+        while self.state.groups[usize::from(group.0)].free_slices <= self.layout.foreground_free_slices {
+            if !self.collect_one(now, group, Trigger::Foreground) {
+                return;
+            }
+        }
+    }
+
+    /// Makes sure that a host can open a reclaim unit of this class.
+    pub(super) fn make_room(&mut self, now: Nanos, group: RgId, class: u8) {
+        let kept = (self.layout.collection_superblocks + self.layout.reserve_superblocks) as usize;
+        let members = |device: &Self| {
+            let members = &device.state.groups[usize::from(group.0)];
+            !members.free_parts[usize::from(class)].is_empty() || members.free_superblocks.len() > kept
+        };
+        while !members(self) {
+            self.squeeze(now, group);
+        }
+    }
+
+    /// Asks the policy for a victim and reclaims it; false if it has none that can be afforded.
+    fn collect_one(&mut self, now: Nanos, group: RgId, trigger: Trigger) -> bool {
+        let lazy = trigger == Trigger::Background;
+        let members = &self.state.groups[usize::from(group.0)];
+        if lazy && !members.closed.iter().flatten().any(|set| set.lazy_units > 0) {
+            return false;
+        }
+        let mut victim = None;
+        let order = self
+            .config
+            .gc
+            .handle_selection
+            .order(&members.closed, &self.state.units, members.turn);
+        for owners in &order {
+            let candidates = Candidates {
+                units: &self.state.units,
+                sets: owners.iter().flat_map(|&owner| &members.closed[owner]).collect(),
+                lazy,
+                host_pages_written: self.state.host_pages_written,
+            };
+            victim = self
+                .config
+                .gc
+                .unit_selection
+                .select(&candidates, &mut self.state.random);
+            if victim.is_some() {
+                if self.config.gc.handle_selection == HandleSelection::RoundRobin {
+                    self.state.groups[usize::from(group.0)].turn = owners[0] + 1;
+                }
+                break;
+            }
+        }
+        let Some(victim) = victim else { return false };
+        let destination = self.destination(group, self.state.units[victim.0 as usize].owner);
+        if !self.affordable(group, victim, destination) {
+            return false;
+        }
+        self.reclaim(now, victim, destination, trigger, self.config.gc.unit_selection.name());
+        true
+    }
+
+    /// Whether reclaiming keeps the superblocks free that collection needs: a whole superblock gives back what it
+    /// takes, a part may not take the last ones.
+    fn affordable(&self, group: RgId, victim: RuId, destination: Owner) -> bool {
+        let members = &self.state.groups[usize::from(group.0)];
+        let entry = &self.state.units[victim.0 as usize];
+        let room = members.owners[self.owner_index(destination)]
+            .collecting
+            .as_ref()
+            .map_or(0, |open| self.state.units[open.unit.0 as usize].pages - open.written);
+        entry.class == 0
+            || room >= entry.valid_pages
+            || members.free_superblocks.len() > self.layout.collection_superblocks as usize
+    }
+
+    /// Where the copies of an owner's data go. Decides for an adaptive handle.
+    fn destination(&mut self, group: RgId, owner: Owner) -> Owner {
+        let Some(handle) = owner.handle() else {
+            return Owner::SHARED;
+        };
+        match self.layout.handles[usize::from(handle.0)].isolation {
+            Isolation::InitiallyIsolated => Owner::SHARED,
+            Isolation::PersistentlyIsolated => owner,
+            Isolation::Adaptive => {
+                let isolated = self.spare_allows_isolation(group, owner);
+                let state = &mut self.state.groups[usize::from(group.0)].owners[usize::from(handle.0)];
+                state.isolated = isolated;
+                if isolated {
+                    return owner;
+                }
+                if let Some(open) = state.collecting.take() {
+                    self.close(&open, CloseReason::IsolationChanged);
+                }
+                Owner::SHARED
+            }
+        }
+    }
+
+    /// Whether the spare of the group pays for a reclaim unit that only this handle's copies fill.
+    fn spare_allows_isolation(&self, group: RgId, owner: Owner) -> bool {
+        /// Share of the threshold at which an isolated handle goes back.
+        const HYSTERESIS: f64 = 0.75;
+        let members = &self.state.groups[usize::from(group.0)];
+        let holds = |index: &usize| {
+            members.owners[*index].open.iter().any(Option::is_some)
+                || members.closed[*index].iter().any(|set| !set.members.is_empty())
+        };
+        let holders = (0..self.layout.handles.len()).filter(holds).count() as f64;
+        let live_superblocks = members.live_pages.div_ceil(u64::from(self.layout.superblock_pages));
+        let usable = self.layout.superblocks_per_group - self.layout.reserve_superblocks;
+        let spare = f64::from(usable) - live_superblocks as f64;
+        let threshold = self.config.gc.adaptive_isolation_spare * holders;
+        let isolated = members.owners[self.owner_index(owner)].isolated;
+        spare >= if isolated { threshold * HYSTERESIS } else { threshold }
+    }
+
+    /// Moves what is valid in a closed reclaim unit, erases it and frees it.
+    fn reclaim(&mut self, now: Nanos, victim: RuId, destination: Owner, trigger: Trigger, policy: &'static str) {
+        let ReclaimUnit {
+            group,
+            owner,
+            class,
+            pages: unit_pages,
+            valid_pages,
+            state,
+            ..
+        } = self.state.units[victim.0 as usize];
+        assert_eq!(state, UnitState::Closed, "reclaim unit {} is not closed", victim.0);
+        let group = RgId(group);
+        let owner_index = self.owner_index(owner);
+        let set = &mut self.state.groups[usize::from(group.0)].closed[owner_index][usize::from(class)];
+        set.remove(&mut self.state.units, victim.0);
+
+        let blocks_remapped = self.remap_full_blocks(group, victim, destination);
+        let pages_remapped = blocks_remapped * self.layout.block_pages;
+        let pages_copied = valid_pages - pages_remapped;
+        self.copy_valid(group, victim, destination, pages_copied);
+        self.erase(victim);
+        self.release(victim);
+
+        let stats = &mut self.state.stats;
+        match trigger {
+            Trigger::Background => stats.background_collections += 1,
+            Trigger::Foreground => stats.foreground_collections += 1,
+            Trigger::Forced => stats.forced_collections += 1,
+        }
+        let row = stats.owner_mut(owner);
+        row.gc_pages_copied += u64::from(pages_copied);
+        row.blocks_remapped += u64::from(blocks_remapped);
+        row.pages_remapped += u64::from(pages_remapped);
+        row.units_reclaimed += 1;
+        row.pages_erased += u64::from(unit_pages);
+        row.valid_pages_reclaimed += u64::from(valid_pages);
+        stats.owner_mut(destination).gc_pages_received += u64::from(pages_copied);
+
+        let host_pages_written = self.state.host_pages_written;
+        self.emit(|| {
+            Event::Reclaim(Reclaim {
+                host_pages_written,
+                now,
+                trigger,
+                policy,
+                group,
+                victim,
+                victim_owner: owner,
+                destination_owner: destination,
+                unit_pages,
+                valid_pages,
+                pages_copied,
+                blocks_remapped,
+                elapsed_ns: 0,
+            })
+        });
+    }
+
+    /// Copies the valid pages of a victim to the destination's reclaim unit, in batches whose cache misses overlap.
+    fn copy_valid(&mut self, group: RgId, victim: RuId, destination: Owner, expected: u32) {
+        const BATCH_PAGES: usize = 512;
+        let first = victim.0 * self.layout.slice_pages;
+        let end = first + self.state.units[victim.0 as usize].pages;
+        let (mut from, mut lpns) = (
+            std::mem::take(&mut self.moving_from),
+            std::mem::take(&mut self.moving_lpns),
+        );
+        let mut copied = 0;
+        let mut word = first / 64;
+        let words_end = end.div_ceil(64);
+        while word < words_end && copied < expected {
+            from.clear();
+            lpns.clear();
+            while word < words_end && from.len() + 64 <= BATCH_PAGES {
+                self.maps.gather(word, first, end, &mut from, &mut lpns);
+                word += 1;
+            }
+            self.append_copies(group, destination, &from, &lpns);
+            copied += from.len() as u32;
+        }
+        assert_eq!(
+            copied, expected,
+            "reclaim unit {} holds another number of valid pages than it counts",
+            victim.0
+        );
+        (self.moving_from, self.moving_lpns) = (from, lpns);
+    }
+
+    fn append_copies(&mut self, group: RgId, destination: Owner, mut from: &[u32], mut lpns: &[u32]) {
+        let owner = self.owner_index(destination);
+        while !from.is_empty() {
+            let open = self.collection_unit(group, destination);
+            let pages = (from.len() as u32).min(open.run_end - open.position);
+            let (unit, position) = (open.unit, open.position);
+            let to = unit.0 * self.layout.slice_pages + position;
+            let state = &mut self.state.groups[usize::from(group.0)].owners[owner];
+            let run_ends = state.collecting.as_mut().expect("just taken").advance(pages);
+            self.maps
+                .relocate(&from[..pages as usize], &lpns[..pages as usize], Ppn(to));
+            let entry = &mut self.state.units[unit.0 as usize];
+            entry.valid_pages += pages;
+            entry.last_write = self.state.host_pages_written;
+            if run_ends {
+                self.end_collection_run(group, destination);
+            }
+            from = &from[pages as usize..];
+            lpns = &lpns[pages as usize..];
+        }
+    }
+
+    /// The reclaim unit that takes an owner's copies.
+    fn collection_unit(&mut self, group: RgId, owner: Owner) -> &mut super::place::OpenUnit {
+        let index = self.owner_index(owner);
+        if self.state.groups[usize::from(group.0)].owners[index]
+            .collecting
+            .is_none()
+        {
+            self.open_for_collection(group, owner);
+        }
+        self.state.groups[usize::from(group.0)].owners[index]
+            .collecting
+            .as_mut()
+            .expect("just opened")
+    }
+
+    /// Goes on after the end of a run of a reclaim unit for copies: with the next run, or by closing it.
+    fn end_collection_run(&mut self, group: RgId, owner: Owner) {
+        let index = self.owner_index(owner);
+        let collecting = &mut self.state.groups[usize::from(group.0)].owners[index].collecting;
+        let open = collecting.as_mut().expect("a run ends in an open reclaim unit");
+        let class = self.layout.classes[usize::from(self.state.units[open.unit.0 as usize].class)];
+        if !open.find_run(class, self.layout.program_unit_pages) {
+            let open = collecting.take().expect("still open");
+            self.close(&open, CloseReason::Full);
+        }
+    }
+
+    /// Moves the fully valid blocks of a victim into the destination's reclaim unit by exchanging physical blocks:
+    /// the data stays where it is, nothing is programmed. Only places of the destination that nothing was written to
+    /// can be exchanged, and only between reclaim units of one size. Returns the number of blocks.
+    fn remap_full_blocks(&mut self, group: RgId, victim: RuId, destination: Owner) -> u32 {
+        let entry = &self.state.units[victim.0 as usize];
+        let class_index = entry.class;
+        let class = self.layout.classes[usize::from(class_index)];
+        if !self.config.gc.block_remapping || entry.valid_pages < self.layout.block_pages {
+            return 0;
+        }
+        let full = self.full_blocks(victim, class);
+        if full.is_empty() {
+            return 0;
+        }
+        let (program_unit_pages, block_pages) = (self.layout.program_unit_pages, self.layout.block_pages);
+        let open = self.collection_unit(group, destination);
+        let (unit, position) = (open.unit, open.position);
+        if self.state.units[unit.0 as usize].class != class_index {
+            return 0;
+        }
+        let open = self.collection_unit(group, destination);
+        let untouched = |block: &u32| {
+            position <= block * program_unit_pages && !open.remapped.get(*block as usize).is_some_and(|taken| *taken)
+        };
+        let blocks: Vec<u32> = full.into_iter().filter(untouched).collect();
+        if blocks.is_empty() {
+            return 0;
+        }
+        open.remapped.resize(class.blocks as usize, false);
+        for &block in &blocks {
+            open.remapped[block as usize] = true;
+        }
+        let pages = blocks.len() as u32 * block_pages;
+        open.written += pages;
+        for &block in &blocks {
+            self.exchange_block(victim, unit, block, class);
+        }
+        let host_pages_written = self.state.host_pages_written;
+        let entry = &mut self.state.units[unit.0 as usize];
+        entry.valid_pages += pages;
+        entry.last_write = host_pages_written;
+        self.end_collection_run(group, destination);
+        blocks.len() as u32
+    }
+
+    /// Blocks of a reclaim unit, by their place in it, whose pages are all valid.
+    fn full_blocks(&self, unit: RuId, class: SizeClass) -> Vec<u32> {
+        let mut full: Vec<u32> = (0..class.blocks).collect();
+        let program_unit = self.layout.program_unit_pages;
+        for row in 0..self.layout.block_pages / program_unit {
+            full.retain(|block| {
+                let offset = (row * class.blocks + block) * program_unit;
+                let ppn = Ppn(unit.0 * self.layout.slice_pages + offset);
+                self.maps.count_valid(ppn, program_unit) == program_unit
+            });
+            if full.is_empty() {
+                break;
+            }
+        }
+        full
+    }
+
+    /// Exchanges the physical blocks at one place of two reclaim units of a class; the data moves with its block.
+    fn exchange_block(&mut self, from: RuId, to: RuId, block: u32, class: SizeClass) {
+        let (place_from, place_to) = (
+            self.block_place(from, class) + block,
+            self.block_place(to, class) + block,
+        );
+        self.state.block_at.swap(place_from as usize, place_to as usize);
+        let program_unit = self.layout.program_unit_pages;
+        for row in 0..self.layout.block_pages / program_unit {
+            let offset = (row * class.blocks + block) * program_unit;
+            let old = from.0 * self.layout.slice_pages + offset;
+            let new = to.0 * self.layout.slice_pages + offset;
+            let pages: Vec<u32> = (old..old + program_unit).collect();
+            let lpns: Vec<u32> = pages.iter().map(|&ppn| self.maps.logical(Ppn(ppn)).0).collect();
+            self.maps.relocate(&pages, &lpns, Ppn(new));
+            self.maps.erase(Ppn(old), program_unit);
+        }
+    }
+
+    /// Position of the first block of a reclaim unit in the block tables.
+    fn block_place(&self, unit: RuId, class: SizeClass) -> u32 {
+        let superblock = unit.0 / self.layout.slices_per_superblock;
+        let part = unit.0 % self.layout.slices_per_superblock / class.slices;
+        superblock * self.layout.blocks_per_superblock + part * class.blocks
+    }
+
+    fn erase(&mut self, unit: RuId) {
+        let entry = &self.state.units[unit.0 as usize];
+        let class = self.layout.classes[usize::from(entry.class)];
+        self.maps.erase(Ppn(unit.0 * self.layout.slice_pages), entry.pages);
+        let first = self.block_place(unit, class);
+        for place in first..first + class.blocks {
+            let block = self.state.block_at.get(place as usize).copied().unwrap_or(place);
+            self.state.erase_counts[block as usize] += 1;
+        }
+    }
+
+    /// Empties the superblock that gives back most, closing what handles have open in it.
+    ///
+    /// Superblocks with a reclaim unit that copies go to are left alone. If no other one has an invalid or unwritten
+    /// page, the parts of a partly free one are moved to where other parts are free. The layout guarantees that one of
+    /// the two is possible whenever room is short.
+    fn squeeze(&mut self, now: Nanos, group: RgId) {
+        let first = u32::from(group.0) * self.layout.superblocks_per_group;
+        let all = first..first + self.layout.superblocks_per_group;
+        let all_census: Vec<Census> = all.filter_map(|superblock| self.census(superblock)).collect();
+        let wasteful = all_census.iter().filter(|census| census.waste_pages > 0);
+        let most_waste = wasteful.max_by_key(|census| (census.waste_pages, std::cmp::Reverse(census.superblock)));
+        let partly_free = |census: &&Census| {
+            let parts = self.layout.classes[usize::from(census.class)].divisor as usize;
+            let same_class = |other: &&Census| other.class == census.class && other.units.len() < parts;
+            census.units.len() < parts && all_census.iter().filter(same_class).count() > 1
+        };
+        let fewest_units = |census: &&Census| (census.units.len(), census.superblock);
+        let chosen = most_waste.or_else(|| all_census.iter().filter(partly_free).min_by_key(fewest_units));
+        let chosen = chosen.expect("the layout guarantees something to reclaim when room is short");
+        let (superblock, class, units) = (chosen.superblock, usize::from(chosen.class), chosen.units.clone());
+
+        let in_superblock = |part: &u32| part / self.layout.slices_per_superblock == superblock;
+        let members = &mut self.state.groups[usize::from(group.0)];
+        members.free_parts[class].retain(|part| !in_superblock(part));
+        members.draining = Some(superblock);
+        for unit in units {
+            self.close_for_room(group, unit);
+            let destination = self.destination(group, self.state.units[unit.0 as usize].owner);
+            self.reclaim(now, unit, destination, Trigger::Forced, NO_POLICY);
+        }
+        self.state.groups[usize::from(group.0)].draining = None;
+    }
+
+    /// Closes a reclaim unit that a host has open.
+    fn close_for_room(&mut self, group: RgId, unit: RuId) {
+        let entry = &self.state.units[unit.0 as usize];
+        if entry.state != UnitState::OpenForHost {
+            return;
+        }
+        let index = self.owner_index(entry.owner);
+        let open = &mut self.state.groups[usize::from(group.0)].owners[index].open;
+        let slot = open
+            .iter_mut()
+            .find(|slot| slot.as_ref().is_some_and(|open| open.unit == unit));
+        let open = slot
+            .and_then(Option::take)
+            .expect("an open reclaim unit belongs to a handle");
+        self.close(&open, CloseReason::RoomNeeded);
+    }
+
+    /// What emptying a superblock would give; `None` if it is free or takes copies.
+    fn census(&self, superblock: u32) -> Option<Census> {
+        if self.state.superblocks[superblock as usize].parts_used == 0 {
+            return None;
+        }
+        let first = superblock * self.layout.slices_per_superblock;
+        let slices = first..first + self.layout.slices_per_superblock;
+        let units: Vec<RuId> = slices
+            .map(RuId)
+            .filter(|unit| self.unit(*unit).state != UnitState::Free)
+            .collect();
+        if units
+            .iter()
+            .any(|unit| self.unit(*unit).state == UnitState::OpenForCollection)
+        {
+            return None;
+        }
+        let waste_pages = units.iter().map(|unit| self.unit(*unit).invalid_pages()).sum();
+        Some(Census {
+            superblock,
+            class: self.state.superblocks[superblock as usize].class,
+            units,
+            waste_pages,
+        })
+    }
+}
+
+/// What a superblock holds.
+struct Census {
+    superblock: u32,
+    class: u8,
+    units: Vec<RuId>,
+    /// Pages of its reclaim units that are not valid.
+    waste_pages: u32,
+}

@@ -1,0 +1,628 @@
+//! The device: what a host can ask of it, and its state.
+//!
+//! A write takes the open reclaim unit of its (reclaim group, handle), invalidates where its pages were, appends them
+//! and maps them (`write_extent`). Opening a reclaim unit is the moment at which room is needed and collection runs
+//! (`place.rs` takes and returns reclaim units, `collect.rs` reclaims them). `check.rs` proves the whole state by full
+//! scan, for tests.
+
+mod check;
+mod collect;
+mod place;
+
+use std::collections::VecDeque;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+use serde::{Deserialize, Serialize};
+
+use crate::config::{DeviceConfig, Isolation, Opening};
+use crate::error::{ConfigError, HostError};
+use crate::event::{Event, EventSink, HostWrite};
+use crate::gc::index::ClosedSet;
+use crate::layout::Layout;
+use crate::maps::Maps;
+use crate::stats::Stats;
+use crate::types::{Lpn, Nanos, Owner, Placement, Ppn, RgId, RuId};
+use crate::unit::ReclaimUnit;
+use place::OpenUnit;
+
+/// One host write, in mapping units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// First logical page.
+    pub first: Lpn,
+    /// Pages; at least 1.
+    pub pages: u32,
+    /// Bytes that the host sent: less than the pages hold where the first or last one is written in part, which the
+    /// device turns into a read-modify-write of the whole page.
+    pub host_bytes: u64,
+    /// Where the host wants it.
+    pub placement: Placement,
+}
+
+/// When a command is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Done {
+    /// In the clock of the caller's `now`; `now` itself as long as the device has no timing.
+    pub at: Nanos,
+}
+
+/// A drive. `S` receives its events; `()` costs nothing.
+#[derive(Clone)]
+pub struct Device<S = ()> {
+    config: DeviceConfig,
+    layout: Layout,
+    slice_divisor: Divisor,
+    maps: Maps,
+    state: State,
+    /// Scratch of the copy loop: where pages were, and which they are.
+    moving_from: Vec<u32>,
+    moving_lpns: Vec<u32>,
+    sink: S,
+}
+
+/// Everything but the page maps and what follows from the configuration.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct State {
+    /// An entry for each slice; a reclaim unit uses the one of its first slice.
+    units: Vec<ReclaimUnit>,
+    /// First slice of the reclaim unit that each slice belongs to; empty if every unit is one slice.
+    unit_of_slice: Vec<u32>,
+    superblocks: Vec<Superblock>,
+    groups: Vec<Group>,
+    stats: Stats,
+    /// Pages written by the host: the time that policies know.
+    host_pages_written: u64,
+    units_closed: u64,
+    random: Xoshiro256PlusPlus,
+    /// Physical block at each place of each superblock; empty as long as blocks cannot be remapped.
+    block_at: Vec<u32>,
+    erase_counts: Vec<u32>,
+}
+
+/// How a superblock is divided.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Superblock {
+    class: u8,
+    parts_used: u32,
+}
+
+/// One reclaim group.
+#[derive(Clone, Serialize, Deserialize)]
+struct Group {
+    free_superblocks: VecDeque<u32>,
+    /// Free parts of divided superblocks, for each class.
+    free_parts: Vec<VecDeque<u32>>,
+    free_slices: u64,
+    live_pages: u64,
+    /// What each owner has open: the handles in order, then the shared pool.
+    owners: Vec<OwnerState>,
+    /// Closed reclaim units of each owner and class.
+    closed: Vec<Vec<ClosedSet>>,
+    /// Owner whose turn it is in round robin.
+    turn: usize,
+    /// Superblock that is being emptied and whose free parts are withheld.
+    draining: Option<u32>,
+}
+
+/// What an owner has open in one reclaim group.
+#[derive(Clone, Serialize, Deserialize)]
+struct OwnerState {
+    /// For host writes; empty for the shared pool.
+    open: Vec<Option<OpenUnit>>,
+    /// Which of them takes the next command.
+    turn: usize,
+    /// For copies.
+    collecting: Option<OpenUnit>,
+    /// Whether copies keep the handle.
+    isolated: bool,
+}
+
+/// What one owner holds, for reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Occupancy {
+    /// Whose.
+    pub owner: Owner,
+    /// Reclaim units, open and closed.
+    pub units: u64,
+    /// Pages of them.
+    pub pages: u64,
+    /// Valid pages in them.
+    pub valid_pages: u64,
+}
+
+impl Device {
+    /// Makes an empty drive that keeps its events to itself.
+    ///
+    /// # Errors
+    /// As [`Layout::new`].
+    pub fn new(config: &DeviceConfig) -> Result<Device, ConfigError> {
+        Device::with_sink(config, ())
+    }
+}
+
+impl<S: EventSink> Device<S> {
+    /// Makes an empty drive that reports to `sink`.
+    ///
+    /// # Errors
+    /// As [`Layout::new`].
+    pub fn with_sink(config: &DeviceConfig, sink: S) -> Result<Device<S>, ConfigError> {
+        let layout = Layout::new(config)?;
+        let state = State::new(config, &layout);
+        let maps = Maps::new(layout.logical_pages, layout.physical_pages);
+        let mut device = Device::from_parts(config.clone(), layout, maps, state, sink);
+        if config.handles.opening == Opening::Eager {
+            device.open_everything();
+        }
+        Ok(device)
+    }
+
+    pub(crate) fn from_parts(config: DeviceConfig, layout: Layout, maps: Maps, state: State, sink: S) -> Device<S> {
+        let slice_divisor = Divisor::new(layout.slice_pages);
+        Device {
+            config,
+            layout,
+            slice_divisor,
+            maps,
+            state,
+            moving_from: Vec::new(),
+            moving_lpns: Vec::new(),
+            sink,
+        }
+    }
+
+    /// The same drive, reporting to another sink from now on.
+    pub fn replace_sink<T: EventSink>(self, sink: T) -> (Device<T>, S) {
+        (
+            Device::from_parts(self.config, self.layout, self.maps, self.state, sink),
+            self.sink,
+        )
+    }
+
+    /// Writes an extent.
+    ///
+    /// # Errors
+    /// The extent or the placement does not exist; nothing was done.
+    pub fn write(&mut self, now: Nanos, write: &Write) -> Result<Done, HostError> {
+        self.check_write(write)?;
+        Ok(self.write_checked(now, write))
+    }
+
+    /// Writes extents one after the other; the same as [`Device::write`] on each, but much faster for small ones,
+    /// because the memory that all of them touch is fetched together.
+    ///
+    /// # Errors
+    /// An extent or placement does not exist; nothing was done.
+    pub fn write_batch(&mut self, now: Nanos, writes: &[Write]) -> Result<Done, HostError> {
+        /// Enough to hide a cache miss behind the others, few enough to stay in the first-level cache.
+        const TOGETHER: usize = 64;
+        for write in writes {
+            self.check_write(write)?;
+        }
+        let mut done = Done { at: now };
+        for together in writes.chunks(TOGETHER) {
+            self.maps.touch(together.iter().map(|write| write.first));
+            for write in together {
+                let one = self.write_checked(now, write);
+                done.at = done.at.max(one.at);
+            }
+        }
+        Ok(done)
+    }
+
+    /// Deallocates an extent: its pages read as nothing and cost collection nothing.
+    ///
+    /// # Errors
+    /// The extent does not exist; nothing was done.
+    pub fn deallocate(&mut self, now: Nanos, first: Lpn, pages: u32) -> Result<Done, HostError> {
+        self.check_extent(first, pages)?;
+        let mapped = self.invalidate(first, pages);
+        self.maps.unmap(first, pages);
+        self.state.stats.pages_deallocated += u64::from(mapped);
+        self.emit(|| Event::Deallocate { pages: mapped });
+        Ok(Done { at: now })
+    }
+
+    /// Zeroes an extent: with `deallocate` (the DEAC bit of Write Zeroes) by deallocating it, otherwise by writing.
+    ///
+    /// # Errors
+    /// As [`Device::write`].
+    pub fn write_zeroes(&mut self, now: Nanos, write: &Write, deallocate: bool) -> Result<Done, HostError> {
+        if deallocate {
+            self.check_write(write)?;
+            self.deallocate(now, write.first, write.pages)
+        } else {
+            self.write(now, write)
+        }
+    }
+
+    /// Reclaim unit handle update: the handle closes the reclaim unit that it writes to and takes another one. Returns
+    /// the pages of the closed one that were never written, 0 if there was nothing to close.
+    ///
+    /// # Errors
+    /// The placement does not exist.
+    pub fn update_handle(&mut self, now: Nanos, placement: Placement) -> Result<u32, HostError> {
+        self.check_placement(placement)?;
+        Ok(self.close_for_host(now, placement))
+    }
+
+    /// Pages that the host can still write before the handle's current reclaim unit is full (RUAMW, in pages).
+    ///
+    /// # Errors
+    /// The placement does not exist.
+    pub fn available_media_writes(&self, placement: Placement) -> Result<u32, HostError> {
+        self.check_placement(placement)?;
+        let owner = &self.state.groups[usize::from(placement.group.0)].owners[usize::from(placement.handle.0)];
+        let class = self.class_for_next(placement);
+        let pages = self.layout.classes[usize::from(class)].pages;
+        Ok(owner.open[owner.turn].as_ref().map_or(pages, |open| {
+            self.state.units[open.unit.0 as usize].pages - open.written
+        }))
+    }
+
+    /// Where a logical page is, or `None` if it is not mapped.
+    pub fn lookup(&self, lpn: Lpn) -> Option<Ppn> {
+        let ppn = self.maps.lookup(lpn);
+        (ppn != Ppn::UNMAPPED).then_some(ppn)
+    }
+
+    /// The reclaim unit that a physical page belongs to.
+    pub fn unit_of(&self, ppn: Ppn) -> RuId {
+        let slice = self.slice_divisor.divide(ppn.0);
+        match self.state.unit_of_slice.get(slice as usize) {
+            Some(&unit) => RuId(unit),
+            None => RuId(slice),
+        }
+    }
+
+    /// State of a reclaim unit.
+    pub fn unit(&self, unit: RuId) -> &ReclaimUnit {
+        &self.state.units[unit.0 as usize]
+    }
+
+    /// The counters.
+    pub fn stats(&self) -> &Stats {
+        &self.state.stats
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &DeviceConfig {
+        &self.config
+    }
+
+    /// The numbers derived from it.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The event sink.
+    pub fn sink(&self) -> &S {
+        &self.sink
+    }
+
+    /// The event sink, to take out what it has collected.
+    pub fn sink_mut(&mut self) -> &mut S {
+        &mut self.sink
+    }
+
+    /// Pages written by the host so far: the time that policies know.
+    pub fn host_pages_written(&self) -> u64 {
+        self.state.host_pages_written
+    }
+
+    /// Erase count of each block, in the order of their dies.
+    pub fn block_erase_counts(&self) -> &[u32] {
+        &self.state.erase_counts
+    }
+
+    /// Logical pages mapped.
+    pub fn live_pages(&self) -> u64 {
+        self.state.groups.iter().map(|group| group.live_pages).sum()
+    }
+
+    /// Share of a handle's closed pages in a group that are invalid and lie in reclaim units which still hold valid
+    /// ones, 0 to 1: what adaptive reclaim unit sizing and noisy-first selection go by.
+    pub fn noise(&self, placement: Placement) -> f64 {
+        let group = &self.state.groups[usize::from(placement.group.0)];
+        crate::gc::handle_selection::noise(&group.closed[usize::from(placement.handle.0)], &self.state.units)
+    }
+
+    /// What each owner holds, over all groups: the handles in order, then the shared pool.
+    pub fn occupancy(&self) -> Vec<Occupancy> {
+        let handles = self.layout.handles.len();
+        let owner = |index: usize| {
+            if index == handles {
+                Owner::SHARED
+            } else {
+                Owner(index as u16)
+            }
+        };
+        let empty = |index| Occupancy {
+            owner: owner(index),
+            units: 0,
+            pages: 0,
+            valid_pages: 0,
+        };
+        let mut rows: Vec<_> = (0..=handles).map(empty).collect();
+        for unit in self
+            .state
+            .units
+            .iter()
+            .filter(|unit| unit.state != crate::unit::UnitState::Free)
+        {
+            let row = &mut rows[self.owner_index(unit.owner)];
+            row.units += 1;
+            row.pages += u64::from(unit.pages);
+            row.valid_pages += u64::from(unit.valid_pages);
+        }
+        rows
+    }
+
+    /// Proves every invariant of the state by full scan. For tests; takes as long as reading all maps.
+    ///
+    /// # Errors
+    /// Says which invariant does not hold, and where.
+    pub fn check(&self) -> Result<(), String> {
+        check::check(self)
+    }
+
+    fn check_write(&self, write: &Write) -> Result<(), HostError> {
+        self.check_extent(write.first, write.pages)?;
+        self.check_placement(write.placement)
+    }
+
+    #[inline]
+    fn check_extent(&self, first: Lpn, pages: u32) -> Result<(), HostError> {
+        let capacity = self.layout.logical_pages;
+        if pages == 0 || first.0 >= capacity || pages > capacity - first.0 {
+            return Err(HostError::OutOfRange {
+                first: first.0,
+                pages,
+                capacity,
+            });
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn check_placement(&self, Placement { group, handle }: Placement) -> Result<(), HostError> {
+        let (groups, handles) = (self.layout.groups, self.layout.handles.len() as u16);
+        if group.0 >= groups || handle.0 >= handles {
+            return Err(HostError::InvalidPlacement {
+                group: group.0,
+                handle: handle.0,
+                groups,
+                handles,
+            });
+        }
+        Ok(())
+    }
+
+    fn write_checked(&mut self, now: Nanos, write: &Write) -> Done {
+        let row = &mut self.state.stats.handles[usize::from(write.placement.handle.0)];
+        row.host_bytes_written += write.host_bytes;
+        row.host_pages_written += u64::from(write.pages);
+        self.emit(|| {
+            Event::HostWrite(HostWrite {
+                placement: write.placement,
+                host_bytes: write.host_bytes,
+                pages: write.pages,
+            })
+        });
+        let group = self.write_extent(now, write);
+        let owner = &mut self.state.groups[usize::from(group.0)].owners[usize::from(write.placement.handle.0)];
+        if owner.open.len() > 1 {
+            owner.turn = (owner.turn + 1) % owner.open.len();
+        }
+        self.collect_in_background(now, group);
+        Done { at: now }
+    }
+
+    /// Places and maps an extent; returns the group that took its last page.
+    fn write_extent(&mut self, now: Nanos, write: &Write) -> RgId {
+        let handle = write.placement.handle;
+        let mut group = write.placement.group;
+        let (mut lpn, mut left) = (write.first, write.pages);
+        while left > 0 {
+            let mut pages = left;
+            if self.layout.groups > 1 {
+                (group, pages) = self.group_with_room(write.placement.group, left);
+            }
+            let owner = &mut self.state.groups[usize::from(group.0)].owners[usize::from(handle.0)];
+            let slot = owner.turn;
+            let Some(open) = owner.open[slot].as_mut() else {
+                self.open_for_host(now, Placement { group, handle }, slot);
+                continue;
+            };
+            let pages = pages.min(open.run_end - open.position);
+            let (unit, position) = (open.unit, open.position);
+            let run_ends = open.advance(pages);
+            self.invalidate(lpn, pages);
+            self.maps
+                .map(lpn, Ppn(unit.0 * self.layout.slice_pages + position), pages);
+            self.state.host_pages_written += u64::from(pages);
+            let entry = &mut self.state.units[unit.0 as usize];
+            entry.valid_pages += pages;
+            entry.last_write = self.state.host_pages_written;
+            self.state.groups[usize::from(group.0)].live_pages += u64::from(pages);
+            if group != write.placement.group {
+                self.state.stats.pages_redirected += u64::from(pages);
+                self.emit(|| Event::Redirect {
+                    from: write.placement.group,
+                    to: group,
+                    pages,
+                });
+            }
+            if run_ends {
+                self.end_host_run(now, Placement { group, handle }, slot);
+            }
+            lpn.0 += pages;
+            left -= pages;
+        }
+        group
+    }
+
+    /// The group asked for if it can hold more, otherwise the one with the most room; and how many pages it can take.
+    fn group_with_room(&self, asked: RgId, pages: u32) -> (RgId, u32) {
+        let room = |group: usize| self.layout.group_live_pages_max - self.state.groups[group].live_pages;
+        let mut group = usize::from(asked.0);
+        if room(group) == 0 {
+            let by_room = |a: &usize, b: &usize| room(*a).cmp(&room(*b)).then(b.cmp(a));
+            group = (0..self.state.groups.len())
+                .max_by(by_room)
+                .expect("a device has a group");
+            assert!(
+                room(group) > 0,
+                "all reclaim groups are full: the layout promised room for every logical page"
+            );
+        }
+        (RgId(group as u16), u64::from(pages).min(room(group)) as u32)
+    }
+
+    /// Marks the physical pages of an extent invalid; returns how many there were.
+    #[inline]
+    fn invalidate(&mut self, first: Lpn, pages: u32) -> u32 {
+        let (mut lpn, mut left, mut mapped) = (first, pages, 0);
+        while left > 0 {
+            let (ppn, run) = self.maps.mapped_run(lpn, left);
+            if ppn != Ppn::UNMAPPED {
+                self.invalidate_physical(ppn, run);
+                mapped += run;
+            }
+            lpn.0 += run;
+            left -= run;
+        }
+        mapped
+    }
+
+    #[inline]
+    fn invalidate_physical(&mut self, mut ppn: Ppn, mut left: u32) {
+        while left > 0 {
+            let unit = self.unit_of(ppn);
+            let entry = &mut self.state.units[unit.0 as usize];
+            let end = u64::from(unit.0) * u64::from(self.layout.slice_pages) + u64::from(entry.pages);
+            let pages = left.min((end - u64::from(ppn.0)) as u32);
+            let before = entry.valid_pages;
+            entry.valid_pages -= pages;
+            entry.last_invalidation = self.state.host_pages_written;
+            let group = usize::from(entry.group);
+            if entry.valid_pages < entry.watch {
+                let (owner, class) = (entry.owner, usize::from(entry.class));
+                let owner = self.owner_index(owner);
+                let set = &mut self.state.groups[group].closed[owner][class];
+                set.update(&mut self.state.units, unit.0, before);
+            }
+            self.state.groups[group].live_pages -= u64::from(pages);
+            self.maps.clear_valid(ppn, pages);
+            ppn.0 = ppn.0.wrapping_add(pages);
+            left -= pages;
+        }
+    }
+
+    #[inline]
+    fn emit(&mut self, event: impl FnOnce() -> Event) {
+        if S::ENABLED {
+            self.sink.event(&event());
+        }
+    }
+
+    /// Position of an owner in the rows of a group.
+    fn owner_index(&self, owner: Owner) -> usize {
+        owner
+            .handle()
+            .map_or(self.layout.handles.len(), |handle| usize::from(handle.0))
+    }
+}
+
+impl State {
+    fn new(config: &DeviceConfig, layout: &Layout) -> State {
+        let slices = layout.slices() as usize;
+        let divided = layout.slices_per_superblock > 1;
+        let remaps = config.gc.block_remapping;
+        State {
+            units: vec![ReclaimUnit::FREE; slices],
+            unit_of_slice: if divided {
+                (0..slices as u32).collect()
+            } else {
+                Vec::new()
+            },
+            superblocks: vec![
+                Superblock {
+                    class: 0,
+                    parts_used: 0
+                };
+                layout.superblocks() as usize
+            ],
+            groups: (0..layout.groups)
+                .map(|group| Group::new(config, layout, group))
+                .collect(),
+            stats: Stats::new(layout.page_bytes, layout.handles.len() as u16),
+            host_pages_written: 0,
+            units_closed: 0,
+            random: Xoshiro256PlusPlus::seed_from_u64(config.seed),
+            block_at: if remaps {
+                (0..layout.blocks() as u32).collect()
+            } else {
+                Vec::new()
+            },
+            erase_counts: vec![0; layout.blocks() as usize],
+        }
+    }
+}
+
+impl Group {
+    fn new(config: &DeviceConfig, layout: &Layout, group: u16) -> Group {
+        let first = u32::from(group) * layout.superblocks_per_group;
+        let owner = |handle: u16| OwnerState {
+            open: vec![None; usize::from(layout.handles[usize::from(handle)].open_reclaim_units)],
+            turn: 0,
+            collecting: None,
+            isolated: layout.handles[usize::from(handle)].isolation == Isolation::PersistentlyIsolated,
+        };
+        let shared = OwnerState {
+            open: Vec::new(),
+            turn: 0,
+            collecting: None,
+            isolated: false,
+        };
+        let set = |class: &crate::layout::SizeClass| ClosedSet::new(class.pages, config.gc.lazy_valid_share);
+        let sets: Vec<ClosedSet> = layout.classes.iter().map(set).collect();
+        Group {
+            free_superblocks: (first..first + layout.superblocks_per_group).collect(),
+            free_parts: vec![VecDeque::new(); layout.classes.len()],
+            free_slices: u64::from(layout.superblocks_per_group) * u64::from(layout.slices_per_superblock),
+            live_pages: 0,
+            owners: (0..layout.handles.len() as u16).map(owner).chain([shared]).collect(),
+            closed: vec![sets; layout.handles.len() + 1],
+            turn: 0,
+            draining: None,
+        }
+    }
+}
+
+/// Exact division of a `u32` by an invariant one, by multiplication (Lemire, Kaser & Kurz, "Faster remainder by direct
+/// computation", 2019): every write divides a physical page by the pages of a slice.
+#[derive(Clone, Copy)]
+struct Divisor {
+    reciprocal: u64,
+    is_one: bool,
+}
+
+impl Divisor {
+    fn new(divisor: u32) -> Divisor {
+        assert!(divisor > 0, "a slice has pages");
+        Divisor {
+            reciprocal: (u64::MAX / u64::from(divisor)).wrapping_add(1),
+            is_one: divisor == 1,
+        }
+    }
+
+    #[inline]
+    fn divide(self, value: u32) -> u32 {
+        if self.is_one {
+            return value;
+        }
+        ((u128::from(self.reciprocal) * u128::from(value)) >> 64) as u32
+    }
+}

@@ -1,0 +1,250 @@
+//! Taking reclaim units from the free ones, filling them, closing them, giving them back.
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::{Isolation, Opening};
+use crate::device::{Device, Superblock};
+use crate::event::{CloseReason, Event, EventSink};
+use crate::layout::SizeClass;
+use crate::types::{Nanos, Owner, Placement, RgId, RuId, RuhId};
+use crate::unit::{ReclaimUnit, UnitState};
+
+/// A reclaim unit that takes pages.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct OpenUnit {
+    pub(super) unit: RuId,
+    /// Next page to write.
+    pub(super) position: u32,
+    /// Pages from `position` to here can be written in one go.
+    pub(super) run_end: u32,
+    /// Pages that hold data, remapped blocks included.
+    pub(super) written: u32,
+    /// Blocks that came in by remapping and are skipped; empty if there are none.
+    pub(super) remapped: Vec<bool>,
+}
+
+impl OpenUnit {
+    /// Counts pages as written; true if the run ends with them.
+    #[inline]
+    pub(super) fn advance(&mut self, pages: u32) -> bool {
+        self.position += pages;
+        self.written += pages;
+        self.position == self.run_end
+    }
+
+    /// Finds the next run after remapped blocks; false if the unit is full.
+    pub(super) fn find_run(&mut self, class: SizeClass, program_unit_pages: u32) -> bool {
+        if self.remapped.is_empty() {
+            self.run_end = class.pages;
+            return self.position < class.pages;
+        }
+        while self.position < class.pages {
+            let program_unit = self.position / program_unit_pages;
+            let next = (program_unit + 1) * program_unit_pages;
+            if !self.remapped[(program_unit % class.blocks) as usize] {
+                self.run_end = next;
+                return true;
+            }
+            self.position = next;
+        }
+        self.run_end = class.pages;
+        false
+    }
+}
+
+impl<S: EventSink> Device<S> {
+    /// Opens what an eager device has open from the start.
+    pub(super) fn open_everything(&mut self) {
+        for group in (0..self.layout.groups).map(RgId) {
+            for handle in 0..self.layout.handles.len() as u16 {
+                let placement = Placement {
+                    group,
+                    handle: RuhId(handle),
+                };
+                for slot in 0..usize::from(self.layout.handles[usize::from(handle)].open_reclaim_units) {
+                    self.open_for_host(0, placement, slot);
+                }
+                if self.layout.handles[usize::from(handle)].isolation == Isolation::PersistentlyIsolated {
+                    self.open_for_collection(group, Owner::of(placement.handle));
+                }
+            }
+            if self
+                .layout
+                .handles
+                .iter()
+                .any(|handle| handle.isolation != Isolation::PersistentlyIsolated)
+            {
+                self.open_for_collection(group, Owner::SHARED);
+            }
+        }
+    }
+
+    /// Size class of the reclaim unit that a handle takes next.
+    pub(super) fn class_for_next(&self, placement: Placement) -> u8 {
+        let size = self.layout.handles[usize::from(placement.handle.0)].reclaim_unit;
+        let (quiet, noisy) = self.layout.classes_of_size(&self.config, size);
+        if quiet != noisy && self.noise(placement) >= self.config.gc.adaptive_size_noise {
+            noisy
+        } else {
+            quiet
+        }
+    }
+
+    /// Gives a handle a reclaim unit, collecting first if the group is short of them.
+    #[cold]
+    pub(super) fn open_for_host(&mut self, now: Nanos, placement: Placement, slot: usize) {
+        let Placement { group, handle } = placement;
+        self.collect_in_foreground(now, group);
+        let class = self.class_for_next(placement);
+        self.make_room(now, group, class);
+        let open = self.take(group, class, Owner::of(handle), false);
+        self.state.groups[usize::from(group.0)].owners[usize::from(handle.0)].open[slot] = Some(open);
+    }
+
+    /// Gives an owner a reclaim unit for copies.
+    pub(super) fn open_for_collection(&mut self, group: RgId, owner: Owner) {
+        let class = owner
+            .handle()
+            .map_or(0, |handle| self.class_for_next(Placement { group, handle }));
+        let open = self.take(group, class, owner, true);
+        let index = self.owner_index(owner);
+        let collecting = &mut self.state.groups[usize::from(group.0)].owners[index].collecting;
+        assert!(collecting.is_none(), "{owner} already has a reclaim unit for copies");
+        *collecting = Some(open);
+    }
+
+    /// Takes a part of a divided superblock, or divides a free one.
+    fn take(&mut self, group: RgId, class: u8, owner: Owner, for_collection: bool) -> OpenUnit {
+        let SizeClass {
+            divisor, pages, slices, ..
+        } = self.layout.classes[usize::from(class)];
+        let members = &mut self.state.groups[usize::from(group.0)];
+        let unit = members.free_parts[usize::from(class)].pop_front().unwrap_or_else(|| {
+            let superblock = members.free_superblocks.pop_front();
+            let superblock = superblock.expect("the layout keeps superblocks free for host and collection");
+            let first = superblock * self.layout.slices_per_superblock;
+            self.state.superblocks[superblock as usize] = Superblock { class, parts_used: 0 };
+            members.free_parts[usize::from(class)].extend((1..divisor).map(|part| first + part * slices));
+            first
+        });
+        members.free_slices -= u64::from(slices);
+        self.state.superblocks[(unit / self.layout.slices_per_superblock) as usize].parts_used += 1;
+        for slice in self
+            .state
+            .unit_of_slice
+            .iter_mut()
+            .skip(unit as usize)
+            .take(slices as usize)
+        {
+            *slice = unit;
+        }
+        self.state.units[unit as usize] = ReclaimUnit {
+            group: group.0,
+            owner,
+            state: if for_collection {
+                UnitState::OpenForCollection
+            } else {
+                UnitState::OpenForHost
+            },
+            class,
+            pages,
+            last_invalidation: self.state.host_pages_written,
+            last_write: self.state.host_pages_written,
+            ..ReclaimUnit::FREE
+        };
+        self.state.stats.owner_mut(owner).units_opened += 1;
+        let unit = RuId(unit);
+        self.emit(|| Event::Open {
+            group,
+            unit,
+            owner,
+            unit_pages: pages,
+            for_collection,
+        });
+        OpenUnit {
+            unit,
+            position: 0,
+            run_end: pages,
+            written: 0,
+            remapped: Vec::new(),
+        }
+    }
+
+    /// Returns an erased reclaim unit to the free ones.
+    pub(super) fn release(&mut self, unit: RuId) {
+        let entry = &self.state.units[unit.0 as usize];
+        let (group, class) = (usize::from(entry.group), usize::from(entry.class));
+        let SizeClass { slices, .. } = self.layout.classes[class];
+        self.state.units[unit.0 as usize] = ReclaimUnit::FREE;
+        let superblock = unit.0 / self.layout.slices_per_superblock;
+        let members = &mut self.state.groups[group];
+        members.free_slices += u64::from(slices);
+        let parts_used = &mut self.state.superblocks[superblock as usize].parts_used;
+        *parts_used -= 1;
+        if *parts_used == 0 {
+            let in_superblock = |part: &u32| part / self.layout.slices_per_superblock == superblock;
+            members.free_parts[class].retain(|part| !in_superblock(part));
+            members.free_superblocks.push_back(superblock);
+        } else if members.draining != Some(superblock) {
+            members.free_parts[class].push_back(unit.0);
+        }
+    }
+
+    /// Goes on after the end of a run of a host's reclaim unit: with the next run, or by closing it.
+    #[cold]
+    pub(super) fn end_host_run(&mut self, now: Nanos, placement: Placement, slot: usize) {
+        let Placement { group, handle } = placement;
+        let class = |unit: RuId| self.layout.classes[usize::from(self.state.units[unit.0 as usize].class)];
+        let owner = &mut self.state.groups[usize::from(group.0)].owners[usize::from(handle.0)];
+        let open = owner.open[slot].as_mut().expect("a run ends in an open reclaim unit");
+        if open.find_run(class(open.unit), self.layout.program_unit_pages) {
+            return;
+        }
+        let open = owner.open[slot].take().expect("still open");
+        self.close(&open, CloseReason::Full);
+        if self.config.handles.opening == Opening::Eager {
+            self.open_for_host(now, placement, slot);
+        }
+    }
+
+    /// Closes the reclaim unit that the handle's next command would go to, if anything was written to it.
+    pub(super) fn close_for_host(&mut self, now: Nanos, placement: Placement) -> u32 {
+        let Placement { group, handle } = placement;
+        let owner = &mut self.state.groups[usize::from(group.0)].owners[usize::from(handle.0)];
+        let slot = owner.turn;
+        let Some(open) = owner.open[slot].take_if(|open| open.written > 0) else {
+            return 0;
+        };
+        let unwritten_pages = self.close(&open, CloseReason::HostUpdate);
+        if self.config.handles.opening == Opening::Eager {
+            self.open_for_host(now, placement, slot);
+        }
+        unwritten_pages
+    }
+
+    /// Makes an open reclaim unit a candidate for collection; returns its pages that were never written.
+    pub(super) fn close(&mut self, open: &OpenUnit, reason: CloseReason) -> u32 {
+        let entry = &mut self.state.units[open.unit.0 as usize];
+        entry.state = UnitState::Closed;
+        entry.closed_sequence = self.state.units_closed;
+        self.state.units_closed += 1;
+        let (group, owner, class) = (RgId(entry.group), entry.owner, usize::from(entry.class));
+        let unwritten_pages = entry.pages - open.written;
+        let index = self.owner_index(owner);
+        let set = &mut self.state.groups[usize::from(group.0)].closed[index][class];
+        set.insert(&mut self.state.units, open.unit.0);
+        match reason {
+            CloseReason::Full => assert_eq!(unwritten_pages, 0, "a full reclaim unit has unwritten pages"),
+            CloseReason::HostUpdate => self.state.stats.units_closed_by_host += 1,
+            CloseReason::RoomNeeded | CloseReason::IsolationChanged => self.state.stats.units_closed_early += 1,
+        }
+        self.emit(|| Event::Close {
+            group,
+            unit: open.unit,
+            owner,
+            unwritten_pages,
+            reason,
+        });
+        unwritten_pages
+    }
+}

@@ -1,0 +1,77 @@
+//! The two kinds of error a caller can cause. Our own bugs are asserts and stay on.
+
+use thiserror::Error;
+
+/// A configuration that cannot become a device: which field, what it says, what would be allowed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{field} = {value}: {allowed}")]
+pub struct ConfigError {
+    /// Path of the field, as in the TOML.
+    pub field: String,
+    /// The value found.
+    pub value: String,
+    /// What is allowed, or the smallest change that works.
+    pub allowed: String,
+}
+
+impl ConfigError {
+    pub(crate) fn new(field: &str, value: impl ToString, allowed: impl Into<String>) -> ConfigError {
+        ConfigError {
+            field: field.to_string(),
+            value: value.to_string(),
+            allowed: allowed.into(),
+        }
+    }
+}
+
+/// A command that the device cannot carry out as given. The controller turns it into an NVMe status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum HostError {
+    /// The extent is empty or reaches beyond the capacity ("LBA Out of Range").
+    #[error("logical pages {first} to {first}+{pages} are outside the device's {capacity} pages")]
+    OutOfRange {
+        /// First logical page asked for.
+        first: u32,
+        /// Number of pages asked for.
+        pages: u32,
+        /// Logical pages of the device.
+        capacity: u32,
+    },
+    /// The reclaim group or handle does not exist ("Invalid Placement Identifier").
+    #[error(
+        "placement on reclaim group {group}, handle {handle}: the device has {groups} groups and {handles} handles"
+    )]
+    InvalidPlacement {
+        /// Reclaim group asked for.
+        group: u16,
+        /// Handle asked for.
+        handle: u16,
+        /// Reclaim groups of the device.
+        groups: u16,
+        /// Handles of the device.
+        handles: u16,
+    },
+}
+
+/// A snapshot that cannot be written or loaded.
+#[derive(Debug, Error)]
+pub enum SnapshotError {
+    /// The file system said no.
+    #[error("snapshot {path}: {source}")]
+    Io {
+        /// The file.
+        path: String,
+        /// Its reason.
+        source: std::io::Error,
+    },
+    /// The bytes are not a snapshot of this version, or not a whole one.
+    #[error("snapshot {path}: {problem}; {remedy}")]
+    Invalid {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        problem: String,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+}

@@ -1,0 +1,162 @@
+//! What happens inside the device, as a stream of values to a generic sink.
+//!
+//! The sink is a type parameter of the device: with `()` every call disappears at compile time. Events are the second
+//! witness of the counters ([`crate::stats::Stats::apply`]) and the source of the GC log.
+
+use serde::{Deserialize, Serialize};
+
+use crate::types::{Nanos, Owner, Placement, RgId, RuId};
+
+/// Receives every event of a device, in order.
+pub trait EventSink {
+    /// Whether anybody listens; with `false` events are not even made.
+    const ENABLED: bool = true;
+
+    /// Takes one event.
+    fn event(&mut self, event: &Event);
+}
+
+impl EventSink for () {
+    const ENABLED: bool = false;
+
+    fn event(&mut self, _event: &Event) {}
+}
+
+impl EventSink for Vec<Event> {
+    fn event(&mut self, event: &Event) {
+        self.push(event.clone());
+    }
+}
+
+impl<F: FnMut(&Event)> EventSink for F {
+    fn event(&mut self, event: &Event) {
+        self(event);
+    }
+}
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub enum Event {
+    /// The host wrote an extent.
+    HostWrite(HostWrite),
+    /// The host deallocated this many mapped pages.
+    Deallocate {
+        /// Pages that were mapped before.
+        pages: u32,
+    },
+    /// Pages of a host write went to another reclaim group, because the one asked for holds all it can.
+    Redirect {
+        /// The group asked for.
+        from: RgId,
+        /// The group that took them.
+        to: RgId,
+        /// How many.
+        pages: u32,
+    },
+    /// A reclaim unit was taken from the free ones.
+    Open {
+        /// Its group.
+        group: RgId,
+        /// The reclaim unit.
+        unit: RuId,
+        /// For whom.
+        owner: Owner,
+        /// Its size.
+        unit_pages: u32,
+        /// Whether collection writes to it, not the host.
+        for_collection: bool,
+    },
+    /// A reclaim unit takes no more pages.
+    Close {
+        /// Its group.
+        group: RgId,
+        /// The reclaim unit.
+        unit: RuId,
+        /// Whose it is.
+        owner: Owner,
+        /// Pages that were never written.
+        unwritten_pages: u32,
+        /// Why.
+        reason: CloseReason,
+    },
+    /// A reclaim unit was reclaimed and erased.
+    Reclaim(Reclaim),
+}
+
+/// A host write, as given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostWrite {
+    /// Where the host wanted it.
+    pub placement: Placement,
+    /// Bytes that the host sent.
+    pub host_bytes: u64,
+    /// Pages programmed.
+    pub pages: u32,
+}
+
+/// Why a reclaim unit was closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CloseReason {
+    /// It is full.
+    Full,
+    /// The host asked for another one (reclaim unit handle update, NVMe 2.1 I/O Management Send).
+    HostUpdate,
+    /// Its unwritten pages were needed elsewhere.
+    RoomNeeded,
+    /// The handle's isolation changed and its copies go elsewhere now.
+    IsolationChanged,
+}
+
+/// Why a reclaim unit was reclaimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trigger {
+    /// The background mark.
+    Background,
+    /// The foreground mark.
+    Foreground,
+    /// The policy found nothing, and room was needed.
+    Forced,
+}
+
+impl Trigger {
+    /// The name in logs and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Trigger::Background => "background",
+            Trigger::Foreground => "foreground",
+            Trigger::Forced => "forced",
+        }
+    }
+}
+
+/// One collection: the row of the GC log (WARP section 4.5).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Reclaim {
+    /// Pages that the host had written to the device before it: the device's own sense of when.
+    pub host_pages_written: u64,
+    /// The caller's time at its start.
+    pub now: Nanos,
+    /// What made it necessary.
+    pub trigger: Trigger,
+    /// The policy that chose the victim, as named in the configuration.
+    pub policy: &'static str,
+    /// The group it took place in.
+    pub group: RgId,
+    /// The reclaim unit reclaimed.
+    pub victim: RuId,
+    /// Whose data it held.
+    pub victim_owner: Owner,
+    /// Whose reclaim unit took the copies.
+    pub destination_owner: Owner,
+    /// Size of the victim.
+    pub unit_pages: u32,
+    /// Valid pages in it.
+    pub valid_pages: u32,
+    /// Pages copied; less than the valid ones where blocks were remapped.
+    pub pages_copied: u32,
+    /// Blocks moved without copying.
+    pub blocks_remapped: u32,
+    /// Time until the victim was erased; 0 without timing.
+    pub elapsed_ns: Nanos,
+}

@@ -1,0 +1,552 @@
+//! Every number that follows from a configuration, and the proof that the device cannot run out of room.
+//!
+//! # Address space
+//!
+//! Physical pages are numbered in the order in which a reclaim unit is filled, superblock after superblock:
+//!
+//! ```text
+//! group 0                                      group 1 ...
+//! | superblock 0      | superblock 1      | .. |
+//! | slice | slice | ..| slice | slice | ..|        slice = superblock / slices_per_superblock
+//! ```
+//!
+//! A *superblock* is a block on every lane (die and plane) of its reclaim group. A *size class* divides it into equal
+//! parts over fewer lanes; class 0 is the whole superblock. A reclaim unit is one part of one class and always begins
+//! at a slice, the smallest part that any handle can be given.
+//!
+//! # Why a write always finds room
+//!
+//! Let a reclaim group have `n` superblocks after the reserve, of `p` pages, `g` frontiers that collection copies into
+//! (one for the shared pool, one for each handle that may be persistently isolated) and `c` size classes smaller than
+//! a superblock. In the worst case collection squeezes out everything that is not valid. What is left is full of valid
+//! pages (at most `live / p` superblocks), except one superblock for each frontier and one partly free superblock for
+//! each smaller class. So with
+//!
+//! ```text
+//! live / p + g + c + (1 + c) + 1 <= n
+//! ```
+//!
+//! there are always `1 + c` superblocks in reserve for collection itself (it can open one for the shared frontier and
+//! one for each smaller class before it has freed any) and one for the host. [`Layout::new`] refuses anything less.
+//! `Device::squeeze` is the procedure, and asserts it.
+
+use crate::config::{DeviceConfig, HandleConfig, Isolation, MarksOf, Opening, ReclaimUnitSize, UnitSelection};
+use crate::error::ConfigError;
+
+/// Handles per endurance group, at most (issue of range, NVMe 2.1 allows more).
+pub const HANDLES_MAX: u16 = 128;
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// One way to divide a superblock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SizeClass {
+    /// Parts of a superblock.
+    pub divisor: u32,
+    /// Pages of one part.
+    pub pages: u32,
+    /// Slices of one part.
+    pub slices: u32,
+    /// Blocks of one part.
+    pub blocks: u32,
+}
+
+/// The numbers behind a [`DeviceConfig`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layout {
+    /// Bytes of a page, the mapping unit.
+    pub page_bytes: u64,
+    /// Pages that the host can address.
+    pub logical_pages: u32,
+    /// Pages of flash.
+    pub physical_pages: u32,
+    /// Reclaim groups.
+    pub groups: u16,
+    /// Superblocks of each reclaim group.
+    pub superblocks_per_group: u32,
+    /// Pages of a superblock.
+    pub superblock_pages: u32,
+    /// Blocks of a superblock, one for each die and plane of the group.
+    pub blocks_per_superblock: u32,
+    /// Pages of a block.
+    pub block_pages: u32,
+    /// Pages written to a block before the next block of the reclaim unit takes its turn.
+    pub program_unit_pages: u32,
+    /// Size classes in use; class 0 is the superblock.
+    pub classes: Vec<SizeClass>,
+    /// Slices of a superblock.
+    pub slices_per_superblock: u32,
+    /// Pages of a slice.
+    pub slice_pages: u32,
+    /// Settings of each handle.
+    pub handles: Vec<HandleConfig>,
+    /// Superblocks of each group that host data never gets.
+    pub reserve_superblocks: u32,
+    /// Superblocks of each group that its share of a full drive does not need, less the reserve.
+    pub spare_superblocks: u32,
+    /// Superblocks that stay free for collection itself.
+    pub collection_superblocks: u32,
+    /// Background collection runs while no more slices of a group are free than this.
+    pub background_free_slices: u64,
+    /// A handle's next reclaim unit waits for collection while no more slices of a group are free than this.
+    pub foreground_free_slices: u64,
+    /// Live pages that a group can hold; more are placed in another group.
+    pub group_live_pages_max: u64,
+}
+
+impl Layout {
+    /// Derives the layout.
+    ///
+    /// # Errors
+    /// Names the field that is out of range, or, where the parts do not fit together, the smallest value that works.
+    pub fn new(config: &DeviceConfig) -> Result<Layout, ConfigError> {
+        check_ranges(config)?;
+        let shape = Shape::new(config)?;
+        let layout = shape.layout(config)?;
+        let needed = layout.superblocks_needed(config);
+        if layout.superblocks_per_group < needed {
+            return Err(layout.too_small(config, needed));
+        }
+        Ok(layout)
+    }
+
+    /// Slices of the whole device.
+    pub fn slices(&self) -> u32 {
+        self.superblocks() * self.slices_per_superblock
+    }
+
+    /// Superblocks of the whole device.
+    pub fn superblocks(&self) -> u32 {
+        self.superblocks_per_group * u32::from(self.groups)
+    }
+
+    /// Blocks of the whole device.
+    pub fn blocks(&self) -> u64 {
+        u64::from(self.superblocks()) * u64::from(self.blocks_per_superblock)
+    }
+
+    /// Over-provisioning after rounding to whole superblocks: (physical - logical) / logical.
+    pub fn effective_over_provisioning(&self) -> f64 {
+        f64::from(self.physical_pages) / f64::from(self.logical_pages) - 1.0
+    }
+
+    /// Memory that the page maps and the block tables of such a device take, in bytes.
+    pub fn memory_bytes(&self) -> u64 {
+        let pages = u64::from(self.physical_pages);
+        let slices = u64::from(self.slices()) * std::mem::size_of::<crate::unit::ReclaimUnit>() as u64;
+        4 * u64::from(self.logical_pages) + 4 * pages + pages / 8 + 8 * self.blocks() + slices
+    }
+
+    /// The size class with this divisor.
+    pub(crate) fn class_of(&self, divisor: u32) -> u8 {
+        let index = self.classes.iter().position(|class| class.divisor == divisor);
+        index.expect("every divisor in the configuration has a class") as u8
+    }
+
+    /// The class of a handle's reclaim units, when it is quiet and when it is noisy.
+    pub(crate) fn classes_of_size(&self, config: &DeviceConfig, size: ReclaimUnitSize) -> (u8, u8) {
+        let shape = Shape::new(config).expect("a layout exists, so its shape is valid");
+        let class = |size| self.class_of(shape.divisor(size));
+        match size {
+            ReclaimUnitSize::Adaptive => (0, class(ReclaimUnitSize::Channel)),
+            other => (class(other), class(other)),
+        }
+    }
+
+    fn frontiers(&self) -> u32 {
+        let may_isolate = |handle: &&HandleConfig| handle.isolation != Isolation::InitiallyIsolated;
+        let isolated = self.handles.iter().filter(may_isolate).count() as u32;
+        let shared = self
+            .handles
+            .iter()
+            .any(|handle| handle.isolation != Isolation::PersistentlyIsolated);
+        isolated + u32::from(shared)
+    }
+
+    fn smaller_classes(&self) -> u32 {
+        self.classes.len() as u32 - 1
+    }
+
+    fn open_superblocks_if_eager(&self) -> u32 {
+        let host: u32 = self
+            .handles
+            .iter()
+            .map(|handle| u32::from(handle.open_reclaim_units))
+            .sum();
+        host + self.frontiers()
+    }
+
+    /// Superblocks of each group that are not available to live data in the worst case.
+    fn overhead_superblocks(&self, config: &DeviceConfig) -> u32 {
+        let squeezed = self.frontiers() + self.smaller_classes();
+        let open = match config.handles.opening {
+            Opening::OnFirstUse => squeezed,
+            Opening::Eager => squeezed.max(self.open_superblocks_if_eager()),
+        };
+        open + self.collection_superblocks + 1 + self.reserve_superblocks
+    }
+
+    fn superblocks_needed(&self, config: &DeviceConfig) -> u32 {
+        let groups = u32::from(self.groups);
+        // Groups share the live data as it comes; a page each lets the last write of a full drive find its group.
+        let live_pages = (self.logical_pages + groups).div_ceil(groups);
+        live_pages / self.superblock_pages + self.overhead_superblocks(config)
+    }
+
+    fn too_small(&self, config: &DeviceConfig, needed: u32) -> ConfigError {
+        let mut larger = config.clone();
+        let step = 0.001;
+        let mut works = None;
+        let mut over_provisioning = (config.geometry.over_provisioning / step).ceil() * step;
+        while over_provisioning <= 1.0 {
+            larger.geometry.over_provisioning = over_provisioning;
+            let fits = |layout: Layout| layout.superblocks_per_group >= layout.superblocks_needed(&larger);
+            if Shape::new(&larger)
+                .and_then(|shape| shape.layout(&larger))
+                .is_ok_and(fits)
+            {
+                works = Some(over_provisioning);
+                break;
+            }
+            over_provisioning += step;
+        }
+        let remedy = match works {
+            Some(value) => format!("the smallest over-provisioning that works here is {value:.3}"),
+            None => "no over-provisioning up to 1 is enough".to_string(),
+        };
+        ConfigError::new(
+            "geometry.over_provisioning",
+            config.geometry.over_provisioning,
+            format!(
+                "{} superblocks of {} MiB in each reclaim group are too few, {needed} are needed to hold a full drive, \
+                 {} handles and the copies of garbage collection; {remedy} (or use fewer handles, a smaller \
+                 geometry.reclaim_unit_bytes or gc.reserve_share)",
+                self.superblocks_per_group,
+                u64::from(self.superblock_pages) * self.page_bytes / MIB,
+                self.handles.len(),
+            ),
+        )
+    }
+}
+
+/// The physical shape, before capacity.
+struct Shape {
+    dies_per_group: u32,
+    channels_per_group: Option<u32>,
+    blocks_per_superblock: u32,
+    superblock_pages: u32,
+    block_pages: u32,
+    program_unit_pages: u32,
+}
+
+impl Shape {
+    fn new(config: &DeviceConfig) -> Result<Shape, ConfigError> {
+        let geometry = &config.geometry;
+        let dies = geometry.channels * geometry.dies_per_channel;
+        let groups = u32::from(geometry.reclaim_groups);
+        if !dies.is_multiple_of(groups) {
+            let allowed = format!("must divide the {dies} dies of the drive into equal reclaim groups");
+            return Err(ConfigError::new("geometry.reclaim_groups", groups, allowed));
+        }
+        let dies_per_group = dies / groups;
+        let channels_per_group = if geometry.channels.is_multiple_of(groups) {
+            Some(geometry.channels / groups)
+        } else if groups.is_multiple_of(geometry.channels) {
+            Some(1)
+        } else {
+            None
+        };
+        let blocks_per_superblock = dies_per_group * geometry.planes_per_die;
+        let page_bytes = geometry.mapping_unit_bytes;
+        let stripe_bytes = u64::from(blocks_per_superblock) * geometry.program_unit_bytes.unwrap_or(page_bytes);
+        if geometry.reclaim_unit_bytes % stripe_bytes != 0 {
+            let allowed = format!(
+                "must be a multiple of {stripe_bytes} bytes: one program unit on each of the {blocks_per_superblock} \
+                 blocks of a superblock"
+            );
+            let value = geometry.reclaim_unit_bytes;
+            return Err(ConfigError::new("geometry.reclaim_unit_bytes", value, allowed));
+        }
+        let superblock_pages = (geometry.reclaim_unit_bytes / page_bytes) as u32;
+        Ok(Shape {
+            dies_per_group,
+            channels_per_group,
+            blocks_per_superblock,
+            superblock_pages,
+            block_pages: superblock_pages / blocks_per_superblock,
+            program_unit_pages: (geometry.program_unit_bytes.unwrap_or(page_bytes) / page_bytes) as u32,
+        })
+    }
+
+    /// Parts of a superblock for a size; for the adaptive one, its smaller size.
+    fn divisor(&self, size: ReclaimUnitSize) -> u32 {
+        match size {
+            ReclaimUnitSize::Superblock => 1,
+            ReclaimUnitSize::Fraction(parts) => parts,
+            ReclaimUnitSize::Channel | ReclaimUnitSize::Adaptive => self.channels_per_group.unwrap_or(1),
+            ReclaimUnitSize::Die => self.dies_per_group,
+        }
+    }
+
+    fn check_size(&self, handle: usize, size: ReclaimUnitSize) -> Result<(), ConfigError> {
+        let field = format!("handles[{handle}].reclaim_unit");
+        let name = format!("{size:?}").to_lowercase();
+        if matches!(size, ReclaimUnitSize::Channel | ReclaimUnitSize::Adaptive) && self.channels_per_group.is_none() {
+            let allowed = "needs reclaim groups that are whole channels, or channels that are whole reclaim groups";
+            return Err(ConfigError::new(&field, name, allowed));
+        }
+        let parts = self.divisor(size);
+        if parts == 0 || !self.blocks_per_superblock.is_multiple_of(parts) {
+            let allowed = format!("must divide the {} blocks of a superblock", self.blocks_per_superblock);
+            return Err(ConfigError::new(&field, name, allowed));
+        }
+        Ok(())
+    }
+
+    fn layout(&self, config: &DeviceConfig) -> Result<Layout, ConfigError> {
+        let geometry = &config.geometry;
+        let handles: Vec<_> = (0..config.handles.count)
+            .map(|index| config.handles.get(index))
+            .collect();
+        let mut divisors = vec![1];
+        for (index, handle) in handles.iter().enumerate() {
+            self.check_size(index, handle.reclaim_unit)?;
+            let divisor = self.divisor(handle.reclaim_unit);
+            if !divisors.contains(&divisor) {
+                divisors.push(divisor);
+            }
+        }
+        divisors.sort_unstable();
+        let slices_per_superblock = divisors.iter().fold(1, |multiple, divisor| lcm(multiple, *divisor));
+        let classes: Vec<_> = divisors
+            .iter()
+            .map(|&divisor| SizeClass {
+                divisor,
+                pages: self.superblock_pages / divisor,
+                slices: slices_per_superblock / divisor,
+                blocks: self.blocks_per_superblock / divisor,
+            })
+            .collect();
+
+        let (logical_pages, superblocks_per_group) = self.capacity(config)?;
+        let groups = u32::from(geometry.reclaim_groups);
+        let physical = u64::from(superblocks_per_group) * u64::from(groups) * u64::from(self.superblock_pages);
+        let group_pages = logical_pages.div_ceil(u64::from(groups));
+        let data_superblocks = group_pages.div_ceil(u64::from(self.superblock_pages)) as u32;
+        let all_spare = superblocks_per_group.saturating_sub(data_superblocks);
+        let reserve_superblocks = (f64::from(all_spare) * config.gc.reserve_share) as u32;
+        let spare_superblocks = all_spare - reserve_superblocks;
+        let collection_superblocks = classes.len() as u32;
+        let base = match config.gc.marks_of {
+            MarksOf::Spare => spare_superblocks,
+            MarksOf::All => superblocks_per_group,
+        };
+        let slices = |superblocks: u32| u64::from(superblocks) * u64::from(slices_per_superblock);
+        // A mark of 0.9 leaves exactly a tenth, whatever 1 - 0.9 is in binary.
+        let left = |mark: f64| ((1.0 - mark) * slices(base) as f64 + 1e-6).floor() as u64 + slices(reserve_superblocks);
+        let hard_floor = slices(reserve_superblocks + collection_superblocks);
+        let mut layout = Layout {
+            page_bytes: geometry.mapping_unit_bytes,
+            logical_pages: logical_pages as u32,
+            physical_pages: physical as u32,
+            groups: geometry.reclaim_groups,
+            superblocks_per_group,
+            superblock_pages: self.superblock_pages,
+            blocks_per_superblock: self.blocks_per_superblock,
+            block_pages: self.block_pages,
+            program_unit_pages: self.program_unit_pages,
+            slices_per_superblock,
+            slice_pages: self.superblock_pages / slices_per_superblock,
+            classes,
+            handles,
+            reserve_superblocks,
+            spare_superblocks,
+            collection_superblocks,
+            background_free_slices: if config.gc.background_mark < 1.0 {
+                left(config.gc.background_mark)
+            } else {
+                0
+            },
+            foreground_free_slices: left(config.gc.foreground_mark).max(hard_floor),
+            group_live_pages_max: 0,
+        };
+        let room = superblocks_per_group.saturating_sub(layout.overhead_superblocks(config));
+        layout.group_live_pages_max = (u64::from(room) + 1) * u64::from(self.superblock_pages) - 1;
+        Ok(layout)
+    }
+
+    /// Logical pages of the device and superblocks of each group.
+    fn capacity(&self, config: &DeviceConfig) -> Result<(u64, u32), ConfigError> {
+        let geometry = &config.geometry;
+        let groups = u64::from(geometry.reclaim_groups);
+        let page_bytes = geometry.mapping_unit_bytes;
+        let group_superblock_bytes = geometry.reclaim_unit_bytes * groups;
+        let (field, given) = match (geometry.capacity_bytes, geometry.physical_bytes) {
+            (Some(capacity), None) => ("geometry.capacity_bytes", capacity),
+            (None, Some(physical)) => ("geometry.physical_bytes", physical),
+            (Some(_), Some(physical)) => {
+                let allowed = "give either this or geometry.capacity_bytes; over_provisioning links the two";
+                return Err(ConfigError::new("geometry.physical_bytes", physical, allowed));
+            }
+            (None, None) => {
+                let allowed = "give this (what the host sees) or geometry.physical_bytes (the flash)";
+                return Err(ConfigError::new("geometry.capacity_bytes", "missing", allowed));
+            }
+        };
+        let (logical_pages, superblocks) = if field == "geometry.capacity_bytes" {
+            let logical_pages = given / page_bytes;
+            let physical_bytes = given as f64 * (1.0 + geometry.over_provisioning);
+            (
+                logical_pages,
+                (physical_bytes / group_superblock_bytes as f64).round() as u64,
+            )
+        } else {
+            let superblocks = given / group_superblock_bytes;
+            let physical_pages = superblocks * groups * u64::from(self.superblock_pages);
+            (
+                (physical_pages as f64 / (1.0 + geometry.over_provisioning)) as u64,
+                superblocks,
+            )
+        };
+        if logical_pages == 0 || superblocks == 0 {
+            let allowed =
+                format!("is less than one superblock for each reclaim group ({group_superblock_bytes} bytes)");
+            return Err(ConfigError::new(field, given, allowed));
+        }
+        let physical_pages = superblocks
+            .saturating_mul(groups)
+            .saturating_mul(u64::from(self.superblock_pages));
+        if physical_pages >= u64::from(u32::MAX) {
+            let unit = (page_bytes * 2).max((physical_pages * page_bytes / u64::from(u32::MAX)).next_power_of_two());
+            let allowed = format!(
+                "{} GiB of flash are more than 2^32 mapping units of {} KiB ({} GiB); use geometry.mapping_unit_bytes = \
+                 {} or more, as drives of this size do",
+                physical_pages.saturating_mul(page_bytes) / GIB,
+                page_bytes / 1024,
+                (page_bytes << 32) / GIB,
+                unit
+            );
+            return Err(ConfigError::new(field, given, allowed));
+        }
+        Ok((logical_pages, superblocks as u32))
+    }
+}
+
+/// The range of every field on its own.
+fn check_ranges(config: &DeviceConfig) -> Result<(), ConfigError> {
+    let geometry = &config.geometry;
+    let require = |ok: bool, field: &str, value: String, allowed: &str| {
+        if ok {
+            Ok(())
+        } else {
+            Err(ConfigError::new(field, value, allowed))
+        }
+    };
+    let share = |value: f64| (0.0..=1.0).contains(&value);
+    let unit = geometry.mapping_unit_bytes;
+    require(
+        unit.is_power_of_two() && (4096..=65536).contains(&unit),
+        "geometry.mapping_unit_bytes",
+        unit.to_string(),
+        "must be 4096, 8192, 16384, 32768 or 65536",
+    )?;
+    require(
+        (0.01..=1.0).contains(&geometry.over_provisioning),
+        "geometry.over_provisioning",
+        geometry.over_provisioning.to_string(),
+        "must be between 0.01 and 1 (spare / logical capacity)",
+    )?;
+    let ru = geometry.reclaim_unit_bytes;
+    require(
+        (MIB..=16 * GIB).contains(&ru),
+        "geometry.reclaim_unit_bytes",
+        ru.to_string(),
+        "must be between 1 MiB and 16 GiB",
+    )?;
+    let program = geometry.program_unit_bytes.unwrap_or(unit);
+    require(
+        program >= unit && program % unit == 0,
+        "geometry.program_unit_bytes",
+        program.to_string(),
+        "must be a multiple of geometry.mapping_unit_bytes",
+    )?;
+    for (field, value, most) in [
+        ("geometry.channels", geometry.channels, 1024),
+        ("geometry.dies_per_channel", geometry.dies_per_channel, 1024),
+        ("geometry.planes_per_die", geometry.planes_per_die, 64),
+        ("geometry.reclaim_groups", u32::from(geometry.reclaim_groups), 65_535),
+    ] {
+        require(
+            (1..=most).contains(&value),
+            field,
+            value.to_string(),
+            &format!("must be between 1 and {most}"),
+        )?;
+    }
+    let handles = &config.handles;
+    require(
+        (1..=HANDLES_MAX).contains(&handles.count),
+        "handles.count",
+        handles.count.to_string(),
+        "must be between 1 and 128",
+    )?;
+    for (position, given) in handles.overrides.iter().enumerate() {
+        let repeated = handles.overrides[..position]
+            .iter()
+            .any(|earlier| earlier.index == given.index);
+        require(
+            given.index < handles.count && !repeated,
+            "handles.overrides.index",
+            given.index.to_string(),
+            &format!("must name each handle at most once, 0 to {}", handles.count - 1),
+        )?;
+    }
+    for index in 0..handles.count {
+        let open = handles.get(index).open_reclaim_units;
+        let field = format!("handles[{index}].open_reclaim_units");
+        require(
+            (1..=64).contains(&open),
+            &field,
+            open.to_string(),
+            "must be between 1 and 64",
+        )?;
+    }
+    let gc = &config.gc;
+    for (field, value) in [
+        ("gc.lazy_valid_share", gc.lazy_valid_share),
+        ("gc.background_mark", gc.background_mark),
+        ("gc.foreground_mark", gc.foreground_mark),
+        ("gc.adaptive_size_noise", gc.adaptive_size_noise),
+    ] {
+        require(share(value), field, value.to_string(), "must be between 0 and 1")?;
+    }
+    require(
+        (0.0..=0.9).contains(&gc.reserve_share),
+        "gc.reserve_share",
+        gc.reserve_share.to_string(),
+        "must be between 0 and 0.9 of the spare",
+    )?;
+    require(
+        gc.adaptive_isolation_spare.is_finite() && gc.adaptive_isolation_spare >= 0.0,
+        "gc.adaptive_isolation_spare",
+        gc.adaptive_isolation_spare.to_string(),
+        "must be a number of reclaim units, 0 or more",
+    )?;
+    if let UnitSelection::DChoices(count) | UnitSelection::WindowedGreedy(count) = gc.unit_selection {
+        require(
+            count >= 1,
+            "gc.unit_selection",
+            count.to_string(),
+            "must look at 1 reclaim unit or more",
+        )?;
+    }
+    Ok(())
+}
+
+fn lcm(a: u32, b: u32) -> u32 {
+    let (mut x, mut y) = (a, b);
+    while y != 0 {
+        (x, y) = (y, x % y);
+    }
+    a / x * b
+}

@@ -1,0 +1,35 @@
+//! The WARP device model: a deterministic SSD with Flexible Data Placement.
+//!
+//! ```text
+//! write, deallocate, update  ->  Device  ->  placement (open reclaim units)  ->  maps (L2P, P2L, validity)
+//!                                   |                     |
+//!                                   |                     +-> collect (victim, copies, erase) -> media (erase counts)
+//!                                   +-> Stats, Events
+//! ```
+//!
+//! A [`Device`] is made from a [`DeviceConfig`]; it maps pages, places them by reclaim unit handle, collects garbage,
+//! counts and tells. Time is an argument, randomness comes from the configuration's seed, so the same calls give the
+//! same device on every machine. A drive without Flexible Data Placement is the same code with one handle in use.
+//!
+//! It does not: store data, know NVMe commands or statuses, read a clock, start threads, or do I/O (except
+//! [`snapshot`], on the caller's behalf).
+
+pub mod config;
+pub mod device;
+pub mod error;
+pub mod event;
+pub mod gc;
+pub mod layout;
+mod maps;
+pub mod snapshot;
+pub mod stats;
+pub mod types;
+pub mod unit;
+
+pub use config::DeviceConfig;
+pub use device::{Device, Done, Write};
+pub use error::{ConfigError, HostError, SnapshotError};
+pub use event::{Event, EventSink};
+pub use layout::Layout;
+pub use stats::{OwnerStats, Stats};
+pub use types::{Lpn, Nanos, Owner, Placement, Ppn, RgId, RuId, RuhId};

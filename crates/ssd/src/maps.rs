@@ -1,0 +1,239 @@
+//! The page maps: logical to physical (L2P), physical to logical (P2L), and which physical pages are valid.
+//!
+//! Flat arrays on huge pages, because at random small writes the device does a cache miss or two for each page and
+//! nothing else. Memory that the kernel hands out is zero, so the encodings make zero mean "nothing": L2P entries are
+//! stored inverted. Nothing here knows reclaim units.
+
+use bytemuck::Pod;
+use memmap2::MmapMut;
+
+use crate::types::{Lpn, Ppn};
+
+/// A fixed-size array on huge pages where the system has them, zero at first and then resident as it is touched.
+pub(crate) struct HugeArray<T> {
+    memory: MmapMut,
+    len: usize,
+    element: std::marker::PhantomData<T>,
+}
+
+impl<T: Pod> HugeArray<T> {
+    pub(crate) fn zeroed(len: usize) -> HugeArray<T> {
+        let bytes = (len * size_of::<T>()).max(1);
+        let memory = MmapMut::map_anon(bytes).expect("address space for the page maps");
+        #[cfg(target_os = "linux")]
+        // A kernel without transparent huge pages says no; the maps then work on small ones.
+        let _ = memory.advise(memmap2::Advice::HugePage);
+        HugeArray {
+            memory,
+            len,
+            element: std::marker::PhantomData,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn get(&self) -> &[T] {
+        bytemuck::cast_slice(&self.memory[..self.len * size_of::<T>()])
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self) -> &mut [T] {
+        let bytes = self.len * size_of::<T>();
+        bytemuck::cast_slice_mut(&mut self.memory[..bytes])
+    }
+}
+
+impl<T: Pod> Clone for HugeArray<T> {
+    fn clone(&self) -> Self {
+        let mut copy = HugeArray::zeroed(self.len);
+        copy.get_mut().copy_from_slice(self.get());
+        copy
+    }
+}
+
+/// See the module.
+#[derive(Clone)]
+pub(crate) struct Maps {
+    /// `!ppn` for each logical page; 0 is "unmapped".
+    l2p_inverted: HugeArray<u32>,
+    /// Logical page of each physical page; meaningless where the page is not valid.
+    p2l: HugeArray<u32>,
+    /// One bit for each physical page.
+    valid: HugeArray<u64>,
+}
+
+impl Maps {
+    pub(crate) fn new(logical_pages: u32, physical_pages: u32) -> Maps {
+        Maps {
+            l2p_inverted: HugeArray::zeroed(logical_pages as usize),
+            p2l: HugeArray::zeroed(physical_pages as usize),
+            valid: HugeArray::zeroed(physical_pages.div_ceil(64) as usize),
+        }
+    }
+
+    pub(crate) fn lookup(&self, lpn: Lpn) -> Ppn {
+        Ppn(!self.l2p_inverted.get()[lpn.0 as usize])
+    }
+
+    pub(crate) fn logical(&self, ppn: Ppn) -> Lpn {
+        Lpn(self.p2l.get()[ppn.0 as usize])
+    }
+
+    pub(crate) fn is_valid(&self, ppn: Ppn) -> bool {
+        self.valid.get()[ppn.0 as usize / 64] >> (ppn.0 % 64) & 1 == 1
+    }
+
+    /// Reads what writing these logical pages will touch, so that the misses of a whole batch overlap.
+    pub(crate) fn touch(&self, pages: impl Iterator<Item = Lpn> + Clone) {
+        let (l2p, valid) = (self.l2p_inverted.get(), self.valid.get());
+        let mut seen = 0;
+        for lpn in pages.clone() {
+            seen ^= l2p[lpn.0 as usize];
+        }
+        let mut words = 0;
+        for lpn in pages {
+            let ppn = !l2p[lpn.0 as usize];
+            words ^= valid.get(ppn as usize / 64).copied().unwrap_or(0);
+        }
+        std::hint::black_box((seen, words));
+    }
+
+    /// Length of the run from `lpn` on that is mapped to consecutive physical pages, at most `pages_max`, and where it
+    /// is mapped to. A run of unmapped pages is a run too.
+    #[inline]
+    pub(crate) fn mapped_run(&self, lpn: Lpn, pages_max: u32) -> (Ppn, u32) {
+        let entries = &self.l2p_inverted.get()[lpn.0 as usize..][..pages_max as usize];
+        let first = entries[0];
+        let step = u32::from(first != 0);
+        let mut expected = first;
+        let mut pages = 0;
+        for &entry in entries {
+            if entry != expected {
+                break;
+            }
+            pages += 1;
+            expected = expected.wrapping_sub(step);
+        }
+        (Ppn(!first), pages)
+    }
+
+    /// Maps `pages` logical pages from `lpn` on to the physical ones from `ppn` on, which become valid.
+    #[inline]
+    pub(crate) fn map(&mut self, lpn: Lpn, ppn: Ppn, pages: u32) {
+        let entries = &mut self.l2p_inverted.get_mut()[lpn.0 as usize..][..pages as usize];
+        for (entry, physical) in entries.iter_mut().zip(ppn.0..) {
+            *entry = !physical;
+        }
+        let entries = &mut self.p2l.get_mut()[ppn.0 as usize..][..pages as usize];
+        for (entry, logical) in entries.iter_mut().zip(lpn.0..) {
+            *entry = logical;
+        }
+        self.set_valid(ppn, pages);
+    }
+
+    pub(crate) fn unmap(&mut self, lpn: Lpn, pages: u32) {
+        self.l2p_inverted.get_mut()[lpn.0 as usize..][..pages as usize].fill(0);
+    }
+
+    /// Moves a batch of valid pages to consecutive physical pages from `to` on. The old ones stay marked valid.
+    pub(crate) fn relocate(&mut self, from: &[u32], lpns: &[u32], to: Ppn) {
+        let l2p = self.l2p_inverted.get_mut();
+        for ((&old, &lpn), new) in from.iter().zip(lpns).zip(to.0..) {
+            let entry = &mut l2p[lpn as usize];
+            assert_eq!(
+                *entry, !old,
+                "logical page {lpn} is not where physical page {old} says it is"
+            );
+            *entry = !new;
+        }
+        self.p2l.get_mut()[to.0 as usize..][..lpns.len()].copy_from_slice(lpns);
+        self.set_valid(to, lpns.len() as u32);
+    }
+
+    /// Fills `from` and `lpns` with the valid pages of the 64 pages that `word` covers, within `first..end`.
+    #[inline]
+    pub(crate) fn gather(&self, word: u32, first: u32, end: u32, from: &mut Vec<u32>, lpns: &mut Vec<u32>) {
+        let base = word * 64;
+        let mut bits = self.valid.get()[word as usize];
+        if base < first {
+            bits &= u64::MAX << (first - base);
+        }
+        if u64::from(base) + 64 > u64::from(end) {
+            bits &= u64::MAX >> (64 - (end - base));
+        }
+        let p2l = self.p2l.get();
+        while bits != 0 {
+            let ppn = base + bits.trailing_zeros();
+            from.push(ppn);
+            lpns.push(p2l[ppn as usize]);
+            bits &= bits - 1;
+        }
+    }
+
+    #[inline]
+    pub(crate) fn set_valid(&mut self, ppn: Ppn, pages: u32) {
+        for_words(self.valid.get_mut(), ppn.0, pages, |word, mask| *word |= mask);
+    }
+
+    /// Marks pages invalid; all of them were valid.
+    #[inline]
+    pub(crate) fn clear_valid(&mut self, ppn: Ppn, pages: u32) {
+        for_words(self.valid.get_mut(), ppn.0, pages, |word, mask| {
+            assert_eq!(*word & mask, mask, "a page is invalidated twice");
+            *word &= !mask;
+        });
+    }
+
+    /// Marks pages invalid, whatever they were.
+    pub(crate) fn erase(&mut self, ppn: Ppn, pages: u32) {
+        for_words(self.valid.get_mut(), ppn.0, pages, |word, mask| *word &= !mask);
+    }
+
+    pub(crate) fn count_valid(&self, ppn: Ppn, pages: u32) -> u32 {
+        let (first, end) = (u64::from(ppn.0), u64::from(ppn.0) + u64::from(pages));
+        let mut count = 0;
+        for word in first / 64..end.div_ceil(64) {
+            let base = word * 64;
+            let mut bits = self.valid.get()[word as usize];
+            if base < first {
+                bits &= u64::MAX << (first - base);
+            }
+            if base + 64 > end {
+                bits &= u64::MAX >> (base + 64 - end);
+            }
+            count += bits.count_ones();
+        }
+        count
+    }
+
+    /// The three arrays as they are stored, for snapshots.
+    pub(crate) fn raw(&self) -> [&[u8]; 3] {
+        let valid = bytemuck::cast_slice(self.valid.get());
+        [
+            bytemuck::cast_slice(self.l2p_inverted.get()),
+            bytemuck::cast_slice(self.p2l.get()),
+            valid,
+        ]
+    }
+
+    pub(crate) fn raw_mut(&mut self) -> [&mut [u8]; 3] {
+        let valid = bytemuck::cast_slice_mut(self.valid.get_mut());
+        [
+            bytemuck::cast_slice_mut(self.l2p_inverted.get_mut()),
+            bytemuck::cast_slice_mut(self.p2l.get_mut()),
+            valid,
+        ]
+    }
+}
+
+#[inline]
+fn for_words(words: &mut [u64], first: u32, count: u32, mut change: impl FnMut(&mut u64, u64)) {
+    let (mut at, mut left) = (first, count);
+    while left > 0 {
+        let offset = at % 64;
+        let here = left.min(64 - offset);
+        let mask = (u64::MAX >> (64 - here)) << offset;
+        change(&mut words[at as usize / 64], mask);
+        at += here;
+        left -= here;
+    }
+}

@@ -1,0 +1,183 @@
+//! The counters, on the levels of section 4.5 of the WARP paper: device, reclaim unit handle; the third level, single
+//! collections, is [`crate::event::Reclaim`].
+//!
+//! [`Stats`] holds one row for each handle and one for the shared pool; device totals are sums of rows, so the two
+//! levels cannot disagree. [`Stats::apply`] folds events into the same numbers: it is the second witness.
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::{CloseReason, Event, Trigger};
+use crate::types::Owner;
+
+/// Counters of the data of one owner: a reclaim unit handle, or the shared pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnerStats {
+    /// Bytes that the host sent through this handle.
+    pub host_bytes_written: u64,
+    /// Pages programmed for them (more than the bytes where a write covers part of a mapping unit).
+    pub host_pages_written: u64,
+    /// Pages that collection copied out of this owner's reclaim units.
+    pub gc_pages_copied: u64,
+    /// Pages that collection copied into this owner's reclaim units.
+    pub gc_pages_received: u64,
+    /// Fully valid blocks that collection took out of this owner's reclaim units without copying.
+    pub blocks_remapped: u64,
+    /// Pages in those blocks.
+    pub pages_remapped: u64,
+    /// Reclaim units opened (allocations).
+    pub units_opened: u64,
+    /// Reclaim units reclaimed (evictions).
+    pub units_reclaimed: u64,
+    /// Pages erased with them.
+    pub pages_erased: u64,
+    /// Pages that were still valid in reclaim units when they were reclaimed.
+    pub valid_pages_reclaimed: u64,
+}
+
+impl OwnerStats {
+    /// Valid pages in a reclaim unit when it was reclaimed, on average; `None` before the first.
+    pub fn mean_valid_pages_reclaimed(&self) -> Option<f64> {
+        (self.units_reclaimed > 0).then(|| self.valid_pages_reclaimed as f64 / self.units_reclaimed as f64)
+    }
+
+    /// (host + copied) / host pages, the handle's own write amplification (WARP Fig. 17); `None` before any write.
+    pub fn write_amplification(&self) -> Option<f64> {
+        let host = self.host_pages_written;
+        (host > 0).then(|| (host + self.gc_pages_copied) as f64 / host as f64)
+    }
+
+    fn add(&mut self, other: &OwnerStats) {
+        self.host_bytes_written += other.host_bytes_written;
+        self.host_pages_written += other.host_pages_written;
+        self.gc_pages_copied += other.gc_pages_copied;
+        self.gc_pages_received += other.gc_pages_received;
+        self.blocks_remapped += other.blocks_remapped;
+        self.pages_remapped += other.pages_remapped;
+        self.units_opened += other.units_opened;
+        self.units_reclaimed += other.units_reclaimed;
+        self.pages_erased += other.pages_erased;
+        self.valid_pages_reclaimed += other.valid_pages_reclaimed;
+    }
+}
+
+/// All counters of a device since it was made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stats {
+    /// Bytes of a page.
+    pub page_bytes: u64,
+    /// One row for each handle.
+    pub handles: Vec<OwnerStats>,
+    /// The row of the shared pool.
+    pub shared: OwnerStats,
+    /// Pages that the host deallocated while they were mapped.
+    pub pages_deallocated: u64,
+    /// Collections at the background mark.
+    pub background_collections: u64,
+    /// Collections at the foreground mark.
+    pub foreground_collections: u64,
+    /// Collections outside the policy, because it found nothing and room was needed.
+    pub forced_collections: u64,
+    /// Reclaim units that the host closed before they were full (reclaim unit handle update).
+    pub units_closed_by_host: u64,
+    /// Reclaim units that the device closed before they were full.
+    pub units_closed_early: u64,
+    /// Pages placed in another reclaim group because the one asked for was full.
+    pub pages_redirected: u64,
+}
+
+impl Stats {
+    /// All zero, for a device with this many handles.
+    pub fn new(page_bytes: u64, handles: u16) -> Stats {
+        Stats {
+            page_bytes,
+            handles: vec![OwnerStats::default(); usize::from(handles)],
+            shared: OwnerStats::default(),
+            pages_deallocated: 0,
+            background_collections: 0,
+            foreground_collections: 0,
+            forced_collections: 0,
+            units_closed_by_host: 0,
+            units_closed_early: 0,
+            pages_redirected: 0,
+        }
+    }
+
+    /// The row of an owner.
+    pub fn owner(&self, owner: Owner) -> &OwnerStats {
+        owner
+            .handle()
+            .map_or(&self.shared, |handle| &self.handles[usize::from(handle.0)])
+    }
+
+    pub(crate) fn owner_mut(&mut self, owner: Owner) -> &mut OwnerStats {
+        match owner.handle() {
+            Some(handle) => &mut self.handles[usize::from(handle.0)],
+            None => &mut self.shared,
+        }
+    }
+
+    /// Sum over all owners.
+    pub fn total(&self) -> OwnerStats {
+        let mut total = self.shared;
+        for row in &self.handles {
+            total.add(row);
+        }
+        total
+    }
+
+    /// Host bytes with metadata written (HBMW of the FDP statistics log, NVMe 2.1).
+    pub fn host_bytes_written(&self) -> u64 {
+        self.total().host_bytes_written
+    }
+
+    /// Media bytes with metadata written (MBMW): host pages and copies.
+    pub fn media_bytes_written(&self) -> u64 {
+        let total = self.total();
+        (total.host_pages_written + total.gc_pages_copied) * self.page_bytes
+    }
+
+    /// Media bytes erased (MBE).
+    pub fn media_bytes_erased(&self) -> u64 {
+        self.total().pages_erased * self.page_bytes
+    }
+
+    /// Write amplification: MBMW / HBMW; `None` before any write.
+    pub fn write_amplification(&self) -> Option<f64> {
+        let host = self.host_bytes_written();
+        (host > 0).then(|| self.media_bytes_written() as f64 / host as f64)
+    }
+
+    /// Folds one event. Applied to every event of a device, a fresh `Stats` becomes the device's own.
+    pub fn apply(&mut self, event: &Event) {
+        match event {
+            Event::HostWrite(write) => {
+                let row = self.owner_mut(Owner::of(write.placement.handle));
+                row.host_bytes_written += write.host_bytes;
+                row.host_pages_written += u64::from(write.pages);
+            }
+            Event::Deallocate { pages } => self.pages_deallocated += u64::from(*pages),
+            Event::Redirect { pages, .. } => self.pages_redirected += u64::from(*pages),
+            Event::Open { owner, .. } => self.owner_mut(*owner).units_opened += 1,
+            Event::Close { reason, .. } => match reason {
+                CloseReason::Full => {}
+                CloseReason::HostUpdate => self.units_closed_by_host += 1,
+                CloseReason::RoomNeeded | CloseReason::IsolationChanged => self.units_closed_early += 1,
+            },
+            Event::Reclaim(reclaim) => {
+                match reclaim.trigger {
+                    Trigger::Background => self.background_collections += 1,
+                    Trigger::Foreground => self.foreground_collections += 1,
+                    Trigger::Forced => self.forced_collections += 1,
+                }
+                let row = self.owner_mut(reclaim.victim_owner);
+                row.gc_pages_copied += u64::from(reclaim.pages_copied);
+                row.blocks_remapped += u64::from(reclaim.blocks_remapped);
+                row.pages_remapped += u64::from(reclaim.valid_pages - reclaim.pages_copied);
+                row.units_reclaimed += 1;
+                row.pages_erased += u64::from(reclaim.unit_pages);
+                row.valid_pages_reclaimed += u64::from(reclaim.valid_pages);
+                self.owner_mut(reclaim.destination_owner).gc_pages_received += u64::from(reclaim.pages_copied);
+            }
+        }
+    }
+}

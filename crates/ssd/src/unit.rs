@@ -1,0 +1,99 @@
+//! State of one reclaim unit. The device keeps one entry for each slice; a larger unit uses the entry of its first.
+
+use serde::{Deserialize, Serialize};
+
+use crate::types::Owner;
+
+/// "No reclaim unit" in the intrusive lists.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Where a reclaim unit is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum UnitState {
+    /// Erased, or not the first slice of a unit.
+    Free,
+    /// Taking pages from the host.
+    OpenForHost,
+    /// Taking pages from collection.
+    OpenForCollection,
+    /// Taking no more pages; a candidate for collection.
+    Closed,
+}
+
+/// One reclaim unit. What an invalidation touches comes first, to share a cache line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[repr(C, align(64))]
+pub struct ReclaimUnit {
+    /// Valid pages.
+    pub(crate) valid_pages: u32,
+    /// Below this many valid pages the index has to look at the unit again; 0 while it is not closed.
+    pub(crate) watch: u32,
+    /// Host pages written to the device when a page of this unit was last invalidated.
+    pub(crate) last_invalidation: u64,
+    /// Reclaim group.
+    pub(crate) group: u16,
+    /// Whose data it holds.
+    pub(crate) owner: Owner,
+    pub(crate) state: UnitState,
+    /// Size class.
+    pub(crate) class: u8,
+    /// Size in pages.
+    pub(crate) pages: u32,
+    /// Host pages written to the device when a page was last added.
+    pub(crate) last_write: u64,
+    /// Number of units closed before this one.
+    pub(crate) closed_sequence: u64,
+    /// Position among the members of its set.
+    pub(crate) member: u32,
+    /// Neighbours in its bucket.
+    pub(crate) bucket_previous: u32,
+    pub(crate) bucket_next: u32,
+    /// Neighbours in order of closing.
+    pub(crate) order_previous: u32,
+    pub(crate) order_next: u32,
+}
+
+impl ReclaimUnit {
+    pub(crate) const FREE: ReclaimUnit = ReclaimUnit {
+        valid_pages: 0,
+        watch: 0,
+        last_invalidation: 0,
+        group: 0,
+        owner: Owner::SHARED,
+        state: UnitState::Free,
+        class: 0,
+        pages: 0,
+        last_write: 0,
+        closed_sequence: 0,
+        member: NONE,
+        bucket_previous: NONE,
+        bucket_next: NONE,
+        order_previous: NONE,
+        order_next: NONE,
+    };
+
+    /// Valid pages.
+    pub fn valid_pages(&self) -> u32 {
+        self.valid_pages
+    }
+
+    /// Size in pages.
+    pub fn pages(&self) -> u32 {
+        self.pages
+    }
+
+    /// Whose data it holds.
+    pub fn owner(&self) -> Owner {
+        self.owner
+    }
+
+    /// Where it is in its life.
+    pub fn state(&self) -> UnitState {
+        self.state
+    }
+
+    /// Pages that are not valid: what collecting the unit would gain.
+    pub(crate) fn invalid_pages(&self) -> u32 {
+        self.pages - self.valid_pages
+    }
+}
