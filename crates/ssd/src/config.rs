@@ -37,7 +37,8 @@ pub struct Geometry {
     pub physical_bytes: Option<u64>,
     /// (physical - logical) / logical, 0.01 to 1.
     pub over_provisioning: f64,
-    /// Size of a full reclaim unit (a superblock over all dies of its reclaim group), 1 MiB to 16 GiB.
+    /// Size of a full reclaim unit (a superblock over all dies of its reclaim group), at most 16 GiB. Drives have 1 MiB
+    /// or more; scaled twins less, down to one program unit on each block.
     #[serde(with = "bytes")]
     pub reclaim_unit_bytes: u64,
     /// Bytes that one mapping entry covers, 4 to 64 KiB, a power of two.
@@ -193,8 +194,9 @@ pub enum ReclaimUnitSize {
 pub enum Opening {
     /// With the first page that needs it.
     OnFirstUse,
-    /// At start, and at once when one is full; a persistently isolated handle takes one for its copies too, and so
-    /// does the shared pool. The published emulator does this for every handle, used or not.
+    /// At start, and for host writes at once when one is full; at start a persistently isolated handle takes one for its
+    /// copies too, and so does the shared pool (later ones come with the next copy). The published emulator does this for
+    /// every handle, used or not.
     Eager,
 }
 
@@ -259,6 +261,9 @@ pub mod bytes {
 
     /// Reads either form.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+        if !deserializer.is_human_readable() {
+            return u64::deserialize(deserializer);
+        }
         Ok(bytesize::ByteSize::deserialize(deserializer)?.as_u64())
     }
 
@@ -273,6 +278,9 @@ mod bytes_option {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+        if !deserializer.is_human_readable() {
+            return Option::deserialize(deserializer);
+        }
         Ok(Option::<bytesize::ByteSize>::deserialize(deserializer)?.map(|size| size.as_u64()))
     }
 

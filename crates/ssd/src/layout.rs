@@ -30,6 +30,8 @@
 //! one for each smaller class before it has freed any) and one for the host. [`Layout::new`] refuses anything less.
 //! `Device::squeeze` is the procedure, and asserts it.
 
+use serde::Serialize;
+
 use crate::config::{DeviceConfig, HandleConfig, Isolation, MarksOf, Opening, ReclaimUnitSize, UnitSelection};
 use crate::error::ConfigError;
 
@@ -39,7 +41,7 @@ const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
 /// One way to divide a superblock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SizeClass {
     /// Parts of a superblock.
     pub divisor: u32,
@@ -52,7 +54,7 @@ pub struct SizeClass {
 }
 
 /// The numbers behind a [`DeviceConfig`].
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Layout {
     /// Bytes of a page, the mapping unit.
     pub page_bytes: u64,
@@ -123,6 +125,11 @@ impl Layout {
     /// Blocks of the whole device.
     pub fn blocks(&self) -> u64 {
         u64::from(self.superblocks()) * u64::from(self.blocks_per_superblock)
+    }
+
+    /// Placement identifiers of a namespace that lists every handle in every reclaim group.
+    pub fn placement_identifiers(&self) -> u16 {
+        (self.handles.len() * usize::from(self.groups)).try_into().unwrap_or(u16::MAX)
     }
 
     /// Over-provisioning after rounding to whole superblocks: (physical - logical) / logical.
@@ -404,7 +411,8 @@ impl Shape {
             let superblocks = given / group_superblock_bytes;
             let physical_pages = superblocks * groups * u64::from(self.superblock_pages);
             (
-                (physical_pages as f64 / (1.0 + geometry.over_provisioning)) as u64,
+                // 110 MiB at 0.1 are 100 MiB, whatever 1.1 is in binary.
+                (physical_pages as f64 / (1.0 + geometry.over_provisioning) + 1e-6) as u64,
                 superblocks,
             )
         };
@@ -417,14 +425,18 @@ impl Shape {
             .saturating_mul(groups)
             .saturating_mul(u64::from(self.superblock_pages));
         if physical_pages >= u64::from(u32::MAX) {
-            let unit = (page_bytes * 2).max((physical_pages * page_bytes / u64::from(u32::MAX)).next_power_of_two());
+            let physical_bytes = u128::from(physical_pages) * u128::from(page_bytes);
+            let large_enough = |unit: &u64| *unit > page_bytes && physical_bytes / u128::from(*unit) < u32::MAX.into();
+            let remedy = match [8192, 16_384, 32_768, 65_536].into_iter().find(large_enough) {
+                Some(unit) => format!("use geometry.mapping_unit_bytes = {unit} or more, as drives of this size do"),
+                None => "no geometry.mapping_unit_bytes is large enough, so use less flash".to_string(),
+            };
             let allowed = format!(
-                "{} GiB of flash are more than 2^32 mapping units of {} KiB ({} GiB); use geometry.mapping_unit_bytes = \
-                 {} or more, as drives of this size do",
-                physical_pages.saturating_mul(page_bytes) / GIB,
+                "{} GiB of flash are too many for 32-bit numbers of mapping units of {} KiB, which end below {} GiB; \
+                 {remedy}",
+                physical_bytes / u128::from(GIB),
                 page_bytes / 1024,
                 (page_bytes << 32) / GIB,
-                unit
             );
             return Err(ConfigError::new(field, given, allowed));
         }
@@ -458,17 +470,17 @@ fn check_ranges(config: &DeviceConfig) -> Result<(), ConfigError> {
     )?;
     let ru = geometry.reclaim_unit_bytes;
     require(
-        (MIB..=16 * GIB).contains(&ru),
+        (unit..=16 * GIB).contains(&ru),
         "geometry.reclaim_unit_bytes",
         ru.to_string(),
-        "must be between 1 MiB and 16 GiB",
+        "must be at least one mapping unit on each block, and at most 16 GiB",
     )?;
     let program = geometry.program_unit_bytes.unwrap_or(unit);
     require(
-        program >= unit && program % unit == 0,
+        program >= unit && program % unit == 0 && program <= ru.max(unit),
         "geometry.program_unit_bytes",
         program.to_string(),
-        "must be a multiple of geometry.mapping_unit_bytes",
+        "must be a multiple of geometry.mapping_unit_bytes, at most geometry.reclaim_unit_bytes",
     )?;
     for (field, value, most) in [
         ("geometry.channels", geometry.channels, 1024),

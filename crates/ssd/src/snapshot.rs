@@ -1,1 +1,170 @@
-//! placeholder
+//! A whole device in a file: save, load. (A fork is `Device::clone`.)
+//!
+//! ```text
+//! 8 bytes   "WARPSSD\0"
+//! 4 bytes   version, little-endian
+//! sections  configuration and state (postcard), L2P, P2L, validity (arrays as in memory, little-endian);
+//!           each: 8 bytes length, the bytes, 4 bytes CRC-32 of them
+//! ```
+//!
+//! A file is written beside its destination and moved there when it is complete and on disk, so a snapshot is whole or
+//! it does not exist. Loading accepts only the version it was written with.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Read, Write};
+use std::path::Path;
+
+use crate::config::DeviceConfig;
+use crate::device::{Device, State};
+use crate::error::SnapshotError;
+use crate::event::EventSink;
+use crate::layout::Layout;
+use crate::maps::Maps;
+
+const MAGIC: &[u8; 8] = b"WARPSSD\0";
+/// Version of the format; grows with every change of a stored type.
+pub const VERSION: u32 = 1;
+/// Longest configuration or state that a file may claim: a device of 2^32 pages in reclaim units of one page each
+/// would not reach it, so more is corruption, not something to allocate.
+const SECTION_BYTES_MAX: u64 = 64 << 30;
+/// The arrays are stored as they are in memory.
+const _: () = assert!(cfg!(target_endian = "little"), "snapshots are little-endian");
+
+impl<S: EventSink> Device<S> {
+    /// Writes the device to a file, replacing it in one step.
+    ///
+    /// # Errors
+    /// The file system's; the destination is then as it was.
+    pub fn save(&self, path: &Path) -> Result<(), SnapshotError> {
+        self.save_to(path).map_err(|source| SnapshotError::Io { path: path.display().to_string(), source })
+    }
+
+    fn save_to(&self, path: &Path) -> std::io::Result<()> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        let mut out = BufWriter::with_capacity(1 << 20, file.as_file_mut());
+        out.write_all(MAGIC)?;
+        out.write_all(&VERSION.to_le_bytes())?;
+        let (config, state, maps) = self.parts();
+        let config = postcard::to_stdvec(config).expect("a configuration serializes");
+        let state = postcard::to_stdvec(state).expect("a state serializes");
+        for section in [config.as_slice(), state.as_slice()].into_iter().chain(maps.raw()) {
+            out.write_all(&(section.len() as u64).to_le_bytes())?;
+            out.write_all(section)?;
+            out.write_all(&crc32fast::hash(section).to_le_bytes())?;
+        }
+        out.flush()?;
+        drop(out);
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        Ok(())
+    }
+}
+
+impl Device {
+    /// Loads a device from a file.
+    ///
+    /// # Errors
+    /// The file system's; or the file is not a snapshot, is of another version, ends early, or fails a checksum.
+    pub fn load(path: &Path) -> Result<Device, SnapshotError> {
+        let name = path.display().to_string();
+        let file = File::open(path).map_err(|source| SnapshotError::Io { path: name.clone(), source })?;
+        Reader { input: BufReader::with_capacity(1 << 20, file), name }.device()
+    }
+}
+
+struct Reader<R> {
+    input: R,
+    name: String,
+}
+
+const MAKE_ANEW: &str = "make the snapshot anew";
+
+impl<R: Read> Reader<R> {
+    fn device(mut self) -> Result<Device, SnapshotError> {
+        let mut magic = [0; 8];
+        self.fill(&mut magic, "the first bytes")?;
+        if &magic != MAGIC {
+            return Err(self.invalid("is not a WARP snapshot", "give a file that `warp run --save` wrote"));
+        }
+        let mut version = [0; 4];
+        self.fill(&mut version, "the version")?;
+        let version = u32::from_le_bytes(version);
+        if version != VERSION {
+            let problem = format!("has format version {version}, this program reads version {VERSION}");
+            return Err(self.invalid(&problem, "make it anew with this version"));
+        }
+        let config = self.section("configuration")?;
+        let config: DeviceConfig = self.decode(&config, "configuration")?;
+        let layout = Layout::new(&config);
+        let layout = layout.map_err(|error| self.invalid(&format!("has an impossible device ({error})"), MAKE_ANEW))?;
+        let state = self.section("state")?;
+        let state: State = self.decode(&state, "state")?;
+        if !state.fits(&layout) {
+            return Err(self.invalid("holds a state of another geometry than its configuration", MAKE_ANEW));
+        }
+        let mut maps = Maps::new(layout.logical_pages, layout.physical_pages);
+        for (array, what) in maps.raw_mut().into_iter().zip(["L2P map", "P2L map", "validity map"]) {
+            let length = self.length(what)?;
+            if length != array.len() as u64 {
+                let problem = format!("has a {what} of {length} bytes, the geometry needs {}", array.len());
+                return Err(self.invalid(&problem, MAKE_ANEW));
+            }
+            self.fill(array, what)?;
+            self.checksum(array, what)?;
+        }
+        if self.input.read(&mut [0]).is_ok_and(|bytes| bytes > 0) {
+            return Err(self.invalid("goes on after its last section", MAKE_ANEW));
+        }
+        Ok(Device::from_parts(config, layout, maps, state, ()))
+    }
+
+    fn section(&mut self, what: &str) -> Result<Vec<u8>, SnapshotError> {
+        let length = self.length(what)?;
+        let mut bytes = Vec::new();
+        // Reads what is there instead of allocating what the file claims.
+        let read = self.input.by_ref().take(length).read_to_end(&mut bytes);
+        if read.is_err() || bytes.len() as u64 != length {
+            return Err(self.truncated(what));
+        }
+        self.checksum(&bytes, what)?;
+        Ok(bytes)
+    }
+
+    fn length(&mut self, what: &str) -> Result<u64, SnapshotError> {
+        let mut length = [0; 8];
+        self.fill(&mut length, what)?;
+        let length = u64::from_le_bytes(length);
+        if length > SECTION_BYTES_MAX {
+            return Err(self.invalid(&format!("claims a {what} of {length} bytes"), MAKE_ANEW));
+        }
+        Ok(length)
+    }
+
+    fn checksum(&mut self, bytes: &[u8], what: &str) -> Result<(), SnapshotError> {
+        let mut stored = [0; 4];
+        self.fill(&mut stored, what)?;
+        if u32::from_le_bytes(stored) != crc32fast::hash(bytes) {
+            return Err(self.invalid(&format!("is corrupted: the checksum of its {what} does not match"), MAKE_ANEW));
+        }
+        Ok(())
+    }
+
+    fn decode<T: serde::de::DeserializeOwned>(&self, bytes: &[u8], what: &str) -> Result<T, SnapshotError> {
+        let decoded = postcard::from_bytes(bytes);
+        decoded.map_err(|error| self.invalid(&format!("has a {what} that cannot be decoded ({error})"), MAKE_ANEW))
+    }
+
+    fn fill(&mut self, bytes: &mut [u8], what: &str) -> Result<(), SnapshotError> {
+        let read = self.input.read_exact(bytes);
+        read.map_err(|_| self.truncated(what))
+    }
+
+    fn truncated(&self, what: &str) -> SnapshotError {
+        self.invalid(&format!("ends in the middle of its {what}"), "copy the whole file or make it anew")
+    }
+
+    fn invalid(&self, problem: &str, remedy: &'static str) -> SnapshotError {
+        SnapshotError::Invalid { path: self.name.clone(), problem: problem.to_string(), remedy }
+    }
+}

@@ -28,7 +28,8 @@ pub struct OwnerStats {
     pub units_opened: u64,
     /// Reclaim units reclaimed (evictions).
     pub units_reclaimed: u64,
-    /// Pages erased with them.
+    /// Pages erased with them. A block that came into a reclaim unit blank, in exchange for a remapped one, is not erased
+    /// again.
     pub pages_erased: u64,
     /// Pages that were still valid in reclaim units when they were reclaimed.
     pub valid_pages_reclaimed: u64,
@@ -46,17 +47,19 @@ impl OwnerStats {
         (host > 0).then(|| (host + self.gc_pages_copied) as f64 / host as f64)
     }
 
-    fn add(&mut self, other: &OwnerStats) {
-        self.host_bytes_written += other.host_bytes_written;
-        self.host_pages_written += other.host_pages_written;
-        self.gc_pages_copied += other.gc_pages_copied;
-        self.gc_pages_received += other.gc_pages_received;
-        self.blocks_remapped += other.blocks_remapped;
-        self.pages_remapped += other.pages_remapped;
-        self.units_opened += other.units_opened;
-        self.units_reclaimed += other.units_reclaimed;
-        self.pages_erased += other.pages_erased;
-        self.valid_pages_reclaimed += other.valid_pages_reclaimed;
+    fn combine(&self, other: &OwnerStats, with: fn(u64, u64) -> u64) -> OwnerStats {
+        OwnerStats {
+            host_bytes_written: with(self.host_bytes_written, other.host_bytes_written),
+            host_pages_written: with(self.host_pages_written, other.host_pages_written),
+            gc_pages_copied: with(self.gc_pages_copied, other.gc_pages_copied),
+            gc_pages_received: with(self.gc_pages_received, other.gc_pages_received),
+            blocks_remapped: with(self.blocks_remapped, other.blocks_remapped),
+            pages_remapped: with(self.pages_remapped, other.pages_remapped),
+            units_opened: with(self.units_opened, other.units_opened),
+            units_reclaimed: with(self.units_reclaimed, other.units_reclaimed),
+            pages_erased: with(self.pages_erased, other.pages_erased),
+            valid_pages_reclaimed: with(self.valid_pages_reclaimed, other.valid_pages_reclaimed),
+        }
     }
 }
 
@@ -118,11 +121,24 @@ impl Stats {
 
     /// Sum over all owners.
     pub fn total(&self) -> OwnerStats {
-        let mut total = self.shared;
-        for row in &self.handles {
-            total.add(row);
+        self.handles.iter().fold(self.shared, |total, row| total.combine(row, u64::wrapping_add))
+    }
+
+    /// What was counted after `earlier`, a copy of the same device's counters.
+    pub fn since(&self, earlier: &Stats) -> Stats {
+        let rows = self.handles.iter().zip(&earlier.handles);
+        Stats {
+            page_bytes: self.page_bytes,
+            handles: rows.map(|(now, then)| now.combine(then, u64::wrapping_sub)).collect(),
+            shared: self.shared.combine(&earlier.shared, u64::wrapping_sub),
+            pages_deallocated: self.pages_deallocated - earlier.pages_deallocated,
+            background_collections: self.background_collections - earlier.background_collections,
+            foreground_collections: self.foreground_collections - earlier.foreground_collections,
+            forced_collections: self.forced_collections - earlier.forced_collections,
+            units_closed_by_host: self.units_closed_by_host - earlier.units_closed_by_host,
+            units_closed_early: self.units_closed_early - earlier.units_closed_early,
+            pages_redirected: self.pages_redirected - earlier.pages_redirected,
         }
-        total
     }
 
     /// Host bytes with metadata written (HBMW of the FDP statistics log, NVMe 2.1).
@@ -172,9 +188,10 @@ impl Stats {
                 let row = self.owner_mut(reclaim.victim_owner);
                 row.gc_pages_copied += u64::from(reclaim.pages_copied);
                 row.blocks_remapped += u64::from(reclaim.blocks_remapped);
-                row.pages_remapped += u64::from(reclaim.valid_pages - reclaim.pages_copied);
+                let pages_remapped = reclaim.valid_pages - reclaim.pages_copied;
+                row.pages_remapped += u64::from(pages_remapped);
                 row.units_reclaimed += 1;
-                row.pages_erased += u64::from(reclaim.unit_pages);
+                row.pages_erased += u64::from(reclaim.unit_pages - pages_remapped);
                 row.valid_pages_reclaimed += u64::from(reclaim.valid_pages);
                 self.owner_mut(reclaim.destination_owner).gc_pages_received += u64::from(reclaim.pages_copied);
             }

@@ -36,11 +36,13 @@ impl<S: EventSink> Device<S> {
     /// Makes sure that a host can open a reclaim unit of this class.
     pub(super) fn make_room(&mut self, now: Nanos, group: RgId, class: u8) {
         let kept = (self.layout.collection_superblocks + self.layout.reserve_superblocks) as usize;
-        let members = |device: &Self| {
+        // A free part is not enough: emptying a superblock may have taken one of those kept more than it gave back.
+        let has_room = |device: &Self| {
             let members = &device.state.groups[usize::from(group.0)];
-            !members.free_parts[usize::from(class)].is_empty() || members.free_superblocks.len() > kept
+            let needed = kept + usize::from(members.free_parts[usize::from(class)].is_empty());
+            members.free_superblocks.len() >= needed
         };
-        while !members(self) {
+        while !has_room(self) {
             self.squeeze(now, group);
         }
     }
@@ -158,11 +160,12 @@ impl<S: EventSink> Device<S> {
         let set = &mut self.state.groups[usize::from(group.0)].closed[owner_index][usize::from(class)];
         set.remove(&mut self.state.units, victim.0);
 
-        let blocks_remapped = self.remap_full_blocks(group, victim, destination);
+        let blank_blocks = self.remap_full_blocks(group, victim, destination);
+        let blocks_remapped = blank_blocks.len() as u32;
         let pages_remapped = blocks_remapped * self.layout.block_pages;
         let pages_copied = valid_pages - pages_remapped;
         self.copy_valid(group, victim, destination, pages_copied);
-        self.erase(victim);
+        self.erase(victim, &blank_blocks);
         self.release(victim);
 
         let stats = &mut self.state.stats;
@@ -176,7 +179,7 @@ impl<S: EventSink> Device<S> {
         row.blocks_remapped += u64::from(blocks_remapped);
         row.pages_remapped += u64::from(pages_remapped);
         row.units_reclaimed += 1;
-        row.pages_erased += u64::from(unit_pages);
+        row.pages_erased += u64::from(unit_pages - pages_remapped);
         row.valid_pages_reclaimed += u64::from(valid_pages);
         stats.owner_mut(destination).gc_pages_received += u64::from(pages_copied);
 
@@ -203,8 +206,9 @@ impl<S: EventSink> Device<S> {
     /// Copies the valid pages of a victim to the destination's reclaim unit, in batches whose cache misses overlap.
     fn copy_valid(&mut self, group: RgId, victim: RuId, destination: Owner, expected: u32) {
         const BATCH_PAGES: usize = 512;
+        let ReclaimUnit { class, pages, .. } = self.state.units[victim.0 as usize];
         let first = victim.0 * self.layout.slice_pages;
-        let end = first + self.state.units[victim.0 as usize].pages;
+        let end = first + pages;
         let (mut from, mut lpns) = (
             std::mem::take(&mut self.moving_from),
             std::mem::take(&mut self.moving_lpns),
@@ -219,7 +223,7 @@ impl<S: EventSink> Device<S> {
                 self.maps.gather(word, first, end, &mut from, &mut lpns);
                 word += 1;
             }
-            self.append_copies(group, destination, &from, &lpns);
+            self.append_copies(group, destination, class, &from, &lpns);
             copied += from.len() as u32;
         }
         assert_eq!(
@@ -230,10 +234,10 @@ impl<S: EventSink> Device<S> {
         (self.moving_from, self.moving_lpns) = (from, lpns);
     }
 
-    fn append_copies(&mut self, group: RgId, destination: Owner, mut from: &[u32], mut lpns: &[u32]) {
+    fn append_copies(&mut self, group: RgId, destination: Owner, class: u8, mut from: &[u32], mut lpns: &[u32]) {
         let owner = self.owner_index(destination);
         while !from.is_empty() {
-            let open = self.collection_unit(group, destination);
+            let open = self.collection_unit(group, destination, class);
             let pages = (from.len() as u32).min(open.run_end - open.position);
             let (unit, position) = (open.unit, open.position);
             let to = unit.0 * self.layout.slice_pages + position;
@@ -252,14 +256,14 @@ impl<S: EventSink> Device<S> {
         }
     }
 
-    /// The reclaim unit that takes an owner's copies.
-    fn collection_unit(&mut self, group: RgId, owner: Owner) -> &mut super::place::OpenUnit {
+    /// The reclaim unit that takes an owner's copies; if there is none, one is opened for a victim of `class`.
+    fn collection_unit(&mut self, group: RgId, owner: Owner, class: u8) -> &mut super::place::OpenUnit {
         let index = self.owner_index(owner);
         if self.state.groups[usize::from(group.0)].owners[index]
             .collecting
             .is_none()
         {
-            self.open_for_collection(group, owner);
+            self.open_for_collection(group, owner, class);
         }
         self.state.groups[usize::from(group.0)].owners[index]
             .collecting
@@ -281,31 +285,32 @@ impl<S: EventSink> Device<S> {
 
     /// Moves the fully valid blocks of a victim into the destination's reclaim unit by exchanging physical blocks:
     /// the data stays where it is, nothing is programmed. Only places of the destination that nothing was written to
-    /// can be exchanged, and only between reclaim units of one size. Returns the number of blocks.
-    fn remap_full_blocks(&mut self, group: RgId, victim: RuId, destination: Owner) -> u32 {
+    /// can be exchanged, and only between reclaim units of one size. Returns the places of the blocks, which are blank in
+    /// the victim now.
+    fn remap_full_blocks(&mut self, group: RgId, victim: RuId, destination: Owner) -> Vec<u32> {
         let entry = &self.state.units[victim.0 as usize];
         let class_index = entry.class;
         let class = self.layout.classes[usize::from(class_index)];
         if !self.config.gc.block_remapping || entry.valid_pages < self.layout.block_pages {
-            return 0;
+            return Vec::new();
         }
         let full = self.full_blocks(victim, class);
         if full.is_empty() {
-            return 0;
+            return Vec::new();
         }
         let (program_unit_pages, block_pages) = (self.layout.program_unit_pages, self.layout.block_pages);
-        let open = self.collection_unit(group, destination);
+        let open = self.collection_unit(group, destination, class_index);
         let (unit, position) = (open.unit, open.position);
         if self.state.units[unit.0 as usize].class != class_index {
-            return 0;
+            return Vec::new();
         }
-        let open = self.collection_unit(group, destination);
+        let open = self.collection_unit(group, destination, class_index);
         let untouched = |block: &u32| {
             position <= block * program_unit_pages && !open.remapped.get(*block as usize).is_some_and(|taken| *taken)
         };
         let blocks: Vec<u32> = full.into_iter().filter(untouched).collect();
         if blocks.is_empty() {
-            return 0;
+            return Vec::new();
         }
         open.remapped.resize(class.blocks as usize, false);
         for &block in &blocks {
@@ -321,7 +326,7 @@ impl<S: EventSink> Device<S> {
         entry.valid_pages += pages;
         entry.last_write = host_pages_written;
         self.end_collection_run(group, destination);
-        blocks.len() as u32
+        blocks
     }
 
     /// Blocks of a reclaim unit, by their place in it, whose pages are all valid.
@@ -367,12 +372,14 @@ impl<S: EventSink> Device<S> {
         superblock * self.layout.blocks_per_superblock + part * class.blocks
     }
 
-    fn erase(&mut self, unit: RuId) {
+    /// Erases the blocks of a reclaim unit, except those that have just come in blank.
+    fn erase(&mut self, unit: RuId, blank_blocks: &[u32]) {
         let entry = &self.state.units[unit.0 as usize];
         let class = self.layout.classes[usize::from(entry.class)];
         self.maps.erase(Ppn(unit.0 * self.layout.slice_pages), entry.pages);
         let first = self.block_place(unit, class);
-        for place in first..first + class.blocks {
+        for place in (0..class.blocks).filter(|place| !blank_blocks.contains(place)) {
+            let place = first + place;
             let block = self.state.block_at.get(place as usize).copied().unwrap_or(place);
             self.state.erase_counts[block as usize] += 1;
         }

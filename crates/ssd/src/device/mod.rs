@@ -172,6 +172,10 @@ impl<S: EventSink> Device<S> {
         }
     }
 
+    pub(crate) fn parts(&self) -> (&DeviceConfig, &State, &Maps) {
+        (&self.config, &self.state, &self.maps)
+    }
+
     /// The same drive, reporting to another sink from now on.
     pub fn replace_sink<T: EventSink>(self, sink: T) -> (Device<T>, S) {
         (
@@ -568,6 +572,22 @@ impl State {
             },
             erase_counts: vec![0; layout.blocks() as usize],
         }
+    }
+}
+
+impl State {
+    /// Whether the tables have the sizes that a layout demands.
+    pub(crate) fn fits(&self, layout: &Layout) -> bool {
+        let slices = layout.slices() as usize;
+        let owners = layout.handles.len() + 1;
+        self.units.len() == slices
+            && (self.unit_of_slice.is_empty() || self.unit_of_slice.len() == slices)
+            && self.superblocks.len() == layout.superblocks() as usize
+            && self.groups.len() == usize::from(layout.groups)
+            && self.groups.iter().all(|group| group.owners.len() == owners && group.closed.len() == owners)
+            && self.stats.handles.len() == layout.handles.len()
+            && (self.block_at.is_empty() || self.block_at.len() as u64 == layout.blocks())
+            && self.erase_counts.len() as u64 == layout.blocks()
     }
 }
 

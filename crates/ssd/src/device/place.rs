@@ -65,7 +65,7 @@ impl<S: EventSink> Device<S> {
                     self.open_for_host(0, placement, slot);
                 }
                 if self.layout.handles[usize::from(handle)].isolation == Isolation::PersistentlyIsolated {
-                    self.open_for_collection(group, Owner::of(placement.handle));
+                    self.open_for_collection(group, Owner::of(placement.handle), self.class_for_next(placement));
                 }
             }
             if self
@@ -74,7 +74,7 @@ impl<S: EventSink> Device<S> {
                 .iter()
                 .any(|handle| handle.isolation != Isolation::PersistentlyIsolated)
             {
-                self.open_for_collection(group, Owner::SHARED);
+                self.open_for_collection(group, Owner::SHARED, 0);
             }
         }
     }
@@ -101,11 +101,10 @@ impl<S: EventSink> Device<S> {
         self.state.groups[usize::from(group.0)].owners[usize::from(handle.0)].open[slot] = Some(open);
     }
 
-    /// Gives an owner a reclaim unit for copies.
-    pub(super) fn open_for_collection(&mut self, group: RgId, owner: Owner) {
-        let class = owner
-            .handle()
-            .map_or(0, |handle| self.class_for_next(Placement { group, handle }));
+    /// Gives an owner a reclaim unit for copies out of a victim of `class`: of the same class, so that emptying a divided
+    /// superblock divides at most one other; of the shared pool, always a whole superblock.
+    pub(super) fn open_for_collection(&mut self, group: RgId, owner: Owner, class: u8) {
+        let class = if owner == Owner::SHARED { 0 } else { class };
         let open = self.take(group, class, owner, true);
         let index = self.owner_index(owner);
         let collecting = &mut self.state.groups[usize::from(group.0)].owners[index].collecting;

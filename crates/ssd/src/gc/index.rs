@@ -40,7 +40,8 @@ impl ClosedSet {
             bucket_shift,
             unit_pages,
             // A unit without an invalid page has nothing to give.
-            lazy_valid_pages: ((lazy_valid_share * f64::from(unit_pages)) as u32).min(unit_pages - 1),
+            // 0.29 of 100 pages are 29, whatever 0.29 is in binary.
+            lazy_valid_pages: ((lazy_valid_share * f64::from(unit_pages) + 1e-6) as u32).min(unit_pages - 1),
             lazy_units: 0,
         }
     }

@@ -22,6 +22,9 @@ pub enum UnitSelection {
     /// Greatest `(1 - u) * age / (1 + u)`, age since the last page was written: benefit to cost of Rosenblum &
     /// Ousterhout (1991), section 3.5. A reclaim unit that has been stable for long is worth cleaning early.
     BenefitCost,
+    /// Greatest `(1 - u) * age / (2 u)`, age since the last invalidation: benefit to cost of Kawaguchi, Nishioka & Motoda
+    /// (1995), section 4.4. What has lost nothing for long is taken for stable and worth cleaning early.
+    BenefitCostSinceInvalidation,
     /// The one closed first.
     Fifo,
     /// Any, with equal probability.
@@ -174,6 +177,13 @@ impl VictimPolicy for UnitSelection {
                 let u = candidates.valid_share(unit);
                 -((1.0 - u) * age(candidates.unit(unit).last_write) / (1.0 + u))
             }),
+            UnitSelection::BenefitCostSinceInvalidation => candidates.min_by_score(|unit| {
+                let u = candidates.valid_share(unit);
+                if u == 0.0 {
+                    return f64::NEG_INFINITY; // Free of cost, whatever its age.
+                }
+                -((1.0 - u) * age(candidates.unit(unit).last_invalidation) / (2.0 * u))
+            }),
             UnitSelection::Fifo => candidates.oldest(1).next(),
             UnitSelection::Random => candidates.draw_candidate(random),
             UnitSelection::DChoices(choices) => {
@@ -192,6 +202,7 @@ impl UnitSelection {
             UnitSelection::Greedy => "greedy",
             UnitSelection::CostAge => "cost_age",
             UnitSelection::BenefitCost => "benefit_cost",
+            UnitSelection::BenefitCostSinceInvalidation => "benefit_cost_since_invalidation",
             UnitSelection::Fifo => "fifo",
             UnitSelection::Random => "random",
             UnitSelection::DChoices(_) => "d_choices",

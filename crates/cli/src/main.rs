@@ -1,0 +1,67 @@
+//! The `warp` command: arguments in, lab calls, text and files out. It holds no logic of its own.
+//!
+//! Exit codes: 0 done; 1 a claim or a golden result does not hold; 2 bad input, one sentence on standard error; 130 stopped
+//! with Ctrl-C, after printing and writing what was measured.
+
+mod arguments;
+mod execute;
+mod reproduce;
+mod run;
+mod show;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use lab::LabError;
+
+use arguments::{Arguments, Command};
+
+/// Exit code of a claim that does not hold.
+const FAILED: u8 = 1;
+/// Exit code of bad input.
+const BAD_INPUT: u8 = 2;
+/// Exit code after Ctrl-C: 128 + SIGINT, as shells count.
+const STOPPED: u8 = 130;
+
+/// How a command ended, when it was not refused.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Done,
+    Failed,
+    Stopped,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match &arguments.command {
+        Command::Run(command) => run::run(command),
+        Command::Reproduce(command) => reproduce::reproduce(command),
+        Command::Devices(command) => show::devices(command),
+        Command::Jobs(command) => show::jobs(command),
+        Command::Explain(command) => show::explain(command),
+        Command::Bench(command) => show::bench(command),
+    };
+    match outcome {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Failed) => ExitCode::from(FAILED),
+        Ok(Outcome::Stopped) => ExitCode::from(STOPPED),
+        Err(error) => {
+            eprintln!("warp: {error}");
+            ExitCode::from(BAD_INPUT)
+        }
+    }
+}
+
+/// Prints to standard output; a reader that went away (`warp ... | head`) ends the program quietly.
+fn print(text: &str) {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
+        std::process::exit(0);
+    }
+}
+
+/// An option whose value makes no sense.
+fn bad_option(option: &str, problem: impl std::fmt::Display) -> LabError {
+    LabError::invalid(option, problem.to_string())
+}

@@ -1,0 +1,73 @@
+//! `warp reproduce`.
+
+use lab::claims::Judge;
+use lab::experiment::{Experiment, RunSettings};
+use lab::run::CellResult;
+use lab::{LabError, golden, table};
+
+use crate::arguments::Reproduce;
+use crate::execute;
+use crate::run::{apply, overrides};
+use crate::{Outcome, print};
+
+pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
+    let names = if command.experiments.is_empty() { Experiment::names() } else { command.experiments.clone() };
+    // Everything is read before anything runs, so that a mistake in the last file does not cost the first's results.
+    let experiments: Vec<Experiment> = names.iter().map(|name| Experiment::find(name)).collect::<Result<_, _>>()?;
+    let progress = execute::stoppable();
+    let mut outcome = Outcome::Done;
+    for experiment in &experiments {
+        let settings = apply(if command.quick { &experiment.quick } else { &experiment.run }, &command.settings)?;
+        let cells = experiment.cells(&settings, &overrides(&command.settings.set)?)?;
+        let prepared = lab::run::prepare(cells)?;
+        let (results, stopped) = execute::run_cells(&prepared, false, &progress)?;
+        if stopped {
+            if !results.is_empty() && !command.json {
+                print(&format!("{} (stopped)\n{}\n", experiment.title, crate::run::summary(experiment, &results)));
+            }
+            return Ok(Outcome::Stopped);
+        }
+        let holds = if command.quick {
+            compare_golden(command, experiment, &results)?
+        } else {
+            compare_paper(command, experiment, &settings, &results)
+        };
+        if !holds {
+            outcome = Outcome::Failed;
+        }
+    }
+    Ok(outcome)
+}
+
+/// Prints the paper's numbers beside ours and the verdicts; true if every claim holds.
+fn compare_paper(command: &Reproduce, experiment: &Experiment, settings: &RunSettings, results: &[CellResult]) -> bool {
+    let judge = Judge::new(experiment, results, settings.tail_capacities);
+    let verdicts = judge.verdicts();
+    if command.json {
+        print(&format!("{}\n", crate::run::json(experiment, &judge, results)));
+    } else {
+        print(&format!("{} ({})\n", experiment.title, experiment.source));
+        print(&format!("{}\n{}\n", table::comparisons(&judge.comparisons()), table::verdicts(&verdicts)));
+    }
+    verdicts.iter().all(|verdict| verdict.holds)
+}
+
+/// Compares with the golden results, or takes the results as golden; true if nothing differs.
+fn compare_golden(command: &Reproduce, experiment: &Experiment, results: &[CellResult]) -> Result<bool, LabError> {
+    let path = golden::path(&experiment.slug);
+    let rows = golden::rows(results);
+    if command.bless {
+        golden::write(&path, &rows)?;
+        print(&format!("{}: wrote {} golden rows\n", experiment.slug, rows.len()));
+        return Ok(true);
+    }
+    let differences = golden::differences(&golden::read(&path)?, &rows);
+    match differences.len() {
+        0 => print(&format!("{}: {} cells as golden\n", experiment.slug, rows.len())),
+        count => {
+            print(&format!("{}: {count} of {} cells differ from {path}\n", experiment.slug, rows.len()));
+            print(&format!("  {}\n", differences.join("\n  ")));
+        }
+    }
+    Ok(differences.is_empty())
+}

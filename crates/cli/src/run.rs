@@ -1,0 +1,179 @@
+//! `warp run`.
+
+use std::path::{Path, PathBuf};
+
+use lab::claims::Judge;
+use lab::experiment::{Experiment, RunSettings, read_jobs};
+use lab::report::Report;
+use lab::run::{CellResult, Prepared};
+use lab::{LabError, export, table};
+
+use crate::arguments::{Run, Settings};
+use crate::execute;
+use crate::{Outcome, bad_option, print};
+
+pub fn run(command: &Run) -> Result<Outcome, LabError> {
+    if let Some(snapshot) = &command.from {
+        return continue_snapshot(command, snapshot);
+    }
+    let experiment = find(command)?;
+    let settings = apply(&experiment.run, &command.settings)?;
+    let mut cells = experiment.cells(&settings, &overrides(&command.settings.set)?)?;
+    if let Some(device) = &command.device {
+        cells.retain(|cell| cell.key.device == *device);
+        if cells.is_empty() {
+            let known = experiment.devices.join(", ");
+            return Err(bad_option("--device", format!("{} does not run on {device}; it runs on {known}", command.target)));
+        }
+    }
+    let prepared = lab::run::prepare(cells)?;
+    if let Some(path) = &command.save {
+        return run_and_save(command, &experiment, &prepared, path);
+    }
+    let progress = execute::stoppable();
+    let (results, stopped) = execute::run_cells(&prepared, true, &progress)?;
+    present(command, &experiment, &settings, &results)?;
+    Ok(if stopped { Outcome::Stopped } else { Outcome::Done })
+}
+
+/// The experiment of this name; or the job file, as an experiment with one cell.
+fn find(command: &Run) -> Result<Experiment, LabError> {
+    let target = &command.target;
+    let is_job = target.ends_with(".fio") || (!Experiment::names().contains(target) && lab::experiment::job_names().contains(target));
+    if !is_job {
+        return Experiment::find(target);
+    }
+    let device = command.device.as_deref().ok_or_else(|| {
+        bad_option(target, "a job file needs a device; give --device NAME (`warp devices` lists them)")
+    })?;
+    Ok(Experiment::of_job(target, device))
+}
+
+/// The settings of a run with the command line's.
+pub fn apply(run: &RunSettings, settings: &Settings) -> Result<RunSettings, LabError> {
+    let mut run = run.clone();
+    run.scale = settings.scale.unwrap_or(run.scale);
+    if let Some(write) = settings.write {
+        if !(write > 0.0 && write <= 1000.0) {
+            return Err(bad_option("--write", format!("{write} capacities: must be above 0 and at most 1000")));
+        }
+        run.write_capacities = Some(write);
+    }
+    if let Some(seed) = settings.seed {
+        run.seeds = vec![seed];
+    }
+    Ok(run)
+}
+
+/// `PATH=VALUE` pairs; a value is TOML, or else a string.
+pub fn overrides(set: &[String]) -> Result<lab::profile::Overrides, LabError> {
+    let mut overrides = lab::profile::Overrides::new();
+    for pair in set {
+        let (path, value) = pair.split_once('=').ok_or_else(|| {
+            bad_option("--set", format!("{pair:?} is not of the form PATH=VALUE, e.g. geometry.over_provisioning=0.2"))
+        })?;
+        let parsed = toml::from_str::<toml::Table>(&format!("value = {value}")).ok();
+        let parsed = parsed.and_then(|mut table| table.remove("value"));
+        overrides.insert(path.trim().to_string(), parsed.unwrap_or_else(|| value.trim().into()));
+    }
+    Ok(overrides)
+}
+
+/// Tables or JSON, the report, the files that were asked for.
+fn present(
+    command: &Run,
+    experiment: &Experiment,
+    settings: &RunSettings,
+    results: &[CellResult],
+) -> Result<(), LabError> {
+    if results.is_empty() {
+        eprintln!("warp: stopped before anything was measured");
+        return Ok(());
+    }
+    let judge = Judge::new(experiment, results, settings.tail_capacities);
+    if command.json {
+        print(&format!("{}\n", json(experiment, &judge, results)));
+    } else {
+        print(&format!("{}\n{}\n", experiment.title, summary(experiment, results)));
+        if command.handles || results.len() == 1 {
+            for result in results {
+                print(&format!("{}\n{}\n", result.key, table::handles(result)));
+            }
+        }
+    }
+    let folder = command.out.clone().unwrap_or_else(|| PathBuf::from("out").join(&experiment.slug));
+    let report_file = folder.join("report.html");
+    let axes = experiment.axes();
+    let report = Report {
+        title: &experiment.title,
+        source: &experiment.source,
+        notes: &experiment.notes,
+        axes: &axes,
+        tail_capacities: settings.tail_capacities,
+        results,
+        comparisons: &judge.comparisons(),
+        verdicts: &judge.verdicts(),
+    };
+    std::fs::create_dir_all(&folder).map_err(|source| LabError::Io { file: folder.display().to_string(), source })?;
+    report.write(&report_file)?;
+    let mut written = vec![report_file];
+    if let Some(path) = &command.events {
+        export::write_gc_log(path, &axes, results)?;
+        written.push(path.clone());
+    }
+    if let Some(path) = &command.series {
+        export::write_series(path, &axes, results)?;
+        written.push(path.clone());
+    }
+    if !command.json {
+        let names: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
+        print(&format!("wrote {}\n", names.join(", ")));
+    }
+    Ok(())
+}
+
+/// The table of write amplifications.
+pub fn summary(experiment: &Experiment, results: &[CellResult]) -> String {
+    table::summary(results, &experiment.axes(), CellResult::write_amplification)
+}
+
+/// Everything that was measured and judged, as JSON on one line.
+pub fn json(experiment: &Experiment, judge: &Judge<'_>, results: &[CellResult]) -> String {
+    let mut json = export::to_json(&experiment.axes(), judge.tail_capacities(), results, false);
+    json["experiment"] = experiment.slug.clone().into();
+    json["comparisons"] = serde_json::json!(judge.comparisons());
+    json["verdicts"] = serde_json::json!(judge.verdicts());
+    json.to_string()
+}
+
+/// Runs a job file and keeps the device.
+fn run_and_save(
+    command: &Run,
+    experiment: &Experiment,
+    prepared: &[Prepared],
+    path: &Path,
+) -> Result<Outcome, LabError> {
+    let [cell] = prepared else {
+        return Err(bad_option("--save", format!("{} is {} runs; only a job file leaves one device", command.target, prepared.len())));
+    };
+    let progress = execute::stoppable();
+    let work = || lab::run::run_and_save(cell, path, &*progress);
+    let result = execute::with_bar(&progress, cell.host_bytes, 1, work)?;
+    let stopped = !result.complete;
+    present(command, experiment, &experiment.run, &[result])?;
+    Ok(if stopped { Outcome::Stopped } else { Outcome::Done })
+}
+
+/// Runs a job file on a device that was saved before.
+fn continue_snapshot(command: &Run, snapshot: &Path) -> Result<Outcome, LabError> {
+    let jobs = read_jobs(&command.target, &[])?;
+    let experiment = Experiment::of_job(&command.target, &snapshot.display().to_string());
+    let settings = apply(&experiment.run, &command.settings)?;
+    let progress = execute::stoppable();
+    let continued = lab::run::Continued { snapshot, jobs, settings: settings.clone(), save: command.save.as_deref() };
+    let work = || lab::run::continue_snapshot(&continued, &*progress);
+    let result = execute::with_bar(&progress, 0, 1, work)?;
+    let stopped = !result.complete;
+    present(command, &experiment, &settings, &[result])?;
+    Ok(if stopped { Outcome::Stopped } else { Outcome::Done })
+}

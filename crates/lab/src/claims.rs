@@ -1,0 +1,549 @@
+//! What an experiment claims of its results, and the published numbers it compares them with.
+//!
+//! Claims are written before the run and judged after it; nothing here knows a particular experiment.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::experiment::{CellKey, Experiment};
+use crate::run::CellResult;
+use crate::source;
+
+/// Cells by their coordinates: `device`, `variant`, or the name of a grid axis, to a value. What is left out is open.
+pub type Selector = BTreeMap<String, String>;
+
+/// Numbers from a paper, for one cell or along one axis.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// The cells.
+    pub at: Selector,
+    /// Axis that the lists below follow, in the order of its values; without it the lists have one entry.
+    #[serde(default)]
+    pub along: Option<String>,
+    /// Measured on the real drive.
+    #[serde(default)]
+    pub drive: Vec<f64>,
+    /// Measured on the paper's emulator.
+    #[serde(default)]
+    pub emulator: Vec<f64>,
+    /// What was measured.
+    #[serde(default)]
+    pub metric: Metric,
+    /// Table or figure.
+    pub source: String,
+}
+
+/// Something that has to hold. Exactly one of the rules is given.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// The claim in words.
+    pub what: String,
+    /// Who says so.
+    pub source: String,
+    /// Mean absolute difference from the published drive.
+    #[serde(default)]
+    pub mean_error: Option<MeanError>,
+    /// A range for every selected cell.
+    #[serde(default)]
+    pub within: Option<Within>,
+    /// One cell below another, for every combination of the open coordinates.
+    #[serde(default)]
+    pub less: Option<Less>,
+    /// One cell relative to another.
+    #[serde(default)]
+    pub ratio: Option<Ratio>,
+    /// Where two curves cross.
+    #[serde(default)]
+    pub crossover: Option<Crossover>,
+}
+
+/// See [`Claim::mean_error`].
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MeanError {
+    /// Published rows to average over: those whose coordinates contain these.
+    pub over: Selector,
+    /// Greatest mean absolute error.
+    pub at_most: f64,
+}
+
+/// See [`Claim::within`].
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Within {
+    /// The cells.
+    pub at: Selector,
+    /// What is measured.
+    #[serde(default)]
+    pub metric: Metric,
+    /// Least value.
+    #[serde(default = "lowest")]
+    pub low: f64,
+    /// Greatest value.
+    #[serde(default = "highest")]
+    pub high: f64,
+}
+
+fn lowest() -> f64 {
+    f64::NEG_INFINITY
+}
+
+fn highest() -> f64 {
+    f64::INFINITY
+}
+
+/// See [`Claim::less`].
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Less {
+    /// The smaller ones.
+    pub left: Selector,
+    /// The larger ones.
+    pub right: Selector,
+    /// What is measured.
+    #[serde(default)]
+    pub metric: Metric,
+    /// How much smaller, at least; negative allows that much more.
+    #[serde(default)]
+    pub margin: f64,
+}
+
+/// See [`Claim::ratio`].
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ratio {
+    /// Numerator.
+    pub of: Selector,
+    /// Denominator.
+    pub to: Selector,
+    /// What is measured.
+    #[serde(default)]
+    pub metric: Metric,
+    /// Least ratio.
+    #[serde(default = "lowest")]
+    pub low: f64,
+    /// Greatest ratio.
+    #[serde(default = "highest")]
+    pub high: f64,
+}
+
+/// See [`Claim::crossover`].
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Crossover {
+    /// Axis with numbers for values.
+    pub along: String,
+    /// The curve that is lower at first.
+    pub left: Selector,
+    /// The curve that is lower in the end.
+    pub right: Selector,
+    /// What is measured.
+    #[serde(default)]
+    pub metric: Metric,
+    /// Least position.
+    pub low: f64,
+    /// Greatest position.
+    pub high: f64,
+}
+
+/// A number taken from a result. Capacities are the device's logical capacity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Media to host bytes over the whole run.
+    #[default]
+    WriteAmplification,
+    /// The same over the end of the run (`run.tail_capacities`).
+    TailWriteAmplification,
+    /// (host + copied) / host of one handle.
+    HandleWriteAmplification(u16),
+    /// Host bytes of one handle, in capacities.
+    HandleHostCapacities(u16),
+    /// Bytes copied out of one handle's reclaim units, in capacities.
+    HandleCopiedCapacities(u16),
+    /// Bytes copied out of the shared pool, in capacities.
+    SharedCopiedCapacities,
+    /// Most to mean erase count of a block.
+    EraseImbalance,
+}
+
+/// The verdict on a claim.
+#[derive(Clone, Debug, Serialize)]
+pub struct Verdict {
+    /// The claim in words.
+    pub what: String,
+    /// Who says so.
+    pub source: String,
+    /// Whether it holds; a cell that was not measured fails its claims.
+    pub holds: bool,
+    /// What was found, against what is allowed.
+    pub found: String,
+}
+
+/// A published number beside ours.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// The cell.
+    pub key: CellKey,
+    /// What was measured.
+    pub metric: Metric,
+    /// The paper's drive.
+    pub drive: Option<f64>,
+    /// The paper's emulator.
+    pub emulator: Option<f64>,
+    /// Ours; `None` if the cell was not run.
+    pub ours: Option<f64>,
+    /// Table or figure.
+    pub source: String,
+}
+
+impl Comparison {
+    /// Ours less the drive's, or the emulator's where the paper measured no drive.
+    pub fn error(&self) -> Option<f64> {
+        Some(self.ours? - self.drive.or(self.emulator)?)
+    }
+}
+
+/// The results of an experiment, by cell, averaged over seeds.
+pub struct Judge<'a> {
+    experiment: &'a Experiment,
+    results: &'a [CellResult],
+    tail_capacities: f64,
+}
+
+impl<'a> Judge<'a> {
+    /// Judges these results.
+    pub fn new(experiment: &'a Experiment, results: &'a [CellResult], tail_capacities: f64) -> Judge<'a> {
+        Judge { experiment, results, tail_capacities }
+    }
+
+    /// Window of the steady-state metric, in capacities.
+    pub fn tail_capacities(&self) -> f64 {
+        self.tail_capacities
+    }
+
+    /// A metric of a cell, averaged over seeds.
+    pub fn value(&self, key: &CellKey, metric: Metric) -> Option<f64> {
+        let values: Vec<f64> = self
+            .results
+            .iter()
+            .filter(|result| result.key == *key && result.complete)
+            .map(|result| measure(result, metric, self.tail_capacities))
+            .collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    }
+
+    /// Every published number beside ours, in the order of the file.
+    pub fn comparisons(&self) -> Vec<Comparison> {
+        self.experiment.published.iter().flat_map(|published| self.compare(published)).collect()
+    }
+
+    fn compare(&self, published: &Published) -> Vec<Comparison> {
+        let length = published.drive.len().max(published.emulator.len());
+        let values: Vec<Option<&str>> = match &published.along {
+            None => vec![None],
+            Some(axis) => self.experiment.axis_values(axis).into_iter().map(Some).collect(),
+        };
+        let rows = values.into_iter().take(length).enumerate();
+        rows.filter_map(|(index, value)| {
+            let mut at = published.at.clone();
+            if let (Some(axis), Some(value)) = (&published.along, value) {
+                at.insert(axis.clone(), value.to_string());
+            }
+            let key = self.experiment.keys().into_iter().find(|key| self.experiment.selects(&at, key))?;
+            Some(Comparison {
+                ours: self.value(&key, published.metric),
+                key,
+                metric: published.metric,
+                drive: published.drive.get(index).copied(),
+                emulator: published.emulator.get(index).copied(),
+                source: published.source.clone(),
+            })
+        })
+        .collect()
+    }
+
+    /// All verdicts, in the order of the file.
+    pub fn verdicts(&self) -> Vec<Verdict> {
+        let judge = |claim: &Claim| {
+            let (holds, found) = self.judge(claim);
+            Verdict { what: claim.what.clone(), source: claim.source.clone(), holds, found }
+        };
+        self.experiment.claims.iter().map(judge).collect()
+    }
+
+    fn judge(&self, claim: &Claim) -> (bool, String) {
+        if let Some(rule) = &claim.mean_error {
+            self.judge_mean_error(rule)
+        } else if let Some(rule) = &claim.within {
+            self.judge_within(rule)
+        } else if let Some(rule) = &claim.less {
+            let allowed = |left: f64, right: f64| left + rule.margin <= right;
+            self.judge_pairs(&rule.left, &rule.right, rule.metric, allowed, |left, right| {
+                format!("{left:.3} against {right:.3}")
+            })
+        } else if let Some(rule) = &claim.ratio {
+            let allowed = |of: f64, to: f64| (rule.low..=rule.high).contains(&(of / to));
+            let (holds, found) = self.judge_pairs(&rule.of, &rule.to, rule.metric, allowed, |of, to| {
+                format!("{:.3} = {of:.3} / {to:.3}", of / to)
+            });
+            (holds, format!("{found}, allowed {}", range(rule.low, rule.high)))
+        } else if let Some(rule) = &claim.crossover {
+            self.judge_crossover(rule)
+        } else {
+            unreachable!("a claim without a rule is refused when the experiment is read")
+        }
+    }
+
+    fn judge_mean_error(&self, rule: &MeanError) -> (bool, String) {
+        let contains = |published: &&Published| rule.over.iter().all(|(name, value)| published.at.get(name) == Some(value));
+        let rows = self.experiment.published.iter().filter(contains);
+        let errors: Vec<Option<f64>> = rows.flat_map(|row| self.compare(row)).map(|row| row.error()).collect();
+        let missing = errors.iter().filter(|error| error.is_none()).count();
+        if missing > 0 || errors.is_empty() {
+            return (false, format!("{missing} of {} cells were not measured", errors.len()));
+        }
+        let mean = errors.iter().flatten().map(|error| error.abs()).sum::<f64>() / errors.len() as f64;
+        (mean <= rule.at_most, format!("{mean:.3} over {} cells, allowed {:.3}", errors.len(), rule.at_most))
+    }
+
+    fn judge_within(&self, rule: &Within) -> (bool, String) {
+        let mut found = Vec::new();
+        let mut holds = true;
+        for key in self.selected(&rule.at) {
+            match self.value(&key, rule.metric) {
+                Some(value) => {
+                    holds &= (rule.low..=rule.high).contains(&value);
+                    found.push(value);
+                }
+                None => return (false, format!("{key} was not measured")),
+            }
+        }
+        let spread = (found.iter().copied().fold(f64::MAX, f64::min), found.iter().copied().fold(f64::MIN, f64::max));
+        let found = match found.len() {
+            0 => return (false, "no cell was measured".to_string()),
+            1 => format!("{:.3}", spread.0),
+            count => format!("{:.3} to {:.3} in {count} cells", spread.0, spread.1),
+        };
+        (holds, format!("{found}, allowed {}", range(rule.low, rule.high)))
+    }
+
+    /// Applies a test to every pair of cells that differ only in what the selectors say; reports the worst pair first.
+    fn judge_pairs(
+        &self,
+        left: &Selector,
+        right: &Selector,
+        metric: Metric,
+        allowed: impl Fn(f64, f64) -> bool,
+        print: impl Fn(f64, f64) -> String,
+    ) -> (bool, String) {
+        let mut failed = None;
+        let mut last = None;
+        let mut count = 0;
+        for key in self.selected(left) {
+            let other = self.experiment.moved(&key, right);
+            let (Some(a), Some(b)) = (self.value(&key, metric), self.value(&other, metric)) else {
+                return (false, format!("{key} or {other} was not measured"));
+            };
+            count += 1;
+            last = Some((a, b));
+            if !allowed(a, b) && failed.is_none() {
+                failed = Some(format!("{} at {key}", print(a, b)));
+            }
+        }
+        match (failed, last) {
+            (Some(failed), _) => (false, failed),
+            (None, Some((a, b))) if count == 1 => (true, print(a, b)),
+            (None, Some(_)) => (true, format!("in all {count} cells")),
+            (None, None) => (false, "no cell was measured".to_string()),
+        }
+    }
+
+    fn judge_crossover(&self, rule: &Crossover) -> (bool, String) {
+        let mut points = Vec::new();
+        for value in self.experiment.axis_values(&rule.along) {
+            let mut at = rule.left.clone();
+            at.insert(rule.along.clone(), value.to_string());
+            let Some(key) = self.selected(&at).into_iter().next() else { continue };
+            let other = self.experiment.moved(&key, &rule.right);
+            let (Some(a), Some(b)) = (self.value(&key, rule.metric), self.value(&other, rule.metric)) else {
+                return (false, format!("{key} or {other} was not measured"));
+            };
+            let position: f64 = value.parse().expect("checked when the experiment was read");
+            points.push((position, a - b));
+        }
+        let crossing = points.windows(2).find(|pair| pair[0].1 < 0.0 && pair[1].1 >= 0.0);
+        let Some([before, after]) = crossing else {
+            return (false, format!("the curves do not cross, allowed {}", range(rule.low, rule.high)));
+        };
+        let position = before.0 + (after.0 - before.0) * before.1 / (before.1 - after.1);
+        let holds = (rule.low..=rule.high).contains(&position);
+        (holds, format!("at {position:.3}, allowed {}", range(rule.low, rule.high)))
+    }
+
+    fn selected(&self, selector: &Selector) -> Vec<CellKey> {
+        let keys = self.experiment.keys().into_iter();
+        keys.filter(|key| self.experiment.selects(selector, key)).collect()
+    }
+}
+
+fn range(low: f64, high: f64) -> String {
+    match (low.is_finite(), high.is_finite()) {
+        (true, true) => format!("{low:.3} to {high:.3}"),
+        (true, false) => format!("at least {low:.3}"),
+        _ => format!("at most {high:.3}"),
+    }
+}
+
+fn measure(result: &CellResult, metric: Metric, tail_capacities: f64) -> f64 {
+    let capacities = |pages: u64| (pages * result.stats.page_bytes) as f64 / result.capacity_bytes as f64;
+    let handle = |index: u16| result.stats.handles.get(usize::from(index)).copied().unwrap_or_default();
+    match metric {
+        Metric::WriteAmplification => result.write_amplification(),
+        Metric::TailWriteAmplification => result.tail_write_amplification(tail_capacities),
+        Metric::HandleWriteAmplification(index) => handle(index).write_amplification().unwrap_or(1.0),
+        Metric::HandleHostCapacities(index) => capacities(handle(index).host_pages_written),
+        Metric::HandleCopiedCapacities(index) => capacities(handle(index).gc_pages_copied),
+        Metric::SharedCopiedCapacities => capacities(result.stats.shared.gc_pages_copied),
+        Metric::EraseImbalance => f64::from(result.block_erases.2) / result.block_erases.1.max(f64::MIN_POSITIVE),
+    }
+}
+
+impl Experiment {
+    /// Names of the coordinates of a cell.
+    fn coordinates(&self) -> Vec<&str> {
+        ["device", "variant"].into_iter().chain(self.grid.iter().map(|axis| axis.axis.as_str())).collect()
+    }
+
+    /// Values on an axis; `device` and `variant` are axes too.
+    pub fn axis_values(&self, axis: &str) -> Vec<&str> {
+        match axis {
+            "device" => self.devices.iter().map(String::as_str).collect(),
+            "variant" => self.variants.iter().map(|variant| variant.name.as_str()).collect(),
+            _ => {
+                let axis = self.grid.iter().find(|entry| entry.axis == axis);
+                axis.into_iter().flat_map(|axis| &axis.values).map(|value| value.name.as_str()).collect()
+            }
+        }
+    }
+
+    /// All cells.
+    pub fn keys(&self) -> Vec<CellKey> {
+        let variants: Vec<String> = match self.variants.len() {
+            0 => vec![String::new()],
+            _ => self.variants.iter().map(|variant| variant.name.clone()).collect(),
+        };
+        let mut points: Vec<Vec<String>> = vec![Vec::new()];
+        for axis in &self.grid {
+            let extend = |point: &Vec<String>| {
+                let values = axis.values.iter().map(|value| value.name.clone());
+                values.map(|value| [point.as_slice(), &[value]].concat()).collect::<Vec<_>>()
+            };
+            points = points.iter().flat_map(extend).collect();
+        }
+        let mut keys = Vec::new();
+        for device in &self.devices {
+            for point in &points {
+                for variant in &variants {
+                    keys.push(CellKey { device: device.clone(), variant: variant.clone(), grid: point.clone() });
+                }
+            }
+        }
+        keys
+    }
+
+    fn selects(&self, selector: &Selector, key: &CellKey) -> bool {
+        selector.iter().all(|(name, value)| self.coordinate(key, name) == Some(value))
+    }
+
+    fn coordinate<'a>(&self, key: &'a CellKey, name: &str) -> Option<&'a String> {
+        match name {
+            "device" => Some(&key.device),
+            "variant" => Some(&key.variant),
+            _ => key.grid.get(self.grid.iter().position(|axis| axis.axis == name)?),
+        }
+    }
+
+    /// The cell with some coordinates changed.
+    fn moved(&self, key: &CellKey, to: &Selector) -> CellKey {
+        let mut key = key.clone();
+        for (name, value) in to {
+            match name.as_str() {
+                "device" => key.device.clone_from(value),
+                "variant" => key.variant.clone_from(value),
+                _ => {
+                    let axis = self.grid.iter().position(|axis| axis.axis == *name);
+                    key.grid[axis.expect("selectors are checked")].clone_from(value);
+                }
+            }
+        }
+        key
+    }
+
+    fn check_selector(&self, selector: &Selector) -> Result<(), String> {
+        for (name, value) in selector {
+            if !self.coordinates().contains(&name.as_str()) {
+                return Err(source::unknown_key(name, self.coordinates()));
+            }
+            if !self.axis_values(name).contains(&value.as_str()) {
+                return Err(format!("{name} = {value:?}: {}", source::unknown_key(value, self.axis_values(name))));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Claim {
+    pub(crate) fn check(&self, experiment: &Experiment) -> Result<(), String> {
+        let place = |problem: String| format!("claim {:?}: {problem}", self.what);
+        let rules = [
+            self.mean_error.is_some(),
+            self.within.is_some(),
+            self.less.is_some(),
+            self.ratio.is_some(),
+            self.crossover.is_some(),
+        ];
+        if rules.iter().filter(|given| **given).count() != 1 {
+            return Err(place("give exactly one of mean_error, within, less, ratio, crossover".to_string()));
+        }
+        let mut selectors: Vec<&Selector> = Vec::new();
+        selectors.extend(self.mean_error.iter().map(|rule| &rule.over));
+        selectors.extend(self.within.iter().map(|rule| &rule.at));
+        selectors.extend(self.less.iter().flat_map(|rule| [&rule.left, &rule.right]));
+        selectors.extend(self.ratio.iter().flat_map(|rule| [&rule.of, &rule.to]));
+        selectors.extend(self.crossover.iter().flat_map(|rule| [&rule.left, &rule.right]));
+        for selector in selectors {
+            experiment.check_selector(selector).map_err(place)?;
+        }
+        if let Some(rule) = &self.crossover {
+            let values = experiment.axis_values(&rule.along);
+            if values.is_empty() || values.iter().any(|value| value.parse::<f64>().is_err()) {
+                return Err(place(format!("crossover along {:?}: is not an axis of numbers", rule.along)));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Published {
+    pub(crate) fn check(&self, experiment: &Experiment) -> Result<(), String> {
+        let place = |problem: String| format!("published {}: {problem}", self.source);
+        experiment.check_selector(&self.at).map_err(place)?;
+        let length = match &self.along {
+            None => 1,
+            Some(axis) => experiment.axis_values(axis).len(),
+        };
+        for (name, list) in [("drive", &self.drive), ("emulator", &self.emulator)] {
+            if !list.is_empty() && list.len() != length {
+                return Err(place(format!("{name} has {} numbers, {length} are expected", list.len())));
+            }
+        }
+        if self.drive.is_empty() && self.emulator.is_empty() {
+            return Err(place("give numbers of the drive or of the emulator".to_string()));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,57 @@
+//! What can go wrong before a run, in one sentence each: place, problem, remedy.
+
+use thiserror::Error;
+
+/// An error that a user of the lab can mend.
+#[derive(Debug, Error)]
+pub enum LabError {
+    /// A file cannot be read or written.
+    #[error("{file}: {source}")]
+    Io {
+        /// The file.
+        file: String,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// A file says something impossible.
+    #[error("{file}: {problem}")]
+    Invalid {
+        /// The file.
+        file: String,
+        /// What and where, and what would be right.
+        problem: String,
+    },
+    /// A name that is not known.
+    #[error("there is no {what} {name}{hint}; known are {known}")]
+    Unknown {
+        /// What was looked for.
+        what: String,
+        /// Its name.
+        name: String,
+        /// The nearest name.
+        hint: String,
+        /// All names.
+        known: String,
+    },
+    /// A job file says something impossible.
+    #[error(transparent)]
+    Job(#[from] crate::fio::JobError),
+    /// A snapshot cannot be written or read.
+    #[error(transparent)]
+    Snapshot(#[from] ssd::SnapshotError),
+    /// A device that cannot be.
+    #[error("device {device}: {error}")]
+    Device {
+        /// The profile.
+        device: String,
+        /// Which field, and what is allowed.
+        error: ssd::ConfigError,
+    },
+}
+
+impl LabError {
+    /// A file says something impossible.
+    pub fn invalid(file: &str, problem: impl Into<String>) -> LabError {
+        LabError::Invalid { file: file.to_string(), problem: problem.into() }
+    }
+}

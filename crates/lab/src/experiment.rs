@@ -1,0 +1,429 @@
+//! Experiments: which drives run which workload in which variants, how much they write, and what is claimed of it.
+//!
+//! `experiments/<slug>/experiment.toml` is read into an [`Experiment`]; [`Experiment::cells`] multiplies it out into
+//! [`Cell`]s, each of which is one run. `docs/experiments.md` is the manual of the format.
+
+use std::collections::BTreeMap;
+
+use rust_embed::RustEmbed;
+use serde::{Deserialize, Serialize};
+use toml::Value;
+
+use crate::claims::{Claim, Published};
+use crate::error::LabError;
+use crate::fio::{self, JobFile};
+use crate::profile::{Overrides, Profile};
+use crate::source;
+use crate::twin::Scale;
+
+#[derive(RustEmbed)]
+#[folder = "../../experiments"]
+#[include = "*/experiment.toml"]
+#[include = "*/golden.json"]
+struct BuiltIn;
+
+#[derive(RustEmbed)]
+#[folder = "../../jobs"]
+#[include = "*.fio"]
+struct BuiltInJobs;
+
+/// A published figure or table: what to run and what the paper says.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// The name of its folder.
+    #[serde(skip)]
+    pub slug: String,
+    /// Where it was read.
+    #[serde(skip)]
+    pub file: String,
+    /// One line about it.
+    pub title: String,
+    /// The figure or table.
+    pub source: String,
+    /// What was chosen where the paper leaves it open and why; what differs from the paper and why.
+    #[serde(default)]
+    pub notes: String,
+    /// Device profiles to run on.
+    pub devices: Vec<String>,
+    /// Job file that all cells share unless a variant or a grid value names another.
+    #[serde(default)]
+    pub workload: Option<String>,
+    /// How much to write and how to watch.
+    pub run: RunSettings,
+    /// Settings of the quick form, which tests run against golden results.
+    pub quick: RunSettings,
+    /// Changes common to all cells.
+    #[serde(default)]
+    pub change: Change,
+    /// Ways to run the workload (NoFDP, FDP, ...); at least one, in the order of the file.
+    #[serde(default)]
+    pub variants: Vec<Variant>,
+    /// What else is varied; every combination is run.
+    #[serde(default)]
+    pub grid: Vec<Axis>,
+    /// Numbers to compare with.
+    #[serde(default)]
+    pub published: Vec<Published>,
+    /// What has to hold.
+    #[serde(default)]
+    pub claims: Vec<Claim>,
+}
+
+/// How much to write and how to watch.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunSettings {
+    /// Bytes that the host writes, in multiples of the device's capacity; `None` lets the jobs end by themselves.
+    #[serde(default)]
+    pub write_capacities: Option<f64>,
+    /// Run on a twin of this scale.
+    pub scale: Scale,
+    /// Host bytes between two samples of the time series, in multiples of the capacity.
+    #[serde(default = "default_sample_capacities")]
+    pub sample_capacities: f64,
+    /// Bytes written sequentially through handle 0 before the workload starts and its counters count, in multiples of
+    /// the capacity.
+    #[serde(default)]
+    pub prefill_capacities: f64,
+    /// Seeds to run each cell with; results are averages.
+    #[serde(default = "default_seeds")]
+    pub seeds: Vec<u64>,
+    /// Window at the end of the run that the steady-state metric looks at, in multiples of the capacity.
+    #[serde(default = "default_tail_capacities")]
+    pub tail_capacities: f64,
+    /// Names of the grid values to run, to keep a quick form quick; axes of which none is named are run whole.
+    #[serde(default)]
+    pub only: Vec<String>,
+}
+
+fn default_sample_capacities() -> f64 {
+    0.05
+}
+
+fn default_tail_capacities() -> f64 {
+    1.0
+}
+
+fn default_seeds() -> Vec<u64> {
+    vec![1]
+}
+
+/// A change to a cell.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// Device settings by dotted path.
+    #[serde(default)]
+    pub device: Overrides,
+    /// fio options by job section; the section `global` means all jobs.
+    #[serde(default)]
+    pub jobs: BTreeMap<String, toml::Table>,
+    /// Another job file.
+    #[serde(default)]
+    pub workload: Option<String>,
+    /// Another prefill, in multiples of the capacity.
+    #[serde(default)]
+    pub prefill_capacities: Option<f64>,
+}
+
+/// A way to run the workload.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Variant {
+    /// Its name.
+    pub name: String,
+    /// What it changes.
+    #[serde(flatten)]
+    pub change: Change,
+}
+
+/// Something that is varied.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Axis {
+    /// What it is called.
+    pub axis: String,
+    /// Device setting that takes each of the `over` values: a short form of `values`.
+    #[serde(default)]
+    pub sweep: Option<String>,
+    /// Values of `sweep`.
+    #[serde(default)]
+    pub over: Vec<Value>,
+    /// Named values with the changes that they make.
+    #[serde(default)]
+    pub values: Vec<Variant>,
+}
+
+/// What distinguishes a run within its experiment.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct CellKey {
+    /// Device profile.
+    pub device: String,
+    /// Variant; empty if the experiment has none.
+    pub variant: String,
+    /// Value on each axis of the grid, in their order.
+    pub grid: Vec<String>,
+}
+
+impl std::fmt::Display for CellKey {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let parts = [&self.device, &self.variant].into_iter().chain(&self.grid);
+        let parts: Vec<&str> = parts.map(String::as_str).filter(|part| !part.is_empty()).collect();
+        formatter.write_str(&parts.join(" | "))
+    }
+}
+
+/// One run: a device, a workload, settings.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// Its place in the experiment.
+    pub key: CellKey,
+    /// Seed of the device; job seeds are the job file's, moved by it.
+    pub seed: u64,
+    /// The device at full size.
+    pub device: ssd::DeviceConfig,
+    /// The workload, options changed.
+    pub jobs: JobFile,
+    /// How much to write and how to watch.
+    pub run: RunSettings,
+}
+
+impl Experiment {
+    /// Finds an experiment by the name of its folder, or by the path of its file.
+    ///
+    /// # Errors
+    /// There is none, or its file is not one: names file and field.
+    pub fn find(slug: &str) -> Result<Experiment, LabError> {
+        let path = if slug.ends_with(".toml") { slug.to_string() } else { format!("{slug}/experiment") };
+        let named = slug.ends_with(".toml") || std::path::Path::new(&format!("experiments/{path}.toml")).exists();
+        let found = if named {
+            let file = if slug.ends_with(".toml") { path } else { format!("experiments/{path}.toml") };
+            source::find::<BuiltIn>("experiment", "experiments", &file, "toml")?
+        } else {
+            Experiment::built_in(slug)?
+        };
+        Experiment::parse(&found.file, &found.text)
+    }
+
+    fn built_in(slug: &str) -> Result<source::Found, LabError> {
+        let names = Experiment::names();
+        let file = BuiltIn::get(&format!("{slug}/experiment.toml"));
+        let file = file.ok_or_else(|| LabError::Unknown {
+            what: "experiment".to_string(),
+            name: slug.to_string(),
+            hint: source::hint(slug, names.iter().map(String::as_str)),
+            known: names.join(", "),
+        })?;
+        Ok(source::Found {
+            name: slug.to_string(),
+            file: format!("experiments/{slug}/experiment.toml (built in)"),
+            text: String::from_utf8_lossy(&file.data).into_owned(),
+        })
+    }
+
+    /// Slugs of all experiments, in `./experiments` and built in.
+    pub fn names() -> Vec<String> {
+        let built_in = BuiltIn::iter().filter_map(|name| name.strip_suffix("/experiment.toml").map(str::to_string));
+        let local = std::fs::read_dir("experiments").into_iter().flatten().flatten();
+        let local = local.filter(|entry| entry.path().join("experiment.toml").exists());
+        let local = local.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> = built_in.chain(local).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// Reads an experiment from text. `file` is its path; the folder's name is the slug.
+    ///
+    /// # Errors
+    /// As [`Experiment::find`].
+    pub fn parse(file: &str, text: &str) -> Result<Experiment, LabError> {
+        let value: toml::Table =
+            toml::from_str(text).map_err(|error| LabError::invalid(file, source::toml_problem(&error)))?;
+        let mut experiment: Experiment = source::deserialize(file, Value::Table(value))?;
+        let mut folders = file.trim_end_matches(" (built in)").rsplit('/');
+        experiment.slug = folders.nth(1).unwrap_or("experiment").to_string();
+        experiment.file = file.to_string();
+        experiment.check()?;
+        Ok(experiment)
+    }
+
+    /// What serde cannot say.
+    fn check(&mut self) -> Result<(), LabError> {
+        let invalid = |problem: String| Err(LabError::invalid(&self.file, problem));
+        if self.devices.is_empty() {
+            return invalid("devices = []: name at least one device profile".to_string());
+        }
+        for (name, run) in [("run", &self.run), ("quick", &self.quick)] {
+            let sensible = |value: f64| value.is_finite() && value > 0.0 && value <= 1000.0;
+            let Some(write_capacities) = run.write_capacities else {
+                return invalid(format!("{name}.write_capacities is missing: say how much to write, in multiples of the capacity"));
+            };
+            if !sensible(write_capacities) || !sensible(run.sample_capacities) || !sensible(run.tail_capacities) {
+                return invalid(format!("{name}: write, sample and tail are multiples of the capacity, above 0 and at most 1000"));
+            }
+            if !(0.0..=100.0).contains(&run.prefill_capacities) {
+                return invalid(format!("{name}.prefill_capacities = {}: must be between 0 and 100", run.prefill_capacities));
+            }
+            if run.seeds.is_empty() {
+                return invalid(format!("{name}.seeds = []: give at least one seed"));
+            }
+        }
+        for axis in &mut self.grid {
+            if axis.sweep.is_some() == axis.over.is_empty() || axis.over.is_empty() == axis.values.is_empty() {
+                let problem = format!("grid axis {}: give either values, or sweep with over", axis.axis);
+                return Err(LabError::invalid(&self.file, problem));
+            }
+            if let Some(path) = &axis.sweep {
+                let value = |value: &Value| {
+                    let change = Change { device: [(path.clone(), value.clone())].into_iter().collect(), ..Change::default() };
+                    Variant { name: plain(value), change }
+                };
+                axis.values = axis.over.iter().map(value).collect();
+            }
+        }
+        for claim in &self.claims {
+            claim.check(self).map_err(|problem| LabError::invalid(&self.file, problem))?;
+        }
+        for published in &self.published {
+            published.check(self).map_err(|problem| LabError::invalid(&self.file, problem))?;
+        }
+        Ok(())
+    }
+
+    /// A job file on a device, as an experiment of one cell: the jobs end by themselves, on the drive at full size.
+    pub fn of_job(jobs: &str, device: &str) -> Experiment {
+        let run = RunSettings {
+            write_capacities: None,
+            scale: Scale::FULL,
+            sample_capacities: default_sample_capacities(),
+            prefill_capacities: 0.0,
+            seeds: default_seeds(),
+            tail_capacities: default_tail_capacities(),
+            only: Vec::new(),
+        };
+        let name = std::path::Path::new(jobs).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Experiment {
+            slug: name.clone(),
+            file: jobs.to_string(),
+            title: format!("{name} on {device}"),
+            source: String::new(),
+            notes: String::new(),
+            devices: vec![device.to_string()],
+            workload: Some(jobs.to_string()),
+            quick: run.clone(),
+            run,
+            change: Change::default(),
+            variants: Vec::new(),
+            grid: Vec::new(),
+            published: Vec::new(),
+            claims: Vec::new(),
+        }
+    }
+
+    /// All runs, in the order devices, grid, variants, seeds; `overrides` change every device last.
+    ///
+    /// # Errors
+    /// A device, job file or override that does not fit: names file and field.
+    pub fn cells(&self, run: &RunSettings, overrides: &Overrides) -> Result<Vec<Cell>, LabError> {
+        let last = Change { device: overrides.clone(), ..Change::default() };
+        let unchanged = [Variant { name: String::new(), change: Change::default() }];
+        let variants = if self.variants.is_empty() { &unchanged[..] } else { &self.variants };
+        let mut cells = Vec::new();
+        for device in &self.devices {
+            let profile = Profile::find(device)?;
+            for point in self.grid_points(run) {
+                for variant in variants {
+                    let changes = [&self.change].into_iter().chain(point.iter().map(|value| &value.change));
+                    let changes: Vec<&Change> = changes.chain([&variant.change, &last]).collect();
+                    let key = CellKey {
+                        device: device.clone(),
+                        variant: variant.name.clone(),
+                        grid: point.iter().map(|value| value.name.clone()).collect(),
+                    };
+                    for &seed in &run.seeds {
+                        cells.push(self.cell(key.clone(), &profile, &changes, run, seed)?);
+                    }
+                }
+            }
+        }
+        Ok(cells)
+    }
+
+    /// Names of the grid axes.
+    pub fn axes(&self) -> Vec<String> {
+        self.grid.iter().map(|axis| axis.axis.clone()).collect()
+    }
+
+    /// Every combination of grid values.
+    fn grid_points(&self, run: &RunSettings) -> Vec<Vec<&Variant>> {
+        let kept = |value: &&Variant| run.only.is_empty() || run.only.contains(&value.name);
+        let mut points = vec![Vec::new()];
+        for axis in &self.grid {
+            let any = axis.values.iter().any(|value| run.only.contains(&value.name));
+            let values: Vec<&Variant> = axis.values.iter().filter(|value| !any || kept(value)).collect();
+            let extend = |point: &Vec<_>| values.iter().map(|value| [point.as_slice(), &[*value]].concat()).collect::<Vec<_>>();
+            points = points.iter().flat_map(extend).collect();
+        }
+        points
+    }
+
+    fn cell(
+        &self,
+        key: CellKey,
+        profile: &Profile,
+        changes: &[&Change],
+        run: &RunSettings,
+        seed: u64,
+    ) -> Result<Cell, LabError> {
+        let mut overrides = Overrides::new();
+        let mut options = Vec::new();
+        let mut workload = self.workload.as_ref();
+        let mut run = run.clone();
+        for change in changes {
+            overrides.extend(change.device.clone());
+            for (section, table) in &change.jobs {
+                let option = |(name, value): (&String, &Value)| fio::Override {
+                    section: section.clone(),
+                    option: name.clone(),
+                    value: plain(value),
+                };
+                options.extend(table.iter().map(option));
+            }
+            workload = change.workload.as_ref().or(workload);
+            run.prefill_capacities = change.prefill_capacities.unwrap_or(run.prefill_capacities);
+        }
+        let workload = workload.ok_or_else(|| LabError::invalid(&self.file, "no workload: name a job file of jobs/"))?;
+        if seed != 1 {
+            // fio's own default seed, moved; seed 1 leaves the job file's streams as real fio draws them.
+            let value = (fio::DEFAULT_SEED + seed).to_string();
+            options.push(fio::Override { section: "global".to_string(), option: "randseed".to_string(), value });
+        }
+        let jobs = read_jobs(workload, &options)?;
+        let mut device = profile.config(&overrides)?;
+        device.seed = seed;
+        Ok(Cell { key, seed, device, jobs, run })
+    }
+}
+
+/// Finds and reads a job file, with changed options.
+///
+/// # Errors
+/// There is none, or a line of it (or a change) is wrong.
+pub fn read_jobs(name: &str, changes: &[fio::Override]) -> Result<JobFile, LabError> {
+    let found = source::find::<BuiltInJobs>("job file", "jobs", name, "fio")?;
+    Ok(fio::parse_with(&found.text, &found.file, changes)?)
+}
+
+/// Names of the job files in `./jobs` and built in.
+pub fn job_names() -> Vec<String> {
+    source::names::<BuiltInJobs>("jobs", "fio")
+}
+
+/// A TOML value as fio or a table heading would write it: strings without quotes.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,355 @@
+//! A job: what one section of a job file asks for, typed and with fio's defaults filled in.
+//!
+//! A [`Job`] does not depend on a drive: sizes may still be percentages. `plan` turns it into numbers for a given capacity.
+
+use serde::Serialize;
+
+use super::distribution::{SkewKind, Zone};
+use super::error::Complaint;
+use super::random::DEFAULT_SEED;
+use super::value::{Amount, KbBase, PerDirection};
+
+/// A kind of request. As a number it is the place in everything that fio keeps per direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Operation {
+    /// Read; changes nothing on the drive.
+    Read = 0,
+    /// Write, the only operation that carries a placement directive.
+    Write = 1,
+    /// Deallocate (Dataset Management).
+    Trim = 2,
+}
+
+impl Operation {
+    /// All three, in fio's order.
+    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Trim];
+}
+
+/// `rw`: which operations a job issues, and in which order of addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Access {
+    /// The option's value.
+    pub name: &'static str,
+    /// What it issues.
+    pub operations: Operations,
+    /// Random rather than sequential addresses.
+    pub random: bool,
+}
+
+/// The operations of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operations {
+    /// One kind.
+    Only(Operation),
+    /// Reads and writes, mixed by `rwmixread`.
+    ReadWrite,
+    /// Each block is trimmed, then written.
+    TrimWrite,
+}
+
+impl Operations {
+    /// Whether the job issues this operation.
+    pub fn include(self, operation: Operation) -> bool {
+        match self {
+            Self::Only(only) => only == operation,
+            Self::ReadWrite => operation != Operation::Trim,
+            Self::TrimWrite => operation != Operation::Read,
+        }
+    }
+}
+
+/// The values of `rw`.
+pub const ACCESSES: [Access; 11] = {
+    const fn access(name: &'static str, operations: Operations, random: bool) -> Access {
+        Access { name, operations, random }
+    }
+    use Operation::{Read, Trim, Write};
+    use Operations::{Only, ReadWrite, TrimWrite};
+    [
+        access("read", Only(Read), false),
+        access("write", Only(Write), false),
+        access("trim", Only(Trim), false),
+        access("randread", Only(Read), true),
+        access("randwrite", Only(Write), true),
+        access("randtrim", Only(Trim), true),
+        access("rw", ReadWrite, false),
+        access("readwrite", ReadWrite, false),
+        access("randrw", ReadWrite, true),
+        access("trimwrite", TrimWrite, false),
+        access("randtrimwrite", TrimWrite, true),
+    ]
+};
+
+/// One size of `bssplit` and its share of the requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockShare {
+    /// Bytes.
+    pub bytes: u64,
+    /// Percent of the requests.
+    pub percent: u32,
+}
+
+/// `random_distribution`
+#[derive(Debug, Clone, PartialEq)]
+pub enum Distribution {
+    /// Uniform.
+    Uniform,
+    /// zipf, pareto or normal, with fio's optional centre (0..=1).
+    Skewed {
+        /// Which, with its parameter.
+        kind: SkewKind,
+        /// Where its hottest block is, as a share of the region.
+        center: Option<f64>,
+    },
+    /// `zoned`: zones in percent of the region.
+    Zoned(PerDirection<Vec<Zone>>),
+    /// `zoned_abs`: zones in bytes.
+    ZonedAbsolute(PerDirection<Vec<Zone>>),
+}
+
+/// `dataplacement`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DataPlacement {
+    /// Writes carry no directive.
+    None,
+    /// Writes carry a Data Placement directive.
+    Fdp,
+    /// Writes carry a Streams directive; the lab treats the stream as the placement index.
+    Streams,
+}
+
+/// `plid_select`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlacementSelection {
+    /// One after the other.
+    RoundRobin,
+    /// Uniformly random.
+    Random,
+    /// By address, from the file named by `dp_scheme`.
+    Scheme,
+}
+
+/// One line of a `dp_scheme` file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SchemeEntry {
+    /// First byte.
+    pub start_bytes: u64,
+    /// First byte after the range.
+    pub end_bytes: u64,
+    /// Placement index of writes that start in the range.
+    pub index: u16,
+}
+
+/// One section of a job file with everything it inherits. Fields carry fio's option names where they have them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Job {
+    /// Section name, or the `name` option.
+    pub name: String,
+    /// The job file, for messages.
+    pub file: String,
+    /// Line of the section header.
+    pub line: usize,
+    /// fio's number of the first instance: 1 for the first job of the file, one more per instance.
+    pub first_thread_number: u32,
+    /// `numjobs`
+    pub numjobs: u32,
+    /// Waits for everything before it (`stonewall`).
+    pub stonewall: bool,
+    /// `filename`, or what fio would make of the section name; part of the seed of skewed distributions.
+    pub filename: Option<String>,
+    /// `rw`
+    pub access: Access,
+    /// `bs`, bytes.
+    pub bs: PerDirection<u64>,
+    /// `bsrange` and the extremes of `bssplit`, bytes; stronger than `bs`.
+    pub bs_range: PerDirection<Option<(u64, u64)>>,
+    /// `bssplit`; stronger than `bsrange`.
+    pub bssplit: PerDirection<Vec<BlockShare>>,
+    /// `ba`, bytes.
+    pub blockalign: PerDirection<Option<u64>>,
+    /// `size`
+    pub size: Option<Amount>,
+    /// `offset`
+    pub offset: Amount,
+    /// `offset_increment`
+    pub offset_increment: Amount,
+    /// `offset_align`, bytes.
+    pub offset_align: Option<u64>,
+    /// `io_size`
+    pub io_size: Option<Amount>,
+    /// `number_ios`
+    pub number_ios: Option<u64>,
+    /// `loops`
+    pub loops: u64,
+    /// `time_based`
+    pub time_based: bool,
+    /// `runtime`, microseconds; has no effect but `time_based` requires it.
+    pub runtime_us: u64,
+    /// `random_distribution`
+    pub distribution: Distribution,
+    /// `random_generator=tausworthe64`
+    pub generator_64: bool,
+    /// `randseed`
+    pub randseed: Option<u64>,
+    /// `randrepeat`
+    pub randrepeat: bool,
+    /// `norandommap`
+    pub norandommap: bool,
+    /// `percentage_random`
+    pub percentage_random: PerDirection<u32>,
+    /// `rwmixread`, percent.
+    pub rwmixread: u32,
+    /// `rate`, bytes per second.
+    pub rate: PerDirection<Option<u64>>,
+    /// `rate_iops`
+    pub rate_iops: PerDirection<Option<u64>>,
+    /// `rate_ignore_thinktime`
+    pub rate_ignore_thinktime: bool,
+    /// `flow`
+    pub flow: Option<u64>,
+    /// `flow_id`
+    pub flow_id: u64,
+    /// `thinktime`, microseconds.
+    pub thinktime_us: u64,
+    /// `thinktime_blocks`
+    pub thinktime_blocks: u64,
+    /// `iodepth`
+    pub iodepth: u64,
+    /// `fdp`
+    pub fdp: bool,
+    /// `dataplacement`; `None` when not given.
+    pub dataplacement: Option<DataPlacement>,
+    /// `plid_select`
+    pub plid_select: PlacementSelection,
+    /// `plids`, sorted; empty for all that the drive has.
+    pub plids: Vec<u16>,
+    /// The lines of the `dp_scheme` file.
+    pub dp_scheme: Vec<SchemeEntry>,
+    /// `kb_base`
+    pub kb_base: KbBase,
+    /// Where each option that was given stands.
+    pub(super) given: Vec<(&'static str, usize)>,
+}
+
+impl Job {
+    /// fio's defaults.
+    pub(super) fn with_defaults(file: &str) -> Self {
+        Self {
+            name: String::new(),
+            file: file.to_owned(),
+            line: 0,
+            first_thread_number: 1,
+            numjobs: 1,
+            stonewall: false,
+            filename: None,
+            access: ACCESSES[0],
+            bs: [4096; 3],
+            bs_range: [None; 3],
+            bssplit: Default::default(),
+            blockalign: [None; 3],
+            size: None,
+            offset: Amount::Bytes(0),
+            offset_increment: Amount::Bytes(0),
+            offset_align: None,
+            io_size: None,
+            number_ios: None,
+            loops: 1,
+            time_based: false,
+            runtime_us: 0,
+            distribution: Distribution::Uniform,
+            generator_64: false,
+            randseed: None,
+            randrepeat: true,
+            norandommap: false,
+            percentage_random: [100; 3],
+            rwmixread: 50,
+            rate: [None; 3],
+            rate_iops: [None; 3],
+            rate_ignore_thinktime: false,
+            flow: None,
+            flow_id: 0,
+            thinktime_us: 0,
+            thinktime_blocks: 1,
+            iodepth: 1,
+            fdp: false,
+            dataplacement: None,
+            plid_select: PlacementSelection::RoundRobin,
+            plids: Vec::new(),
+            dp_scheme: Vec::new(),
+            kb_base: KbBase::Binary,
+            given: Vec::new(),
+        }
+    }
+
+    /// The directive that writes carry, from `fdp` and `dataplacement` together.
+    pub fn placement(&self) -> DataPlacement {
+        if self.fdp { DataPlacement::Fdp } else { self.dataplacement.unwrap_or(DataPlacement::None) }
+    }
+
+    /// The seed of the job's random numbers.
+    pub fn seed(&self) -> u64 {
+        self.randseed.unwrap_or(DEFAULT_SEED)
+    }
+
+    /// Whether each further pass repeats the random numbers of the first. fio lets an explicit `randseed` switch that off.
+    pub fn repeats_randomness(&self) -> bool {
+        self.randrepeat && self.randseed.is_none()
+    }
+
+    /// The smallest and largest block of each direction, bytes.
+    pub fn block_range(&self, operation: Operation) -> (u64, u64) {
+        let bs = self.bs[operation as usize];
+        self.bs_range[operation as usize].unwrap_or((bs, bs))
+    }
+
+    /// What fio calls the target of one instance: part of the seed of skewed distributions.
+    pub fn target_name(&self, subjob: u32) -> String {
+        match &self.filename {
+            Some(name) => name.clone(),
+            // fio takes a section named after a device for that device.
+            None if self.name.starts_with("/dev/") => self.name.clone(),
+            None => format!("{}.{subjob}.0", self.name),
+        }
+    }
+
+    /// A complaint about this job, pointing at an option if it was given and at the section otherwise.
+    pub(crate) fn error(&self, option: &str, problem: impl Into<String>, remedy: impl Into<String>) -> super::JobError {
+        let complaint = Complaint::new(problem, remedy);
+        match self.given.iter().rev().find(|(name, _)| *name == option) {
+            Some((name, line)) => complaint.at(&self.file, *line, format!("{name} of [{}]", self.name)),
+            None => complaint.at(&self.file, self.line, format!("[{}]", self.name)),
+        }
+    }
+
+    /// Checks what fio checks once all options are known (`fixup_options`), and what the lab needs besides.
+    pub(super) fn check(&self) -> Result<(), super::JobError> {
+        let given = |values: &PerDirection<Option<u64>>| values.iter().any(Option::is_some);
+        if given(&self.rate) && given(&self.rate_iops) {
+            return Err(self.error("rate_iops", "rate and rate_iops exclude each other", "keep one of them"));
+        }
+        if self.flow.is_some() && (given(&self.rate) || given(&self.rate_iops)) {
+            return Err(self.error("flow", "flow and rate would both say how fast the job goes", "keep one of them"));
+        }
+        if self.time_based && self.runtime_us == 0 {
+            return Err(self.error("time_based", "fio ignores time_based without runtime", "add a runtime, or drop time_based"));
+        }
+        if self.fdp && self.dataplacement.is_some_and(|kind| kind != DataPlacement::Fdp) {
+            return Err(self.error("dataplacement", "contradicts fdp=1", "write dataplacement=fdp, or drop fdp=1"));
+        }
+        if self.placement() == DataPlacement::Streams && self.plids.is_empty() {
+            return Err(self.error("dataplacement", "streams needs a list of streams", "add plids=, such as plids=1,2"));
+        }
+        let by_scheme = self.plid_select == PlacementSelection::Scheme;
+        if self.placement() != DataPlacement::None && by_scheme && self.dp_scheme.is_empty() {
+            return Err(self.error("plid_select", "scheme needs a file that says what goes where", "add dp_scheme=FILE"));
+        }
+        for operation in Operation::ALL.into_iter().filter(|operation| self.access.operations.include(*operation)) {
+            let (_, largest) = self.block_range(operation);
+            if largest > u64::from(u32::MAX) {
+                return Err(self.error("bs", format!("a request of {largest} bytes is too large"), "stay below 4g"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,33 @@
+//! Workloads as fio job files: the same file describes a run of the lab and a run of real fio on a drive.
+//!
+//! Text becomes typed jobs (`parse`, with the option table of `options`), a job and a drive become a plan in bytes (`plan`, and
+//! `twin` for scaled-down drives), and a plan becomes a stream of requests (`stream`) with fio's own random numbers (`random`,
+//! `distribution`, `random_map`). The workload module merges the streams of all jobs.
+//!
+//! It does not run fio, does no I/O and has no clock: options that need one are refused or documented as having no effect.
+
+mod distribution;
+mod error;
+mod job;
+mod options;
+mod parse;
+mod plan;
+mod power;
+mod random;
+mod random_map;
+mod stream;
+mod twin;
+mod value;
+
+pub use distribution::{SkewKind, Zone};
+pub use error::{Complaint, JobError};
+pub use job::{
+    Access, BlockShare, DataPlacement, Distribution, Job, Operation, Operations, PlacementSelection, SchemeEntry,
+};
+pub use options::{Effect, FioOption, Kind, find, manual, nearest, options};
+pub use parse::{JobFile, Override, parse, parse_with};
+pub use plan::{AddressPlan, BlockPlan, PlacementPlan, Plan, Target};
+pub use random::DEFAULT_SEED;
+pub use stream::{JobStream, Request};
+pub use twin::Twin;
+pub use value::{Amount, KbBase, PerDirection};

@@ -1,0 +1,312 @@
+//! A job on a drive of a given capacity: every percentage resolved, every default filled in, in bytes.
+//!
+//! [`Plan::new`] does for one instance of a job what fio does when it sets up files (`filesetup.c`: `get_start_offset`, `setup_files`,
+//! `__init_rand_distribution`). A plan that comes back is valid: its region lies on the drive and holds at least one block.
+//!
+//! It draws no random numbers and produces no requests; see `stream`. Scaled twins change a plan before it becomes a stream; see `twin`.
+
+use super::JobError;
+use super::distribution::{SkewKind, Zone};
+use super::job::{Access, DataPlacement, Distribution, Job, Operation, Operations, PlacementSelection, SchemeEntry};
+use super::random::{MAX_BLOCKS_OF_32_BIT_GENERATOR, Seeds};
+use super::value::{Amount, PerDirection};
+
+/// The drive that a job runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Target {
+    /// Capacity that the host sees, bytes.
+    pub device_bytes: u64,
+    /// Number of placement identifiers that the namespace offers; 0 for a drive without FDP, which ignores directives.
+    pub placement_ids: u16,
+}
+
+/// The request sizes of one direction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BlockPlan {
+    /// Smallest request, bytes.
+    pub min_bytes: u64,
+    /// Largest request, bytes.
+    pub max_bytes: u64,
+    /// Alignment of random requests, bytes.
+    pub align_bytes: u64,
+    /// Sizes and their percent of the requests (`bssplit`), rarest first; empty for one size or a range.
+    pub split: Vec<(u64, f64)>,
+}
+
+/// Where the addresses of a random job come from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AddressPlan {
+    /// Block after block.
+    Sequential,
+    /// Uniform; with a random map each block once per pass.
+    Uniform {
+        /// Whether the map is kept.
+        map: bool,
+    },
+    /// zipf, pareto or normal.
+    Skewed {
+        /// Which.
+        kind: SkewKind,
+        /// fio's centre, as a share of the region.
+        center: Option<f64>,
+        /// Blocks that the formula draws from.
+        drawn_blocks: u64,
+        /// Blocks that the draws are mapped to; differs from `drawn_blocks` on scaled twins only.
+        blocks: u64,
+    },
+    /// Zones in percent of the region.
+    Zoned(PerDirection<Vec<Zone>>),
+    /// Zones in bytes.
+    ZonedAbsolute(PerDirection<Vec<Zone>>),
+}
+
+/// Which placement index writes carry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlacementPlan {
+    /// None.
+    None,
+    /// These in turn.
+    RoundRobin(Vec<u16>),
+    /// Any of these.
+    Random(Vec<u16>),
+    /// By the write's first byte on the drive.
+    Scheme(Vec<SchemeEntry>),
+}
+
+/// One instance of a job on a drive.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Order and operations.
+    pub access: Access,
+    /// First byte of the region on the drive.
+    pub start_bytes: u64,
+    /// Length of the region, bytes.
+    pub region_bytes: u64,
+    /// Capacity of the drive, bytes.
+    pub device_bytes: u64,
+    /// Request sizes for reads, writes, trims.
+    pub blocks: PerDirection<BlockPlan>,
+    /// What one loop issues, bytes.
+    pub size_bytes: u64,
+    /// `io_size`, bytes.
+    pub io_size_bytes: Option<u64>,
+    /// `number_ios`
+    pub number_ios: Option<u64>,
+    /// `loops`
+    pub loops: u64,
+    /// Goes on until nobody asks for more.
+    pub endless: bool,
+    /// Percent of random requests.
+    pub percentage_random: PerDirection<u32>,
+    /// Percent of reads in a mix.
+    pub rwmixread: u32,
+    /// Addresses.
+    pub addresses: AddressPlan,
+    /// Placement.
+    pub placement: PlacementPlan,
+    /// Seeds of the instance.
+    pub seeds: Seeds,
+    /// Seed of zipf, pareto, normal.
+    pub distribution_seed: u64,
+    /// Every pass repeats the random numbers of the first.
+    pub repeat_randomness: bool,
+    /// Offsets come from the 64-bit generator.
+    pub offsets_64: bool,
+    /// Request sizes come from the 64-bit generator.
+    pub sizes_64: bool,
+}
+
+impl Plan {
+    /// Resolves one instance (0 is the first) of a job for a drive.
+    pub fn new(job: &Job, instance: u32, target: Target) -> Result<Self, JobError> {
+        assert!(instance < job.numjobs, "{} has {} instances", job.name, job.numjobs);
+        let device_bytes = target.device_bytes;
+        let subjob = subjob_number(job, instance);
+        let thread_number = job.first_thread_number + instance;
+        let blocks = Operation::ALL.map(|operation| plan_blocks(job, operation));
+        let min_bytes = smallest_block(&blocks);
+        let start_bytes = start_offset(job, subjob, device_bytes, min_bytes);
+        if start_bytes >= device_bytes {
+            let problem = format!("the region starts at {start_bytes} of {device_bytes} bytes");
+            return Err(job.error("offset", problem, "start it on the drive, for example with a percentage"));
+        }
+        let region_bytes = region_length(job, start_bytes, device_bytes, min_bytes)?;
+        let size_bytes = match job.io_size {
+            Some(Amount::Percent(percent)) => share(region_bytes, percent),
+            _ => region_bytes,
+        };
+        if size_bytes < min_bytes {
+            let problem = format!("there is room for {size_bytes} bytes, less than one block of {min_bytes}");
+            return Err(job.error("size", problem, "enlarge the region or use a smaller bs"));
+        }
+        let seeds = Seeds::new(job.seed(), thread_number);
+        let smallest_used = blocks.iter().map(|block| block.min_bytes).min().expect("three directions");
+        let plan = Self {
+            access: job.access,
+            start_bytes,
+            region_bytes,
+            device_bytes,
+            size_bytes,
+            io_size_bytes: match job.io_size {
+                Some(Amount::Bytes(bytes)) => Some(bytes),
+                _ => None,
+            },
+            number_ios: job.number_ios,
+            loops: job.loops,
+            endless: job.time_based,
+            percentage_random: job.percentage_random,
+            rwmixread: job.rwmixread,
+            addresses: plan_addresses(job, &blocks, region_bytes),
+            placement: plan_placement(job, target)?,
+            seeds,
+            distribution_seed: seeds.of_distribution(&job.target_name(subjob)),
+            repeat_randomness: job.repeats_randomness(),
+            // With more blocks than 32 bits can name fio changes to the other generator by itself.
+            offsets_64: job.generator_64 || region_bytes / smallest_used > MAX_BLOCKS_OF_32_BIT_GENERATOR,
+            sizes_64: job.generator_64,
+            blocks,
+        };
+        plan.check_zones(job)?;
+        Ok(plan)
+    }
+
+    /// Blocks that random requests of a direction are drawn from (fio's `last_block`).
+    pub fn last_block(&self, operation: Operation) -> u64 {
+        let block = &self.blocks[operation as usize];
+        let usable = self.region_bytes.min(self.device_bytes);
+        usable.saturating_sub(block.min_bytes.saturating_sub(block.align_bytes)) / block.align_bytes
+    }
+
+    /// Mean bytes of a request, over sizes and operations.
+    pub fn mean_request_bytes(&self) -> f64 {
+        let mean = |operation: Operation| self.blocks[operation as usize].mean_bytes();
+        match self.access.operations {
+            Operations::Only(operation) => mean(operation),
+            Operations::ReadWrite => {
+                let reads = f64::from(self.rwmixread) / 100.0;
+                reads * mean(Operation::Read) + (1.0 - reads) * mean(Operation::Write)
+            }
+            Operations::TrimWrite => f64::midpoint(mean(Operation::Trim), mean(Operation::Write)),
+        }
+    }
+
+    /// Smallest request of any direction, used or not, as fio counts it.
+    pub fn min_bytes(&self) -> u64 {
+        smallest_block(&self.blocks)
+    }
+
+    fn check_zones(&self, job: &Job) -> Result<(), JobError> {
+        let AddressPlan::ZonedAbsolute(zones) = &self.addresses else { return Ok(()) };
+        for operation in Operation::ALL.into_iter().filter(|operation| self.access.operations.include(*operation)) {
+            let bytes: u64 = zones[operation as usize].iter().map(|zone| zone.size).sum();
+            if bytes / self.blocks[operation as usize].align_bytes > self.last_block(operation) {
+                let problem = format!("zones of {bytes} bytes exceed the region of {} bytes", self.region_bytes);
+                return Err(job.error("random_distribution", problem, "shorten the zones, or give percentages with zoned:"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl BlockPlan {
+    fn mean_bytes(&self) -> f64 {
+        if self.split.is_empty() {
+            return f64::midpoint(self.min_bytes as f64, self.max_bytes as f64);
+        }
+        let weights: f64 = self.split.iter().map(|(_, percent)| percent).sum();
+        self.split.iter().map(|(bytes, percent)| *bytes as f64 * percent).sum::<f64>() / weights
+    }
+}
+
+/// fio's number of an instance within its job: the first has 0, the others count down from `numjobs` - 1.
+fn subjob_number(job: &Job, instance: u32) -> u32 {
+    if instance == 0 { 0 } else { job.numjobs - instance }
+}
+
+fn share(bytes: u64, percent: u32) -> u64 {
+    (u128::from(bytes) * u128::from(percent) / 100) as u64
+}
+
+fn smallest_block(blocks: &PerDirection<BlockPlan>) -> u64 {
+    blocks.iter().map(|block| block.min_bytes).min().expect("three directions")
+}
+
+fn plan_blocks(job: &Job, operation: Operation) -> BlockPlan {
+    let (min_bytes, max_bytes) = job.block_range(operation);
+    let align = job.blockalign[operation as usize].filter(|_| job.access.random);
+    let split = job.bssplit[operation as usize].iter().map(|share| (share.bytes, f64::from(share.percent)));
+    BlockPlan { min_bytes, max_bytes, align_bytes: align.unwrap_or(min_bytes), split: split.collect() }
+}
+
+fn start_offset(job: &Job, subjob: u32, device_bytes: u64, min_bytes: u64) -> u64 {
+    let bytes = |amount| match amount {
+        Amount::Bytes(bytes) => bytes,
+        Amount::Percent(percent) => share(device_bytes, percent),
+    };
+    let offset = bytes(job.offset).saturating_add(bytes(job.offset_increment).saturating_mul(u64::from(subjob)));
+    let is_share = |amount| matches!(amount, Amount::Percent(1..));
+    if is_share(job.offset) || is_share(job.offset_increment) {
+        return offset.next_multiple_of(job.offset_align.unwrap_or(min_bytes));
+    }
+    offset
+}
+
+fn region_length(job: &Job, start_bytes: u64, device_bytes: u64, min_bytes: u64) -> Result<u64, JobError> {
+    let rest = device_bytes - start_bytes;
+    match job.size {
+        None | Some(Amount::Percent(100)) => Ok(rest),
+        Some(Amount::Percent(percent)) => {
+            let bytes = share(device_bytes, percent).min(rest);
+            Ok(bytes - bytes % min_bytes)
+        }
+        Some(Amount::Bytes(bytes)) if bytes <= rest => Ok(bytes),
+        Some(Amount::Bytes(bytes)) => {
+            let problem = format!("{bytes} bytes from {start_bytes} reach beyond the drive's {device_bytes}");
+            Err(job.error("size", problem, "give a smaller size or a percentage"))
+        }
+    }
+}
+
+fn plan_addresses(job: &Job, blocks: &PerDirection<BlockPlan>, region_bytes: u64) -> AddressPlan {
+    if !job.access.random {
+        return AddressPlan::Sequential;
+    }
+    match &job.distribution {
+        Distribution::Uniform => {
+            // Any other alignment than the block's switches the map off in fio.
+            let aligned = blocks.iter().all(|block| block.align_bytes == block.min_bytes);
+            AddressPlan::Uniform { map: !job.norandommap && aligned }
+        }
+        Distribution::Skewed { kind, center } => {
+            let reads_and_writes = [Operation::Read, Operation::Write].map(|operation| blocks[operation as usize].min_bytes);
+            let count = region_bytes.div_ceil(reads_and_writes[0].min(reads_and_writes[1]));
+            AddressPlan::Skewed { kind: *kind, center: *center, drawn_blocks: count, blocks: count }
+        }
+        Distribution::Zoned(zones) => AddressPlan::Zoned(zones.clone()),
+        Distribution::ZonedAbsolute(zones) => AddressPlan::ZonedAbsolute(zones.clone()),
+    }
+}
+
+fn plan_placement(job: &Job, target: Target) -> Result<PlacementPlan, JobError> {
+    if job.placement() == DataPlacement::None || target.placement_ids == 0 {
+        return Ok(PlacementPlan::None);
+    }
+    let count = target.placement_ids;
+    let by_scheme = job.plid_select == PlacementSelection::Scheme;
+    let (option, used) = if by_scheme {
+        ("dp_scheme", job.dp_scheme.iter().map(|entry| entry.index).max())
+    } else {
+        ("plids", job.plids.last().copied())
+    };
+    if let Some(index) = used.filter(|index| *index >= count) {
+        let problem = format!("the drive offers {count} placement identifiers, and index {index} is none of them");
+        return Err(job.error(option, problem, format!("use indices from 0 to {}", count - 1)));
+    }
+    // Without plids fio takes all identifiers of the drive, but at most 128.
+    let ids = if job.plids.is_empty() { (0..count.min(128)).collect() } else { job.plids.clone() };
+    Ok(match job.plid_select {
+        PlacementSelection::RoundRobin => PlacementPlan::RoundRobin(ids),
+        PlacementSelection::Random => PlacementPlan::Random(ids),
+        PlacementSelection::Scheme => PlacementPlan::Scheme(job.dp_scheme.clone()),
+    })
+}

@@ -1,0 +1,328 @@
+//! fio's random numbers: generators, seeds and hashes.
+//!
+//! A job has one family of seeds, derived from `randseed` and the job's thread number; each purpose (block offsets, block sizes,
+//! read/write mix, zones, placement) has a generator of its own seeded from that family. Two runs of fio with the same file therefore
+//! make the same decisions in the same order, and so does this module: its tests compare against values that fio itself produced.
+//!
+//! Facts from fio's `lib/rand.h`, `lib/rand.c`, `init.c` (`setup_random_seeds`), `fio.h` (the purposes' order), `hash.h`.
+//! It does not read the system's entropy: where fio would (`randrepeat=0` without `randseed`), the default seed is used.
+
+/// `randseed` when a job gives none.
+pub const DEFAULT_SEED: u64 = 0x89;
+
+/// Multiplier of every step of the seed derivation.
+const SEED_MULTIPLIER: u64 = 0x9e37_0001;
+
+/// 2^64 divided by the golden ratio squared: the multiplier of fio's `__hash_u64`.
+const GOLDEN_RATIO_64: u64 = 0x61C8_8646_80B5_83EB;
+
+/// Initial state of fio's string hash.
+const STRING_HASH_START: u32 = 0x61C8_8647;
+
+/// Largest number of blocks that the 32-bit generator can tell apart; past it fio takes the 64-bit one by itself.
+pub const MAX_BLOCKS_OF_32_BIT_GENERATOR: u64 = u32::MAX as u64;
+
+/// fio's 32-bit generator (`random_generator=tausworthe`): a combination of three shift registers, period about 2^88.
+#[derive(Debug, Clone)]
+pub struct Taus88 {
+    state: [u32; 3],
+}
+
+impl Taus88 {
+    /// Seeds the generator. fio passes 64-bit seeds and keeps their low half.
+    pub fn new(seed: u64) -> Self {
+        let seed = seed as u32;
+        let step = |x: u32| x.wrapping_mul(69069) ^ seed;
+        // fio writes 2^31 + 2^17 + 2^7 in C, where ^ is exclusive or.
+        const START: u32 = (2 ^ 31) + (2 ^ 17) + (2 ^ 7);
+        let mut state = [0; 3];
+        let mut previous = START;
+        for (register, minimum) in state.iter_mut().zip([1, 7, 15]) {
+            let value = step(previous);
+            *register = if value < minimum { value + minimum } else { value };
+            previous = *register;
+        }
+        let mut generator = Self { state };
+        for _ in 0..6 {
+            generator.next();
+        }
+        generator
+    }
+
+    /// The next 32 random bits.
+    #[inline]
+    #[allow(clippy::should_implement_trait)] // An endless generator is no iterator.
+    pub fn next(&mut self) -> u32 {
+        let [a, b, c] = self.state;
+        self.state = [
+            ((a & !1) << 12) ^ (((a << 13) ^ a) >> 19),
+            ((b & !7) << 4) ^ (((b << 2) ^ b) >> 25),
+            ((c & !15) << 17) ^ (((c << 3) ^ c) >> 11),
+        ];
+        self.state[0] ^ self.state[1] ^ self.state[2]
+    }
+
+    /// Uniform in 0..1, in steps of 2^-32.
+    #[inline]
+    pub fn next_fraction(&mut self) -> f64 {
+        f64::from(self.next()) * (1.0 / 4_294_967_296.0)
+    }
+
+    /// Uniform in `first..=last` (fio's `rand_between`).
+    #[inline]
+    pub fn between(&mut self, first: u32, last: u32) -> u32 {
+        let count = f64::from(last - first) + 1.0;
+        first + (count * self.next_fraction()) as u32
+    }
+}
+
+/// fio's 64-bit generator (`random_generator=tausworthe64`).
+#[derive(Debug, Clone)]
+pub struct Taus258 {
+    state: [u64; 5],
+}
+
+impl Taus258 {
+    /// Shifts (left, right, final left) and ignored low bits of the five registers.
+    const REGISTERS: [(u32, u32, u32, u32); 5] =
+        [(1, 53, 10, 1), (24, 50, 5, 9), (3, 23, 29, 12), (5, 24, 23, 17), (3, 33, 8, 23)];
+
+    /// Seeds the generator.
+    pub fn new(seed: u64) -> Self {
+        const START: u64 = (2 ^ 31) + (2 ^ 17) + (2 ^ 7);
+        let mut state = [0; 5];
+        let mut previous = START;
+        for (register, minimum) in state.iter_mut().zip([1, 7, 15, 33, 49]) {
+            let value = previous.wrapping_mul(6_906_969_069) ^ seed;
+            *register = if value < minimum { value + minimum } else { value };
+            previous = *register;
+        }
+        let mut generator = Self { state };
+        for _ in 0..6 {
+            generator.next();
+        }
+        generator
+    }
+
+    /// The next 64 random bits.
+    #[inline]
+    #[allow(clippy::should_implement_trait)] // An endless generator is no iterator.
+    pub fn next(&mut self) -> u64 {
+        let mut out = 0;
+        for (register, (left, right, up, ignored)) in self.state.iter_mut().zip(Self::REGISTERS) {
+            let carry = ((*register << left) ^ *register) >> right;
+            *register = ((*register & (u64::MAX << ignored)) << up) ^ carry;
+            out ^= *register;
+        }
+        out
+    }
+
+    /// Uniform in 0..1.
+    #[inline]
+    pub fn next_fraction(&mut self) -> f64 {
+        self.next() as f64 * (1.0 / 18_446_744_073_709_551_616.0)
+    }
+}
+
+/// A generator of block offsets or sizes: the 32-bit one, or the 64-bit one for `tausworthe64` and for very many blocks.
+#[derive(Debug, Clone)]
+pub enum Generator {
+    /// `tausworthe`
+    Bits32(Taus88),
+    /// `tausworthe64`
+    Bits64(Taus258),
+}
+
+impl Generator {
+    /// Seeds the generator of the chosen width.
+    pub fn new(seed: u64, use_64_bits: bool) -> Self {
+        if use_64_bits { Self::Bits64(Taus258::new(seed)) } else { Self::Bits32(Taus88::new(seed)) }
+    }
+
+    /// The next random bits, as many as the generator has.
+    #[inline]
+    pub fn next_bits(&mut self) -> u64 {
+        match self {
+            Self::Bits32(generator) => u64::from(generator.next()),
+            Self::Bits64(generator) => generator.next(),
+        }
+    }
+
+    /// The largest value of [`Self::next_bits`].
+    pub fn max(&self) -> u64 {
+        match self {
+            Self::Bits32(_) => u64::from(u32::MAX),
+            Self::Bits64(_) => u64::MAX,
+        }
+    }
+
+    /// Uniform in 0..1, with the 53 bits of a double.
+    #[inline]
+    pub fn next_fraction(&mut self) -> f64 {
+        match self {
+            Self::Bits32(generator) => generator.next_fraction(),
+            Self::Bits64(generator) => generator.next_fraction(),
+        }
+    }
+
+    /// Calls `take` with the next `count` fractions. The state stays in registers meanwhile.
+    #[inline]
+    pub fn take_fractions(&mut self, count: u64, mut take: impl FnMut(f64)) {
+        match self {
+            Self::Bits32(generator) => {
+                let mut local = generator.clone();
+                (0..count).for_each(|_| take(local.next_fraction()));
+                *generator = local;
+            }
+            Self::Bits64(generator) => (0..count).for_each(|_| take(generator.next_fraction())),
+        }
+    }
+}
+
+/// What a generator is for: its place in fio's list of seeds (`FIO_RAND_*_OFF`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// Block sizes of reads, writes and trims are the purposes 0, 1 and 2.
+    BlockSizeRead = 0,
+    /// See [`Purpose::BlockSizeRead`].
+    BlockSizeWrite = 1,
+    /// See [`Purpose::BlockSizeRead`].
+    BlockSizeTrim = 2,
+    /// Choice between read and write.
+    Mix = 4,
+    /// Block offsets.
+    Block = 6,
+    /// Choice between random and sequential (`percentage_random`).
+    SequentialOrRandom = 10,
+    /// Choice of the zone (`random_distribution=zoned`).
+    Zone = 16,
+    /// Choice of the placement identifier (`plid_select=random`).
+    Placement = 21,
+}
+
+/// The seeds of one job instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seeds {
+    base: u64,
+    thread_number: u64,
+}
+
+impl Seeds {
+    /// Seeds of the instance with this thread number (the first job instance of a file has 1) under this `randseed`.
+    pub fn new(randseed: u64, thread_number: u32) -> Self {
+        let base = (0..4).fold(randseed, |seed, _| seed.wrapping_mul(SEED_MULTIPLIER));
+        Self { base, thread_number: u64::from(thread_number) }
+    }
+
+    /// The seed for one purpose.
+    pub fn of(&self, purpose: Purpose) -> u64 {
+        let place = purpose as u64;
+        let seed = (0..place).fold(self.base, |seed, _| seed.wrapping_mul(SEED_MULTIPLIER));
+        seed.wrapping_mul(self.thread_number).wrapping_add(place)
+    }
+
+    /// The seed of a job's skewed distribution, which depends on the target's name too (fio's `__init_rand_distribution`).
+    pub fn of_distribution(&self, target_name: &str) -> u64 {
+        u64::from(hash_text(target_name).wrapping_mul(self.thread_number as u32))
+            .wrapping_mul(self.of(Purpose::Block))
+    }
+}
+
+/// fio's hash of a 64-bit value, which scatters the hot blocks of a skewed distribution. Not a permutation once reduced modulo n.
+#[inline]
+pub fn hash_u64(value: u64) -> u64 {
+    value.wrapping_mul(GOLDEN_RATIO_64)
+}
+
+/// Bob Jenkins' lookup3 hash (2006, public domain) of a text as fio starts it (`jhash` with an initial value of 0).
+pub fn hash_text(text: &str) -> u32 {
+    let bytes = text.as_bytes();
+    let start = STRING_HASH_START.wrapping_add(bytes.len() as u32);
+    if bytes.is_empty() {
+        return start;
+    }
+    let (mut a, mut b, mut c) = (start, start, start);
+    let last_block = (bytes.len() - 1) / 12;
+    for (index, block) in bytes.chunks(12).enumerate() {
+        let mut padded = [0; 12];
+        padded[..block.len()].copy_from_slice(block);
+        let word = |at: usize| u32::from_le_bytes([padded[at], padded[at + 1], padded[at + 2], padded[at + 3]]);
+        if index < last_block {
+            // fio adds only the lowest byte of each word of a block that is not the last.
+            a = a.wrapping_add(word(0) & 0xff);
+            b = b.wrapping_add(word(4) & 0xff);
+            c = c.wrapping_add(word(8) & 0xff);
+            for [x, y, z] in [[4, 6, 8], [16, 19, 4]] {
+                a = a.wrapping_sub(c) ^ c.rotate_left(x);
+                c = c.wrapping_add(b);
+                b = b.wrapping_sub(a) ^ a.rotate_left(y);
+                a = a.wrapping_add(c);
+                c = c.wrapping_sub(b) ^ b.rotate_left(z);
+                b = b.wrapping_add(a);
+            }
+        } else {
+            a = a.wrapping_add(word(0));
+            b = b.wrapping_add(word(4));
+            c = c.wrapping_add(word(8));
+        }
+    }
+    for [x, y, z] in [[14, 11, 25], [16, 4, 14]] {
+        c = (c ^ b).wrapping_sub(b.rotate_left(x));
+        a = (a ^ c).wrapping_sub(c.rotate_left(y));
+        b = (b ^ a).wrapping_sub(a.rotate_left(z));
+    }
+    (c ^ b).wrapping_sub(b.rotate_left(24))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn taus88_is_fios() {
+        let mut generator = Taus88::new(1234);
+        let drawn = [(); 5].map(|()| generator.next());
+        assert_eq!(drawn, [35906943, 2961270707, 4225321822, 2268203568, 3167560439]);
+    }
+
+    #[test]
+    fn between_reaches_both_ends_and_nothing_else() {
+        let mut generator = Taus88::new(1);
+        let mut hits = [0; 12];
+        for _ in 0..100_000 {
+            hits[generator.between(1, 10) as usize] += 1;
+        }
+        assert_eq!([hits[0], hits[11]], [0, 0]);
+        assert!(hits[1..=10].iter().all(|count| (9_500..10_500).contains(count)), "{hits:?}");
+    }
+
+    #[test]
+    fn fractions_taken_together_are_those_taken_one_by_one() {
+        for use_64_bits in [false, true] {
+            let mut one_by_one = Generator::new(5, use_64_bits);
+            let mut together = one_by_one.clone();
+            let mut taken = Vec::new();
+            together.take_fractions(10, |fraction| taken.push(fraction));
+            assert_eq!(taken, [(); 10].map(|()| one_by_one.next_fraction()));
+            assert_eq!(together.next_bits(), one_by_one.next_bits());
+        }
+    }
+
+    #[test]
+    fn instances_and_purposes_have_seeds_of_their_own() {
+        let purposes = [Purpose::BlockSizeRead, Purpose::Block, Purpose::Zone, Purpose::Placement];
+        let seeds: Vec<u64> = (1..5).flat_map(|thread| purposes.map(|purpose| Seeds::new(DEFAULT_SEED, thread).of(purpose))).collect();
+        for (index, seed) in seeds.iter().enumerate() {
+            assert!(!seeds[..index].contains(seed), "seed {index} stands there twice");
+        }
+    }
+
+    #[test]
+    fn the_hash_of_a_name_depends_on_every_letter_that_fio_reads() {
+        assert_ne!(hash_text("job.0.0"), hash_text("job.1.0"));
+        assert_eq!(hash_text(""), STRING_HASH_START);
+        // fio reads only the first, fifth and ninth letter of each twelve that are not the last.
+        assert_eq!(hash_text("abcdefghijkl-tail"), hash_text("aXcdefghijkl-tail"));
+        assert_ne!(hash_text("abcdefghijkl-tail"), hash_text("abcdXfghijkl-tail"));
+    }
+}

@@ -1,0 +1,154 @@
+//! The random map: which blocks of a region this pass has touched already.
+//!
+//! By default fio's uniform random jobs touch each block once per pass (`norandommap` switches that off): a draw that hits a touched
+//! block moves to the next untouched one, wrapping at the end. Level 0 has a bit per block; a bit of level n + 1 says that a whole
+//! word of level n is full, so that the search is short even when the map is nearly full. Same answers as fio's `lib/axmap.c`.
+//!
+//! It does not draw random numbers.
+
+/// A map of touched blocks.
+#[derive(Debug, Clone)]
+pub struct RandomMap {
+    blocks: u64,
+    free: u64,
+    /// `levels[0]` has one bit per block, each further level one bit per word of the level below. Bits past the end are set.
+    levels: Vec<Vec<u64>>,
+}
+
+impl RandomMap {
+    /// A map of untouched blocks.
+    pub fn new(blocks: u64) -> Self {
+        let mut levels = Vec::new();
+        let mut bits = blocks;
+        loop {
+            bits = bits.div_ceil(64);
+            levels.push(vec![0; bits as usize]);
+            if bits <= 1 {
+                break;
+            }
+        }
+        let mut map = Self { blocks, free: blocks, levels };
+        map.reset();
+        map
+    }
+
+    /// Makes every block untouched.
+    pub fn reset(&mut self) {
+        self.free = self.blocks;
+        let mut bits = self.blocks;
+        for level in &mut self.levels {
+            level.fill(0);
+            if let Some(last) = level.last_mut().filter(|_| !bits.is_multiple_of(64)) {
+                *last = u64::MAX << (bits % 64);
+            }
+            bits = level.len() as u64;
+        }
+    }
+
+    /// Number of untouched blocks.
+    pub fn free_blocks(&self) -> u64 {
+        self.free
+    }
+
+    /// The word of the map that holds the block's bit; reading those of many blocks first overlaps their cache misses.
+    #[inline]
+    pub fn word(&self, block: u64) -> u64 {
+        self.levels[0][(block / 64) as usize]
+    }
+
+    /// This block if it is untouched, else the first untouched one after it, wrapping at the end; `None` when all are touched.
+    #[inline]
+    pub fn free_from(&self, block: u64) -> Option<u64> {
+        let free = !self.word(block) & (u64::MAX << (block % 64));
+        if free != 0 {
+            return Some(block / 64 * 64 + u64::from(free.trailing_zeros()));
+        }
+        self.search_from(block).or_else(|| self.search_from(0))
+    }
+
+    /// Touches up to `count` blocks from an untouched one, up to the next touched one; returns how many.
+    pub fn set_run(&mut self, first: u64, count: u64) -> u64 {
+        let run = (first..(first + count).min(self.blocks)).take_while(|block| self.is_free(*block)).count() as u64;
+        for block in first..first + run {
+            self.set(block);
+        }
+        run
+    }
+
+    /// Touches one untouched block.
+    #[inline]
+    pub fn set(&mut self, block: u64) {
+        debug_assert!(self.is_free(block), "block {block} is touched already");
+        self.free -= 1;
+        let mut bit = block;
+        for level in &mut self.levels {
+            let word = &mut level[(bit / 64) as usize];
+            *word |= 1 << (bit % 64);
+            if *word != u64::MAX {
+                return;
+            }
+            bit /= 64;
+        }
+    }
+
+    fn is_free(&self, block: u64) -> bool {
+        self.word(block) & (1 << (block % 64)) == 0
+    }
+
+    /// Like [`Self::free_from`] without wrapping.
+    fn search_from(&self, block: u64) -> Option<u64> {
+        let mut bit = block;
+        for (height, level) in self.levels.iter().enumerate() {
+            let word = *level.get((bit / 64) as usize)?;
+            let free = !word & (u64::MAX << (bit % 64));
+            if free != 0 {
+                let found = bit / 64 * 64 + u64::from(free.trailing_zeros());
+                let down = |at: u64, level: &Vec<u64>| at * 64 + u64::from((!level[at as usize]).trailing_zeros());
+                return Some(self.levels[..height].iter().rev().fold(found, down));
+            }
+            bit = bit / 64 + 1;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::random::Taus88;
+    use super::*;
+
+    /// The rule, written down naively.
+    fn naive_free_from(touched: &[bool], block: usize) -> Option<u64> {
+        (block..touched.len()).chain(0..touched.len()).find(|at| !touched[*at]).map(|at| at as u64)
+    }
+
+    #[test]
+    fn finds_what_a_linear_search_finds() {
+        for blocks in [1_usize, 5, 63, 64, 65, 4096, 4097, 10_000] {
+            let mut map = RandomMap::new(blocks as u64);
+            let mut touched = vec![false; blocks];
+            let mut generator = Taus88::new(blocks as u64);
+            for done in 0..blocks {
+                let drawn = generator.between(0, blocks as u32 - 1) as usize;
+                assert_eq!(map.free_blocks(), (blocks - done) as u64);
+                let found = map.free_from(drawn as u64);
+                assert_eq!(found, naive_free_from(&touched, drawn), "{blocks} blocks, at {drawn}");
+                map.set(found.unwrap());
+                touched[found.unwrap() as usize] = true;
+            }
+            assert_eq!(map.free_from(0), None);
+            map.reset();
+            assert_eq!(map.free_from(blocks as u64 - 1), Some(blocks as u64 - 1));
+        }
+    }
+
+    #[test]
+    fn a_run_stops_at_a_touched_block_and_at_the_end() {
+        let mut map = RandomMap::new(200);
+        map.set(100);
+        assert_eq!(map.set_run(60, 64), 40);
+        assert_eq!(map.set_run(190, 64), 10);
+        assert_eq!(map.free_from(60), Some(101));
+        assert_eq!(map.free_from(190), Some(0));
+    }
+}

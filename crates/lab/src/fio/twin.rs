@@ -1,0 +1,193 @@
+//! Scaled twins: the same job on a smaller model of the same drive.
+//!
+//! A twin has the drive's shape at 1/d of its capacity. This is the only place that knows how a workload shrinks with it:
+//!
+//! - Positions (region, zones, schemes) keep their proportion of the drive, aligned down to the mapping unit. They are computed on the
+//!   full-size drive first, so that percentages and roundings are those of the full-size job.
+//! - Request sizes shrink by d, but not below one mapping unit. A job whose requests cannot shrink far enough issues fewer of them: the
+//!   bytes that a job issues shrink by d exactly, for the job as a whole, for its sizes among each other and for its share among others
+//!   (see `workload`).
+//! - zipf, pareto and normal draw from as many blocks as on the full-size drive and the draws are mapped to the twin's blocks, so that
+//!   the hottest block keeps its share. Everything else (uniform, zoned, sequential) is the same at every size.
+//! - Counts of requests shrink with the bytes they stand for.
+
+use super::plan::{AddressPlan, BlockPlan, PlacementPlan, Plan};
+use super::value::PerDirection;
+
+/// A smaller model of a drive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Twin {
+    /// d: the twin stands for a drive of about d times its capacity.
+    pub denominator: u64,
+    /// Capacity of the twin, bytes: the full capacity / d, as the twin's geometry rounds it.
+    pub device_bytes: u64,
+    /// Mapping unit of the twin, bytes: no request is smaller.
+    pub mapping_unit_bytes: u64,
+}
+
+impl Twin {
+    /// Shrinks a full-size plan. The region may come out smaller than a block, which the caller reports as an error.
+    pub(crate) fn shrink(&self, full: &Plan) -> Plan {
+        let position = |bytes: u64| self.position(bytes, full.device_bytes);
+        let start_bytes = position(full.start_bytes);
+        let region_bytes = position(full.start_bytes + full.region_bytes) - start_bytes;
+        let blocks = full.blocks.each_ref().map(|block| self.shrink_block(block));
+        let mut plan = Plan { start_bytes, region_bytes, device_bytes: self.device_bytes, blocks, ..full.clone() };
+        let min_bytes = plan.min_bytes();
+        // What fills the region on the drive fills it on the twin.
+        plan.size_bytes = if full.size_bytes == full.region_bytes { region_bytes } else { self.amount(full.size_bytes) };
+        plan.io_size_bytes = full.io_size_bytes.map(|bytes| self.amount(bytes).max(min_bytes));
+        let bytes_per_request = full.mean_request_bytes() / self.denominator as f64 / plan.mean_request_bytes();
+        plan.number_ios = full.number_ios.map(|count| (count as f64 * bytes_per_request).ceil() as u64);
+        match &mut plan.addresses {
+            AddressPlan::Skewed { blocks, .. } => *blocks = (region_bytes / min_bytes).max(1),
+            AddressPlan::ZonedAbsolute(zones) => self.shrink_zones(zones, full),
+            AddressPlan::Sequential | AddressPlan::Uniform { .. } | AddressPlan::Zoned(_) => {}
+        }
+        if let PlacementPlan::Scheme(entries) = &mut plan.placement {
+            for entry in entries {
+                entry.start_bytes = position(entry.start_bytes);
+                entry.end_bytes = position(entry.end_bytes);
+            }
+        }
+        plan
+    }
+
+    fn position(&self, bytes: u64, full_bytes: u64) -> u64 {
+        let scaled = (u128::from(bytes) * u128::from(self.device_bytes) / u128::from(full_bytes)) as u64;
+        scaled - scaled % self.mapping_unit_bytes
+    }
+
+    fn amount(&self, bytes: u64) -> u64 {
+        bytes / self.denominator
+    }
+
+    fn size(&self, bytes: u64) -> u64 {
+        let scaled = self.amount(bytes);
+        (scaled - scaled % self.mapping_unit_bytes).max(self.mapping_unit_bytes)
+    }
+
+    fn shrink_block(&self, block: &BlockPlan) -> BlockPlan {
+        // Each size keeps its share of the bytes, so a size that shrinks less than the others becomes rarer among them.
+        let weights = block.split.iter().map(|(bytes, percent)| (self.size(*bytes), percent * *bytes as f64 / self.size(*bytes) as f64));
+        let mut split: Vec<(u64, f64)> = weights.collect();
+        let total: f64 = split.iter().map(|(_, weight)| weight).sum();
+        for (_, weight) in &mut split {
+            *weight *= 100.0 / total;
+        }
+        BlockPlan {
+            min_bytes: self.size(block.min_bytes),
+            max_bytes: self.size(block.max_bytes),
+            align_bytes: self.size(block.align_bytes),
+            split,
+        }
+    }
+
+    fn shrink_zones(&self, zones: &mut PerDirection<Vec<super::Zone>>, full: &Plan) {
+        for zone in zones.iter_mut().flatten() {
+            zone.size = self.position(zone.size, full.device_bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::Target;
+    use super::super::{JobStream, Operation, Request, parse};
+    use super::*;
+
+    const UNIT: u64 = 4096;
+    const FULL: u64 = 64 << 30;
+    const TWIN: Twin = Twin { denominator: 64, device_bytes: 1 << 30, mapping_unit_bytes: UNIT };
+
+    fn plans(options: &str) -> (Plan, Plan) {
+        let job = parse(&format!("[a]\n{options}\n"), "test.fio").unwrap().jobs.remove(0);
+        let full = Plan::new(&job, 0, Target { device_bytes: FULL, placement_ids: 8 }).unwrap();
+        let shrunk = TWIN.shrink(&full);
+        (full, shrunk)
+    }
+
+    fn requests(plan: Plan, count: usize) -> Vec<Request> {
+        let mut requests = Vec::new();
+        JobStream::new(plan, 0).fill(&mut requests, count);
+        requests
+    }
+
+    #[test]
+    fn regions_keep_their_proportion_and_stay_next_to_each_other() {
+        let (_, first) = plans("rw=write\nbs=128k\nsize=91%");
+        let (_, second) = plans("rw=randwrite\noffset=91%");
+        assert_eq!(first.start_bytes, 0);
+        assert!(first.region_bytes.abs_diff((1 << 30) * 91 / 100) < 2 * UNIT);
+        assert!(second.start_bytes.abs_diff(first.region_bytes) <= UNIT);
+        assert_eq!(second.start_bytes + second.region_bytes, 1 << 30);
+        for plan in [first, second] {
+            assert_eq!((plan.start_bytes % UNIT, plan.region_bytes % UNIT), (0, 0));
+        }
+    }
+
+    #[test]
+    fn requests_shrink_to_the_mapping_unit_and_no_further() {
+        let size = |options| plans(options).1.blocks[Operation::Write as usize].min_bytes;
+        assert_eq!(size("rw=write\nbs=4k"), UNIT);
+        assert_eq!(size("rw=write\nbs=128k"), UNIT);
+        assert_eq!(size("rw=write\nbs=1m"), 16 << 10);
+        assert_eq!(size("rw=write\nbs=900k"), 12 << 10);
+    }
+
+    #[test]
+    fn totals_shrink_exactly() {
+        for options in ["rw=write\nbs=128k\nio_size=16g", "rw=randwrite\nnorandommap\nio_size=16g", "rw=write\nbs=128k\nnumber_ios=131072"] {
+            let (_, shrunk) = plans(options);
+            let bytes: u64 = requests(shrunk, usize::MAX >> 1).iter().map(|request| u64::from(request.bytes)).sum();
+            assert_eq!(bytes, (16 << 30) / 64, "{options}");
+        }
+    }
+
+    #[test]
+    fn a_sequential_pass_and_a_random_map_cover_the_twin_once() {
+        for options in ["rw=write\nbs=128k", "rw=randwrite"] {
+            let (_, shrunk) = plans(options);
+            let mut covered: Vec<u64> = requests(shrunk, usize::MAX >> 1).iter().map(|request| request.offset_bytes).collect();
+            covered.sort_unstable();
+            assert!(covered.iter().copied().eq((0..(1 << 30) / UNIT).map(|page| page * UNIT)), "{options}");
+        }
+    }
+
+    #[test]
+    fn the_hottest_block_keeps_its_share() {
+        let (full, shrunk) = plans("rw=randwrite\nrandom_distribution=zipf:2.2\nio_size=128g");
+        let hottest = |plan: Plan| {
+            let mut hits = std::collections::HashMap::new();
+            for request in requests(plan, 100_000) {
+                *hits.entry(request.offset_bytes).or_insert(0_u32) += 1;
+            }
+            let (offset, count) = hits.into_iter().max_by_key(|(_, count)| *count).unwrap();
+            (offset, f64::from(count) / 100_000.0)
+        };
+        let ((full_offset, full_share), (offset, share)) = (hottest(full), hottest(shrunk));
+        assert!((full_share - share).abs() < 0.005, "{full_share} {share}");
+        assert!(offset.abs_diff(full_offset / 64) <= UNIT, "the hottest block is at {full_offset} and on the twin at {offset}");
+    }
+
+    #[test]
+    fn sizes_of_a_split_keep_their_shares_of_the_bytes() {
+        let (full, shrunk) = plans("rw=randwrite\nnorandommap\nbssplit=128k/50:1m/50");
+        let share = |plan: Plan, large: u64| {
+            let requests = requests(plan, 50_000);
+            let bytes = |request: &&Request| u64::from(request.bytes);
+            let total: u64 = requests.iter().map(|request| bytes(&request)).sum();
+            requests.iter().filter(|request| bytes(request) == large).map(|request| bytes(&request)).sum::<u64>() as f64 / total as f64
+        };
+        let (full, shrunk) = (share(full, 1 << 20), share(shrunk, 16 << 10));
+        assert!((full - 8.0 / 9.0).abs() < 0.01 && (full - shrunk).abs() < 0.01, "{full} {shrunk}");
+    }
+
+    #[test]
+    fn zones_in_bytes_shrink_with_the_drive() {
+        let (_, shrunk) = plans("rw=randwrite\nrandom_distribution=zoned_abs:90/1g:10/63g");
+        let requests = requests(shrunk, 20_000);
+        let hot = requests.iter().filter(|request| request.offset_bytes < (1 << 30) / 64).count();
+        assert!((17_800..18_200).contains(&hot), "{hot} of 20000");
+    }
+}

@@ -1,0 +1,211 @@
+//! Values of fio options: numbers with suffixes, percentages, times, lists per direction.
+//!
+//! The rules are fio's (`parse.c`), where fio's result is what a reader expects. Where fio silently takes something else
+//! (`1.5g` is 1 to fio, `10x` is 10) the value is refused instead. Expressions in parentheses and variables are not evaluated.
+
+use super::error::Complaint;
+
+type Parsed<T> = Result<T, Complaint>;
+
+/// A value for reads, writes and trims, in this order.
+pub type PerDirection<T> = [T; 3];
+
+/// `kb_base`: what `k` means. fio exchanges the two families under the default: there `4k` is 4096 and `4kib` is 4000.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KbBase {
+    /// `k` is 1024, `kib` is 1000 (fio's default).
+    Binary,
+    /// `k` is 1000, `kib` is 1024.
+    Decimal,
+}
+
+impl KbBase {
+    /// The factor of a lower-case suffix.
+    fn factor(self, suffix: &str) -> Option<u64> {
+        let power = |letter: &str| Some(1 + "kmgtp".find(letter)? as u32);
+        let (short, long) = match self {
+            Self::Binary => (1024_u64, 1000_u64),
+            Self::Decimal => (1000, 1024),
+        };
+        match suffix.len() {
+            0 => Some(1),
+            1 => Some(short.pow(power(suffix)?)),
+            2 if suffix.ends_with('b') => Some(short.pow(power(&suffix[..1])?)),
+            3 if suffix.ends_with("ib") => Some(long.pow(power(&suffix[..1])?)),
+            _ => None,
+        }
+    }
+}
+
+/// An amount of bytes, absolute or as a share of the target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Amount {
+    /// Bytes.
+    Bytes(u64),
+    /// Percent, 0..=100.
+    Percent(u32),
+}
+
+/// Splits a number into its digits' value and its suffix in lower case.
+fn digits_and_suffix(text: &str) -> Parsed<(u64, String)> {
+    let text = text.trim();
+    let (digits, radix) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(hexadecimal) => (hexadecimal, 16),
+        None => (text, 10),
+    };
+    let end = digits.find(|letter: char| !letter.is_digit(radix)).unwrap_or(digits.len());
+    let suffix = digits[end..].trim().to_lowercase();
+    let number = u64::from_str_radix(&digits[..end], radix)
+        .map_err(|_| Complaint::new(format!("`{text}` does not start with a whole number"), "write for example 4096, 4k or 0x1000"))?;
+    Ok((number, suffix))
+}
+
+/// A number or a size: 4096, 4k, 0x1000.
+pub fn number(text: &str, base: KbBase) -> Parsed<u64> {
+    let (number, suffix) = digits_and_suffix(text)?;
+    if suffix == "%" {
+        return Err(Complaint::new("fio takes no percentage here", "write the number itself"));
+    }
+    base.factor(&suffix).and_then(|factor| number.checked_mul(factor)).ok_or_else(|| {
+        Complaint::new(format!("`{text}` is not a size"), "write a whole number with the suffix k, m, g, t or p, such as 128k")
+    })
+}
+
+/// A number within limits.
+pub fn number_in(text: &str, base: KbBase, least: u64, most: u64) -> Parsed<u64> {
+    let value = number(text, base)?;
+    if (least..=most).contains(&value) {
+        return Ok(value);
+    }
+    Err(Complaint::new(format!("{value} is out of range"), format!("write a number from {least} to {most}")))
+}
+
+/// A size or a percentage: 10g, 25%.
+pub fn amount(text: &str, base: KbBase) -> Parsed<Amount> {
+    let (value, suffix) = digits_and_suffix(text)?;
+    match suffix.as_str() {
+        "%" if value <= 100 => Ok(Amount::Percent(value as u32)),
+        "%" => Err(Complaint::new(format!("{value}% is more than the whole"), "write a percentage from 0% to 100%")),
+        _ => Ok(Amount::Bytes(number(text, base)?)),
+    }
+}
+
+/// Microseconds, where a number without suffix counts seconds or microseconds.
+pub fn time_us(text: &str, unit_is_seconds: bool) -> Parsed<u64> {
+    let (value, suffix) = digits_and_suffix(text)?;
+    let factor = match suffix.as_str() {
+        "" if unit_is_seconds => 1_000_000,
+        "" | "us" | "usec" => 1,
+        "ms" | "msec" => 1_000,
+        "s" => 1_000_000,
+        "m" => 60_000_000,
+        "h" => 3_600_000_000,
+        "d" => 86_400_000_000,
+        _ => return Err(Complaint::new(format!("`{text}` is not a time"), "write a whole number with us, ms, s, m, h or d")),
+    };
+    value.checked_mul(factor).ok_or_else(|| Complaint::new(format!("`{text}` is too long a time"), "write a shorter one"))
+}
+
+/// A floating point number.
+pub fn fraction(text: &str) -> Parsed<f64> {
+    text.trim()
+        .parse()
+        .ok()
+        .filter(|value: &f64| value.is_finite())
+        .ok_or_else(|| Complaint::new(format!("`{text}` is not a number"), "write a number such as 1.2"))
+}
+
+/// A switch: `1`, `0`, or nothing at all for 1 where fio allows that.
+pub fn switch(text: &str) -> Parsed<bool> {
+    match text {
+        "" | "1" => Ok(true),
+        "0" => Ok(false),
+        _ => Err(Complaint::new(format!("`{text}` is neither 0 nor 1"), "write 0 or 1")),
+    }
+}
+
+/// One of several words.
+pub fn choice<T: Copy>(text: &str, choices: &[(&str, T)]) -> Parsed<T> {
+    choices.iter().find(|(word, _)| *word == text).map(|(_, value)| *value).ok_or_else(|| {
+        let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+        Complaint::new(format!("`{text}` is not one of its values"), format!("write {}", words.join(", ")))
+    })
+}
+
+/// Up to three values for reads, writes and trims: `4k`, `4k,8k`, `,8k,16k`. As in fio the last one stands for those not given,
+/// an empty one leaves what was there, and a comma at the end leaves the rest as it was.
+pub fn per_direction<T: Copy>(text: &str, values: &mut PerDirection<T>, parse: impl Fn(&str) -> Parsed<T>) -> Parsed<()> {
+    let parts: Vec<&str> = text.split(',').collect();
+    if parts.len() > 3 {
+        return Err(Complaint::new("more than three values", "write at most read,write,trim"));
+    }
+    for (index, part) in parts.iter().enumerate() {
+        if part.is_empty() {
+            continue;
+        }
+        let value = parse(part)?;
+        values[index] = value;
+        if index + 1 == parts.len() {
+            values[index..].fill(value);
+        }
+    }
+    Ok(())
+}
+
+/// The texts for reads, writes and trims of options that take a list per direction. Unlike in [`per_direction`] a second list
+/// stands for trims too.
+pub fn lists_per_direction(text: &str) -> Parsed<PerDirection<&str>> {
+    match text.split(',').collect::<Vec<_>>()[..] {
+        [all] => Ok([all; 3]),
+        [read, others] => Ok([read, others, others]),
+        [read, write, trim] => Ok([read, write, trim]),
+        _ => Err(Complaint::new("more than three lists", "write at most read,write,trim")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suffixes_are_fios() {
+        let binary = |text| number(text, KbBase::Binary).unwrap();
+        assert_eq!(binary("4096"), 4096);
+        assert_eq!([binary("4k"), binary("4K"), binary("4kb"), binary(" 4 k ")], [4096; 4]);
+        assert_eq!(binary("4KiB"), 4000, "fio exchanges the families under kb_base=1024");
+        assert_eq!(binary("0x1000"), 4096);
+        assert_eq!(binary("2g"), 2 << 30);
+        assert_eq!(binary("1p"), 1 << 50);
+        let decimal = |text| number(text, KbBase::Decimal).unwrap();
+        assert_eq!([decimal("4k"), decimal("4kib"), decimal("3tb")], [4000, 4096, 3_000_000_000_000]);
+        for wrong in ["", "k", "1.5g", "4x", "4kk", "-1", "10%", "99999999p"] {
+            assert!(number(wrong, KbBase::Binary).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn percentages_and_times() {
+        assert_eq!(amount("25%", KbBase::Binary), Ok(Amount::Percent(25)));
+        assert_eq!(amount("1m", KbBase::Binary), Ok(Amount::Bytes(1 << 20)));
+        assert!(amount("101%", KbBase::Binary).is_err());
+        assert_eq!(time_us("30", true), Ok(30_000_000));
+        assert_eq!(time_us("30", false), Ok(30));
+        assert_eq!([time_us("5ms", true), time_us("2m", false), time_us("1h", true)], [Ok(5_000), Ok(120_000_000), Ok(3_600_000_000)]);
+        assert!(time_us("5 parsecs", true).is_err());
+    }
+
+    #[test]
+    fn values_per_direction() {
+        let parse = |text: &str| {
+            let mut values = [1, 2, 3];
+            per_direction(text, &mut values, |part| number(part, KbBase::Binary)).map(|()| values)
+        };
+        assert_eq!(parse("9"), Ok([9, 9, 9]));
+        assert_eq!(parse("8,9"), Ok([8, 9, 9]));
+        assert_eq!(parse("7,8,9"), Ok([7, 8, 9]));
+        assert_eq!(parse(",9"), Ok([1, 9, 9]));
+        assert_eq!(parse("9,"), Ok([9, 2, 3]));
+        assert!(parse("1,2,3,4").is_err());
+        assert_eq!(lists_per_direction("a,b"), Ok(["a", "b", "b"]));
+    }
+}

@@ -1,0 +1,27 @@
+//! The lab: workloads, experiments, claims and reports on the device model, as fast as memory allows.
+//!
+//! ```text
+//! jobs/*.fio -> fio -> workload \
+//! devices/*.toml -> profile      > experiment -> run -> claims, table, report, export
+//! experiments/*/experiment.toml /
+//! ```
+//!
+//! It does not know NVMe, transports or the command line; it prints nothing.
+
+pub mod bench;
+pub mod claims;
+pub mod describe;
+pub mod error;
+pub mod experiment;
+pub mod export;
+pub mod fio;
+pub mod golden;
+pub mod profile;
+pub mod report;
+pub mod run;
+pub mod source;
+pub mod table;
+pub mod twin;
+pub mod workload;
+
+pub use error::LabError;

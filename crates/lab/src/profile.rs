@@ -1,0 +1,173 @@
+//! Device profiles: TOML files in which every value names its source.
+//!
+//! ```toml
+//! title = "SSD_A, an effective model"
+//! [geometry]
+//! capacity_bytes = { value = "7.68TB", source = "WARP, section 3.1" }
+//! over_provisioning = { value = 0.21, source = "fitted to Table 2", fitted = true }
+//! ```
+//!
+//! A profile is looked up by path, then in `./devices`, then among those built into the program. Overrides (of an
+//! experiment, or `--set` on the command line) are bare values at the same paths.
+
+use std::collections::BTreeMap;
+
+use rust_embed::RustEmbed;
+use serde::Serialize;
+use ssd::DeviceConfig;
+use toml::Value;
+
+use crate::error::LabError;
+use crate::source::{self, Found};
+
+/// The parts of a profile that describe the device; everything else describes the profile.
+const DEVICE_TABLES: [&str; 4] = ["geometry", "handles", "gc", "seed"];
+
+#[derive(RustEmbed)]
+#[folder = "../../devices"]
+#[include = "*.toml"]
+struct BuiltIn;
+
+/// A device profile.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    /// Its name: the file's, without ending.
+    pub name: String,
+    /// Where it was found.
+    pub file: String,
+    /// One line about it.
+    pub title: String,
+    /// What to know when using it.
+    pub notes: String,
+    /// The source of each value, by path.
+    pub sources: BTreeMap<String, ValueSource>,
+    /// The values, without sources: what overrides apply to.
+    values: toml::Table,
+}
+
+/// Where a value of a profile comes from.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ValueSource {
+    /// The value, as in TOML.
+    pub value: String,
+    /// A publication with section, or what it was fitted to.
+    pub source: String,
+    /// Whether it was fitted.
+    pub fitted: bool,
+}
+
+/// Overrides of a device: dotted path to value.
+pub type Overrides = toml::Table;
+
+impl Profile {
+    /// Finds a profile by name or path.
+    ///
+    /// # Errors
+    /// There is no such file, or it is not a profile: names file and field.
+    pub fn find(name: &str) -> Result<Profile, LabError> {
+        let found = source::find::<BuiltIn>("device", "devices", name, "toml")?;
+        Profile::parse(&found)
+    }
+
+    /// Names of the profiles in `./devices` and built in.
+    pub fn names() -> Vec<String> {
+        source::names::<BuiltIn>("devices", "toml")
+    }
+
+    /// Reads a profile from text.
+    ///
+    /// # Errors
+    /// As [`Profile::find`].
+    pub fn parse(found: &Found) -> Result<Profile, LabError> {
+        let invalid = |problem: String| LabError::invalid(&found.file, problem);
+        let table: toml::Table = toml::from_str(&found.text).map_err(|error| invalid(source::toml_problem(&error)))?;
+        let mut profile = Profile {
+            name: found.name.clone(),
+            file: found.file.clone(),
+            title: String::new(),
+            notes: String::new(),
+            sources: BTreeMap::new(),
+            values: toml::Table::new(),
+        };
+        for (key, value) in table {
+            match (key.as_str(), value) {
+                ("title", Value::String(title)) => profile.title = title,
+                ("notes", Value::String(notes)) => profile.notes = notes,
+                (name, value) if DEVICE_TABLES.contains(&name) => {
+                    let value = profile.take_sources(&key, value).map_err(invalid)?;
+                    profile.values.insert(key, value);
+                }
+                (name, _) => {
+                    let known = ["title", "notes"].into_iter().chain(DEVICE_TABLES);
+                    return Err(invalid(source::unknown_key(name, known)));
+                }
+            }
+        }
+        profile.config(&Overrides::new())?;
+        Ok(profile)
+    }
+
+    /// Splits `{ value, source, fitted }` leaves into values and sources.
+    fn take_sources(&mut self, path: &str, value: Value) -> Result<Value, String> {
+        match value {
+            Value::Table(mut leaf) if leaf.contains_key("value") => {
+                let value = leaf.remove("value").expect("just seen");
+                let source = match leaf.remove("source") {
+                    Some(Value::String(source)) if !source.trim().is_empty() => source,
+                    _ => return Err(format!("{path} has no source; write {path} = {{ value = {value}, source = \"...\" }}")),
+                };
+                let fitted = match leaf.remove("fitted") {
+                    None => false,
+                    Some(Value::Boolean(fitted)) => fitted,
+                    Some(other) => return Err(format!("{path}.fitted = {other}: must be true or false")),
+                };
+                if let Some(key) = leaf.keys().next() {
+                    return Err(format!("{path}: {}", source::unknown_key(key, ["value", "source", "fitted"])));
+                }
+                let entry = ValueSource { value: value.to_string(), source, fitted };
+                self.sources.insert(path.to_string(), entry);
+                Ok(value)
+            }
+            Value::Table(table) => {
+                let entries = table.into_iter().map(|(key, value)| {
+                    let value = self.take_sources(&format!("{path}.{key}"), value)?;
+                    Ok((key, value))
+                });
+                entries.collect::<Result<toml::Table, String>>().map(Value::Table)
+            }
+            Value::Array(array) if array.iter().all(Value::is_table) => {
+                let entries = array.into_iter().enumerate();
+                let entries = entries.map(|(index, value)| self.take_sources(&format!("{path}[{index}]"), value));
+                entries.collect::<Result<Vec<_>, String>>().map(Value::Array)
+            }
+            // The index says which handle the entry is about; there is nothing to cite.
+            value if path.ends_with("].index") => Ok(value),
+            value => Err(format!("{path} = {value} has no source; write {{ value = {value}, source = \"...\" }}")),
+        }
+    }
+
+    /// The device, with overrides.
+    ///
+    /// # Errors
+    /// An unknown field or a value of the wrong kind: names file (or override) and field.
+    pub fn config(&self, overrides: &Overrides) -> Result<DeviceConfig, LabError> {
+        let mut values = self.values.clone();
+        for (path, value) in overrides {
+            if let Some(other) = other_capacity(path) {
+                source::remove(&mut values, other);
+            }
+            source::insert(&mut values, path, value.clone())
+                .map_err(|problem| LabError::invalid(&self.file, format!("override {path} = {value}: {problem}")))?;
+        }
+        source::deserialize(&self.file, Value::Table(values))
+    }
+}
+
+/// Capacity and flash size exclude each other; an override of one replaces the other.
+fn other_capacity(path: &str) -> Option<&'static str> {
+    match path {
+        "geometry.capacity_bytes" => Some("geometry.physical_bytes"),
+        "geometry.physical_bytes" => Some("geometry.capacity_bytes"),
+        _ => None,
+    }
+}

@@ -1,0 +1,208 @@
+//! One self-contained page about a run: tables and plots that need nothing from elsewhere.
+//!
+//! ```text
+//! CellResult -> panels (which lines share a plot) -> plots (plotly, as JSON) \
+//! CellResult -> table (rows in words and digits)  -> html tables              > page -> report.html
+//! Comparison, Verdict                             -> html tables             /
+//! ```
+//!
+//! The plotting library is embedded once; a small script draws the plots one after the other. Runs of several seeds are
+//! averaged in the summary and drawn one by one over time; where only one can be shown it is the first. Nothing is
+//! measured or judged here, and the page loads nothing from a network. `docs/results.md` explains what it shows.
+
+mod html;
+mod panels;
+mod plots;
+#[cfg(test)]
+pub(crate) mod sample;
+mod sections;
+
+use std::io::Write;
+use std::path::Path;
+
+use crate::claims::{Comparison, Verdict};
+use crate::error::LabError;
+use crate::export::write_atomically;
+use crate::run::CellResult;
+
+use html::{Page, escape};
+use panels::Panels;
+
+/// What a report is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Report<'a> {
+    /// Heading of the page.
+    pub title: &'a str,
+    /// Figure or table that the experiment follows; empty if it follows none.
+    pub source: &'a str,
+    /// Notes of the experiment; blank lines separate paragraphs.
+    pub notes: &'a str,
+    /// Names of the grid axes, in the order of the values in a cell's key.
+    pub axes: &'a [String],
+    /// Window of the write amplification at the end, in multiples of the capacity.
+    pub tail_capacities: f64,
+    /// What was measured; several seeds of a cell are several results.
+    pub results: &'a [CellResult],
+    /// Published numbers beside ours.
+    pub comparisons: &'a [Comparison],
+    /// Claims and whether they hold.
+    pub verdicts: &'a [Verdict],
+}
+
+impl Report<'_> {
+    /// Writes the page; it appears whole or not at all.
+    ///
+    /// # Errors
+    /// The file cannot be written: names it and the system's reason.
+    pub fn write(&self, path: &Path) -> Result<(), LabError> {
+        let page = self.html();
+        write_atomically(path, |file| file.write_all(page.as_bytes()))
+    }
+
+    /// The page.
+    pub fn html(&self) -> String {
+        let panels = Panels::new(self.results, self.axes);
+        let mut page = Page::new(self.title);
+        page.lead(&self.lead());
+        page.section("summary", "Write amplification", &sections::summary(self, &panels));
+        page.section("claims", "Claims", &sections::claims(self.verdicts));
+        page.section("published", "Published numbers", &sections::published(self.comparisons));
+        page.section(
+            "over-time",
+            "Write amplification over written volume",
+            &sections::over_time(&panels),
+        );
+        page.section("handles", "Reclaim unit handles", &sections::handles(&panels));
+        page.section("occupancy", "Reclaim unit occupancy", &sections::occupancy(&panels));
+        page.section(
+            "collections",
+            "Garbage collection",
+            &sections::collections(self, &panels),
+        );
+        page.section("device", "Device totals and wear", &sections::device(self));
+        page.section("runs", "What was run", &sections::runs(self));
+        page.section("notes", "Notes", &sections::notes(self.notes));
+        page.finish()
+    }
+
+    fn lead(&self) -> String {
+        let stopped = self.results.iter().filter(|result| !result.complete).count();
+        let mut parts = vec![match self.results.len() {
+            1 => "1 run".to_string(),
+            runs => format!("{runs} runs"),
+        }];
+        if !self.source.is_empty() {
+            parts.insert(0, self.source.to_string());
+        }
+        if stopped > 0 {
+            parts.push(format!("{stopped} stopped before the end"));
+        }
+        if !self.verdicts.is_empty() {
+            let held = self.verdicts.iter().filter(|verdict| verdict.holds).count();
+            parts.push(format!("{held} of {} claims hold", self.verdicts.len()));
+        }
+        escape(&parts.join(" · "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report<'a>(results: &'a [CellResult], axes: &'a [String]) -> Report<'a> {
+        Report {
+            title: "Three <streams>",
+            source: "Fig. 3",
+            notes: "First.\n\nA & B.",
+            axes,
+            tail_capacities: 1.0,
+            results,
+            comparisons: &[],
+            verdicts: &[],
+        }
+    }
+
+    /// The page without the plotting library.
+    fn body(page: &str) -> &str {
+        let start = page.find("<main").expect("the page has a main part");
+        &page[start..]
+    }
+
+    #[test]
+    fn the_library_is_embedded_once_and_nothing_is_loaded() {
+        let (results, axes) = (sample::results(), sample::axes());
+        let page = report(&results, &axes).html();
+        assert_eq!(page.matches("plotly.js v").count(), 1);
+        assert!(!page.contains("MathJax.loader"), "the formula renderer is dead weight");
+        let body = body(&page);
+        assert!(
+            !body.contains("src=") && !body.contains("http") && !page.contains("<link"),
+            "it loads something"
+        );
+        assert!(page.len() < 6_000_000, "{} bytes", page.len());
+    }
+
+    #[test]
+    fn every_cell_is_plotted() {
+        let (results, axes) = (sample::results(), sample::axes());
+        let page = report(&results, &axes).html();
+        let plots: Vec<serde_json::Value> = body(&page)
+            .split("<script type=\"application/json\"")
+            .skip(1)
+            .map(|rest| &rest[rest.find('>').expect("a tag") + 1..rest.find("</script>").expect("an end")])
+            .map(|json| serde_json::from_str(json).expect("plots are JSON"))
+            .collect();
+        let drawn = body(&page).matches("class=\"plot\"").count();
+        // Two summaries, six panels over time, six of handles, 18 of occupancy.
+        assert_eq!((plots.len(), drawn), (2 + 6 + 6 + 18, 2 + 6 + 6 + 18));
+        assert!(
+            plots
+                .iter()
+                .all(|plot| plot["data"].as_array().is_some_and(|traces| !traces.is_empty()))
+        );
+        let last = &plots[2]["data"][0]["y"];
+        let waf = results[0].write_amplification();
+        let drawn = last
+            .as_array()
+            .and_then(|values| values.last())
+            .and_then(|value| value.as_f64());
+        assert!((drawn.expect("a number") - waf).abs() < 1e-3);
+    }
+
+    #[test]
+    fn text_is_escaped() {
+        let (mut results, axes) = (sample::results(), sample::axes());
+        for result in &mut results {
+            result.key.variant = format!("</script><b>{}", result.key.variant);
+        }
+        let page = report(&results, &axes).html();
+        assert!(page.contains("<h1>Three &lt;streams&gt;</h1>"));
+        assert!(page.contains("<p>A &amp; B.</p>"));
+        assert!(!body(&page).contains("<b>"));
+    }
+
+    #[test]
+    fn odd_results_make_a_page_too() {
+        let page = report(&[], &[]).html();
+        assert!(page.contains("Nothing was run."));
+        let mut results = sample::results();
+        results.truncate(1);
+        results[0].key.grid.clear();
+        results[0].key.variant.clear();
+        results[0].samples.clear();
+        results[0].gc_log.clear();
+        results[0].complete = false;
+        let page = report(&results, &[]).html();
+        assert!(page.contains("(stopped)") && page.contains("1 stopped before the end"));
+    }
+
+    #[test]
+    fn the_file_appears_whole() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("report.html");
+        let (results, axes) = (sample::results(), sample::axes());
+        report(&results, &axes).write(&path).expect("it can be written");
+        let page = std::fs::read_to_string(&path).expect("it was written");
+        assert!(page.starts_with("<!DOCTYPE html>") && page.trim_end().ends_with("</html>"));
+    }
+}

@@ -1,0 +1,434 @@
+//! Results as plots: which numbers are drawn, in which colours.
+//!
+//! A plot is made of one panel or one cell; captions, legends and arrangement are the page's. Variants have strong
+//! colours (Okabe and Ito's) and a stroke each, handles light ones (Tol's): both are told apart by colour-blind readers,
+//! and neither is mistaken for the other. Long series are thinned out, never averaged.
+
+use plotly::common::{DashType, Fill, Font, Line as Stroke, Marker, Mode, TextPosition, Title};
+use plotly::configuration::{DisplayModeBar, ImageButtonFormats, ModeBarButtonName, ToImageButtonOptions};
+use plotly::layout::{Axis, AxisRange, AxisType, BarMode, HoverMode, Margin, RangeMode};
+use plotly::{Bar, Configuration, Layout, Plot, Scatter};
+use ssd::{Owner, RuhId};
+
+use super::html::{Swatch, escape};
+use super::panels::{Line, Panel, Panels};
+use crate::run::{CellResult, Sample};
+use crate::table::{Grid, GridCell, GridRow, OwnerRow, variant_name};
+
+/// Points of a series at most; more do not show on a screen.
+const POINTS: usize = 400;
+
+/// Okabe and Ito's palette without its yellow, which is lost on white.
+const VARIANT_COLOURS: [&str; 7] = [
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000",
+];
+
+/// Strokes and their names in CSS: a second way to tell variants apart, for print.
+const VARIANT_STROKES: [(DashType, &str); 3] = [
+    (DashType::Solid, "solid"),
+    (DashType::Dash, "dashed"),
+    (DashType::Dot, "dotted"),
+];
+
+/// Tol's light palette without its grey.
+const HANDLE_COLOURS: [&str; 8] = [
+    "#77AADD", "#EE8866", "#EEDD88", "#44BB99", "#FFAABB", "#99DDFF", "#BBCC33", "#AAAA00",
+];
+const SHARED_COLOUR: &str = "#9AA0A6";
+const FREE_COLOUR: &str = "#F1F3F4";
+
+const HOST_COLOUR: &str = "#A9B8C6";
+const COPIED_COLOUR: &str = "#27364A";
+const INK: &str = "#1F2933";
+const RULE: &str = "#E4E7EB";
+
+fn colour(name: usize) -> &'static str {
+    VARIANT_COLOURS[name % VARIANT_COLOURS.len()]
+}
+
+fn stroke(name: usize) -> &'static (DashType, &'static str) {
+    &VARIANT_STROKES[name % VARIANT_STROKES.len()]
+}
+
+fn pen(name: usize) -> Stroke {
+    Stroke::new()
+        .color(colour(name))
+        .width(2.0)
+        .dash(stroke(name).0.clone())
+}
+
+fn owner_colour(owner: Owner) -> &'static str {
+    owner.handle().map_or(SHARED_COLOUR, |handle| {
+        HANDLE_COLOURS[usize::from(handle.0) % HANDLE_COLOURS.len()]
+    })
+}
+
+/// Legend of lines by variant.
+pub fn line_entries(panels: &Panels<'_>) -> Vec<(String, Swatch)> {
+    let entry = |(index, name): (usize, &String)| {
+        (
+            variant_name(name).to_string(),
+            Swatch::Line(colour(index), stroke(index).1),
+        )
+    };
+    panels.names.iter().enumerate().map(entry).collect()
+}
+
+/// Legend of what was written.
+pub fn written_entries() -> Vec<(String, Swatch)> {
+    vec![
+        ("written by the host".to_string(), Swatch::Area(HOST_COLOUR)),
+        ("copied by garbage collection".to_string(), Swatch::Area(COPIED_COLOUR)),
+    ]
+}
+
+/// Legend of owners that held a reclaim unit at any time.
+pub fn owner_entries(panels: &Panels<'_>) -> Vec<(String, Swatch)> {
+    let mut owners: Vec<Owner> = panels
+        .firsts()
+        .flat_map(|result| holders(result).map(|(_, owner)| owner))
+        .collect();
+    owners.sort();
+    owners.dedup();
+    let entry = |owner: Owner| (owner.to_string(), Swatch::Area(owner_colour(owner)));
+    owners
+        .into_iter()
+        .map(entry)
+        .chain([("free".to_string(), Swatch::Area(FREE_COLOUR))])
+        .collect()
+}
+
+/// Least and greatest of a value over all panels of a device, with some air, so that its panels can be compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range {
+    low: f64,
+    high: f64,
+}
+
+impl Range {
+    fn over(values: impl Iterator<Item = f64>, start: f64) -> Range {
+        let (low, high) = values.fold((start, start), |(low, high), value| (low.min(value), high.max(value)));
+        let air = ((high - low) * 0.06).max(0.02);
+        Range {
+            low: low - air,
+            high: high + air,
+        }
+    }
+
+    /// Of write amplification over time.
+    pub fn over_time(panels: &Panels<'_>, device: &str) -> Range {
+        let of_device = panels.panels.iter().filter(|panel| panel.device == device);
+        let results = of_device.flat_map(|panel| panel.lines.iter().flat_map(|line| &line.seeds));
+        Range::over(results.flat_map(|result| result.samples.iter().filter_map(waf)), 1.0)
+    }
+
+    /// Of bytes written through a handle, from 0.
+    pub fn written(panels: &Panels<'_>, device: &str) -> Range {
+        let of_device = panels.panels.iter().filter(|panel| panel.device == device);
+        let rows = of_device.flat_map(|panel| panel.lines.iter().flat_map(|line| OwnerRow::used(line.first())));
+        let range = Range::over(rows.map(|row| row.host_capacities + row.copied_capacities), 0.0);
+        Range { low: 0.0, ..range }
+    }
+
+    fn axis(self, axis: Axis) -> Axis {
+        axis.range(AxisRange::new(self.low, self.high))
+    }
+}
+
+fn waf(sample: &Sample) -> Option<f64> {
+    (sample.host_bytes > 0).then(|| sample.media_bytes as f64 / sample.host_bytes as f64)
+}
+
+/// At most [`POINTS`] samples, evenly chosen, the last one among them.
+fn thinned(samples: &[Sample]) -> impl Iterator<Item = &Sample> {
+    let kept = samples.len().min(POINTS);
+    let index = move |point: usize| {
+        if kept < 2 {
+            point
+        } else {
+            point * (samples.len() - 1) / (kept - 1)
+        }
+    };
+    (0..kept).map(move |point| &samples[index(point)])
+}
+
+/// Few digits, so that the page stays small.
+fn rounded(value: f64) -> f64 {
+    (value * 10_000.0).round() / 10_000.0
+}
+
+fn written_capacities(result: &CellResult, sample: &Sample) -> f64 {
+    rounded(sample.host_bytes as f64 / result.capacity_bytes as f64)
+}
+
+fn axis(title: &str) -> Axis {
+    let title = Title::with_text(title).font(Font::new().size(11).color("#52606D"));
+    let axis = Axis::new()
+        .title(title)
+        .grid_color(RULE)
+        .line_color("#9AA5B1")
+        .zero_line(false);
+    axis.show_line(true).auto_margin(true).tick_font(Font::new().size(11))
+}
+
+/// One button saves the plot for a paper, one zooms out again; dragging zooms in.
+fn configuration() -> Configuration {
+    let left_out = vec![
+        ModeBarButtonName::Zoom2d,
+        ModeBarButtonName::Pan2d,
+        ModeBarButtonName::Select2d,
+        ModeBarButtonName::Lasso2d,
+        ModeBarButtonName::ZoomIn2d,
+        ModeBarButtonName::ZoomOut2d,
+        ModeBarButtonName::AutoScale2d,
+    ];
+    let image = ToImageButtonOptions::new()
+        .format(ImageButtonFormats::Svg)
+        .filename("warp");
+    Configuration::new()
+        .display_logo(false)
+        .display_mode_bar(DisplayModeBar::Hover)
+        .mode_bar_buttons_to_remove(left_out)
+        .to_image_button_options(image)
+        .responsive(true)
+        .typeset_math(false)
+}
+
+fn new_plot(x: Axis, y: Axis) -> (Plot, Layout) {
+    let mut plot = Plot::new();
+    plot.set_configuration(configuration());
+    let font = Font::new()
+        .family("system-ui, -apple-system, Segoe UI, Roboto, sans-serif")
+        .size(12)
+        .color(INK);
+    let layout = Layout::new()
+        .x_axis(x)
+        .y_axis(y)
+        .font(font)
+        .show_legend(false)
+        .auto_size(true);
+    // The caption and the button for saving stand in the margin at the top.
+    let margin = Margin::new().left(44).right(8).top(28).bottom(36);
+    let layout = layout
+        .margin(margin)
+        .paper_background_color("#FFFFFF")
+        .plot_background_color("#FFFFFF");
+    (plot, layout)
+}
+
+/// The values of an axis, if all are numbers.
+fn numbers(grid: &Grid) -> Option<Vec<f64>> {
+    grid.columns.iter().map(|column| column.parse().ok()).collect()
+}
+
+/// Legend of [`summary`].
+pub fn summary_entries(panels: &Panels<'_>, grid: &Grid) -> Vec<(String, Swatch)> {
+    if numbers(grid).is_some() {
+        return line_entries(panels);
+    }
+    let entry = |(index, name): (usize, &String)| (variant_name(name).to_string(), Swatch::Area(colour(index)));
+    panels.names.iter().enumerate().map(entry).collect()
+}
+
+/// Write amplification of a device against the first grid axis: curves if it has numbers, otherwise bars.
+pub fn summary(panels: &Panels<'_>, grid: &Grid, rows: &[&GridRow], axis_name: &str) -> Plot {
+    let numbers = numbers(grid);
+    let mut x = axis(&escape(axis_name));
+    if numbers.is_none() {
+        x = x.type_(AxisType::Category).show_grid(false);
+    }
+    // Room above the highest bar for its number.
+    let values = rows
+        .iter()
+        .flat_map(|row| row.cells.iter().flatten().map(|cell| cell.value));
+    let y = axis("write amplification").range(AxisRange::new(0.0, values.fold(1.0, f64::max) * 1.12));
+    let (mut plot, layout) = new_plot(x, y);
+    for row in rows {
+        let name = panels.names.iter().position(|name| *name == row.variant).unwrap_or(0);
+        match &numbers {
+            Some(numbers) => plot.add_trace(summary_line(name, numbers, row)),
+            None => plot.add_trace(summary_bars(name, grid, row)),
+        }
+    }
+    plot.set_layout(layout.bar_mode(BarMode::Group));
+    plot
+}
+
+fn summary_line(name: usize, numbers: &[f64], row: &GridRow) -> Box<Scatter<f64, Option<f64>>> {
+    let values = row.cells.iter().map(|cell| cell.map(|cell| rounded(cell.value)));
+    let line = Scatter::new(numbers.to_vec(), values.collect()).mode(Mode::LinesMarkers);
+    line.line(pen(name)).name(escape(variant_name(&row.variant)))
+}
+
+fn summary_bars(name: usize, grid: &Grid, row: &GridRow) -> Box<Bar<String, Option<f64>>> {
+    let columns = grid.columns.iter().map(|column| escape(column)).collect();
+    let values = row.cells.iter().map(|cell| cell.map(|cell| rounded(cell.value)));
+    let label = |cell: &Option<GridCell>| cell.map_or(String::new(), |cell| format!("{:.2}", cell.value));
+    let bar = Bar::new(columns, values.collect()).name(escape(variant_name(&row.variant)));
+    let bar = bar.marker(Marker::new().color(colour(name))).clip_on_axis(false);
+    bar.text_array(row.cells.iter().map(label).collect())
+        .text_position(TextPosition::Outside)
+}
+
+/// Write amplification so far against what the host wrote, a line for each variant and seed.
+pub fn over_time(panels: &Panels<'_>, panel: &Panel<'_>, range: Range) -> Plot {
+    let x = axis("host bytes written (x capacity)").range_mode(RangeMode::ToZero);
+    let (mut plot, layout) = new_plot(x, range.axis(axis("write amplification")));
+    for line in &panel.lines {
+        for result in &line.seeds {
+            plot.add_trace(waf_trace(panels, line, result));
+        }
+    }
+    plot.set_layout(layout.hover_mode(HoverMode::XUnified));
+    plot
+}
+
+fn waf_trace(panels: &Panels<'_>, line: &Line<'_>, result: &CellResult) -> Box<Scatter<f64, f64>> {
+    let points =
+        thinned(&result.samples).filter_map(|sample| Some((written_capacities(result, sample), rounded(waf(sample)?))));
+    let (x, y) = points.unzip();
+    let seed = if line.seeds.len() > 1 {
+        format!(" (seed {})", result.seed)
+    } else {
+        String::new()
+    };
+    Scatter::new(x, y)
+        .mode(Mode::Lines)
+        .line(pen(line.name))
+        .name(format!("{}{seed}", escape(panels.name(line))))
+}
+
+/// What the host wrote through each handle and what was copied out of its reclaim units, a group for each variant.
+pub fn written(panels: &Panels<'_>, panel: &Panel<'_>, range: Range) -> Plot {
+    let (mut names, mut owners, mut host, mut copied) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for line in &panel.lines {
+        for row in OwnerRow::used(line.first()) {
+            names.push(escape(panels.name(line)));
+            owners.push(row.owner.to_string());
+            host.push(rounded(row.host_capacities));
+            copied.push(rounded(row.copied_capacities));
+        }
+    }
+    let x = axis("")
+        .type_(AxisType::MultiCategory)
+        .divider_color(RULE)
+        .show_grid(false);
+    let (mut plot, layout) = new_plot(x, range.axis(axis("bytes (x capacity)")));
+    let categories = vec![names, owners];
+    let host = Bar::new(categories.clone(), host)
+        .name("host")
+        .marker(Marker::new().color(HOST_COLOUR));
+    let copied = Bar::new(categories, copied)
+        .name("copied")
+        .marker(Marker::new().color(COPIED_COLOUR));
+    plot.add_traces(vec![host, copied]);
+    plot.set_layout(layout.bar_mode(BarMode::Stack).bar_gap(0.25));
+    plot
+}
+
+/// Owners that held a reclaim unit at any time, with their index in a sample.
+fn holders(result: &CellResult) -> impl Iterator<Item = (usize, Owner)> {
+    let shared = result.stats.handles.len();
+    let holds = |index: &usize| {
+        result
+            .samples
+            .iter()
+            .any(|sample| sample.units.get(*index).is_some_and(|units| *units > 0))
+    };
+    let owner = move |index: usize| {
+        if index == shared {
+            Owner::SHARED
+        } else {
+            Owner::of(RuhId(index as u16))
+        }
+    };
+    (0..=shared).filter(holds).map(move |index| (index, owner(index)))
+}
+
+/// Reclaim units of each owner and free ones against what the host wrote.
+pub fn occupancy(result: &CellResult) -> Plot {
+    let samples: Vec<&Sample> = thinned(&result.samples).collect();
+    let x: Vec<f64> = samples
+        .iter()
+        .map(|sample| written_capacities(result, sample))
+        .collect();
+    let held: Vec<u64> = samples.iter().map(|sample| sample.units.iter().sum()).collect();
+    let all = u64::from(result.superblocks);
+    // Handles with reclaim units smaller than a superblock can hold more of them than there are superblocks.
+    let whole = held.iter().all(|units| *units <= all);
+    let y = axis("reclaim units").range_mode(RangeMode::ToZero);
+    let y = if whole {
+        y.range(AxisRange::new(0.0, all as f64))
+    } else {
+        y
+    };
+    let (mut plot, layout) = new_plot(axis("host bytes written (x capacity)"), y);
+    for (index, owner) in holders(result) {
+        let units: Vec<u64> = samples.iter().map(|sample| sample.units[index]).collect();
+        plot.add_trace(area(x.clone(), units, &owner.to_string(), owner_colour(owner)));
+    }
+    if whole {
+        let free = held.iter().map(|units| all - units).collect();
+        plot.add_trace(area(x, free, "free", FREE_COLOUR));
+    }
+    plot.set_layout(layout.hover_mode(HoverMode::XUnified));
+    plot
+}
+
+fn area(x: Vec<f64>, units: Vec<u64>, name: &str, colour: &'static str) -> Box<Scatter<f64, u64>> {
+    let edge = Stroke::new().color("#FFFFFF").width(0.5);
+    let area = Scatter::new(x, units)
+        .mode(Mode::Lines)
+        .stack_group("units")
+        .fill(Fill::ToNextY);
+    area.fill_color(colour).line(edge).name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample;
+
+    #[test]
+    fn long_series_are_thinned_and_keep_their_ends() {
+        let sample = &sample::results()[0].samples[0];
+        for length in [0, 1, 2, 399, 400, 401, 5000] {
+            let samples: Vec<Sample> = (0..length)
+                .map(|index| Sample {
+                    host_bytes: index,
+                    ..sample.clone()
+                })
+                .collect();
+            let kept: Vec<u64> = thinned(&samples).map(|sample| sample.host_bytes).collect();
+            assert_eq!(kept.len() as u64, length.min(400));
+            assert_eq!(kept.first(), samples.first().map(|sample| &sample.host_bytes));
+            assert_eq!(kept.last(), samples.last().map(|sample| &sample.host_bytes));
+            assert!(kept.windows(2).all(|pair| pair[0] < pair[1]));
+        }
+    }
+
+    #[test]
+    fn occupancy_adds_up_to_all_reclaim_units() {
+        let result = &sample::results()[0];
+        let plot: serde_json::Value = serde_json::from_str(&occupancy(result).to_json()).expect("JSON");
+        let traces = plot["data"].as_array().expect("traces");
+        let sum: u64 = traces
+            .iter()
+            .map(|trace| trace["y"][10].as_u64().expect("a count"))
+            .sum();
+        assert_eq!(sum, u64::from(result.superblocks));
+        assert_eq!(
+            traces.last().map(|trace| &trace["name"]),
+            Some(&serde_json::json!("free"))
+        );
+    }
+
+    #[test]
+    fn panels_of_a_device_share_their_range() {
+        let results = sample::results();
+        let panels = Panels::new(&results, &sample::axes());
+        let (a, b) = (Range::over_time(&panels, "ssd_a"), Range::over_time(&panels, "ssd_b"));
+        let highest = results[17].samples.iter().filter_map(waf).fold(0.0, f64::max);
+        assert!(a.high < b.high && b.high > highest && a.low < 1.0);
+    }
+}

@@ -1,0 +1,444 @@
+//! Running cells: a workload against a device, watched.
+//!
+//! ```text
+//! Workload -> batches of requests -> Device<Watcher> -> Stats, GC log, samples -> CellResult
+//! ```
+//!
+//! Cells run in parallel, as many as there are cores and as memory allows; each is deterministic on its own. A run can be
+//! stopped from outside and then returns what it has measured.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use rayon::prelude::*;
+use serde::Serialize;
+use ssd::event::Reclaim;
+use ssd::{Device, Event, Layout, Lpn, OwnerStats, Placement, RgId, RuhId, Stats, Write};
+
+use crate::error::LabError;
+use crate::experiment::{Cell, CellKey, RunSettings};
+use crate::fio::{JobFile, Operation, Request, Twin};
+use crate::twin::{self, Scale};
+use crate::workload::{Workload, WorkloadOptions};
+
+/// Requests taken from the workload at a time.
+const BATCH_REQUESTS: usize = 1024;
+
+/// What one run measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct CellResult {
+    /// Its place in the experiment.
+    pub key: CellKey,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Scale of the twin it ran on.
+    pub scale: Scale,
+    /// Whether it wrote everything it should; otherwise it was stopped.
+    pub complete: bool,
+    /// Logical capacity of the twin in bytes.
+    pub capacity_bytes: u64,
+    /// Reclaim units of the device.
+    pub superblocks: u32,
+    /// Counters over the run, the prefill excluded.
+    pub stats: Stats,
+    /// Time series.
+    pub samples: Vec<Sample>,
+    /// One row for each collection, if it was asked for.
+    #[serde(skip)]
+    pub gc_log: Vec<Reclaim>,
+    /// Fewest, mean and most erase counts of a block.
+    pub block_erases: (u32, f64, u32),
+}
+
+/// A moment of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Sample {
+    /// Bytes written by the host so far.
+    pub host_bytes: u64,
+    /// Bytes programmed so far.
+    pub media_bytes: u64,
+    /// Counters of each handle and, last, of the shared pool, so far.
+    pub owners: Vec<OwnerStats>,
+    /// Reclaim units that each of them holds.
+    pub units: Vec<u64>,
+    /// Valid pages that each of them holds.
+    pub valid_pages: Vec<u64>,
+}
+
+impl CellResult {
+    /// Media bytes to host bytes over the whole run.
+    pub fn write_amplification(&self) -> f64 {
+        self.stats.write_amplification().unwrap_or(1.0)
+    }
+
+    /// Media bytes to host bytes over the last `capacities` of the run.
+    pub fn tail_write_amplification(&self, capacities: f64) -> f64 {
+        let Some(last) = self.samples.last() else { return self.write_amplification() };
+        let from = last.host_bytes as f64 - capacities * self.capacity_bytes as f64;
+        let before = self.samples.iter().rev().find(|sample| sample.host_bytes as f64 <= from);
+        let (host, media) = before.map_or((0, 0), |sample| (sample.host_bytes, sample.media_bytes));
+        let written = (last.host_bytes - host).max(1);
+        (last.media_bytes - media) as f64 / written as f64
+    }
+}
+
+/// Receives the progress of runs; called from their threads.
+pub trait Watch: Sync {
+    /// A cell wrote this much more.
+    fn wrote(&self, host_bytes: u64);
+    /// A cell is done.
+    fn finished(&self, result: &CellResult);
+    /// Whether to stop and keep what was measured.
+    fn stopped(&self) -> bool;
+}
+
+/// Watches nothing and never stops.
+impl Watch for () {
+    fn wrote(&self, _host_bytes: u64) {}
+
+    fn finished(&self, _result: &CellResult) {}
+
+    fn stopped(&self) -> bool {
+        false
+    }
+}
+
+/// A counter and a switch, for callers that show progress.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Bytes written by all cells.
+    pub host_bytes: AtomicU64,
+    /// Cells done.
+    pub cells: AtomicU64,
+    /// Set to stop.
+    pub stop: AtomicBool,
+}
+
+impl Watch for Progress {
+    fn wrote(&self, host_bytes: u64) {
+        self.host_bytes.fetch_add(host_bytes, Ordering::Relaxed);
+    }
+
+    fn finished(&self, _result: &CellResult) {
+        self.cells.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// A cell with its device laid out: everything that can be refused has been.
+pub struct Prepared {
+    cell: Cell,
+    config: ssd::DeviceConfig,
+    layout: Layout,
+    /// Capacity that the workload is laid out on: the full drive's.
+    device_bytes: u64,
+    options: WorkloadOptions,
+    /// Bytes of memory that the run needs.
+    pub memory_bytes: u64,
+    /// Bytes that the host will write, prefill included.
+    pub host_bytes: u64,
+}
+
+/// Lays out every cell, so that a mistake in the last one shows before the first one runs.
+///
+/// # Errors
+/// A cell whose device or workload is impossible.
+pub fn prepare(cells: Vec<Cell>) -> Result<Vec<Prepared>, LabError> {
+    cells.into_iter().map(prepare_cell).collect()
+}
+
+fn prepare_cell(cell: Cell) -> Result<Prepared, LabError> {
+    let scale = cell.run.scale;
+    let full = Layout::new(&cell.device)
+        .map_err(|error| LabError::Device { device: cell.key.device.clone(), error })?;
+    let (config, layout) = twin::twin(&cell.key.device, &cell.device, scale)?;
+    let capacity = u64::from(layout.logical_pages) * layout.page_bytes;
+    let device_bytes = u64::from(full.logical_pages) * full.page_bytes;
+    let options = WorkloadOptions {
+        endless: cell.run.write_capacities.is_some(),
+        placement_ids: layout.placement_identifiers(),
+        twin: (scale != Scale::FULL).then_some(Twin {
+            denominator: u64::from(scale.0),
+            device_bytes: capacity,
+            mapping_unit_bytes: layout.page_bytes,
+        }),
+    };
+    Workload::new(&cell.jobs, device_bytes, &options)?;
+    let capacities = cell.run.write_capacities.unwrap_or(1.0) + cell.run.prefill_capacities;
+    let host_bytes = (capacities * capacity as f64) as u64;
+    let memory_bytes = layout.memory_bytes();
+    Ok(Prepared { cell, config, layout, device_bytes, options, memory_bytes, host_bytes })
+}
+
+/// Bytes of memory that runs may use: nine tenths of what the system says is available, or 8 GiB where it does not say.
+pub fn memory_available() -> u64 {
+    let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.map_or(8 << 30, |kib| kib * 1024 / 10 * 9)
+}
+
+/// Runs cells, in parallel within a memory budget, and returns their results in the same order.
+///
+/// # Errors
+/// A cell that needs more memory than there is.
+pub fn run_all(
+    prepared: &[Prepared],
+    keep_gc_log: bool,
+    memory_budget_bytes: u64,
+    watch: &dyn Watch,
+) -> Result<Vec<CellResult>, LabError> {
+    if let Some(large) = prepared.iter().find(|cell| cell.memory_bytes > memory_budget_bytes) {
+        let gib = |bytes: u64| bytes as f64 / (1u64 << 30) as f64;
+        let problem = format!(
+            "the page maps need {:.1} GiB, {:.1} GiB of memory are available; run a twin (--scale 1/64)",
+            gib(large.memory_bytes),
+            gib(memory_budget_bytes)
+        );
+        return Err(LabError::invalid(&large.cell.key.to_string(), problem));
+    }
+    let largest = prepared.iter().map(|cell| cell.memory_bytes).max().unwrap_or(1).max(1);
+    let at_once = (memory_budget_bytes / largest).clamp(1, rayon::current_num_threads() as u64) as usize;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(at_once).build().expect("threads for the runs");
+    let run = |cell: &Prepared| {
+        if watch.stopped() {
+            return None;
+        }
+        let result = run_cell(cell, keep_gc_log, watch);
+        watch.finished(&result);
+        Some(result)
+    };
+    // Workers take one cell at a time, so that a long one at the end does not wait in another's queue.
+    let results: Vec<Option<CellResult>> = pool.install(|| prepared.par_iter().with_max_len(1).map(run).collect());
+    Ok(results.into_iter().flatten().collect())
+}
+
+/// Keeps the rows of the GC log.
+struct Recorder {
+    keep: bool,
+    gc_log: Vec<Reclaim>,
+}
+
+impl ssd::EventSink for Recorder {
+    fn event(&mut self, event: &Event) {
+        if let (true, Event::Reclaim(reclaim)) = (self.keep, event) {
+            self.gc_log.push(reclaim.clone());
+        }
+    }
+}
+
+fn run_cell(prepared: &Prepared, keep_gc_log: bool, watch: &dyn Watch) -> CellResult {
+    let device = Device::new(&prepared.config).expect("the layout was made before");
+    run_device(prepared, device, keep_gc_log, watch).0
+}
+
+/// Runs a cell on a device and gives the device back.
+fn run_device(prepared: &Prepared, device: Device, keep_gc_log: bool, watch: &dyn Watch) -> (CellResult, Device) {
+    let (device, ()) = device.replace_sink(Recorder { keep: keep_gc_log, gc_log: Vec::new() });
+    let start = device.stats().clone();
+    let mut run = Run { device, prepared, writes: Vec::new(), start, samples: Vec::new(), watch };
+    run.prefill();
+    let complete = run.work();
+    let result = run.result(complete);
+    (result, run.device.replace_sink(()).0)
+}
+
+/// Runs a cell and saves its device.
+///
+/// # Errors
+/// The snapshot cannot be written.
+pub fn run_and_save(prepared: &Prepared, path: &Path, watch: &dyn Watch) -> Result<CellResult, LabError> {
+    let device = Device::new(&prepared.config).expect("the layout was made before");
+    let (result, device) = run_device(prepared, device, true, watch);
+    device.save(path)?;
+    Ok(result)
+}
+
+/// A job file to run on a device that was saved before.
+pub struct Continued<'a> {
+    /// The snapshot.
+    pub snapshot: &'a Path,
+    /// The jobs.
+    pub jobs: JobFile,
+    /// How much to write and how to watch; there is no prefill.
+    pub settings: RunSettings,
+    /// Where to save the device afterwards.
+    pub save: Option<&'a Path>,
+}
+
+/// Loads a device, runs a job file on it and saves it if that is asked for.
+///
+/// # Errors
+/// The snapshot cannot be read or written, or the jobs do not fit its device.
+pub fn continue_snapshot(continued: &Continued<'_>, watch: &dyn Watch) -> Result<CellResult, LabError> {
+    let device = Device::load(continued.snapshot)?;
+    let name = continued.snapshot.display().to_string();
+    let cell = Cell {
+        key: CellKey { device: name, variant: String::new(), grid: Vec::new() },
+        seed: device.config().seed,
+        device: device.config().clone(),
+        jobs: continued.jobs.clone(),
+        run: continued.settings.clone(),
+    };
+    let prepared = prepare_cell(cell)?;
+    let (result, device) = run_device(&prepared, device, true, watch);
+    if let Some(path) = continued.save {
+        device.save(path)?;
+    }
+    Ok(result)
+}
+
+struct Run<'a> {
+    device: Device<Recorder>,
+    prepared: &'a Prepared,
+    writes: Vec<Write>,
+    /// Counters when the workload began.
+    start: Stats,
+    samples: Vec<Sample>,
+    watch: &'a dyn Watch,
+}
+
+impl Run<'_> {
+    fn settings(&self) -> &RunSettings {
+        &self.prepared.cell.run
+    }
+
+    fn capacity_bytes(&self) -> u64 {
+        u64::from(self.prepared.layout.logical_pages) * self.prepared.layout.page_bytes
+    }
+
+    /// Writes the device sequentially, in extents of a mebibyte or less.
+    fn prefill(&mut self) {
+        let layout = &self.prepared.layout;
+        let extent = ((1 << 20) / layout.page_bytes).max(1) as u32;
+        let mut left = (self.settings().prefill_capacities * f64::from(layout.logical_pages)) as u64;
+        let mut lpn = 0;
+        while left > 0 && !self.watch.stopped() {
+            let pages = extent.min(layout.logical_pages - lpn).min(left.min(u64::from(u32::MAX)) as u32);
+            let host_bytes = u64::from(pages) * layout.page_bytes;
+            let write = Write { first: Lpn(lpn), pages, host_bytes, placement: Placement::DEFAULT };
+            let _ = self.device.write(0, &write).expect("the extent is within the device");
+            self.watch.wrote(host_bytes);
+            lpn = (lpn + pages) % layout.logical_pages;
+            left -= u64::from(pages);
+        }
+        self.start = self.device.stats().clone();
+        self.device.sink_mut().gc_log.clear();
+    }
+
+    /// Runs the workload until enough is written; false if it was stopped.
+    fn work(&mut self) -> bool {
+        let Prepared { cell, device_bytes, options, .. } = self.prepared;
+        let mut workload = Workload::new(&cell.jobs, *device_bytes, options).expect("the workload was made before");
+        let capacity = self.capacity_bytes() as f64;
+        let target = self.settings().write_capacities.map_or(u64::MAX, |capacities| (capacities * capacity) as u64);
+        let every = ((self.settings().sample_capacities * capacity) as u64).max(1);
+        let mut next_sample = every;
+        let mut requests: Vec<Request> = Vec::with_capacity(BATCH_REQUESTS);
+        let mut written: u64 = 0;
+        while written < target {
+            if self.watch.stopped() {
+                return false;
+            }
+            requests.clear();
+            if workload.next_batch(&mut requests, BATCH_REQUESTS) == 0 {
+                return true; // A workload of jobs that end: it wrote all it has.
+            }
+            let before = written;
+            for request in &requests {
+                if written >= target {
+                    break;
+                }
+                written += self.take(request);
+            }
+            self.write_out();
+            self.watch.wrote(written - before);
+            if written >= next_sample {
+                self.sample();
+                next_sample = written - written % every + every;
+            }
+        }
+        true
+    }
+
+    /// Queues a write, carries out a trim; returns the bytes written.
+    fn take(&mut self, request: &Request) -> u64 {
+        let page_bytes = self.prepared.layout.page_bytes;
+        let first = request.offset_bytes / page_bytes;
+        let end = (request.offset_bytes + u64::from(request.bytes)).div_ceil(page_bytes);
+        match request.operation {
+            Operation::Read => 0,
+            Operation::Write => {
+                let groups = self.prepared.layout.groups;
+                // The drive lists its placement identifiers handle by handle, the groups of each in a row.
+                let placement = request.placement.map_or(Placement::DEFAULT, |index| Placement {
+                    group: RgId(index % groups),
+                    handle: RuhId(index / groups),
+                });
+                let host_bytes = u64::from(request.bytes);
+                let pages = (end - first) as u32;
+                self.writes.push(Write { first: Lpn(first as u32), pages, host_bytes, placement });
+                host_bytes
+            }
+            Operation::Trim => {
+                self.write_out();
+                // Deallocation covers whole mapping units only; a part of one stays.
+                let first = request.offset_bytes.div_ceil(page_bytes);
+                let end = (request.offset_bytes + u64::from(request.bytes)) / page_bytes;
+                if end > first {
+                    let pages = (end - first) as u32;
+                    let _ = self.device.deallocate(0, Lpn(first as u32), pages).expect("requests are within the device");
+                }
+                0
+            }
+        }
+    }
+
+    fn write_out(&mut self) {
+        let _ = self.device.write_batch(0, &self.writes).expect("requests are within the device");
+        self.writes.clear();
+    }
+
+    fn stats(&self) -> Stats {
+        self.device.stats().since(&self.start)
+    }
+
+    fn sample(&mut self) {
+        let stats = self.stats();
+        let occupancy = self.device.occupancy();
+        self.samples.push(Sample {
+            host_bytes: stats.host_bytes_written(),
+            media_bytes: stats.media_bytes_written(),
+            owners: stats.handles.iter().copied().chain([stats.shared]).collect(),
+            units: occupancy.iter().map(|row| row.units).collect(),
+            valid_pages: occupancy.iter().map(|row| row.valid_pages).collect(),
+        });
+    }
+
+    fn result(&mut self, complete: bool) -> CellResult {
+        let stats = self.stats();
+        if self.samples.last().is_none_or(|sample| sample.host_bytes < stats.host_bytes_written()) {
+            self.sample();
+        }
+        let erases = self.device.block_erase_counts();
+        let sum: u64 = erases.iter().map(|count| u64::from(*count)).sum();
+        let mean = sum as f64 / erases.len() as f64;
+        let block_erases =
+            (*erases.iter().min().expect("a device has blocks"), mean, *erases.iter().max().expect("a device has blocks"));
+        CellResult {
+            key: self.prepared.cell.key.clone(),
+            seed: self.prepared.cell.seed,
+            scale: self.settings().scale,
+            complete,
+            capacity_bytes: self.capacity_bytes(),
+            superblocks: self.prepared.layout.superblocks(),
+            stats,
+            samples: std::mem::take(&mut self.samples),
+            gc_log: std::mem::take(&mut self.device.sink_mut().gc_log),
+            block_erases,
+        }
+    }
+}

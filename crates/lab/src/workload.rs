@@ -1,0 +1,640 @@
+//! Workloads: the streams of all jobs of a job file, merged into one sequence of requests.
+//!
+//! Jobs become streams (one per instance), streams become groups (`stonewall` starts a new one), and groups run one after another.
+//! Inside a group streams share the drive in fixed proportions: each stream has a cost in virtual time per request and per byte, its
+//! clock advances by what it issued, and the stream whose clock is furthest behind goes next (stride scheduling). After any number of
+//! requests no stream is more than one request away from its exact share, and the sequence depends on nothing but the job file, the
+//! drive's capacity and the options. A stream that ends leaves its share to the others of its group.
+//!
+//! What a stream costs, in nanoseconds of the virtual clock:
+//!
+//! | the job says | cost |
+//! |---|---|
+//! | `rate` | 1 s / rate per byte |
+//! | `rate_iops` | 1 s / rate_iops per request |
+//! | `flow` | 1 s / flow per request |
+//! | none of them | [`NOMINAL_SERVICE_NS`] / `iodepth` per request |
+//!
+//! The last line is what a drive does that serves its queue slots in turn (NVMe's round-robin arbitration): a job gets as many requests
+//! served as it has in flight. `thinktime` adds thinktime / `thinktime_blocks` to the cost of a request (`none of them`), or bounds a
+//! `rate` from above by the same sum, since fio catches up to its rate after a pause (with `rate_ignore_thinktime` it does not, and the
+//! pause adds to the rate's cost). A job with `flow` waits for the others anyway, so there thinktime changes nothing.
+//!
+//! It has no clock of its own and never waits: rates are proportions. It does not touch the device.
+
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::fio::{AddressPlan, Job, JobError, JobFile, JobStream, Operation, Operations, PlacementPlan, Plan, Request, Target, Twin};
+
+/// Time that a request is taken to need at queue depth 1: 100 us, between a flash read and a flash program. It only matters where
+/// `thinktime` must be compared with the time that requests take.
+pub const NOMINAL_SERVICE_NS: f64 = 100_000.0;
+
+const NS_PER_SECOND: f64 = 1e9;
+
+/// How to build a workload.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WorkloadOptions {
+    /// The last group goes on for ever, whatever its jobs' sizes say; whoever runs it decides when it is enough.
+    pub endless: bool,
+    /// Placement identifiers that the namespace offers; 0 for a drive without FDP, which ignores directives.
+    pub placement_ids: u16,
+    /// Build it for a smaller model of the drive.
+    pub twin: Option<Twin>,
+}
+
+/// A job file on a drive.
+#[derive(Debug, Clone)]
+pub struct Workload {
+    streams: Vec<Stream>,
+    /// Streams of the groups that have not begun, last group first.
+    waiting: Vec<Vec<u16>>,
+    /// Streams of the group that runs.
+    running: BinaryHeap<Turn>,
+}
+
+/// Requests that a stream produces at once.
+const RUN_LENGTH: usize = 64;
+
+/// A stream with its place in the schedule.
+#[derive(Debug, Clone)]
+struct Stream {
+    source: JobStream,
+    /// Requests produced and not yet issued, next one last.
+    ready: Vec<Request>,
+    /// What was issued.
+    requests: u64,
+    bytes: u64,
+    cost: Cost,
+    summary: StreamSummary,
+}
+
+/// Virtual time that a stream's requests take, ns.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Cost {
+    per_request: f64,
+    per_byte: f64,
+}
+
+/// A running stream and its virtual time; the one that is furthest behind is the greatest, ties go to the first stream.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Turn {
+    time_ns: f64,
+    stream: u16,
+}
+
+/// What one stream of a workload does.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StreamSummary {
+    /// Number of the stream, as in [`Request::job`].
+    pub stream: u16,
+    /// Number of its group; groups run one after another.
+    pub group: u16,
+    /// Job name; further instances of `numjobs` carry their number.
+    pub name: String,
+    /// `rw`
+    pub rw: &'static str,
+    /// Smallest request, bytes.
+    pub min_request_bytes: u64,
+    /// Largest request, bytes.
+    pub max_request_bytes: u64,
+    /// First byte of the region.
+    pub start_bytes: u64,
+    /// First byte after the region.
+    pub end_bytes: u64,
+    /// Distribution of the addresses.
+    pub addresses: String,
+    /// Share of its group's bytes while all of the group run, percent.
+    pub share_percent: f64,
+    /// Placement of its writes.
+    pub placement: String,
+}
+
+impl Workload {
+    /// Builds the streams of a job file for a drive of `device_bytes` (of the full-size drive, if a twin is asked for).
+    pub fn new(file: &JobFile, device_bytes: u64, options: &WorkloadOptions) -> Result<Self, JobError> {
+        let target = Target { device_bytes, placement_ids: options.placement_ids };
+        let groups = group(&file.jobs);
+        let mut streams = Vec::new();
+        let mut waiting = Vec::new();
+        for (index, jobs) in groups.iter().enumerate() {
+            check_group(jobs)?;
+            let is_last = index + 1 == groups.len();
+            let first = streams.len();
+            for job in *jobs {
+                if job.time_based && !is_last {
+                    let problem = "without a clock a time_based job never ends, and the jobs behind the stonewall never start";
+                    return Err(job.error("time_based", problem, "give it an io_size instead of time_based"));
+                }
+                for instance in 0..job.numjobs {
+                    let number = u16::try_from(streams.len())
+                        .map_err(|_| job.error("numjobs", "more than 65536 streams", "ask for fewer instances"))?;
+                    let endless = options.endless && is_last;
+                    streams.push(Stream::new(job, instance, number, index as u16, target, endless, options.twin)?);
+                }
+            }
+            share_out(&mut streams[first..]);
+            waiting.push((first as u16..=(streams.len() - 1) as u16).collect());
+        }
+        waiting.reverse();
+        Ok(Self { streams, waiting, running: BinaryHeap::new() })
+    }
+
+    /// Appends up to `limit` requests; returns how many. 0 means that the workload has ended.
+    pub fn next_batch(&mut self, out: &mut Vec<Request>, limit: usize) -> usize {
+        let before = out.len();
+        let full = before + limit;
+        out.reserve(limit);
+        while out.len() < full {
+            match self.running.len() {
+                0 => {
+                    let Some(group) = self.waiting.pop() else { break };
+                    self.running.extend(group.into_iter().map(|stream| Turn { time_ns: 0.0, stream }));
+                }
+                1 => self.run_alone(out, full),
+                _ => self.take_turns(out, full),
+            }
+        }
+        out.len() - before
+    }
+
+    /// What each stream does, in the order of their numbers.
+    pub fn describe(&self) -> Vec<StreamSummary> {
+        self.streams.iter().map(|stream| stream.summary.clone()).collect()
+    }
+
+    /// Whether the workload never ends by itself.
+    pub fn is_endless(&self) -> bool {
+        self.streams.iter().any(|stream| stream.source.plan().endless)
+    }
+
+    /// Without competition there is no schedule to keep, and none can come: streams only begin together.
+    fn run_alone(&mut self, out: &mut Vec<Request>, full: usize) {
+        let turn = self.running.peek().expect("one stream runs");
+        let stream = &mut self.streams[usize::from(turn.stream)];
+        while out.len() < full
+            && let Some(request) = stream.ready.pop()
+        {
+            out.push(request);
+        }
+        let wanted = full - out.len();
+        if stream.source.fill(out, wanted) < wanted {
+            self.running.clear();
+        }
+    }
+
+    fn take_turns(&mut self, out: &mut Vec<Request>, full: usize) {
+        while out.len() < full {
+            let mut turn = self.running.peek_mut().expect("two or more streams run");
+            let stream = &mut self.streams[usize::from(turn.stream)];
+            let Some(request) = stream.next() else {
+                PeekMut::pop(turn);
+                return;
+            };
+            turn.time_ns = stream.time_ns();
+            out.push(request);
+        }
+    }
+}
+
+impl Stream {
+    fn new(
+        job: &Job,
+        instance: u32,
+        number: u16,
+        group: u16,
+        target: Target,
+        endless: bool,
+        twin: Option<Twin>,
+    ) -> Result<Self, JobError> {
+        let full = Plan::new(job, instance, target)?;
+        let mut cost = Cost::of(job, &full);
+        let mut plan = full;
+        if let Some(twin) = twin {
+            let shrunk = twin.shrink(&plan);
+            if shrunk.size_bytes < shrunk.min_bytes() || shrunk.region_bytes < shrunk.min_bytes() {
+                let problem = format!("at a scale of 1/{} its region holds no block", twin.denominator);
+                return Err(job.error("size", problem, "enlarge the region or use a larger scale"));
+            }
+            cost = cost.of_twin(&plan, twin);
+            plan = shrunk;
+        }
+        plan.endless |= endless;
+        let summary = StreamSummary::new(job, instance, number, group, &plan);
+        Ok(Self { source: JobStream::new(plan, number), ready: Vec::new(), requests: 0, bytes: 0, cost, summary })
+    }
+
+    #[inline]
+    fn next(&mut self) -> Option<Request> {
+        if self.ready.is_empty() {
+            self.source.fill(&mut self.ready, RUN_LENGTH);
+            self.ready.reverse();
+        }
+        let request = self.ready.pop()?;
+        self.requests += 1;
+        self.bytes += u64::from(request.bytes);
+        Some(request)
+    }
+
+    /// Virtual time of everything issued so far. Computed from the totals, so that rounding never adds up.
+    #[inline]
+    fn time_ns(&self) -> f64 {
+        self.requests as f64 * self.cost.per_request + self.bytes as f64 * self.cost.per_byte
+    }
+}
+
+impl Cost {
+    fn of(job: &Job, plan: &Plan) -> Self {
+        let slots_and_pause = NOMINAL_SERVICE_NS / job.iodepth as f64 + pause_ns(job);
+        let per_request = |ns| Self { per_request: ns, per_byte: 0.0 };
+        let rated = if let Some(rate) = total(&job.rate, plan) {
+            Self { per_request: 0.0, per_byte: NS_PER_SECOND / rate }
+        } else if let Some(rate) = total(&job.rate_iops, plan) {
+            per_request(NS_PER_SECOND / rate)
+        } else if let Some(flow) = job.flow {
+            return per_request(NS_PER_SECOND / flow as f64);
+        } else {
+            return per_request(slots_and_pause);
+        };
+        if job.thinktime_us == 0 {
+            return rated;
+        }
+        if job.rate_ignore_thinktime {
+            return Self { per_request: rated.per_request + pause_ns(job), ..rated };
+        }
+        let mean_bytes = plan.mean_request_bytes();
+        if rated.of_request(mean_bytes) >= slots_and_pause { rated } else { per_request(slots_and_pause) }
+    }
+
+    /// The cost on a scaled twin: each byte of the twin stands for d bytes of the drive, and for the requests that carry them there.
+    fn of_twin(self, full: &Plan, twin: Twin) -> Self {
+        let mean_bytes = full.mean_request_bytes();
+        Self { per_request: 0.0, per_byte: self.of_request(mean_bytes) / mean_bytes * twin.denominator as f64 }
+    }
+
+    fn of_request(self, bytes: f64) -> f64 {
+        self.per_request + self.per_byte * bytes
+    }
+}
+
+/// Pause per request, ns.
+fn pause_ns(job: &Job) -> f64 {
+    job.thinktime_us as f64 * 1e3 / job.thinktime_blocks as f64
+}
+
+/// Sum of a rate over the directions that a job uses; a mixed job goes at the sum of both, in the proportion of `rwmixread`.
+fn total(rates: &[Option<u64>; 3], plan: &Plan) -> Option<f64> {
+    let used = Operation::ALL.into_iter().filter(|operation| plan.access.operations.include(*operation));
+    let given: Vec<f64> = used.filter_map(|operation| rates[operation as usize]).map(|rate| rate as f64).collect();
+    (!given.is_empty()).then(|| given.iter().sum())
+}
+
+/// The groups of a job file: each `stonewall` begins one.
+fn group(jobs: &[Job]) -> Vec<&[Job]> {
+    let mut groups = Vec::new();
+    let mut first = 0;
+    for (index, job) in jobs.iter().enumerate().skip(1) {
+        if job.stonewall {
+            groups.push(&jobs[first..index]);
+            first = index;
+        }
+    }
+    groups.push(&jobs[first..]);
+    groups
+}
+
+/// Jobs that run together must say in the same terms how they share the drive.
+fn check_group(jobs: &[Job]) -> Result<(), JobError> {
+    let terms = |job: &Job| {
+        let given = |rates: &[Option<u64>; 3]| {
+            let uses = |operation: Operation| job.access.operations.include(operation) && rates[operation as usize].is_some();
+            Operation::ALL.into_iter().any(uses)
+        };
+        if job.flow.is_some() {
+            "flow"
+        } else if given(&job.rate) || given(&job.rate_iops) {
+            "rate"
+        } else {
+            "iodepth alone"
+        }
+    };
+    let first = &jobs[0];
+    for job in jobs {
+        let (one, other) = (terms(first), terms(job));
+        if one != other {
+            let problem = format!("runs together with [{}], which is shared out by {one}, and is itself shared out by {other}", first.name);
+            return Err(job.error(other, problem, "give both a rate, both a flow or neither, or separate them with stonewall"));
+        }
+        if job.flow.is_some() && job.flow_id != first.flow_id {
+            let problem = format!("another flow_id than [{}], so their flows cannot be compared", first.name);
+            return Err(job.error("flow_id", problem, "give both the same flow_id, or separate them with stonewall"));
+        }
+    }
+    Ok(())
+}
+
+/// Fills in the shares of a group's streams.
+fn share_out(streams: &mut [Stream]) {
+    let bytes_per_ns = |stream: &Stream| {
+        let mean_bytes = stream.source.plan().mean_request_bytes();
+        mean_bytes / stream.cost.of_request(mean_bytes)
+    };
+    let total: f64 = streams.iter().map(bytes_per_ns).sum();
+    for stream in streams {
+        stream.summary.share_percent = 100.0 * bytes_per_ns(stream) / total;
+    }
+}
+
+impl StreamSummary {
+    fn new(job: &Job, instance: u32, stream: u16, group: u16, plan: &Plan) -> Self {
+        let used = || Operation::ALL.into_iter().filter(|operation| plan.access.operations.include(*operation));
+        let blocks = || used().map(|operation| &plan.blocks[operation as usize]);
+        Self {
+            stream,
+            group,
+            name: if job.numjobs == 1 { job.name.clone() } else { format!("{}.{instance}", job.name) },
+            rw: plan.access.name,
+            min_request_bytes: blocks().map(|block| block.min_bytes).min().expect("a job has an operation"),
+            max_request_bytes: blocks().map(|block| block.max_bytes).max().expect("a job has an operation"),
+            start_bytes: plan.start_bytes,
+            end_bytes: plan.start_bytes + plan.region_bytes,
+            addresses: describe_addresses(plan),
+            share_percent: 0.0,
+            placement: describe_placement(plan),
+        }
+    }
+}
+
+fn describe_addresses(plan: &Plan) -> String {
+    use crate::fio::SkewKind::{Normal, Pareto, Zipf};
+    let written = match plan.access.operations {
+        Operations::Only(operation) => operation,
+        Operations::ReadWrite | Operations::TrimWrite => Operation::Write,
+    };
+    match &plan.addresses {
+        AddressPlan::Sequential => "sequential".to_owned(),
+        AddressPlan::Uniform { map: true } => "uniform, each block once per pass".to_owned(),
+        AddressPlan::Uniform { map: false } => "uniform".to_owned(),
+        AddressPlan::Skewed { kind: Zipf(theta), .. } => format!("zipf:{theta}"),
+        AddressPlan::Skewed { kind: Pareto(h), .. } => format!("pareto:{h}"),
+        AddressPlan::Skewed { kind: Normal(deviation), .. } => format!("normal:{deviation}"),
+        AddressPlan::Zoned(zones) | AddressPlan::ZonedAbsolute(zones) => {
+            let zones = zones[written as usize].iter().map(|zone| format!("{}/{}", zone.access_percent, zone.size));
+            let name = if matches!(plan.addresses, AddressPlan::Zoned(_)) { "zoned" } else { "zoned_abs" };
+            format!("{name}:{}", zones.collect::<Vec<_>>().join(":"))
+        }
+    }
+}
+
+fn describe_placement(plan: &Plan) -> String {
+    let list = |ids: &[u16]| ids.iter().map(u16::to_string).collect::<Vec<_>>().join(",");
+    match &plan.placement {
+        PlacementPlan::None => "none".to_owned(),
+        PlacementPlan::RoundRobin(ids) if ids.len() == 1 => list(ids),
+        PlacementPlan::RoundRobin(ids) => format!("{} in turn", list(ids)),
+        PlacementPlan::Random(ids) => format!("{} at random", list(ids)),
+        PlacementPlan::Scheme(entries) => format!("by {} address ranges", entries.len()),
+    }
+}
+
+/// `64.0 GiB`, `128 KiB`: for tables.
+fn bytes_text(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let unit = (bytes.max(1).ilog2() / 10).min(4);
+    let value = bytes as f64 / (1_u64 << (10 * unit)) as f64;
+    let decimals = if value.fract() == 0.0 { 0 } else { 1 };
+    format!("{value:.decimals$} {}", UNITS[unit as usize])
+}
+
+impl fmt::Display for StreamSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sizes = if self.min_request_bytes == self.max_request_bytes {
+            bytes_text(self.min_request_bytes)
+        } else {
+            format!("{} to {}", bytes_text(self.min_request_bytes), bytes_text(self.max_request_bytes))
+        };
+        write!(
+            f,
+            "group {} {}: {} of {} in {} to {}, {}, {:.1} % of bytes, placement {}",
+            self.group,
+            self.name,
+            self.rw,
+            sizes,
+            bytes_text(self.start_bytes),
+            bytes_text(self.end_bytes),
+            self.addresses,
+            self.share_percent,
+            self.placement
+        )
+    }
+}
+
+impl Eq for Turn {}
+
+impl Ord for Turn {
+    #[inline]
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        other.time_ns.total_cmp(&self.time_ns).then(other.stream.cmp(&self.stream))
+    }
+}
+
+impl PartialOrd for Turn {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fio::parse;
+
+    const GIB: u64 = 1 << 30;
+
+    fn build(text: &str, options: &WorkloadOptions) -> Result<Workload, JobError> {
+        Workload::new(&parse(text, "test.fio")?, 64 * GIB, options)
+    }
+
+    fn workload(text: &str) -> Workload {
+        build(text, &WorkloadOptions { endless: true, placement_ids: 8, twin: None }).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn take(workload: &mut Workload, count: usize) -> Vec<Request> {
+        let mut requests = Vec::new();
+        loop {
+            let wanted = (count - requests.len()).min(100);
+            if wanted == 0 || workload.next_batch(&mut requests, wanted) == 0 {
+                return requests;
+            }
+        }
+    }
+
+    /// Requests and bytes of each stream.
+    fn totals(requests: &[Request], streams: usize) -> Vec<(u64, u64)> {
+        let mut totals = vec![(0, 0); streams];
+        for request in requests {
+            let total = &mut totals[usize::from(request.job)];
+            *total = (total.0 + 1, total.1 + u64::from(request.bytes));
+        }
+        totals
+    }
+
+    /// After every request each stream is within one request of its share of the bytes.
+    fn assert_shares_exact(workload: &mut Workload, shares: &[f64]) {
+        let whole: f64 = shares.iter().sum();
+        let mut bytes = vec![0.0; shares.len()];
+        let mut largest = 0.0_f64;
+        for request in take(workload, 20_000) {
+            bytes[usize::from(request.job)] += f64::from(request.bytes);
+            largest = largest.max(f64::from(request.bytes));
+            let total: f64 = bytes.iter().sum();
+            for (stream, share) in shares.iter().enumerate() {
+                let distance = (bytes[stream] - total * share / whole).abs();
+                assert!(distance <= largest, "stream {stream} is {distance} bytes away from its share of {total}");
+            }
+        }
+        let total: f64 = bytes.iter().sum();
+        for (summary, share) in workload.describe().iter().zip(shares) {
+            assert!((summary.share_percent - 100.0 * share / whole).abs() < 1e-9, "{summary}");
+            let issued = 100.0 * bytes[usize::from(summary.stream)] / total;
+            assert!((issued - summary.share_percent).abs() < 0.1, "{summary}, but it issued {issued} %");
+        }
+    }
+
+    #[test]
+    fn rates_share_bytes() {
+        let text = "[global]\nrw=randwrite\nnorandommap\n[a]\nrate=88m\nbs=128k\n[b]\nrate=6m\nbs=4k\n[c]\nrate=6m\nbs=4k\n";
+        assert_shares_exact(&mut workload(text), &[88.0, 6.0, 6.0]);
+    }
+
+    #[test]
+    fn rates_in_bytes_and_in_requests_share_one_clock() {
+        let text = "[a]\nrw=write\nbs=128k\nrate=1280k\n[b]\nrw=randwrite\nbs=4k\nrate_iops=30\n[c]\nrw=randwrite\nbs=16k\nrate_iops=20\n";
+        assert_shares_exact(&mut workload(text), &[1280.0, 120.0, 320.0]);
+    }
+
+    #[test]
+    fn flow_shares_requests() {
+        let text = "[a]\nrw=write\nbs=128k\nflow=1\n[b]\nrw=randwrite\nflow=7\n";
+        assert_shares_exact(&mut workload(text), &[128.0, 28.0]);
+    }
+
+    #[test]
+    fn without_a_rate_queue_slots_share_requests() {
+        let text = "[a]\nrw=write\nbs=128k\niodepth=1\n[b]\nrw=randwrite\niodepth=16\n";
+        assert_shares_exact(&mut workload(text), &[128.0, 64.0]);
+        assert_shares_exact(&mut workload("[a]\nrw=write\nnumjobs=5\n"), &[1.0; 5]);
+    }
+
+    #[test]
+    fn thinktime_lowers_a_share_by_the_stated_formula() {
+        // 100 us per request against 100 us plus 1200 us every 4 requests.
+        let text = "[a]\nrw=write\n[b]\nrw=write\nthinktime=1200\nthinktime_blocks=4\n";
+        assert_shares_exact(&mut workload(text), &[4.0, 1.0]);
+        // A rate of 250 requests/s is slower than the pauses allow, one of 25000 is not.
+        let rated = |rate: u64, option: &str| {
+            format!("[a]\nrw=write\nrate_iops=250\n[b]\nrw=write\nthinktime=1900\nrate_iops={rate}\n{option}")
+        };
+        assert_shares_exact(&mut workload(&rated(250, "")), &[1.0, 1.0]);
+        assert_shares_exact(&mut workload(&rated(25_000, "")), &[1.0, 2.0]);
+        assert_shares_exact(&mut workload(&rated(10_000, "rate_ignore_thinktime=1\n")), &[1.0, 2.0]);
+    }
+
+    #[test]
+    fn jobs_that_run_together_must_share_in_the_same_terms() {
+        let error = |text: &str| build(text, &WorkloadOptions::default()).unwrap_err().to_string();
+        let mixed = error("[a]\nrate=5m\n[b]\nrw=write\n");
+        assert!(mixed.starts_with("test.fio:3: [b]: runs together with [a]") && mixed.contains("stonewall"), "{mixed}");
+        assert!(error("[a]\nflow=2\n[b]\nrate_iops=5\n").contains("rate"));
+        assert!(error("[a]\nflow=2\n[b]\nflow=2\nflow_id=1\n").contains("flow_id"));
+        assert!(build("[a]\nrate=5m\n[b]\nstonewall\n", &WorkloadOptions::default()).is_ok());
+    }
+
+    #[test]
+    fn groups_run_one_after_another() {
+        let text = "[fill]\nrw=write\nbs=1m\nsize=8m\n[more]\nrw=write\nbs=1m\nsize=4m\n[measure]\nstonewall\nrw=randwrite\nsize=1m\n";
+        let mut finite = build(text, &WorkloadOptions::default()).unwrap();
+        assert!(!finite.is_endless());
+        let requests = take(&mut finite, 10_000);
+        let order: Vec<u16> = requests.iter().map(|request| request.job).collect();
+        assert_eq!(order[..12], [0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 0, 0], "a job that ends leaves its share to the others");
+        assert_eq!(order[12..], [2; 256]);
+        assert_eq!(finite.next_batch(&mut Vec::new(), 10), 0);
+
+        let mut endless = workload(text);
+        assert!(endless.is_endless());
+        assert_eq!(totals(&take(&mut endless, 10_000), 3), [(8, 8 << 20), (4, 4 << 20), (9988, 9988 * 4096)]);
+        assert_eq!(endless.describe().iter().map(|summary| summary.group).collect::<Vec<_>>(), [0, 0, 1]);
+    }
+
+    #[test]
+    fn a_job_without_end_in_front_of_a_stonewall_is_refused() {
+        let text = "[a]\nrw=write\ntime_based\nruntime=5\n[b]\nstonewall\n";
+        let error = build(text, &WorkloadOptions::default()).unwrap_err().to_string();
+        assert!(error.starts_with("test.fio:3: time_based of [a]") && error.contains("io_size"), "{error}");
+    }
+
+    #[test]
+    fn merging_changes_no_stream() {
+        let text = "[a]\nrw=write\nbs=64k\n[b]\nrw=randrw\nbssplit=4k/50:8k/50\n[c]\nrw=randwrite\nfdp=1\nplids=2,3\n";
+        let requests = take(&mut workload(text), 5_000);
+        let file = parse(text, "test.fio").unwrap();
+        for (number, job) in file.jobs.iter().enumerate() {
+            let target = Target { device_bytes: 64 * GIB, placement_ids: 8 };
+            let mut alone = JobStream::new(Plan::new(job, 0, target).unwrap(), number as u16);
+            for request in requests.iter().filter(|request| usize::from(request.job) == number) {
+                assert_eq!(Some(*request), alone.next(), "{}", job.name);
+            }
+        }
+    }
+
+    #[test]
+    fn batches_of_any_length_are_parts_of_one_sequence() {
+        let text = "[a]\nrw=write\nbs=64k\nsize=32m\n[b]\nrw=randwrite\nsize=16m\n[c]\nstonewall\nrw=randwrite\nsize=4m\n";
+        let build = || build(text, &WorkloadOptions::default()).unwrap();
+        let whole = take(&mut build(), 100_000);
+        let mut workload = build();
+        let mut parts = Vec::new();
+        let mut length = 1;
+        while workload.next_batch(&mut parts, length) > 0 {
+            length = length * 5 % 97 + 1;
+        }
+        assert_eq!(parts, whole);
+        assert_eq!(whole.len(), 512 + 4096 + 1024);
+    }
+
+    #[test]
+    fn a_twin_keeps_the_shares_of_bytes() {
+        let text = "[seq]\nrw=write\nbs=128k\nsize=90%\nflow=2\n[random]\nrw=randwrite\noffset=90%\nflow=1\n";
+        let twin = Some(Twin { denominator: 64, device_bytes: GIB, mapping_unit_bytes: 4096 });
+        let mut full = workload(text);
+        let mut small = build(text, &WorkloadOptions { endless: true, placement_ids: 8, twin }).unwrap();
+        assert_shares_exact(&mut full, &[256.0, 4.0]);
+        assert_shares_exact(&mut small, &[256.0, 4.0]);
+        let requests = take(&mut small, 1000);
+        assert!(requests.iter().all(|request| request.bytes == 4096 && request.offset_bytes < GIB));
+    }
+
+    #[test]
+    fn a_region_too_small_for_a_twin_is_refused() {
+        let twin = Some(Twin { denominator: 64, device_bytes: GIB, mapping_unit_bytes: 4096 });
+        let options = WorkloadOptions { twin, ..WorkloadOptions::default() };
+        let error = build("[a]\nrw=write\nsize=64k\n", &options).unwrap_err().to_string();
+        assert!(error.starts_with("test.fio:3: size of [a]") && error.contains("1/64"), "{error}");
+    }
+
+    #[test]
+    fn a_stream_is_described_in_one_line() {
+        let text = "[hot]\nrw=randwrite\nrandom_distribution=zipf:1.2\nfdp=1\nplids=2\noffset=50%\nnumjobs=2\n";
+        let lines: Vec<String> = workload(text).describe().iter().map(StreamSummary::to_string).collect();
+        assert_eq!(
+            lines[1],
+            "group 0 hot.1: randwrite of 4 KiB in 32 GiB to 64 GiB, zipf:1.2, 50.0 % of bytes, placement 2"
+        );
+    }
+}

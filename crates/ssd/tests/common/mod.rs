@@ -1,0 +1,221 @@
+//! What the behaviour tests share: small devices with everything optional switched off, short names for the host's
+//! calls, and bookkeeping from events. It holds no expectations of its own.
+
+#![allow(dead_code)] // Every test binary uses its own part.
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use ssd::config::{
+    DeviceConfig, GcConfig, Geometry, HandleSelection, Handles, Isolation, MarksOf, Opening, ReclaimUnitSize,
+    UnitSelection,
+};
+use ssd::event::{Reclaim, Trigger};
+use ssd::{Device, Event, EventSink, Lpn, Owner, Placement, RgId, RuId, RuhId, Write};
+
+pub const MIB: u64 = 1 << 20;
+
+/// Pages of a reclaim unit of [`small`] devices.
+pub const UNIT_PAGES: u32 = 256;
+
+/// A device whose events are kept.
+pub type Recorded = Device<Vec<Event>>;
+
+/// A drive of `superblocks` reclaim units of 1 MiB (256 pages in 4 blocks: 2 channels of 2 dies) and four initially
+/// isolated handles, which collects only when it has to, and only by copying.
+pub fn small(superblocks: u64, over_provisioning: f64) -> DeviceConfig {
+    DeviceConfig {
+        geometry: Geometry {
+            capacity_bytes: None,
+            physical_bytes: Some(superblocks * MIB),
+            over_provisioning,
+            reclaim_unit_bytes: MIB,
+            mapping_unit_bytes: 4096,
+            program_unit_bytes: None,
+            channels: 2,
+            dies_per_channel: 2,
+            planes_per_die: 1,
+            reclaim_groups: 1,
+        },
+        handles: Handles {
+            count: 4,
+            isolation: Isolation::InitiallyIsolated,
+            reclaim_unit: ReclaimUnitSize::Superblock,
+            open_reclaim_units: 1,
+            opening: Opening::OnFirstUse,
+            overrides: Vec::new(),
+        },
+        gc: GcConfig {
+            handle_selection: HandleSelection::Global,
+            unit_selection: UnitSelection::Greedy,
+            lazy_valid_share: 0.05,
+            background_mark: 1.0,
+            foreground_mark: 1.0,
+            marks_of: MarksOf::Spare,
+            block_remapping: false,
+            reserve_share: 0.0,
+            adaptive_isolation_spare: 16.0,
+            adaptive_size_noise: 0.10,
+        },
+        seed: 1,
+    }
+}
+
+/// A device of this configuration that keeps its events.
+pub fn recorded(config: &DeviceConfig) -> Recorded {
+    Device::with_sink(config, Vec::new()).expect("the configuration is valid")
+}
+
+/// A device of this configuration without events.
+pub fn silent(config: &DeviceConfig) -> Device {
+    Device::new(config).expect("the configuration is valid")
+}
+
+/// A host write of whole pages.
+pub fn extent(first: u32, pages: u32, placement: Placement) -> Write {
+    Write {
+        first: Lpn(first),
+        pages,
+        host_bytes: u64::from(pages) * 4096,
+        placement,
+    }
+}
+
+/// Writes whole pages through a handle of reclaim group 0.
+pub fn write<S: EventSink>(device: &mut Device<S>, first: u32, pages: u32, handle: u16) {
+    let _ = device
+        .write(0, &extent(first, pages, Placement::handle(handle)))
+        .expect("the extent and the handle exist");
+}
+
+/// A placement by numbers.
+pub fn placement(group: u16, handle: u16) -> Placement {
+    Placement {
+        group: RgId(group),
+        handle: RuhId(handle),
+    }
+}
+
+/// The owner that handle `index` is.
+pub fn owner(index: u16) -> Owner {
+    Owner::of(RuhId(index))
+}
+
+/// The reclaim unit that holds a logical page.
+pub fn unit_of<S: EventSink>(device: &Device<S>, lpn: u32) -> RuId {
+    device.unit_of(device.lookup(Lpn(lpn)).expect("the page is mapped"))
+}
+
+/// Whose reclaim unit holds a logical page.
+pub fn owner_of<S: EventSink>(device: &Device<S>, lpn: u32) -> Owner {
+    device.unit(unit_of(device, lpn)).owner()
+}
+
+/// The collections so far.
+pub fn reclaims(device: &Recorded) -> Vec<Reclaim> {
+    let reclaim = |event: &Event| match event {
+        Event::Reclaim(reclaim) => Some(reclaim.clone()),
+        _ => None,
+    };
+    device.sink().iter().filter_map(reclaim).collect()
+}
+
+/// Sizes in pages of the reclaim units opened so far for hosts by this owner.
+pub fn opened_pages(device: &Recorded, by: Owner) -> Vec<u32> {
+    let opened = |event: &Event| match event {
+        Event::Open {
+            owner,
+            unit_pages,
+            for_collection: false,
+            ..
+        } if *owner == by => Some(*unit_pages),
+        _ => None,
+    };
+    device.sink().iter().filter_map(opened).collect()
+}
+
+/// Pages of free reclaim units at the moment of each collection's start, with its trigger; single reclaim group.
+///
+/// A `Reclaim` event follows the `Open` events of its own destination, so those after the event before are undone.
+pub fn free_pages_at_reclaims(device: &Recorded) -> Vec<(Trigger, u64)> {
+    let mut free = u64::from(device.layout().physical_pages);
+    let mut opened_for_copies = 0;
+    let mut rows = Vec::new();
+    for event in device.sink() {
+        match event {
+            Event::Open {
+                unit_pages,
+                for_collection,
+                ..
+            } => {
+                free -= u64::from(*unit_pages);
+                opened_for_copies += if *for_collection { u64::from(*unit_pages) } else { 0 };
+            }
+            Event::Reclaim(reclaim) => {
+                rows.push((reclaim.trigger, free + opened_for_copies));
+                free += u64::from(reclaim.unit_pages);
+                opened_for_copies = 0;
+            }
+            _ => {}
+        }
+    }
+    rows
+}
+
+/// Proves the device's invariants, and that its events fold to its counters.
+pub fn prove(device: &Recorded) {
+    device.check().expect("every invariant holds");
+    let mut folded = ssd::Stats::new(device.layout().page_bytes, device.layout().handles.len() as u16);
+    for event in device.sink() {
+        folded.apply(event);
+    }
+    assert_eq!(
+        &folded,
+        device.stats(),
+        "the events do not fold to the device's counters"
+    );
+}
+
+/// Logical pages drawn uniformly, from a seed.
+pub struct Uniform {
+    random: Xoshiro256PlusPlus,
+}
+
+impl Uniform {
+    pub fn new(seed: u64) -> Uniform {
+        Uniform {
+            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+        }
+    }
+
+    /// One of `0..below`.
+    pub fn below(&mut self, below: u32) -> u32 {
+        ((u64::from(self.random.next_u64() as u32) * u64::from(below)) >> 32) as u32
+    }
+}
+
+/// Overwrites `count` pages of `first..first + span`, drawn uniformly, through a handle of group 0.
+pub fn overwrite_uniformly<S: EventSink>(
+    device: &mut Device<S>,
+    uniform: &mut Uniform,
+    (first, span): (u32, u32),
+    count: u64,
+    handle: u16,
+) {
+    const BATCH: u64 = 64;
+    let mut batch = Vec::with_capacity(BATCH as usize);
+    let mut left = count;
+    while left > 0 {
+        batch.clear();
+        for _ in 0..left.min(BATCH) {
+            batch.push(extent(first + uniform.below(span), 1, Placement::handle(handle)));
+        }
+        left -= batch.len() as u64;
+        let _ = device.write_batch(0, &batch).expect("the pages exist");
+    }
+}
+
+/// Media pages written for each host page between two moments.
+pub fn write_amplification_since(before: &ssd::Stats, after: &ssd::Stats) -> f64 {
+    let host = after.host_bytes_written() - before.host_bytes_written();
+    (after.media_bytes_written() - before.media_bytes_written()) as f64 / host as f64
+}

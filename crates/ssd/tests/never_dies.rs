@@ -1,0 +1,547 @@
+//! A device never dies of its workload: a seeded swarm of random valid devices and adversarial workloads, in lockstep
+//! with a naive reference model; and what cannot become a device is refused with a remedy that works.
+//!
+//! Environment: `WARP_SWARM_SECONDS` is the budget, `WARP_SWARM_SEED` the first case, `WARP_SWARM_CASES` how many at
+//! most. A failure prints the line that repeats it and the shortest list of commands that was found to cause it.
+
+mod reference;
+
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use reference::lockstep::{self, Coverage};
+use reference::workload::{self, Operation};
+use reference::{Entropy, Seeded, generate};
+use ssd::config::{GcConfig, Geometry, HandleOverride, Handles, Isolation, MarksOf, ReclaimUnitSize, UnitSelection};
+use ssd::{ConfigError, DeviceConfig, Layout, Placement};
+
+const SECONDS_DEFAULT: u64 = 45;
+/// Host pages of a case, at most: many short cases find more than few long ones.
+const PAGES_MAX: u64 = 10_000;
+/// What a case may spend on making its failure short.
+const SHRINK_TIME: Duration = Duration::from_secs(30);
+/// Commands of a shrunk failure that are printed.
+const COMMANDS_SHOWN: usize = 60;
+
+/// Every one of these must have happened in a run of the default length, or the swarm tests less than it says.
+const FEATURES: &[&str] = &[
+    "case at the refusal border",
+    "case with eager opening",
+    "case with several open units",
+    "case with a reserve",
+    "case with marks of all",
+    "case with several groups",
+    "case with several sizes",
+    "case with forced collection",
+    "close: full",
+    "close: handle update",
+    "close: isolation changed",
+    "close: room needed",
+    "command refused",
+    "deallocation",
+    "full drive",
+    "open for copies: Adaptive",
+    "open for copies: PersistentlyIsolated",
+    "open: adaptive, noisy",
+    "open: adaptive, quiet",
+    "open: channel",
+    "open: die",
+    "open: fraction",
+    "open: superblock",
+    "reclaim by benefit_cost",
+    "reclaim by benefit_cost_since_invalidation",
+    "reclaim by cost_age",
+    "reclaim by d_choices",
+    "reclaim by fifo",
+    "reclaim by greedy",
+    "reclaim by random",
+    "reclaim by windowed_greedy",
+    "reclaim in order Global",
+    "reclaim in order HighestPressure",
+    "reclaim in order Largest",
+    "reclaim in order NoisyFirst",
+    "reclaim in order RoundRobin",
+    "reclaim: background",
+    "reclaim: forced",
+    "reclaim: foreground",
+    "redirect",
+    "remapped block",
+    "victim not affordable",
+];
+
+/// One run of the swarm: everything follows from the seed.
+struct Case {
+    seed: u64,
+    config: DeviceConfig,
+    layout: Layout,
+    operations: Vec<Operation>,
+}
+
+impl Case {
+    fn new(seed: u64) -> Case {
+        let mut entropy = Seeded::new(seed);
+        let (config, layout) = generate::configuration(&mut entropy);
+        let drive_writes = entropy.between(1, 8);
+        let budget = (u64::from(layout.logical_pages) * drive_writes).min(PAGES_MAX);
+        let operations = workload::operations(&mut entropy, &layout, budget);
+        Case {
+            seed,
+            config,
+            layout,
+            operations,
+        }
+    }
+
+    fn run(&self) -> Result<Coverage, Failure> {
+        run_caught(&self.config, &self.layout, &self.operations)
+    }
+}
+
+/// What went wrong, and at which command.
+struct Failure {
+    command: usize,
+    message: String,
+}
+
+fn run_caught(config: &DeviceConfig, layout: &Layout, operations: &[Operation]) -> Result<Coverage, Failure> {
+    let progress = Cell::new(0);
+    let run = || lockstep::run(config, layout, operations, &progress);
+    let result = QUIET.with(|quiet| {
+        *quiet.borrow_mut() = Some(String::new());
+        let result = catch_unwind(AssertUnwindSafe(run));
+        (result, quiet.borrow_mut().take().unwrap_or_default())
+    });
+    let message = match result {
+        (Ok(Ok(coverage)), _) => return Ok(coverage),
+        (Ok(Err(difference)), _) => difference,
+        (Err(_), panic) => panic,
+    };
+    Err(Failure {
+        command: progress.get(),
+        message,
+    })
+}
+
+thread_local! {
+    /// Holds the message of a panic on this thread instead of printing it, while there is a place for it.
+    static QUIET: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+fn keep_panics_quiet() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(install_quiet_hook);
+}
+
+fn install_quiet_hook() {
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |information| {
+        let kept = QUIET.with(|quiet| {
+            quiet
+                .borrow_mut()
+                .as_mut()
+                .map(|message| *message = information.to_string())
+        });
+        if kept.is_none() {
+            print(information);
+        }
+    }));
+}
+
+/// Leaves out commands as long as the rest still fails in any way.
+fn shrink(case: &Case, failure: Failure) -> (Vec<Operation>, Failure) {
+    let start = Instant::now();
+    let mut operations = case.operations[..case.operations.len().min(failure.command + 1)].to_vec();
+    let mut failure = failure;
+    let mut chunk = operations.len() / 2;
+    while chunk > 0 {
+        let mut at = 0;
+        let before = operations.len();
+        while at < operations.len() && start.elapsed() < SHRINK_TIME {
+            let mut fewer = operations.clone();
+            fewer.drain(at..(at + chunk).min(operations.len()));
+            match run_caught(&case.config, &case.layout, &fewer) {
+                Err(shorter) => {
+                    fewer.truncate(shorter.command + 1);
+                    (operations, failure) = (fewer, shorter);
+                }
+                Ok(_) => at += chunk,
+            }
+        }
+        if start.elapsed() >= SHRINK_TIME {
+            break;
+        }
+        if operations.len() == before || chunk > 1 {
+            chunk /= 2;
+        }
+    }
+    (operations, failure)
+}
+
+/// Everything that somebody needs to repeat a failure.
+fn report(case: &Case, failure: Failure) -> String {
+    let first = format!("command {} of {}", failure.command, case.operations.len());
+    let message = failure.message.clone();
+    let (operations, shrunk) = shrink(case, failure);
+    let mut report = format!(
+        "{message}\n  at {first}. Replay:\n  WARP_SWARM_SEED={} WARP_SWARM_CASES=1 cargo test -p warp-ssd --test \
+         never_dies -- swarm --nocapture\n{:#?}\nlayout: {:?}\nshrunk to {} commands: {}\n",
+        case.seed,
+        case.config,
+        case.layout,
+        operations.len(),
+        shrunk.message
+    );
+    let hidden = operations.len().saturating_sub(COMMANDS_SHOWN);
+    if hidden > 0 {
+        report += &format!("  ({hidden} more)\n");
+    }
+    for operation in &operations[hidden..] {
+        report += &format!("  {operation:?}\n");
+    }
+    report
+}
+
+fn environment(name: &str) -> Option<u64> {
+    let value = std::env::var(name).ok()?;
+    Some(
+        value
+            .parse()
+            .unwrap_or_else(|_| panic!("{name} = {value}: must be a whole number")),
+    )
+}
+
+#[test]
+fn swarm() {
+    keep_panics_quiet();
+    let budget = Duration::from_secs(environment("WARP_SWARM_SECONDS").unwrap_or(SECONDS_DEFAULT));
+    let first = environment("WARP_SWARM_SEED").unwrap_or(1);
+    let most = environment("WARP_SWARM_CASES").unwrap_or(u64::MAX);
+    let start = Instant::now();
+    let mut coverage = Coverage::default();
+    let mut cases = 0;
+    while cases < most && (start.elapsed() < budget || cases == 0) {
+        let case = Case::new(first.wrapping_add(cases));
+        match case.run() {
+            Ok(covered) => coverage.merge(&covered),
+            Err(failure) => panic!("{}", report(&case, failure)),
+        }
+        cases += 1;
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    for (feature, times) in &coverage.0 {
+        println!("{times:>12} {feature}");
+    }
+    println!(
+        "{cases} cases from seed {first} in {seconds:.1} s: {:.1} cases/s, {:.0} commands/s, {:.0} host pages/s",
+        cases as f64 / seconds,
+        coverage.get("commands") as f64 / seconds,
+        coverage.get("host pages") as f64 / seconds
+    );
+    if cases < most && budget.as_secs() >= SECONDS_DEFAULT {
+        for feature in FEATURES {
+            assert!(
+                coverage.get(feature) > 0,
+                "in {cases} cases this never happened: {feature}"
+            );
+        }
+    }
+}
+
+/// Parts of one superblock belong to several persistently isolated handles, whose copies want whole superblocks by the
+/// time the superblock has to be emptied.
+#[test]
+fn parts_of_handles_that_became_quiet_can_be_emptied() {
+    const NOISY: u16 = 4;
+    let mut config = small_config(NOISY + 1);
+    for index in 0..NOISY {
+        config.handles.overrides.push(HandleOverride {
+            index,
+            isolation: Some(Isolation::PersistentlyIsolated),
+            reclaim_unit: Some(ReclaimUnitSize::Adaptive),
+            open_reclaim_units: None,
+        });
+    }
+    let layout = with_least_spare(&mut config);
+    let mut operations = Vec::new();
+    let unit = layout.superblock_pages;
+    for handle in 0..NOISY {
+        let first = u32::from(handle) * unit;
+        operations.push(workload::whole(&layout, first, unit, 0, handle));
+        operations.push(Operation::Deallocate { first, pages: 4 });
+        operations.push(workload::whole(&layout, first, 1, 0, handle));
+        operations.push(Operation::Update(Placement::handle(handle)));
+        let (first, pages) = (first + 1, unit - 1);
+        operations.push(Operation::Deallocate { first, pages });
+    }
+    let rest = u32::from(NOISY) * unit;
+    let mut random = Seeded::new(1);
+    let anywhere = (0..4000).map(|_| random.between(u64::from(rest), u64::from(layout.logical_pages) - 1) as u32);
+    for page in (rest..layout.logical_pages).chain(anywhere) {
+        operations.push(workload::whole(&layout, page, 1, 0, NOISY));
+    }
+    must_pass(&config, &layout, &operations);
+}
+
+/// Everything is valid, room is short, and only moving parts of partly free superblocks together gives a whole one.
+#[test]
+fn valid_parts_of_partly_free_superblocks_are_moved_together() {
+    let mut config = small_config(2);
+    // Collection in the foreground goes on as long as there is an invalid page anywhere.
+    config.gc.foreground_mark = 0.0;
+    config.gc.marks_of = MarksOf::All;
+    config.handles.overrides.push(HandleOverride {
+        index: 0,
+        isolation: Some(Isolation::PersistentlyIsolated),
+        reclaim_unit: Some(ReclaimUnitSize::Channel),
+        open_reclaim_units: None,
+    });
+    let layout = with_least_spare(&mut config);
+    let part = layout.superblock_pages / 4;
+    let parts = (0..layout.logical_pages - part).step_by(part as usize);
+    let mut operations: Vec<Operation> = parts
+        .clone()
+        .map(|first| workload::whole(&layout, first, part, 0, 0))
+        .collect();
+    for kept in [2, 4] {
+        // Each time half of what is left of the small parts goes to the handle with whole superblocks.
+        for first in parts.clone().filter(|first| first / part % kept == kept / 2) {
+            operations.push(workload::whole(&layout, first, part, 0, 1));
+        }
+    }
+    let coverage = must_pass(&config, &layout, &operations);
+    assert!(
+        coverage.get("fully valid parts moved") > 0,
+        "the case no longer needs what it tests"
+    );
+}
+
+/// A drive of 24 superblocks of 16 pages, on four channels.
+fn small_config(handles: u16) -> DeviceConfig {
+    let geometry = Geometry {
+        capacity_bytes: None,
+        physical_bytes: Some(24 << 20),
+        over_provisioning: 0.01,
+        reclaim_unit_bytes: 1 << 20,
+        mapping_unit_bytes: 64 << 10,
+        program_unit_bytes: None,
+        channels: 4,
+        dies_per_channel: 1,
+        planes_per_die: 1,
+        reclaim_groups: 1,
+    };
+    let handles = Handles {
+        count: handles,
+        ..Handles::default()
+    };
+    let gc = GcConfig {
+        background_mark: 1.0,
+        foreground_mark: 1.0,
+        block_remapping: false,
+        ..GcConfig::default()
+    };
+    DeviceConfig {
+        geometry,
+        handles,
+        gc,
+        seed: 0,
+    }
+}
+
+/// Gives a configuration the smallest over-provisioning that its refusal names.
+fn with_least_spare(config: &mut DeviceConfig) -> Layout {
+    if let Err(refusal) = Layout::new(config) {
+        let works = generate::smallest_over_provisioning(&refusal).expect("some over-provisioning works");
+        config.geometry.over_provisioning = works;
+    }
+    Layout::new(config).expect("the remedy works")
+}
+
+fn must_pass(config: &DeviceConfig, layout: &Layout, operations: &[Operation]) -> Coverage {
+    keep_panics_quiet();
+    run_caught(config, layout, operations).unwrap_or_else(|failure| {
+        let command = &operations[failure.command];
+        panic!("{}\n  at command {}: {command:?}", failure.message, failure.command)
+    })
+}
+
+/// What is wrong, in which field, and what the refusal must say.
+type Refused = (&'static str, &'static str, fn(&mut DeviceConfig));
+
+const REFUSED: &[Refused] = &[
+    ("geometry.mapping_unit_bytes", "4096, 8192", |config| {
+        config.geometry.mapping_unit_bytes = 6000
+    }),
+    ("geometry.mapping_unit_bytes", "65536", |config| {
+        config.geometry.mapping_unit_bytes = 2048
+    }),
+    ("geometry.mapping_unit_bytes", "65536", |config| {
+        config.geometry.mapping_unit_bytes = 1 << 17
+    }),
+    ("geometry.over_provisioning", "between 0.01 and 1", |config| {
+        config.geometry.over_provisioning = 0.0
+    }),
+    ("geometry.over_provisioning", "between 0.01 and 1", |config| {
+        config.geometry.over_provisioning = 1.5
+    }),
+    ("geometry.over_provisioning", "between 0.01 and 1", |config| {
+        config.geometry.over_provisioning = f64::NAN
+    }),
+    ("geometry.reclaim_unit_bytes", "at most 16 GiB", |config| {
+        config.geometry.reclaim_unit_bytes = 1 << 15
+    }),
+    ("geometry.reclaim_unit_bytes", "at most 16 GiB", |config| {
+        config.geometry.reclaim_unit_bytes = 1 << 35
+    }),
+    ("geometry.reclaim_unit_bytes", "multiple of 786432", |config| {
+        config.geometry.channels = 6;
+        config.geometry.program_unit_bytes = Some(128 << 10);
+    }),
+    ("geometry.program_unit_bytes", "multiple of", |config| {
+        config.geometry.program_unit_bytes = Some(1000)
+    }),
+    ("geometry.program_unit_bytes", "multiple of", |config| {
+        config.geometry.program_unit_bytes = Some(0)
+    }),
+    ("geometry.channels", "between 1 and", |config| {
+        config.geometry.channels = 0
+    }),
+    ("geometry.dies_per_channel", "between 1 and", |config| {
+        config.geometry.dies_per_channel = 0
+    }),
+    ("geometry.planes_per_die", "between 1 and", |config| {
+        config.geometry.planes_per_die = 0
+    }),
+    ("geometry.reclaim_groups", "between 1 and", |config| {
+        config.geometry.reclaim_groups = 0
+    }),
+    ("geometry.reclaim_groups", "divide the 4 dies", |config| {
+        config.geometry.reclaim_groups = 3
+    }),
+    ("geometry.physical_bytes", "geometry.capacity_bytes", |config| {
+        config.geometry.capacity_bytes = Some(1 << 24)
+    }),
+    ("geometry.capacity_bytes", "geometry.physical_bytes", |config| {
+        config.geometry.physical_bytes = None
+    }),
+    ("geometry.physical_bytes", "less than one superblock", |config| {
+        config.geometry.physical_bytes = Some(1000)
+    }),
+    ("geometry.physical_bytes", "geometry.mapping_unit_bytes", |config| {
+        config.geometry.physical_bytes = Some(1 << 60)
+    }),
+    ("handles.count", "between 1 and 128", |config| config.handles.count = 0),
+    ("handles.count", "between 1 and 128", |config| {
+        config.handles.count = 129
+    }),
+    ("handles.overrides.index", "0 to 1", |config| {
+        config.handles.overrides = vec![for_handle(2)]
+    }),
+    ("handles.overrides.index", "at most once", |config| {
+        config.handles.overrides = vec![for_handle(1); 2]
+    }),
+    ("handles[0].open_reclaim_units", "between 1 and 64", |config| {
+        config.handles.open_reclaim_units = 0
+    }),
+    ("handles[0].open_reclaim_units", "between 1 and 64", |config| {
+        config.handles.open_reclaim_units = 65
+    }),
+    ("handles[0].reclaim_unit", "divide the 4 blocks", |config| {
+        config.handles.reclaim_unit = ReclaimUnitSize::Fraction(3);
+    }),
+    ("handles[0].reclaim_unit", "divide the 4 blocks", |config| {
+        config.handles.reclaim_unit = ReclaimUnitSize::Fraction(0);
+    }),
+    ("handles[0].reclaim_unit", "whole channels", |config| {
+        config.geometry.channels = 3;
+        config.geometry.dies_per_channel = 2;
+        config.geometry.reclaim_groups = 2;
+        config.geometry.reclaim_unit_bytes = 3 << 20;
+        config.handles.reclaim_unit = ReclaimUnitSize::Adaptive;
+    }),
+    ("gc.lazy_valid_share", "between 0 and 1", |config| {
+        config.gc.lazy_valid_share = -0.1
+    }),
+    ("gc.background_mark", "between 0 and 1", |config| {
+        config.gc.background_mark = 1.1
+    }),
+    ("gc.foreground_mark", "between 0 and 1", |config| {
+        config.gc.foreground_mark = f64::NAN
+    }),
+    ("gc.adaptive_size_noise", "between 0 and 1", |config| {
+        config.gc.adaptive_size_noise = 2.0
+    }),
+    ("gc.adaptive_isolation_spare", "0 or more", |config| {
+        config.gc.adaptive_isolation_spare = f64::INFINITY
+    }),
+    ("gc.reserve_share", "between 0 and 0.9", |config| {
+        config.gc.reserve_share = 1.0
+    }),
+    ("gc.unit_selection", "1 reclaim unit or more", |config| {
+        config.gc.unit_selection = UnitSelection::DChoices(0)
+    }),
+    ("gc.unit_selection", "1 reclaim unit or more", |config| {
+        config.gc.unit_selection = UnitSelection::WindowedGreedy(0);
+    }),
+];
+
+fn for_handle(index: u16) -> HandleOverride {
+    HandleOverride {
+        index,
+        isolation: None,
+        reclaim_unit: None,
+        open_reclaim_units: None,
+    }
+}
+
+/// A configuration that cannot become a device is refused by a sentence that names the field and what is allowed.
+#[test]
+fn invalid_configurations_are_refused() {
+    let mut fine = small_config(2);
+    with_least_spare(&mut fine);
+    for (field, allowed, change) in REFUSED {
+        let mut config = fine.clone();
+        change(&mut config);
+        let ConfigError {
+            field: named,
+            allowed: remedy,
+            ..
+        } = match ssd::Device::new(&config) {
+            Err(refusal) => refusal,
+            Ok(_) => panic!("accepted, but {field} is wrong: {config:#?}"),
+        };
+        assert_eq!(
+            (named.as_str(), remedy.contains(allowed)),
+            (*field, true),
+            "{named}: {remedy}"
+        );
+    }
+}
+
+/// The remedy of a refusal is the smallest one: it works, and clearly less does not.
+#[test]
+fn refusals_name_the_smallest_over_provisioning() {
+    let mut refused = 0;
+    for seed in 0..400 {
+        let mut entropy = Seeded::new(seed);
+        let (mut config, _) = generate::configuration(&mut entropy);
+        config.geometry.over_provisioning = 0.01;
+        let Err(refusal) = Layout::new(&config) else { continue };
+        let Some(works) = generate::smallest_over_provisioning(&refusal) else {
+            continue;
+        };
+        refused += 1;
+        assert_eq!(refusal.field, "geometry.over_provisioning", "{refusal}");
+        config.geometry.over_provisioning = works;
+        assert!(Layout::new(&config).is_ok(), "seed {seed}: {refusal}");
+        // Rounding the flash to superblocks lets single smaller values through when the capacity is given, not here.
+        if config.geometry.physical_bytes.is_some() {
+            config.geometry.over_provisioning = works - 0.0011;
+            assert!(
+                Layout::new(&config).is_err(),
+                "seed {seed}: less works as well: {refusal}"
+            );
+        }
+    }
+    assert!(refused > 50, "only {refused} configurations were refused");
+}

@@ -1,0 +1,272 @@
+//! Random configurations that a device accepts: odd shapes, every policy, and often as little spare as it can do with.
+
+use ssd::config::{
+    GcConfig, Geometry, HandleOverride, HandleSelection, Handles, Isolation, MarksOf, Opening, ReclaimUnitSize,
+    UnitSelection,
+};
+use ssd::{ConfigError, DeviceConfig, Layout};
+
+use super::Entropy;
+
+/// Pages of the largest device; the reference scans all of them for every decision.
+const PHYSICAL_PAGES_MAX: u64 = 20_000;
+/// Most devices are smaller, so that they see many drive writes.
+const PHYSICAL_PAGES_USUAL: u64 = 2_500;
+const MIB: u64 = 1 << 20;
+
+/// A configuration that [`Layout::new`] accepts, and the layout.
+pub fn configuration(entropy: &mut impl Entropy) -> (DeviceConfig, Layout) {
+    let mut config = DeviceConfig {
+        geometry: geometry(entropy),
+        handles: Handles::default(),
+        gc: collection(entropy),
+        seed: entropy.below(1 << 32),
+    };
+    config.handles = handles(entropy, &config.geometry);
+    if entropy.percent(10) {
+        moody(&mut config);
+    }
+    // What the handles need may be more than a small drive has: then it gets more flash, at last fewer handles.
+    let most = if entropy.percent(90) {
+        PHYSICAL_PAGES_USUAL
+    } else {
+        PHYSICAL_PAGES_MAX
+    };
+    let superblock_pages = config.geometry.reclaim_unit_bytes / config.geometry.mapping_unit_bytes;
+    let group_row_pages = superblock_pages * u64::from(config.geometry.reclaim_groups);
+    let superblocks_max = (PHYSICAL_PAGES_MAX / group_row_pages).max(4);
+    let mut superblocks = entropy.between(4, (most / group_row_pages).clamp(4, 80));
+    let slack = entropy.below(config.geometry.mapping_unit_bytes);
+    loop {
+        let bytes = superblocks * group_row_pages * config.geometry.mapping_unit_bytes;
+        config.geometry.physical_bytes = Some(bytes + slack);
+        if accept(entropy, &mut config) {
+            break;
+        }
+        superblocks *= 2;
+        if superblocks > superblocks_max {
+            superblocks = superblocks_max;
+            simplify(&mut config);
+        }
+    }
+    if entropy.percent(50) {
+        by_capacity(entropy, &mut config);
+    }
+    let layout = Layout::new(&config).expect("the generator only keeps accepted configurations");
+    (config, layout)
+}
+
+/// Takes away what needs most room. Ends with one plain handle, which any drive of some superblocks can hold.
+fn simplify(config: &mut DeviceConfig) {
+    config.handles.overrides.clear();
+    config.handles.count = config.handles.count.div_ceil(2);
+    config.handles.open_reclaim_units = 1;
+    config.gc.reserve_share = 0.0;
+    if config.handles.count == 1 {
+        config.handles.reclaim_unit = ReclaimUnitSize::Superblock;
+    }
+}
+
+/// Chooses an over-provisioning that works, half of the time the smallest one; false if none does.
+fn accept(entropy: &mut impl Entropy, config: &mut DeviceConfig) -> bool {
+    let wanted = match entropy.below(6) {
+        0 => 1.0,
+        1 => 0.07,
+        2 => entropy.between(10, 300) as f64 / 1000.0,
+        _ => 0.01,
+    };
+    config.geometry.over_provisioning = wanted;
+    let Err(refusal) = Layout::new(config) else { return true };
+    let Some(works) = smallest_over_provisioning(&refusal) else {
+        return false;
+    };
+    config.geometry.over_provisioning = works;
+    assert!(
+        Layout::new(config).is_ok(),
+        "the remedy does not work: {refusal}\n{config:#?}"
+    );
+    match entropy.below(4) {
+        0 => {}
+        1 => config.geometry.over_provisioning = (works + entropy.share()).min(1.0),
+        _ => to_the_border(config, wanted, works),
+    }
+    Layout::new(config).is_ok()
+}
+
+/// The value that a refusal names as its remedy.
+pub fn smallest_over_provisioning(refusal: &ConfigError) -> Option<f64> {
+    let (_, after) = refusal
+        .allowed
+        .split_once("the smallest over-provisioning that works here is ")?;
+    after.split_whitespace().next()?.parse().ok()
+}
+
+/// Narrows the over-provisioning down to the last page between a refused and an accepted value.
+fn to_the_border(config: &mut DeviceConfig, mut refused: f64, mut accepted: f64) {
+    for _ in 0..16 {
+        let between = (refused + accepted) / 2.0;
+        config.geometry.over_provisioning = between;
+        match Layout::new(config) {
+            Ok(_) => accepted = between,
+            Err(_) => refused = between,
+        }
+    }
+    config.geometry.over_provisioning = accepted;
+}
+
+/// States the capacity instead of the flash, if the rounding to superblocks lets the same device through.
+fn by_capacity(entropy: &mut impl Entropy, config: &mut DeviceConfig) {
+    let layout = Layout::new(config).expect("the generator only keeps accepted configurations");
+    let unit = config.geometry.mapping_unit_bytes;
+    let mut other = config.clone();
+    other.geometry.physical_bytes = None;
+    other.geometry.capacity_bytes = Some(u64::from(layout.logical_pages) * unit + entropy.below(unit));
+    if Layout::new(&other).is_ok() {
+        *config = other;
+    }
+}
+
+/// A shape whose superblock is a whole number of program units on each block and at least the smallest allowed.
+fn geometry(entropy: &mut impl Entropy) -> Geometry {
+    let mapping_unit_bytes = entropy.pick(&[65536, 65536, 65536, 65536, 32768, 16384, 8192, 4096]);
+    let channels: u32 = entropy.pick(&[1, 2, 3, 4, 5, 6, 8]);
+    let dies_per_channel: u32 = entropy.pick(&[1, 1, 1, 2, 3]);
+    let planes_per_die: u32 = entropy.pick(&[1, 1, 2]);
+    let dies = channels * dies_per_channel;
+    let possible: Vec<u16> = (1..=dies.min(6) as u16)
+        .filter(|groups| dies.is_multiple_of(u32::from(*groups)))
+        .collect();
+    let reclaim_groups = if entropy.percent(60) {
+        1
+    } else {
+        entropy.pick(&possible)
+    };
+    let blocks = u64::from(dies / u32::from(reclaim_groups) * planes_per_die);
+    let program_unit_pages = entropy.pick(&[1, 1, 1, 2, 4]);
+    let stripe_bytes = blocks * program_unit_pages * mapping_unit_bytes;
+    // Drives have reclaim units of 1 MiB and more, scaled twins also smaller ones.
+    let least = if entropy.percent(30) {
+        1
+    } else {
+        MIB.div_ceil(stripe_bytes)
+    };
+    let rows = least + entropy.below(4);
+    Geometry {
+        capacity_bytes: None,
+        physical_bytes: None,
+        over_provisioning: 1.0,
+        reclaim_unit_bytes: rows * stripe_bytes,
+        mapping_unit_bytes,
+        program_unit_bytes: (program_unit_pages > 1).then_some(program_unit_pages * mapping_unit_bytes),
+        channels,
+        dies_per_channel,
+        planes_per_die,
+        reclaim_groups,
+    }
+}
+
+fn handles(entropy: &mut impl Entropy, geometry: &Geometry) -> Handles {
+    let count = match entropy.below(16) {
+        0 => entropy.between(9, 128),
+        1..4 => 1,
+        _ => entropy.between(2, 8),
+    } as u16;
+    let mut handles = Handles {
+        count,
+        isolation: isolation(entropy),
+        reclaim_unit: unit_size(entropy, geometry),
+        open_reclaim_units: open_units(entropy),
+        opening: entropy.pick(&[Opening::OnFirstUse, Opening::OnFirstUse, Opening::Eager]),
+        overrides: Vec::new(),
+    };
+    let different = if entropy.percent(50) { 0 } else { 40 };
+    for index in 0..count {
+        if entropy.percent(different) {
+            handles.overrides.push(HandleOverride {
+                index,
+                isolation: entropy.percent(60).then(|| isolation(entropy)),
+                reclaim_unit: entropy.percent(60).then(|| unit_size(entropy, geometry)),
+                open_reclaim_units: entropy.percent(30).then(|| open_units(entropy)),
+            });
+        }
+    }
+    handles
+}
+
+/// Most handles size their units by noise and keep their copies: the most that one superblock can be asked for.
+fn moody(config: &mut DeviceConfig) {
+    let Geometry {
+        channels,
+        reclaim_groups,
+        ..
+    } = config.geometry;
+    if !channels.is_multiple_of(u32::from(reclaim_groups)) {
+        return;
+    }
+    config.handles.reclaim_unit = ReclaimUnitSize::Adaptive;
+    config.handles.isolation = Isolation::PersistentlyIsolated;
+    config.gc.adaptive_size_noise = config.gc.adaptive_size_noise.clamp(0.05, 0.5);
+    config.handles.count = config.handles.count.max(4);
+    config.handles.overrides.truncate(1);
+}
+
+fn isolation(entropy: &mut impl Entropy) -> Isolation {
+    entropy.pick(&[
+        Isolation::InitiallyIsolated,
+        Isolation::PersistentlyIsolated,
+        Isolation::Adaptive,
+    ])
+}
+
+/// A size that divides the superblock of this geometry.
+fn unit_size(entropy: &mut impl Entropy, geometry: &Geometry) -> ReclaimUnitSize {
+    let (channels, groups) = (geometry.channels, u32::from(geometry.reclaim_groups));
+    let blocks = channels * geometry.dies_per_channel / groups * geometry.planes_per_die;
+    let by_channel = channels.is_multiple_of(groups) || groups.is_multiple_of(channels);
+    match entropy.below(8) {
+        0 => {
+            let parts: Vec<u32> = (1..=blocks).filter(|parts| blocks.is_multiple_of(*parts)).collect();
+            ReclaimUnitSize::Fraction(entropy.pick(&parts))
+        }
+        1 if by_channel => ReclaimUnitSize::Channel,
+        2 => ReclaimUnitSize::Die,
+        3 | 4 if by_channel => ReclaimUnitSize::Adaptive,
+        _ => ReclaimUnitSize::Superblock,
+    }
+}
+
+fn open_units(entropy: &mut impl Entropy) -> u16 {
+    entropy.pick(&[1, 1, 1, 2, 3, 7])
+}
+
+fn collection(entropy: &mut impl Entropy) -> GcConfig {
+    let number = entropy.between(1, 9) as u32;
+    let share = entropy.share();
+    GcConfig {
+        handle_selection: entropy.pick(&[
+            HandleSelection::Global,
+            HandleSelection::HighestPressure,
+            HandleSelection::Largest,
+            HandleSelection::NoisyFirst,
+            HandleSelection::RoundRobin,
+        ]),
+        unit_selection: entropy.pick(&[
+            UnitSelection::Greedy,
+            UnitSelection::CostAge,
+            UnitSelection::BenefitCost,
+            UnitSelection::BenefitCostSinceInvalidation,
+            UnitSelection::Fifo,
+            UnitSelection::Random,
+            UnitSelection::DChoices(number),
+            UnitSelection::WindowedGreedy(number),
+        ]),
+        lazy_valid_share: entropy.pick(&[0.0, 0.05, 0.29, 0.5, 0.57, 1.0, share]),
+        background_mark: entropy.pick(&[0.9, 0.9, 1.0, 0.5, 0.0, share]),
+        foreground_mark: entropy.pick(&[0.99, 0.99, 1.0, 0.9, 0.0, share]),
+        marks_of: entropy.pick(&[MarksOf::Spare, MarksOf::Spare, MarksOf::All]),
+        block_remapping: entropy.percent(60),
+        reserve_share: entropy.pick(&[0.0, 0.0, 0.1, 0.5, 0.9]),
+        adaptive_isolation_spare: entropy.pick(&[0.0, 0.5, 1.0, 2.0, 4.0, 16.0]),
+        adaptive_size_noise: entropy.pick(&[0.0, 0.01, 0.1, 0.3, 1.0]),
+    }
+}

@@ -1,0 +1,428 @@
+//! Drives a device and the reference with the same commands and compares them after each one.
+//!
+//! After every command: result, events, counters, the pages that it named. After every few commands, more often if they
+//! reclaim something: the whole map, every reclaim unit, erase counts, occupancy, noise, available media writes, and
+//! that each page lies where its handle's isolation allows. Now and then and at the end: the device's own full scan.
+
+use std::collections::BTreeMap;
+
+use ssd::config::{Isolation, MarksOf, Opening, ReclaimUnitSize};
+use ssd::event::{CloseReason, Trigger};
+use ssd::unit::UnitState;
+use ssd::{Device, DeviceConfig, Event, EventSink, HostError, Layout, Lpn, Owner, Placement, Ppn};
+use ssd::{RgId, RuId, RuhId, Stats};
+
+use super::model::{Reference, Unit};
+use super::workload::Operation;
+
+/// Commands between two comparisons of the whole state, and commands that reclaimed something.
+const STATE_EVERY: usize = 64;
+const STATE_EVERY_RECLAIMING: usize = 8;
+/// Commands between two full scans of the device by itself.
+const CHECK_EVERY: usize = 128;
+
+/// How often each feature was exercised.
+#[derive(Clone, Debug, Default)]
+pub struct Coverage(pub BTreeMap<String, u64>);
+
+impl Coverage {
+    pub fn add(&mut self, feature: &str, times: u64) {
+        *self.0.entry(feature.to_string()).or_default() += times;
+    }
+
+    pub fn get(&self, feature: &str) -> u64 {
+        self.0.get(feature).copied().unwrap_or(0)
+    }
+
+    pub fn merge(&mut self, other: &Coverage) {
+        for (feature, times) in &other.0 {
+            self.add(feature, *times);
+        }
+    }
+}
+
+/// Keeps the events of one command; more than any command can need means that the device goes round in circles.
+#[derive(Clone)]
+struct Recorder {
+    events: Vec<Event>,
+    most: usize,
+}
+
+impl EventSink for Recorder {
+    fn event(&mut self, event: &Event) {
+        self.events.push(event.clone());
+        assert!(
+            self.events.len() < self.most,
+            "one command caused {} events: the device does not come to an end",
+            self.most
+        );
+    }
+}
+
+/// A device and the reference side by side.
+pub struct Lockstep {
+    device: Device<Recorder>,
+    reference: Reference,
+    /// The events folded: the second witness of the counters.
+    folded: Stats,
+    /// Pages that must be mapped, by the rules of a drive alone.
+    mapped: Vec<bool>,
+    commands: usize,
+    /// Commands that reclaimed something.
+    reclaiming: usize,
+    pub coverage: Coverage,
+}
+
+/// Runs a case to its end; `progress` is told the index of each command before it is carried out.
+///
+/// # Errors
+/// The first difference, in words. A panic of the device passes through.
+pub fn run(
+    config: &DeviceConfig,
+    layout: &Layout,
+    operations: &[Operation],
+    progress: &std::cell::Cell<usize>,
+) -> Result<Coverage, String> {
+    let mut lockstep = Lockstep::new(config, layout)?;
+    for (index, operation) in operations.iter().enumerate() {
+        progress.set(index);
+        lockstep.step(operation)?;
+    }
+    lockstep.compare_state()?;
+    lockstep.device.check()?;
+    lockstep.count_configuration();
+    Ok(lockstep.coverage)
+}
+
+impl Lockstep {
+    /// Makes both.
+    ///
+    /// # Errors
+    /// They differ from the start.
+    pub fn new(config: &DeviceConfig, layout: &Layout) -> Result<Lockstep, String> {
+        let recorder = Recorder {
+            events: Vec::new(),
+            most: 1_000 + 100 * (layout.slices() + layout.logical_pages) as usize,
+        };
+        let device = Device::with_sink(config, recorder).map_err(|error| error.to_string())?;
+        let mut lockstep = Lockstep {
+            reference: Reference::new(config, layout.clone()),
+            folded: Stats::new(layout.page_bytes, layout.handles.len() as u16),
+            mapped: vec![false; layout.logical_pages as usize],
+            commands: 0,
+            reclaiming: 0,
+            coverage: Coverage::default(),
+            device,
+        };
+        lockstep.compare_events()?;
+        lockstep.compare_state()?;
+        Ok(lockstep)
+    }
+
+    /// Carries out one command on both and compares.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn step(&mut self, operation: &Operation) -> Result<(), String> {
+        self.commands += 1;
+        let now = 10 * self.commands as u64;
+        let (device, reference) = (&mut self.device, &mut self.reference);
+        let done = |result: Result<ssd::Done, HostError>| result.map(|_| 0);
+        let (got, expected) = match operation {
+            Operation::Write(write) => (done(device.write(now, write)), reference.write(now, write).map(|()| 0)),
+            Operation::Batch(writes) => (
+                done(device.write_batch(now, writes)),
+                reference.write_batch(now, writes).map(|()| 0),
+            ),
+            Operation::Deallocate { first, pages } => (
+                done(device.deallocate(now, Lpn(*first), *pages)),
+                reference.deallocate(Lpn(*first), *pages).map(|()| 0),
+            ),
+            Operation::Zeroes { write, deallocate } => (
+                done(device.write_zeroes(now, write, *deallocate)),
+                reference.write_zeroes(now, write, *deallocate).map(|()| 0),
+            ),
+            Operation::Update(placement) => (
+                device.update_handle(now, *placement),
+                reference.update_handle(now, *placement),
+            ),
+            Operation::Fork => {
+                let copy = device.clone();
+                *device = copy;
+                (Ok(0), Ok(0))
+            }
+        };
+        if got != expected {
+            return Err(format!("the device answers {got:?}, the reference {expected:?}"));
+        }
+        self.coverage.add("command refused", u64::from(got.is_err()));
+        if got.is_ok() {
+            self.note_mapping(operation);
+        }
+        let reclaimed = self.compare_events()?;
+        self.compare_pages(operation)?;
+        self.reclaiming += usize::from(reclaimed);
+        let after_reclaim = reclaimed && self.reclaiming.is_multiple_of(STATE_EVERY_RECLAIMING);
+        if after_reclaim || self.commands.is_multiple_of(STATE_EVERY) {
+            self.compare_state()?;
+        }
+        if self.commands.is_multiple_of(CHECK_EVERY) {
+            self.device.check()?;
+        }
+        Ok(())
+    }
+
+    /// Which pages hold data now, by the command alone.
+    fn note_mapping(&mut self, operation: &Operation) {
+        let mut set = |first: u32, pages: u32, mapped| self.mapped[first as usize..][..pages as usize].fill(mapped);
+        match operation {
+            Operation::Write(write) => set(write.first.0, write.pages, true),
+            Operation::Zeroes { write, deallocate } => set(write.first.0, write.pages, !deallocate),
+            Operation::Batch(writes) => writes.iter().for_each(|write| set(write.first.0, write.pages, true)),
+            Operation::Deallocate { first, pages } => set(*first, *pages, false),
+            Operation::Update(_) | Operation::Fork => {}
+        }
+    }
+
+    /// Events are the same, and folded they are the counters. Returns whether something was reclaimed.
+    fn compare_events(&mut self) -> Result<bool, String> {
+        let got = std::mem::take(&mut self.device.sink_mut().events);
+        let expected = std::mem::take(&mut self.reference.events);
+        let pairs = got.iter().map(Some).chain(std::iter::repeat(None));
+        let pairs = pairs.zip(expected.iter().map(Some).chain(std::iter::repeat(None)));
+        for (index, (got, expected)) in pairs.take(got.len().max(expected.len())).enumerate() {
+            if got != expected {
+                return Err(format!("event {index} is {got:?}, in the reference {expected:?}"));
+            }
+        }
+        for event in &got {
+            self.folded.apply(event);
+            self.count(event);
+        }
+        same("counters", self.device.stats(), &self.reference.stats)?;
+        same("folded events", &self.folded, self.device.stats())?;
+        Ok(got.iter().any(|event| matches!(event, Event::Reclaim(_))))
+    }
+
+    /// The pages that a command named are where the reference has them.
+    fn compare_pages(&self, operation: &Operation) -> Result<(), String> {
+        let (first, pages) = match operation {
+            Operation::Write(write) | Operation::Zeroes { write, .. } => (write.first.0, write.pages),
+            Operation::Deallocate { first, pages } => (*first, *pages),
+            Operation::Batch(_) | Operation::Update(_) | Operation::Fork => return Ok(()),
+        };
+        let capacity = self.reference.layout.logical_pages;
+        for page in first.min(capacity)..first.saturating_add(pages).min(capacity) {
+            self.compare_page(page)?;
+        }
+        Ok(())
+    }
+
+    fn compare_page(&self, page: u32) -> Result<(), String> {
+        let expected = self.reference.map[page as usize];
+        let got = self.device.lookup(Lpn(page)).map(|Ppn(physical)| physical);
+        if got != expected {
+            return Err(format!(
+                "logical page {page} is at {got:?}, in the reference at {expected:?}"
+            ));
+        }
+        if got.is_some() != self.mapped[page as usize] {
+            return Err(format!(
+                "logical page {page} is at {got:?}, but the host made that impossible"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Everything that can be seen of both is the same.
+    pub fn compare_state(&mut self) -> Result<(), String> {
+        let (device, reference) = (&self.device, &self.reference);
+        for page in 0..reference.layout.logical_pages {
+            self.compare_page(page)?;
+            self.check_isolation(page)?;
+        }
+        for slice in 0..reference.layout.slices() {
+            let unit = device.unit(RuId(slice));
+            let got = (unit.state(), unit.owner(), unit.pages(), unit.valid_pages());
+            let expected = match &reference.units[slice as usize] {
+                Some(entry) => {
+                    let (pages, valid) = (reference.unit_pages(slice), reference.valid_pages(slice));
+                    (entry.state, entry.owner, pages, valid)
+                }
+                None => (UnitState::Free, unit.owner(), unit.pages(), 0),
+            };
+            same(&format!("reclaim unit {slice}"), &got, &expected)?;
+        }
+        let live_pages = self.mapped.iter().filter(|mapped| **mapped).count() as u64;
+        same("live pages", &device.live_pages(), &live_pages)?;
+        same(
+            "host pages",
+            &device.host_pages_written(),
+            &reference.host_pages_written,
+        )?;
+        same(
+            "erase counts",
+            &device.block_erase_counts(),
+            &&reference.erase_counts[..],
+        )?;
+        self.compare_reports()?;
+        if live_pages == u64::from(self.reference.layout.logical_pages) {
+            self.coverage.add("full drive", 1);
+        }
+        Ok(())
+    }
+
+    /// What the device reports about handles.
+    fn compare_reports(&self) -> Result<(), String> {
+        let (device, reference) = (&self.device, &self.reference);
+        for row in device.occupancy() {
+            let of_owner = |entry: &Option<Unit>| entry.as_ref().is_some_and(|entry| entry.owner == row.owner);
+            let slices = 0..reference.layout.slices();
+            let units: Vec<u32> = slices
+                .filter(|&slice| of_owner(&reference.units[slice as usize]))
+                .collect();
+            let sum = |count: &dyn Fn(u32) -> u32| units.iter().map(|&unit| u64::from(count(unit))).sum::<u64>();
+            let expected = (
+                units.len() as u64,
+                sum(&|unit| reference.unit_pages(unit)),
+                sum(&|unit| reference.valid_pages(unit)),
+            );
+            let got = (row.units, row.pages, row.valid_pages);
+            same(&format!("occupancy of {}", row.owner), &got, &expected)?;
+        }
+        for group in 0..reference.groups.len() {
+            for handle in 0..reference.layout.handles.len() {
+                let placement = Placement {
+                    group: RgId(group as u16),
+                    handle: RuhId(handle as u16),
+                };
+                let noise = (device.noise(placement), reference.noise(group, handle));
+                same(&format!("noise of {placement:?}"), &noise.0, &noise.1)?;
+                let got = device.available_media_writes(placement);
+                let expected = Ok(reference.available_media_writes(group, handle));
+                same(&format!("available media writes of {placement:?}"), &got, &expected)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A page lies in a unit of its handle, or, unless that is persistently isolated, of the shared pool.
+    fn check_isolation(&self, page: u32) -> Result<(), String> {
+        let Some(physical) = self.reference.map[page as usize] else {
+            return Ok(());
+        };
+        let unit = self.device.unit_of(Ppn(physical));
+        same("reclaim unit of a page", &unit.0, &self.reference.unit_at(physical))?;
+        let handle = self.reference.written_through[page as usize].expect("mapped pages were written");
+        let owner = self.device.unit(unit).owner();
+        let isolation = self.reference.layout.handles[usize::from(handle)].isolation;
+        let may_be_shared = isolation != Isolation::PersistentlyIsolated;
+        if owner == Owner(handle) || (owner == Owner::SHARED && may_be_shared) {
+            return Ok(());
+        }
+        Err(format!(
+            "logical page {page} was written through RUH {handle} ({isolation:?}) and lies in a unit of {owner}"
+        ))
+    }
+
+    fn count(&mut self, event: &Event) {
+        let feature = match event {
+            Event::Redirect { .. } => "redirect",
+            Event::Deallocate { pages } if *pages > 0 => "deallocation",
+            Event::Close { reason, .. } => match reason {
+                CloseReason::Full => "close: full",
+                CloseReason::HostUpdate => "close: handle update",
+                CloseReason::RoomNeeded => "close: room needed",
+                CloseReason::IsolationChanged => "close: isolation changed",
+            },
+            Event::Open {
+                owner,
+                unit_pages,
+                for_collection,
+                ..
+            } => {
+                self.count_open(*owner, *unit_pages, *for_collection);
+                return;
+            }
+            Event::Reclaim(reclaim) => {
+                self.coverage.add("remapped block", u64::from(reclaim.blocks_remapped));
+                if reclaim.trigger != Trigger::Forced {
+                    self.coverage.add(&format!("reclaim by {}", reclaim.policy), 1);
+                    let order = self.reference.config.gc.handle_selection;
+                    self.coverage.add(&format!("reclaim in order {order:?}"), 1);
+                }
+                match reclaim.trigger {
+                    Trigger::Background => "reclaim: background",
+                    Trigger::Foreground => "reclaim: foreground",
+                    Trigger::Forced => "reclaim: forced",
+                }
+            }
+            Event::HostWrite(_) | Event::Deallocate { .. } => return,
+        };
+        self.coverage.add(feature, 1);
+    }
+
+    fn count_open(&mut self, owner: Owner, unit_pages: u32, for_collection: bool) {
+        let layout = &self.reference.layout;
+        let part = unit_pages < layout.superblock_pages;
+        let handle = owner.handle().map(|handle| layout.handles[usize::from(handle.0)]);
+        let Some(handle) = handle else { return };
+        let size = match handle.reclaim_unit {
+            ReclaimUnitSize::Superblock => "superblock",
+            ReclaimUnitSize::Fraction(_) => "fraction",
+            ReclaimUnitSize::Channel => "channel",
+            ReclaimUnitSize::Die => "die",
+            ReclaimUnitSize::Adaptive if part => "adaptive, noisy",
+            ReclaimUnitSize::Adaptive => "adaptive, quiet",
+        };
+        self.coverage.add(&format!("open: {size}"), 1);
+        if for_collection {
+            self.coverage
+                .add(&format!("open for copies: {:?}", handle.isolation), 1);
+        }
+    }
+
+    /// Features that are there or not for a whole case.
+    fn count_configuration(&mut self) {
+        let (config, layout) = (&self.reference.config, &self.reference.layout);
+        let several = layout.handles.iter().any(|handle| handle.open_reclaim_units > 1);
+        let mut fuller = config.clone();
+        fuller.geometry.over_provisioning -= 0.001;
+        let counted = self.device.stats().total().units_reclaimed > 0;
+        let cases = [
+            ("case", true),
+            ("case with collection", counted),
+            ("case at the refusal border", counted && Layout::new(&fuller).is_err()),
+            (
+                "case with forced collection",
+                self.device.stats().forced_collections > 0,
+            ),
+            (
+                "case with eager opening",
+                counted && config.handles.opening == Opening::Eager,
+            ),
+            ("case with several open units", counted && several),
+            ("case with a reserve", counted && layout.reserve_superblocks > 0),
+            ("case with marks of all", counted && config.gc.marks_of == MarksOf::All),
+            ("case with several groups", counted && layout.groups > 1),
+            ("case with several sizes", counted && layout.classes.len() > 1),
+        ];
+        for (feature, here) in cases {
+            self.coverage.add(feature, u64::from(here));
+        }
+        self.coverage
+            .add("fully valid parts moved", self.reference.moved_full_parts);
+        self.coverage
+            .add("victim not affordable", self.reference.refused_victims);
+        self.coverage.add("commands", self.commands as u64);
+        self.coverage.add("host pages", self.reference.host_pages_written);
+    }
+}
+
+/// Says what differs.
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, got: &T, expected: &T) -> Result<(), String> {
+    if got == expected {
+        return Ok(());
+    }
+    Err(format!("{what}: the device has {got:?}, expected is {expected:?}"))
+}

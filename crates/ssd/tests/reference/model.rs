@@ -1,0 +1,537 @@
+//! The reference device: state, host commands, opening and closing of reclaim units.
+//!
+//! State is the map (logical to physical page), what each physical page was programmed with since its last erase, the
+//! reclaim units in use, and the queues whose order is part of the behaviour. A physical page is valid if the map points
+//! at it; valid counts, free space, live pages, write positions and noise are found by scanning.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+use ssd::config::{Isolation, Opening, ReclaimUnitSize};
+use ssd::event::{CloseReason, HostWrite};
+use ssd::layout::SizeClass;
+use ssd::unit::UnitState;
+use ssd::{DeviceConfig, Event, HostError, Layout, Lpn, OwnerStats, Stats, Write};
+use ssd::{Owner, Placement, RgId, RuId, RuhId};
+
+/// A reclaim unit in use; the free ones have no entry.
+#[derive(Clone, Debug)]
+pub struct Unit {
+    pub group: usize,
+    pub owner: Owner,
+    pub state: UnitState,
+    pub class: usize,
+    /// Host pages written to the device when a page was last invalidated, and when one was last added.
+    pub last_invalidation: u64,
+    pub last_write: u64,
+    /// Units closed before this one.
+    pub closed_sequence: u64,
+}
+
+/// One reclaim group.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// In the order in which they are given out.
+    pub free_superblocks: Vec<u32>,
+    pub free_parts: Vec<Vec<u32>>,
+    /// What each handle has open for the host, and which of it takes the next command.
+    pub open: Vec<Vec<Option<u32>>>,
+    pub turn: Vec<usize>,
+    /// What each owner (the handles, then the shared pool) has open for copies, and whether its copies stay its own.
+    pub copies: Vec<Option<u32>>,
+    pub isolated: Vec<bool>,
+    /// Closed units by owner and class, in the order that random policies see: a unit taken out is replaced by the last.
+    pub closed: BTreeMap<(usize, usize), Vec<u32>>,
+    /// Owner whose turn it is in round robin selection.
+    pub owner_turn: usize,
+    /// Superblock that is being emptied.
+    pub draining: Option<u32>,
+}
+
+/// The reference device.
+#[derive(Clone, Debug)]
+pub struct Reference {
+    pub config: DeviceConfig,
+    pub layout: Layout,
+    /// Physical page of each logical one.
+    pub map: Vec<Option<u32>>,
+    /// Logical page that each physical page was programmed with since its last erase.
+    pub programmed: Vec<Option<u32>>,
+    /// Handle that each logical page was last written through.
+    pub written_through: Vec<Option<u16>>,
+    /// Reclaim units in use, by their first slice.
+    pub units: Vec<Option<Unit>>,
+    pub groups: Vec<Group>,
+    pub stats: Stats,
+    pub host_pages_written: u64,
+    pub units_closed: u64,
+    pub random: Xoshiro256PlusPlus,
+    /// Physical block at each place.
+    pub block_at: Vec<usize>,
+    pub erase_counts: Vec<u32>,
+    /// What happened since somebody last took it.
+    pub events: Vec<Event>,
+    /// How often a path was taken that no counter tells of.
+    pub moved_full_parts: u64,
+    pub refused_victims: u64,
+}
+
+impl Reference {
+    /// An empty device of an accepted layout.
+    pub fn new(config: &DeviceConfig, layout: Layout) -> Reference {
+        let groups = (0..usize::from(layout.groups)).map(|group| Group::new(&layout, group));
+        let mut reference = Reference {
+            config: config.clone(),
+            map: vec![None; layout.logical_pages as usize],
+            programmed: vec![None; layout.physical_pages as usize],
+            written_through: vec![None; layout.logical_pages as usize],
+            units: vec![None; layout.slices() as usize],
+            groups: groups.collect(),
+            stats: Stats::new(layout.page_bytes, layout.handles.len() as u16),
+            host_pages_written: 0,
+            units_closed: 0,
+            random: Xoshiro256PlusPlus::seed_from_u64(config.seed),
+            block_at: (0..layout.blocks() as usize).collect(),
+            erase_counts: vec![0; layout.blocks() as usize],
+            events: Vec::new(),
+            moved_full_parts: 0,
+            refused_victims: 0,
+            layout,
+        };
+        if config.handles.opening == Opening::Eager {
+            reference.open_everything();
+        }
+        reference
+    }
+
+    /// An eager device opens a unit for each place of each handle, for the copies of each persistently isolated one, and
+    /// for the copies of all others together.
+    fn open_everything(&mut self) {
+        let handles = self.layout.handles.clone();
+        for group in 0..self.groups.len() {
+            for (index, handle) in handles.iter().enumerate() {
+                for slot in 0..usize::from(handle.open_reclaim_units) {
+                    self.open_for_host(0, group, index, slot);
+                }
+                if handle.isolation == Isolation::PersistentlyIsolated {
+                    let class = self.class_for_next(group, index);
+                    self.open_for_copies(group, index, class);
+                }
+            }
+            let shares = |handle: &ssd::config::HandleConfig| handle.isolation != Isolation::PersistentlyIsolated;
+            if handles.iter().any(shares) {
+                self.open_for_copies(group, handles.len(), 0);
+            }
+        }
+    }
+
+    /// Writes an extent.
+    pub fn write(&mut self, now: u64, write: &Write) -> Result<(), HostError> {
+        self.check_extent(write.first, write.pages)?;
+        self.check_placement(write.placement)?;
+        let handle = usize::from(write.placement.handle.0);
+        self.stats.handles[handle].host_bytes_written += write.host_bytes;
+        self.stats.handles[handle].host_pages_written += u64::from(write.pages);
+        self.events.push(Event::HostWrite(HostWrite {
+            placement: write.placement,
+            host_bytes: write.host_bytes,
+            pages: write.pages,
+        }));
+        let group = self.place(now, write);
+        // The handle's next command goes to the next of the units that it fills together.
+        self.groups[group].turn[handle] = (self.groups[group].turn[handle] + 1) % self.groups[group].open[handle].len();
+        self.collect_in_background(now, group);
+        Ok(())
+    }
+
+    /// Writes several extents: all or, if one of them is wrong, none.
+    pub fn write_batch(&mut self, now: u64, writes: &[Write]) -> Result<(), HostError> {
+        for write in writes {
+            self.check_extent(write.first, write.pages)?;
+            self.check_placement(write.placement)?;
+        }
+        writes.iter().try_for_each(|write| self.write(now, write))
+    }
+
+    /// Deallocates an extent.
+    pub fn deallocate(&mut self, first: Lpn, pages: u32) -> Result<(), HostError> {
+        self.check_extent(first, pages)?;
+        let pages = self.invalidate(first.0..first.0 + pages);
+        self.stats.pages_deallocated += u64::from(pages);
+        self.events.push(Event::Deallocate { pages });
+        Ok(())
+    }
+
+    /// Zeroes an extent.
+    pub fn write_zeroes(&mut self, now: u64, write: &Write, deallocate: bool) -> Result<(), HostError> {
+        if !deallocate {
+            return self.write(now, write);
+        }
+        self.check_extent(write.first, write.pages)?;
+        self.check_placement(write.placement)?;
+        self.deallocate(write.first, write.pages)
+    }
+
+    /// The host asks for another reclaim unit; one without data is kept.
+    pub fn update_handle(&mut self, now: u64, placement: Placement) -> Result<u32, HostError> {
+        self.check_placement(placement)?;
+        let (group, handle) = (usize::from(placement.group.0), usize::from(placement.handle.0));
+        let slot = self.groups[group].turn[handle];
+        let Some(unit) = self.groups[group].open[handle][slot] else {
+            return Ok(0);
+        };
+        if self.programmed_pages(unit) == 0 {
+            return Ok(0);
+        }
+        self.groups[group].open[handle][slot] = None;
+        let unwritten_pages = self.close(unit, CloseReason::HostUpdate);
+        if self.config.handles.opening == Opening::Eager {
+            self.open_for_host(now, group, handle, slot);
+        }
+        Ok(unwritten_pages)
+    }
+
+    /// Pages left in the unit that the handle's next command goes to, or in the one that it would get.
+    pub fn available_media_writes(&self, group: usize, handle: usize) -> u32 {
+        match self.groups[group].open[handle][self.groups[group].turn[handle]] {
+            Some(unit) => self.unit_pages(unit) - self.programmed_pages(unit),
+            None => self.layout.classes[self.class_for_next(group, handle)].pages,
+        }
+    }
+
+    fn check_extent(&self, first: Lpn, pages: u32) -> Result<(), HostError> {
+        let end = u64::from(first.0) + u64::from(pages);
+        if pages == 0 || end > u64::from(self.layout.logical_pages) {
+            let (first, capacity) = (first.0, self.layout.logical_pages);
+            return Err(HostError::OutOfRange { first, pages, capacity });
+        }
+        Ok(())
+    }
+
+    fn check_placement(&self, placement: Placement) -> Result<(), HostError> {
+        let (group, handle) = (placement.group.0, placement.handle.0);
+        if usize::from(group) >= self.groups.len() || usize::from(handle) >= self.layout.handles.len() {
+            return Err(HostError::InvalidPlacement {
+                group,
+                handle,
+                groups: self.layout.groups,
+                handles: self.layout.handles.len() as u16,
+            });
+        }
+        Ok(())
+    }
+
+    /// Appends an extent to the handle's unit, opening others as it fills them. Returns the group of its last page.
+    fn place(&mut self, now: u64, write: &Write) -> usize {
+        let (asked, handle) = (
+            usize::from(write.placement.group.0),
+            usize::from(write.placement.handle.0),
+        );
+        let mut pages: Range<u32> = write.first.0..write.first.0 + write.pages;
+        let mut group = asked;
+        while !pages.is_empty() {
+            let (chosen, room) = self.group_with_room(asked);
+            group = chosen;
+            let slot = self.groups[group].turn[handle];
+            let Some(unit) = self.groups[group].open[handle][slot] else {
+                self.open_for_host(now, group, handle, slot);
+                continue;
+            };
+            let unwritten = self.unit_pages(unit) - self.programmed_pages(unit);
+            let count = (pages.len() as u64).min(room).min(u64::from(unwritten)) as u32;
+            let now_placed = pages.start..pages.start + count;
+            pages.start += count;
+            self.invalidate(now_placed.clone());
+            self.host_pages_written += u64::from(count);
+            for page in now_placed {
+                self.append(unit, page);
+                self.written_through[page as usize] = Some(write.placement.handle.0);
+            }
+            if group != asked {
+                self.stats.pages_redirected += u64::from(count);
+                self.events.push(Event::Redirect {
+                    from: write.placement.group,
+                    to: RgId(group as u16),
+                    pages: count,
+                });
+            }
+            if self.is_full(unit) {
+                self.groups[group].open[handle][slot] = None;
+                self.close(unit, CloseReason::Full);
+                if self.config.handles.opening == Opening::Eager {
+                    self.open_for_host(now, group, handle, slot);
+                }
+            }
+        }
+        group
+    }
+
+    /// The group asked for while it may hold more live pages, otherwise the one that may hold most more (of several the
+    /// first); and how many.
+    fn group_with_room(&self, asked: usize) -> (usize, u64) {
+        if self.groups.len() == 1 {
+            return (asked, u64::MAX);
+        }
+        let mut rooms = vec![self.layout.group_live_pages_max; self.groups.len()];
+        for physical in self.map.iter().flatten() {
+            let room = &mut rooms[(physical / self.group_pages()) as usize];
+            *room = room.checked_sub(1).expect("no group holds more than it may");
+        }
+        if rooms[asked] > 0 {
+            return (asked, rooms[asked]);
+        }
+        let most = rooms.iter().copied().max().expect("a device has a group");
+        assert!(most > 0, "a full drive has a group with room");
+        let first = rooms.iter().position(|room| *room == most);
+        (first.expect("the greatest is one of them"), most)
+    }
+
+    /// Forgets where logical pages are; returns how many were anywhere.
+    fn invalidate(&mut self, pages: Range<u32>) -> u32 {
+        let mut mapped = 0;
+        for page in pages {
+            if let Some(physical) = self.map[page as usize].take() {
+                mapped += 1;
+                let unit = self.unit_at(physical);
+                self.unit_mut(unit).last_invalidation = self.host_pages_written;
+            }
+        }
+        mapped
+    }
+
+    /// Programs the next free page of a unit. Pages that came in with a remapped block are skipped.
+    pub fn append(&mut self, unit: u32, page: u32) {
+        let free = self
+            .pages_of(unit)
+            .find(|&physical| self.programmed[physical].is_none());
+        let physical = free.expect("the unit has an unwritten page");
+        self.programmed[physical] = Some(page);
+        self.map[page as usize] = Some(physical as u32);
+        self.unit_mut(unit).last_write = self.host_pages_written;
+    }
+
+    /// Gives a handle a unit: collect down to the foreground mark, make sure of a free one, take it.
+    fn open_for_host(&mut self, now: u64, group: usize, handle: usize, slot: usize) {
+        self.collect_in_foreground(now, group);
+        let class = self.class_for_next(group, handle);
+        self.make_room(now, group, class);
+        let unit = self.take(group, class, Owner(handle as u16), false);
+        self.groups[group].open[handle][slot] = Some(unit);
+    }
+
+    /// Gives an owner a unit for copies, of the victim's class. The shared pool always takes whole superblocks.
+    pub fn open_for_copies(&mut self, group: usize, row: usize, class: usize) -> u32 {
+        let (class, owner) = if row == self.layout.handles.len() {
+            (0, Owner::SHARED)
+        } else {
+            (class, Owner(row as u16))
+        };
+        let unit = self.take(group, class, owner, true);
+        assert!(self.groups[group].copies[row].replace(unit).is_none());
+        unit
+    }
+
+    /// Takes the part of a divided superblock that has been free for longest, or else divides the superblock that has.
+    fn take(&mut self, group: usize, class: usize, owner: Owner, for_collection: bool) -> u32 {
+        let SizeClass {
+            divisor, slices, pages, ..
+        } = self.layout.classes[class];
+        if self.groups[group].free_parts[class].is_empty() {
+            assert!(!self.groups[group].free_superblocks.is_empty(), "no superblock is free");
+            let first = self.groups[group].free_superblocks.remove(0) * self.layout.slices_per_superblock;
+            let parts = (0..divisor).map(|part| first + part * slices);
+            self.groups[group].free_parts[class].extend(parts);
+        }
+        let unit = self.groups[group].free_parts[class].remove(0);
+        let state = Unit {
+            group,
+            owner,
+            state: if for_collection {
+                UnitState::OpenForCollection
+            } else {
+                UnitState::OpenForHost
+            },
+            class,
+            last_invalidation: self.host_pages_written,
+            last_write: self.host_pages_written,
+            closed_sequence: 0,
+        };
+        assert!(
+            self.units[unit as usize].replace(state).is_none(),
+            "a free unit was in use"
+        );
+        self.row_mut(owner).units_opened += 1;
+        self.events.push(Event::Open {
+            group: RgId(group as u16),
+            unit: RuId(unit),
+            owner,
+            unit_pages: pages,
+            for_collection,
+        });
+        unit
+    }
+
+    /// Makes an open unit a candidate for collection; the caller has taken it out of where it was open.
+    pub fn close(&mut self, unit: u32, reason: CloseReason) -> u32 {
+        let sequence = self.units_closed;
+        self.units_closed += 1;
+        let unwritten_pages = self.unit_pages(unit) - self.programmed_pages(unit);
+        let entry = self.unit_mut(unit);
+        entry.state = UnitState::Closed;
+        entry.closed_sequence = sequence;
+        let (group, owner, class) = (entry.group, entry.owner, entry.class);
+        let row = self.row_index(owner);
+        self.groups[group].closed.entry((row, class)).or_default().push(unit);
+        match reason {
+            CloseReason::Full => assert_eq!(unwritten_pages, 0),
+            CloseReason::HostUpdate => self.stats.units_closed_by_host += 1,
+            CloseReason::RoomNeeded | CloseReason::IsolationChanged => self.stats.units_closed_early += 1,
+        }
+        self.events.push(Event::Close {
+            group: RgId(group as u16),
+            unit: RuId(unit),
+            owner,
+            unwritten_pages,
+            reason,
+        });
+        unwritten_pages
+    }
+
+    /// Class of the next unit of a handle: by its configured size, by its noise if that is adaptive.
+    pub fn class_for_next(&self, group: usize, handle: usize) -> usize {
+        let geometry = &self.config.geometry;
+        let groups = u32::from(geometry.reclaim_groups);
+        // A channel that holds several groups counts as one channel of each.
+        let channels = (geometry.channels / groups).max(1);
+        let divisor = match self.layout.handles[handle].reclaim_unit {
+            ReclaimUnitSize::Superblock => 1,
+            ReclaimUnitSize::Fraction(parts) => parts,
+            ReclaimUnitSize::Channel => channels,
+            ReclaimUnitSize::Die => geometry.channels * geometry.dies_per_channel / groups,
+            ReclaimUnitSize::Adaptive if self.noise(group, handle) >= self.config.gc.adaptive_size_noise => channels,
+            ReclaimUnitSize::Adaptive => 1,
+        };
+        let class = self.layout.classes.iter().position(|class| class.divisor == divisor);
+        class.expect("each size has a class")
+    }
+
+    /// Share of a handle's closed pages that are invalid in units which still hold valid ones. A unit that is being
+    /// reclaimed no longer counts.
+    pub fn noise(&self, group: usize, row: usize) -> f64 {
+        let of_row = self.groups[group].closed.iter().filter(|((owner, _), _)| *owner == row);
+        let (mut scattered, mut all) = (0, 0);
+        for &unit in of_row.flat_map(|(_, members)| members) {
+            let (valid, pages) = (self.valid_pages(unit), self.unit_pages(unit));
+            all += pages;
+            scattered += if valid > 0 { pages - valid } else { 0 };
+        }
+        f64::from(scattered) / f64::from(all.max(1))
+    }
+
+    /// Pages of a unit.
+    pub fn unit_pages(&self, unit: u32) -> u32 {
+        self.layout.classes[self.unit(unit).class].pages
+    }
+
+    /// Physical pages of a unit, in the order in which they are filled.
+    pub fn pages_of(&self, unit: u32) -> Range<usize> {
+        let first = unit as usize * self.layout.slice_pages as usize;
+        first..first + self.unit_pages(unit) as usize
+    }
+
+    /// Pages of a unit that were programmed, valid or not.
+    pub fn programmed_pages(&self, unit: u32) -> u32 {
+        self.programmed[self.pages_of(unit)].iter().flatten().count() as u32
+    }
+
+    pub fn is_full(&self, unit: u32) -> bool {
+        self.programmed_pages(unit) == self.unit_pages(unit)
+    }
+
+    /// Whether the map points at a physical page.
+    pub fn is_valid(&self, physical: usize) -> bool {
+        self.programmed[physical].is_some_and(|page| self.map[page as usize] == Some(physical as u32))
+    }
+
+    pub fn valid_pages(&self, unit: u32) -> u32 {
+        self.pages_of(unit).filter(|&physical| self.is_valid(physical)).count() as u32
+    }
+
+    /// The unit in use that a physical page belongs to.
+    pub fn unit_at(&self, physical: u32) -> u32 {
+        let slice = physical / self.layout.slice_pages;
+        let unit = (0..=slice).rev().find(|&slice| self.units[slice as usize].is_some());
+        let unit = unit.expect("data lies in a unit");
+        assert!(
+            self.pages_of(unit).contains(&(physical as usize)),
+            "data lies in a unit"
+        );
+        unit
+    }
+
+    /// Physical pages of a group.
+    fn group_pages(&self) -> u32 {
+        self.layout.superblocks_per_group * self.layout.superblock_pages
+    }
+
+    /// Logical pages that lie in a group.
+    pub fn live_pages(&self, group: usize) -> u64 {
+        let group_pages = group as u32 * self.group_pages()..(group as u32 + 1) * self.group_pages();
+        let in_group = |physical: &&u32| group_pages.contains(*physical);
+        self.map.iter().flatten().filter(in_group).count() as u64
+    }
+
+    /// Slices of a group that belong to no unit in use.
+    pub fn free_slices(&self, group: usize) -> u64 {
+        let units = self.units.iter().flatten().filter(|unit| unit.group == group);
+        let used: u32 = units.map(|unit| self.layout.classes[unit.class].slices).sum();
+        u64::from(self.layout.superblocks_per_group * self.layout.slices_per_superblock - used)
+    }
+
+    /// A unit in use.
+    pub fn unit(&self, unit: u32) -> &Unit {
+        self.units[unit as usize].as_ref().expect("the unit is in use")
+    }
+
+    pub fn unit_mut(&mut self, unit: u32) -> &mut Unit {
+        self.units[unit as usize].as_mut().expect("the unit is in use")
+    }
+
+    /// Position of an owner: the handles in order, then the shared pool.
+    pub fn row_index(&self, owner: Owner) -> usize {
+        match owner.handle() {
+            Some(RuhId(handle)) => usize::from(handle),
+            None => self.layout.handles.len(),
+        }
+    }
+
+    pub fn row_mut(&mut self, owner: Owner) -> &mut OwnerStats {
+        match owner.handle() {
+            Some(RuhId(handle)) => &mut self.stats.handles[usize::from(handle)],
+            None => &mut self.stats.shared,
+        }
+    }
+}
+
+impl Group {
+    fn new(layout: &Layout, group: usize) -> Group {
+        let first = group as u32 * layout.superblocks_per_group;
+        let handles = &layout.handles;
+        Group {
+            free_superblocks: (first..first + layout.superblocks_per_group).collect(),
+            free_parts: vec![Vec::new(); layout.classes.len()],
+            open: handles
+                .iter()
+                .map(|handle| vec![None; usize::from(handle.open_reclaim_units)])
+                .collect(),
+            turn: vec![0; handles.len()],
+            copies: vec![None; handles.len() + 1],
+            isolated: vec![false; handles.len()],
+            closed: BTreeMap::new(),
+            owner_turn: 0,
+            draining: None,
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The reference's two decisions: the owners in the order in which they are asked, and one of their units.
+//!
+//! Candidates are copied out of the state with their scanned counts; nothing is indexed.
+
+use std::cmp::Ordering;
+
+use rand_xoshiro::rand_core::Rng;
+use ssd::config::{HandleSelection, UnitSelection};
+
+use super::model::Reference;
+
+/// A closed unit and all that policies may know of it.
+#[derive(Clone, Debug)]
+pub struct Closed {
+    pub unit: u32,
+    pub valid: u32,
+    pub pages: u32,
+    pub closed_sequence: u64,
+    pub last_invalidation: u64,
+    pub last_write: u64,
+    /// Whether this decision may take it.
+    pub candidate: bool,
+}
+
+impl Closed {
+    fn valid_share(&self) -> f64 {
+        f64::from(self.valid) / f64::from(self.pages)
+    }
+
+    /// Compares valid shares exactly; of equal ones the unit closed first is less.
+    fn fewer_valid(&self, other: &Closed) -> Ordering {
+        let (this, that) = (
+            u64::from(self.valid) * u64::from(other.pages),
+            u64::from(other.valid) * u64::from(self.pages),
+        );
+        this.cmp(&that).then(self.closed_sequence.cmp(&other.closed_sequence))
+    }
+}
+
+/// An owner and its closed units, class by class.
+pub type Holder = (usize, Vec<Closed>);
+
+/// The owners of a group that have closed units at all.
+pub fn holders(reference: &Reference, group: usize, lazy: bool) -> Vec<Holder> {
+    let mut holders: Vec<Holder> = Vec::new();
+    for ((row, _), members) in &reference.groups[group].closed {
+        if members.is_empty() {
+            continue;
+        }
+        let described = members.iter().map(|&unit| describe(reference, unit, lazy));
+        match holders.last_mut() {
+            Some((last, units)) if last == row => units.extend(described),
+            _ => holders.push((*row, described.collect())),
+        }
+    }
+    holders
+}
+
+fn describe(reference: &Reference, unit: u32, lazy: bool) -> Closed {
+    let entry = reference.unit(unit);
+    let (valid, pages) = (reference.valid_pages(unit), reference.unit_pages(unit));
+    let within_lazy_share = f64::from(valid) / f64::from(pages) <= reference.config.gc.lazy_valid_share;
+    Closed {
+        unit,
+        valid,
+        pages,
+        closed_sequence: entry.closed_sequence,
+        last_invalidation: entry.last_invalidation,
+        last_write: entry.last_write,
+        candidate: valid < pages && (!lazy || within_lazy_share),
+    }
+}
+
+/// Which owners to look at together, one set after the other.
+pub fn order(selection: HandleSelection, holders: Vec<Holder>, turn: usize) -> Vec<Vec<Holder>> {
+    let each = |holders: Vec<Holder>| holders.into_iter().map(|holder| vec![holder]).collect();
+    let pages = |holder: &Holder| holder.1.iter().map(|unit| u64::from(unit.pages)).sum::<u64>();
+    let valid = |holder: &Holder| holder.1.iter().map(|unit| u64::from(unit.valid)).sum::<u64>();
+    let scattered = |holder: &Holder| {
+        let partly_valid = holder.1.iter().filter(|unit| unit.valid > 0);
+        partly_valid.map(|unit| u64::from(unit.pages - unit.valid)).sum::<u64>()
+    };
+    match selection {
+        HandleSelection::Global => vec![holders],
+        HandleSelection::RoundRobin => {
+            let (before, from_turn): (Vec<_>, Vec<_>) = holders.into_iter().partition(|holder| holder.0 < turn);
+            each(from_turn.into_iter().chain(before).collect())
+        }
+        HandleSelection::Largest => each(greatest_first(holders, |holder| (pages(holder), 1))),
+        HandleSelection::HighestPressure => {
+            let pressure = |holder: &Holder| (valid(holder), pages(holder) - valid(holder));
+            each(greatest_first(holders, pressure))
+        }
+        HandleSelection::NoisyFirst => each(greatest_first(holders, |holder| (scattered(holder), pages(holder)))),
+    }
+}
+
+/// Owners by falling score, a fraction whose denominator may be zero; of equal ones the first in order.
+fn greatest_first(mut holders: Vec<Holder>, score: impl Fn(&Holder) -> (u64, u64)) -> Vec<Holder> {
+    holders.sort_by(|a, b| {
+        let ((a_over, a_under), (b_over, b_under)) = (score(a), score(b));
+        match (a_under, b_under) {
+            (0, 0) => Ordering::Equal,
+            _ => (b_over * a_under).cmp(&(a_over * b_under)),
+        }
+    });
+    holders
+}
+
+/// The unit that a policy takes from the sets it is shown.
+pub fn select(
+    policy: UnitSelection,
+    holders: &[Holder],
+    host_pages_written: u64,
+    random: &mut impl Rng,
+) -> Option<Closed> {
+    let all: Vec<&Closed> = holders.iter().flat_map(|(_, units)| units).collect();
+    let mut candidates: Vec<&Closed> = all.iter().copied().filter(|unit| unit.candidate).collect();
+    candidates.sort_by_key(|unit| unit.closed_sequence);
+    let age = |since: u64| (host_pages_written - since) as f64;
+    let cost = |unit: &Closed| {
+        let u = unit.valid_share();
+        u * age(unit.last_invalidation) / (1.0 - u)
+    };
+    let benefit_cost = |unit: &Closed| {
+        let u = unit.valid_share();
+        (1.0 - u) * age(unit.last_write) / (1.0 + u)
+    };
+    // A unit without a valid page costs nothing: its benefit is without bound, even at age 0.
+    let benefit_to_copy = |unit: &Closed| match unit.valid_share() {
+        0.0 => f64::INFINITY,
+        u => (1.0 - u) * age(unit.last_invalidation) / (2.0 * u),
+    };
+    let fewest_valid = |units: &[&Closed]| units.iter().copied().min_by(|a, b| a.fewer_valid(b)).cloned();
+    match policy {
+        UnitSelection::Greedy => fewest_valid(&candidates),
+        // `min_by` keeps the first of equals, here the one closed first.
+        UnitSelection::CostAge => candidates
+            .into_iter()
+            .min_by(|a, b| cost(a).total_cmp(&cost(b)))
+            .cloned(),
+        UnitSelection::BenefitCost => most(&candidates, benefit_cost),
+        UnitSelection::BenefitCostSinceInvalidation => most(&candidates, benefit_to_copy),
+        UnitSelection::Fifo => candidates.first().copied().cloned(),
+        UnitSelection::Random => draw(&all, random).cloned(),
+        UnitSelection::DChoices(choices) => {
+            let drawn: Vec<&Closed> = (0..choices).filter_map(|_| draw(&all, random)).collect();
+            fewest_valid(&drawn)
+        }
+        UnitSelection::WindowedGreedy(window) => {
+            candidates.truncate(window as usize);
+            fewest_valid(&candidates)
+        }
+    }
+}
+
+/// The unit with the greatest score; of several the first one, which is the one closed first.
+fn most(candidates: &[&Closed], score: impl Fn(&Closed) -> f64) -> Option<Closed> {
+    let by_falling_score = |a: &&&Closed, b: &&&Closed| score(b).total_cmp(&score(a));
+    candidates.iter().min_by(by_falling_score).copied().cloned()
+}
+
+/// A candidate with equal probability: up to 32 draws from all closed units, then one from the candidates.
+fn draw<'a>(all: &[&'a Closed], random: &mut impl Rng) -> Option<&'a Closed> {
+    for _ in 0..32 {
+        let drawn = *all.get(position(all.len(), random))?;
+        if drawn.candidate {
+            return Some(drawn);
+        }
+    }
+    let candidates: Vec<&Closed> = all.iter().copied().filter(|unit| unit.candidate).collect();
+    candidates.get(position(candidates.len(), random)).copied()
+}
+
+/// A position in a list of this length: the upper half of the product with a random number.
+fn position(length: usize, random: &mut impl Rng) -> usize {
+    ((u128::from(random.next_u64()) * length as u128) >> 64) as usize
+}

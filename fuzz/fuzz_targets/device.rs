@@ -1,0 +1,51 @@
+//! The device in lockstep with the reference model, on configurations and workloads made from the fuzzer's bytes.
+//!
+//! The interpreter is the one of the seeded swarm (`crates/ssd/tests/never_dies.rs`); only the source of choices differs.
+//! Any difference between the two devices, and any panic, is a finding.
+#![no_main]
+
+// The swarm uses more of it: its seeded entropy and its coverage counts.
+#[allow(dead_code)]
+#[path = "../../crates/ssd/tests/reference/mod.rs"]
+mod reference;
+
+use libfuzzer_sys::fuzz_target;
+use reference::{Entropy, generate, lockstep, workload};
+
+/// Host pages of a run, at most, so that the fuzzer sees many short runs.
+const PAGES_MAX: u64 = 5_000;
+
+/// Choices from bytes, as many as a choice needs; zeros when they are used up.
+struct Bytes<'a>(&'a [u8]);
+
+impl Entropy for Bytes<'_> {
+    fn below(&mut self, limit: u64) -> u64 {
+        let mut number = 0;
+        let mut covered = 1;
+        while covered < limit {
+            let (&byte, rest) = self.0.split_first().unwrap_or((&0, &[]));
+            self.0 = rest;
+            number = number << 8 | u64::from(byte);
+            covered <<= 8;
+        }
+        number % limit
+    }
+
+    fn exhausted(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut entropy = Bytes(bytes);
+    let (config, layout) = generate::configuration(&mut entropy);
+    let operations = workload::operations(&mut entropy, &layout, PAGES_MAX);
+    let progress = std::cell::Cell::new(0);
+    if let Err(difference) = lockstep::run(&config, &layout, &operations, &progress) {
+        let at = operations.get(progress.get());
+        panic!(
+            "{difference}\n  at command {}: {at:?}\n{config:#?}\n{layout:?}",
+            progress.get()
+        );
+    }
+});
