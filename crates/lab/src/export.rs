@@ -383,9 +383,9 @@ fn sample_json(sample: &Sample) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::Array;
     use arrow_array::cast::AsArray;
     use arrow_array::types::{UInt16Type, UInt32Type, UInt64Type};
-    use arrow_array::Array;
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
     use super::*;

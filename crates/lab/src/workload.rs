@@ -28,7 +28,9 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::fio::{AddressPlan, Job, JobError, JobFile, JobStream, Operation, Operations, PlacementPlan, Plan, Request, Target, Twin};
+use crate::fio::{
+    AddressPlan, Job, JobError, JobFile, JobStream, Operation, Operations, PlacementPlan, Plan, Request, Target, Twin,
+};
 
 /// Time that a request is taken to need at queue depth 1: 100 us, between a flash read and a flash program. It only matters where
 /// `thinktime` must be compared with the time that requests take.
@@ -117,7 +119,10 @@ pub struct StreamSummary {
 impl Workload {
     /// Builds the streams of a job file for a drive of `device_bytes` (of the full-size drive, if a twin is asked for).
     pub fn new(file: &JobFile, device_bytes: u64, options: &WorkloadOptions) -> Result<Self, JobError> {
-        let target = Target { device_bytes, placement_ids: options.placement_ids };
+        let target = Target {
+            device_bytes,
+            placement_ids: options.placement_ids,
+        };
         let groups = group(&file.jobs);
         let mut streams = Vec::new();
         let mut waiting = Vec::new();
@@ -127,21 +132,34 @@ impl Workload {
             let first = streams.len();
             for job in *jobs {
                 if job.time_based && !is_last {
-                    let problem = "without a clock a time_based job never ends, and the jobs behind the stonewall never start";
+                    let problem =
+                        "without a clock a time_based job never ends, and the jobs behind the stonewall never start";
                     return Err(job.error("time_based", problem, "give it an io_size instead of time_based"));
                 }
                 for instance in 0..job.numjobs {
                     let number = u16::try_from(streams.len())
                         .map_err(|_| job.error("numjobs", "more than 65536 streams", "ask for fewer instances"))?;
                     let endless = options.endless && is_last;
-                    streams.push(Stream::new(job, instance, number, index as u16, target, endless, options.twin)?);
+                    streams.push(Stream::new(
+                        job,
+                        instance,
+                        number,
+                        index as u16,
+                        target,
+                        endless,
+                        options.twin,
+                    )?);
                 }
             }
             share_out(&mut streams[first..]);
             waiting.push((first as u16..=(streams.len() - 1) as u16).collect());
         }
         waiting.reverse();
-        Ok(Self { streams, waiting, running: BinaryHeap::new() })
+        Ok(Self {
+            streams,
+            waiting,
+            running: BinaryHeap::new(),
+        })
     }
 
     /// Appends up to `limit` requests; returns how many. 0 means that the workload has ended.
@@ -153,7 +171,8 @@ impl Workload {
             match self.running.len() {
                 0 => {
                     let Some(group) = self.waiting.pop() else { break };
-                    self.running.extend(group.into_iter().map(|stream| Turn { time_ns: 0.0, stream }));
+                    self.running
+                        .extend(group.into_iter().map(|stream| Turn { time_ns: 0.0, stream }));
                 }
                 1 => self.run_alone(out, full),
                 _ => self.take_turns(out, full),
@@ -225,7 +244,14 @@ impl Stream {
         }
         plan.endless |= endless;
         let summary = StreamSummary::new(job, instance, number, group, &plan);
-        Ok(Self { source: JobStream::new(plan, number), ready: Vec::new(), requests: 0, bytes: 0, cost, summary })
+        Ok(Self {
+            source: JobStream::new(plan, number),
+            ready: Vec::new(),
+            requests: 0,
+            bytes: 0,
+            cost,
+            summary,
+        })
     }
 
     #[inline]
@@ -250,9 +276,15 @@ impl Stream {
 impl Cost {
     fn of(job: &Job, plan: &Plan) -> Self {
         let slots_and_pause = NOMINAL_SERVICE_NS / job.iodepth as f64 + pause_ns(job);
-        let per_request = |ns| Self { per_request: ns, per_byte: 0.0 };
+        let per_request = |ns| Self {
+            per_request: ns,
+            per_byte: 0.0,
+        };
         let rated = if let Some(rate) = total(&job.rate, plan) {
-            Self { per_request: 0.0, per_byte: NS_PER_SECOND / rate }
+            Self {
+                per_request: 0.0,
+                per_byte: NS_PER_SECOND / rate,
+            }
         } else if let Some(rate) = total(&job.rate_iops, plan) {
             per_request(NS_PER_SECOND / rate)
         } else if let Some(flow) = job.flow {
@@ -264,16 +296,26 @@ impl Cost {
             return rated;
         }
         if job.rate_ignore_thinktime {
-            return Self { per_request: rated.per_request + pause_ns(job), ..rated };
+            return Self {
+                per_request: rated.per_request + pause_ns(job),
+                ..rated
+            };
         }
         let mean_bytes = plan.mean_request_bytes();
-        if rated.of_request(mean_bytes) >= slots_and_pause { rated } else { per_request(slots_and_pause) }
+        if rated.of_request(mean_bytes) >= slots_and_pause {
+            rated
+        } else {
+            per_request(slots_and_pause)
+        }
     }
 
     /// The cost on a scaled twin: each byte of the twin stands for d bytes of the drive, and for the requests that carry them there.
     fn of_twin(self, full: &Plan, twin: Twin) -> Self {
         let mean_bytes = full.mean_request_bytes();
-        Self { per_request: 0.0, per_byte: self.of_request(mean_bytes) / mean_bytes * twin.denominator as f64 }
+        Self {
+            per_request: 0.0,
+            per_byte: self.of_request(mean_bytes) / mean_bytes * twin.denominator as f64,
+        }
     }
 
     fn of_request(self, bytes: f64) -> f64 {
@@ -288,8 +330,13 @@ fn pause_ns(job: &Job) -> f64 {
 
 /// Sum of a rate over the directions that a job uses; a mixed job goes at the sum of both, in the proportion of `rwmixread`.
 fn total(rates: &[Option<u64>; 3], plan: &Plan) -> Option<f64> {
-    let used = Operation::ALL.into_iter().filter(|operation| plan.access.operations.include(*operation));
-    let given: Vec<f64> = used.filter_map(|operation| rates[operation as usize]).map(|rate| rate as f64).collect();
+    let used = Operation::ALL
+        .into_iter()
+        .filter(|operation| plan.access.operations.include(*operation));
+    let given: Vec<f64> = used
+        .filter_map(|operation| rates[operation as usize])
+        .map(|rate| rate as f64)
+        .collect();
     (!given.is_empty()).then(|| given.iter().sum())
 }
 
@@ -311,7 +358,8 @@ fn group(jobs: &[Job]) -> Vec<&[Job]> {
 fn check_group(jobs: &[Job]) -> Result<(), JobError> {
     let terms = |job: &Job| {
         let given = |rates: &[Option<u64>; 3]| {
-            let uses = |operation: Operation| job.access.operations.include(operation) && rates[operation as usize].is_some();
+            let uses =
+                |operation: Operation| job.access.operations.include(operation) && rates[operation as usize].is_some();
             Operation::ALL.into_iter().any(uses)
         };
         if job.flow.is_some() {
@@ -326,12 +374,26 @@ fn check_group(jobs: &[Job]) -> Result<(), JobError> {
     for job in jobs {
         let (one, other) = (terms(first), terms(job));
         if one != other {
-            let problem = format!("runs together with [{}], which is shared out by {one}, and is itself shared out by {other}", first.name);
-            return Err(job.error(other, problem, "give both a rate, both a flow or neither, or separate them with stonewall"));
+            let problem = format!(
+                "runs together with [{}], which is shared out by {one}, and is itself shared out by {other}",
+                first.name
+            );
+            return Err(job.error(
+                other,
+                problem,
+                "give both a rate, both a flow or neither, or separate them with stonewall",
+            ));
         }
         if job.flow.is_some() && job.flow_id != first.flow_id {
-            let problem = format!("another flow_id than [{}], so their flows cannot be compared", first.name);
-            return Err(job.error("flow_id", problem, "give both the same flow_id, or separate them with stonewall"));
+            let problem = format!(
+                "another flow_id than [{}], so their flows cannot be compared",
+                first.name
+            );
+            return Err(job.error(
+                "flow_id",
+                problem,
+                "give both the same flow_id, or separate them with stonewall",
+            ));
         }
     }
     Ok(())
@@ -351,15 +413,29 @@ fn share_out(streams: &mut [Stream]) {
 
 impl StreamSummary {
     fn new(job: &Job, instance: u32, stream: u16, group: u16, plan: &Plan) -> Self {
-        let used = || Operation::ALL.into_iter().filter(|operation| plan.access.operations.include(*operation));
+        let used = || {
+            Operation::ALL
+                .into_iter()
+                .filter(|operation| plan.access.operations.include(*operation))
+        };
         let blocks = || used().map(|operation| &plan.blocks[operation as usize]);
         Self {
             stream,
             group,
-            name: if job.numjobs == 1 { job.name.clone() } else { format!("{}.{instance}", job.name) },
+            name: if job.numjobs == 1 {
+                job.name.clone()
+            } else {
+                format!("{}.{instance}", job.name)
+            },
             rw: plan.access.name,
-            min_request_bytes: blocks().map(|block| block.min_bytes).min().expect("a job has an operation"),
-            max_request_bytes: blocks().map(|block| block.max_bytes).max().expect("a job has an operation"),
+            min_request_bytes: blocks()
+                .map(|block| block.min_bytes)
+                .min()
+                .expect("a job has an operation"),
+            max_request_bytes: blocks()
+                .map(|block| block.max_bytes)
+                .max()
+                .expect("a job has an operation"),
             start_bytes: plan.start_bytes,
             end_bytes: plan.start_bytes + plan.region_bytes,
             addresses: describe_addresses(plan),
@@ -381,10 +457,19 @@ fn describe_addresses(plan: &Plan) -> String {
         AddressPlan::Uniform { map: false } => "uniform".to_owned(),
         AddressPlan::Skewed { kind: Zipf(theta), .. } => format!("zipf:{theta}"),
         AddressPlan::Skewed { kind: Pareto(h), .. } => format!("pareto:{h}"),
-        AddressPlan::Skewed { kind: Normal(deviation), .. } => format!("normal:{deviation}"),
+        AddressPlan::Skewed {
+            kind: Normal(deviation),
+            ..
+        } => format!("normal:{deviation}"),
         AddressPlan::Zoned(zones) | AddressPlan::ZonedAbsolute(zones) => {
-            let zones = zones[written as usize].iter().map(|zone| format!("{}/{}", zone.access_percent, zone.size));
-            let name = if matches!(plan.addresses, AddressPlan::Zoned(_)) { "zoned" } else { "zoned_abs" };
+            let zones = zones[written as usize]
+                .iter()
+                .map(|zone| format!("{}/{}", zone.access_percent, zone.size));
+            let name = if matches!(plan.addresses, AddressPlan::Zoned(_)) {
+                "zoned"
+            } else {
+                "zoned_abs"
+            };
             format!("{name}:{}", zones.collect::<Vec<_>>().join(":"))
         }
     }
@@ -415,7 +500,11 @@ impl fmt::Display for StreamSummary {
         let sizes = if self.min_request_bytes == self.max_request_bytes {
             bytes_text(self.min_request_bytes)
         } else {
-            format!("{} to {}", bytes_text(self.min_request_bytes), bytes_text(self.max_request_bytes))
+            format!(
+                "{} to {}",
+                bytes_text(self.min_request_bytes),
+                bytes_text(self.max_request_bytes)
+            )
         };
         write!(
             f,
@@ -438,7 +527,10 @@ impl Eq for Turn {}
 impl Ord for Turn {
     #[inline]
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        other.time_ns.total_cmp(&self.time_ns).then(other.stream.cmp(&self.stream))
+        other
+            .time_ns
+            .total_cmp(&self.time_ns)
+            .then(other.stream.cmp(&self.stream))
     }
 }
 
@@ -461,7 +553,15 @@ mod tests {
     }
 
     fn workload(text: &str) -> Workload {
-        build(text, &WorkloadOptions { endless: true, placement_ids: 8, twin: None }).unwrap_or_else(|error| panic!("{error}"))
+        build(
+            text,
+            &WorkloadOptions {
+                endless: true,
+                placement_ids: 8,
+                twin: None,
+            },
+        )
+        .unwrap_or_else(|error| panic!("{error}"))
     }
 
     fn take(workload: &mut Workload, count: usize) -> Vec<Request> {
@@ -495,20 +595,30 @@ mod tests {
             let total: f64 = bytes.iter().sum();
             for (stream, share) in shares.iter().enumerate() {
                 let distance = (bytes[stream] - total * share / whole).abs();
-                assert!(distance <= largest, "stream {stream} is {distance} bytes away from its share of {total}");
+                assert!(
+                    distance <= largest,
+                    "stream {stream} is {distance} bytes away from its share of {total}"
+                );
             }
         }
         let total: f64 = bytes.iter().sum();
         for (summary, share) in workload.describe().iter().zip(shares) {
-            assert!((summary.share_percent - 100.0 * share / whole).abs() < 1e-9, "{summary}");
+            assert!(
+                (summary.share_percent - 100.0 * share / whole).abs() < 1e-9,
+                "{summary}"
+            );
             let issued = 100.0 * bytes[usize::from(summary.stream)] / total;
-            assert!((issued - summary.share_percent).abs() < 0.1, "{summary}, but it issued {issued} %");
+            assert!(
+                (issued - summary.share_percent).abs() < 0.1,
+                "{summary}, but it issued {issued} %"
+            );
         }
     }
 
     #[test]
     fn rates_share_bytes() {
-        let text = "[global]\nrw=randwrite\nnorandommap\n[a]\nrate=88m\nbs=128k\n[b]\nrate=6m\nbs=4k\n[c]\nrate=6m\nbs=4k\n";
+        let text =
+            "[global]\nrw=randwrite\nnorandommap\n[a]\nrate=88m\nbs=128k\n[b]\nrate=6m\nbs=4k\n[c]\nrate=6m\nbs=4k\n";
         assert_shares_exact(&mut workload(text), &[88.0, 6.0, 6.0]);
     }
 
@@ -549,7 +659,10 @@ mod tests {
     fn jobs_that_run_together_must_share_in_the_same_terms() {
         let error = |text: &str| build(text, &WorkloadOptions::default()).unwrap_err().to_string();
         let mixed = error("[a]\nrate=5m\n[b]\nrw=write\n");
-        assert!(mixed.starts_with("test.fio:3: [b]: runs together with [a]") && mixed.contains("stonewall"), "{mixed}");
+        assert!(
+            mixed.starts_with("test.fio:3: [b]: runs together with [a]") && mixed.contains("stonewall"),
+            "{mixed}"
+        );
         assert!(error("[a]\nflow=2\n[b]\nrate_iops=5\n").contains("rate"));
         assert!(error("[a]\nflow=2\n[b]\nflow=2\nflow_id=1\n").contains("flow_id"));
         assert!(build("[a]\nrate=5m\n[b]\nstonewall\n", &WorkloadOptions::default()).is_ok());
@@ -562,21 +675,38 @@ mod tests {
         assert!(!finite.is_endless());
         let requests = take(&mut finite, 10_000);
         let order: Vec<u16> = requests.iter().map(|request| request.job).collect();
-        assert_eq!(order[..12], [0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 0, 0], "a job that ends leaves its share to the others");
+        assert_eq!(
+            order[..12],
+            [0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 0, 0],
+            "a job that ends leaves its share to the others"
+        );
         assert_eq!(order[12..], [2; 256]);
         assert_eq!(finite.next_batch(&mut Vec::new(), 10), 0);
 
         let mut endless = workload(text);
         assert!(endless.is_endless());
-        assert_eq!(totals(&take(&mut endless, 10_000), 3), [(8, 8 << 20), (4, 4 << 20), (9988, 9988 * 4096)]);
-        assert_eq!(endless.describe().iter().map(|summary| summary.group).collect::<Vec<_>>(), [0, 0, 1]);
+        assert_eq!(
+            totals(&take(&mut endless, 10_000), 3),
+            [(8, 8 << 20), (4, 4 << 20), (9988, 9988 * 4096)]
+        );
+        assert_eq!(
+            endless
+                .describe()
+                .iter()
+                .map(|summary| summary.group)
+                .collect::<Vec<_>>(),
+            [0, 0, 1]
+        );
     }
 
     #[test]
     fn a_job_without_end_in_front_of_a_stonewall_is_refused() {
         let text = "[a]\nrw=write\ntime_based\nruntime=5\n[b]\nstonewall\n";
         let error = build(text, &WorkloadOptions::default()).unwrap_err().to_string();
-        assert!(error.starts_with("test.fio:3: time_based of [a]") && error.contains("io_size"), "{error}");
+        assert!(
+            error.starts_with("test.fio:3: time_based of [a]") && error.contains("io_size"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -585,7 +715,10 @@ mod tests {
         let requests = take(&mut workload(text), 5_000);
         let file = parse(text, "test.fio").unwrap();
         for (number, job) in file.jobs.iter().enumerate() {
-            let target = Target { device_bytes: 64 * GIB, placement_ids: 8 };
+            let target = Target {
+                device_bytes: 64 * GIB,
+                placement_ids: 8,
+            };
             let mut alone = JobStream::new(Plan::new(job, 0, target).unwrap(), number as u16);
             for request in requests.iter().filter(|request| usize::from(request.job) == number) {
                 assert_eq!(Some(*request), alone.next(), "{}", job.name);
@@ -595,7 +728,8 @@ mod tests {
 
     #[test]
     fn batches_of_any_length_are_parts_of_one_sequence() {
-        let text = "[a]\nrw=write\nbs=64k\nsize=32m\n[b]\nrw=randwrite\nsize=16m\n[c]\nstonewall\nrw=randwrite\nsize=4m\n";
+        let text =
+            "[a]\nrw=write\nbs=64k\nsize=32m\n[b]\nrw=randwrite\nsize=16m\n[c]\nstonewall\nrw=randwrite\nsize=4m\n";
         let build = || build(text, &WorkloadOptions::default()).unwrap();
         let whole = take(&mut build(), 100_000);
         let mut workload = build();
@@ -611,21 +745,47 @@ mod tests {
     #[test]
     fn a_twin_keeps_the_shares_of_bytes() {
         let text = "[seq]\nrw=write\nbs=128k\nsize=90%\nflow=2\n[random]\nrw=randwrite\noffset=90%\nflow=1\n";
-        let twin = Some(Twin { denominator: 64, device_bytes: GIB, mapping_unit_bytes: 4096 });
+        let twin = Some(Twin {
+            denominator: 64,
+            device_bytes: GIB,
+            mapping_unit_bytes: 4096,
+        });
         let mut full = workload(text);
-        let mut small = build(text, &WorkloadOptions { endless: true, placement_ids: 8, twin }).unwrap();
+        let mut small = build(
+            text,
+            &WorkloadOptions {
+                endless: true,
+                placement_ids: 8,
+                twin,
+            },
+        )
+        .unwrap();
         assert_shares_exact(&mut full, &[256.0, 4.0]);
         assert_shares_exact(&mut small, &[256.0, 4.0]);
         let requests = take(&mut small, 1000);
-        assert!(requests.iter().all(|request| request.bytes == 4096 && request.offset_bytes < GIB));
+        assert!(
+            requests
+                .iter()
+                .all(|request| request.bytes == 4096 && request.offset_bytes < GIB)
+        );
     }
 
     #[test]
     fn a_region_too_small_for_a_twin_is_refused() {
-        let twin = Some(Twin { denominator: 64, device_bytes: GIB, mapping_unit_bytes: 4096 });
-        let options = WorkloadOptions { twin, ..WorkloadOptions::default() };
+        let twin = Some(Twin {
+            denominator: 64,
+            device_bytes: GIB,
+            mapping_unit_bytes: 4096,
+        });
+        let options = WorkloadOptions {
+            twin,
+            ..WorkloadOptions::default()
+        };
         let error = build("[a]\nrw=write\nsize=64k\n", &options).unwrap_err().to_string();
-        assert!(error.starts_with("test.fio:3: size of [a]") && error.contains("1/64"), "{error}");
+        assert!(
+            error.starts_with("test.fio:3: size of [a]") && error.contains("1/64"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -143,6 +143,16 @@ fn of_equal_victims_the_one_closed_first_is_taken() {
 }
 
 #[test]
+fn benefit_cost_since_invalidation_divides_by_twice_the_valid_share() {
+    // 128 / 256 * 641 = 320 at unit 3 and 224 / 64 * 161 = 563 at unit 6; over 1 + u it would be 214 and 125.
+    let scattered = [0, 1, 2, 4, 5, 7, 8, 9].map(|unit| (unit, 32));
+    let overwrites = [&[(3, 128)], &scattered[..], &[(6, 224), (10, 80), (11, 80)]].concat();
+    let mut config = small(STAGED_SUPERBLOCKS, 0.25);
+    config.gc.unit_selection = UnitSelection::BenefitCostSinceInvalidation;
+    assert_eq!(Staged::new(&config, |_| 0, &overwrites, 0).victims(0)[0], 6);
+}
+
+#[test]
 fn a_unit_without_valid_pages_is_free_of_cost_whatever_its_age() {
     let overwrites = [(6, 200), (5, 200), (3, 112), (10, 256)];
     for policy in [
@@ -428,6 +438,42 @@ fn lazy_valid_share_limits_what_background_collection_takes() {
 }
 
 #[test]
+fn lazy_valid_share_limits_every_policy() {
+    // The reclaim unit closed first is half valid, the second a quarter: only that one may be taken, whoever asks.
+    for policy in [
+        UnitSelection::Greedy,
+        UnitSelection::CostAge,
+        UnitSelection::BenefitCost,
+        UnitSelection::BenefitCostSinceInvalidation,
+        UnitSelection::Fifo,
+        UnitSelection::Random,
+        UnitSelection::DChoices(2),
+        UnitSelection::WindowedGreedy(1),
+    ] {
+        for seed in 0..8 {
+            let mut config = small(64, 0.25);
+            config.gc.background_mark = 0.0;
+            config.gc.marks_of = MarksOf::All;
+            config.gc.lazy_valid_share = 0.25;
+            config.gc.unit_selection = policy;
+            config.seed = seed;
+            let mut device = recorded(&config);
+            write(&mut device, 0, 2 * UNIT_PAGES, 0);
+            let (first, second) = (unit_of(&device, 0), unit_of(&device, UNIT_PAGES));
+            let _ = device.deallocate(0, Lpn(UNIT_PAGES), 192).expect("the extent exists");
+            let _ = device.deallocate(0, Lpn(0), 128).expect("the extent exists");
+            write(&mut device, 4 * UNIT_PAGES, 1, 1);
+            let victims: Vec<RuId> = reclaims(&device).iter().map(|reclaim| reclaim.victim).collect();
+            assert_eq!(
+                victims,
+                [second],
+                "{policy:?}, seed {seed}; {first:?} is not lazy enough"
+            );
+        }
+    }
+}
+
+#[test]
 fn lazy_valid_share_does_not_bind_foreground_collection() {
     let amplification = |share| {
         let mut config = small(64, 0.25);
@@ -574,6 +620,44 @@ fn block_remapping_keeps_erase_counts_with_the_block() {
         without.stats().total().pages_erased,
         256 * without.stats().total().units_reclaimed
     );
+}
+
+#[test]
+fn a_remapped_block_is_erased_where_its_data_went() {
+    // As above, and background collection takes what holds nothing at all.
+    let mut config = small(STAGED_SUPERBLOCKS, 0.25);
+    config.gc.block_remapping = true;
+    config.geometry.program_unit_bytes = WHOLE_BLOCK;
+    config.gc.background_mark = 0.0;
+    config.gc.marks_of = MarksOf::All;
+    config.gc.lazy_valid_share = 0.0;
+    let overwrites: Vec<(u32, u32)> = (0..STAGED_UNITS).map(|unit| (unit, 64)).collect();
+    let mut staged = Staged::new(&config, |_| 0, &overwrites, 0);
+    assert_eq!(staged.victims(0)[0], 0);
+    let (victim, mut device) = (staged.units[0], staged.device);
+    let destination = unit_of(&device, 64);
+    assert_ne!(victim, destination);
+    let blocks_of = |unit: RuId| (4 * unit.0 as usize)..(4 * unit.0 as usize + 4);
+    assert_eq!(device.block_erase_counts()[blocks_of(victim)], [1, 0, 0, 0]);
+    assert_eq!(device.block_erase_counts()[blocks_of(destination)], [0, 0, 0, 0]);
+    let pages: Vec<u32> = (0..device.layout().logical_pages).collect();
+    let held = |page: &u32| {
+        device
+            .lookup(Lpn(*page))
+            .is_some_and(|ppn| device.unit_of(ppn) == destination)
+    };
+    let pages: Vec<u32> = pages.into_iter().filter(held).collect();
+    for page in pages {
+        let _ = device.deallocate(0, Lpn(page), 1).expect("the extent exists");
+    }
+    write(&mut device, 0, 1, 0);
+    assert_eq!(
+        reclaims(&device).last().map(|reclaim| reclaim.victim),
+        Some(destination)
+    );
+    assert_eq!(device.block_erase_counts()[blocks_of(victim)], [1, 1, 1, 1]);
+    assert_eq!(device.block_erase_counts()[blocks_of(destination)], [1, 0, 0, 0]);
+    prove(&device);
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

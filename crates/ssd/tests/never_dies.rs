@@ -220,7 +220,14 @@ fn swarm() {
     let start = Instant::now();
     let mut coverage = Coverage::default();
     let mut cases = 0;
-    while cases < most && (start.elapsed() < budget || cases == 0) {
+    let demanding = budget.as_secs() >= SECONDS_DEFAULT && most == u64::MAX;
+    let missing = |coverage: &Coverage| FEATURES.iter().find(|feature| coverage.get(feature) == 0);
+    // A slow machine gets more time to see every feature, before that is a failure.
+    let goes_on = |coverage: &Coverage| {
+        let spent = start.elapsed();
+        spent < budget || (demanding && spent < 4 * budget && missing(coverage).is_some())
+    };
+    while cases < most && (cases == 0 || goes_on(&coverage)) {
         let case = Case::new(first.wrapping_add(cases));
         match case.run() {
             Ok(covered) => coverage.merge(&covered),
@@ -238,13 +245,8 @@ fn swarm() {
         coverage.get("commands") as f64 / seconds,
         coverage.get("host pages") as f64 / seconds
     );
-    if cases < most && budget.as_secs() >= SECONDS_DEFAULT {
-        for feature in FEATURES {
-            assert!(
-                coverage.get(feature) > 0,
-                "in {cases} cases this never happened: {feature}"
-            );
-        }
+    if demanding && let Some(feature) = missing(&coverage) {
+        panic!("in {cases} cases this never happened: {feature}");
     }
 }
 

@@ -29,7 +29,10 @@ pub struct Complaint {
 
 impl Complaint {
     pub(super) fn new(problem: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { problem: problem.into(), remedy: remedy.into() }
+        Self {
+            problem: problem.into(),
+            remedy: remedy.into(),
+        }
     }
 
     pub(super) fn at(self, file: &str, line: usize, subject: impl Into<String>) -> JobError {

@@ -62,7 +62,11 @@ impl Operations {
 /// The values of `rw`.
 pub const ACCESSES: [Access; 11] = {
     const fn access(name: &'static str, operations: Operations, random: bool) -> Access {
-        Access { name, operations, random }
+        Access {
+            name,
+            operations,
+            random,
+        }
     }
     use Operation::{Read, Trim, Write};
     use Operations::{Only, ReadWrite, TrimWrite};
@@ -284,7 +288,11 @@ impl Job {
 
     /// The directive that writes carry, from `fdp` and `dataplacement` together.
     pub fn placement(&self) -> DataPlacement {
-        if self.fdp { DataPlacement::Fdp } else { self.dataplacement.unwrap_or(DataPlacement::None) }
+        if self.fdp {
+            DataPlacement::Fdp
+        } else {
+            self.dataplacement.unwrap_or(DataPlacement::None)
+        }
     }
 
     /// The seed of the job's random numbers.
@@ -329,25 +337,52 @@ impl Job {
             return Err(self.error("rate_iops", "rate and rate_iops exclude each other", "keep one of them"));
         }
         if self.flow.is_some() && (given(&self.rate) || given(&self.rate_iops)) {
-            return Err(self.error("flow", "flow and rate would both say how fast the job goes", "keep one of them"));
+            return Err(self.error(
+                "flow",
+                "flow and rate would both say how fast the job goes",
+                "keep one of them",
+            ));
         }
         if self.time_based && self.runtime_us == 0 {
-            return Err(self.error("time_based", "fio ignores time_based without runtime", "add a runtime, or drop time_based"));
+            return Err(self.error(
+                "time_based",
+                "fio ignores time_based without runtime",
+                "add a runtime, or drop time_based",
+            ));
         }
         if self.fdp && self.dataplacement.is_some_and(|kind| kind != DataPlacement::Fdp) {
-            return Err(self.error("dataplacement", "contradicts fdp=1", "write dataplacement=fdp, or drop fdp=1"));
+            return Err(self.error(
+                "dataplacement",
+                "contradicts fdp=1",
+                "write dataplacement=fdp, or drop fdp=1",
+            ));
         }
         if self.placement() == DataPlacement::Streams && self.plids.is_empty() {
-            return Err(self.error("dataplacement", "streams needs a list of streams", "add plids=, such as plids=1,2"));
+            return Err(self.error(
+                "dataplacement",
+                "streams needs a list of streams",
+                "add plids=, such as plids=1,2",
+            ));
         }
         let by_scheme = self.plid_select == PlacementSelection::Scheme;
         if self.placement() != DataPlacement::None && by_scheme && self.dp_scheme.is_empty() {
-            return Err(self.error("plid_select", "scheme needs a file that says what goes where", "add dp_scheme=FILE"));
+            return Err(self.error(
+                "plid_select",
+                "scheme needs a file that says what goes where",
+                "add dp_scheme=FILE",
+            ));
         }
-        for operation in Operation::ALL.into_iter().filter(|operation| self.access.operations.include(*operation)) {
+        for operation in Operation::ALL
+            .into_iter()
+            .filter(|operation| self.access.operations.include(*operation))
+        {
             let (_, largest) = self.block_range(operation);
             if largest > u64::from(u32::MAX) {
-                return Err(self.error("bs", format!("a request of {largest} bytes is too large"), "stay below 4g"));
+                return Err(self.error(
+                    "bs",
+                    format!("a request of {largest} bytes is too large"),
+                    "stay below 4g",
+                ));
             }
         }
         Ok(())

@@ -1,13 +1,15 @@
 //! Workloads as fio job files: the same file describes a run of the lab and a run of real fio on a drive.
 //!
-//! Text becomes typed jobs (`parse`, with the option table of `options`), a job and a drive become a plan in bytes (`plan`, and
-//! `twin` for scaled-down drives), and a plan becomes a stream of requests (`stream`) with fio's own random numbers (`random`,
-//! `distribution`, `random_map`). The workload module merges the streams of all jobs.
+//! Text becomes typed jobs (`parse`, with the option table of `options` and the values of `value` and `grammar`), a job and a
+//! drive become a plan in bytes (`plan`, and `twin` for scaled-down drives), and a plan becomes a stream of requests (`stream`)
+//! with fio's own random numbers (`random`, `distribution`, `random_map`, `power`). The workload module merges the streams of
+//! all jobs.
 //!
 //! It does not run fio, does no I/O and has no clock: options that need one are refused or documented as having no effect.
 
 mod distribution;
 mod error;
+mod grammar;
 mod job;
 mod options;
 mod parse;

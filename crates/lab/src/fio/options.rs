@@ -6,17 +6,10 @@
 //!
 //! The table does not know about sections and inheritance; see `parse`.
 
-use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-
-use super::distribution::{SkewKind, Zone};
 use super::error::Complaint;
-use super::job::{
-    ACCESSES, BlockShare, DataPlacement, Distribution, Job, PlacementSelection, SchemeEntry,
-};
-use super::value::{
-    Amount, KbBase, PerDirection, amount, choice, fraction, lists_per_direction, number, number_in, per_direction, switch, time_us,
-};
+use super::grammar::{parse_range, set_bssplit, set_distribution, set_plids, set_scheme};
+use super::job::{ACCESSES, DataPlacement, Job, PlacementSelection};
+use super::value::{Amount, KbBase, amount, choice, number, number_in, per_direction, switch, time_us};
 
 /// What an option's value looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +80,9 @@ pub fn options() -> &'static [FioOption] {
 
 /// The option of this name or alias.
 pub fn find(name: &str) -> Option<&'static FioOption> {
-    TABLE.iter().find(|option| option.name == name || option.aliases.contains(&name))
+    TABLE
+        .iter()
+        .find(|option| option.name == name || option.aliases.contains(&name))
 }
 
 /// The known name nearest to an unknown one, if any is near.
@@ -103,36 +98,49 @@ pub fn nearest(name: &str) -> Option<&'static str> {
 
 /// The tables of the manual, as Markdown.
 pub fn manual() -> String {
-    let mut text = String::from("### Options that act\n\n| option | value | meaning in the lab |\n|---|---|---|\n");
-    let names = |option: &FioOption| {
-        let mut names = format!("`{}`", option.name);
-        for alias in option.aliases {
-            write!(names, ", `{alias}`").expect("writing to a string succeeds");
-        }
-        names
+    let row = |cells: &[&str]| format!("| {} |\n", cells.join(" | "));
+    let table = |title: &str, columns: &[&str], rows: String| {
+        let rule = vec!["---"; columns.len()].join("|");
+        format!("### {title}\n\n{}|{rule}|\n{rows}", row(columns))
     };
-    let mut row = |option: &FioOption, cells: [&str; 2]| {
-        writeln!(text, "| {} | {} | {} |", names(option), cells[0], cells[1]).expect("writing to a string succeeds");
-    };
-    for option in TABLE.iter().filter(|option| matches!(option.effect, Effect::Acts(_))) {
-        row(option, [option.kind.describe(), option.help]);
+    let acting = TABLE.iter().filter(|option| matches!(option.effect, Effect::Acts(_)));
+    let acting = acting.map(|option| row(&[&option.names(), option.kind.describe(), option.help]));
+    let refused = TABLE.iter().filter_map(|option| match option.effect {
+        Effect::Refused(remedy) => Some(row(&[&option.names(), option.help, remedy])),
+        Effect::Acts(_) | Effect::None => None,
+    });
+    let silent: Vec<&FioOption> = TABLE
+        .iter()
+        .filter(|option| matches!(option.effect, Effect::None))
+        .collect();
+    let silent = silent.chunk_by(|a, b| a.help == b.help).map(|group| {
+        let names: Vec<String> = group.iter().map(|option| option.names()).collect();
+        row(&[group[0].help, &names.join(", ")])
+    });
+    [
+        table(
+            "Options that act",
+            &["option", "value", "meaning in the lab"],
+            acting.collect(),
+        ),
+        table(
+            "Options that are refused",
+            &["option", "why", "instead"],
+            refused.collect(),
+        ),
+        table("Options without effect", &["why", "options"], silent.collect()),
+    ]
+    .join("\n")
+}
+
+impl FioOption {
+    /// The name and the aliases, as Markdown.
+    fn names(&self) -> String {
+        let names = std::iter::once(&self.name)
+            .chain(self.aliases)
+            .map(|name| format!("`{name}`"));
+        names.collect::<Vec<_>>().join(", ")
     }
-    text += "\n### Options that are refused\n\n| option | why | instead |\n|---|---|---|\n";
-    let mut row = |option: &FioOption, cells: [&str; 2]| {
-        writeln!(text, "| {} | {} | {} |", names(option), cells[0], cells[1]).expect("writing to a string succeeds");
-    };
-    for option in TABLE {
-        if let Effect::Refused(remedy) = option.effect {
-            row(option, [option.help, remedy]);
-        }
-    }
-    text += "\n### Options without effect\n\n| why | options |\n|---|---|\n";
-    let silent: Vec<&FioOption> = TABLE.iter().filter(|option| matches!(option.effect, Effect::None)).collect();
-    for group in silent.chunk_by(|a, b| a.help == b.help) {
-        let names: Vec<String> = group.iter().map(|option| names(option)).collect();
-        writeln!(text, "| {} | {} |", group[0].help, names.join(", ")).expect("writing to a string succeeds");
-    }
-    text
 }
 
 type Setter = fn(&mut Job, &str) -> Result<(), Complaint>;
@@ -144,16 +152,39 @@ const fn acts(
     help: &'static str,
     set: Setter,
 ) -> FioOption {
-    FioOption { name, aliases, kind, help, effect: Effect::Acts(set) }
+    FioOption {
+        name,
+        aliases,
+        kind,
+        help,
+        effect: Effect::Acts(set),
+    }
 }
 
-const fn refused(name: &'static str, aliases: &'static [&'static str], help: &'static str, remedy: &'static str) -> FioOption {
-    FioOption { name, aliases, kind: Kind::Text, help, effect: Effect::Refused(remedy) }
+const fn refused(
+    name: &'static str,
+    aliases: &'static [&'static str],
+    help: &'static str,
+    remedy: &'static str,
+) -> FioOption {
+    FioOption {
+        name,
+        aliases,
+        kind: Kind::Text,
+        help,
+        effect: Effect::Refused(remedy),
+    }
 }
 
 const fn silent(name: &'static str, aliases: &'static [&'static str], help: &'static str) -> FioOption {
     // Their values are not looked at, so it does not matter whether there is one.
-    FioOption { name, aliases, kind: Kind::Flag, help, effect: Effect::None }
+    FioOption {
+        name,
+        aliases,
+        kind: Kind::Flag,
+        help,
+        effect: Effect::None,
+    }
 }
 
 // Reasons for having no effect; options of the same reason stand together in the table and in the manual.
@@ -181,214 +212,572 @@ const NO_VERIFY: &str = "remove it: the lab stores no data, so reading back woul
 const REPLAY_INSTEAD: &str = "give the trace itself as the workload, not through a job file";
 
 static TABLE: &[FioOption] = &[
-    acts("rw", &["readwrite"], Kind::Text, "read, write, trim, randread, randwrite, randtrim, rw (or readwrite), randrw, trimwrite, randtrimwrite; fio's modifiers after a colon are refused", |job, value| {
-        let words: Vec<(&str, usize)> = ACCESSES.iter().enumerate().map(|(index, access)| (access.name, index)).collect();
-        if value.contains(':') {
-            return Err(Complaint::new("a modifier after the colon is not supported", "drop it: `rw=write` steps block by block, `rw=randwrite` draws each block"));
-        }
-        job.access = ACCESSES[choice(value, &words)?];
-        Ok(())
-    }),
-    acts("bs", &["blocksize"], Kind::PerDirection, "size of a request; default 4k", |job, value| {
-        let base = job.kb_base;
-        per_direction(value, &mut job.bs, |part| number_in(part, base, 1, u64::from(u32::MAX)))
-    }),
-    acts("bsrange", &["blocksize_range"], Kind::PerDirection, "requests of random size, `1k-4k`, in multiples of the smallest", |job, value| {
-        let base = job.kb_base;
-        per_direction(value, &mut job.bs_range, |part| parse_range(part, base).map(Some))
-    }),
-    acts("bssplit", &[], Kind::Text, "sizes and their percent of the requests, `4k/60:64k/40`, up to three such lists", set_bssplit),
-    acts("ba", &["blockalign"], Kind::PerDirection, "alignment of random requests, default their size; any other switches the random map off, as in fio", |job, value| {
-        let base = job.kb_base;
-        per_direction(value, &mut job.blockalign, |part| number_in(part, base, 1, u64::from(u32::MAX)).map(Some))
-    }),
-    acts("size", &[], Kind::SizeOrPercent, "the job's region, and how much one loop issues; default the rest of the drive after `offset`; a percentage is of the whole drive", |job, value| {
-        let size = amount(value, job.kb_base)?;
-        job.size = Some(size).filter(|size| !matches!(size, Amount::Bytes(0) | Amount::Percent(0)));
-        Ok(())
-    }),
-    acts("offset", &["fileoffset"], Kind::SizeOrPercent, "start of the region; a percentage is of the whole drive, rounded up to the smallest block", |job, value| {
-        job.offset = amount(value, job.kb_base)?;
-        Ok(())
-    }),
-    acts("offset_align", &[], Kind::Size, "what a percentage in `offset` is rounded up to", |job, value| {
-        job.offset_align = Some(number_in(value, job.kb_base, 1, u64::from(u32::MAX))?);
-        Ok(())
-    }),
-    acts("offset_increment", &[], Kind::SizeOrPercent, "added to `offset` for each further instance of `numjobs`; fio numbers the instances after the first downwards", |job, value| {
-        job.offset_increment = amount(value, job.kb_base)?;
-        Ok(())
-    }),
-    acts("io_size", &["io_limit"], Kind::SizeOrPercent, "how much to issue in total, where that is not `size`", |job, value| {
-        let size = amount(value, job.kb_base)?;
-        job.io_size = Some(size).filter(|size| !matches!(size, Amount::Bytes(0) | Amount::Percent(0)));
-        Ok(())
-    }),
-    acts("number_ios", &[], Kind::Number, "ends a loop after so many requests", |job, value| {
-        job.number_ios = Some(number(value, job.kb_base)?).filter(|count| *count > 0);
-        Ok(())
-    }),
-    acts("loops", &[], Kind::Number, "how often the job does its `size`; each loop repeats the same random numbers, as in fio, unless `randseed` is given or `randrepeat=0`", |job, value| {
-        job.loops = number_in(value, job.kb_base, 1, u64::from(u32::MAX))?;
-        Ok(())
-    }),
-    acts("time_based", &[], Kind::Flag, "the job goes on until the run ends", |job, value| {
-        job.time_based = switch(value)?;
-        Ok(())
-    }),
-    acts("runtime", &["timeout"], Kind::Time, "required by `time_based`; there is no clock, so its value has no effect: the run says how much to write", |job, value| {
-        job.runtime_us = time_us(value, true)?;
-        Ok(())
-    }),
-    acts("random_distribution", &[], Kind::Text, "random, zipf:theta, pareto:h, normal:deviation (each with an optional `:center`), zoned:access/size:..., zoned_abs:access/bytes:...; all but random allow a block to be drawn again at once", set_distribution),
-    acts("random_generator", &[], Kind::Text, "tausworthe or tausworthe64; fio's lfsr is refused", |job, value| {
-        if value == "lfsr" {
-            return Err(Complaint::new("the lfsr generator is not supported", "write tausworthe, which also touches each block once per pass"));
-        }
-        job.generator_64 = choice(value, &[("tausworthe", false), ("tausworthe64", true)])?;
-        Ok(())
-    }),
-    acts("randrepeat", &["allrandrepeat"], Kind::Bool, "0: each loop draws new random numbers; the first loop is the same in every run anyway", |job, value| {
-        job.randrepeat = switch(value)?;
-        Ok(())
-    }),
-    acts("randseed", &[], Kind::Number, "seed of all random numbers, default 0x89", |job, value| {
-        job.randseed = Some(number(value, job.kb_base)?);
-        Ok(())
-    }),
-    acts("norandommap", &[], Kind::Flag, "random requests may hit any block; otherwise each block once per pass", |job, value| {
-        job.norandommap = switch(value)?;
-        Ok(())
-    }),
-    acts("percentage_random", &[], Kind::PerDirection, "percent of a random job's requests that are random; the others continue where the last one ended", |job, value| {
-        let base = job.kb_base;
-        per_direction(value, &mut job.percentage_random, |part| Ok(number_in(part, base, 0, 100)? as u32))
-    }),
-    acts("rwmixread", &[], Kind::Number, "percent of reads in rw and randrw, default 50", |job, value| {
-        job.rwmixread = number_in(value, job.kb_base, 0, 100)? as u32;
-        Ok(())
-    }),
-    acts("rwmixwrite", &[], Kind::Number, "percent of writes in rw and randrw", |job, value| {
-        job.rwmixread = 100 - number_in(value, job.kb_base, 0, 100)? as u32;
-        Ok(())
-    }),
-    acts("rate", &[], Kind::PerDirection, "bytes per second: the job's share among the jobs that run with it", |job, value| {
-        let base = job.kb_base;
-        per_direction(value, &mut job.rate, |part| number_in(part, base, 1, u64::MAX).map(Some))
-    }),
-    acts("rate_iops", &[], Kind::PerDirection, "requests per second: the job's share among the jobs that run with it", |job, value| {
-        let base = job.kb_base;
-        per_direction(value, &mut job.rate_iops, |part| number_in(part, base, 1, u64::from(u32::MAX)).map(Some))
-    }),
-    acts("rate_ignore_thinktime", &[], Kind::Bool, "a job with `rate` does not catch up after `thinktime`", |job, value| {
-        job.rate_ignore_thinktime = switch(value)?;
-        Ok(())
-    }),
-    acts("flow", &[], Kind::Number, "requests relative to the other jobs that run with it", |job, value| {
-        job.flow = Some(number_in(value, job.kb_base, 0, 1000)?).filter(|flow| *flow > 0);
-        Ok(())
-    }),
-    acts("flow_id", &[], Kind::Number, "jobs that run together must name the same one", |job, value| {
-        job.flow_id = number(value, job.kb_base)?;
-        Ok(())
-    }),
-    acts("thinktime", &[], Kind::Time, "pause after each `thinktime_blocks` requests; lowers the job's share as described above", |job, value| {
-        job.thinktime_us = time_us(value, false)?;
-        Ok(())
-    }),
-    acts("thinktime_blocks", &[], Kind::Number, "requests between two pauses, default 1", |job, value| {
-        job.thinktime_blocks = number_in(value, job.kb_base, 1, u64::from(u32::MAX))?;
-        Ok(())
-    }),
-    acts("iodepth", &[], Kind::Number, "queue slots: without rate and flow, requests are shared out in this proportion", |job, value| {
-        job.iodepth = number_in(value, job.kb_base, 1, 65_536)?;
-        Ok(())
-    }),
-    acts("numjobs", &[], Kind::Number, "so many instances of the job, each with random numbers of its own", |job, value| {
-        job.numjobs = number_in(value, job.kb_base, 1, 4096)? as u32;
-        Ok(())
-    }),
-    acts("stonewall", &["wait_for_previous"], Kind::Flag, "the job starts when all before it have ended", |job, value| {
-        job.stonewall = switch(value)?;
-        Ok(())
-    }),
-    acts("startdelay", &[], Kind::Time, "only 0: there is no clock to wait for", |_, value| {
-        if time_us(value, true)? == 0 {
-            return Ok(());
-        }
-        Err(Complaint::new("a delay needs a clock, and a workload has none", "order jobs with stonewall, or remove the delay"))
-    }),
-    acts("fdp", &[], Kind::Bool, "writes carry a placement identifier", |job, value| {
-        job.fdp = switch(value)?;
-        Ok(())
-    }),
-    acts("dataplacement", &["data_placement"], Kind::Text, "none, fdp (as fdp=1) or streams (the stream is taken as the placement index)", |job, value| {
-        let choices = [("none", DataPlacement::None), ("fdp", DataPlacement::Fdp), ("streams", DataPlacement::Streams)];
-        job.dataplacement = Some(choice(value, &choices)?);
-        Ok(())
-    }),
-    acts("plids", &["fdp_pli"], Kind::Text, "indices into the drive's placement identifiers, `0,2,4-6`; default all of them", set_plids),
-    acts("plid_select", &["fdp_pli_select"], Kind::Text, "roundrobin (default), random, or scheme", |job, value| {
-        use PlacementSelection::{Random, RoundRobin, Scheme};
-        job.plid_select = choice(value, &[("roundrobin", RoundRobin), ("random", Random), ("scheme", Scheme)])?;
-        Ok(())
-    }),
-    acts("dp_scheme", &[], Kind::Text, "file of lines `start,end,index` for plid_select=scheme: the first range that a write starts in says its index, 0 if none does; looked for where fio looks, then beside the job file", set_scheme),
-    acts("filename", &[], Kind::Text, "one target; its name is part of the seed of zipf, pareto and normal, as in fio", |job, value| {
-        if value.replace("\\:", "").contains(':') {
-            return Err(Complaint::new("several targets in one job", ONE_TARGET));
-        }
-        job.filename = Some(value.replace("\\:", ":"));
-        Ok(())
-    }),
+    acts(
+        "rw",
+        &["readwrite"],
+        Kind::Text,
+        "read, write, trim, randread, randwrite, randtrim, rw (or readwrite), randrw, trimwrite, randtrimwrite; fio's modifiers after a colon are refused",
+        |job, value| {
+            let words: Vec<(&str, usize)> = ACCESSES
+                .iter()
+                .enumerate()
+                .map(|(index, access)| (access.name, index))
+                .collect();
+            if value.contains(':') {
+                return Err(Complaint::new(
+                    "a modifier after the colon is not supported",
+                    "drop it: `rw=write` steps block by block, `rw=randwrite` draws each block",
+                ));
+            }
+            job.access = ACCESSES[choice(value, &words)?];
+            Ok(())
+        },
+    ),
+    acts(
+        "bs",
+        &["blocksize"],
+        Kind::PerDirection,
+        "size of a request; default 4k",
+        |job, value| {
+            let base = job.kb_base;
+            per_direction(value, &mut job.bs, |part| number_in(part, base, 1, u64::from(u32::MAX)))
+        },
+    ),
+    acts(
+        "bsrange",
+        &["blocksize_range"],
+        Kind::PerDirection,
+        "requests of random size, `1k-4k`, in multiples of the smallest",
+        |job, value| {
+            let base = job.kb_base;
+            per_direction(value, &mut job.bs_range, |part| parse_range(part, base).map(Some))
+        },
+    ),
+    acts(
+        "bssplit",
+        &[],
+        Kind::Text,
+        "sizes and their percent of the requests, `4k/60:64k/40`, up to three such lists",
+        set_bssplit,
+    ),
+    acts(
+        "ba",
+        &["blockalign"],
+        Kind::PerDirection,
+        "alignment of random requests, default their size; any other switches the random map off, as in fio",
+        |job, value| {
+            let base = job.kb_base;
+            per_direction(value, &mut job.blockalign, |part| {
+                number_in(part, base, 1, u64::from(u32::MAX)).map(Some)
+            })
+        },
+    ),
+    acts(
+        "size",
+        &[],
+        Kind::SizeOrPercent,
+        "the job's region, and how much one loop issues; default the rest of the drive after `offset`; a percentage is of the whole drive",
+        |job, value| {
+            let size = amount(value, job.kb_base)?;
+            job.size = Some(size).filter(|size| !matches!(size, Amount::Bytes(0) | Amount::Percent(0)));
+            Ok(())
+        },
+    ),
+    acts(
+        "offset",
+        &["fileoffset"],
+        Kind::SizeOrPercent,
+        "start of the region; a percentage is of the whole drive, rounded up to the smallest block",
+        |job, value| {
+            job.offset = amount(value, job.kb_base)?;
+            Ok(())
+        },
+    ),
+    acts(
+        "offset_align",
+        &[],
+        Kind::Size,
+        "what a percentage in `offset` is rounded up to",
+        |job, value| {
+            job.offset_align = Some(number_in(value, job.kb_base, 1, u64::from(u32::MAX))?);
+            Ok(())
+        },
+    ),
+    acts(
+        "offset_increment",
+        &[],
+        Kind::SizeOrPercent,
+        "added to `offset` for each further instance of `numjobs`; fio numbers the instances after the first downwards",
+        |job, value| {
+            job.offset_increment = amount(value, job.kb_base)?;
+            Ok(())
+        },
+    ),
+    acts(
+        "io_size",
+        &["io_limit"],
+        Kind::SizeOrPercent,
+        "how much to issue in total, where that is not `size`",
+        |job, value| {
+            let size = amount(value, job.kb_base)?;
+            job.io_size = Some(size).filter(|size| !matches!(size, Amount::Bytes(0) | Amount::Percent(0)));
+            Ok(())
+        },
+    ),
+    acts(
+        "number_ios",
+        &[],
+        Kind::Number,
+        "ends a loop after so many requests",
+        |job, value| {
+            job.number_ios = Some(number(value, job.kb_base)?).filter(|count| *count > 0);
+            Ok(())
+        },
+    ),
+    acts(
+        "loops",
+        &[],
+        Kind::Number,
+        "how often the job does its `size`; each loop repeats the same random numbers, as in fio, unless `randseed` is given or `randrepeat=0`",
+        |job, value| {
+            job.loops = number_in(value, job.kb_base, 1, u64::from(u32::MAX))?;
+            Ok(())
+        },
+    ),
+    acts(
+        "time_based",
+        &[],
+        Kind::Flag,
+        "the job goes on until the run ends",
+        |job, value| {
+            job.time_based = switch(value)?;
+            Ok(())
+        },
+    ),
+    acts(
+        "runtime",
+        &["timeout"],
+        Kind::Time,
+        "required by `time_based`; there is no clock, so its value has no effect: the run says how much to write",
+        |job, value| {
+            job.runtime_us = time_us(value, true)?;
+            Ok(())
+        },
+    ),
+    acts(
+        "random_distribution",
+        &[],
+        Kind::Text,
+        "random, zipf:theta, pareto:h, normal:deviation (each with an optional `:center`), zoned:access/size:..., zoned_abs:access/bytes:...; all but random allow a block to be drawn again at once",
+        set_distribution,
+    ),
+    acts(
+        "random_generator",
+        &[],
+        Kind::Text,
+        "tausworthe or tausworthe64; fio's lfsr is refused",
+        |job, value| {
+            if value == "lfsr" {
+                return Err(Complaint::new(
+                    "the lfsr generator is not supported",
+                    "write tausworthe, which also touches each block once per pass",
+                ));
+            }
+            job.generator_64 = choice(value, &[("tausworthe", false), ("tausworthe64", true)])?;
+            Ok(())
+        },
+    ),
+    acts(
+        "randrepeat",
+        &["allrandrepeat"],
+        Kind::Bool,
+        "0: each loop draws new random numbers; the first loop is the same in every run anyway",
+        |job, value| {
+            job.randrepeat = switch(value)?;
+            Ok(())
+        },
+    ),
+    acts(
+        "randseed",
+        &[],
+        Kind::Number,
+        "seed of all random numbers, default 0x89",
+        |job, value| {
+            job.randseed = Some(number(value, job.kb_base)?);
+            Ok(())
+        },
+    ),
+    acts(
+        "norandommap",
+        &[],
+        Kind::Flag,
+        "random requests may hit any block; otherwise each block once per pass",
+        |job, value| {
+            job.norandommap = switch(value)?;
+            Ok(())
+        },
+    ),
+    acts(
+        "percentage_random",
+        &[],
+        Kind::PerDirection,
+        "percent of a random job's requests that are random; the others continue where the last one ended",
+        |job, value| {
+            let base = job.kb_base;
+            per_direction(value, &mut job.percentage_random, |part| {
+                Ok(number_in(part, base, 0, 100)? as u32)
+            })
+        },
+    ),
+    acts(
+        "rwmixread",
+        &[],
+        Kind::Number,
+        "percent of reads in rw and randrw, default 50",
+        |job, value| {
+            job.rwmixread = number_in(value, job.kb_base, 0, 100)? as u32;
+            Ok(())
+        },
+    ),
+    acts(
+        "rwmixwrite",
+        &[],
+        Kind::Number,
+        "percent of writes in rw and randrw",
+        |job, value| {
+            job.rwmixread = 100 - number_in(value, job.kb_base, 0, 100)? as u32;
+            Ok(())
+        },
+    ),
+    acts(
+        "rate",
+        &[],
+        Kind::PerDirection,
+        "bytes per second: the job's share among the jobs that run with it",
+        |job, value| {
+            let base = job.kb_base;
+            per_direction(value, &mut job.rate, |part| {
+                number_in(part, base, 1, u64::MAX).map(Some)
+            })
+        },
+    ),
+    acts(
+        "rate_iops",
+        &[],
+        Kind::PerDirection,
+        "requests per second: the job's share among the jobs that run with it",
+        |job, value| {
+            let base = job.kb_base;
+            per_direction(value, &mut job.rate_iops, |part| {
+                number_in(part, base, 1, u64::from(u32::MAX)).map(Some)
+            })
+        },
+    ),
+    acts(
+        "rate_ignore_thinktime",
+        &[],
+        Kind::Bool,
+        "a job with `rate` does not catch up after `thinktime`",
+        |job, value| {
+            job.rate_ignore_thinktime = switch(value)?;
+            Ok(())
+        },
+    ),
+    acts(
+        "flow",
+        &[],
+        Kind::Number,
+        "requests relative to the other jobs that run with it",
+        |job, value| {
+            job.flow = Some(number_in(value, job.kb_base, 0, 1000)?).filter(|flow| *flow > 0);
+            Ok(())
+        },
+    ),
+    acts(
+        "flow_id",
+        &[],
+        Kind::Number,
+        "jobs that run together must name the same one",
+        |job, value| {
+            job.flow_id = number(value, job.kb_base)?;
+            Ok(())
+        },
+    ),
+    acts(
+        "thinktime",
+        &[],
+        Kind::Time,
+        "pause after each `thinktime_blocks` requests; lowers the job's share as described above",
+        |job, value| {
+            job.thinktime_us = time_us(value, false)?;
+            Ok(())
+        },
+    ),
+    acts(
+        "thinktime_blocks",
+        &[],
+        Kind::Number,
+        "requests between two pauses, default 1",
+        |job, value| {
+            job.thinktime_blocks = number_in(value, job.kb_base, 1, u64::from(u32::MAX))?;
+            Ok(())
+        },
+    ),
+    acts(
+        "iodepth",
+        &[],
+        Kind::Number,
+        "queue slots: without rate and flow, requests are shared out in this proportion",
+        |job, value| {
+            job.iodepth = number_in(value, job.kb_base, 1, 65_536)?;
+            Ok(())
+        },
+    ),
+    acts(
+        "numjobs",
+        &[],
+        Kind::Number,
+        "so many instances of the job, each with random numbers of its own",
+        |job, value| {
+            job.numjobs = number_in(value, job.kb_base, 1, 4096)? as u32;
+            Ok(())
+        },
+    ),
+    acts(
+        "stonewall",
+        &["wait_for_previous"],
+        Kind::Flag,
+        "the job starts when all before it have ended",
+        |job, value| {
+            job.stonewall = switch(value)?;
+            Ok(())
+        },
+    ),
+    acts(
+        "startdelay",
+        &[],
+        Kind::Time,
+        "only 0: there is no clock to wait for",
+        |_, value| {
+            if time_us(value, true)? == 0 {
+                return Ok(());
+            }
+            Err(Complaint::new(
+                "a delay needs a clock, and a workload has none",
+                "order jobs with stonewall, or remove the delay",
+            ))
+        },
+    ),
+    acts(
+        "fdp",
+        &[],
+        Kind::Bool,
+        "writes carry a placement identifier",
+        |job, value| {
+            job.fdp = switch(value)?;
+            Ok(())
+        },
+    ),
+    acts(
+        "dataplacement",
+        &["data_placement"],
+        Kind::Text,
+        "none, fdp (as fdp=1) or streams (the stream is taken as the placement index)",
+        |job, value| {
+            let choices = [
+                ("none", DataPlacement::None),
+                ("fdp", DataPlacement::Fdp),
+                ("streams", DataPlacement::Streams),
+            ];
+            job.dataplacement = Some(choice(value, &choices)?);
+            Ok(())
+        },
+    ),
+    acts(
+        "plids",
+        &["fdp_pli"],
+        Kind::Text,
+        "indices into the drive's placement identifiers, `0,2,4-6`; default all of them",
+        set_plids,
+    ),
+    acts(
+        "plid_select",
+        &["fdp_pli_select"],
+        Kind::Text,
+        "roundrobin (default), random, or scheme",
+        |job, value| {
+            use PlacementSelection::{Random, RoundRobin, Scheme};
+            job.plid_select = choice(
+                value,
+                &[("roundrobin", RoundRobin), ("random", Random), ("scheme", Scheme)],
+            )?;
+            Ok(())
+        },
+    ),
+    acts(
+        "dp_scheme",
+        &[],
+        Kind::Text,
+        "file of lines `start,end,index` for plid_select=scheme: the first range that a write starts in says its index, 0 if none does; looked for where fio looks, then beside the job file",
+        set_scheme,
+    ),
+    acts(
+        "filename",
+        &[],
+        Kind::Text,
+        "one target; its name is part of the seed of zipf, pareto and normal, as in fio",
+        |job, value| {
+            if value.replace("\\:", "").contains(':') {
+                return Err(Complaint::new("several targets in one job", ONE_TARGET));
+            }
+            job.filename = Some(value.replace("\\:", ":"));
+            Ok(())
+        },
+    ),
     acts("nrfiles", &["nr_files"], Kind::Number, "only 1", |job, value| {
         if number(value, job.kb_base)? == 1 {
             return Ok(());
         }
         Err(Complaint::new("several files in one job", ONE_TARGET))
     }),
-    acts("kb_base", &[], Kind::Number, "1024 (default): k is 1024 and kib is 1000, as in fio; 1000: the other way round", |job, value| {
-        job.kb_base = choice(value, &[("1024", KbBase::Binary), ("1000", KbBase::Decimal)])?;
-        Ok(())
-    }),
-    acts("zonemode", &[], Kind::Text, "only none: the model is no zoned device", |_, value| {
-        choice(value, &[("none", ())])
-    }),
-    acts("write_mode", &[], Kind::Text, "only write: no other NVMe command takes the place of a write", |_, value| {
-        choice(value, &[("write", ())])
-    }),
-    acts("file_service_type", &[], Kind::Text, "any value: there is one target", |_, _| Ok(())),
-    acts("verify", &[], Kind::Text, "only 0 or none: the lab stores no data, so reading back would check nothing", |_, value| match value {
-        "0" | "none" => Ok(()),
-        _ => Err(Complaint::new("fio would read everything back", NO_VERIFY)),
-    }),
-    refused("wait_for", &[], "starts a job in the middle of others", "order jobs with stonewall"),
-    refused("bs_unaligned", &["blocksize_unaligned"], "requests of odd sizes, which drives refuse", "give sizes that are multiples of 4k"),
-    refused("bs_is_seq_rand", &[], "makes the block size depend on the address", "write two jobs with a bs each"),
-    refused("num_range", &[], "trims of several ranges", "write one range per trim, with bs=,,SIZE"),
-    refused("rw_sequencer", &[], "refines modifiers of rw, which are refused too", "remove it"),
-    refused("random_sequence_stride", &[], "refines random_distribution=sequence, which is refused too", "remove it"),
-    refused("sprandom", &[], "fio's own preconditioning order", "precondition with the experiment's prefill instead"),
+    acts(
+        "kb_base",
+        &[],
+        Kind::Number,
+        "1024 (default): k is 1024 and kib is 1000, as in fio; 1000: the other way round",
+        |job, value| {
+            job.kb_base = choice(value, &[("1024", KbBase::Binary), ("1000", KbBase::Decimal)])?;
+            Ok(())
+        },
+    ),
+    acts(
+        "zonemode",
+        &[],
+        Kind::Text,
+        "only none: the model is no zoned device",
+        |_, value| choice(value, &[("none", ())]),
+    ),
+    acts(
+        "write_mode",
+        &[],
+        Kind::Text,
+        "only write: no other NVMe command takes the place of a write",
+        |_, value| choice(value, &[("write", ())]),
+    ),
+    acts(
+        "file_service_type",
+        &[],
+        Kind::Text,
+        "any value: there is one target",
+        |_, _| Ok(()),
+    ),
+    acts(
+        "verify",
+        &[],
+        Kind::Text,
+        "only 0 or none: the lab stores no data, so reading back would check nothing",
+        |_, value| match value {
+            "0" | "none" => Ok(()),
+            _ => Err(Complaint::new("fio would read everything back", NO_VERIFY)),
+        },
+    ),
+    refused(
+        "wait_for",
+        &[],
+        "starts a job in the middle of others",
+        "order jobs with stonewall",
+    ),
+    refused(
+        "bs_unaligned",
+        &["blocksize_unaligned"],
+        "requests of odd sizes, which drives refuse",
+        "give sizes that are multiples of 4k",
+    ),
+    refused(
+        "bs_is_seq_rand",
+        &[],
+        "makes the block size depend on the address",
+        "write two jobs with a bs each",
+    ),
+    refused(
+        "num_range",
+        &[],
+        "trims of several ranges",
+        "write one range per trim, with bs=,,SIZE",
+    ),
+    refused(
+        "rw_sequencer",
+        &[],
+        "refines modifiers of rw, which are refused too",
+        "remove it",
+    ),
+    refused(
+        "random_sequence_stride",
+        &[],
+        "refines random_distribution=sequence, which is refused too",
+        "remove it",
+    ),
+    refused(
+        "sprandom",
+        &[],
+        "fio's own preconditioning order",
+        "precondition with the experiment's prefill instead",
+    ),
     refused("spr_num_regions", &[], "refines sprandom", "remove it"),
     refused("spr_op", &[], "refines sprandom", "remove it"),
     refused("spr_cs", &[], "refines sprandom", "remove it"),
-    refused("fill_device", &["fill_fs"], "writes until the file system is full", "drop it and `size`: the default size is the whole drive"),
+    refused(
+        "fill_device",
+        &["fill_fs"],
+        "writes until the file system is full",
+        "drop it and `size`: the default size is the whole drive",
+    ),
     refused("filesize", &[], "another size than the region's", "give size="),
     refused("file_append", &[], "starts at the end of a file", "give offset="),
     refused("opendir", &[], "takes the files of a directory as targets", ONE_TARGET),
     refused("verify_pattern", &[], "switches verify on", NO_VERIFY),
     refused("verify_only", &[], "reads back without writing", NO_VERIFY),
     refused("experimental_verify", &[], "switches verify on", NO_VERIFY),
-    refused("trim_percentage", &[], "trims blocks that verify remembers", "use rw=trimwrite or a job of its own with rw=randtrim"),
+    refused(
+        "trim_percentage",
+        &[],
+        "trims blocks that verify remembers",
+        "use rw=trimwrite or a job of its own with rw=randtrim",
+    ),
     refused("read_iolog", &[], "replays a trace", REPLAY_INSTEAD),
     refused("merge_blktrace_file", &[], "merges traces", REPLAY_INSTEAD),
-    refused("latency_target", &[], "changes the queue depth while running", "give the iodepth that you expect"),
-    refused("thinkcycles", &[], "a pause in cycles of fio's processor", "write a thinktime"),
+    refused(
+        "latency_target",
+        &[],
+        "changes the queue depth while running",
+        "give the iodepth that you expect",
+    ),
+    refused(
+        "thinkcycles",
+        &[],
+        "a pause in cycles of fio's processor",
+        "write a thinktime",
+    ),
     refused("thinktime_iotime", &[], "pauses by the clock", "write thinktime_blocks"),
     refused("profile", &[], "a workload built into fio", "write the job out"),
-    refused("steadystate", &["ss"], "ends the job when fio's measurement is steady", "let the experiment say how much to write"),
-    refused("exitall", &[], "ends all jobs when the first one ends", "make the others time_based, or let the experiment say how much to write"),
-    refused("zonesize", &[], "issues only a part of each zone of the region", "give size= and offset= of the part"),
+    refused(
+        "steadystate",
+        &["ss"],
+        "ends the job when fio's measurement is steady",
+        "let the experiment say how much to write",
+    ),
+    refused(
+        "exitall",
+        &[],
+        "ends all jobs when the first one ends",
+        "make the others time_based, or let the experiment say how much to write",
+    ),
+    refused(
+        "zonesize",
+        &[],
+        "issues only a part of each zone of the region",
+        "give size= and offset= of the part",
+    ),
     refused("create_only", &[], "does no I/O", "remove the section"),
     silent("description", &[], LABEL),
     silent("name", &[], LABEL),
@@ -616,179 +1005,6 @@ static TABLE: &[FioOption] = &[
     silent("unit_base", &[], REPORT),
 ];
 
-fn parse_range(text: &str, base: KbBase) -> Result<(u64, u64), Complaint> {
-    let (least, most) = text
-        .split_once(['-', ':'])
-        .ok_or_else(|| Complaint::new(format!("`{text}` is not a range"), "write smallest-largest, such as 1k-64k"))?;
-    let bound = |part: &str| number_in(part, base, 1, u64::from(u32::MAX));
-    let (least, most) = (bound(least)?, bound(most)?);
-    Ok((least.min(most), least.max(most)))
-}
-
-fn set_bssplit(job: &mut Job, value: &str) -> Result<(), Complaint> {
-    let lists = lists_per_direction(value)?;
-    for (direction, list) in lists.into_iter().enumerate() {
-        let shares = parse_bssplit(list, job.kb_base)?;
-        let sizes = || shares.iter().map(|share| share.bytes);
-        job.bs_range[direction] = sizes().min().zip(sizes().max());
-        job.bssplit[direction] = shares;
-    }
-    Ok(())
-}
-
-fn parse_bssplit(list: &str, base: KbBase) -> Result<Vec<BlockShare>, Complaint> {
-    let mut entries = Vec::new();
-    for entry in list.split(':') {
-        let (size, percent) = entry.split_once('/').unwrap_or((entry, ""));
-        let bytes = number_in(size, base, 1, u64::from(u32::MAX))?;
-        let percent = if percent.is_empty() { 0 } else { number_in(percent, base, 0, 100)? as u32 };
-        entries.push(BlockShare { bytes, percent });
-    }
-    // fio shares what is missing to 100 among the sizes without a percentage (or with 0).
-    let given: u32 = entries.iter().map(|entry| entry.percent).sum();
-    let open = entries.iter().filter(|entry| entry.percent == 0).count() as u32;
-    if given > 100 || (open == 0 && given < 100) {
-        return Err(Complaint::new(format!("percentages of `{list}` add up to {given}"), "make them 100, or leave some open"));
-    }
-    for entry in entries.iter_mut().filter(|entry| entry.percent == 0) {
-        entry.percent = (100 - given) / open;
-    }
-    entries.sort_by_key(|entry| entry.percent);
-    Ok(entries)
-}
-
-fn set_distribution(job: &mut Job, value: &str) -> Result<(), Complaint> {
-    let (name, rest) = match value.split_once(':') {
-        Some((name, rest)) => (name, Some(rest)),
-        None => (value, None),
-    };
-    job.distribution = match name {
-        "random" => Distribution::Uniform,
-        "zoned" => Distribution::Zoned(parse_zones(rest, job.kb_base, false)?),
-        "zoned_abs" => Distribution::ZonedAbsolute(parse_zones(rest, job.kb_base, true)?),
-        "zipf" | "pareto" | "normal" => parse_skew(name, rest)?,
-        _ => {
-            let problem = format!("`{name}` is not a distribution of the lab");
-            return Err(Complaint::new(problem, "write random, zipf:, pareto:, normal:, zoned: or zoned_abs:"));
-        }
-    };
-    Ok(())
-}
-
-fn parse_skew(name: &str, parameters: Option<&str>) -> Result<Distribution, Complaint> {
-    let (parameter, center) = match parameters.map(|text| text.split_once(':').unwrap_or((text, ""))) {
-        None => (None, None),
-        Some((parameter, "")) => (Some(fraction(parameter)?), None),
-        Some((parameter, center)) => (Some(fraction(parameter)?), Some(fraction(center)?)),
-    };
-    if center.is_some_and(|center| !(0.0..=1.0).contains(&center)) {
-        return Err(Complaint::new("the centre is outside the region", "write a centre from 0 to 1"));
-    }
-    let kind = match name {
-        "zipf" => SkewKind::Zipf(parameter.unwrap_or(1.1)),
-        "pareto" => SkewKind::Pareto(parameter.unwrap_or(0.2)),
-        _ => SkewKind::Normal(parameter.unwrap_or(0.0)),
-    };
-    let allowed = match kind {
-        SkewKind::Zipf(theta) if theta <= 0.0 || theta == 1.0 => "write a theta above 0 other than 1",
-        SkewKind::Pareto(h) if h <= 0.0 || h >= 1.0 => "write an h between 0 and 1",
-        SkewKind::Normal(deviation) if !(0.0..100.0).contains(&deviation) => "write a deviation from 0 to below 100 percent",
-        _ => return Ok(Distribution::Skewed { kind, center }),
-    };
-    Err(Complaint::new(format!("fio refuses this parameter of {name}"), allowed))
-}
-
-fn parse_zones(lists: Option<&str>, base: KbBase, absolute: bool) -> Result<PerDirection<Vec<Zone>>, Complaint> {
-    let example = if absolute { "zoned_abs:60/20g:40/80g" } else { "zoned:80/20:20/80" };
-    let lists = lists_per_direction(lists.unwrap_or(""))?;
-    let mut zones = PerDirection::default();
-    for (direction, list) in lists.into_iter().enumerate() {
-        zones[direction] = parse_zone_list(list, base, absolute)
-            .map_err(|complaint| Complaint::new(complaint.problem, format!("{}, such as {example}", complaint.remedy)))?;
-    }
-    Ok(zones)
-}
-
-fn parse_zone_list(list: &str, base: KbBase, absolute: bool) -> Result<Vec<Zone>, Complaint> {
-    let mut zones = Vec::new();
-    for entry in list.split(':') {
-        let (access, size) = entry.split_once('/').unwrap_or((entry, ""));
-        let access_percent = number_in(access, base, 0, 100)? as u32;
-        let size = match size {
-            "" => 0,
-            text if absolute => number(text, base)?,
-            text => number_in(text, base, 0, 100)?,
-        };
-        zones.push(Zone { access_percent, size });
-    }
-    let accesses: u32 = zones.iter().map(|zone| zone.access_percent).sum();
-    if accesses != 100 {
-        let problem = format!("access percentages of `{list}` add up to {accesses}");
-        return Err(Complaint::new(problem, "make them 100 with one more zone"));
-    }
-    if absolute {
-        return Ok(zones);
-    }
-    // As for block sizes, zones without a size share what is left.
-    let given: u64 = zones.iter().map(|zone| zone.size).sum();
-    let open = zones.iter().filter(|zone| zone.size == 0).count() as u64;
-    if given > 100 {
-        return Err(Complaint::new(format!("sizes of `{list}` add up to {given} percent"), "make them at most 100"));
-    }
-    for zone in zones.iter_mut().filter(|zone| zone.size == 0) {
-        zone.size = (100 - given) / open;
-    }
-    Ok(zones)
-}
-
-fn set_plids(job: &mut Job, value: &str) -> Result<(), Complaint> {
-    const MOST: usize = 128;
-    let mut plids = Vec::new();
-    for part in value.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let index = |text: &str| number_in(text, job.kb_base, 0, u64::from(u16::MAX));
-        let (first, last) = (index(first)?, index(last)?);
-        if first > last {
-            return Err(Complaint::new(format!("range `{part}` runs backwards"), "write the smaller index first"));
-        }
-        plids.extend((first..=last).map(|index| index as u16));
-    }
-    if plids.len() > MOST {
-        return Err(Complaint::new(format!("{} indices", plids.len()), format!("fio takes at most {MOST}")));
-    }
-    plids.sort_unstable();
-    job.plids = plids;
-    Ok(())
-}
-
-fn set_scheme(job: &mut Job, value: &str) -> Result<(), Complaint> {
-    let beside = || -> PathBuf { Path::new(&job.file).with_file_name(value) };
-    let text = std::fs::read_to_string(value).or_else(|_| std::fs::read_to_string(beside()));
-    let text = text.map_err(|error| Complaint::new(format!("cannot read the scheme: {error}"), "give the path of a readable file"))?;
-    job.dp_scheme = parse_scheme(&text)?;
-    Ok(())
-}
-
-fn parse_scheme(text: &str) -> Result<Vec<SchemeEntry>, Complaint> {
-    const MOST: usize = 32;
-    let mut entries = Vec::new();
-    for (index, line) in text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty()) {
-        let numbers: Result<Vec<u64>, _> = line.split(',').map(|part| part.trim().parse()).collect();
-        let entry = match numbers.as_deref() {
-            Ok(&[start_bytes, end_bytes, placement]) => {
-                u16::try_from(placement).ok().map(|index| SchemeEntry { start_bytes, end_bytes, index })
-            }
-            _ => None,
-        };
-        let unreadable = || Complaint::new(format!("line {} of the scheme is `{line}`", index + 1), "write start,end,index in plain numbers");
-        entries.push(entry.ok_or_else(unreadable)?);
-    }
-    if entries.len() > MOST {
-        return Err(Complaint::new(format!("{} lines in the scheme", entries.len()), format!("fio applies at most {MOST}")));
-    }
-    Ok(entries)
-}
-
 /// The option that is read before the others of its section, because it says what their numbers mean.
 pub(super) const READ_FIRST: &str = "kb_base";
 
@@ -801,7 +1017,10 @@ mod tests {
     #[test]
     fn names_are_unique() {
         let mut seen = HashSet::new();
-        for name in TABLE.iter().flat_map(|option| std::iter::once(&option.name).chain(option.aliases)) {
+        for name in TABLE
+            .iter()
+            .flat_map(|option| std::iter::once(&option.name).chain(option.aliases))
+        {
             assert!(seen.insert(name), "{name} stands in the table twice");
         }
     }
@@ -810,10 +1029,17 @@ mod tests {
     fn the_manual_shows_the_table() {
         let manual_page = include_str!("../../../../docs/job-files.md");
         for line in manual().lines() {
-            assert!(manual_page.contains(line), "docs/job-files.md lacks this line of fio::manual():\n{line}");
+            assert!(
+                manual_page.contains(line),
+                "docs/job-files.md lacks this line of fio::manual():\n{line}"
+            );
         }
         for option in TABLE {
-            assert!(manual_page.contains(&format!("`{}`", option.name)), "docs/job-files.md does not mention {}", option.name);
+            assert!(
+                manual_page.contains(&format!("`{}`", option.name)),
+                "docs/job-files.md does not mention {}",
+                option.name
+            );
         }
     }
 
@@ -822,32 +1048,5 @@ mod tests {
         assert_eq!(nearest("blocksiez"), Some("blocksize"));
         assert_eq!(nearest("io_dpeth"), Some("iodepth"));
         assert_eq!(nearest("qqqqqqqq"), None);
-    }
-
-    #[test]
-    fn block_splits_share_what_is_left() {
-        let parse = |list| parse_bssplit(list, KbBase::Binary);
-        let share = |bytes, percent| BlockShare { bytes, percent };
-        assert_eq!(parse("4k/60:64k/40"), Ok(vec![share(65536, 40), share(4096, 60)]));
-        assert_eq!(parse("4k/50:8k:16k/"), Ok(vec![share(8192, 25), share(16384, 25), share(4096, 50)]));
-        assert!(parse("4k/60:8k/50").is_err());
-        assert!(parse("4k/60:8k/30").is_err());
-    }
-
-    #[test]
-    fn zones_are_checked() {
-        assert!(parse_zone_list("80/20", KbBase::Binary, false).is_err(), "fio refuses this too");
-        let zones = parse_zone_list("80/20:20", KbBase::Binary, false).unwrap();
-        assert_eq!(zones[1], Zone { access_percent: 20, size: 80 });
-        assert!(parse_zone_list("50/60:50/60", KbBase::Binary, false).is_err());
-        assert_eq!(parse_zone_list("100/2g", KbBase::Binary, true).unwrap()[0].size, 2 << 30);
-    }
-
-    #[test]
-    fn schemes_are_read() {
-        assert_eq!(parse_scheme("0,4096,3\n4096, 8192 ,1\n\n").unwrap().len(), 2);
-        assert!(parse_scheme("0,4096\n").unwrap_err().problem.contains("line 1"));
-        assert!(parse_scheme("0,4096,70000\n").is_err());
-        assert!(parse_scheme(&"0,1,2\n".repeat(33)).is_err());
     }
 }

@@ -52,10 +52,24 @@ pub fn parse_with(text: &str, file_name: &str, changes: &[Override]) -> Result<J
             apply(&mut global, &lines)?;
             continue;
         }
-        let mut job = Job { name: header.name.to_owned(), line: header.number, ..global.clone() };
+        let mut job = Job {
+            name: header.name.to_owned(),
+            line: header.number,
+            ..global.clone()
+        };
         apply(&mut job, &lines)?;
-        for change in changes.iter().filter(|change| change.section == "global" || change.section == header.name) {
-            apply(&mut job, &[Line { number: header.number, name: &change.option, value: Some(&change.value) }])?;
+        for change in changes
+            .iter()
+            .filter(|change| change.section == "global" || change.section == header.name)
+        {
+            apply(
+                &mut job,
+                &[Line {
+                    number: header.number,
+                    name: &change.option,
+                    value: Some(&change.value),
+                }],
+            )?;
         }
         job.first_thread_number = next_thread_number;
         next_thread_number += job.numjobs;
@@ -70,10 +84,16 @@ pub fn parse_with(text: &str, file_name: &str, changes: &[Override]) -> Result<J
     let known = |change: &&Override| change.section != "global" && jobs.iter().all(|job| job.name != change.section);
     if let Some(change) = changes.iter().find(known) {
         let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
-        let complaint = Complaint::new("there is no such job to change", format!("name one of {}", names.join(", ")));
+        let complaint = Complaint::new(
+            "there is no such job to change",
+            format!("name one of {}", names.join(", ")),
+        );
         return Err(complaint.at(file_name, last_line, format!("[{}]", change.section)));
     }
-    Ok(JobFile { file: file_name.to_owned(), jobs })
+    Ok(JobFile {
+        file: file_name.to_owned(),
+        jobs,
+    })
 }
 
 /// A line without its comment and surrounding blanks.
@@ -89,10 +109,18 @@ fn sections<'a>(text: &'a str, file: &str) -> Result<Vec<(Line<'a>, Vec<Line<'a>
         if line.is_empty() {
             continue;
         }
-        let fail = |problem: &str, remedy: &str| Err(Complaint::new(problem, remedy).at(file, number, format!("`{line}`")));
+        let fail =
+            |problem: &str, remedy: &str| Err(Complaint::new(problem, remedy).at(file, number, format!("`{line}`")));
         if let Some(header) = line.strip_prefix('[') {
             match header.strip_suffix(']').map(str::trim) {
-                Some(name) if !name.is_empty() => sections.push((Line { number, name, value: None }, Vec::new())),
+                Some(name) if !name.is_empty() => sections.push((
+                    Line {
+                        number,
+                        name,
+                        value: None,
+                    },
+                    Vec::new(),
+                )),
                 _ => return fail("a section without a name or a closing bracket", "write [name]"),
             }
             continue;
@@ -101,7 +129,10 @@ fn sections<'a>(text: &'a str, file: &str) -> Result<Vec<(Line<'a>, Vec<Line<'a>
             return fail("include is not supported", "copy the included lines into this file");
         }
         let Some((_, lines)) = sections.last_mut() else {
-            return fail("an option before the first section", "write [global] or [name] above it");
+            return fail(
+                "an option before the first section",
+                "write [global] or [name] above it",
+            );
         };
         let (name, value) = match line.split_once('=') {
             Some((name, value)) => (name.trim(), Some(value.trim())),
@@ -143,10 +174,18 @@ fn set(job: &mut Job, line: &Line) -> Result<&'static str, Complaint> {
             let value = match line.value {
                 Some(value) => value,
                 None if option.kind == Kind::Flag => "",
-                None => return Err(Complaint::new("the option needs a value", format!("write {}=...", option.name))),
+                None => {
+                    return Err(Complaint::new(
+                        "the option needs a value",
+                        format!("write {}=...", option.name),
+                    ));
+                }
             };
             if value.starts_with('(') || (value.contains('$') && option.name != "filename") {
-                return Err(Complaint::new("expressions and variables are not evaluated", "write the value itself"));
+                return Err(Complaint::new(
+                    "expressions and variables are not evaluated",
+                    "write the value itself",
+                ));
             }
             set(job, value)?;
         }
@@ -174,8 +213,14 @@ mod tests {
             "# comment\n[global]\nbs=8k ; trailing\nrw=randwrite\n\n[a]\nsize=1g\n[global]\nbs=16k\niodepth=4\n[b]\nrw=write # why\n\
              [c]\niodepth=8\n",
         );
-        assert_eq!(jobs.iter().map(|job| job.name.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
-        assert_eq!(jobs.iter().map(|job| job.bs[1]).collect::<Vec<_>>(), [8192, 16384, 16384]);
+        assert_eq!(
+            jobs.iter().map(|job| job.name.as_str()).collect::<Vec<_>>(),
+            ["a", "b", "c"]
+        );
+        assert_eq!(
+            jobs.iter().map(|job| job.bs[1]).collect::<Vec<_>>(),
+            [8192, 16384, 16384]
+        );
         assert_eq!(jobs.iter().map(|job| job.iodepth).collect::<Vec<_>>(), [1, 4, 8]);
         assert_eq!(jobs[0].size, Some(Amount::Bytes(1 << 30)));
         assert_eq!(jobs[1].size, None, "a job does not inherit from the job before it");
@@ -185,10 +230,15 @@ mod tests {
 
     #[test]
     fn aliases_are_the_same_option() {
-        let jobs = jobs("[a]\nreadwrite=randrw\nblocksize=8k\nio_limit=1m\nfdp_pli=3,1\nfdp_pli_select=random\ntimeout=5\nwait_for_previous\n");
+        let jobs = jobs(
+            "[a]\nreadwrite=randrw\nblocksize=8k\nio_limit=1m\nfdp_pli=3,1\nfdp_pli_select=random\ntimeout=5\nwait_for_previous\n",
+        );
         let job = &jobs[0];
         assert_eq!(job.access.operations, Operations::ReadWrite);
-        assert_eq!((job.bs[0], job.io_size, job.runtime_us), (8192, Some(Amount::Bytes(1 << 20)), 5_000_000));
+        assert_eq!(
+            (job.bs[0], job.io_size, job.runtime_us),
+            (8192, Some(Amount::Bytes(1 << 20)), 5_000_000)
+        );
         assert_eq!(job.plids, [1, 3], "fio sorts them");
         assert!(job.stonewall);
     }
@@ -202,13 +252,19 @@ mod tests {
     #[test]
     fn thread_numbers_count_instances() {
         let jobs = jobs("[a]\nnumjobs=3\n[b]\n[c]\nnumjobs=2\n");
-        assert_eq!(jobs.iter().map(|job| job.first_thread_number).collect::<Vec<_>>(), [1, 4, 5]);
+        assert_eq!(
+            jobs.iter().map(|job| job.first_thread_number).collect::<Vec<_>>(),
+            [1, 4, 5]
+        );
     }
 
     #[test]
     fn placement_is_what_fdp_and_dataplacement_say() {
         assert_eq!(jobs("[a]\nfdp=1\n")[0].placement(), DataPlacement::Fdp);
-        assert_eq!(jobs("[a]\ndata_placement=streams\nplids=2\n")[0].placement(), DataPlacement::Streams);
+        assert_eq!(
+            jobs("[a]\ndata_placement=streams\nplids=2\n")[0].placement(),
+            DataPlacement::Streams
+        );
         assert_eq!(jobs("[a]\nplids=2\n")[0].placement(), DataPlacement::None);
         assert!(error("[a]\nfdp=1\ndataplacement=streams\nplids=1\n").contains("test.fio:3"));
         assert!(error("[a]\ndataplacement=streams\n").contains("add plids="));
@@ -223,8 +279,33 @@ mod tests {
     }
 
     #[test]
+    fn changes_come_after_the_file_and_must_name_a_job() {
+        let text = "[a]\nplids=1\nfdp=1\n[b]\niodepth=4\n";
+        let change = |section: &str, option: &str, value: &str| Override {
+            section: section.to_owned(),
+            option: option.to_owned(),
+            value: value.to_owned(),
+        };
+        let jobs = parse_with(
+            text,
+            "test.fio",
+            &[change("global", "iodepth", "8"), change("a", "plids", "3")],
+        )
+        .unwrap()
+        .jobs;
+        assert_eq!(jobs.iter().map(|job| job.iodepth).collect::<Vec<_>>(), [8, 8]);
+        assert_eq!((&jobs[0].plids[..], &jobs[1].plids[..]), (&[3][..], &[][..]));
+        let error = |change| parse_with(text, "test.fio", &[change]).unwrap_err().to_string();
+        assert!(error(change("c", "iodepth", "8")).contains("name one of a, b"));
+        assert!(error(change("b", "iodepht", "8")).contains("`iodepth`"));
+    }
+
+    #[test]
     fn errors_name_file_line_option_and_the_nearest_known_one() {
-        assert_eq!(error("[a]\nrw=write\nblocksiez=4k\n"), "test.fio:3: blocksiez=4k: unknown option; did you mean `blocksize`?");
+        assert_eq!(
+            error("[a]\nrw=write\nblocksiez=4k\n"),
+            "test.fio:3: blocksiez=4k: unknown option; did you mean `blocksize`?"
+        );
         assert_eq!(
             error("[global]\n\nwait_for=b\n[a]\n"),
             "test.fio:3: wait_for=b: not supported: starts a job in the middle of others; order jobs with stonewall"
@@ -253,7 +334,10 @@ mod tests {
             ("", 1, "no job"),
         ] {
             let message = error(text);
-            assert!(message.starts_with(&format!("test.fio:{line}: ")) && message.contains(part), "{text:?}: {message}");
+            assert!(
+                message.starts_with(&format!("test.fio:{line}: ")) && message.contains(part),
+                "{text:?}: {message}"
+            );
         }
     }
 }

@@ -128,7 +128,11 @@ impl Plan {
         let start_bytes = start_offset(job, subjob, device_bytes, min_bytes);
         if start_bytes >= device_bytes {
             let problem = format!("the region starts at {start_bytes} of {device_bytes} bytes");
-            return Err(job.error("offset", problem, "start it on the drive, for example with a percentage"));
+            return Err(job.error(
+                "offset",
+                problem,
+                "start it on the drive, for example with a percentage",
+            ));
         }
         let region_bytes = region_length(job, start_bytes, device_bytes, min_bytes)?;
         let size_bytes = match job.io_size {
@@ -140,7 +144,11 @@ impl Plan {
             return Err(job.error("size", problem, "enlarge the region or use a smaller bs"));
         }
         let seeds = Seeds::new(job.seed(), thread_number);
-        let smallest_used = blocks.iter().map(|block| block.min_bytes).min().expect("three directions");
+        let smallest_used = blocks
+            .iter()
+            .map(|block| block.min_bytes)
+            .min()
+            .expect("three directions");
         let plan = Self {
             access: job.access,
             start_bytes,
@@ -196,12 +204,24 @@ impl Plan {
     }
 
     fn check_zones(&self, job: &Job) -> Result<(), JobError> {
-        let AddressPlan::ZonedAbsolute(zones) = &self.addresses else { return Ok(()) };
-        for operation in Operation::ALL.into_iter().filter(|operation| self.access.operations.include(*operation)) {
+        let AddressPlan::ZonedAbsolute(zones) = &self.addresses else {
+            return Ok(());
+        };
+        for operation in Operation::ALL
+            .into_iter()
+            .filter(|operation| self.access.operations.include(*operation))
+        {
             let bytes: u64 = zones[operation as usize].iter().map(|zone| zone.size).sum();
             if bytes / self.blocks[operation as usize].align_bytes > self.last_block(operation) {
-                let problem = format!("zones of {bytes} bytes exceed the region of {} bytes", self.region_bytes);
-                return Err(job.error("random_distribution", problem, "shorten the zones, or give percentages with zoned:"));
+                let problem = format!(
+                    "zones of {bytes} bytes exceed the region of {} bytes",
+                    self.region_bytes
+                );
+                return Err(job.error(
+                    "random_distribution",
+                    problem,
+                    "shorten the zones, or give percentages with zoned:",
+                ));
             }
         }
         Ok(())
@@ -214,7 +234,11 @@ impl BlockPlan {
             return f64::midpoint(self.min_bytes as f64, self.max_bytes as f64);
         }
         let weights: f64 = self.split.iter().map(|(_, percent)| percent).sum();
-        self.split.iter().map(|(bytes, percent)| *bytes as f64 * percent).sum::<f64>() / weights
+        self.split
+            .iter()
+            .map(|(bytes, percent)| *bytes as f64 * percent)
+            .sum::<f64>()
+            / weights
     }
 }
 
@@ -228,14 +252,25 @@ fn share(bytes: u64, percent: u32) -> u64 {
 }
 
 fn smallest_block(blocks: &PerDirection<BlockPlan>) -> u64 {
-    blocks.iter().map(|block| block.min_bytes).min().expect("three directions")
+    blocks
+        .iter()
+        .map(|block| block.min_bytes)
+        .min()
+        .expect("three directions")
 }
 
 fn plan_blocks(job: &Job, operation: Operation) -> BlockPlan {
     let (min_bytes, max_bytes) = job.block_range(operation);
     let align = job.blockalign[operation as usize].filter(|_| job.access.random);
-    let split = job.bssplit[operation as usize].iter().map(|share| (share.bytes, f64::from(share.percent)));
-    BlockPlan { min_bytes, max_bytes, align_bytes: align.unwrap_or(min_bytes), split: split.collect() }
+    let split = job.bssplit[operation as usize]
+        .iter()
+        .map(|share| (share.bytes, f64::from(share.percent)));
+    BlockPlan {
+        min_bytes,
+        max_bytes,
+        align_bytes: align.unwrap_or(min_bytes),
+        split: split.collect(),
+    }
 }
 
 fn start_offset(job: &Job, subjob: u32, device_bytes: u64, min_bytes: u64) -> u64 {
@@ -275,12 +310,20 @@ fn plan_addresses(job: &Job, blocks: &PerDirection<BlockPlan>, region_bytes: u64
         Distribution::Uniform => {
             // Any other alignment than the block's switches the map off in fio.
             let aligned = blocks.iter().all(|block| block.align_bytes == block.min_bytes);
-            AddressPlan::Uniform { map: !job.norandommap && aligned }
+            AddressPlan::Uniform {
+                map: !job.norandommap && aligned,
+            }
         }
         Distribution::Skewed { kind, center } => {
-            let reads_and_writes = [Operation::Read, Operation::Write].map(|operation| blocks[operation as usize].min_bytes);
+            let reads_and_writes =
+                [Operation::Read, Operation::Write].map(|operation| blocks[operation as usize].min_bytes);
             let count = region_bytes.div_ceil(reads_and_writes[0].min(reads_and_writes[1]));
-            AddressPlan::Skewed { kind: *kind, center: *center, drawn_blocks: count, blocks: count }
+            AddressPlan::Skewed {
+                kind: *kind,
+                center: *center,
+                drawn_blocks: count,
+                blocks: count,
+            }
         }
         Distribution::Zoned(zones) => AddressPlan::Zoned(zones.clone()),
         Distribution::ZonedAbsolute(zones) => AddressPlan::ZonedAbsolute(zones.clone()),
@@ -303,7 +346,11 @@ fn plan_placement(job: &Job, target: Target) -> Result<PlacementPlan, JobError> 
         return Err(job.error(option, problem, format!("use indices from 0 to {}", count - 1)));
     }
     // Without plids fio takes all identifiers of the drive, but at most 128.
-    let ids = if job.plids.is_empty() { (0..count.min(128)).collect() } else { job.plids.clone() };
+    let ids = if job.plids.is_empty() {
+        (0..count.min(128)).collect()
+    } else {
+        job.plids.clone()
+    };
     Ok(match job.plid_select {
         PlacementSelection::RoundRobin => PlacementPlan::RoundRobin(ids),
         PlacementSelection::Random => PlacementPlan::Random(ids),

@@ -27,7 +27,11 @@ impl RandomMap {
                 break;
             }
         }
-        let mut map = Self { blocks, free: blocks, levels };
+        let mut map = Self {
+            blocks,
+            free: blocks,
+            levels,
+        };
         map.reset();
         map
     }
@@ -68,7 +72,9 @@ impl RandomMap {
 
     /// Touches up to `count` blocks from an untouched one, up to the next touched one; returns how many.
     pub fn set_run(&mut self, first: u64, count: u64) -> u64 {
-        let run = (first..(first + count).min(self.blocks)).take_while(|block| self.is_free(*block)).count() as u64;
+        let run = (first..(first + count).min(self.blocks))
+            .take_while(|block| self.is_free(*block))
+            .count() as u64;
         for block in first..first + run {
             self.set(block);
         }
@@ -119,7 +125,10 @@ mod tests {
 
     /// The rule, written down naively.
     fn naive_free_from(touched: &[bool], block: usize) -> Option<u64> {
-        (block..touched.len()).chain(0..touched.len()).find(|at| !touched[*at]).map(|at| at as u64)
+        (block..touched.len())
+            .chain(0..touched.len())
+            .find(|at| !touched[*at])
+            .map(|at| at as u64)
     }
 
     #[test]

@@ -136,7 +136,9 @@ impl JobStream {
             region_done: false,
             limit_bytes: plan.io_size_bytes.unwrap_or(plan.size_bytes).saturating_mul(loops),
             // In a trim-and-write job fio counts a pair as one.
-            limit_requests: plan.number_ios.map_or(u64::MAX, |count| count.saturating_mul(loops).saturating_mul(twice)),
+            limit_requests: plan
+                .number_ios
+                .map_or(u64::MAX, |count| count.saturating_mul(loops).saturating_mul(twice)),
             plan,
         }
     }
@@ -225,7 +227,12 @@ impl JobStream {
             return true;
         }
         let limit = self.plan.io_size_bytes.unwrap_or(self.plan.size_bytes);
-        let largest = self.sizes.iter().map(|sizes| sizes.max_bytes).max().expect("three directions");
+        let largest = self
+            .sizes
+            .iter()
+            .map(|sizes| sizes.max_bytes)
+            .max()
+            .expect("three directions");
         self.requests() < self.limit_requests
             && limit.saturating_sub(self.bytes) >= largest
             && (!self.region_done || self.plan.io_size_bytes.is_some())
@@ -285,10 +292,20 @@ impl JobStream {
 
     /// Appends up to `limit` requests of a plain stream while its pass goes on; 0 leaves the next one to [`Self::issue`].
     fn fill_plainly(&mut self, plain: Plain, out: &mut Vec<Request>, limit: u64) -> u64 {
-        let Plain { operation, bytes, placement } = plain;
+        let Plain {
+            operation,
+            bytes,
+            placement,
+        } = plain;
         let limit = limit.min(self.requests_within_limits(bytes));
         let (job, start_bytes) = (self.job, self.plan.start_bytes);
-        let request = |offset: u64| Request { job, operation, offset_bytes: start_bytes + offset, bytes: bytes as u32, placement };
+        let request = |offset: u64| Request {
+            job,
+            operation,
+            offset_bytes: start_bytes + offset,
+            bytes: bytes as u32,
+            placement,
+        };
         let before = out.len();
         let align_bytes = self.sizes[operation as usize].align_bytes;
         let last_block = self.sizes[operation as usize].last_block;
@@ -351,7 +368,11 @@ impl JobStream {
         self.tell_pairs_apart(operation, offset);
         let mut bytes = self.next_size(operation, offset)?;
         let offset_bytes = self.plan.start_bytes + offset;
-        let placement = if operation == Operation::Write { self.placement.of(offset_bytes) } else { None };
+        let placement = if operation == Operation::Write {
+            self.placement.of(offset_bytes)
+        } else {
+            None
+        };
         if offset_bytes + bytes > self.plan.device_bytes {
             return None;
         }
@@ -370,7 +391,13 @@ impl JobStream {
         if operation == Operation::Write || self.plan.access.operations != Operations::TrimWrite {
             self.counted_bytes += bytes;
         }
-        Some(Request { job: self.job, operation, offset_bytes, bytes: bytes as u32, placement })
+        Some(Request {
+            job: self.job,
+            operation,
+            offset_bytes,
+            bytes: bytes as u32,
+            placement,
+        })
     }
 
     /// Direction of the next request of a read/write mix.
@@ -379,7 +406,11 @@ impl JobStream {
             let reads = self.mix_generator.between(1, 100) <= self.plan.rwmixread;
             let drawn = if reads { Operation::Read } else { Operation::Write };
             if drawn != self.mix {
-                let other_percent = if self.mix == Operation::Read { 100 - self.plan.rwmixread } else { self.plan.rwmixread };
+                let other_percent = if self.mix == Operation::Read {
+                    100 - self.plan.rwmixread
+                } else {
+                    self.plan.rwmixread
+                };
                 self.mix_until = self.requests[self.mix as usize] * u64::from(other_percent) / 100;
             }
             self.mix = drawn;
@@ -417,14 +448,20 @@ impl JobStream {
             return Some((offset, None));
         }
         let block = self.next_block(operation)?;
-        Some((block * self.sizes[operation as usize].align_bytes, (!sequential).then_some(block)))
+        Some((
+            block * self.sizes[operation as usize].align_bytes,
+            (!sequential).then_some(block),
+        ))
     }
 
     #[inline]
     fn next_sequential(&mut self, operation: Operation) -> Option<u64> {
         let end = &mut self.last_end[operation as usize];
         if *end >= self.plan.region_bytes {
-            let overlaps = self.plan.io_size_bytes.is_some_and(|bytes| bytes > self.plan.size_bytes);
+            let overlaps = self
+                .plan
+                .io_size_bytes
+                .is_some_and(|bytes| bytes > self.plan.size_bytes);
             if self.plan.endless || (overlaps && self.plan.access.operations.include(Operation::Write)) {
                 *end = 0;
             }
@@ -474,7 +511,9 @@ impl JobStream {
     fn next_block_of_new_map(&mut self, operation: Operation) -> u64 {
         self.last_start = [u64::MAX; 3];
         self.last_end = [0; 3];
-        let Addresses::Uniform(Some(map)) = &mut self.addresses else { unreachable!("only full maps are started over") };
+        let Addresses::Uniform(Some(map)) = &mut self.addresses else {
+            unreachable!("only full maps are started over")
+        };
         map.reset();
         (self.sizes[operation as usize].last_block * self.offset_generator.next_fraction()) as u64
     }
@@ -496,7 +535,9 @@ impl JobStream {
 
 impl Plain {
     fn of(plan: &Plan, placement: &Placement) -> Option<Self> {
-        let Operations::Only(operation) = plan.access.operations else { return None };
+        let Operations::Only(operation) = plan.access.operations else {
+            return None;
+        };
         let block = &plan.blocks[operation as usize];
         let placement = match placement {
             _ if operation != Operation::Write => None,
@@ -508,7 +549,11 @@ impl Plain {
         let one_size = block.min_bytes == block.max_bytes
             && (block.min_bytes == plan.min_bytes() || plan.addresses != AddressPlan::Uniform { map: true });
         let one_order = !plan.access.random || plan.percentage_random[operation as usize] == 100;
-        (one_size && one_order).then_some(Self { operation, bytes: block.min_bytes, placement })
+        (one_size && one_order).then_some(Self {
+            operation,
+            bytes: block.min_bytes,
+            placement,
+        })
     }
 }
 
@@ -519,15 +564,19 @@ impl Sizes {
         // fio compares draw / percent with max / 100, in whole numbers.
         let per_percent = generator.max() / 100 + 1;
         let mut percent = 0.0;
-        let split = block.split.iter().filter(|(_, share)| *share > 0.0).map(|(bytes, share)| {
-            percent += share;
-            let last = if percent.fract() == 0.0 {
-                u128::from(percent as u64) * u128::from(per_percent)
-            } else {
-                (percent * per_percent as f64) as u128
-            };
-            (*bytes, u64::try_from(last - 1).unwrap_or(u64::MAX))
-        });
+        let split = block
+            .split
+            .iter()
+            .filter(|(_, share)| *share > 0.0)
+            .map(|(bytes, share)| {
+                percent += share;
+                let last = if percent.fract() == 0.0 {
+                    u128::from(percent as u64) * u128::from(per_percent)
+                } else {
+                    (percent * per_percent as f64) as u128
+                };
+                (*bytes, u64::try_from(last - 1).unwrap_or(u64::MAX))
+            });
         Self {
             min_bytes: block.min_bytes,
             max_bytes: block.max_bytes,
@@ -548,7 +597,10 @@ impl Sizes {
                 self.min_bytes + (self.max_bytes as f64 * self.generator.next_fraction()) as u64
             } else {
                 let draw = self.generator.next_bits();
-                let taken = self.split.iter().find(|(bytes, last)| draw <= *last && *bytes <= room_bytes);
+                let taken = self
+                    .split
+                    .iter()
+                    .find(|(bytes, last)| draw <= *last && *bytes <= room_bytes);
                 taken.or(self.split.last()).map_or(self.min_bytes, |(bytes, _)| *bytes)
             };
             let bytes = (bytes - bytes % self.min_bytes).min(self.max_bytes);
@@ -577,13 +629,22 @@ impl Addresses {
             AddressPlan::Uniform { map } => {
                 Self::Uniform(map.then(|| RandomMap::new(plan.region_bytes.min(plan.device_bytes) / plan.min_bytes())))
             }
-            AddressPlan::Skewed { kind, center, drawn_blocks, blocks } => {
-                let shrink = Shrink { ratio: *blocks as f64 / *drawn_blocks as f64, last: blocks - 1 };
+            AddressPlan::Skewed {
+                kind,
+                center,
+                drawn_blocks,
+                blocks,
+            } => {
+                let shrink = Shrink {
+                    ratio: *blocks as f64 / *drawn_blocks as f64,
+                    last: blocks - 1,
+                };
                 let skew = Skew::new(*kind, *drawn_blocks, *center, plan.distribution_seed);
                 Self::Skewed(skew, (blocks != drawn_blocks).then_some(shrink))
             }
             AddressPlan::Zoned(zones) => Self::Zoned(
-                Operation::ALL.map(|operation| ZoneTable::of_percents(&zones[operation as usize], plan.last_block(operation))),
+                Operation::ALL
+                    .map(|operation| ZoneTable::of_percents(&zones[operation as usize], plan.last_block(operation))),
                 Taus88::new(plan.seeds.of(Purpose::Zone)),
             ),
             AddressPlan::ZonedAbsolute(zones) => Self::Zoned(
@@ -626,7 +687,9 @@ impl Placement {
             }
             Self::Random(ids, generator) => Some(ids[generator.between(0, ids.len() as u32 - 1) as usize]),
             Self::Scheme(entries) => {
-                let hit = entries.iter().find(|entry| (entry.start_bytes..entry.end_bytes).contains(&offset_bytes));
+                let hit = entries
+                    .iter()
+                    .find(|entry| (entry.start_bytes..entry.end_bytes).contains(&offset_bytes));
                 Some(hit.map_or(0, |entry| entry.index))
             }
         }
@@ -647,7 +710,15 @@ mod tests {
     }
 
     fn stream(text: &str, device_bytes: u64) -> JobStream {
-        let plan = Plan::new(&jobs(text)[0], 0, Target { device_bytes, placement_ids: 8 }).unwrap_or_else(|error| panic!("{error}"));
+        let plan = Plan::new(
+            &jobs(text)[0],
+            0,
+            Target {
+                device_bytes,
+                placement_ids: 8,
+            },
+        )
+        .unwrap_or_else(|error| panic!("{error}"));
         JobStream::new(plan, 0)
     }
 
@@ -671,42 +742,75 @@ mod tests {
             (
                 "[a]\nrw=randwrite\nbssplit=4k/60:16k/40\n",
                 MIB,
-                [(Write, 1024000, 16384), (Write, 905216, 16384), (Write, 688128, 16384), (Write, 540672, 4096), (Write, 630784, 4096)],
+                [
+                    (Write, 1024000, 16384),
+                    (Write, 905216, 16384),
+                    (Write, 688128, 16384),
+                    (Write, 540672, 4096),
+                    (Write, 630784, 4096),
+                ],
                 147,
                 151552,
             ),
             (
                 "[a]\nrw=randrw\nrwmixread=70\nnorandommap\nrandseed=7\n",
                 MIB,
-                [(Write, 528384, 4096), (Write, 557056, 4096), (Read, 847872, 4096), (Read, 1044480, 4096), (Read, 36864, 4096)],
+                [
+                    (Write, 528384, 4096),
+                    (Write, 557056, 4096),
+                    (Read, 847872, 4096),
+                    (Read, 1044480, 4096),
+                    (Read, 36864, 4096),
+                ],
                 256,
                 40960,
             ),
             (
                 "[a]\nfilename=dev.bin\nrw=randwrite\nrandom_distribution=zipf:1.2\n",
                 8 * MIB,
-                [(Write, 7208960, 4096), (Write, 3100672, 4096), (Write, 6004736, 4096), (Write, 6762496, 4096), (Write, 5304320, 4096)],
+                [
+                    (Write, 7208960, 4096),
+                    (Write, 3100672, 4096),
+                    (Write, 6004736, 4096),
+                    (Write, 6762496, 4096),
+                    (Write, 5304320, 4096),
+                ],
                 2048,
                 2412544,
             ),
             (
                 "[a]\nrw=randwrite\nrandom_distribution=zoned:80/20:20/80\nrandom_generator=tausworthe64\n",
                 8 * MIB,
-                [(Write, 606208, 4096), (Write, 253952, 4096), (Write, 1236992, 4096), (Write, 5251072, 4096), (Write, 7397376, 4096)],
+                [
+                    (Write, 606208, 4096),
+                    (Write, 253952, 4096),
+                    (Write, 1236992, 4096),
+                    (Write, 5251072, 4096),
+                    (Write, 7397376, 4096),
+                ],
                 2048,
                 847872,
             ),
             (
                 "[a]\nrw=randread\nbsrange=1k-16k\npercentage_random=50\noffset=25%\nsize=50%\n",
                 MIB,
-                [(Read, 774144, 3072), (Read, 777216, 6144), (Read, 783360, 2048), (Read, 715776, 16384), (Read, 732160, 3072)],
+                [
+                    (Read, 774144, 3072),
+                    (Read, 777216, 6144),
+                    (Read, 783360, 2048),
+                    (Read, 715776, 16384),
+                    (Read, 732160, 3072),
+                ],
                 66,
                 318464,
             ),
         ];
         for (text, device_bytes, first, count, last) in goldens {
             let requests = all(text, device_bytes);
-            let issued: Vec<_> = requests.iter().map(|request| (request.operation, request.offset_bytes, request.bytes)).collect();
+            let issued: Vec<_> = requests
+                .iter()
+                .map(|request| (request.operation, request.offset_bytes, request.bytes))
+                .collect();
             assert_eq!(issued[..5], first, "{text}");
             assert_eq!((issued.len(), issued.last().unwrap().1), (count, last), "{text}");
         }
@@ -725,7 +829,15 @@ mod tests {
         ];
         let job = &jobs(text)[1];
         for (instance, expected) in expected.into_iter().enumerate() {
-            let plan = Plan::new(job, instance as u32, Target { device_bytes: MIB, placement_ids: 0 }).unwrap();
+            let plan = Plan::new(
+                job,
+                instance as u32,
+                Target {
+                    device_bytes: MIB,
+                    placement_ids: 0,
+                },
+            )
+            .unwrap();
             let mut requests = Vec::new();
             JobStream::new(plan, 0).fill(&mut requests, 100);
             assert_eq!(offsets(&requests), expected, "instance {instance}");
@@ -795,7 +907,10 @@ mod tests {
     fn sequential_jobs_end_at_the_region_or_wrap() {
         let once = all("[a]\nrw=write\nbs=64k\noffset=128k\nsize=256k\n", MIB);
         assert_eq!(offsets(&once), [128 * KIB, 192 * KIB, 256 * KIB, 320 * KIB]);
-        let mut stream = stream("[a]\nrw=write\nbs=64k\noffset=128k\nsize=256k\ntime_based\nruntime=1\n", MIB);
+        let mut stream = stream(
+            "[a]\nrw=write\nbs=64k\noffset=128k\nsize=256k\ntime_based\nruntime=1\n",
+            MIB,
+        );
         let mut wrapped = Vec::new();
         stream.fill(&mut wrapped, 6);
         assert_eq!(offsets(&wrapped)[3..], [320 * KIB, 128 * KIB, 192 * KIB]);
@@ -804,7 +919,10 @@ mod tests {
     #[test]
     fn limits_are_in_bytes_requests_and_loops() {
         let total = |options: &str| -> u64 {
-            all(&format!("[a]\nrw=randwrite\nbs=8k\nnorandommap\n{options}\n"), MIB).iter().map(|request| u64::from(request.bytes)).sum()
+            all(&format!("[a]\nrw=randwrite\nbs=8k\nnorandommap\n{options}\n"), MIB)
+                .iter()
+                .map(|request| u64::from(request.bytes))
+                .sum()
         };
         assert_eq!(total(""), MIB);
         assert_eq!(total("loops=3"), 3 * MIB);
@@ -833,7 +951,15 @@ mod tests {
     fn instances_draw_numbers_of_their_own() {
         let job = &jobs("[a]\nrw=randwrite\nnumjobs=2\n")[0];
         let drawn = [0, 1].map(|instance| {
-            let plan = Plan::new(job, instance, Target { device_bytes: MIB, placement_ids: 0 }).unwrap();
+            let plan = Plan::new(
+                job,
+                instance,
+                Target {
+                    device_bytes: MIB,
+                    placement_ids: 0,
+                },
+            )
+            .unwrap();
             let mut requests = Vec::new();
             JobStream::new(plan, instance as u16).fill(&mut requests, 50);
             offsets(&requests)
@@ -843,24 +969,40 @@ mod tests {
 
     #[test]
     fn sizes_and_directions_have_their_shares() {
-        let requests = all("[a]\nrw=randwrite\nbssplit=4k/50:8k/30:64k/20\nnorandommap\nsize=512m\n", 1 << 30);
+        let requests = all(
+            "[a]\nrw=randwrite\nbssplit=4k/50:8k/30:64k/20\nnorandommap\nsize=512m\n",
+            1 << 30,
+        );
         let share = |bytes: u64| {
-            let count = requests.iter().filter(|request| u64::from(request.bytes) == bytes).count();
+            let count = requests
+                .iter()
+                .filter(|request| u64::from(request.bytes) == bytes)
+                .count();
             count as f64 / requests.len() as f64
         };
         for (bytes, expected) in [(4 * KIB, 0.5), (8 * KIB, 0.3), (64 * KIB, 0.2)] {
             assert!((share(bytes) - expected).abs() < 0.01, "{bytes}: {}", share(bytes));
         }
         let requests = all("[a]\nrw=randrw\nrwmixread=30\nnorandommap\n", 256 * MIB);
-        let reads = requests.iter().filter(|request| request.operation == Operation::Read).count() as f64 / requests.len() as f64;
+        let reads = requests
+            .iter()
+            .filter(|request| request.operation == Operation::Read)
+            .count() as f64
+            / requests.len() as f64;
         assert!((reads - 0.3).abs() < 0.01, "{reads} reads");
     }
 
     #[test]
     fn zoned_writes_go_where_the_zones_are() {
         let hot_share = |distribution: &str, hot_bytes: u64| {
-            let requests = all(&format!("[a]\nrw=randwrite\nrandom_distribution={distribution}\n"), 256 * MIB);
-            let hot = requests.iter().filter(|request| request.offset_bytes < hot_bytes).count();
+            let requests = all(
+                &format!("[a]\nrw=randwrite\nrandom_distribution={distribution}\n"),
+                256 * MIB,
+            );
+            let hot = requests
+                .iter()
+                .filter(|request| request.offset_bytes < hot_bytes)
+                .count();
             hot as f64 / requests.len() as f64
         };
         let zoned = hot_share("zoned:80/20:20/80", 256 * MIB / 5);
@@ -875,19 +1017,36 @@ mod tests {
             let requests = all(&format!("[a]\nrw={rw}\nbssplit=4k/50:8k/50\n"), MIB);
             assert!(requests.len() > 100, "{rw}");
             for pair in requests.chunks_exact(2) {
-                assert_eq!([pair[0].operation, pair[1].operation], [Operation::Trim, Operation::Write], "{rw}");
-                assert_eq!((pair[0].offset_bytes, pair[0].bytes), (pair[1].offset_bytes, pair[1].bytes), "{rw}");
+                assert_eq!(
+                    [pair[0].operation, pair[1].operation],
+                    [Operation::Trim, Operation::Write],
+                    "{rw}"
+                );
+                assert_eq!(
+                    (pair[0].offset_bytes, pair[0].bytes),
+                    (pair[1].offset_bytes, pair[1].bytes),
+                    "{rw}"
+                );
             }
         }
     }
 
     #[test]
     fn placement_goes_round_at_random_or_by_address() {
-        let placements = |text: &str| all(text, 4 * MIB).iter().map(|request| request.placement).collect::<Vec<_>>();
+        let placements = |text: &str| {
+            all(text, 4 * MIB)
+                .iter()
+                .map(|request| request.placement)
+                .collect::<Vec<_>>()
+        };
         let in_turn = placements("[a]\nrw=write\nfdp=1\nplids=1,4-5\nnumber_ios=7\n");
         assert_eq!(in_turn, [1, 4, 5, 1, 4, 5, 1].map(Some));
         let unlisted = placements("[a]\nrw=write\ndataplacement=fdp\nnumber_ios=9\n");
-        assert_eq!(unlisted, [0, 1, 2, 3, 4, 5, 6, 7, 0].map(Some), "all that the drive offers");
+        assert_eq!(
+            unlisted,
+            [0, 1, 2, 3, 4, 5, 6, 7, 0].map(Some),
+            "all that the drive offers"
+        );
         let random = placements("[a]\nrw=write\nfdp=1\nplids=0,7\nplid_select=random\n");
         let sevens = random.iter().filter(|placement| **placement == Some(7)).count();
         assert!((450..575).contains(&sevens), "{sevens} of 1024");
@@ -900,22 +1059,61 @@ mod tests {
         let mut job = jobs("[a]\nrw=write\nfdp=1\nnumber_ios=4\n").remove(0);
         job.plid_select = super::super::PlacementSelection::Scheme;
         job.dp_scheme = vec![
-            SchemeEntry { start_bytes: 4 * KIB, end_bytes: 8 * KIB, index: 5 },
-            SchemeEntry { start_bytes: 0, end_bytes: 12 * KIB, index: 2 },
+            SchemeEntry {
+                start_bytes: 4 * KIB,
+                end_bytes: 8 * KIB,
+                index: 5,
+            },
+            SchemeEntry {
+                start_bytes: 0,
+                end_bytes: 12 * KIB,
+                index: 2,
+            },
         ];
-        let plan = Plan::new(&job, 0, Target { device_bytes: MIB, placement_ids: 8 }).unwrap();
+        let plan = Plan::new(
+            &job,
+            0,
+            Target {
+                device_bytes: MIB,
+                placement_ids: 8,
+            },
+        )
+        .unwrap();
         let mut requests = Vec::new();
         JobStream::new(plan, 0).fill(&mut requests, 10);
-        assert_eq!(requests.iter().map(|request| request.placement).collect::<Vec<_>>(), [2, 5, 2, 0].map(Some));
+        assert_eq!(
+            requests.iter().map(|request| request.placement).collect::<Vec<_>>(),
+            [2, 5, 2, 0].map(Some)
+        );
     }
 
     #[test]
     fn a_drive_without_fdp_ignores_directives_and_one_with_it_checks_them() {
         let job = &jobs("[a]\nrw=write\nfdp=1\nplids=9\n")[0];
-        let without = Plan::new(job, 0, Target { device_bytes: MIB, placement_ids: 0 }).unwrap();
+        let without = Plan::new(
+            job,
+            0,
+            Target {
+                device_bytes: MIB,
+                placement_ids: 0,
+            },
+        )
+        .unwrap();
         assert_eq!(JobStream::new(without, 0).next().unwrap().placement, None);
-        let error = Plan::new(job, 0, Target { device_bytes: MIB, placement_ids: 8 }).unwrap_err().to_string();
-        assert!(error.starts_with("test.fio:4: plids of [a]: the drive offers 8"), "{error}");
+        let error = Plan::new(
+            job,
+            0,
+            Target {
+                device_bytes: MIB,
+                placement_ids: 8,
+            },
+        )
+        .unwrap_err()
+        .to_string();
+        assert!(
+            error.starts_with("test.fio:4: plids of [a]: the drive offers 8"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -927,8 +1125,20 @@ mod tests {
             ("rw=randwrite\nrandom_distribution=zoned_abs:50/1m:50/1m", "zones of"),
         ] {
             let job = &jobs(&format!("[a]\n{options}\n"))[0];
-            let error = Plan::new(job, 0, Target { device_bytes: MIB, placement_ids: 0 }).unwrap_err().to_string();
-            assert!(error.contains(part) && error.starts_with("test.fio:"), "{options}: {error}");
+            let error = Plan::new(
+                job,
+                0,
+                Target {
+                    device_bytes: MIB,
+                    placement_ids: 0,
+                },
+            )
+            .unwrap_err()
+            .to_string();
+            assert!(
+                error.contains(part) && error.starts_with("test.fio:"),
+                "{options}: {error}"
+            );
         }
     }
 
@@ -936,7 +1146,12 @@ mod tests {
     fn more_blocks_than_32_bits_can_name_are_all_reached() {
         let mut stream = stream("[a]\nrw=randwrite\nbs=512\nnorandommap\n", 1 << 45);
         assert!(stream.plan().offsets_64);
-        let odd = (0..1000).filter(|_| stream.next().unwrap().offset_bytes / 512 % 2 == 1).count();
-        assert!((430..570).contains(&odd), "{odd} of 1000 blocks are odd: the low bits are not drawn");
+        let odd = (0..1000)
+            .filter(|_| stream.next().unwrap().offset_bytes / 512 % 2 == 1)
+            .count();
+        assert!(
+            (430..570).contains(&odd),
+            "{odd} of 1000 blocks are odd: the low bits are not drawn"
+        );
     }
 }

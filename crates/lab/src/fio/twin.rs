@@ -32,13 +32,25 @@ impl Twin {
         let start_bytes = position(full.start_bytes);
         let region_bytes = position(full.start_bytes + full.region_bytes) - start_bytes;
         let blocks = full.blocks.each_ref().map(|block| self.shrink_block(block));
-        let mut plan = Plan { start_bytes, region_bytes, device_bytes: self.device_bytes, blocks, ..full.clone() };
+        let mut plan = Plan {
+            start_bytes,
+            region_bytes,
+            device_bytes: self.device_bytes,
+            blocks,
+            ..full.clone()
+        };
         let min_bytes = plan.min_bytes();
         // What fills the region on the drive fills it on the twin.
-        plan.size_bytes = if full.size_bytes == full.region_bytes { region_bytes } else { self.amount(full.size_bytes) };
+        plan.size_bytes = if full.size_bytes == full.region_bytes {
+            region_bytes
+        } else {
+            self.amount(full.size_bytes)
+        };
         plan.io_size_bytes = full.io_size_bytes.map(|bytes| self.amount(bytes).max(min_bytes));
         let bytes_per_request = full.mean_request_bytes() / self.denominator as f64 / plan.mean_request_bytes();
-        plan.number_ios = full.number_ios.map(|count| (count as f64 * bytes_per_request).ceil() as u64);
+        plan.number_ios = full
+            .number_ios
+            .map(|count| (count as f64 * bytes_per_request).ceil() as u64);
         match &mut plan.addresses {
             AddressPlan::Skewed { blocks, .. } => *blocks = (region_bytes / min_bytes).max(1),
             AddressPlan::ZonedAbsolute(zones) => self.shrink_zones(zones, full),
@@ -69,7 +81,10 @@ impl Twin {
 
     fn shrink_block(&self, block: &BlockPlan) -> BlockPlan {
         // Each size keeps its share of the bytes, so a size that shrinks less than the others becomes rarer among them.
-        let weights = block.split.iter().map(|(bytes, percent)| (self.size(*bytes), percent * *bytes as f64 / self.size(*bytes) as f64));
+        let weights = block
+            .split
+            .iter()
+            .map(|(bytes, percent)| (self.size(*bytes), percent * *bytes as f64 / self.size(*bytes) as f64));
         let mut split: Vec<(u64, f64)> = weights.collect();
         let total: f64 = split.iter().map(|(_, weight)| weight).sum();
         for (_, weight) in &mut split {
@@ -98,11 +113,23 @@ mod tests {
 
     const UNIT: u64 = 4096;
     const FULL: u64 = 64 << 30;
-    const TWIN: Twin = Twin { denominator: 64, device_bytes: 1 << 30, mapping_unit_bytes: UNIT };
+    const TWIN: Twin = Twin {
+        denominator: 64,
+        device_bytes: 1 << 30,
+        mapping_unit_bytes: UNIT,
+    };
 
     fn plans(options: &str) -> (Plan, Plan) {
         let job = parse(&format!("[a]\n{options}\n"), "test.fio").unwrap().jobs.remove(0);
-        let full = Plan::new(&job, 0, Target { device_bytes: FULL, placement_ids: 8 }).unwrap();
+        let full = Plan::new(
+            &job,
+            0,
+            Target {
+                device_bytes: FULL,
+                placement_ids: 8,
+            },
+        )
+        .unwrap();
         let shrunk = TWIN.shrink(&full);
         (full, shrunk)
     }
@@ -137,9 +164,16 @@ mod tests {
 
     #[test]
     fn totals_shrink_exactly() {
-        for options in ["rw=write\nbs=128k\nio_size=16g", "rw=randwrite\nnorandommap\nio_size=16g", "rw=write\nbs=128k\nnumber_ios=131072"] {
+        for options in [
+            "rw=write\nbs=128k\nio_size=16g",
+            "rw=randwrite\nnorandommap\nio_size=16g",
+            "rw=write\nbs=128k\nnumber_ios=131072",
+        ] {
             let (_, shrunk) = plans(options);
-            let bytes: u64 = requests(shrunk, usize::MAX >> 1).iter().map(|request| u64::from(request.bytes)).sum();
+            let bytes: u64 = requests(shrunk, usize::MAX >> 1)
+                .iter()
+                .map(|request| u64::from(request.bytes))
+                .sum();
             assert_eq!(bytes, (16 << 30) / 64, "{options}");
         }
     }
@@ -148,9 +182,18 @@ mod tests {
     fn a_sequential_pass_and_a_random_map_cover_the_twin_once() {
         for options in ["rw=write\nbs=128k", "rw=randwrite"] {
             let (_, shrunk) = plans(options);
-            let mut covered: Vec<u64> = requests(shrunk, usize::MAX >> 1).iter().map(|request| request.offset_bytes).collect();
+            let mut covered: Vec<u64> = requests(shrunk, usize::MAX >> 1)
+                .iter()
+                .map(|request| request.offset_bytes)
+                .collect();
             covered.sort_unstable();
-            assert!(covered.iter().copied().eq((0..(1 << 30) / UNIT).map(|page| page * UNIT)), "{options}");
+            assert!(
+                covered
+                    .iter()
+                    .copied()
+                    .eq((0..(1 << 30) / UNIT).map(|page| page * UNIT)),
+                "{options}"
+            );
         }
     }
 
@@ -167,7 +210,10 @@ mod tests {
         };
         let ((full_offset, full_share), (offset, share)) = (hottest(full), hottest(shrunk));
         assert!((full_share - share).abs() < 0.005, "{full_share} {share}");
-        assert!(offset.abs_diff(full_offset / 64) <= UNIT, "the hottest block is at {full_offset} and on the twin at {offset}");
+        assert!(
+            offset.abs_diff(full_offset / 64) <= UNIT,
+            "the hottest block is at {full_offset} and on the twin at {offset}"
+        );
     }
 
     #[test]
@@ -177,17 +223,28 @@ mod tests {
             let requests = requests(plan, 50_000);
             let bytes = |request: &&Request| u64::from(request.bytes);
             let total: u64 = requests.iter().map(|request| bytes(&request)).sum();
-            requests.iter().filter(|request| bytes(request) == large).map(|request| bytes(&request)).sum::<u64>() as f64 / total as f64
+            requests
+                .iter()
+                .filter(|request| bytes(request) == large)
+                .map(|request| bytes(&request))
+                .sum::<u64>() as f64
+                / total as f64
         };
         let (full, shrunk) = (share(full, 1 << 20), share(shrunk, 16 << 10));
-        assert!((full - 8.0 / 9.0).abs() < 0.01 && (full - shrunk).abs() < 0.01, "{full} {shrunk}");
+        assert!(
+            (full - 8.0 / 9.0).abs() < 0.01 && (full - shrunk).abs() < 0.01,
+            "{full} {shrunk}"
+        );
     }
 
     #[test]
     fn zones_in_bytes_shrink_with_the_drive() {
         let (_, shrunk) = plans("rw=randwrite\nrandom_distribution=zoned_abs:90/1g:10/63g");
         let requests = requests(shrunk, 20_000);
-        let hot = requests.iter().filter(|request| request.offset_bytes < (1 << 30) / 64).count();
+        let hot = requests
+            .iter()
+            .filter(|request| request.offset_bytes < (1 << 30) / 64)
+            .count();
         assert!((17_800..18_200).contains(&hot), "{hot} of 20000");
     }
 }

@@ -53,10 +53,16 @@ fn digits_and_suffix(text: &str) -> Parsed<(u64, String)> {
         Some(hexadecimal) => (hexadecimal, 16),
         None => (text, 10),
     };
-    let end = digits.find(|letter: char| !letter.is_digit(radix)).unwrap_or(digits.len());
+    let end = digits
+        .find(|letter: char| !letter.is_digit(radix))
+        .unwrap_or(digits.len());
     let suffix = digits[end..].trim().to_lowercase();
-    let number = u64::from_str_radix(&digits[..end], radix)
-        .map_err(|_| Complaint::new(format!("`{text}` does not start with a whole number"), "write for example 4096, 4k or 0x1000"))?;
+    let number = u64::from_str_radix(&digits[..end], radix).map_err(|_| {
+        Complaint::new(
+            format!("`{text}` does not start with a whole number"),
+            "write for example 4096, 4k or 0x1000",
+        )
+    })?;
     Ok((number, suffix))
 }
 
@@ -64,11 +70,19 @@ fn digits_and_suffix(text: &str) -> Parsed<(u64, String)> {
 pub fn number(text: &str, base: KbBase) -> Parsed<u64> {
     let (number, suffix) = digits_and_suffix(text)?;
     if suffix == "%" {
-        return Err(Complaint::new("fio takes no percentage here", "write the number itself"));
+        return Err(Complaint::new(
+            "fio takes no percentage here",
+            "write the number itself",
+        ));
     }
-    base.factor(&suffix).and_then(|factor| number.checked_mul(factor)).ok_or_else(|| {
-        Complaint::new(format!("`{text}` is not a size"), "write a whole number with the suffix k, m, g, t or p, such as 128k")
-    })
+    base.factor(&suffix)
+        .and_then(|factor| number.checked_mul(factor))
+        .ok_or_else(|| {
+            Complaint::new(
+                format!("`{text}` is not a size"),
+                "write a whole number with the suffix k, m, g, t or p, such as 128k",
+            )
+        })
 }
 
 /// A number within limits.
@@ -77,7 +91,10 @@ pub fn number_in(text: &str, base: KbBase, least: u64, most: u64) -> Parsed<u64>
     if (least..=most).contains(&value) {
         return Ok(value);
     }
-    Err(Complaint::new(format!("{value} is out of range"), format!("write a number from {least} to {most}")))
+    Err(Complaint::new(
+        format!("{value} is out of range"),
+        format!("write a number from {least} to {most}"),
+    ))
 }
 
 /// A size or a percentage: 10g, 25%.
@@ -85,7 +102,10 @@ pub fn amount(text: &str, base: KbBase) -> Parsed<Amount> {
     let (value, suffix) = digits_and_suffix(text)?;
     match suffix.as_str() {
         "%" if value <= 100 => Ok(Amount::Percent(value as u32)),
-        "%" => Err(Complaint::new(format!("{value}% is more than the whole"), "write a percentage from 0% to 100%")),
+        "%" => Err(Complaint::new(
+            format!("{value}% is more than the whole"),
+            "write a percentage from 0% to 100%",
+        )),
         _ => Ok(Amount::Bytes(number(text, base)?)),
     }
 }
@@ -101,9 +121,16 @@ pub fn time_us(text: &str, unit_is_seconds: bool) -> Parsed<u64> {
         "m" => 60_000_000,
         "h" => 3_600_000_000,
         "d" => 86_400_000_000,
-        _ => return Err(Complaint::new(format!("`{text}` is not a time"), "write a whole number with us, ms, s, m, h or d")),
+        _ => {
+            return Err(Complaint::new(
+                format!("`{text}` is not a time"),
+                "write a whole number with us, ms, s, m, h or d",
+            ));
+        }
     };
-    value.checked_mul(factor).ok_or_else(|| Complaint::new(format!("`{text}` is too long a time"), "write a shorter one"))
+    value
+        .checked_mul(factor)
+        .ok_or_else(|| Complaint::new(format!("`{text}` is too long a time"), "write a shorter one"))
 }
 
 /// A floating point number.
@@ -126,18 +153,32 @@ pub fn switch(text: &str) -> Parsed<bool> {
 
 /// One of several words.
 pub fn choice<T: Copy>(text: &str, choices: &[(&str, T)]) -> Parsed<T> {
-    choices.iter().find(|(word, _)| *word == text).map(|(_, value)| *value).ok_or_else(|| {
-        let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
-        Complaint::new(format!("`{text}` is not one of its values"), format!("write {}", words.join(", ")))
-    })
+    choices
+        .iter()
+        .find(|(word, _)| *word == text)
+        .map(|(_, value)| *value)
+        .ok_or_else(|| {
+            let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+            Complaint::new(
+                format!("`{text}` is not one of its values"),
+                format!("write {}", words.join(", ")),
+            )
+        })
 }
 
 /// Up to three values for reads, writes and trims: `4k`, `4k,8k`, `,8k,16k`. As in fio the last one stands for those not given,
 /// an empty one leaves what was there, and a comma at the end leaves the rest as it was.
-pub fn per_direction<T: Copy>(text: &str, values: &mut PerDirection<T>, parse: impl Fn(&str) -> Parsed<T>) -> Parsed<()> {
+pub fn per_direction<T: Copy>(
+    text: &str,
+    values: &mut PerDirection<T>,
+    parse: impl Fn(&str) -> Parsed<T>,
+) -> Parsed<()> {
     let parts: Vec<&str> = text.split(',').collect();
     if parts.len() > 3 {
-        return Err(Complaint::new("more than three values", "write at most read,write,trim"));
+        return Err(Complaint::new(
+            "more than three values",
+            "write at most read,write,trim",
+        ));
     }
     for (index, part) in parts.iter().enumerate() {
         if part.is_empty() {
@@ -177,7 +218,10 @@ mod tests {
         assert_eq!(binary("2g"), 2 << 30);
         assert_eq!(binary("1p"), 1 << 50);
         let decimal = |text| number(text, KbBase::Decimal).unwrap();
-        assert_eq!([decimal("4k"), decimal("4kib"), decimal("3tb")], [4000, 4096, 3_000_000_000_000]);
+        assert_eq!(
+            [decimal("4k"), decimal("4kib"), decimal("3tb")],
+            [4000, 4096, 3_000_000_000_000]
+        );
         for wrong in ["", "k", "1.5g", "4x", "4kk", "-1", "10%", "99999999p"] {
             assert!(number(wrong, KbBase::Binary).is_err(), "{wrong}");
         }
@@ -190,7 +234,10 @@ mod tests {
         assert!(amount("101%", KbBase::Binary).is_err());
         assert_eq!(time_us("30", true), Ok(30_000_000));
         assert_eq!(time_us("30", false), Ok(30));
-        assert_eq!([time_us("5ms", true), time_us("2m", false), time_us("1h", true)], [Ok(5_000), Ok(120_000_000), Ok(3_600_000_000)]);
+        assert_eq!(
+            [time_us("5ms", true), time_us("2m", false), time_us("1h", true)],
+            [Ok(5_000), Ok(120_000_000), Ok(3_600_000_000)]
+        );
         assert!(time_us("5 parsecs", true).is_err());
     }
 

@@ -20,15 +20,15 @@
     fold.addEventListener("toggle", () => fold.open && fold.querySelectorAll(".plot").forEach(draw));
   }
   // Paper is narrower than the window, and it cannot be unfolded. Plotly's own resizing waits, printing does not.
-  const fit = () => places.forEach((place) => place.dataset.drawn && Plotly.relayout(place, { autosize: true }));
+  const fit = (place) => Plotly.relayout(place, { width: place.clientWidth, height: place.clientHeight });
   addEventListener("beforeprint", () => {
     document.querySelectorAll("details:not(.screen)").forEach((fold) => (fold.open = true));
-    document.body.style.width = "1020px";
-    places.forEach(draw);
-    fit();
+    document.body.classList.add("printing");
+    places.filter((place) => !place.closest("details:not([open])")).forEach(draw);
+    places.filter((place) => place.dataset.drawn).forEach(fit);
   });
   addEventListener("afterprint", () => {
-    document.body.style.width = "";
-    fit();
+    document.body.classList.remove("printing");
+    places.filter((place) => place.dataset.drawn).forEach(Plotly.Plots.resize);
   });
 })();
