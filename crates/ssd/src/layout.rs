@@ -266,7 +266,7 @@ impl Shape {
         let blocks_per_superblock = dies_per_group * geometry.planes_per_die;
         let page_bytes = geometry.mapping_unit_bytes;
         let stripe_bytes = u64::from(blocks_per_superblock) * geometry.program_unit_bytes.unwrap_or(page_bytes);
-        if geometry.reclaim_unit_bytes % stripe_bytes != 0 {
+        if !geometry.reclaim_unit_bytes.is_multiple_of(stripe_bytes) {
             let allowed = format!(
                 "must be a multiple of {stripe_bytes} bytes: one program unit on each of the {blocks_per_superblock} \
                  blocks of a superblock"
@@ -477,7 +477,7 @@ fn check_ranges(config: &DeviceConfig) -> Result<(), ConfigError> {
     )?;
     let program = geometry.program_unit_bytes.unwrap_or(unit);
     require(
-        program >= unit && program % unit == 0 && program <= ru.max(unit),
+        program >= unit && program.is_multiple_of(unit) && program <= ru.max(unit),
         "geometry.program_unit_bytes",
         program.to_string(),
         "must be a multiple of geometry.mapping_unit_bytes, at most geometry.reclaim_unit_bytes",

@@ -70,19 +70,23 @@ impl Maps {
         }
     }
 
+    #[inline]
     pub(crate) fn lookup(&self, lpn: Lpn) -> Ppn {
         Ppn(!self.l2p_inverted.get()[lpn.0 as usize])
     }
 
+    #[inline]
     pub(crate) fn logical(&self, ppn: Ppn) -> Lpn {
         Lpn(self.p2l.get()[ppn.0 as usize])
     }
 
+    #[inline]
     pub(crate) fn is_valid(&self, ppn: Ppn) -> bool {
         self.valid.get()[ppn.0 as usize / 64] >> (ppn.0 % 64) & 1 == 1
     }
 
     /// Reads what writing these logical pages will touch, so that the misses of a whole batch overlap.
+    #[inline]
     pub(crate) fn touch(&self, pages: impl Iterator<Item = Lpn> + Clone) {
         let (l2p, valid) = (self.l2p_inverted.get(), self.valid.get());
         let mut seen = 0;
@@ -135,6 +139,7 @@ impl Maps {
     }
 
     /// Moves a batch of valid pages to consecutive physical pages from `to` on. The old ones stay marked valid.
+    #[inline]
     pub(crate) fn relocate(&mut self, from: &[u32], lpns: &[u32], to: Ppn) {
         let l2p = self.l2p_inverted.get_mut();
         for ((&old, &lpn), new) in from.iter().zip(lpns).zip(to.0..) {
@@ -188,6 +193,7 @@ impl Maps {
         for_words(self.valid.get_mut(), ppn.0, pages, |word, mask| *word &= !mask);
     }
 
+    #[inline]
     pub(crate) fn count_valid(&self, ppn: Ppn, pages: u32) -> u32 {
         let (first, end) = (u64::from(ppn.0), u64::from(ppn.0) + u64::from(pages));
         let mut count = 0;

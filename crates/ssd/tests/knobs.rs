@@ -1276,6 +1276,11 @@ fn capacity_and_flash_follow_from_each_other() {
     assert_eq!((more.superblocks(), more.logical_pages), (150, 25_600));
     let more = Layout::new(&small(125, 1.0)).expect("valid");
     assert_eq!((more.superblocks(), more.logical_pages), (125, 16_000));
+    let tenth = Layout::new(&small(110, 0.10)).expect("valid");
+    assert_eq!(
+        tenth.logical_pages, 25_600,
+        "110 MiB of flash at 0.10 are 100 MiB, whatever 0.10 is in binary"
+    );
     // The host reaches the last page and none after it.
     let mut device = silent(&small(125, 0.25));
     write(&mut device, 25_599, 1, 0);

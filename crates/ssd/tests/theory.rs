@@ -452,7 +452,7 @@ const UNUSABLE_OF_TWO_HANDLES: f64 = 3.0;
 
 fn two_stream_size() -> Size {
     Size {
-        unit_pages: if deep() { 4096 } else { 512 },
+        unit_pages: if deep() { 2048 } else { 512 },
         units: size().units,
     }
 }

@@ -33,15 +33,8 @@ pub struct Request {
 enum Addresses {
     Sequential,
     Uniform(Option<RandomMap>),
-    Skewed(Skew, Option<Shrink>),
+    Skewed(Skew),
     Zoned(PerDirection<ZoneTable>, Taus88),
-}
-
-/// Maps draws from many blocks to fewer, on scaled twins.
-#[derive(Debug, Clone, Copy)]
-struct Shrink {
-    ratio: f64,
-    last: u64,
 }
 
 /// How the next request's size is found.
@@ -485,11 +478,10 @@ impl JobStream {
                     }),
                 }
             }
-            Addresses::Skewed(skew, shrink) => {
+            Addresses::Skewed(skew) => {
                 let sizes = &self.sizes[operation as usize];
                 loop {
-                    let drawn = skew.next();
-                    let block = shrink.map_or(drawn, |shrink| shrink.apply(drawn));
+                    let block = skew.next();
                     // fio can draw a block beyond the region (a part of a block at the end of the drive counts as one; `ba` and
                     // unequal sizes of reads and writes stretch the numbers) and ends the job when it does. A stream that ends by
                     // chance is no workload, so such a draw is repeated.
@@ -635,12 +627,8 @@ impl Addresses {
                 drawn_blocks,
                 blocks,
             } => {
-                let shrink = Shrink {
-                    ratio: *blocks as f64 / *drawn_blocks as f64,
-                    last: blocks - 1,
-                };
                 let skew = Skew::new(*kind, *drawn_blocks, *center, plan.distribution_seed);
-                Self::Skewed(skew, (blocks != drawn_blocks).then_some(shrink))
+                Self::Skewed(skew.on_twin(*blocks))
             }
             AddressPlan::Zoned(zones) => Self::Zoned(
                 Operation::ALL
@@ -654,13 +642,6 @@ impl Addresses {
                 Taus88::new(plan.seeds.of(Purpose::Zone)),
             ),
         }
-    }
-}
-
-impl Shrink {
-    #[inline]
-    fn apply(self, block: u64) -> u64 {
-        ((block as f64 * self.ratio) as u64).min(self.last)
     }
 }
 

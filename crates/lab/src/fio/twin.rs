@@ -7,8 +7,8 @@
 //! - Request sizes shrink by d, but not below one mapping unit. A job whose requests cannot shrink far enough issues fewer of them: the
 //!   bytes that a job issues shrink by d exactly, for the job as a whole, for its sizes among each other and for its share among others
 //!   (see `workload`).
-//! - zipf, pareto and normal draw from as many blocks as on the full-size drive and the draws are mapped to the twin's blocks, so that
-//!   the hottest block keeps its share. Everything else (uniform, zoned, sequential) is the same at every size.
+//! - zipf, pareto and normal draw ranks from as many blocks as on the full-size drive; each block of the twin stands for as many
+//!   neighbouring ranks as fit, so that the hottest keep their share and as large a part of the region is touched. Everything else (uniform, zoned, sequential) is the same at every size.
 //! - Counts of requests shrink with the bytes they stand for.
 
 use super::plan::{AddressPlan, BlockPlan, PlacementPlan, Plan};

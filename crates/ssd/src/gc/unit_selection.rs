@@ -133,7 +133,7 @@ impl<'a> Candidates<'a> {
     /// A closed unit drawn with equal probability from all of the sets, candidate or not.
     fn draw(&self, random: &mut Xoshiro256PlusPlus) -> Option<(usize, usize)> {
         let count: u64 = self.sets.iter().map(|set| set.members.len() as u64).sum();
-        let mut position = (u128::from(random.next_u64()) * u128::from(count) >> 64) as usize;
+        let mut position = ((u128::from(random.next_u64()) * u128::from(count)) >> 64) as usize;
         for (index, set) in self.sets.iter().enumerate() {
             if position < set.members.len() {
                 return Some((index, position));
@@ -159,7 +159,7 @@ impl<'a> Candidates<'a> {
             }
         }
         let all: Vec<RuId> = self.iter().collect();
-        let position = (u128::from(random.next_u64()) * all.len() as u128 >> 64) as usize;
+        let position = ((u128::from(random.next_u64()) * all.len() as u128) >> 64) as usize;
         all.get(position).copied()
     }
 }
