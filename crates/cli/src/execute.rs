@@ -58,12 +58,18 @@ pub fn with_bar<T: Send>(progress: &Progress, host_bytes: u64, cells: usize, wor
 
 fn new_bar(host_bytes: u64, elapsed: Duration) -> ProgressBar {
     let template = "{bar:30} {percent:>3} %  {binary_bytes} of {binary_total_bytes} written, {msg}, {eta} left";
-    let style = ProgressStyle::with_template(template).expect("the template is valid").progress_chars("=> ");
+    let style = ProgressStyle::with_template(template)
+        .expect("the template is valid")
+        .progress_chars("=> ");
     ProgressBar::new(host_bytes).with_style(style).with_elapsed(elapsed)
 }
 
 /// Runs cells and says whether they were stopped.
-pub fn run_cells(prepared: &[Prepared], gc_log: bool, progress: &Progress) -> Result<(Vec<CellResult>, bool), LabError> {
+pub fn run_cells(
+    prepared: &[Prepared],
+    gc_log: bool,
+    progress: &Progress,
+) -> Result<(Vec<CellResult>, bool), LabError> {
     let host_bytes = prepared.iter().map(|cell| cell.host_bytes).sum();
     let budget = lab::run::memory_available();
     let work = || lab::run::run_all(prepared, gc_log, budget, progress);

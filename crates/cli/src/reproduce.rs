@@ -11,19 +11,37 @@ use crate::run::{apply, overrides};
 use crate::{Outcome, print};
 
 pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
-    let names = if command.experiments.is_empty() { Experiment::names() } else { command.experiments.clone() };
+    let names = if command.experiments.is_empty() {
+        Experiment::names()
+    } else {
+        command.experiments.clone()
+    };
     // Everything is read before anything runs, so that a mistake in the last file does not cost the first's results.
-    let experiments: Vec<Experiment> = names.iter().map(|name| Experiment::find(name)).collect::<Result<_, _>>()?;
+    let experiments: Vec<Experiment> = names
+        .iter()
+        .map(|name| Experiment::find(name))
+        .collect::<Result<_, _>>()?;
     let progress = execute::stoppable();
     let mut outcome = Outcome::Done;
     for experiment in &experiments {
-        let settings = apply(if command.quick { &experiment.quick } else { &experiment.run }, &command.settings)?;
+        let settings = apply(
+            if command.quick {
+                &experiment.quick
+            } else {
+                &experiment.run
+            },
+            &command.settings,
+        )?;
         let cells = experiment.cells(&settings, &overrides(&command.settings.set)?)?;
         let prepared = lab::run::prepare(cells)?;
         let (results, stopped) = execute::run_cells(&prepared, false, &progress)?;
         if stopped {
             if !results.is_empty() && !command.json {
-                print(&format!("{} (stopped)\n{}\n", experiment.title, crate::run::summary(experiment, &results)));
+                print(&format!(
+                    "{} (stopped)\n{}\n",
+                    experiment.title,
+                    crate::run::summary(experiment, &results)
+                ));
             }
             return Ok(Outcome::Stopped);
         }
@@ -47,7 +65,11 @@ fn compare_paper(command: &Reproduce, experiment: &Experiment, settings: &RunSet
         print(&format!("{}\n", crate::run::json(experiment, &judge, results)));
     } else {
         print(&format!("{} ({})\n", experiment.title, experiment.source));
-        print(&format!("{}\n{}\n", table::comparisons(&judge.comparisons()), table::verdicts(&verdicts)));
+        print(&format!(
+            "{}\n{}\n",
+            table::comparisons(&judge.comparisons()),
+            table::verdicts(&verdicts)
+        ));
     }
     verdicts.iter().all(|verdict| verdict.holds)
 }
@@ -65,7 +87,11 @@ fn compare_golden(command: &Reproduce, experiment: &Experiment, results: &[CellR
     match differences.len() {
         0 => print(&format!("{}: {} cells as golden\n", experiment.slug, rows.len())),
         count => {
-            print(&format!("{}: {count} of {} cells differ from {path}\n", experiment.slug, rows.len()));
+            print(&format!(
+                "{}: {count} of {} cells differ from {path}\n",
+                experiment.slug,
+                rows.len()
+            ));
             print(&format!("  {}\n", differences.join("\n  ")));
         }
     }

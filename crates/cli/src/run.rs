@@ -23,7 +23,10 @@ pub fn run(command: &Run) -> Result<Outcome, LabError> {
         cells.retain(|cell| cell.key.device == *device);
         if cells.is_empty() {
             let known = experiment.devices.join(", ");
-            return Err(bad_option("--device", format!("{} does not run on {device}; it runs on {known}", command.target)));
+            return Err(bad_option(
+                "--device",
+                format!("{} does not run on {device}; it runs on {known}", command.target),
+            ));
         }
     }
     let prepared = lab::run::prepare(cells)?;
@@ -39,12 +42,16 @@ pub fn run(command: &Run) -> Result<Outcome, LabError> {
 /// The experiment of this name; or the job file, as an experiment with one cell.
 fn find(command: &Run) -> Result<Experiment, LabError> {
     let target = &command.target;
-    let is_job = target.ends_with(".fio") || (!Experiment::names().contains(target) && lab::experiment::job_names().contains(target));
+    let is_job = target.ends_with(".fio")
+        || (!Experiment::names().contains(target) && lab::experiment::job_names().contains(target));
     if !is_job {
         return Experiment::find(target);
     }
     let device = command.device.as_deref().ok_or_else(|| {
-        bad_option(target, "a job file needs a device; give --device NAME (`warp devices` lists them)")
+        bad_option(
+            target,
+            "a job file needs a device; give --device NAME (`warp devices` lists them)",
+        )
     })?;
     Ok(Experiment::of_job(target, device))
 }
@@ -55,7 +62,10 @@ pub fn apply(run: &RunSettings, settings: &Settings) -> Result<RunSettings, LabE
     run.scale = settings.scale.unwrap_or(run.scale);
     if let Some(write) = settings.write {
         if !(write > 0.0 && write <= 1000.0) {
-            return Err(bad_option("--write", format!("{write} capacities: must be above 0 and at most 1000")));
+            return Err(bad_option(
+                "--write",
+                format!("{write} capacities: must be above 0 and at most 1000"),
+            ));
         }
         run.write_capacities = Some(write);
     }
@@ -70,7 +80,10 @@ pub fn overrides(set: &[String]) -> Result<lab::profile::Overrides, LabError> {
     let mut overrides = lab::profile::Overrides::new();
     for pair in set {
         let (path, value) = pair.split_once('=').ok_or_else(|| {
-            bad_option("--set", format!("{pair:?} is not of the form PATH=VALUE, e.g. geometry.over_provisioning=0.2"))
+            bad_option(
+                "--set",
+                format!("{pair:?} is not of the form PATH=VALUE, e.g. geometry.over_provisioning=0.2"),
+            )
         })?;
         let parsed = toml::from_str::<toml::Table>(&format!("value = {value}")).ok();
         let parsed = parsed.and_then(|mut table| table.remove("value"));
@@ -101,7 +114,10 @@ fn present(
             }
         }
     }
-    let folder = command.out.clone().unwrap_or_else(|| PathBuf::from("out").join(&experiment.slug));
+    let folder = command
+        .out
+        .clone()
+        .unwrap_or_else(|| PathBuf::from("out").join(&experiment.slug));
     let report_file = folder.join("report.html");
     let axes = experiment.axes();
     let report = Report {
@@ -114,7 +130,10 @@ fn present(
         comparisons: &judge.comparisons(),
         verdicts: &judge.verdicts(),
     };
-    std::fs::create_dir_all(&folder).map_err(|source| LabError::Io { file: folder.display().to_string(), source })?;
+    std::fs::create_dir_all(&folder).map_err(|source| LabError::Io {
+        file: folder.display().to_string(),
+        source,
+    })?;
     report.write(&report_file)?;
     let mut written = vec![report_file];
     if let Some(path) = &command.events {
@@ -154,7 +173,14 @@ fn run_and_save(
     path: &Path,
 ) -> Result<Outcome, LabError> {
     let [cell] = prepared else {
-        return Err(bad_option("--save", format!("{} is {} runs; only a job file leaves one device", command.target, prepared.len())));
+        return Err(bad_option(
+            "--save",
+            format!(
+                "{} is {} runs; only a job file leaves one device",
+                command.target,
+                prepared.len()
+            ),
+        ));
     };
     let progress = execute::stoppable();
     let work = || lab::run::run_and_save(cell, path, &*progress);
@@ -170,7 +196,12 @@ fn continue_snapshot(command: &Run, snapshot: &Path) -> Result<Outcome, LabError
     let experiment = Experiment::of_job(&command.target, &snapshot.display().to_string());
     let settings = apply(&experiment.run, &command.settings)?;
     let progress = execute::stoppable();
-    let continued = lab::run::Continued { snapshot, jobs, settings: settings.clone(), save: command.save.as_deref() };
+    let continued = lab::run::Continued {
+        snapshot,
+        jobs,
+        settings: settings.clone(),
+        save: command.save.as_deref(),
+    };
     let work = || lab::run::continue_snapshot(&continued, &*progress);
     let result = execute::with_bar(&progress, 0, 1, work)?;
     let stopped = !result.complete;

@@ -11,20 +11,39 @@ use crate::{Outcome, bad_option, execute, print};
 
 pub fn devices(command: &Devices) -> Result<Outcome, LabError> {
     let Some(name) = &command.name else {
-        let profiles: Vec<Profile> = Profile::names().iter().map(|name| Profile::find(name)).collect::<Result<_, _>>()?;
+        let profiles: Vec<Profile> = Profile::names()
+            .iter()
+            .map(|name| Profile::find(name))
+            .collect::<Result<_, _>>()?;
         if command.json {
-            let rows: Vec<_> = profiles.iter().map(|profile| serde_json::json!({ "name": profile.name, "title": profile.title })).collect();
+            let rows: Vec<_> = profiles
+                .iter()
+                .map(|profile| serde_json::json!({ "name": profile.name, "title": profile.title }))
+                .collect();
             print(&format!("{}\n", serde_json::json!(rows)));
         } else {
-            print(&describe::pairs(profiles.iter().map(|profile| (profile.name.clone(), profile.title.clone()))));
+            print(&describe::pairs(
+                profiles
+                    .iter()
+                    .map(|profile| (profile.name.clone(), profile.title.clone())),
+            ));
         }
         return Ok(Outcome::Done);
     };
     let profile = Profile::find(name)?;
     if command.json {
-        print(&format!("{}\n", serde_json::json!({ "name": profile.name, "title": profile.title, "notes": profile.notes, "values": profile.sources })));
+        print(&format!(
+            "{}\n",
+            serde_json::json!({ "name": profile.name, "title": profile.title, "notes": profile.notes, "values": profile.sources })
+        ));
     } else {
-        print(&format!("{}: {}\n{}\n{}", profile.name, profile.title, describe::sources(&profile), profile.notes));
+        print(&format!(
+            "{}: {}\n{}\n{}",
+            profile.name,
+            profile.title,
+            describe::sources(&profile),
+            profile.notes
+        ));
     }
     Ok(Outcome::Done)
 }
@@ -44,7 +63,11 @@ pub fn jobs(command: &Jobs) -> Result<Outcome, LabError> {
     let profile = Profile::find(&command.device)?;
     let (_, layout) = twin::twin(&profile.name, &profile.config(&overrides(&[])?)?, twin::Scale::FULL)?;
     let capacity = u64::from(layout.logical_pages) * layout.page_bytes;
-    let options = workload::WorkloadOptions { endless: true, placement_ids: layout.placement_identifiers(), twin: None };
+    let options = workload::WorkloadOptions {
+        endless: true,
+        placement_ids: layout.placement_identifiers(),
+        twin: None,
+    };
     let workload = workload::Workload::new(&jobs, capacity, &options)?;
     print(&format!("{} on {}\n", jobs.file, profile.name));
     for stream in workload.describe() {
@@ -58,21 +81,40 @@ pub fn explain(command: &Explain) -> Result<Outcome, LabError> {
     let config = profile.config(&overrides(&command.set)?)?;
     let (config, layout) = twin::twin(&profile.name, &config, command.scale)?;
     if command.json {
-        print(&format!("{}\n", serde_json::json!({ "config": config, "layout": layout, "memory_bytes": layout.memory_bytes() })));
+        print(&format!(
+            "{}\n",
+            serde_json::json!({ "config": config, "layout": layout, "memory_bytes": layout.memory_bytes() })
+        ));
     } else {
-        print(&format!("{}: {}\n{}", profile.name, profile.title, describe::layout(&config, &layout)));
+        print(&format!(
+            "{}: {}\n{}",
+            profile.name,
+            profile.title,
+            describe::layout(&config, &layout)
+        ));
     }
     Ok(Outcome::Done)
 }
 
 pub fn bench(command: &Bench) -> Result<Outcome, LabError> {
     if !(1..=4096).contains(&command.capacity_gib) || command.rounds == 0 {
-        return Err(bad_option("bench", "give 1 to 4096 --capacity-gib and 1 or more --rounds"));
+        return Err(bad_option(
+            "bench",
+            "give 1 to 4096 --capacity-gib and 1 or more --rounds",
+        ));
     }
-    let settings = Settings { capacity_bytes: command.capacity_gib << 30, rounds: command.rounds, ..Settings::default() };
+    let settings = Settings {
+        capacity_bytes: command.capacity_gib << 30,
+        rounds: command.rounds,
+        ..Settings::default()
+    };
     let progress = execute::stoppable();
-    let measured = execute::with_bar(&progress, settings.host_bytes(), 1, || bench::bench(&settings, &*progress));
-    let Some(measured) = measured else { return Ok(Outcome::Stopped) };
+    let measured = execute::with_bar(&progress, settings.host_bytes(), 1, || {
+        bench::bench(&settings, &*progress)
+    });
+    let Some(measured) = measured else {
+        return Ok(Outcome::Stopped);
+    };
     if command.json {
         print(&format!("{}\n", serde_json::json!(measured)));
     } else {

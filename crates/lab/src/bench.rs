@@ -60,7 +60,11 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { capacity_bytes: 64 << 30, over_provisioning: 0.28, rounds: 7 }
+        Settings {
+            capacity_bytes: 64 << 30,
+            over_provisioning: 0.28,
+            rounds: 7,
+        }
     }
 }
 
@@ -149,7 +153,11 @@ fn measure<S: EventSink>(
     watch: &dyn Watch,
 ) -> Option<(Row, Vec<f64>)> {
     let capacity = u64::from(device.layout().logical_pages);
-    let mut writer = Writer { random: Random(0x9E37_79B9_7F4A_7C15), position: 0, writes: Vec::new() };
+    let mut writer = Writer {
+        random: Random(0x9E37_79B9_7F4A_7C15),
+        position: 0,
+        writes: Vec::new(),
+    };
     writer.write(device, Pattern::Sequential, 32, capacity, watch)?;
     writer.write(device, pattern, pages, 2 * capacity, watch)?;
     let before = device.stats().clone();
@@ -171,7 +179,11 @@ fn measure<S: EventSink>(
         workload: name.to_string(),
         media_page_ns: median(media_ns),
         host_page_ns: median(host_ns),
-        write_amplification: device.stats().since(&before).write_amplification().expect("pages were written"),
+        write_amplification: device
+            .stats()
+            .since(&before)
+            .write_amplification()
+            .expect("pages were written"),
         ratio: median(ratios),
     };
     Some((row, yards))
@@ -221,7 +233,9 @@ impl Writer {
                     });
                 }
                 todo -= self.writes.len() as u64;
-                let _ = device.write_batch(0, &self.writes).expect("the extents are within the device");
+                let _ = device
+                    .write_batch(0, &self.writes)
+                    .expect("the extents are within the device");
             }
             watch.wrote(chunk * u64::from(pages) * PAGE_BYTES);
         }
@@ -241,7 +255,10 @@ impl Yardstick {
         #[cfg(target_os = "linux")]
         let _ = memory.advise(memmap2::Advice::HugePage);
         memory.fill(1); // Resident, as the L2P of a full device is.
-        Yardstick { memory, random: Random(0xD1B5_4A32_D192_ED03) }
+        Yardstick {
+            memory,
+            random: Random(0xD1B5_4A32_D192_ED03),
+        }
     }
 
     /// Nanoseconds for one entry, over `count` of them.
@@ -283,6 +300,11 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 fn processor() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
-    name.map_or_else(|| std::env::consts::ARCH.to_string(), |(_, name)| name.trim().to_string())
+    let name = info
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    name.map_or_else(
+        || std::env::consts::ARCH.to_string(),
+        |(_, name)| name.trim().to_string(),
+    )
 }

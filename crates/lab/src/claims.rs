@@ -217,7 +217,11 @@ pub struct Judge<'a> {
 impl<'a> Judge<'a> {
     /// Judges these results.
     pub fn new(experiment: &'a Experiment, results: &'a [CellResult], tail_capacities: f64) -> Judge<'a> {
-        Judge { experiment, results, tail_capacities }
+        Judge {
+            experiment,
+            results,
+            tail_capacities,
+        }
     }
 
     /// Window of the steady-state metric, in capacities.
@@ -238,7 +242,11 @@ impl<'a> Judge<'a> {
 
     /// Every published number beside ours, in the order of the file.
     pub fn comparisons(&self) -> Vec<Comparison> {
-        self.experiment.published.iter().flat_map(|published| self.compare(published)).collect()
+        self.experiment
+            .published
+            .iter()
+            .flat_map(|published| self.compare(published))
+            .collect()
     }
 
     fn compare(&self, published: &Published) -> Vec<Comparison> {
@@ -253,7 +261,11 @@ impl<'a> Judge<'a> {
             if let (Some(axis), Some(value)) = (&published.along, value) {
                 at.insert(axis.clone(), value.to_string());
             }
-            let key = self.experiment.keys().into_iter().find(|key| self.experiment.selects(&at, key))?;
+            let key = self
+                .experiment
+                .keys()
+                .into_iter()
+                .find(|key| self.experiment.selects(&at, key))?;
             Some(Comparison {
                 ours: self.value(&key, published.metric),
                 key,
@@ -270,7 +282,12 @@ impl<'a> Judge<'a> {
     pub fn verdicts(&self) -> Vec<Verdict> {
         let judge = |claim: &Claim| {
             let (holds, found) = self.judge(claim);
-            Verdict { what: claim.what.clone(), source: claim.source.clone(), holds, found }
+            Verdict {
+                what: claim.what.clone(),
+                source: claim.source.clone(),
+                holds,
+                found,
+            }
         };
         self.experiment.claims.iter().map(judge).collect()
     }
@@ -299,7 +316,11 @@ impl<'a> Judge<'a> {
     }
 
     fn judge_mean_error(&self, rule: &MeanError) -> (bool, String) {
-        let contains = |published: &&Published| rule.over.iter().all(|(name, value)| published.at.get(name) == Some(value));
+        let contains = |published: &&Published| {
+            rule.over
+                .iter()
+                .all(|(name, value)| published.at.get(name) == Some(value))
+        };
         let rows = self.experiment.published.iter().filter(contains);
         let errors: Vec<Option<f64>> = rows.flat_map(|row| self.compare(row)).map(|row| row.error()).collect();
         let missing = errors.iter().filter(|error| error.is_none()).count();
@@ -307,7 +328,10 @@ impl<'a> Judge<'a> {
             return (false, format!("{missing} of {} cells were not measured", errors.len()));
         }
         let mean = errors.iter().flatten().map(|error| error.abs()).sum::<f64>() / errors.len() as f64;
-        (mean <= rule.at_most, format!("{mean:.3} over {} cells, allowed {:.3}", errors.len(), rule.at_most))
+        (
+            mean <= rule.at_most,
+            format!("{mean:.3} over {} cells, allowed {:.3}", errors.len(), rule.at_most),
+        )
     }
 
     fn judge_within(&self, rule: &Within) -> (bool, String) {
@@ -322,7 +346,10 @@ impl<'a> Judge<'a> {
                 None => return (false, format!("{key} was not measured")),
             }
         }
-        let spread = (found.iter().copied().fold(f64::MAX, f64::min), found.iter().copied().fold(f64::MIN, f64::max));
+        let spread = (
+            found.iter().copied().fold(f64::MAX, f64::min),
+            found.iter().copied().fold(f64::MIN, f64::max),
+        );
         let found = match found.len() {
             0 => return (false, "no cell was measured".to_string()),
             1 => format!("{:.3}", spread.0),
@@ -367,7 +394,9 @@ impl<'a> Judge<'a> {
         for value in self.experiment.axis_values(&rule.along) {
             let mut at = rule.left.clone();
             at.insert(rule.along.clone(), value.to_string());
-            let Some(key) = self.selected(&at).into_iter().next() else { continue };
+            let Some(key) = self.selected(&at).into_iter().next() else {
+                continue;
+            };
             let other = self.experiment.moved(&key, &rule.right);
             let (Some(a), Some(b)) = (self.value(&key, rule.metric), self.value(&other, rule.metric)) else {
                 return (false, format!("{key} or {other} was not measured"));
@@ -377,11 +406,17 @@ impl<'a> Judge<'a> {
         }
         let crossing = points.windows(2).find(|pair| pair[0].1 < 0.0 && pair[1].1 >= 0.0);
         let Some([before, after]) = crossing else {
-            return (false, format!("the curves do not cross, allowed {}", range(rule.low, rule.high)));
+            return (
+                false,
+                format!("the curves do not cross, allowed {}", range(rule.low, rule.high)),
+            );
         };
         let position = before.0 + (after.0 - before.0) * before.1 / (before.1 - after.1);
         let holds = (rule.low..=rule.high).contains(&position);
-        (holds, format!("at {position:.3}, allowed {}", range(rule.low, rule.high)))
+        (
+            holds,
+            format!("at {position:.3}, allowed {}", range(rule.low, rule.high)),
+        )
     }
 
     fn selected(&self, selector: &Selector) -> Vec<CellKey> {
@@ -400,7 +435,14 @@ fn range(low: f64, high: f64) -> String {
 
 fn measure(result: &CellResult, metric: Metric, tail_capacities: f64) -> f64 {
     let capacities = |pages: u64| (pages * result.stats.page_bytes) as f64 / result.capacity_bytes as f64;
-    let handle = |index: u16| result.stats.handles.get(usize::from(index)).copied().unwrap_or_default();
+    let handle = |index: u16| {
+        result
+            .stats
+            .handles
+            .get(usize::from(index))
+            .copied()
+            .unwrap_or_default()
+    };
     match metric {
         Metric::WriteAmplification => result.write_amplification(),
         Metric::TailWriteAmplification => result.tail_write_amplification(tail_capacities),
@@ -415,7 +457,10 @@ fn measure(result: &CellResult, metric: Metric, tail_capacities: f64) -> f64 {
 impl Experiment {
     /// Names of the coordinates of a cell.
     fn coordinates(&self) -> Vec<&str> {
-        ["device", "variant"].into_iter().chain(self.grid.iter().map(|axis| axis.axis.as_str())).collect()
+        ["device", "variant"]
+            .into_iter()
+            .chain(self.grid.iter().map(|axis| axis.axis.as_str()))
+            .collect()
     }
 
     /// Values on an axis; `device` and `variant` are axes too.
@@ -425,7 +470,10 @@ impl Experiment {
             "variant" => self.variants.iter().map(|variant| variant.name.as_str()).collect(),
             _ => {
                 let axis = self.grid.iter().find(|entry| entry.axis == axis);
-                axis.into_iter().flat_map(|axis| &axis.values).map(|value| value.name.as_str()).collect()
+                axis.into_iter()
+                    .flat_map(|axis| &axis.values)
+                    .map(|value| value.name.as_str())
+                    .collect()
             }
         }
     }
@@ -440,7 +488,9 @@ impl Experiment {
         for axis in &self.grid {
             let extend = |point: &Vec<String>| {
                 let values = axis.values.iter().map(|value| value.name.clone());
-                values.map(|value| [point.as_slice(), &[value]].concat()).collect::<Vec<_>>()
+                values
+                    .map(|value| [point.as_slice(), &[value]].concat())
+                    .collect::<Vec<_>>()
             };
             points = points.iter().flat_map(extend).collect();
         }
@@ -448,7 +498,11 @@ impl Experiment {
         for device in &self.devices {
             for point in &points {
                 for variant in &variants {
-                    keys.push(CellKey { device: device.clone(), variant: variant.clone(), grid: point.clone() });
+                    keys.push(CellKey {
+                        device: device.clone(),
+                        variant: variant.clone(),
+                        grid: point.clone(),
+                    });
                 }
             }
         }
@@ -456,7 +510,9 @@ impl Experiment {
     }
 
     fn selects(&self, selector: &Selector, key: &CellKey) -> bool {
-        selector.iter().all(|(name, value)| self.coordinate(key, name) == Some(value))
+        selector
+            .iter()
+            .all(|(name, value)| self.coordinate(key, name) == Some(value))
     }
 
     fn coordinate<'a>(&self, key: &'a CellKey, name: &str) -> Option<&'a String> {
@@ -489,7 +545,10 @@ impl Experiment {
                 return Err(source::unknown_key(name, self.coordinates()));
             }
             if !self.axis_values(name).contains(&value.as_str()) {
-                return Err(format!("{name} = {value:?}: {}", source::unknown_key(value, self.axis_values(name))));
+                return Err(format!(
+                    "{name} = {value:?}: {}",
+                    source::unknown_key(value, self.axis_values(name))
+                ));
             }
         }
         Ok(())
@@ -507,7 +566,9 @@ impl Claim {
             self.crossover.is_some(),
         ];
         if rules.iter().filter(|given| **given).count() != 1 {
-            return Err(place("give exactly one of mean_error, within, less, ratio, crossover".to_string()));
+            return Err(place(
+                "give exactly one of mean_error, within, less, ratio, crossover".to_string(),
+            ));
         }
         let mut selectors: Vec<&Selector> = Vec::new();
         selectors.extend(self.mean_error.iter().map(|rule| &rule.over));
@@ -521,7 +582,10 @@ impl Claim {
         if let Some(rule) = &self.crossover {
             let values = experiment.axis_values(&rule.along);
             if values.is_empty() || values.iter().any(|value| value.parse::<f64>().is_err()) {
-                return Err(place(format!("crossover along {:?}: is not an axis of numbers", rule.along)));
+                return Err(place(format!(
+                    "crossover along {:?}: is not an axis of numbers",
+                    rule.along
+                )));
             }
         }
         Ok(())
@@ -538,7 +602,10 @@ impl Published {
         };
         for (name, list) in [("drive", &self.drive), ("emulator", &self.emulator)] {
             if !list.is_empty() && list.len() != length {
-                return Err(place(format!("{name} has {} numbers, {length} are expected", list.len())));
+                return Err(place(format!(
+                    "{name} has {} numbers, {length} are expected",
+                    list.len()
+                )));
             }
         }
         if self.drive.is_empty() && self.emulator.is_empty() {

@@ -10,7 +10,9 @@ use crate::profile::Profile;
 /// A plain table: headings, rows, the columns from `numbers_from` on aligned to the right.
 pub fn plain_table(headings: &[&str], rows: Vec<Vec<String>>, numbers_from: usize) -> String {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    table
+        .load_style(presets::UTF8_HORIZONTAL_ONLY)
+        .set_content_arrangement(ContentArrangement::Dynamic);
     if !headings.is_empty() {
         table.set_header(headings.to_vec());
     }
@@ -32,9 +34,18 @@ pub fn pairs(pairs: impl Iterator<Item = (String, String)>) -> String {
 pub fn sources(profile: &Profile) -> String {
     let row = |(path, entry): (&String, &crate::profile::ValueSource)| {
         let fitted = if entry.fitted { "fitted" } else { "" };
-        vec![path.clone(), entry.value.clone(), fitted.to_string(), entry.source.clone()]
+        vec![
+            path.clone(),
+            entry.value.clone(),
+            fitted.to_string(),
+            entry.source.clone(),
+        ]
     };
-    plain_table(&["setting", "value", "", "source"], profile.sources.iter().map(row).collect(), usize::MAX)
+    plain_table(
+        &["setting", "value", "", "source"],
+        profile.sources.iter().map(row).collect(),
+        usize::MAX,
+    )
 }
 
 /// What a configuration comes to.
@@ -47,24 +58,103 @@ pub fn layout(config: &DeviceConfig, layout: &Layout) -> String {
     let slices = f64::from(layout.slices_per_superblock);
     let free = |slices_free: u64| format!("{:.1} superblocks free in a reclaim group", slices_free as f64 / slices);
     let geometry = &config.geometry;
-    let classes = layout.classes.iter().skip(1).map(|class| format!("1/{} ({})", class.divisor, bytes(u64::from(class.pages))));
+    let classes = layout
+        .classes
+        .iter()
+        .skip(1)
+        .map(|class| format!("1/{} ({})", class.divisor, bytes(u64::from(class.pages))));
     let classes: Vec<String> = classes.collect();
     let mut rows = vec![
-        ("logical capacity", format!("{} ({} mapping units of {})", bytes(u64::from(layout.logical_pages)), layout.logical_pages, binary_bytes(layout.page_bytes))),
+        (
+            "logical capacity",
+            format!(
+                "{} ({} mapping units of {})",
+                bytes(u64::from(layout.logical_pages)),
+                layout.logical_pages,
+                binary_bytes(layout.page_bytes)
+            ),
+        ),
         ("flash", bytes(u64::from(layout.physical_pages))),
-        ("over-provisioning", format!("{:.2} % of the capacity after rounding ({:.2} % asked for)", layout.effective_over_provisioning() * 100.0, geometry.over_provisioning * 100.0)),
-        ("dies", format!("{} channels x {} dies x {} planes", geometry.channels, geometry.dies_per_channel, geometry.planes_per_die)),
+        (
+            "over-provisioning",
+            format!(
+                "{:.2} % of the capacity after rounding ({:.2} % asked for)",
+                layout.effective_over_provisioning() * 100.0,
+                geometry.over_provisioning * 100.0
+            ),
+        ),
+        (
+            "dies",
+            format!(
+                "{} channels x {} dies x {} planes",
+                geometry.channels, geometry.dies_per_channel, geometry.planes_per_die
+            ),
+        ),
         ("reclaim groups", layout.groups.to_string()),
-        ("superblocks", format!("{} in each reclaim group, {} each: {} blocks of {}", layout.superblocks_per_group, bytes(u64::from(layout.superblock_pages)), layout.blocks_per_superblock, bytes(u64::from(layout.block_pages)))),
-        ("smaller reclaim units", if classes.is_empty() { "none".to_string() } else { classes.join(", ") }),
-        ("spare", format!("{} superblocks in each reclaim group, {} more in reserve", layout.spare_superblocks, layout.reserve_superblocks)),
-        ("reclaim unit handles", format!("{} ({:?} unless overridden)", layout.handles.len(), config.handles.isolation)),
-        ("garbage collection", format!("handle: {:?}, reclaim unit: {:?}", config.gc.handle_selection, config.gc.unit_selection)),
-        ("foreground collection", format!("at {} ({} % of {})", free(layout.foreground_free_slices), config.gc.foreground_mark * 100.0, share_of(config.gc.marks_of))),
+        (
+            "superblocks",
+            format!(
+                "{} in each reclaim group, {} each: {} blocks of {}",
+                layout.superblocks_per_group,
+                bytes(u64::from(layout.superblock_pages)),
+                layout.blocks_per_superblock,
+                bytes(u64::from(layout.block_pages))
+            ),
+        ),
+        (
+            "smaller reclaim units",
+            if classes.is_empty() {
+                "none".to_string()
+            } else {
+                classes.join(", ")
+            },
+        ),
+        (
+            "spare",
+            format!(
+                "{} superblocks in each reclaim group, {} more in reserve",
+                layout.spare_superblocks, layout.reserve_superblocks
+            ),
+        ),
+        (
+            "reclaim unit handles",
+            format!(
+                "{} ({:?} unless overridden)",
+                layout.handles.len(),
+                config.handles.isolation
+            ),
+        ),
+        (
+            "garbage collection",
+            format!(
+                "handle: {:?}, reclaim unit: {:?}",
+                config.gc.handle_selection, config.gc.unit_selection
+            ),
+        ),
+        (
+            "foreground collection",
+            format!(
+                "at {} ({} % of {})",
+                free(layout.foreground_free_slices),
+                config.gc.foreground_mark * 100.0,
+                share_of(config.gc.marks_of)
+            ),
+        ),
     ];
-    rows.push(("background collection", if layout.background_free_slices == 0 { "off".to_string() } else {
-        format!("at {} ({} % of {}), reclaim units at most {} % valid", free(layout.background_free_slices), config.gc.background_mark * 100.0, share_of(config.gc.marks_of), config.gc.lazy_valid_share * 100.0)
-    }));
+    rows.push((
+        "background collection",
+        if layout.background_free_slices == 0 {
+            "off".to_string()
+        } else {
+            format!(
+                "at {} ({} % of {}), reclaim units at most {} % valid",
+                free(layout.background_free_slices),
+                config.gc.background_mark * 100.0,
+                share_of(config.gc.marks_of),
+                config.gc.lazy_valid_share * 100.0
+            )
+        },
+    ));
     rows.push(("memory for a run", binary_bytes(layout.memory_bytes())));
     pairs(rows.into_iter().map(|(name, text)| (name.to_string(), text)))
 }
@@ -80,7 +170,13 @@ pub fn bench(bench: &Bench) -> String {
             format!("{:.2}", row.ratio),
         ]
     };
-    let headings = ["workload", "ns per media page", "ns per host page", "WAF", "x yardstick"];
+    let headings = [
+        "workload",
+        "ns per media page",
+        "ns per host page",
+        "WAF",
+        "x yardstick",
+    ];
     format!(
         "{}, {} device, over-provisioning {} %\nyardstick: {:.2} ns for a batched random read-modify-write over an array of \
          the L2P's size\n{}",

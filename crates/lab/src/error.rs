@@ -52,6 +52,9 @@ pub enum LabError {
 impl LabError {
     /// A file says something impossible.
     pub fn invalid(file: &str, problem: impl Into<String>) -> LabError {
-        LabError::Invalid { file: file.to_string(), problem: problem.into() }
+        LabError::Invalid {
+            file: file.to_string(),
+            problem: problem.into(),
+        }
     }
 }

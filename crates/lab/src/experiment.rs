@@ -194,10 +194,18 @@ impl Experiment {
     /// # Errors
     /// There is none, or its file is not one: names file and field.
     pub fn find(slug: &str) -> Result<Experiment, LabError> {
-        let path = if slug.ends_with(".toml") { slug.to_string() } else { format!("{slug}/experiment") };
+        let path = if slug.ends_with(".toml") {
+            slug.to_string()
+        } else {
+            format!("{slug}/experiment")
+        };
         let named = slug.ends_with(".toml") || std::path::Path::new(&format!("experiments/{path}.toml")).exists();
         let found = if named {
-            let file = if slug.ends_with(".toml") { path } else { format!("experiments/{path}.toml") };
+            let file = if slug.ends_with(".toml") {
+                path
+            } else {
+                format!("experiments/{path}.toml")
+            };
             source::find::<BuiltIn>("experiment", "experiments", &file, "toml")?
         } else {
             Experiment::built_in(slug)?
@@ -257,13 +265,20 @@ impl Experiment {
         for (name, run) in [("run", &self.run), ("quick", &self.quick)] {
             let sensible = |value: f64| value.is_finite() && value > 0.0 && value <= 1000.0;
             let Some(write_capacities) = run.write_capacities else {
-                return invalid(format!("{name}.write_capacities is missing: say how much to write, in multiples of the capacity"));
+                return invalid(format!(
+                    "{name}.write_capacities is missing: say how much to write, in multiples of the capacity"
+                ));
             };
             if !sensible(write_capacities) || !sensible(run.sample_capacities) || !sensible(run.tail_capacities) {
-                return invalid(format!("{name}: write, sample and tail are multiples of the capacity, above 0 and at most 1000"));
+                return invalid(format!(
+                    "{name}: write, sample and tail are multiples of the capacity, above 0 and at most 1000"
+                ));
             }
             if !(0.0..=100.0).contains(&run.prefill_capacities) {
-                return invalid(format!("{name}.prefill_capacities = {}: must be between 0 and 100", run.prefill_capacities));
+                return invalid(format!(
+                    "{name}.prefill_capacities = {}: must be between 0 and 100",
+                    run.prefill_capacities
+                ));
             }
             if run.seeds.is_empty() {
                 return invalid(format!("{name}.seeds = []: give at least one seed"));
@@ -276,17 +291,27 @@ impl Experiment {
             }
             if let Some(path) = &axis.sweep {
                 let value = |value: &Value| {
-                    let change = Change { device: [(path.clone(), value.clone())].into_iter().collect(), ..Change::default() };
-                    Variant { name: plain(value), change }
+                    let change = Change {
+                        device: [(path.clone(), value.clone())].into_iter().collect(),
+                        ..Change::default()
+                    };
+                    Variant {
+                        name: plain(value),
+                        change,
+                    }
                 };
                 axis.values = axis.over.iter().map(value).collect();
             }
         }
         for claim in &self.claims {
-            claim.check(self).map_err(|problem| LabError::invalid(&self.file, problem))?;
+            claim
+                .check(self)
+                .map_err(|problem| LabError::invalid(&self.file, problem))?;
         }
         for published in &self.published {
-            published.check(self).map_err(|problem| LabError::invalid(&self.file, problem))?;
+            published
+                .check(self)
+                .map_err(|problem| LabError::invalid(&self.file, problem))?;
         }
         Ok(())
     }
@@ -302,7 +327,11 @@ impl Experiment {
             tail_capacities: default_tail_capacities(),
             only: Vec::new(),
         };
-        let name = std::path::Path::new(jobs).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let name = std::path::Path::new(jobs)
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         Experiment {
             slug: name.clone(),
             file: jobs.to_string(),
@@ -326,15 +355,27 @@ impl Experiment {
     /// # Errors
     /// A device, job file or override that does not fit: names file and field.
     pub fn cells(&self, run: &RunSettings, overrides: &Overrides) -> Result<Vec<Cell>, LabError> {
-        let last = Change { device: overrides.clone(), ..Change::default() };
-        let unchanged = [Variant { name: String::new(), change: Change::default() }];
-        let variants = if self.variants.is_empty() { &unchanged[..] } else { &self.variants };
+        let last = Change {
+            device: overrides.clone(),
+            ..Change::default()
+        };
+        let unchanged = [Variant {
+            name: String::new(),
+            change: Change::default(),
+        }];
+        let variants = if self.variants.is_empty() {
+            &unchanged[..]
+        } else {
+            &self.variants
+        };
         let mut cells = Vec::new();
         for device in &self.devices {
             let profile = Profile::find(device)?;
             for point in self.grid_points(run) {
                 for variant in variants {
-                    let changes = [&self.change].into_iter().chain(point.iter().map(|value| &value.change));
+                    let changes = [&self.change]
+                        .into_iter()
+                        .chain(point.iter().map(|value| &value.change));
                     let changes: Vec<&Change> = changes.chain([&variant.change, &last]).collect();
                     let key = CellKey {
                         device: device.clone(),
@@ -362,7 +403,12 @@ impl Experiment {
         for axis in &self.grid {
             let any = axis.values.iter().any(|value| run.only.contains(&value.name));
             let values: Vec<&Variant> = axis.values.iter().filter(|value| !any || kept(value)).collect();
-            let extend = |point: &Vec<_>| values.iter().map(|value| [point.as_slice(), &[*value]].concat()).collect::<Vec<_>>();
+            let extend = |point: &Vec<_>| {
+                values
+                    .iter()
+                    .map(|value| [point.as_slice(), &[*value]].concat())
+                    .collect::<Vec<_>>()
+            };
             points = points.iter().flat_map(extend).collect();
         }
         points
@@ -393,16 +439,27 @@ impl Experiment {
             workload = change.workload.as_ref().or(workload);
             run.prefill_capacities = change.prefill_capacities.unwrap_or(run.prefill_capacities);
         }
-        let workload = workload.ok_or_else(|| LabError::invalid(&self.file, "no workload: name a job file of jobs/"))?;
+        let workload =
+            workload.ok_or_else(|| LabError::invalid(&self.file, "no workload: name a job file of jobs/"))?;
         if seed != 1 {
             // fio's own default seed, moved; seed 1 leaves the job file's streams as real fio draws them.
             let value = (fio::DEFAULT_SEED + seed).to_string();
-            options.push(fio::Override { section: "global".to_string(), option: "randseed".to_string(), value });
+            options.push(fio::Override {
+                section: "global".to_string(),
+                option: "randseed".to_string(),
+                value,
+            });
         }
         let jobs = read_jobs(workload, &options)?;
         let mut device = profile.config(&overrides)?;
         device.seed = seed;
-        Ok(Cell { key, seed, device, jobs, run })
+        Ok(Cell {
+            key,
+            seed,
+            device,
+            jobs,
+            run,
+        })
     }
 }
 

@@ -33,7 +33,9 @@ pub fn rows(results: &[CellResult]) -> Vec<GoldenRow> {
         host_bytes_written: result.stats.host_bytes_written(),
         media_bytes_written: result.stats.media_bytes_written(),
         media_bytes_erased: result.stats.media_bytes_erased(),
-        gc_pages_copied: (result.stats.handles.iter().chain([&result.stats.shared])).map(|row| row.gc_pages_copied).collect(),
+        gc_pages_copied: (result.stats.handles.iter().chain([&result.stats.shared]))
+            .map(|row| row.gc_pages_copied)
+            .collect(),
     };
     results.iter().map(row).collect()
 }
@@ -48,7 +50,10 @@ pub fn path(slug: &str) -> String {
 /// # Errors
 /// It cannot be read, or is not one.
 pub fn read(path: &str) -> Result<Vec<GoldenRow>, LabError> {
-    let text = std::fs::read_to_string(path).map_err(|source| LabError::Io { file: path.to_string(), source })?;
+    let text = std::fs::read_to_string(path).map_err(|source| LabError::Io {
+        file: path.to_string(),
+        source,
+    })?;
     serde_json::from_str(&text).map_err(|error| LabError::invalid(path, error.to_string()))
 }
 
@@ -57,7 +62,10 @@ pub fn read(path: &str) -> Result<Vec<GoldenRow>, LabError> {
 /// # Errors
 /// It cannot be written.
 pub fn write(path: &str, rows: &[GoldenRow]) -> Result<(), LabError> {
-    let lines: Vec<String> = rows.iter().map(|row| serde_json::to_string(row).expect("a row serializes")).collect();
+    let lines: Vec<String> = rows
+        .iter()
+        .map(|row| serde_json::to_string(row).expect("a row serializes"))
+        .collect();
     let text = format!("[\n{}\n]\n", lines.join(",\n"));
     crate::export::write_atomically(std::path::Path::new(path), |file| file.write_all(text.as_bytes()))
 }
@@ -81,7 +89,9 @@ pub fn differences(golden: &[GoldenRow], rows: &[GoldenRow]) -> Vec<String> {
             Some(_) => {}
         }
     }
-    let missing = golden.iter().filter(|expected| rows.iter().all(|row| row.cell != expected.cell));
+    let missing = golden
+        .iter()
+        .filter(|expected| rows.iter().all(|row| row.cell != expected.cell));
     differences.extend(missing.map(|expected| format!("{}: was not run", expected.cell)));
     differences
 }

@@ -114,7 +114,11 @@ impl Profile {
                 let value = leaf.remove("value").expect("just seen");
                 let source = match leaf.remove("source") {
                     Some(Value::String(source)) if !source.trim().is_empty() => source,
-                    _ => return Err(format!("{path} has no source; write {path} = {{ value = {value}, source = \"...\" }}")),
+                    _ => {
+                        return Err(format!(
+                            "{path} has no source; write {path} = {{ value = {value}, source = \"...\" }}"
+                        ));
+                    }
                 };
                 let fitted = match leaf.remove("fitted") {
                     None => false,
@@ -122,9 +126,16 @@ impl Profile {
                     Some(other) => return Err(format!("{path}.fitted = {other}: must be true or false")),
                 };
                 if let Some(key) = leaf.keys().next() {
-                    return Err(format!("{path}: {}", source::unknown_key(key, ["value", "source", "fitted"])));
+                    return Err(format!(
+                        "{path}: {}",
+                        source::unknown_key(key, ["value", "source", "fitted"])
+                    ));
                 }
-                let entry = ValueSource { value: value.to_string(), source, fitted };
+                let entry = ValueSource {
+                    value: value.to_string(),
+                    source,
+                    fitted,
+                };
                 self.sources.insert(path.to_string(), entry);
                 Ok(value)
             }
@@ -142,7 +153,9 @@ impl Profile {
             }
             // The index says which handle the entry is about; there is nothing to cite.
             value if path.ends_with("].index") => Ok(value),
-            value => Err(format!("{path} = {value} has no source; write {{ value = {value}, source = \"...\" }}")),
+            value => Err(format!(
+                "{path} = {value} has no source; write {{ value = {value}, source = \"...\" }}"
+            )),
         }
     }
 

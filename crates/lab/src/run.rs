@@ -73,9 +73,15 @@ impl CellResult {
 
     /// Media bytes to host bytes over the last `capacities` of the run.
     pub fn tail_write_amplification(&self, capacities: f64) -> f64 {
-        let Some(last) = self.samples.last() else { return self.write_amplification() };
+        let Some(last) = self.samples.last() else {
+            return self.write_amplification();
+        };
         let from = last.host_bytes as f64 - capacities * self.capacity_bytes as f64;
-        let before = self.samples.iter().rev().find(|sample| sample.host_bytes as f64 <= from);
+        let before = self
+            .samples
+            .iter()
+            .rev()
+            .find(|sample| sample.host_bytes as f64 <= from);
         let (host, media) = before.map_or((0, 0), |sample| (sample.host_bytes, sample.media_bytes));
         let written = (last.host_bytes - host).max(1);
         (last.media_bytes - media) as f64 / written as f64
@@ -152,8 +158,10 @@ pub fn prepare(cells: Vec<Cell>) -> Result<Vec<Prepared>, LabError> {
 
 fn prepare_cell(cell: Cell) -> Result<Prepared, LabError> {
     let scale = cell.run.scale;
-    let full = Layout::new(&cell.device)
-        .map_err(|error| LabError::Device { device: cell.key.device.clone(), error })?;
+    let full = Layout::new(&cell.device).map_err(|error| LabError::Device {
+        device: cell.key.device.clone(),
+        error,
+    })?;
     let (config, layout) = twin::twin(&cell.key.device, &cell.device, scale)?;
     let capacity = u64::from(layout.logical_pages) * layout.page_bytes;
     let device_bytes = u64::from(full.logical_pages) * full.page_bytes;
@@ -170,7 +178,15 @@ fn prepare_cell(cell: Cell) -> Result<Prepared, LabError> {
     let capacities = cell.run.write_capacities.unwrap_or(1.0) + cell.run.prefill_capacities;
     let host_bytes = (capacities * capacity as f64) as u64;
     let memory_bytes = layout.memory_bytes();
-    Ok(Prepared { cell, config, layout, device_bytes, options, memory_bytes, host_bytes })
+    Ok(Prepared {
+        cell,
+        config,
+        layout,
+        device_bytes,
+        options,
+        memory_bytes,
+        host_bytes,
+    })
 }
 
 /// Bytes of memory that runs may use: nine tenths of what the system says is available, or 8 GiB where it does not say.
@@ -202,7 +218,10 @@ pub fn run_all(
     }
     let largest = prepared.iter().map(|cell| cell.memory_bytes).max().unwrap_or(1).max(1);
     let at_once = (memory_budget_bytes / largest).clamp(1, rayon::current_num_threads() as u64) as usize;
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(at_once).build().expect("threads for the runs");
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(at_once)
+        .build()
+        .expect("threads for the runs");
     let run = |cell: &Prepared| {
         if watch.stopped() {
             return None;
@@ -237,9 +256,19 @@ fn run_cell(prepared: &Prepared, keep_gc_log: bool, watch: &dyn Watch) -> CellRe
 
 /// Runs a cell on a device and gives the device back.
 fn run_device(prepared: &Prepared, device: Device, keep_gc_log: bool, watch: &dyn Watch) -> (CellResult, Device) {
-    let (device, ()) = device.replace_sink(Recorder { keep: keep_gc_log, gc_log: Vec::new() });
+    let (device, ()) = device.replace_sink(Recorder {
+        keep: keep_gc_log,
+        gc_log: Vec::new(),
+    });
     let start = device.stats().clone();
-    let mut run = Run { device, prepared, writes: Vec::new(), start, samples: Vec::new(), watch };
+    let mut run = Run {
+        device,
+        prepared,
+        writes: Vec::new(),
+        start,
+        samples: Vec::new(),
+        watch,
+    };
     run.prefill();
     let complete = run.work();
     let result = run.result(complete);
@@ -277,7 +306,11 @@ pub fn continue_snapshot(continued: &Continued<'_>, watch: &dyn Watch) -> Result
     let device = Device::load(continued.snapshot)?;
     let name = continued.snapshot.display().to_string();
     let cell = Cell {
-        key: CellKey { device: name, variant: String::new(), grid: Vec::new() },
+        key: CellKey {
+            device: name,
+            variant: String::new(),
+            grid: Vec::new(),
+        },
         seed: device.config().seed,
         device: device.config().clone(),
         jobs: continued.jobs.clone(),
@@ -317,9 +350,16 @@ impl Run<'_> {
         let mut left = (self.settings().prefill_capacities * f64::from(layout.logical_pages)) as u64;
         let mut lpn = 0;
         while left > 0 && !self.watch.stopped() {
-            let pages = extent.min(layout.logical_pages - lpn).min(left.min(u64::from(u32::MAX)) as u32);
+            let pages = extent
+                .min(layout.logical_pages - lpn)
+                .min(left.min(u64::from(u32::MAX)) as u32);
             let host_bytes = u64::from(pages) * layout.page_bytes;
-            let write = Write { first: Lpn(lpn), pages, host_bytes, placement: Placement::DEFAULT };
+            let write = Write {
+                first: Lpn(lpn),
+                pages,
+                host_bytes,
+                placement: Placement::DEFAULT,
+            };
             let _ = self.device.write(0, &write).expect("the extent is within the device");
             self.watch.wrote(host_bytes);
             lpn = (lpn + pages) % layout.logical_pages;
@@ -331,10 +371,18 @@ impl Run<'_> {
 
     /// Runs the workload until enough is written; false if it was stopped.
     fn work(&mut self) -> bool {
-        let Prepared { cell, device_bytes, options, .. } = self.prepared;
+        let Prepared {
+            cell,
+            device_bytes,
+            options,
+            ..
+        } = self.prepared;
         let mut workload = Workload::new(&cell.jobs, *device_bytes, options).expect("the workload was made before");
         let capacity = self.capacity_bytes() as f64;
-        let target = self.settings().write_capacities.map_or(u64::MAX, |capacities| (capacities * capacity) as u64);
+        let target = self
+            .settings()
+            .write_capacities
+            .map_or(u64::MAX, |capacities| (capacities * capacity) as u64);
         let every = ((self.settings().sample_capacities * capacity) as u64).max(1);
         let mut next_sample = every;
         let mut requests: Vec<Request> = Vec::with_capacity(BATCH_REQUESTS);
@@ -380,7 +428,12 @@ impl Run<'_> {
                 });
                 let host_bytes = u64::from(request.bytes);
                 let pages = (end - first) as u32;
-                self.writes.push(Write { first: Lpn(first as u32), pages, host_bytes, placement });
+                self.writes.push(Write {
+                    first: Lpn(first as u32),
+                    pages,
+                    host_bytes,
+                    placement,
+                });
                 host_bytes
             }
             Operation::Trim => {
@@ -390,7 +443,10 @@ impl Run<'_> {
                 let end = (request.offset_bytes + u64::from(request.bytes)) / page_bytes;
                 if end > first {
                     let pages = (end - first) as u32;
-                    let _ = self.device.deallocate(0, Lpn(first as u32), pages).expect("requests are within the device");
+                    let _ = self
+                        .device
+                        .deallocate(0, Lpn(first as u32), pages)
+                        .expect("requests are within the device");
                 }
                 0
             }
@@ -398,7 +454,10 @@ impl Run<'_> {
     }
 
     fn write_out(&mut self) {
-        let _ = self.device.write_batch(0, &self.writes).expect("requests are within the device");
+        let _ = self
+            .device
+            .write_batch(0, &self.writes)
+            .expect("requests are within the device");
         self.writes.clear();
     }
 
@@ -420,14 +479,21 @@ impl Run<'_> {
 
     fn result(&mut self, complete: bool) -> CellResult {
         let stats = self.stats();
-        if self.samples.last().is_none_or(|sample| sample.host_bytes < stats.host_bytes_written()) {
+        if self
+            .samples
+            .last()
+            .is_none_or(|sample| sample.host_bytes < stats.host_bytes_written())
+        {
             self.sample();
         }
         let erases = self.device.block_erase_counts();
         let sum: u64 = erases.iter().map(|count| u64::from(*count)).sum();
         let mean = sum as f64 / erases.len() as f64;
-        let block_erases =
-            (*erases.iter().min().expect("a device has blocks"), mean, *erases.iter().max().expect("a device has blocks"));
+        let block_erases = (
+            *erases.iter().min().expect("a device has blocks"),
+            mean,
+            *erases.iter().max().expect("a device has blocks"),
+        );
         CellResult {
             key: self.prepared.cell.key.clone(),
             seed: self.prepared.cell.seed,

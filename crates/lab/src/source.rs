@@ -28,15 +28,28 @@ pub fn find<B: RustEmbed>(what: &str, folder: &str, name: &str, ending: &str) ->
     let local = format!("{folder}/{name}.{ending}");
     let path = if as_path { name } else { &local };
     match std::fs::read_to_string(path) {
-        Ok(text) => return Ok(Found { name: stem(path), file: path.to_string(), text }),
+        Ok(text) => {
+            return Ok(Found {
+                name: stem(path),
+                file: path.to_string(),
+                text,
+            });
+        }
         Err(error) if as_path || error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(LabError::Io { file: path.to_string(), source: error });
+            return Err(LabError::Io {
+                file: path.to_string(),
+                source: error,
+            });
         }
         Err(_) => {}
     }
     if let Some(file) = B::get(&format!("{name}.{ending}")) {
         let text = String::from_utf8_lossy(&file.data).into_owned();
-        return Ok(Found { name: name.to_string(), file: format!("{local} (built in)"), text });
+        return Ok(Found {
+            name: name.to_string(),
+            file: format!("{local} (built in)"),
+            text,
+        });
     }
     let names = names::<B>(folder, ending);
     Err(LabError::Unknown {
@@ -60,7 +73,11 @@ pub fn names<B: RustEmbed>(folder: &str, ending: &str) -> Vec<String> {
 }
 
 fn stem(path: &str) -> String {
-    Path::new(path).file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    Path::new(path)
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
 }
 
 /// Reads a value into a type; the error names the path of the field.
@@ -71,7 +88,11 @@ pub fn deserialize<T: DeserializeOwned>(file: &str, value: Value) -> Result<T, L
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
         let problem = error.into_inner().message().trim().to_string();
-        let place = if path == "." { String::new() } else { format!("{path}: ") };
+        let place = if path == "." {
+            String::new()
+        } else {
+            format!("{path}: ")
+        };
         LabError::invalid(file, format!("{place}{problem}"))
     })
 }
@@ -79,7 +100,12 @@ pub fn deserialize<T: DeserializeOwned>(file: &str, value: Value) -> Result<T, L
 /// One line for a TOML syntax error, with its line and column.
 pub fn toml_problem(error: &toml::de::Error) -> String {
     let text = error.to_string();
-    let place = text.lines().next().unwrap_or_default().trim_start_matches("TOML parse error ").to_string();
+    let place = text
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .trim_start_matches("TOML parse error ")
+        .to_string();
     format!("{place}: {}", error.message().replace('\n', ", "))
 }
 

@@ -50,7 +50,10 @@ impl<'de> serde::Deserialize<'de> for Scale {
 /// # Errors
 /// The device is impossible, or its reclaim units cannot be divided by the scale: says which scale works.
 pub fn twin(device: &str, config: &DeviceConfig, scale: Scale) -> Result<(DeviceConfig, Layout), LabError> {
-    let impossible = |error| LabError::Device { device: device.to_string(), error };
+    let impossible = |error| LabError::Device {
+        device: device.to_string(),
+        error,
+    };
     let full = Layout::new(config).map_err(impossible)?;
     if scale == Scale::FULL {
         return Ok((config.clone(), full));
@@ -59,7 +62,9 @@ pub fn twin(device: &str, config: &DeviceConfig, scale: Scale) -> Result<(Device
     let page_bytes = full.page_bytes;
     let block_bytes = u64::from(full.block_pages) * page_bytes;
     if block_bytes % divisor != 0 || (block_bytes / divisor) % page_bytes != 0 {
-        let largest = (1..=full.block_pages).rev().find(|d| full.block_pages.is_multiple_of(*d) && *d <= scale.0);
+        let largest = (1..=full.block_pages)
+            .rev()
+            .find(|d| full.block_pages.is_multiple_of(*d) && *d <= scale.0);
         return Err(LabError::invalid(
             &format!("scale {scale} of {device}"),
             format!(
@@ -73,19 +78,27 @@ pub fn twin(device: &str, config: &DeviceConfig, scale: Scale) -> Result<(Device
     let mut config = config.clone();
     let geometry = &mut config.geometry;
     geometry.reclaim_unit_bytes /= divisor;
-    geometry.program_unit_bytes = geometry.program_unit_bytes.map(|bytes| twin_program_unit(bytes / divisor, page_bytes, block_bytes / divisor));
+    geometry.program_unit_bytes = geometry
+        .program_unit_bytes
+        .map(|bytes| twin_program_unit(bytes / divisor, page_bytes, block_bytes / divisor));
     // Both sizes follow the pages that the full drive came to, so that the number of reclaim units is the same.
     geometry.capacity_bytes = Some(u64::from(full.logical_pages) * page_bytes / divisor / page_bytes * page_bytes);
     geometry.physical_bytes = None;
     geometry.over_provisioning = full.effective_over_provisioning();
     let layout = Layout::new(&config).map_err(impossible)?;
-    assert_eq!(layout.superblocks(), full.superblocks(), "a twin has as many reclaim units as the drive");
+    assert_eq!(
+        layout.superblocks(),
+        full.superblocks(),
+        "a twin has as many reclaim units as the drive"
+    );
     Ok((config, layout))
 }
 
 /// The largest part of a block, in whole pages, that is no larger than the shrunk program unit.
 fn twin_program_unit(bytes: u64, page_bytes: u64, block_bytes: u64) -> u64 {
     let most = (bytes / page_bytes).max(1);
-    let pages = (1..=most).rev().find(|pages| (block_bytes / page_bytes).is_multiple_of(*pages));
+    let pages = (1..=most)
+        .rev()
+        .find(|pages| (block_bytes / page_bytes).is_multiple_of(*pages));
     pages.unwrap_or(1) * page_bytes
 }

@@ -129,7 +129,9 @@ impl Layout {
 
     /// Placement identifiers of a namespace that lists every handle in every reclaim group.
     pub fn placement_identifiers(&self) -> u16 {
-        (self.handles.len() * usize::from(self.groups)).try_into().unwrap_or(u16::MAX)
+        (self.handles.len() * usize::from(self.groups))
+            .try_into()
+            .unwrap_or(u16::MAX)
     }
 
     /// Over-provisioning after rounding to whole superblocks: (physical - logical) / logical.

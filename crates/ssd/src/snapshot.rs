@@ -36,11 +36,17 @@ impl<S: EventSink> Device<S> {
     /// # Errors
     /// The file system's; the destination is then as it was.
     pub fn save(&self, path: &Path) -> Result<(), SnapshotError> {
-        self.save_to(path).map_err(|source| SnapshotError::Io { path: path.display().to_string(), source })
+        self.save_to(path).map_err(|source| SnapshotError::Io {
+            path: path.display().to_string(),
+            source,
+        })
     }
 
     fn save_to(&self, path: &Path) -> std::io::Result<()> {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
         let mut out = BufWriter::with_capacity(1 << 20, file.as_file_mut());
         out.write_all(MAGIC)?;
@@ -68,8 +74,15 @@ impl Device {
     /// The file system's; or the file is not a snapshot, is of another version, ends early, or fails a checksum.
     pub fn load(path: &Path) -> Result<Device, SnapshotError> {
         let name = path.display().to_string();
-        let file = File::open(path).map_err(|source| SnapshotError::Io { path: name.clone(), source })?;
-        Reader { input: BufReader::with_capacity(1 << 20, file), name }.device()
+        let file = File::open(path).map_err(|source| SnapshotError::Io {
+            path: name.clone(),
+            source,
+        })?;
+        Reader {
+            input: BufReader::with_capacity(1 << 20, file),
+            name,
+        }
+        .device()
     }
 }
 
@@ -145,7 +158,10 @@ impl<R: Read> Reader<R> {
         let mut stored = [0; 4];
         self.fill(&mut stored, what)?;
         if u32::from_le_bytes(stored) != crc32fast::hash(bytes) {
-            return Err(self.invalid(&format!("is corrupted: the checksum of its {what} does not match"), MAKE_ANEW));
+            return Err(self.invalid(
+                &format!("is corrupted: the checksum of its {what} does not match"),
+                MAKE_ANEW,
+            ));
         }
         Ok(())
     }
@@ -161,10 +177,17 @@ impl<R: Read> Reader<R> {
     }
 
     fn truncated(&self, what: &str) -> SnapshotError {
-        self.invalid(&format!("ends in the middle of its {what}"), "copy the whole file or make it anew")
+        self.invalid(
+            &format!("ends in the middle of its {what}"),
+            "copy the whole file or make it anew",
+        )
     }
 
     fn invalid(&self, problem: &str, remedy: &'static str) -> SnapshotError {
-        SnapshotError::Invalid { path: self.name.clone(), problem: problem.to_string(), remedy }
+        SnapshotError::Invalid {
+            path: self.name.clone(),
+            problem: problem.to_string(),
+            remedy,
+        }
     }
 }

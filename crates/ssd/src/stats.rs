@@ -121,7 +121,9 @@ impl Stats {
 
     /// Sum over all owners.
     pub fn total(&self) -> OwnerStats {
-        self.handles.iter().fold(self.shared, |total, row| total.combine(row, u64::wrapping_add))
+        self.handles
+            .iter()
+            .fold(self.shared, |total, row| total.combine(row, u64::wrapping_add))
     }
 
     /// What was counted after `earlier`, a copy of the same device's counters.

@@ -147,7 +147,11 @@ impl Skew {
             }
             Formula::Normal { deviation } => self.next_normal(deviation),
         };
-        let rank = if self.landing_blocks == blocks { rank } else { (rank as f64 * self.landing_blocks as f64 / blocks as f64) as u64 };
+        let rank = if self.landing_blocks == blocks {
+            rank
+        } else {
+            (rank as f64 * self.landing_blocks as f64 / blocks as f64) as u64
+        };
         hash_u64(rank).wrapping_add(self.offset) % self.landing_blocks
     }
 

@@ -584,7 +584,10 @@ impl State {
             && (self.unit_of_slice.is_empty() || self.unit_of_slice.len() == slices)
             && self.superblocks.len() == layout.superblocks() as usize
             && self.groups.len() == usize::from(layout.groups)
-            && self.groups.iter().all(|group| group.owners.len() == owners && group.closed.len() == owners)
+            && self
+                .groups
+                .iter()
+                .all(|group| group.owners.len() == owners && group.closed.len() == owners)
             && self.stats.handles.len() == layout.handles.len()
             && (self.block_at.is_empty() || self.block_at.len() as u64 == layout.blocks())
             && self.erase_counts.len() as u64 == layout.blocks()
