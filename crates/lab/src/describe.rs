@@ -178,7 +178,7 @@ pub fn bench(bench: &Bench) -> String {
         "x yardstick",
     ];
     format!(
-        "{}, {} device, over-provisioning {} %\nyardstick: {:.2} ns for a batched random read-modify-write over an array of \
+        "{}, {} device, over-provisioning {:.0} %\nyardstick: {:.2} ns for a batched random read-modify-write over an array of \
          the L2P's size\n{}",
         bench.processor,
         binary_bytes(bench.capacity_bytes),

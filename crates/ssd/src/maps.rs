@@ -105,6 +105,9 @@ impl Maps {
     /// is mapped to. A run of unmapped pages is a run too.
     #[inline]
     pub(crate) fn mapped_run(&self, lpn: Lpn, pages_max: u32) -> (Ppn, u32) {
+        if pages_max == 1 {
+            return (self.lookup(lpn), 1);
+        }
         let entries = &self.l2p_inverted.get()[lpn.0 as usize..][..pages_max as usize];
         let first = entries[0];
         let step = u32::from(first != 0);
@@ -123,6 +126,11 @@ impl Maps {
     /// Maps `pages` logical pages from `lpn` on to the physical ones from `ppn` on, which become valid.
     #[inline]
     pub(crate) fn map(&mut self, lpn: Lpn, ppn: Ppn, pages: u32) {
+        if pages == 1 {
+            self.l2p_inverted.get_mut()[lpn.0 as usize] = !ppn.0;
+            self.p2l.get_mut()[ppn.0 as usize] = lpn.0;
+            return self.set_valid(ppn, 1);
+        }
         let entries = &mut self.l2p_inverted.get_mut()[lpn.0 as usize..][..pages as usize];
         for (entry, physical) in entries.iter_mut().zip(ppn.0..) {
             *entry = !physical;
@@ -165,12 +173,22 @@ impl Maps {
         if u64::from(base) + 64 > u64::from(end) {
             bits &= u64::MAX >> (64 - (end - base));
         }
+        /// From this length on a run is worth copying as one.
+        const LONG_RUN: u32 = 8;
         let p2l = self.p2l.get();
         while bits != 0 {
-            let ppn = base + bits.trailing_zeros();
-            from.push(ppn);
-            lpns.push(p2l[ppn as usize]);
-            bits &= bits - 1;
+            let shift = bits.trailing_zeros();
+            let ppn = base + shift;
+            let run = (bits >> shift).trailing_ones();
+            if run >= LONG_RUN {
+                from.extend(ppn..ppn + run);
+                lpns.extend_from_slice(&p2l[ppn as usize..(ppn + run) as usize]);
+                bits &= !((u64::MAX >> (64 - run)) << shift);
+            } else {
+                from.push(ppn);
+                lpns.push(p2l[ppn as usize]);
+                bits &= bits - 1;
+            }
         }
     }
 
@@ -233,6 +251,9 @@ impl Maps {
 
 #[inline]
 fn for_words(words: &mut [u64], first: u32, count: u32, mut change: impl FnMut(&mut u64, u64)) {
+    if count == 1 {
+        return change(&mut words[first as usize / 64], 1 << (first % 64));
+    }
     let (mut at, mut left) = (first, count);
     while left > 0 {
         let offset = at % 64;

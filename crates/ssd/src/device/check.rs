@@ -153,6 +153,12 @@ fn groups<S>(device: &Device<S>) -> Result<(), String> {
             used_slices += u64::from(layout.classes[usize::from(entry.class)].slices);
             live_pages += u64::from(entry.valid_pages);
         }
+        let lazy_units: u64 = group.closed.iter().flatten().map(|set| u64::from(set.lazy_units)).sum();
+        ensure!(
+            lazy_units == group.lazy_units,
+            "group {index} counts {} lazy units, has {lazy_units}",
+            group.lazy_units
+        );
         let all = u64::from(last - first);
         ensure!(
             used_slices + group.free_slices == all,

@@ -19,7 +19,8 @@ impl<S: EventSink> Device<S> {
     /// Reclaims one lazy candidate if the group is above the background mark.
     #[inline]
     pub(super) fn collect_in_background(&mut self, now: Nanos, group: RgId) {
-        if self.state.groups[usize::from(group.0)].free_slices <= self.layout.background_free_slices {
+        let members = &self.state.groups[usize::from(group.0)];
+        if members.free_slices <= self.layout.background_free_slices && members.lazy_units > 0 {
             self.collect_one(now, group, Trigger::Background);
         }
     }
@@ -51,9 +52,6 @@ impl<S: EventSink> Device<S> {
     fn collect_one(&mut self, now: Nanos, group: RgId, trigger: Trigger) -> bool {
         let lazy = trigger == Trigger::Background;
         let members = &self.state.groups[usize::from(group.0)];
-        if lazy && !members.closed.iter().flatten().any(|set| set.lazy_units > 0) {
-            return false;
-        }
         let mut victim = None;
         let order = self
             .config
@@ -157,8 +155,9 @@ impl<S: EventSink> Device<S> {
         assert_eq!(state, UnitState::Closed, "reclaim unit {} is not closed", victim.0);
         let group = RgId(group);
         let owner_index = self.owner_index(owner);
-        let set = &mut self.state.groups[usize::from(group.0)].closed[owner_index][usize::from(class)];
-        set.remove(&mut self.state.units, victim.0);
+        let members = &mut self.state.groups[usize::from(group.0)];
+        let lazy = members.closed[owner_index][usize::from(class)].remove(&mut self.state.units, victim.0);
+        members.lazy_units -= u64::from(lazy);
 
         let blank_blocks = self.remap_full_blocks(group, victim, destination);
         let blocks_remapped = blank_blocks.len() as u32;

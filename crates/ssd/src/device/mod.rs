@@ -96,6 +96,8 @@ struct Group {
     free_parts: Vec<VecDeque<u32>>,
     free_slices: u64,
     live_pages: u64,
+    /// Closed reclaim units that background collection may take, over all sets.
+    lazy_units: u64,
     /// What each owner has open: the handles in order, then the shared pool.
     owners: Vec<OwnerState>,
     /// Closed reclaim units of each owner and class.
@@ -206,7 +208,8 @@ impl<S: EventSink> Device<S> {
         }
         let mut done = Done { at: now };
         for together in writes.chunks(TOGETHER) {
-            self.maps.touch(together.iter().map(|write| write.first));
+            let ends = |write: &Write| [write.first, Lpn(write.first.0 + write.pages - 1)];
+            self.maps.touch(together.iter().flat_map(ends));
             for write in together {
                 let one = self.write_checked(now, write);
                 done.at = done.at.max(one.at);
@@ -514,8 +517,9 @@ impl<S: EventSink> Device<S> {
             if entry.valid_pages < entry.watch {
                 let (owner, class) = (entry.owner, usize::from(entry.class));
                 let owner = self.owner_index(owner);
-                let set = &mut self.state.groups[group].closed[owner][class];
-                set.update(&mut self.state.units, unit.0, before);
+                let members = &mut self.state.groups[group];
+                let becomes_lazy = members.closed[owner][class].update(&mut self.state.units, unit.0, before);
+                members.lazy_units += u64::from(becomes_lazy);
             }
             self.state.groups[group].live_pages -= u64::from(pages);
             self.maps.clear_valid(ppn, pages);
@@ -616,6 +620,7 @@ impl Group {
             free_parts: vec![VecDeque::new(); layout.classes.len()],
             free_slices: u64::from(layout.superblocks_per_group) * u64::from(layout.slices_per_superblock),
             live_pages: 0,
+            lazy_units: 0,
             owners: (0..layout.handles.len() as u16).map(owner).chain([shared]).collect(),
             closed: vec![sets; layout.handles.len() + 1],
             turn: 0,

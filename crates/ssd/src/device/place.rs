@@ -230,8 +230,9 @@ impl<S: EventSink> Device<S> {
         let (group, owner, class) = (RgId(entry.group), entry.owner, usize::from(entry.class));
         let unwritten_pages = entry.pages - open.written;
         let index = self.owner_index(owner);
-        let set = &mut self.state.groups[usize::from(group.0)].closed[index][class];
-        set.insert(&mut self.state.units, open.unit.0);
+        let members = &mut self.state.groups[usize::from(group.0)];
+        let lazy = members.closed[index][class].insert(&mut self.state.units, open.unit.0);
+        members.lazy_units += u64::from(lazy);
         match reason {
             CloseReason::Full => assert_eq!(unwritten_pages, 0, "a full reclaim unit has unwritten pages"),
             CloseReason::HostUpdate => self.state.stats.units_closed_by_host += 1,

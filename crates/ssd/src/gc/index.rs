@@ -66,8 +66,8 @@ impl ClosedSet {
         leaves_bucket.max(becomes_lazy)
     }
 
-    /// Adds a unit that has just been closed.
-    pub(crate) fn insert(&mut self, units: &mut [ReclaimUnit], unit: u32) {
+    /// Adds a unit that has just been closed; true if it is lazy at once.
+    pub(crate) fn insert(&mut self, units: &mut [ReclaimUnit], unit: u32) -> bool {
         if self.buckets.is_empty() {
             self.buckets = vec![NONE; self.bucket(self.unit_pages) + 1];
         }
@@ -85,11 +85,13 @@ impl ClosedSet {
         let valid_pages = units[unit as usize].valid_pages;
         self.link(units, unit);
         units[unit as usize].watch = self.watch(valid_pages);
-        self.lazy_units += u32::from(valid_pages <= self.lazy_valid_pages);
+        let lazy = valid_pages <= self.lazy_valid_pages;
+        self.lazy_units += u32::from(lazy);
+        lazy
     }
 
-    /// Takes a unit out, to reclaim it.
-    pub(crate) fn remove(&mut self, units: &mut [ReclaimUnit], unit: u32) {
+    /// Takes a unit out, to reclaim it; true if it was lazy.
+    pub(crate) fn remove(&mut self, units: &mut [ReclaimUnit], unit: u32) -> bool {
         let member = units[unit as usize].member;
         self.members.swap_remove(member as usize);
         if let Some(moved) = self.members.get(member as usize) {
@@ -114,12 +116,14 @@ impl ClosedSet {
         // `valid_pages` may have changed since the unit was linked, but not beyond its bucket: `update` follows that.
         self.unlink(units, unit, self.bucket(valid_pages));
         units[unit as usize].watch = 0;
-        self.lazy_units -= u32::from(valid_pages <= self.lazy_valid_pages);
+        let lazy = valid_pages <= self.lazy_valid_pages;
+        self.lazy_units -= u32::from(lazy);
+        lazy
     }
 
-    /// Follows a unit whose valid count fell below `watch`, from `valid_pages_before`.
+    /// Follows a unit whose valid count fell below `watch`, from `valid_pages_before`; true if it becomes lazy.
     #[cold]
-    pub(crate) fn update(&mut self, units: &mut [ReclaimUnit], unit: u32, valid_pages_before: u32) {
+    pub(crate) fn update(&mut self, units: &mut [ReclaimUnit], unit: u32, valid_pages_before: u32) -> bool {
         let valid_pages = units[unit as usize].valid_pages;
         let (from, to) = (self.bucket(valid_pages_before), self.bucket(valid_pages));
         if from != to {
@@ -127,8 +131,10 @@ impl ClosedSet {
             self.link(units, unit);
         }
         let lazy = |pages| pages <= self.lazy_valid_pages;
-        self.lazy_units += u32::from(lazy(valid_pages) && !lazy(valid_pages_before));
+        let becomes_lazy = lazy(valid_pages) && !lazy(valid_pages_before);
+        self.lazy_units += u32::from(becomes_lazy);
         units[unit as usize].watch = self.watch(valid_pages);
+        becomes_lazy
     }
 
     fn link(&mut self, units: &mut [ReclaimUnit], unit: u32) {
