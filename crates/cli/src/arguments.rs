@@ -54,7 +54,7 @@ pub struct Run {
     #[arg(long)]
     pub handles: bool,
     /// Start a job file from this snapshot of a device instead of an empty one
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["device", "scale", "set"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["device", "scale", "seed", "set"])]
     pub from: Option<PathBuf>,
     /// Save the device to this snapshot after a job file
     #[arg(long, value_name = "FILE")]

@@ -32,7 +32,7 @@ enum Outcome {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::try_parse().unwrap_or_else(|error| refuse(&error));
     let outcome = match &arguments.command {
         Command::Run(command) => run::run(command),
         Command::Reproduce(command) => reproduce::reproduce(command),
@@ -50,6 +50,32 @@ fn main() -> ExitCode {
             ExitCode::from(BAD_INPUT)
         }
     }
+}
+
+/// Ends the program with help, or with one sentence about the arguments where clap would write a paragraph.
+fn refuse(error: &clap::Error) -> ! {
+    use clap::error::ErrorKind;
+    if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        error.exit();
+    }
+    let text = error.to_string();
+    let ends = |line: &&str| !line.starts_with("Usage:") && !line.starts_with("For more information");
+    let mut sentence = String::new();
+    for line in text
+        .lines()
+        .map(str::trim)
+        .take_while(ends)
+        .filter(|line| !line.is_empty())
+    {
+        match sentence.chars().last() {
+            None => {}
+            Some(':') => sentence.push(' '),
+            Some(_) => sentence.push_str("; "),
+        }
+        sentence.push_str(line.trim_start_matches("error: "));
+    }
+    eprintln!("warp: {sentence}");
+    std::process::exit(i32::from(BAD_INPUT))
 }
 
 /// Prints to standard output; a reader that went away (`warp ... | head`) ends the program quietly.

@@ -17,6 +17,7 @@ pub fn run(command: &Run) -> Result<Outcome, LabError> {
         return continue_snapshot(command, snapshot);
     }
     let experiment = find(command)?;
+    check_destinations(command, &experiment)?;
     let settings = apply(&experiment.run, &command.settings)?;
     let mut cells = experiment.cells(&settings, &overrides(&command.settings.set)?)?;
     if let Some(device) = &command.device {
@@ -37,6 +38,34 @@ pub fn run(command: &Run) -> Result<Outcome, LabError> {
     let (results, stopped) = execute::run_cells(&prepared, true, &progress)?;
     present(command, &experiment, &settings, &results)?;
     Ok(if stopped { Outcome::Stopped } else { Outcome::Done })
+}
+
+/// Folder of the report.
+fn report_folder(command: &Run, experiment: &Experiment) -> PathBuf {
+    let default = || PathBuf::from("out").join(&experiment.slug);
+    command.out.clone().unwrap_or_else(default)
+}
+
+/// Refuses destinations that cannot be written before hours are spent on what goes there.
+fn check_destinations(command: &Run, experiment: &Experiment) -> Result<(), LabError> {
+    let out = report_folder(command, experiment);
+    let existing = out.ancestors().find(|folder| folder.exists());
+    if existing.is_some_and(|folder| !folder.is_dir()) {
+        let problem = "is not a folder, nor can one be made there; give another --out";
+        return Err(LabError::invalid(&out.display().to_string(), problem));
+    }
+    // The folder of the report is made before the other results are written, but after the snapshot.
+    let results = [&command.events, &command.series].map(|path| (path, true));
+    for (path, after_report) in results.into_iter().chain([(&command.save, false)]) {
+        let Some(path) = path else { continue };
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let will_exist = |folder: &Path| folder.is_dir() || (after_report && out.starts_with(folder));
+        if path.is_dir() || !folder.is_none_or(will_exist) {
+            let problem = "cannot be written; give a file in a folder that exists";
+            return Err(LabError::invalid(&path.display().to_string(), problem));
+        }
+    }
+    Ok(())
 }
 
 /// The experiment of this name; or the job file, as an experiment with one cell.
@@ -79,7 +108,8 @@ pub fn apply(run: &RunSettings, settings: &Settings) -> Result<RunSettings, LabE
 pub fn overrides(set: &[String]) -> Result<lab::profile::Overrides, LabError> {
     let mut overrides = lab::profile::Overrides::new();
     for pair in set {
-        let (path, value) = pair.split_once('=').ok_or_else(|| {
+        let split = pair.split_once('=').filter(|(path, _)| !path.trim().is_empty());
+        let (path, value) = split.ok_or_else(|| {
             bad_option(
                 "--set",
                 format!("{pair:?} is not of the form PATH=VALUE, e.g. geometry.over_provisioning=0.2"),
@@ -114,10 +144,7 @@ fn present(
             }
         }
     }
-    let folder = command
-        .out
-        .clone()
-        .unwrap_or_else(|| PathBuf::from("out").join(&experiment.slug));
+    let folder = report_folder(command, experiment);
     let report_file = folder.join("report.html");
     let axes = experiment.axes();
     let report = Report {
@@ -194,6 +221,7 @@ fn run_and_save(
 fn continue_snapshot(command: &Run, snapshot: &Path) -> Result<Outcome, LabError> {
     let jobs = read_jobs(&command.target, &[])?;
     let experiment = Experiment::of_job(&command.target, &snapshot.display().to_string());
+    check_destinations(command, &experiment)?;
     let settings = apply(&experiment.run, &command.settings)?;
     let progress = execute::stoppable();
     let continued = lab::run::Continued {

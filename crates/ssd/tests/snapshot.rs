@@ -24,7 +24,7 @@ const SECTIONS: [&str; 5] = ["configuration", "state", "L2P map", "P2L map", "va
 
 /// Divided superblocks, persistent isolation, random victims, block remapping, two reclaim groups.
 fn everything() -> DeviceConfig {
-    let mut config = small(48, 0.25);
+    let mut config = small(96, 0.3);
     config.geometry.reclaim_groups = 2;
     config.gc.unit_selection = UnitSelection::Random;
     config.gc.block_remapping = true;
@@ -377,7 +377,7 @@ fn sections_of_another_device_are_refused() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("larger.warp");
     let mut larger = everything();
-    larger.geometry.physical_bytes = Some(64 * MIB);
+    larger.geometry.physical_bytes = Some(128 * MIB);
     silent(&larger).save(&path).expect("the snapshot is written");
     let other = std::fs::read(&path).expect("the snapshot is there");
     // Its header and configuration (checksum and all), then the state and the maps of the smaller device.

@@ -208,8 +208,11 @@ impl<S: EventSink> Device<S> {
         }
         let mut done = Done { at: now };
         for together in writes.chunks(TOGETHER) {
-            let ends = |write: &Write| [write.first, Lpn(write.first.0 + write.pages - 1)];
-            self.maps.touch(together.iter().flat_map(ends));
+            self.maps.touch(together.iter().map(|write| write.first));
+            if together.iter().any(|write| write.pages > 1) {
+                self.maps
+                    .touch(together.iter().map(|write| Lpn(write.first.0 + write.pages - 1)));
+            }
             for write in together {
                 let one = self.write_checked(now, write);
                 done.at = done.at.max(one.at);

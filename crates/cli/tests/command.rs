@@ -1,0 +1,563 @@
+//! The `warp` command as a shell sees it: exit codes, one sentence on standard error, files.
+//!
+//! Every test works in a folder of its own, so that profiles, jobs and experiments are those built into the program and
+//! what is written can be counted. It does not cover what the numbers are: that is the lab's.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// Exit code of bad input.
+const BAD_INPUT: i32 = 2;
+
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("a temporary folder")
+}
+
+fn warp(folder: &TempDir, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warp"));
+    // What a developer has set must not show: a panic would print differently.
+    command.env_remove("RUST_BACKTRACE").current_dir(folder).args(arguments);
+    command.output().expect("the program runs")
+}
+
+/// Everything in a folder, folders too.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("the folder can be listed") {
+        let path = entry.expect("the entry can be read").path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        }
+        found.push(path);
+    }
+    found.sort();
+    found
+}
+
+fn write(folder: &TempDir, name: &str, text: impl AsRef<[u8]>) {
+    std::fs::write(folder.path().join(name), text).expect("the file is written");
+}
+
+/// The command is refused in one sentence that says all of this, and writes nothing.
+#[track_caller]
+fn refused(folder: &TempDir, arguments: &[&str], says: &[&str]) {
+    let before = files(folder.path());
+    let output = warp(folder, arguments);
+    let error = String::from_utf8(output.stderr).expect("text");
+    let printed = String::from_utf8(output.stdout).expect("text");
+    assert_eq!(output.status.code(), Some(BAD_INPUT), "{arguments:?}: {error}{printed}");
+    assert!(error.starts_with("warp: "), "{arguments:?}: {error}");
+    assert_eq!(error.trim_end().lines().count(), 1, "{arguments:?}: {error}");
+    assert!(error.ends_with('\n'), "{arguments:?}: {error}");
+    for never in ["panicked", "backtrace", "stack", "unwrap"] {
+        assert!(!error.contains(never), "{arguments:?}: {error}");
+    }
+    assert!(printed.is_empty(), "{arguments:?} printed {printed}");
+    for part in says {
+        assert!(error.contains(part), "{arguments:?} does not say {part:?}: {error}");
+    }
+    assert_eq!(files(folder.path()), before, "{arguments:?} wrote something");
+}
+
+/// The command succeeds; returns what it prints.
+#[track_caller]
+fn prints(folder: &TempDir, arguments: &[&str]) -> String {
+    let output = warp(folder, arguments);
+    let error = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {error}");
+    assert!(error.is_empty(), "{arguments:?}: {error}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[track_caller]
+fn json(text: &str) -> serde_json::Value {
+    assert_eq!(text.trim_end().lines().count(), 1, "JSON is one line");
+    serde_json::from_str(text).expect("JSON")
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Bad input
+
+#[test]
+fn names_that_do_not_exist() {
+    let folder = folder();
+    let known = "known are";
+    refused(
+        &folder,
+        &["run", "one_strem"],
+        &["one_strem", "did you mean one_stream?", known],
+    );
+    refused(&folder, &["reproduce", "one_strem"], &["did you mean one_stream?"]);
+    refused(&folder, &["run", "qqq"], &["there is no experiment qqq;", known]);
+    refused(
+        &folder,
+        &["explain", "ssd_aa"],
+        &["there is no device ssd_aa", "did you mean ssd_a?", known],
+    );
+    refused(&folder, &["devices", "warp_defalt"], &["did you mean warp_default?"]);
+    refused(
+        &folder,
+        &["run", "one_stream", "--device", "ssd_z"],
+        &["--device", "ssd_z", "ssd_a, ssd_b"],
+    );
+    refused(
+        &folder,
+        &["run", "three_stream_paper_shares", "--device", "ssd_z"],
+        &["there is no device ssd_z"],
+    );
+    refused(&folder, &["jobs", "three_strem"], &["did you mean three_stream?"]);
+    refused(
+        &folder,
+        &["jobs", "three_stream", "--device", "ssd_z"],
+        &["there is no device ssd_z"],
+    );
+    refused(&folder, &["explain", "nowhere/ssd.toml"], &["nowhere/ssd.toml"]);
+    refused(
+        &folder,
+        &["run", "nowhere/jobs.fio", "--device", "ssd_a"],
+        &["nowhere/jobs.fio"],
+    );
+}
+
+#[test]
+fn job_files() {
+    let folder = folder();
+    write(
+        &folder,
+        "bad.fio",
+        "[global]\nbs=4k\n\n[job]\nrw=randwrite\nrandom_distributoin=zipf:1.2\nsize=10%\n",
+    );
+    let says = ["bad.fio", "6", "random_distributoin", "random_distribution"];
+    refused(&folder, &["run", "bad.fio", "--device", "ssd_a"], &says);
+    refused(&folder, &["jobs", "./bad.fio"], &says);
+    write(&folder, "good.fio", "[job]\nrw=randwrite\nbs=4k\nsize=10%\n");
+    refused(
+        &folder,
+        &["run", "good.fio"],
+        &["good.fio", "--device NAME", "warp devices"],
+    );
+    refused(&folder, &["run", "three_stream_paper_shares"], &["--device NAME"]);
+    write(&folder, "empty.fio", "");
+    refused(&folder, &["run", "empty.fio", "--device", "ssd_a"], &["empty.fio"]);
+    write(&folder, "binary.fio", [0xff, 0xfe, 0x00, 0x01]);
+    refused(&folder, &["run", "binary.fio", "--device", "ssd_a"], &["binary.fio"]);
+}
+
+#[test]
+fn device_profiles() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    write(&folder, "malformed.toml", "title = \"x\"\n[geometry\n");
+    refused(
+        &folder,
+        &["explain", &path("malformed.toml")],
+        &[&path("malformed.toml"), "line 2"],
+    );
+    refused(
+        &folder,
+        &["devices", "./malformed.toml"],
+        &["./malformed.toml", "line 2"],
+    );
+
+    let geometry = "[geometry]\nphysical_bytes = { value = \"1GiB\", source = \"s\" }\n\
+        over_provisioning = { value = 0.1, source = \"s\" }\nreclaim_unit_bytes = { value = \"16MiB\", source = \"s\" }\n";
+    write(&folder, "good.toml", geometry);
+    prints(&folder, &["explain", "good.toml"]);
+
+    write(
+        &folder,
+        "key.toml",
+        format!("{geometry}chanels = {{ value = 8, source = \"s\" }}\n"),
+    );
+    refused(
+        &folder,
+        &["explain", "key.toml"],
+        &["key.toml", "geometry.chanels", "`channels`"],
+    );
+    write(
+        &folder,
+        "table.toml",
+        format!("{geometry}[handels]\ncount = {{ value = 8, source = \"s\" }}\n"),
+    );
+    refused(
+        &folder,
+        &["explain", "table.toml"],
+        &["table.toml", "handels", "did you mean handles?"],
+    );
+    write(&folder, "source.toml", format!("{geometry}channels = 8\n"));
+    refused(
+        &folder,
+        &["explain", "source.toml"],
+        &["source.toml", "geometry.channels", "has no source"],
+    );
+    write(
+        &folder,
+        "empty.toml",
+        format!("{geometry}channels = {{ value = 8, source = \" \" }}\n"),
+    );
+    refused(
+        &folder,
+        &["explain", "empty.toml"],
+        &["empty.toml", "geometry.channels", "has no source"],
+    );
+    write(
+        &folder,
+        "kind.toml",
+        format!("{geometry}channels = {{ value = \"many\", source = \"s\" }}\n"),
+    );
+    refused(&folder, &["explain", "kind.toml"], &["kind.toml", "geometry.channels"]);
+}
+
+#[test]
+fn experiment_files() {
+    let folder = folder();
+    write(&folder, "experiment.toml", "title = \"x\"\nsourse = \"y\"\n");
+    refused(
+        &folder,
+        &["run", "./experiment.toml"],
+        &["./experiment.toml", "sourse", "source"],
+    );
+}
+
+#[test]
+fn settings() {
+    let folder = folder();
+    let set = |value| ["explain", "ssd_a", "--set", value];
+    let impossible = ["device ssd_a", "geometry.over_provisioning = 0:"];
+    refused(&folder, &set("geometry.over_provisioning=0"), &impossible);
+    refused(
+        &folder,
+        &set("geometry.reclaim_unit_bytes=3"),
+        &["geometry.reclaim_unit_bytes = 3"],
+    );
+    refused(&folder, &set("geometry.channels=0"), &["geometry.channels"]);
+    refused(
+        &folder,
+        &set("gc.unit_selektion=greedy"),
+        &["gc.unit_selektion", "`unit_selection`"],
+    );
+    refused(
+        &folder,
+        &set("gc.unit_selection=greedi"),
+        &["gc.unit_selection", "greedi", "`greedy`"],
+    );
+    refused(&folder, &set("geometry"), &["--set", "\"geometry\"", "PATH=VALUE"]);
+    refused(&folder, &set("seed.x=1"), &["seed"]);
+    refused(&folder, &set("=1"), &["--set"]);
+    refused(
+        &folder,
+        &["run", "one_stream", "--set", "geometry.channels=0"],
+        &["geometry.channels"],
+    );
+
+    refused(
+        &folder,
+        &["explain", "ssd_a", "--scale", "half"],
+        &["--scale", "half", "1/64"],
+    );
+    refused(&folder, &["explain", "ssd_a", "--scale", "1/0"], &["--scale", "1/0"]);
+    refused(&folder, &["explain", "ssd_a", "--scale", "1/3"], &["1/3", "1/2"]);
+    refused(
+        &folder,
+        &["run", "one_stream", "--scale", "1/100000000"],
+        &["1/100000000"],
+    );
+    refused(&folder, &["run", "one_stream", "--write", "0"], &["--write"]);
+    refused(&folder, &["run", "one_stream", "--write", "NaN"], &["--write"]);
+    refused(&folder, &["run", "one_stream", "--wriet", "1"], &["--wriet", "--write"]);
+    refused(&folder, &["run"], &["TARGET"]);
+    refused(&folder, &["rum"], &["rum", "run"]);
+    refused(&folder, &["bench", "--rounds", "0"], &["--rounds"]);
+}
+
+#[test]
+fn destinations() {
+    let folder = folder();
+    write(&folder, "file", "in the way");
+    let run = |more: &[&'static str]| {
+        let mut arguments = vec![
+            "run",
+            "one_stream",
+            "--device",
+            "ssd_a",
+            "--scale",
+            "1/2048",
+            "--write",
+            "0.01",
+        ];
+        arguments.extend(more);
+        arguments
+    };
+    refused(&folder, &run(&["--out", "file"]), &["file"]);
+    refused(&folder, &run(&["--out", "file/below"]), &["file/below"]);
+    refused(
+        &folder,
+        &run(&["--events", "missing/gc.parquet"]),
+        &["missing/gc.parquet"],
+    );
+    refused(
+        &folder,
+        &run(&["--series", "missing/s.parquet"]),
+        &["missing/s.parquet"],
+    );
+    refused(&folder, &run(&["--series", "."]), &["."]);
+    let several = ["run", "one_stream", "--scale", "1/1024", "--save", "device.warp"];
+    refused(&folder, &several, &["--save", "3 runs"]);
+}
+
+#[test]
+fn snapshots() {
+    let folder = folder();
+    write(&folder, "job.fio", "[job]\nrw=randwrite\nbs=4k\nsize=10%\n");
+    write(&folder, "text.warp", "this is not a snapshot at all");
+    write(&folder, "short.warp", b"WARPSSD\0\x01\0\0\0\x10\0\0");
+    refused(
+        &folder,
+        &["run", "job.fio", "--from", "text.warp"],
+        &["text.warp", "is not a WARP snapshot"],
+    );
+    refused(
+        &folder,
+        &["run", "job.fio", "--from", "short.warp"],
+        &["short.warp", "ends in the middle"],
+    );
+    refused(
+        &folder,
+        &["run", "job.fio", "--from", "missing.warp"],
+        &["missing.warp"],
+    );
+    for option in [
+        ["--device", "ssd_a"],
+        ["--scale", "1/4"],
+        ["--seed", "2"],
+        ["--set", "a=1"],
+    ] {
+        let arguments = ["run", "job.fio", "--from", "text.warp", option[0], option[1]];
+        refused(&folder, &arguments, &["--from", option[0]]);
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Good input
+
+#[test]
+fn devices_are_listed_and_shown() {
+    let folder = folder();
+    let list = prints(&folder, &["devices"]);
+    for name in ["ssd_a", "ssd_b", "warp_default", "femu_default"] {
+        assert!(list.contains(name), "{list}");
+    }
+    let shown = prints(&folder, &["devices", "ssd_a"]);
+    assert!(
+        shown.contains("7.68TB") && shown.contains("WARP, section 3.1"),
+        "{shown}"
+    );
+    let all = json(&prints(&folder, &["devices", "--json"]));
+    for profile in all.as_array().expect("a list") {
+        assert!(list.contains(profile["name"].as_str().expect("a name")), "{list}");
+    }
+    let one = json(&prints(&folder, &["devices", "ssd_a", "--json"]));
+    assert_eq!(one["name"], "ssd_a");
+    assert!(files(folder.path()).is_empty());
+}
+
+#[test]
+fn a_device_is_explained() {
+    let folder = folder();
+    assert!(prints(&folder, &["explain", "ssd_a"]).starts_with("ssd_a: "));
+    let twin = json(&prints(&folder, &["explain", "ssd_a", "--scale", "1/2048", "--json"]));
+    let full = json(&prints(&folder, &["explain", "ssd_a", "--json"]));
+    let units = |json: &serde_json::Value| json["layout"]["superblocks_per_group"].as_u64().expect("a number");
+    assert_eq!(units(&twin), units(&full));
+    let set = ["explain", "ssd_a", "--json", "--set", "geometry.over_provisioning=0.5"];
+    assert_eq!(
+        json(&prints(&folder, &set))["config"]["geometry"]["over_provisioning"],
+        0.5
+    );
+    assert!(files(folder.path()).is_empty());
+}
+
+#[test]
+fn jobs_are_listed_and_shown() {
+    let folder = folder();
+    let list = prints(&folder, &["jobs"]);
+    assert!(list.lines().any(|name| name == "three_stream"), "{list}");
+    // Not all: some need a device with more handles than the default one.
+    for name in ["one_stream", "three_stream", "two_sequential"] {
+        let shown = prints(&folder, &["jobs", name]);
+        assert!(shown.contains(name), "{shown}");
+    }
+    let shown = prints(&folder, &["jobs", "three_stream"]);
+    assert!(shown.contains("overwrite") && shown.contains("zipf:2.2"), "{shown}");
+    let options = prints(&folder, &["jobs", "--options"]);
+    for option in ["norandommap", "random_distribution", "plids", "bs"] {
+        assert!(options.contains(option), "{options}");
+    }
+    assert!(files(folder.path()).is_empty());
+}
+
+#[test]
+fn help_and_version_are_no_errors() {
+    let folder = folder();
+    assert!(prints(&folder, &["--version"]).starts_with("warp"));
+    assert!(prints(&folder, &["run", "--help"]).contains("--events"));
+}
+
+/// A run of a second or less.
+const SMALL: [&str; 8] = [
+    "run",
+    "one_stream",
+    "--device",
+    "ssd_a",
+    "--scale",
+    "1/2048",
+    "--write",
+    "0.2",
+];
+
+#[test]
+fn a_run_writes_report_events_and_series() {
+    let folder = folder();
+    let more = [
+        "--out",
+        "results",
+        "--events",
+        "results/gc.parquet",
+        "--series",
+        "results/s.parquet",
+    ];
+    let printed = prints(&folder, &[&SMALL[..], &more].concat());
+    assert!(printed.contains("WAF"), "{printed}");
+    let results = folder.path().join("results");
+    let expected = ["gc.parquet", "report.html", "s.parquet"].map(|name| results.join(name));
+    assert_eq!(files(&results), expected);
+    for path in &expected {
+        let name = path.file_name().expect("a name").to_string_lossy();
+        assert!(printed.contains(&*name), "{printed}");
+        let bytes = std::fs::read(path).expect("the file is there");
+        if name == "report.html" {
+            let text = String::from_utf8(bytes).expect("text");
+            assert!(text.contains("</html>") && text.contains("One stream"));
+        } else {
+            assert!(
+                bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"),
+                "{name} is Parquet"
+            );
+        }
+    }
+}
+
+#[test]
+fn without_out_the_report_goes_to_the_target_s_folder() {
+    let folder = folder();
+    let text = prints(&folder, &[&SMALL[..], &["--json"]].concat());
+    let value = json(&text);
+    assert_eq!(value["experiment"], "one_stream");
+    assert!(value["version"].is_u64(), "{value}");
+    assert_eq!(value["cells"].as_array().map(Vec::len), Some(1), "{value}");
+    assert!(folder.path().join("out/one_stream/report.html").is_file());
+    // The same again: the same bytes.
+    assert_eq!(prints(&folder, &[&SMALL[..], &["--json"]].concat()), text);
+}
+
+#[test]
+fn a_saved_device_is_continued() {
+    let folder = folder();
+    write(&folder, "fill.fio", "[fill]\nrw=write\nbs=128k\nsize=100%\n");
+    write(&folder, "more.fio", "[more]\nrw=randwrite\nbs=64k\nsize=50%\n");
+    let set = [
+        "--set",
+        "geometry.physical_bytes=2GiB",
+        "--set",
+        "geometry.reclaim_unit_bytes=16MiB",
+    ];
+    let fill = [
+        "run",
+        "fill.fio",
+        "--device",
+        "warp_default",
+        "--save",
+        "filled.warp",
+        "--out",
+        "fill",
+        "--json",
+    ];
+    prints(&folder, &[&fill[..], &set].concat());
+    let filled = std::fs::read(folder.path().join("filled.warp")).expect("the snapshot is there");
+    assert!(filled.starts_with(b"WARPSSD\0"));
+
+    let more = ["run", "more.fio", "--from", "filled.warp", "--out", "more"];
+    let printed = prints(&folder, &[&more[..], &["--save", "more.warp"]].concat());
+    assert!(printed.contains("WAF"), "{printed}");
+    assert!(folder.path().join("more/report.html").is_file());
+    let after = std::fs::read(folder.path().join("more.warp")).expect("the snapshot is there");
+    assert!(after != filled, "the device went on");
+    let unchanged = std::fs::read(folder.path().join("filled.warp")).expect("the snapshot is still there");
+    assert!(unchanged == filled, "what it started from was left alone");
+    assert_eq!(
+        prints(&folder, &[&more[..], &["--save", "again.warp"]].concat())
+            .lines()
+            .next(),
+        printed.lines().next()
+    );
+    let again = std::fs::read(folder.path().join("again.warp")).expect("the snapshot is there");
+    assert!(again == after, "continuing twice gives the same device");
+
+    // A damaged copy, now of a real one.
+    let mut damaged = filled.clone();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    write(&folder, "damaged.warp", &damaged);
+    let damaged = ["run", "more.fio", "--from", "damaged.warp", "--out", "damaged"];
+    refused(
+        &folder,
+        &damaged,
+        &["damaged.warp", "checksum", "make the snapshot anew"],
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_keeps_what_was_measured() {
+    use std::process::Stdio;
+    use std::time::Duration;
+
+    let folder = folder();
+    let child = std::process::Command::new(env!("CARGO_BIN_EXE_warp"))
+        .current_dir(&folder)
+        .args([
+            "run",
+            "one_stream",
+            "--device",
+            "warp_default",
+            "--scale",
+            "1/64",
+            "--write",
+            "1000",
+            "--out",
+            "out",
+        ])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program runs");
+    std::thread::sleep(Duration::from_secs(2));
+    let sent = std::process::Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .expect("kill runs");
+    assert!(sent.success(), "the program still ran");
+    let output = child.wait_with_output().expect("the program ends");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{error}");
+    assert!(error.contains("warp: stopping"), "{error}");
+    assert!(!error.contains("panicked"), "{error}");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(printed.contains("WAF"), "{printed}");
+    assert_eq!(
+        files(&folder.path().join("out")),
+        [folder.path().join("out/report.html")]
+    );
+}
