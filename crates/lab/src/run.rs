@@ -148,6 +148,22 @@ pub struct Prepared {
     pub host_bytes: u64,
 }
 
+impl Prepared {
+    /// Refuses a run whose page maps do not fit.
+    fn check_memory(&self, budget_bytes: u64) -> Result<(), LabError> {
+        if self.memory_bytes <= budget_bytes {
+            return Ok(());
+        }
+        let gib = |bytes: u64| bytes as f64 / (1u64 << 30) as f64;
+        let problem = format!(
+            "the page maps need {:.1} GiB, {:.1} GiB of memory are available; run a twin (--scale 1/64)",
+            gib(self.memory_bytes),
+            gib(budget_bytes)
+        );
+        Err(LabError::invalid(&self.cell.key.to_string(), problem))
+    }
+}
+
 /// Lays out every cell, so that a mistake in the last one shows before the first one runs.
 ///
 /// # Errors
@@ -207,14 +223,8 @@ pub fn run_all(
     memory_budget_bytes: u64,
     watch: &dyn Watch,
 ) -> Result<Vec<CellResult>, LabError> {
-    if let Some(large) = prepared.iter().find(|cell| cell.memory_bytes > memory_budget_bytes) {
-        let gib = |bytes: u64| bytes as f64 / (1u64 << 30) as f64;
-        let problem = format!(
-            "the page maps need {:.1} GiB, {:.1} GiB of memory are available; run a twin (--scale 1/64)",
-            gib(large.memory_bytes),
-            gib(memory_budget_bytes)
-        );
-        return Err(LabError::invalid(&large.cell.key.to_string(), problem));
+    for cell in prepared {
+        cell.check_memory(memory_budget_bytes)?;
     }
     let largest = prepared.iter().map(|cell| cell.memory_bytes).max().unwrap_or(1).max(1);
     let at_once = (memory_budget_bytes / largest).clamp(1, rayon::current_num_threads() as u64) as usize;
@@ -278,8 +288,9 @@ fn run_device(prepared: &Prepared, device: Device, keep_gc_log: bool, watch: &dy
 /// Runs a cell and saves its device.
 ///
 /// # Errors
-/// The snapshot cannot be written.
+/// There is too little memory, or the snapshot cannot be written.
 pub fn run_and_save(prepared: &Prepared, path: &Path, watch: &dyn Watch) -> Result<CellResult, LabError> {
+    prepared.check_memory(memory_available())?;
     let device = Device::new(&prepared.config).expect("the layout was made before");
     let (result, device) = run_device(prepared, device, true, watch);
     device.save(path)?;

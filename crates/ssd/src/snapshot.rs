@@ -47,7 +47,12 @@ impl<S: EventSink> Device<S> {
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".warp-").suffix(".part");
+        // A temporary file is its owner's only; a snapshot is as readable as any file that the user makes.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let mut file = builder.tempfile_in(folder)?;
         let mut out = BufWriter::with_capacity(1 << 20, file.as_file_mut());
         out.write_all(MAGIC)?;
         out.write_all(&VERSION.to_le_bytes())?;
