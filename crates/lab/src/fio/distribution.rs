@@ -99,7 +99,7 @@ impl Skew {
     }
 
     /// The same distribution on a scaled twin with fewer blocks. Each of them stands for as many neighbouring ranks as fit,
-    /// before the hash scatters them: so the hottest keep their share, and the share of blocks that any number of
+    /// before the hash scatters them: so the share of blocks that any number of
     /// drive-writes has touched is that of the full drive. (Mapping the scattered blocks instead would touch more: for
     /// theta 1.2 twice as many at 1/64.)
     pub fn on_twin(mut self, landing_blocks: u64) -> Self {
