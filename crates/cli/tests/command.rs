@@ -304,7 +304,7 @@ fn destinations() {
     );
     refused(&folder, &run(&["--series", "."]), &["."]);
     let several = ["run", "one_stream", "--scale", "1/1024", "--save", "device.warp"];
-    refused(&folder, &several, &["--save", "3 runs"]);
+    refused(&folder, &several, &["--save", "2 runs"]);
 }
 
 #[test]
@@ -531,7 +531,7 @@ fn ctrl_c_keeps_what_was_measured() {
             "run",
             "one_stream",
             "--device",
-            "warp_default",
+            "ssd_a",
             "--scale",
             "1/64",
             "--write",
