@@ -10,7 +10,7 @@
 //! ones. A file appears whole or not at all. Nothing is rounded, nothing is averaged: one seed is one cell.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -77,29 +77,10 @@ pub fn write_atomically(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>,
 ) -> Result<(), LabError> {
-    try_write(path, fill).map_err(|source| LabError::Io {
+    ssd::snapshot::write_atomically(path, fill).map_err(|source| LabError::Io {
         file: path.display().to_string(),
         source,
     })
-}
-
-fn try_write(path: &Path, fill: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>) -> io::Result<()> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".warp-").suffix(".part");
-    // A temporary file is its owner's only; a result is as readable as any file that the user makes.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(folder)?;
-    let mut writer = BufWriter::new(file.as_file_mut());
-    fill(&mut writer)?;
-    writer.flush()?;
-    drop(writer);
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
 }
 
 fn write_parquet(
@@ -387,6 +368,7 @@ mod tests {
     use arrow_array::cast::AsArray;
     use arrow_array::types::{UInt16Type, UInt32Type, UInt64Type};
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+    use std::io::Write;
 
     use super::*;
     use crate::report::sample;

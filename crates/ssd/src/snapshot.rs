@@ -30,6 +30,33 @@ const SECTION_BYTES_MAX: u64 = 64 << 30;
 /// The arrays are stored as they are in memory.
 const _: () = assert!(cfg!(target_endian = "little"), "snapshots are little-endian");
 
+/// Writes a file that appears whole and on disk, or not at all: beside its place first, then renamed.
+///
+/// # Errors
+/// The file system's; the destination is then as it was.
+pub fn write_atomically(
+    path: &Path,
+    fill: impl FnOnce(&mut BufWriter<&mut File>) -> std::io::Result<()>,
+) -> std::io::Result<()> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".warp-").suffix(".part");
+    // A temporary file is its owner's only; a result is as readable as any file that the user makes.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut file = builder.tempfile_in(folder)?;
+    let mut out = BufWriter::with_capacity(1 << 20, file.as_file_mut());
+    fill(&mut out)?;
+    out.flush()?;
+    drop(out);
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
+}
+
 impl<S: EventSink> Device<S> {
     /// Writes the device to a file, replacing it in one step.
     ///
@@ -43,17 +70,10 @@ impl<S: EventSink> Device<S> {
     }
 
     fn save_to(&self, path: &Path) -> std::io::Result<()> {
-        let folder = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty())
-            .unwrap_or(Path::new("."));
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".warp-").suffix(".part");
-        // A temporary file is its owner's only; a snapshot is as readable as any file that the user makes.
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let mut file = builder.tempfile_in(folder)?;
-        let mut out = BufWriter::with_capacity(1 << 20, file.as_file_mut());
+        write_atomically(path, |out| self.write_to(out))
+    }
+
+    fn write_to(&self, out: &mut impl Write) -> std::io::Result<()> {
         out.write_all(MAGIC)?;
         out.write_all(&VERSION.to_le_bytes())?;
         let (config, state, maps) = self.parts();
@@ -64,10 +84,6 @@ impl<S: EventSink> Device<S> {
             out.write_all(section)?;
             out.write_all(&crc32fast::hash(section).to_le_bytes())?;
         }
-        out.flush()?;
-        drop(out);
-        file.as_file().sync_all()?;
-        file.persist(path)?;
         Ok(())
     }
 }
