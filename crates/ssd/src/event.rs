@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::types::{Nanos, Owner, Placement, RgId, RuId};
+use crate::types::{Lpn, Nanos, Owner, Placement, RgId, RuId};
 
 /// Receives every event of a device, in order.
 pub trait EventSink {
@@ -155,8 +155,57 @@ pub struct Reclaim {
     pub valid_pages: u32,
     /// Pages copied; less than the valid ones where blocks were remapped.
     pub pages_copied: u32,
+    /// The longest contiguous run among the copied pages, `None` if nothing was copied.
+    pub moved: Option<Moved>,
     /// Blocks moved without copying.
     pub blocks_remapped: u32,
     /// Time until the victim was erased; 0 without timing.
     pub elapsed_ns: Nanos,
+}
+
+/// Consecutive logical pages that a collection copied one after the other: what a Media Reallocated event names, so that
+/// the host learns the largest piece of data that was in the wrong place (Kang & Shin, section 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Moved {
+    /// First logical page.
+    pub first: Lpn,
+    /// Pages; at least 1.
+    pub pages: u32,
+}
+
+/// Finds the longest run of consecutive logical pages in the order in which they come; of equally long ones the first.
+#[derive(Default)]
+pub(crate) struct LongestRun {
+    longest: Option<Moved>,
+    current: Option<Moved>,
+}
+
+impl LongestRun {
+    #[inline]
+    pub(crate) fn extend(&mut self, lpns: &[u32]) {
+        for &lpn in lpns {
+            match &mut self.current {
+                Some(run) if lpn == run.first.0 + run.pages => run.pages += 1,
+                _ => {
+                    self.end_run();
+                    self.current = Some(Moved {
+                        first: Lpn(lpn),
+                        pages: 1,
+                    });
+                }
+            }
+        }
+    }
+
+    fn end_run(&mut self) {
+        let longest = self.longest.map_or(0, |run| run.pages);
+        if let Some(run) = self.current.take().filter(|run| run.pages > longest) {
+            self.longest = Some(run);
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> Option<Moved> {
+        self.end_run();
+        self.longest
+    }
 }

@@ -105,6 +105,19 @@ impl Stats {
         }
     }
 
+    /// Goes on counting where another device of as many handles stopped; what it has counted itself (reclaim units that
+    /// were opened at once) is added.
+    pub(crate) fn take_over(&mut self, before: &Stats) {
+        assert_eq!(self.handles.len(), before.handles.len(), "the handles of a drive do not change in number");
+        let opened: Vec<u64> = self.handles.iter().map(|row| row.units_opened).collect();
+        let shared_opened = self.shared.units_opened;
+        self.clone_from(before);
+        for (row, opened) in self.handles.iter_mut().zip(opened) {
+            row.units_opened += opened;
+        }
+        self.shared.units_opened += shared_opened;
+    }
+
     /// The row of an owner.
     pub fn owner(&self, owner: Owner) -> &OwnerStats {
         owner

@@ -149,6 +149,7 @@ fn gc_log(stats: &Stats) -> Vec<Reclaim> {
         unit_pages: UNIT_PAGES as u32,
         valid_pages: (300 + index * 53 % 900) as u32,
         pages_copied: (300 + index * 53 % 900) as u32,
+        moved: None,
         blocks_remapped: 0,
         elapsed_ns: 0,
     };

@@ -6,7 +6,7 @@
 
 use crate::config::Isolation;
 use crate::device::Device;
-use crate::event::{CloseReason, Event, EventSink, Reclaim, Trigger};
+use crate::event::{CloseReason, Event, EventSink, LongestRun, Moved, Reclaim, Trigger};
 use crate::gc::{Candidates, HandleSelection, VictimPolicy};
 use crate::layout::SizeClass;
 use crate::types::{Nanos, Owner, Ppn, RgId, RuId};
@@ -163,7 +163,7 @@ impl<S: EventSink> Device<S> {
         let blocks_remapped = blank_blocks.len() as u32;
         let pages_remapped = blocks_remapped * self.layout.block_pages;
         let pages_copied = valid_pages - pages_remapped;
-        self.copy_valid(group, victim, destination, pages_copied);
+        let moved = self.copy_valid(group, victim, destination, pages_copied);
         self.erase(victim, &blank_blocks);
         self.release(victim);
 
@@ -196,14 +196,16 @@ impl<S: EventSink> Device<S> {
                 unit_pages,
                 valid_pages,
                 pages_copied,
+                moved,
                 blocks_remapped,
                 elapsed_ns: 0,
             })
         });
     }
 
-    /// Copies the valid pages of a victim to the destination's reclaim unit, in batches whose cache misses overlap.
-    fn copy_valid(&mut self, group: RgId, victim: RuId, destination: Owner, expected: u32) {
+    /// Copies the valid pages of a victim to the destination's reclaim unit, in batches whose cache misses overlap. Returns
+    /// the longest run of consecutive logical pages among them, if anybody listens.
+    fn copy_valid(&mut self, group: RgId, victim: RuId, destination: Owner, expected: u32) -> Option<Moved> {
         const BATCH_PAGES: usize = 512;
         let ReclaimUnit { class, pages, .. } = self.state.units[victim.0 as usize];
         let first = victim.0 * self.layout.slice_pages;
@@ -213,6 +215,7 @@ impl<S: EventSink> Device<S> {
             std::mem::take(&mut self.moving_lpns),
         );
         let mut copied = 0;
+        let mut longest_run = LongestRun::default();
         let mut word = first / 64;
         let words_end = end.div_ceil(64);
         while word < words_end && copied < expected {
@@ -223,6 +226,9 @@ impl<S: EventSink> Device<S> {
                 word += 1;
             }
             self.append_copies(group, destination, class, &from, &lpns);
+            if S::ENABLED {
+                longest_run.extend(&lpns);
+            }
             copied += from.len() as u32;
         }
         assert_eq!(
@@ -231,6 +237,7 @@ impl<S: EventSink> Device<S> {
             victim.0
         );
         (self.moving_from, self.moving_lpns) = (from, lpns);
+        longest_run.finish()
     }
 
     fn append_copies(&mut self, group: RgId, destination: Owner, class: u8, mut from: &[u32], mut lpns: &[u32]) {

@@ -186,6 +186,19 @@ impl<S: EventSink> Device<S> {
         )
     }
 
+    /// Takes over the counters and the wear of the device that it replaces, as when a drive's placement configuration is
+    /// changed: the flash and its history stay, the reclaim units and the data do not.
+    ///
+    /// # Panics
+    /// This device has been written to.
+    pub fn take_over<T>(&mut self, before: &Device<T>) {
+        assert_eq!(self.state.host_pages_written, 0, "only an empty device can take over");
+        self.state.stats.take_over(&before.state.stats);
+        if self.state.erase_counts.len() == before.state.erase_counts.len() {
+            self.state.erase_counts.clone_from(&before.state.erase_counts);
+        }
+    }
+
     /// Writes an extent.
     ///
     /// # Errors

@@ -1,9 +1,9 @@
 //! The reference's garbage collection: when it runs, what it moves, and the last resort.
 
 use ssd::config::{HandleSelection, Isolation};
-use ssd::event::{CloseReason, Reclaim, Trigger};
+use ssd::event::{CloseReason, Moved, Reclaim, Trigger};
 use ssd::unit::UnitState;
-use ssd::{Event, Owner, RgId, RuId};
+use ssd::{Event, Lpn, Owner, RgId, RuId};
 
 use super::model::Reference;
 use super::selection;
@@ -127,7 +127,8 @@ impl Reference {
         let (unit_pages, valid_pages) = (self.unit_pages(victim), self.valid_pages(victim));
         let blank_blocks = self.remap_full_blocks(entry.group, victim, destination);
         let blocks_remapped = blank_blocks.len() as u32;
-        let pages_copied = self.copy_valid(entry.group, victim, destination);
+        let copied = self.copy_valid(entry.group, victim, destination);
+        let pages_copied = copied.len() as u32;
         self.erase_and_free(victim, &blank_blocks);
 
         match trigger {
@@ -156,15 +157,16 @@ impl Reference {
             unit_pages,
             valid_pages,
             pages_copied,
+            moved: longest_run(&copied),
             blocks_remapped,
             elapsed_ns: 0,
         }));
     }
 
-    /// Copies page by page, in the order in which the victim was filled.
-    fn copy_valid(&mut self, group: usize, victim: u32, destination: Owner) -> u32 {
+    /// Copies page by page, in the order in which the victim was filled. Returns the logical pages in that order.
+    fn copy_valid(&mut self, group: usize, victim: u32, destination: Owner) -> Vec<u32> {
         let class = self.unit(victim).class;
-        let mut copied = 0;
+        let mut copied = Vec::new();
         for physical in self.pages_of(victim) {
             if !self.is_valid(physical) {
                 continue;
@@ -172,7 +174,7 @@ impl Reference {
             let page = self.programmed[physical].expect("a valid page was programmed");
             let unit = self.unit_for_copies(group, destination, class);
             self.append(unit, page);
-            copied += 1;
+            copied.push(page);
             self.close_copies_if_full(group, destination);
         }
         copied
@@ -356,4 +358,14 @@ impl Reference {
             .filter(|&superblock| same_class(superblock) > 1);
         movable.min_by_key(|&superblock| (used(superblock), superblock))
     }
+}
+
+/// The longest run of consecutive logical pages in a list, the first of equally long ones.
+fn longest_run(pages: &[u32]) -> Option<Moved> {
+    let runs = pages.chunk_by(|one, next| *next == one + 1);
+    let moved = runs.map(|run| Moved {
+        first: Lpn(run[0]),
+        pages: run.len() as u32,
+    });
+    moved.rev().max_by_key(|run| run.pages)
 }
