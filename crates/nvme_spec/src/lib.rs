@@ -1,0 +1,50 @@
+//! The byte layouts of the NVMe 2.1 family of standards: Base Specification 2.1, NVM Command Set 1.1, PCIe transport
+//! 1.1 and TCP transport 1.1, with flexible data placement (FDP).
+//!
+//! Two kinds of type live here:
+//!
+//! * **Structures** are what lies in memory or on the wire. They are `repr(C)`, have alignment 1, store their integers
+//!   little-endian and carry a compile-time proof of their size and of the offsets of their fields. All of them can be
+//!   read from and written as bytes with `zerocopy`; reserved bytes are fields named `_reserved…` or `reserved…`, and
+//!   `Default` is all zeroes. Bit fields inside a structure are typed.
+//! * **Words** are numbers that travel by value: controller properties and command dwords. They are bit fields over
+//!   `u32` or `u64`; `from_bits` and `into_bits` convert. Their reserved bits are kept by `from_bits`, so
+//!   `T::from_bits(x).into_bits() == x` always holds.
+//!
+//! The field names are the standard's abbreviations; the documentation spells them out. Zeroes-based values ("0's
+//! based" in the standard) are marked and are *not* converted: the field holds what is on the wire.
+//!
+//! The crate holds no logic: nothing here parses a command, checks a value or knows what a controller does with it. It
+//! does not hold the Zoned Namespace and Key Value command sets, the management interface, the RDMA and Fibre Channel
+//! transports, or the persistent event, predictable latency and lockdown logs.
+
+#[macro_use]
+mod macros;
+
+pub mod auth;
+pub mod command;
+pub mod directive;
+pub mod fabrics;
+pub mod fdp;
+pub mod feature;
+pub mod identify;
+pub mod log;
+pub mod pci;
+pub mod register;
+pub mod status;
+pub mod tcp;
+
+pub use command::{AdminOpcode, CompletionEntry, IoOpcode, SglDescriptor, StatusField, SubmissionEntry};
+pub use feature::FeatureId;
+pub use identify::{Cns, IdentifyController, IdentifyNamespace};
+pub use log::LogId;
+pub use status::Status;
+
+/// The namespace identifier that means "all namespaces".
+pub const NSID_ALL: u32 = 0xffff_ffff;
+
+/// Size in bytes of an Identify data structure, and of most lists.
+pub const IDENTIFY_SIZE: usize = 4096;
+
+/// The identifier of the administration submission and completion queue.
+pub const ADMIN_QUEUE_ID: u16 = 0;

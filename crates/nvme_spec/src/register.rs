@@ -1,0 +1,366 @@
+//! Controller properties (Base Specification, "Controller Properties"): the registers of BAR0 over PCIe, the
+//! properties of Property Get and Property Set over fabrics.
+//!
+//! Holds the offsets and the bit fields of the values; the values are plain numbers, so nothing here has a byte order.
+//! The bits of the persistent memory region's registers are not here, only their offsets.
+
+use bitfield_struct::bitfield;
+
+codes! {
+    /// Offsets of the controller properties, in bytes.
+    Property(u32, from_u32) {
+        Cap = 0x00 => "Controller Capabilities",
+        Vs = 0x08 => "Version",
+        Intms = 0x0c => "Interrupt Mask Set",
+        Intmc = 0x10 => "Interrupt Mask Clear",
+        Cc = 0x14 => "Controller Configuration",
+        Csts = 0x1c => "Controller Status",
+        Nssr = 0x20 => "NVM Subsystem Reset",
+        Aqa = 0x24 => "Admin Queue Attributes",
+        Asq = 0x28 => "Admin Submission Queue Base Address",
+        Acq = 0x30 => "Admin Completion Queue Base Address",
+        Cmbloc = 0x38 => "Controller Memory Buffer Location",
+        Cmbsz = 0x3c => "Controller Memory Buffer Size",
+        Bpinfo = 0x40 => "Boot Partition Information",
+        Bprsel = 0x44 => "Boot Partition Read Select",
+        Bpmbl = 0x48 => "Boot Partition Memory Buffer Location",
+        Cmbmsc = 0x50 => "Controller Memory Buffer Memory Space Control",
+        Cmbsts = 0x58 => "Controller Memory Buffer Status",
+        Cmbebs = 0x5c => "Controller Memory Buffer Elasticity Buffer Size",
+        Cmbswtp = 0x60 => "Controller Memory Buffer Sustained Write Throughput",
+        Nssd = 0x64 => "NVM Subsystem Shutdown",
+        Crto = 0x68 => "Controller Ready Timeouts",
+        Pmrcap = 0xe00 => "Persistent Memory Region Capabilities",
+        Pmrctl = 0xe04 => "Persistent Memory Region Control",
+        Pmrsts = 0xe08 => "Persistent Memory Region Status",
+        Pmrebs = 0xe0c => "Persistent Memory Region Elasticity Buffer Size",
+        Pmrswtp = 0xe10 => "Persistent Memory Region Sustained Write Throughput",
+        Pmrmscl = 0xe14 => "Persistent Memory Region Memory Space Control Lower",
+        Pmrmscu = 0xe18 => "Persistent Memory Region Memory Space Control Upper",
+    }
+}
+
+impl Property {
+    /// Whether the property is 8 bytes wide; all others are 4.
+    pub const fn is_64_bit(self) -> bool {
+        matches!(
+            self,
+            Property::Cap | Property::Asq | Property::Acq | Property::Bpmbl | Property::Cmbmsc
+        )
+    }
+}
+
+/// Offset of CAP, Controller Capabilities (8 bytes).
+pub const CAP: u32 = 0x00;
+/// Offset of VS, Version.
+pub const VS: u32 = 0x08;
+/// Offset of INTMS, Interrupt Mask Set.
+pub const INTMS: u32 = 0x0c;
+/// Offset of INTMC, Interrupt Mask Clear.
+pub const INTMC: u32 = 0x10;
+/// Offset of CC, Controller Configuration.
+pub const CC: u32 = 0x14;
+/// Offset of CSTS, Controller Status.
+pub const CSTS: u32 = 0x1c;
+/// Offset of NSSR, NVM Subsystem Reset.
+pub const NSSR: u32 = 0x20;
+/// Offset of AQA, Admin Queue Attributes.
+pub const AQA: u32 = 0x24;
+/// Offset of ASQ, Admin Submission Queue Base Address (8 bytes).
+pub const ASQ: u32 = 0x28;
+/// Offset of ACQ, Admin Completion Queue Base Address (8 bytes).
+pub const ACQ: u32 = 0x30;
+/// Offset of CMBLOC, Controller Memory Buffer Location.
+pub const CMBLOC: u32 = 0x38;
+/// Offset of CMBSZ, Controller Memory Buffer Size.
+pub const CMBSZ: u32 = 0x3c;
+/// Offset of BPINFO, Boot Partition Information.
+pub const BPINFO: u32 = 0x40;
+/// Offset of BPRSEL, Boot Partition Read Select.
+pub const BPRSEL: u32 = 0x44;
+/// Offset of BPMBL, Boot Partition Memory Buffer Location (8 bytes).
+pub const BPMBL: u32 = 0x48;
+/// Offset of CMBMSC, Controller Memory Buffer Memory Space Control (8 bytes).
+pub const CMBMSC: u32 = 0x50;
+/// Offset of CMBSTS, Controller Memory Buffer Status.
+pub const CMBSTS: u32 = 0x58;
+/// Offset of NSSD, NVM Subsystem Shutdown.
+pub const NSSD: u32 = 0x64;
+/// Offset of CRTO, Controller Ready Timeouts.
+pub const CRTO: u32 = 0x68;
+/// Offset of the persistent memory region's first register.
+pub const PMRCAP: u32 = 0xe00;
+/// Offset of the first doorbell (PCIe transport): queue y's submission tail is at
+/// `DOORBELLS + 2y * (4 << CAP.DSTRD)`, its completion head one stride further.
+pub const DOORBELLS: u32 = 0x1000;
+
+/// The value that written to NSSR starts an NVM subsystem reset: "NVMe" in ASCII.
+pub const NSSR_RESET: u32 = 0x4e56_4d65;
+/// The value that written to NSSD starts a normal NVM subsystem shutdown: "Nrml" in ASCII.
+pub const NSSD_NORMAL: u32 = 0x4e72_6d6c;
+/// The value that written to NSSD starts an abrupt NVM subsystem shutdown: "Abpt" in ASCII.
+pub const NSSD_ABRUPT: u32 = 0x4162_7074;
+
+/// CAP: Controller Capabilities.
+#[bitfield(u64)]
+#[derive(PartialEq, Eq)]
+pub struct Cap {
+    /// Maximum Queue Entries Supported, zeroes based.
+    pub mqes: u16,
+    /// Contiguous Queues Required.
+    pub cqr: bool,
+    /// Arbitration Mechanism Supported: bit 0 weighted round robin with urgent class, bit 1 vendor specific.
+    #[bits(2)]
+    pub ams: u8,
+    #[bits(5)]
+    __: u8,
+    /// Timeout, in units of 500 ms.
+    pub to: u8,
+    /// Doorbell Stride: the distance is `4 << dstrd` bytes.
+    #[bits(4)]
+    pub dstrd: u8,
+    /// NVM Subsystem Reset Supported.
+    pub nssrs: bool,
+    /// Command Sets Supported: see [`CSS_NVM`], [`CSS_IOCS`] and [`CSS_NOIOCS`].
+    pub css: u8,
+    /// Boot Partition Support.
+    pub bps: bool,
+    /// Controller Power Scope: 0 not reported, 1 controller, 2 domain, 3 NVM subsystem.
+    #[bits(2)]
+    pub cps: u8,
+    /// Memory Page Size Minimum: `2 ^ (12 + mpsmin)` bytes.
+    #[bits(4)]
+    pub mpsmin: u8,
+    /// Memory Page Size Maximum: `2 ^ (12 + mpsmax)` bytes.
+    #[bits(4)]
+    pub mpsmax: u8,
+    /// Persistent Memory Region Supported.
+    pub pmrs: bool,
+    /// Controller Memory Buffer Supported.
+    pub cmbs: bool,
+    /// NVM Subsystem Shutdown Supported.
+    pub nsss: bool,
+    /// Controller Ready Modes Supported: see [`CRMS_CRWMS`] and [`CRMS_CRIMS`].
+    #[bits(2)]
+    pub crms: u8,
+    /// NVM Subsystem Shutdown Enhancements Supported.
+    pub nsses: bool,
+    #[bits(2)]
+    __: u8,
+}
+
+/// CAP.CSS bit: the NVM command set is supported.
+pub const CSS_NVM: u8 = 1 << 0;
+/// CAP.CSS bit: one or more I/O command sets are supported, as CNS 1Ch tells (register bit 43).
+pub const CSS_IOCS: u8 = 1 << 6;
+/// CAP.CSS bit: no I/O command set is supported.
+pub const CSS_NOIOCS: u8 = 1 << 7;
+/// CAP.CRMS bit: Controller Ready With Media Support.
+pub const CRMS_CRWMS: u8 = 1 << 0;
+/// CAP.CRMS bit: Controller Ready Independent of Media Support.
+pub const CRMS_CRIMS: u8 = 1 << 1;
+
+/// VS: Version. The same format is the VER field of Identify Controller.
+#[bitfield(u32)]
+#[derive(PartialEq, Eq)]
+pub struct Vs {
+    /// Tertiary Version Number.
+    pub ter: u8,
+    /// Minor Version Number.
+    pub mnr: u8,
+    /// Major Version Number.
+    pub mjr: u16,
+}
+
+impl Vs {
+    /// NVMe 2.0.
+    pub const V2_0: Vs = Vs::from_bits(0x0002_0000);
+    /// NVMe 2.1.
+    pub const V2_1: Vs = Vs::from_bits(0x0002_0100);
+}
+
+/// CC: Controller Configuration.
+#[bitfield(u32)]
+#[derive(PartialEq, Eq)]
+pub struct Cc {
+    /// Enable.
+    pub en: bool,
+    #[bits(3)]
+    __: u8,
+    /// I/O Command Set Selected: see [`CC_CSS_NVM`], [`CC_CSS_ALL`] and [`CC_CSS_ADMIN`].
+    #[bits(3)]
+    pub css: u8,
+    /// Memory Page Size: `2 ^ (12 + mps)` bytes.
+    #[bits(4)]
+    pub mps: u8,
+    /// Arbitration Mechanism Selected: 0 round robin, 1 weighted round robin with urgent class, 7 vendor specific.
+    #[bits(3)]
+    pub ams: u8,
+    /// Shutdown Notification: see [`SHN_NONE`], [`SHN_NORMAL`] and [`SHN_ABRUPT`].
+    #[bits(2)]
+    pub shn: u8,
+    /// I/O Submission Queue Entry Size: `2 ^ iosqes` bytes, 6 for the NVM command set.
+    #[bits(4)]
+    pub iosqes: u8,
+    /// I/O Completion Queue Entry Size: `2 ^ iocqes` bytes, 4 for the NVM command set.
+    #[bits(4)]
+    pub iocqes: u8,
+    /// Controller Ready Independent of Media Enable.
+    pub crime: bool,
+    #[bits(7)]
+    __: u8,
+}
+
+/// CC.CSS: the NVM command set only.
+pub const CC_CSS_NVM: u8 = 0;
+/// CC.CSS: all supported I/O command sets.
+pub const CC_CSS_ALL: u8 = 6;
+/// CC.CSS: the Admin command set only.
+pub const CC_CSS_ADMIN: u8 = 7;
+/// CC.SHN: no notification.
+pub const SHN_NONE: u8 = 0;
+/// CC.SHN: normal shutdown.
+pub const SHN_NORMAL: u8 = 1;
+/// CC.SHN: abrupt shutdown.
+pub const SHN_ABRUPT: u8 = 2;
+
+/// CSTS: Controller Status.
+#[bitfield(u32)]
+#[derive(PartialEq, Eq)]
+pub struct Csts {
+    /// Ready.
+    pub rdy: bool,
+    /// Controller Fatal Status.
+    pub cfs: bool,
+    /// Shutdown Status: see [`SHST_NORMAL`], [`SHST_OCCURRING`] and [`SHST_COMPLETE`].
+    #[bits(2)]
+    pub shst: u8,
+    /// NVM Subsystem Reset Occurred; cleared by writing 1.
+    pub nssro: bool,
+    /// Processing Paused.
+    pub pp: bool,
+    /// Shutdown Type: 0 controller, 1 NVM subsystem.
+    pub st: bool,
+    #[bits(25)]
+    __: u32,
+}
+
+/// CSTS.SHST: normal operation, no shutdown was requested.
+pub const SHST_NORMAL: u8 = 0;
+/// CSTS.SHST: shutdown processing occurs.
+pub const SHST_OCCURRING: u8 = 1;
+/// CSTS.SHST: shutdown processing is complete.
+pub const SHST_COMPLETE: u8 = 2;
+
+/// AQA: Admin Queue Attributes.
+#[bitfield(u32)]
+#[derive(PartialEq, Eq)]
+pub struct Aqa {
+    /// Admin Submission Queue Size, zeroes based.
+    #[bits(12)]
+    pub asqs: u16,
+    #[bits(4)]
+    __: u8,
+    /// Admin Completion Queue Size, zeroes based.
+    #[bits(12)]
+    pub acqs: u16,
+    #[bits(4)]
+    __: u8,
+}
+
+/// CMBLOC: Controller Memory Buffer Location.
+#[bitfield(u32)]
+#[derive(PartialEq, Eq)]
+pub struct Cmbloc {
+    /// Base Indicator Register: which BAR holds the buffer.
+    #[bits(3)]
+    pub bir: u8,
+    /// CMB Queue Mixed Memory Support.
+    pub cqmms: bool,
+    /// CMB Queue Physically Discontiguous Support.
+    pub cqpds: bool,
+    /// CMB Data Pointer Mixed Locations Support.
+    pub cdpmls: bool,
+    /// CMB Data Pointer and Command Independent Locations Support.
+    pub cdpcils: bool,
+    /// CMB Data Metadata Mixed Memory Support.
+    pub cdmmms: bool,
+    /// CMB Queue Dword Alignment.
+    pub cqda: bool,
+    #[bits(3)]
+    __: u8,
+    /// Offset, in units of CMBSZ.SZU.
+    #[bits(20)]
+    pub ofst: u32,
+}
+
+/// CMBSZ: Controller Memory Buffer Size.
+#[bitfield(u32)]
+#[derive(PartialEq, Eq)]
+pub struct Cmbsz {
+    /// Submission Queue Support.
+    pub sqs: bool,
+    /// Completion Queue Support.
+    pub cqs: bool,
+    /// PRP and SGL List Support.
+    pub lists: bool,
+    /// Read Data Support.
+    pub rds: bool,
+    /// Write Data Support.
+    pub wds: bool,
+    #[bits(3)]
+    __: u8,
+    /// Size Units: `4 KiB << (4 * szu)`.
+    #[bits(4)]
+    pub szu: u8,
+    /// Size.
+    #[bits(20)]
+    pub sz: u32,
+}
+
+/// CRTO: Controller Ready Timeouts.
+#[bitfield(u32)]
+#[derive(PartialEq, Eq)]
+pub struct Crto {
+    /// Controller Ready With Media Timeout, in units of 500 ms.
+    pub crwmt: u16,
+    /// Controller Ready Independent of Media Timeout, in units of 500 ms.
+    pub crimt: u16,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn configuration_as_linux_writes_it() {
+        let cc = Cc::from_bits(0x0046_0061);
+        assert!(cc.en());
+        assert_eq!((cc.css(), cc.mps(), cc.ams(), cc.shn()), (CC_CSS_ALL, 0, 0, SHN_NONE));
+        assert_eq!((cc.iosqes(), cc.iocqes()), (6, 4));
+        let built = Cc::new()
+            .with_en(true)
+            .with_css(CC_CSS_ALL)
+            .with_iosqes(6)
+            .with_iocqes(4);
+        assert_eq!(built.into_bits(), 0x0046_0061);
+    }
+
+    #[test]
+    fn capabilities_bits() {
+        assert_eq!(Cap::new().with_css(CSS_IOCS).into_bits(), 1 << 43);
+        assert_eq!(Cap::new().with_css(CSS_NVM).into_bits(), 1 << 37);
+        assert_eq!(Cap::new().with_crms(CRMS_CRWMS).into_bits(), 1 << 59);
+        assert_eq!(Cap::new().with_mpsmin(1).into_bits(), 1 << 48);
+        assert_eq!(
+            Cap::new().with_mqes(1023).with_cqr(true).with_to(15).into_bits(),
+            0x0f01_03ff
+        );
+    }
+
+    #[test]
+    fn version_and_queue_attributes() {
+        assert_eq!((Vs::V2_1.mjr(), Vs::V2_1.mnr(), Vs::V2_1.ter()), (2, 1, 0));
+        assert_eq!(Aqa::new().with_asqs(31).with_acqs(63).into_bits(), 0x003f_001f);
+    }
+}
