@@ -1,0 +1,29 @@
+//! Abort, and Keep Alive: the two commands about other commands and the connection itself.
+//!
+//! Commands are carried out at once and in whole, so the only one that can be found outstanding is an Asynchronous Event
+//! Request. For the same reason Aborts never queue up, and the limit on them (ACL) cannot be exceeded.
+
+use nvme_spec::ADMIN_QUEUE_ID;
+use nvme_spec::command::{AbortCdw10, AbortDw0, SubmissionEntry};
+
+use crate::error::Failure;
+use crate::subsystem::{Subsystem, Success};
+
+impl Subsystem {
+    pub(super) fn abort(&mut self, id: u16, entry: &SubmissionEntry) -> Result<Success, Failure> {
+        let dword10 = AbortCdw10::from_bits(entry.cdw10.get());
+        let controller = self.controller_mut(id);
+        let aborted = dword10.sqid() == ADMIN_QUEUE_ID && controller.abort_event_request(dword10.cid());
+        let result = AbortDw0::new().with_ianp(!aborted);
+        Ok(Success {
+            result: u64::from(result.into_bits()),
+            ..self.done()
+        })
+    }
+
+    pub(super) fn keep_alive(&mut self, id: u16) -> Result<Success, Failure> {
+        let now = self.now;
+        self.controller_mut(id).heard_of = now;
+        Ok(self.done())
+    }
+}

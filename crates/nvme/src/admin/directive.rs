@@ -1,0 +1,155 @@
+//! Directive Send and Directive Receive: which directives a namespace has.
+//!
+//! Two exist: Identify, which every controller with directives has, and Data Placement, which is there exactly while
+//! Flexible Data Placement is enabled in the endurance group. A host can see that here but not change it, because Data
+//! Placement is switched with its feature (1Dh); it is used through the fields of writes and has no operations of its own.
+
+use nvme_spec::command::{DirectiveCdw11, EnableDirectiveCdw12, SubmissionEntry};
+use nvme_spec::directive::{
+    DirectiveType, DirectiveTypes, IDENTIFY_ENABLE_DIRECTIVE, IDENTIFY_RETURN_PARAMETERS, IdentifyDirectiveParameters,
+};
+use nvme_spec::{NSID_ALL, Status};
+use zerocopy::IntoBytes;
+
+use crate::error::{Failure, Parameter};
+use crate::subsystem::{Subsystem, Success, TRANSFER_BYTES_MAX, Transfer};
+
+/// Directive Send: enable or disable a directive, the one operation of the Identify directive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Send {
+    nsid: u32,
+    enable: bool,
+    directive: u8,
+}
+
+/// Directive Receive: Return Parameters of the Identify directive, as much as the host has room for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Receive {
+    nsid: u32,
+    bytes: u64,
+}
+
+/// Refuses what is not an operation of the Identify directive with this code.
+fn check_operation(entry: &SubmissionEntry, expected: u8) -> Result<(), Failure> {
+    let dword = DirectiveCdw11::from_bits(entry.cdw11.get());
+    let kind = DirectiveType::from_u8(dword.dtype());
+    if !matches!(kind, Some(DirectiveType::Identify | DirectiveType::DataPlacement)) {
+        let cause = format!("directive type {} is not supported", dword.dtype());
+        return Err(Failure::invalid_field(Parameter::dword(11, 8), cause));
+    }
+    if kind != Some(DirectiveType::Identify) || dword.doper() != expected {
+        let cause = format!("directive type {} has no operation {:#x}", dword.dtype(), dword.doper());
+        return Err(Failure::invalid_field(Parameter::dword(11, 0), cause));
+    }
+    Ok(())
+}
+
+pub(super) fn parse_send(entry: &SubmissionEntry) -> Result<Send, Failure> {
+    check_operation(entry, IDENTIFY_ENABLE_DIRECTIVE)?;
+    let dword = EnableDirectiveCdw12::from_bits(entry.cdw12.get());
+    Ok(Send {
+        nsid: entry.nsid.get(),
+        enable: dword.endir(),
+        directive: dword.tdtype(),
+    })
+}
+
+pub(super) fn parse_receive(entry: &SubmissionEntry) -> Result<Receive, Failure> {
+    check_operation(entry, IDENTIFY_RETURN_PARAMETERS)?;
+    let bytes = (u64::from(entry.cdw10.get()) + 1) * 4;
+    if bytes > TRANSFER_BYTES_MAX {
+        let cause = format!("{bytes} bytes in one command; the limit (MDTS) is {TRANSFER_BYTES_MAX}");
+        return Err(Failure::invalid_field(Parameter::dword(10, 0), cause));
+    }
+    Ok(Receive {
+        nsid: entry.nsid.get(),
+        bytes,
+    })
+}
+
+impl Receive {
+    pub(super) fn transfer(&self) -> Transfer {
+        Transfer::to_host(self.bytes.min(size_of::<IdentifyDirectiveParameters>() as u64))
+    }
+}
+
+impl Subsystem {
+    /// Directives are asked about for a namespace, or for all.
+    fn check_directive_namespace(&self, id: u16, nsid: u32) -> Result<(), Failure> {
+        match nsid {
+            NSID_ALL => Ok(()),
+            _ => self.active_namespace(id, nsid).map(|_| ()),
+        }
+    }
+
+    pub(super) fn directive_send(&mut self, id: u16, send: &Send) -> Result<Success, Failure> {
+        self.check_directive_namespace(id, send.nsid)?;
+        let cause = match DirectiveType::from_u8(send.directive) {
+            Some(DirectiveType::Identify) if send.enable => return Ok(self.done()),
+            Some(DirectiveType::Identify) => "the Identify directive is always enabled".to_string(),
+            Some(DirectiveType::DataPlacement) => {
+                "data placement is enabled and disabled with feature 1Dh, for the whole endurance group".to_string()
+            }
+            _ => format!("directive type {} is not supported", send.directive),
+        };
+        Err(Failure::new(Status::INVALID_FIELD, cause).at(Parameter::dword(12, 8)))
+    }
+
+    pub(super) fn directive_receive(
+        &mut self,
+        id: u16,
+        receive: &Receive,
+        data: &mut Vec<u8>,
+    ) -> Result<Success, Failure> {
+        self.check_directive_namespace(id, receive.nsid)?;
+        let placement = self.state.fdp.enabled;
+        let mut parameters = IdentifyDirectiveParameters::default();
+        parameters.supported.types = DirectiveTypes::new().with_id(true).with_dpd(placement);
+        parameters.enabled.types = parameters.supported.types;
+        // Data placement is set up for the endurance group, so a controller's reset does not end it.
+        parameters.persistent.types = DirectiveTypes::new().with_dpd(placement);
+        data.clear();
+        data.extend_from_slice(parameters.as_bytes());
+        data.truncate(receive.bytes as usize);
+        Ok(self.done())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(dwords: u32, kind: u8, operation: u8) -> SubmissionEntry {
+        SubmissionEntry {
+            cdw10: (dwords - 1).into(),
+            cdw11: DirectiveCdw11::new()
+                .with_dtype(kind)
+                .with_doper(operation)
+                .into_bits()
+                .into(),
+            ..SubmissionEntry::default()
+        }
+    }
+
+    #[test]
+    fn the_host_gets_no_more_than_there_is() {
+        let bytes = |dwords| parse_receive(&entry(dwords, 0, 1)).map(|receive| receive.transfer().bytes);
+        assert_eq!(bytes(1).unwrap(), 4);
+        assert_eq!(bytes(1024).unwrap(), 4096);
+        assert_eq!(bytes(2048).unwrap(), 4096);
+        assert_eq!(bytes(1 << 20).unwrap_err().status, Status::INVALID_FIELD);
+    }
+
+    #[test]
+    fn only_the_identify_directive_has_operations() {
+        for (kind, operation, bit) in [(1, 1, 1), (2, 1, 0), (0, 2, 0), (9, 0, 1)] {
+            let failure = parse_send(&entry(1, kind, operation)).unwrap_err();
+            assert_eq!(failure.status, Status::INVALID_FIELD);
+            assert_eq!(
+                failure.parameter.unwrap().byte,
+                44 + bit,
+                "type {kind}, operation {operation}"
+            );
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The Error Information log: an entry for every command that failed, newest first.
+//!
+//! Each controller has its own entries, in memory only; the error count that numbers them goes on through power cycles.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use nvme_spec::command::{StatusField, SubmissionEntry};
+use nvme_spec::log::ErrorInformationEntry;
+use zerocopy::IntoBytes;
+
+use crate::error::Failure;
+use crate::subsystem::Subsystem;
+
+/// Entries that the log keeps (ELPE + 1).
+pub const ERROR_LOG_ENTRIES_MAX: usize = 64;
+/// Log Page Version of entries that say command set and opcode.
+const ENTRY_VERSION: u8 = 1;
+/// Parameter Error Location of an error without a place in the command.
+const NO_PLACE: u16 = 0xffff;
+
+/// The errors of one controller. See the module.
+#[derive(Clone, Debug, Default)]
+pub struct ErrorLog {
+    entries: VecDeque<(ErrorInformationEntry, Cow<'static, str>)>,
+}
+
+impl ErrorLog {
+    /// The entries, newest first, each with what went wrong in a sentence, which the host does not get to see.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&ErrorInformationEntry, &str)> {
+        self.entries.iter().map(|(entry, cause)| (entry, &**cause))
+    }
+
+    fn push(&mut self, entry: ErrorInformationEntry, cause: Cow<'static, str>) {
+        self.entries.truncate(ERROR_LOG_ENTRIES_MAX - 1);
+        self.entries.push_front((entry, cause));
+    }
+
+    /// The log page: as many entries as there can be, unused ones zero.
+    pub(super) fn page(&self) -> Vec<u8> {
+        let mut page: Vec<u8> = self.iter().flat_map(|(entry, _)| entry.as_bytes()).copied().collect();
+        page.resize(ERROR_LOG_ENTRIES_MAX * size_of::<ErrorInformationEntry>(), 0);
+        page
+    }
+}
+
+impl Subsystem {
+    /// Makes an entry for a command that failed. Returns whether the host is to be told that there is more to read (M).
+    pub(crate) fn log_error(&mut self, id: u16, queue: u16, entry: &SubmissionEntry, failure: &Failure) -> bool {
+        self.state.smart.error_log_entries += 1;
+        let error_count = self.state.smart.error_log_entries;
+        let more = true;
+        let place = failure
+            .parameter
+            .map_or(NO_PLACE, |place| u16::from(place.bit) << 8 | u16::from(place.byte));
+        let logged = ErrorInformationEntry {
+            ecnt: error_count.into(),
+            sqid: queue.into(),
+            cid: entry.cid,
+            status: StatusField::of(failure.status)
+                .with_dnr(failure.do_not_retry)
+                .with_m(more),
+            pel: place.into(),
+            lba: failure.lba.unwrap_or(0).into(),
+            nsid: entry.nsid,
+            opcode: entry.opcode,
+            csinfo: failure.specific.into(),
+            lpver: ENTRY_VERSION,
+            ..ErrorInformationEntry::default()
+        };
+        self.controller_mut(id).errors.push(logged, failure.cause.clone());
+        // The storage may be what failed.
+        self.note_health();
+        more
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_log_forgets_the_oldest() {
+        let mut log = ErrorLog::default();
+        for count in 1..=100u64 {
+            let entry = ErrorInformationEntry {
+                ecnt: count.into(),
+                ..ErrorInformationEntry::default()
+            };
+            log.push(entry, format!("error {count}").into());
+        }
+        assert_eq!(log.iter().len(), 64);
+        let counts: Vec<u64> = log.iter().map(|(entry, _)| entry.ecnt.get()).collect();
+        assert_eq!((counts[0], counts[63]), (100, 37));
+        assert_eq!(log.iter().next().unwrap().1, "error 100");
+        let page = log.page();
+        assert_eq!(page.len(), 64 * 64);
+        assert_eq!((page[0], page[64]), (100, 99));
+    }
+}

@@ -1,0 +1,186 @@
+//! Features whose value is one number, command dword 11: which bits it has, what it may be, what it is at first.
+
+use nvme_spec::FeatureId;
+use nvme_spec::command::SubmissionEntry;
+use nvme_spec::feature::{
+    AsyncEventConfiguration, EnduranceGroupEventConfiguration, ErrorRecovery, InterruptVectorConfiguration,
+    NumberOfQueues, PowerManagement, TemperatureThreshold, VolatileWriteCache,
+};
+
+use super::{Feature, WARNING_TEMPERATURE_K, check_endurance_group};
+use crate::controller::ControllerKind;
+use crate::error::{Failure, Parameter};
+use crate::subsystem::{ENDURANCE_GROUP, Subsystem};
+
+/// Instances of a value that are not namespaces lie above every namespace identifier, so that they outlive namespaces.
+const NOT_A_NAMESPACE: u32 = 1 << 31;
+/// Instance of feature 04h: the upper threshold of the composite temperature.
+pub(in crate::admin) const OVER_TEMPERATURE: u32 = NOT_A_NAMESPACE;
+/// Likewise the lower one.
+pub(in crate::admin) const UNDER_TEMPERATURE: u32 = NOT_A_NAMESPACE | 1;
+/// Threshold Temperature Select of feature 04h: all that there are.
+const ALL_TEMPERATURES: u8 = 0xf;
+
+/// The bits of command dword 11 that are the value; the others are reserved, or can have one value only.
+fn bits(feature: FeatureId) -> u32 {
+    match feature {
+        // All but those between burst and weights.
+        FeatureId::Arbitration => 0xffff_ff07,
+        // The workload hint: there is one power state.
+        FeatureId::PowerManagement => 0x0000_00e0,
+        // Temperature, and which of the two thresholds.
+        FeatureId::TemperatureThreshold => 0x0010_ffff,
+        // The time limit: there is no error for deallocated blocks.
+        FeatureId::ErrorRecovery => 0x0000_ffff,
+        FeatureId::VolatileWriteCache | FeatureId::WriteAtomicityNormal | FeatureId::SanitizeConfig => 1,
+        FeatureId::InterruptCoalescing => 0x0000_ffff,
+        FeatureId::InterruptVectorConfiguration => 0x0001_ffff,
+        FeatureId::EnduranceGroupEventConfiguration => 0x00ff_ffff,
+        FeatureId::SoftwareProgressMarker => 0x0000_00ff,
+        _ => u32::MAX,
+    }
+}
+
+/// Which of the values of a feature that is not namespace specific a command dword 11 is about.
+pub(super) fn instance(feature: FeatureId, dword: u32) -> u32 {
+    match feature {
+        FeatureId::TemperatureThreshold => match TemperatureThreshold::from_bits(dword).thsel() {
+            0 => OVER_TEMPERATURE,
+            _ => UNDER_TEMPERATURE,
+        },
+        FeatureId::InterruptVectorConfiguration => {
+            NOT_A_NAMESPACE | u32::from(InterruptVectorConfiguration::from_bits(dword).iv())
+        }
+        _ => 0,
+    }
+}
+
+/// A threshold of the composite temperature.
+fn threshold(kind: u8, temperature_k: u16) -> u32 {
+    let value = TemperatureThreshold::new().with_thsel(kind).with_tmpth(temperature_k);
+    value.into_bits()
+}
+
+fn refuse(bit: u8, cause: String) -> Result<(), Failure> {
+    Err(Failure::invalid_field(Parameter::dword(11, bit), cause))
+}
+
+impl Subsystem {
+    /// What a command dword 11 makes the value.
+    pub(super) fn value_to_set(&self, id: u16, feature: FeatureId, dword: u32) -> Result<u32, Failure> {
+        match feature {
+            FeatureId::PowerManagement => check_power_state(PowerManagement::from_bits(dword))?,
+            FeatureId::TemperatureThreshold => check_threshold(TemperatureThreshold::from_bits(dword))?,
+            FeatureId::InterruptVectorConfiguration => self.check_vector(dword)?,
+            FeatureId::ErrorRecovery if ErrorRecovery::from_bits(dword).dulbe() => {
+                refuse(
+                    16,
+                    "reading deallocated blocks is never an error on this drive (DULBE)".to_string(),
+                )?;
+            }
+            FeatureId::EnduranceGroupEventConfiguration => check_group(dword)?,
+            FeatureId::NumberOfQueues => return self.queues_to_grant(NumberOfQueues::from_bits(dword)),
+            FeatureId::AsynchronousEventConfiguration => return Ok(dword & self.events_offered(id).into_bits()),
+            _ => {}
+        }
+        Ok(dword & bits(feature))
+    }
+
+    fn queues_to_grant(&self, asked: NumberOfQueues) -> Result<u32, Failure> {
+        if asked.nsq() == u16::MAX || asked.ncq() == u16::MAX {
+            refuse(0, "65536 queues cannot be asked for".to_string())?;
+        }
+        let most = self.config.io_queues_max - 1;
+        let granted = NumberOfQueues::new()
+            .with_nsq(asked.nsq().min(most))
+            .with_ncq(asked.ncq().min(most));
+        Ok(granted.into_bits())
+    }
+
+    /// There is a vector for each I/O queue pair, and one for the admin queue.
+    fn check_vector(&self, dword: u32) -> Result<(), Failure> {
+        let vector = InterruptVectorConfiguration::from_bits(dword).iv();
+        if vector > self.config.io_queues_max {
+            return refuse(0, format!("there is no interrupt vector {vector}"));
+        }
+        Ok(())
+    }
+
+    /// The asynchronous events that can be configured: those of OAES, and critical warnings.
+    fn events_offered(&self, id: u16) -> AsyncEventConfiguration {
+        match self.controller(id).kind {
+            ControllerKind::Io => AsyncEventConfiguration::new()
+                .with_shcw(0xff)
+                .with_nan(true)
+                .with_egealcn(true),
+            ControllerKind::Discovery => AsyncEventConfiguration::new().with_dlpcn(true),
+        }
+    }
+
+    /// Which of a feature's values the host asks for.
+    pub(super) fn instance_to_get(&self, feature: &Feature, entry: &SubmissionEntry) -> Result<u32, Failure> {
+        let dword = entry.cdw11.get();
+        match feature.id {
+            FeatureId::TemperatureThreshold => {
+                let asked = TemperatureThreshold::from_bits(dword);
+                if asked.tmpsel() != 0 || asked.thsel() > 1 {
+                    refuse(
+                        16,
+                        "there are two thresholds, over and under, of the composite temperature".to_string(),
+                    )?;
+                }
+            }
+            FeatureId::InterruptVectorConfiguration => self.check_vector(dword)?,
+            FeatureId::EnduranceGroupEventConfiguration => check_group(dword)?,
+            _ if feature.is_namespace_specific() => return Ok(entry.nsid.get()),
+            _ => {}
+        }
+        Ok(instance(feature.id, dword))
+    }
+
+    /// The value that a feature has before anybody sets it.
+    pub(in crate::admin) fn default_value(&self, feature: FeatureId, instance: u32) -> u32 {
+        match feature {
+            FeatureId::TemperatureThreshold => match instance {
+                UNDER_TEMPERATURE => threshold(1, 0),
+                _ => threshold(0, WARNING_TEMPERATURE_K),
+            },
+            FeatureId::VolatileWriteCache => VolatileWriteCache::new().with_wce(true).into_bits(),
+            FeatureId::NumberOfQueues => {
+                let most = self.config.io_queues_max - 1;
+                NumberOfQueues::new().with_nsq(most).with_ncq(most).into_bits()
+            }
+            FeatureId::InterruptVectorConfiguration => instance & !NOT_A_NAMESPACE,
+            FeatureId::EnduranceGroupEventConfiguration => {
+                let value = EnduranceGroupEventConfiguration::new().with_endgid(ENDURANCE_GROUP);
+                value.into_bits()
+            }
+            _ => 0,
+        }
+    }
+}
+
+fn check_power_state(value: PowerManagement) -> Result<(), Failure> {
+    match value.ps() {
+        0 => Ok(()),
+        state => refuse(0, format!("power state {state} does not exist, only 0")),
+    }
+}
+
+fn check_threshold(value: TemperatureThreshold) -> Result<(), Failure> {
+    if value.tmpsel() != 0 && value.tmpsel() != ALL_TEMPERATURES {
+        return refuse(16, format!("there is no temperature sensor {}", value.tmpsel()));
+    }
+    if value.thsel() > 1 {
+        return refuse(20, format!("threshold type {} does not exist", value.thsel()));
+    }
+    if value.tmpthh() > 0 {
+        return refuse(22, "temperature hysteresis is not supported".to_string());
+    }
+    Ok(())
+}
+
+fn check_group(dword: u32) -> Result<(), Failure> {
+    let group = EnduranceGroupEventConfiguration::from_bits(dword).endgid();
+    check_endurance_group(group, Parameter::dword(11, 0))
+}

@@ -1,0 +1,163 @@
+//! Format NVM: gives namespaces another LBA format and makes what they held unreadable.
+//!
+//! Every kind of erase does the same here: the namespace's pages are deallocated in the device and its bytes discarded in
+//! the storage, after which they read as zeroes. There is no key to throw away, so a cryptographic erase erases too. A
+//! format is finished when its command completes.
+
+use nvme_spec::command::{FormatNvmCdw10, SubmissionEntry};
+use nvme_spec::{NSID_ALL, Status};
+use ssd::RuhId;
+
+use crate::error::{Failure, Parameter};
+use crate::namespace::{BlockSet, FORMATS, Namespace};
+use crate::subsystem::{Subsystem, Success};
+
+/// What a Format NVM command asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Settings {
+    nsid: u32,
+    format: u8,
+}
+
+pub(super) fn parse(entry: &SubmissionEntry) -> Result<Settings, Failure> {
+    /// Highest secure erase setting: cryptographic erase.
+    const SES_MAX: u8 = 2;
+    let dword = FormatNvmCdw10::from_bits(entry.cdw10.get());
+    if dword.ses() > SES_MAX {
+        let cause = format!("secure erase setting {} does not exist", dword.ses());
+        return Err(Failure::invalid_field(Parameter::dword(10, 9), cause));
+    }
+    let format = dword.lbafu() << 4 | dword.lbafl();
+    check_format(format, Parameter::dword(10, 0))?;
+    // Metadata settings (MSET, PIL) mean nothing without metadata; protection information cannot be without it.
+    if dword.pi() != 0 {
+        let cause = "protection information needs metadata, which no LBA format has";
+        return Err(Failure::new(Status::INVALID_FORMAT, cause).at(Parameter::dword(10, 5)));
+    }
+    Ok(Settings {
+        nsid: entry.nsid.get(),
+        format,
+    })
+}
+
+/// Refuses an LBA format index that does not exist.
+pub(super) fn check_format(format: u8, parameter: Parameter) -> Result<(), Failure> {
+    if usize::from(format) < FORMATS.len() {
+        return Ok(());
+    }
+    let cause = format!(
+        "LBA format {format} does not exist, they go from 0 to {}",
+        FORMATS.len() - 1
+    );
+    Err(Failure::new(Status::INVALID_FORMAT, cause).at(parameter))
+}
+
+impl Subsystem {
+    pub(super) fn format(&mut self, id: u16, settings: &Settings) -> Result<Success, Failure> {
+        let nsids: Vec<u32> = match settings.nsid {
+            NSID_ALL => self.namespaces_of(id).map(|(nsid, _)| nsid).collect(),
+            nsid => self.active_namespace(id, nsid).map(|_| vec![nsid])?,
+        };
+        if let Some(nsid) = nsids.iter().find(|&&nsid| self.namespace(nsid).write_protected) {
+            let cause = format!("namespace {nsid} is write protected");
+            return Err(Failure::new(Status::NAMESPACE_IS_WRITE_PROTECTED, cause));
+        }
+        for &nsid in &nsids {
+            let handles = &self.namespace(nsid).placement_handles;
+            self.check_shared_format(handles, settings.format, &nsids, Parameter::dword(10, 0))?;
+        }
+        for nsid in nsids {
+            self.erase_namespace(nsid)?;
+            self.change_format(nsid, settings.format);
+        }
+        self.store_state()?;
+        // What was erased must not come back with a power loss.
+        Ok(Success {
+            durable: true,
+            ..self.done()
+        })
+    }
+
+    fn change_format(&mut self, nsid: u32, format: u8) {
+        let page_bytes = self.page_bytes();
+        let namespace = self.namespace_mut(nsid);
+        if namespace.format == format {
+            return;
+        }
+        namespace.format = format;
+        namespace.blocks = (namespace.pages() * page_bytes) >> namespace.block_bytes_log2();
+        let attached = namespace.attached.clone();
+        self.note_namespace_changed(nsid, &attached);
+    }
+
+    /// Makes all of a namespace read as zeroes.
+    pub(super) fn erase_namespace(&mut self, nsid: u32) -> Result<(), Failure> {
+        for extent in self.namespace(nsid).extents.clone() {
+            self.erase_pages(extent)?;
+        }
+        self.namespace_mut(nsid).uncorrectable = BlockSet::default();
+        Ok(())
+    }
+
+    /// Namespaces that write through one reclaim unit handle have the same LBA format (NVM Command Set, "Namespace
+    /// Management command"). Refuses a format for `handles` that another namespace than those in `except` differs from.
+    pub(super) fn check_shared_format(
+        &self,
+        handles: &[RuhId],
+        format: u8,
+        except: &[u32],
+        parameter: Parameter,
+    ) -> Result<(), Failure> {
+        if !self.state.fdp.enabled {
+            return Ok(());
+        }
+        let shares = |namespace: &Namespace| {
+            namespace
+                .placement_handles
+                .iter()
+                .any(|handle| handles.contains(handle))
+        };
+        let other = self
+            .namespaces()
+            .find(|(nsid, namespace)| !except.contains(nsid) && namespace.format != format && shares(namespace));
+        match other {
+            None => Ok(()),
+            Some((nsid, other)) => {
+                let cause = format!(
+                    "a reclaim unit handle is shared with namespace {nsid}, which has LBA format {}, not {format}",
+                    other.format
+                );
+                Err(Failure::new(Status::INVALID_FORMAT, cause).at(parameter))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(dword: FormatNvmCdw10) -> Result<u8, Status> {
+        let entry = SubmissionEntry {
+            cdw10: dword.into_bits().into(),
+            ..SubmissionEntry::default()
+        };
+        parse(&entry)
+            .map(|settings| settings.format)
+            .map_err(|failure| failure.status)
+    }
+
+    #[test]
+    fn both_halves_of_the_format_count() {
+        assert_eq!(parsed(FormatNvmCdw10::new().with_lbafl(1)), Ok(1));
+        assert_eq!(
+            parsed(FormatNvmCdw10::new().with_lbafl(1).with_lbafu(1)),
+            Err(Status::INVALID_FORMAT)
+        );
+        assert_eq!(
+            parsed(FormatNvmCdw10::new().with_mset(true).with_pil(true).with_ses(2)),
+            Ok(0)
+        );
+        assert_eq!(parsed(FormatNvmCdw10::new().with_ses(3)), Err(Status::INVALID_FIELD));
+    }
+}

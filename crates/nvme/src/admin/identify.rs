@@ -1,0 +1,522 @@
+//! Identify: what the drive, its controllers and its namespaces say of themselves.
+//!
+//! Every structure is made when it is asked for, from the configuration and the state, so that nothing here can go stale.
+//! Limits are those of the code that keeps them, named by its constants. Not here: NVM sets, domains, secondary
+//! controllers, UUID lists, user data formats and other command sets, none of which the drive has.
+
+use nvme_spec::command::{IdentifyCdw10, IdentifyCdw11, SubmissionEntry};
+use nvme_spec::identify::{
+    Cmic, CommandSet, ControllerList, ControllerType, Ctratt, Dlfeat, EnduranceGroupList, EntrySize, Flbas, Fna, Fpi,
+    Frmw, IdentifyNamespaceIndependent, IndependentNsfeat, IoCommandSetVector, IoCommandSets, LbaFormat, Lpa,
+    NamespaceGranularityDescriptor, NamespaceGranularityList, NamespaceIdentificationDescriptor,
+    NamespaceIdentifierType, NamespaceList, Nmic, Nsattr, Nsfeat, Nstat, NvmIdentifyController, NvmIdentifyNamespace,
+    Oacs, Oaes, Oncs, PowerState, Sanicap, Sgls, Vwc,
+};
+use nvme_spec::register::Vs;
+use nvme_spec::{Cns, IDENTIFY_SIZE, IdentifyController, IdentifyNamespace, NSID_ALL, Status};
+use uuid::Uuid;
+use zerocopy::IntoBytes;
+
+use super::async_event::ASYNC_EVENT_REQUESTS_MAX;
+use super::error_log::ERROR_LOG_ENTRIES_MAX;
+use super::features::{KEEP_ALIVE_GRANULARITY_MS, WARNING_TEMPERATURE_K};
+use crate::controller::{ControllerKind, QUEUE_ENTRIES_MAX, Transport};
+use crate::error::{Failure, Parameter};
+use crate::io::ranges::{COPY_RANGES_MAX, copy_blocks_max};
+use crate::namespace::{FORMATS, Namespace};
+use crate::pcie::VENDOR_ID;
+use crate::subsystem::{ENDURANCE_GROUP, MAX_DATA_TRANSFER_SIZE, NAMESPACES_MAX, Subsystem, Success};
+
+/// Data that a command capsule of an I/O queue may carry, in bytes (IOCCSZ without the command): two pages, so that small
+/// writes need no second message.
+pub const IN_CAPSULE_DATA_BYTES: u32 = 8192;
+/// Composite temperature that endangers the drive, in kelvins (CCTEMP): 80 degrees Celsius.
+pub const CRITICAL_TEMPERATURE_K: u16 = 353;
+/// Name of every discovery subsystem.
+const DISCOVERY_NQN: &str = nvme_spec::fabrics::DISCOVERY_NQN;
+/// What a write keeps whole over a power failure, in bytes: what [`crate::media::Media::write`] does.
+const POWER_FAIL_ATOMIC_BYTES: u64 = 4096;
+
+/// What an Identify command asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Request {
+    cns: Cns,
+    nsid: u32,
+    /// Controller to begin a list with, or to ask about.
+    controller: u16,
+    /// Endurance group to begin a list with.
+    specific: u16,
+    command_set: u8,
+}
+
+pub(super) fn parse(entry: &SubmissionEntry) -> Result<Request, Failure> {
+    let dword10 = IdentifyCdw10::from_bits(entry.cdw10.get());
+    let dword11 = IdentifyCdw11::from_bits(entry.cdw11.get());
+    let cns = Cns::from_u8(dword10.cns()).ok_or_else(|| unsupported(dword10.cns()))?;
+    Ok(Request {
+        cns,
+        nsid: entry.nsid.get(),
+        controller: dword10.cntid(),
+        specific: dword11.cnssid(),
+        command_set: dword11.csi(),
+    })
+}
+
+fn unsupported(cns: u8) -> Failure {
+    let cause = format!("Identify has no structure {cns:#04x} here");
+    Failure::invalid_field(Parameter::dword(10, 0), cause)
+}
+
+/// Only the NVM command set exists.
+fn check_command_set(request: &Request) -> Result<(), Failure> {
+    if request.command_set != CommandSet::Nvm.code() {
+        let cause = format!("I/O command set {} is not supported", request.command_set);
+        return Err(Failure::invalid_field(Parameter::dword(11, 24), cause));
+    }
+    Ok(())
+}
+
+/// ASCII, padded with spaces or cut.
+fn padded<const N: usize>(text: &str) -> [u8; N] {
+    let mut field = [b' '; N];
+    for (byte, character) in field.iter_mut().zip(text.bytes()) {
+        *byte = character;
+    }
+    field
+}
+
+/// UTF-8, padded with zeroes.
+fn name_field(text: &str) -> [u8; 256] {
+    let mut field = [0; 256];
+    // The last byte stays zero.
+    let length = text.len().min(field.len() - 1);
+    field[..length].copy_from_slice(&text.as_bytes()[..length]);
+    field
+}
+
+impl Subsystem {
+    pub(super) fn identify(&mut self, id: u16, request: &Request, data: &mut Vec<u8>) -> Result<Success, Failure> {
+        data.clear();
+        let mut put = |structure: &[u8]| data.extend_from_slice(structure);
+        if self.controller(id).kind == ControllerKind::Discovery {
+            match request.cns {
+                Cns::Controller => put(self.discovery_controller(id).as_bytes()),
+                _ => return Err(unsupported(request.cns.code())),
+            }
+            return Ok(self.done());
+        }
+        match request.cns {
+            Cns::Namespace => put(self.namespace_structure(id, request.nsid)?.as_bytes()),
+            Cns::Controller => put(self.io_controller(id).as_bytes()),
+            Cns::ActiveNamespaceList => put(self.active_namespaces(id, request)?.as_bytes()),
+            Cns::NamespaceIdentificationDescriptors => put(&self.identification_descriptors(id, request.nsid)?),
+            Cns::IocsNamespace => put(self.nvm_namespace(request, Some(id))?.as_bytes()),
+            Cns::IocsController => {
+                check_command_set(request)?;
+                put(nvm_controller().as_bytes());
+            }
+            Cns::IocsActiveNamespaceList => {
+                check_command_set(request)?;
+                put(self.active_namespaces(id, request)?.as_bytes());
+            }
+            Cns::NamespaceIndependent => put(self.independent_namespace(request.nsid, Some(id))?.as_bytes()),
+            Cns::AllocatedNamespaceList => put(self.allocated_namespaces(request)?.as_bytes()),
+            Cns::AllocatedNamespace => put(self.allocated_namespace_structure(request.nsid)?.as_bytes()),
+            Cns::NamespaceAttachedControllerList => put(self.attached_controllers(request)?.as_bytes()),
+            Cns::ControllerList => put(self.controller_list(request.controller, |_| true).as_bytes()),
+            Cns::NamespaceGranularityList => put(self.namespace_granularity().as_bytes()),
+            Cns::EnduranceGroupList => put(endurance_groups(request.specific).as_bytes()),
+            Cns::IocsAllocatedNamespaceList => {
+                check_command_set(request)?;
+                put(self.allocated_namespaces(request)?.as_bytes());
+            }
+            Cns::IocsAllocatedNamespace => put(self.nvm_namespace(request, None)?.as_bytes()),
+            Cns::IoCommandSets => put(self.io_command_sets(id, request.controller)?.as_bytes()),
+            Cns::AllocatedNamespaceIndependent => put(self.independent_namespace(request.nsid, None)?.as_bytes()),
+            _ => return Err(unsupported(request.cns.code())),
+        }
+        debug_assert_eq!(data.len(), IDENTIFY_SIZE);
+        Ok(self.done())
+    }
+
+    // ------------------------------------------------------------------------------------------- controllers --
+
+    /// What controllers of both kinds say.
+    fn any_controller(&self, id: u16) -> IdentifyController {
+        let identity = &self.config.identity;
+        let mut structure = IdentifyController {
+            sn: padded(&identity.serial),
+            mn: padded(&identity.model),
+            fr: padded(&identity.firmware),
+            mdts: MAX_DATA_TRANSFER_SIZE,
+            cntlid: id.into(),
+            ver: Vs::V2_1.into_bits().into(),
+            aerl: (ASYNC_EVENT_REQUESTS_MAX - 1) as u8,
+            elpe: (ERROR_LOG_ENTRIES_MAX - 1) as u8,
+            kas: ((KEEP_ALIVE_GRANULARITY_MS / 100) as u16).into(),
+            subnqn: name_field(&identity.nqn),
+            ..IdentifyController::default()
+        };
+        structure.sqes = EntrySize::new().with_min(6).with_max(6);
+        structure.cqes = EntrySize::new().with_min(4).with_max(4);
+        structure.sgls = Sgls::new().with_sgls(1);
+        structure.ctratt = Ctratt::new().with_hids(true).with_tbkas(true);
+        if self.controller(id).transport == Transport::Fabrics {
+            structure.maxcmd = (QUEUE_ENTRIES_MAX as u16).into();
+            structure.sgls = structure.sgls.with_offset(true).with_transport_data_block(true);
+            // In units of 16 bytes; data follows the command at once (ICDOFF 0) in one piece (MSDBD 1).
+            structure.ioccsz = ((64 + IN_CAPSULE_DATA_BYTES) / 16).into();
+            structure.iorcsz = 1.into();
+            structure.msdbd = 1;
+        }
+        structure
+    }
+
+    fn discovery_controller(&self, id: u16) -> IdentifyController {
+        let mut structure = self.any_controller(id);
+        structure.cntrltype = ControllerType::Discovery.code();
+        structure.lpa = Lpa::new().with_lpeds(true);
+        structure.subnqn = name_field(DISCOVERY_NQN);
+        structure
+    }
+
+    fn io_controller(&self, id: u16) -> IdentifyController {
+        let mut structure = self.any_controller(id);
+        let over_pcie = self.controller(id).transport == Transport::Pcie;
+        if over_pcie {
+            structure.vid = VENDOR_ID.into();
+            structure.ssvid = VENDOR_ID.into();
+            structure.sgls = structure.sgls.with_sbbds(true).with_sgl_length_larger(true);
+        }
+        structure.cntrltype = ControllerType::Io.code();
+        structure.rab = 6;
+        structure.cmic = Cmic::new()
+            .with_mports(self.config.controllers_max > 1)
+            .with_mctrs(self.config.controllers_max > 1);
+        // What a shutdown may take: the storage is made durable.
+        structure.rtd3e = 10_000_000.into();
+        structure.oaes = Oaes::new().with_nsan(true).with_egealpcn(true);
+        structure.ctratt = structure.ctratt.with_egs(true).with_ng(true).with_fdps(true);
+        structure.fguid = Uuid::new_v5(&Uuid::NAMESPACE_URL, self.config.identity.nqn.as_bytes()).into_bytes();
+        // An NVMe storage device.
+        structure.nvmsr = 1;
+        structure.oacs = Oacs::new()
+            .with_fnvms(true)
+            .with_nms(true)
+            .with_dsts(true)
+            .with_dirs(true)
+            .with_dbcs(over_pcie);
+        structure.acl = 3;
+        structure.frmw = Frmw::new().with_ffsro(true).with_nofs(1);
+        structure.lpa = Lpa::new().with_cses(true).with_lpeds(true).with_mlps(true);
+        structure.wctemp = WARNING_TEMPERATURE_K.into();
+        structure.cctemp = CRITICAL_TEMPERATURE_K.into();
+        structure.tnvmcap = u128::from(self.capacity_bytes()).into();
+        structure.unvmcap = u128::from(self.unallocated_bytes()).into();
+        structure.megcap = structure.tnvmcap;
+        // Extended self-tests are done at once; a minute is the least that can be said. One at a time in the subsystem.
+        structure.edstt = 1.into();
+        structure.dsto = 1;
+        // No-Deallocate is refused; the media is not changed further after a sanitize operation.
+        structure.sanicap = Sanicap::new()
+            .with_ces(true)
+            .with_bes(true)
+            .with_ndi(true)
+            .with_nodmmas(1);
+        structure.endgidmax = ENDURANCE_GROUP.into();
+        structure.nn = NAMESPACES_MAX.into();
+        structure.mnan = NAMESPACES_MAX.into();
+        structure.oncs = Oncs::new()
+            .with_nvmcmps(true)
+            .with_nvmwusv(true)
+            .with_nvmdsmsv(true)
+            .with_nvmwzsv(true)
+            .with_ssfs(true)
+            .with_tss(true)
+            .with_nvmvfys(true)
+            .with_nvmcpys(true);
+        // A format concerns one namespace, or those of the controller if the host says so.
+        structure.fna = Fna::new().with_cryes(true);
+        // Flush takes the broadcast namespace identifier.
+        structure.vwc = Vwc::new().with_vwcp(self.durable.is_some()).with_fb(3);
+        structure.awun = (atomic_blocks() - 1).into();
+        // A power failure leaves whole blocks of either format (AWUPF 0).
+        structure.nwpc = 1;
+        structure.cdfs = 1.into();
+        structure.psd[0] = PowerState {
+            // 25 W, in units of 10 mW.
+            mp: 2500.into(),
+            ..PowerState::default()
+        };
+        structure
+    }
+
+    /// Controllers with an identifier of at least `from` that can have namespaces and fit.
+    fn controller_list(&self, from: u16, fits: impl Fn(u16) -> bool) -> ControllerList {
+        let mut list = ControllerList::default();
+        let io = self
+            .controllers()
+            .filter(|controller| controller.kind == ControllerKind::Io);
+        let ids = io.map(|controller| controller.id).filter(|&id| id >= from && fits(id));
+        let mut count = 0;
+        for (entry, id) in list.cntlid.iter_mut().zip(ids) {
+            *entry = id.into();
+            count += 1;
+        }
+        list.numids = count.into();
+        list
+    }
+
+    fn attached_controllers(&self, request: &Request) -> Result<ControllerList, Failure> {
+        if request.nsid == NSID_ALL {
+            let cause = "the controllers of all namespaces at once cannot be listed";
+            return Err(Failure::invalid_field(Parameter::NSID, cause));
+        }
+        let namespace = self.allocated_namespace(request.nsid)?;
+        Ok(self.controller_list(request.controller, |id| namespace.is_attached(id)))
+    }
+
+    /// The combinations of command sets that a controller can be used with: the NVM command set by itself.
+    fn io_command_sets(&self, id: u16, asked: u16) -> Result<IoCommandSets, Failure> {
+        /// "The controller that processes the command".
+        const THIS_CONTROLLER: u16 = u16::MAX;
+        let of = if asked == THIS_CONTROLLER { id } else { asked };
+        if !self.is_connected(of) {
+            let cause = format!("there is no controller {of}");
+            return Err(Failure::invalid_field(Parameter::dword(10, 16), cause));
+        }
+        let mut sets = IoCommandSets::default();
+        sets.iocsc[0] = IoCommandSetVector::new().with_nvm(true);
+        Ok(sets)
+    }
+
+    // -------------------------------------------------------------------------------------------- namespaces --
+
+    /// A namespace of a controller (`Some`), or any that exists (`None`); without one the host gets zeroes. The broadcast
+    /// identifier and identifiers that cannot be are errors.
+    fn namespace_if_any(&self, nsid: u32, of: Option<u16>) -> Result<Option<&Namespace>, Failure> {
+        match self.state.namespaces.get((nsid as usize).wrapping_sub(1)) {
+            Some(slot) => Ok(slot
+                .as_ref()
+                .filter(|namespace| of.is_none_or(|id| namespace.is_attached(id)))),
+            None => self.allocated_namespace(nsid).map(Some),
+        }
+    }
+
+    fn namespace_structure(&self, id: u16, nsid: u32) -> Result<IdentifyNamespace, Failure> {
+        if nsid == NSID_ALL {
+            return Ok(self.common_namespace_structure(None));
+        }
+        let namespace = self.namespace_if_any(nsid, Some(id))?;
+        Ok(namespace.map_or_else(IdentifyNamespace::default, |namespace| self.describe(namespace)))
+    }
+
+    fn allocated_namespace_structure(&self, nsid: u32) -> Result<IdentifyNamespace, Failure> {
+        let namespace = self.namespace_if_any(nsid, None)?;
+        Ok(namespace.map_or_else(IdentifyNamespace::default, |namespace| self.describe(namespace)))
+    }
+
+    /// What all namespaces have in common, or, what follows from the block size, for one format.
+    fn common_namespace_structure(&self, format: Option<u8>) -> IdentifyNamespace {
+        let mut structure = IdentifyNamespace {
+            nlbaf: (FORMATS.len() - 1) as u8,
+            // Deallocated blocks read as zeroes; Write Zeroes deallocates if asked to.
+            dlfeat: Dlfeat::new().with_dlrb(1).with_wzds(true),
+            nsfeat: Nsfeat::new().with_uidreuse(true),
+            // A format is done when its command is.
+            fpi: Fpi::new().with_fpis(true),
+            msrc: (COPY_RANGES_MAX - 1) as u8,
+            ..IdentifyNamespace::default()
+        };
+        for (entry, format) in structure.lbaf.iter_mut().zip(FORMATS) {
+            *entry = LbaFormat {
+                ms: 0.into(),
+                lbads: format.data_bytes_log2,
+                rp: format.relative_performance,
+            };
+        }
+        let Some(format) = format else {
+            return structure;
+        };
+        let block_bytes_log2 = FORMATS[usize::from(format)].data_bytes_log2;
+        let zero_based = |bytes: u64| ((bytes >> block_bytes_log2) as u16 - 1).into();
+        structure.flbas = Flbas::new().with_fidxl(format & 0xf).with_fidxu(format >> 4);
+        // The device maps pages: less than one is read, changed and written, and cannot be deallocated.
+        structure.nsfeat = structure.nsfeat.with_optperf(1).with_nsabp(true);
+        structure.npwg = zero_based(self.page_bytes());
+        structure.npwa = structure.npwg;
+        structure.npdg = structure.npwg;
+        structure.npda = structure.npwg;
+        structure.nows = structure.npwg;
+        structure.nawun = (atomic_blocks() - 1).into();
+        // Over a power failure what lies inside an aligned piece stays whole (NAWUPF, NABSPF).
+        structure.nawupf = zero_based(POWER_FAIL_ATOMIC_BYTES);
+        structure.nabspf = structure.nawupf;
+        let copy_blocks = copy_blocks_max(1 << block_bytes_log2);
+        structure.mssrl = u16::try_from(copy_blocks).unwrap_or(u16::MAX).into();
+        structure.mcl = (copy_blocks as u32).into();
+        structure
+    }
+
+    fn describe(&self, namespace: &Namespace) -> IdentifyNamespace {
+        let mut structure = self.common_namespace_structure(Some(namespace.format));
+        structure.nsze = namespace.blocks.into();
+        structure.ncap = namespace.blocks.into();
+        // Without thin provisioning every block counts as used.
+        structure.nuse = namespace.blocks.into();
+        structure.nvmcap = u128::from(namespace.pages() * self.page_bytes()).into();
+        structure.nmic = Nmic::new().with_shrns(namespace.shared);
+        structure.nsattr = Nsattr::new().with_cwp(namespace.write_protected);
+        structure.endgid = ENDURANCE_GROUP.into();
+        structure.nguid = namespace.nguid;
+        structure
+    }
+
+    fn independent_namespace(&self, nsid: u32, of: Option<u16>) -> Result<IdentifyNamespaceIndependent, Failure> {
+        let Some(namespace) = self.namespace_if_any(nsid, of)? else {
+            return Ok(IdentifyNamespaceIndependent::default());
+        };
+        Ok(IdentifyNamespaceIndependent {
+            nsfeat: IndependentNsfeat::new()
+                .with_uidreuse(true)
+                .with_vwcnp(self.durable.is_none()),
+            nmic: Nmic::new().with_shrns(namespace.shared),
+            fpi: Fpi::new().with_fpis(true),
+            nsattr: Nsattr::new().with_cwp(namespace.write_protected),
+            endgid: ENDURANCE_GROUP.into(),
+            nstat: Nstat::new().with_nrdy(true),
+            ..IdentifyNamespaceIndependent::default()
+        })
+    }
+
+    /// What the NVM command set adds: nothing, because no format has metadata. The namespace must be one that can be.
+    fn nvm_namespace(&self, request: &Request, of: Option<u16>) -> Result<NvmIdentifyNamespace, Failure> {
+        check_command_set(request)?;
+        if request.nsid != NSID_ALL {
+            self.namespace_if_any(request.nsid, of)?;
+        }
+        Ok(NvmIdentifyNamespace::default())
+    }
+
+    fn identification_descriptors(&self, id: u16, nsid: u32) -> Result<Vec<u8>, Failure> {
+        let namespace = self.active_namespace(id, nsid)?;
+        let mut list = Vec::with_capacity(IDENTIFY_SIZE);
+        let identifiers: [(NamespaceIdentifierType, &[u8]); 3] = [
+            (NamespaceIdentifierType::Nguid, &namespace.nguid),
+            (NamespaceIdentifierType::Uuid, &namespace.nguid),
+            (NamespaceIdentifierType::Csi, &[CommandSet::Nvm.code()]),
+        ];
+        for (kind, identifier) in identifiers {
+            let header = NamespaceIdentificationDescriptor {
+                nidt: kind.code(),
+                nidl: kind.length(),
+                ..NamespaceIdentificationDescriptor::default()
+            };
+            list.extend_from_slice(header.as_bytes());
+            list.extend_from_slice(identifier);
+        }
+        list.resize(IDENTIFY_SIZE, 0);
+        Ok(list)
+    }
+
+    fn active_namespaces(&self, id: u16, request: &Request) -> Result<NamespaceList, Failure> {
+        namespace_list(request.nsid, self.namespaces_of(id).map(|(nsid, _)| nsid))
+    }
+
+    fn allocated_namespaces(&self, request: &Request) -> Result<NamespaceList, Failure> {
+        namespace_list(request.nsid, self.namespaces().map(|(nsid, _)| nsid))
+    }
+
+    /// Namespaces take whole pages.
+    fn namespace_granularity(&self) -> NamespaceGranularityList {
+        let mut list = NamespaceGranularityList::default();
+        list.descriptors[0] = NamespaceGranularityDescriptor {
+            nszegran: self.page_bytes().into(),
+            ncapgran: self.page_bytes().into(),
+        };
+        list
+    }
+}
+
+/// Blocks, of whichever format, that are written as one unit with respect to other commands: commands are carried out one
+/// after the other, so the largest command of the larger block size sets the number.
+fn atomic_blocks() -> u16 {
+    let largest = FORMATS
+        .iter()
+        .map(|format| format.data_bytes_log2)
+        .max()
+        .expect("there are formats");
+    (crate::subsystem::TRANSFER_BYTES_MAX >> largest) as u16
+}
+
+/// Limits of commands of the NVM command set beyond MDTS: there are none that are lower than the fields of the commands.
+fn nvm_controller() -> NvmIdentifyController {
+    /// Version 1.1 of the NVM command set.
+    const VERSION: Vs = Vs::from_bits(0x0001_0100);
+    NvmIdentifyController {
+        ver: VERSION.into_bits().into(),
+        ..NvmIdentifyController::default()
+    }
+}
+
+/// The namespaces after `after`, ascending.
+fn namespace_list(after: u32, nsids: impl Iterator<Item = u32>) -> Result<NamespaceList, Failure> {
+    if after >= NSID_ALL - 1 {
+        let cause = format!("no namespace identifier is greater than {after:#x}");
+        return Err(Failure::new(Status::INVALID_NAMESPACE_OR_FORMAT, cause).at(Parameter::NSID));
+    }
+    let mut list = NamespaceList::default();
+    for (entry, nsid) in list.nsid.iter_mut().zip(nsids.filter(|&nsid| nsid > after)) {
+        *entry = nsid.into();
+    }
+    Ok(list)
+}
+
+/// The endurance groups from `from` on.
+fn endurance_groups(from: u16) -> EnduranceGroupList {
+    let mut list = EnduranceGroupList::default();
+    if from <= ENDURANCE_GROUP {
+        list.numids = 1.into();
+        list.endgid[0] = ENDURANCE_GROUP.into();
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_fill_their_fields() {
+        assert_eq!(&padded::<8>("1.0"), b"1.0     ");
+        assert_eq!(&padded::<4>("longer"), b"long");
+        let field = name_field(&"n".repeat(300));
+        assert_eq!((field[254], field[255]), (b'n', 0));
+        assert_eq!(name_field("nqn")[..5], [b'n', b'q', b'n', 0, 0]);
+    }
+
+    #[test]
+    fn namespace_lists_begin_after_an_identifier() {
+        let nsids = |after| -> Result<Vec<u32>, Status> {
+            let list = namespace_list(after, [1, 5, 9].into_iter()).map_err(|failure| failure.status)?;
+            Ok(list.nsid.iter().map(|nsid| nsid.get()).take(4).collect())
+        };
+        assert_eq!(nsids(0), Ok(vec![1, 5, 9, 0]));
+        assert_eq!(nsids(5), Ok(vec![9, 0, 0, 0]));
+        assert_eq!(nsids(NSID_ALL - 2), Ok(vec![0; 4]));
+        assert_eq!(nsids(NSID_ALL - 1), Err(Status::INVALID_NAMESPACE_OR_FORMAT));
+    }
+
+    #[test]
+    fn the_endurance_group_is_listed_from_its_number_on() {
+        let counts = [0, 1, 2].map(|from| endurance_groups(from).numids.get());
+        assert_eq!(counts, [1, 1, 0]);
+    }
+
+    /// A command of the largest size is one unit for blocks of either size.
+    #[test]
+    fn no_atomic_unit_is_larger_than_a_command() {
+        let largest = u64::from(atomic_blocks()) << FORMATS[0].data_bytes_log2;
+        assert_eq!(largest, crate::subsystem::TRANSFER_BYTES_MAX);
+    }
+}

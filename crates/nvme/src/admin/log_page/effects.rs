@@ -1,0 +1,117 @@
+//! Log pages of what a controller can do: log pages, commands, features.
+
+use nvme_spec::log::{
+    CommandEffects, CommandsSupportedAndEffects, FeatureIdentifiersSupportedAndEffects, FidSupportedAndEffects,
+    LidSupportedAndEffects, SupportedLogPages,
+};
+use nvme_spec::{AdminOpcode, FeatureId, IoOpcode};
+use zerocopy::IntoBytes;
+
+use crate::admin::features::FEATURES;
+use crate::controller::{ControllerKind, Transport};
+use crate::subsystem::Subsystem;
+
+/// Command Set Identifier of the NVM command set.
+const NVM_COMMAND_SET: u8 = 0;
+/// Command Submission and Execution: nothing else on the same namespace meanwhile.
+const ALONE_ON_NAMESPACE: u8 = 1;
+/// Command Submission and Execution: nothing else on any namespace meanwhile.
+const ALONE_ON_SUBSYSTEM: u8 = 2;
+
+const SUPPORTED: CommandEffects = CommandEffects::new().with_csupp(true);
+const WRITES: CommandEffects = SUPPORTED.with_lbcc(true);
+
+/// Admin commands of every controller.
+const ADMIN: [(AdminOpcode, CommandEffects); 7] = [
+    (AdminOpcode::GetLogPage, SUPPORTED),
+    (AdminOpcode::Identify, SUPPORTED),
+    (AdminOpcode::Abort, SUPPORTED),
+    (AdminOpcode::SetFeatures, SUPPORTED),
+    (AdminOpcode::GetFeatures, SUPPORTED),
+    (AdminOpcode::AsynchronousEventRequest, SUPPORTED),
+    (AdminOpcode::KeepAlive, SUPPORTED),
+];
+
+/// Admin commands of controllers for I/O.
+const ADMIN_OF_DRIVE: [(AdminOpcode, CommandEffects); 7] = [
+    (AdminOpcode::NamespaceManagement, SUPPORTED.with_nic(true)),
+    (AdminOpcode::NamespaceAttachment, SUPPORTED.with_nic(true)),
+    (AdminOpcode::DeviceSelfTest, SUPPORTED),
+    (AdminOpcode::DirectiveSend, SUPPORTED),
+    (AdminOpcode::DirectiveReceive, SUPPORTED),
+    (
+        AdminOpcode::FormatNvm,
+        WRITES.with_ncc(true).with_cse(ALONE_ON_NAMESPACE),
+    ),
+    (AdminOpcode::Sanitize, WRITES.with_cse(ALONE_ON_SUBSYSTEM)),
+];
+
+/// Admin commands that only PCI Express has.
+const ADMIN_OF_PCIE: [(AdminOpcode, CommandEffects); 5] = [
+    (AdminOpcode::DeleteIoSubmissionQueue, SUPPORTED),
+    (AdminOpcode::CreateIoSubmissionQueue, SUPPORTED),
+    (AdminOpcode::DeleteIoCompletionQueue, SUPPORTED),
+    (AdminOpcode::CreateIoCompletionQueue, SUPPORTED),
+    (AdminOpcode::DoorbellBufferConfig, SUPPORTED),
+];
+
+/// I/O commands of the NVM command set. Linux warns of I/O commands with any effect beyond these two, scopes included.
+const IO: [(IoOpcode, CommandEffects); 11] = [
+    (IoOpcode::Flush, SUPPORTED),
+    (IoOpcode::Write, WRITES),
+    (IoOpcode::Read, SUPPORTED),
+    (IoOpcode::WriteUncorrectable, WRITES),
+    (IoOpcode::Compare, SUPPORTED),
+    (IoOpcode::WriteZeroes, WRITES),
+    (IoOpcode::DatasetManagement, WRITES),
+    (IoOpcode::Verify, SUPPORTED),
+    (IoOpcode::IoManagementReceive, SUPPORTED),
+    (IoOpcode::Copy, WRITES),
+    (IoOpcode::IoManagementSend, SUPPORTED),
+];
+
+impl Subsystem {
+    pub(super) fn supported_pages(&self, id: u16) -> Vec<u8> {
+        let mut page = SupportedLogPages::default();
+        for log in self.pages(id) {
+            page.lid[usize::from(log.code())] = LidSupportedAndEffects::new().with_lsupp(true);
+        }
+        page.as_bytes().to_vec()
+    }
+
+    /// A command set that the drive has not got has no I/O commands. (nvme-cli asks for the zoned one on any controller that
+    /// can select command sets, and gives up at an error.)
+    pub(super) fn command_effects_page(&self, id: u16, command_set: u8) -> Vec<u8> {
+        let controller = self.controller(id);
+        let mut page = CommandsSupportedAndEffects::default();
+        let mut put = |commands: &[(AdminOpcode, CommandEffects)]| {
+            for (opcode, effects) in commands {
+                page.acs[usize::from(opcode.code())] = *effects;
+            }
+        };
+        put(&ADMIN);
+        if controller.transport == Transport::Pcie {
+            put(&ADMIN_OF_PCIE);
+        }
+        if controller.kind == ControllerKind::Io {
+            put(&ADMIN_OF_DRIVE);
+        }
+        if controller.kind == ControllerKind::Io && command_set == NVM_COMMAND_SET {
+            for (opcode, effects) in IO {
+                page.iocs[usize::from(opcode.code())] = effects;
+            }
+        }
+        page.as_bytes().to_vec()
+    }
+
+    pub(super) fn feature_effects_page(&self, id: u16) -> Vec<u8> {
+        let mut page = FeatureIdentifiersSupportedAndEffects::default();
+        for feature in FEATURES.iter().filter(|feature| self.has_feature(id, feature.id)) {
+            page.fid[usize::from(feature.id.code())] = FidSupportedAndEffects::new()
+                .with_fsupp(true)
+                .with_ncc(feature.id == FeatureId::NamespaceWriteProtectionConfig)
+                .with_fsp(feature.scope);
+        }
+        page.as_bytes().to_vec()
+    }
+}

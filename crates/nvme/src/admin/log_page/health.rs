@@ -1,0 +1,202 @@
+//! Log pages of how the drive is and what it has done: SMART, endurance group, self-tests, sanitize.
+//!
+//! What hosts did is counted by the I/O commands, what the media did by the device. The model has no bad blocks and no limit
+//! of erasures, so spare is always whole and no share of its life is ever used; temperature is a constant.
+
+use nvme_spec::FeatureId;
+use nvme_spec::command::SanitizeCdw10;
+use nvme_spec::feature::TemperatureThreshold;
+use nvme_spec::log::{
+    CriticalWarning, DeviceSelfTestLog, EnduranceGroupInformation, SanitizeStatus, SanitizeStatusLog, SelfTestResult,
+    SmartLog,
+};
+use zerocopy::IntoBytes;
+use zerocopy::little_endian::U128;
+
+use crate::admin::features::{OVER_TEMPERATURE, UNDER_TEMPERATURE};
+use crate::state::{SanitizeOutcome, SelfTest};
+use crate::subsystem::Subsystem;
+
+/// Composite temperature, in kelvins: 40 degrees Celsius, what a drive has in a ventilated server.
+pub const COMPOSITE_TEMPERATURE_K: u16 = 313;
+/// Spare blocks left, in percent.
+const AVAILABLE_SPARE: u8 = 100;
+/// Percentage of spare below which a drive warns.
+const AVAILABLE_SPARE_THRESHOLD: u8 = 10;
+
+/// A data unit of the SMART log: thousand times 512 bytes.
+const DATA_UNIT_BYTES: u64 = 512_000;
+/// A unit of the endurance group log.
+const BILLION_BYTES: u64 = 1_000_000_000;
+const MINUTE_NS: u64 = 60_000_000_000;
+const HOUR_NS: u64 = 60 * MINUTE_NS;
+
+/// Device Self-test Status of an entry that no test has filled.
+const UNUSED_RESULT: u8 = 0xf;
+/// Valid Diagnostic Information: the namespace identifier is.
+const NSID_VALID: u8 = 1 << 0;
+/// Critical Warning of the endurance group: its reliability is degraded.
+const GROUP_DEGRADED: u8 = 1 << 2;
+
+/// Sanitize Progress when no operation is under way.
+const NO_PROGRESS: u16 = 0xffff;
+/// Estimated time that is not known.
+const NO_ESTIMATE: u32 = 0xffff_ffff;
+
+impl Subsystem {
+    /// Whether the storage failed since the start.
+    fn is_degraded(&self) -> bool {
+        self.state.smart.media_errors > self.media_errors_before
+    }
+
+    /// Critical warnings of the drive; the temperature thresholds are a controller's own.
+    pub(in crate::admin) fn critical_warnings(&self, id: u16) -> CriticalWarning {
+        let threshold_k = |instance| {
+            let set = self
+                .controller(id)
+                .features
+                .value(FeatureId::TemperatureThreshold, instance);
+            let value = set.unwrap_or_else(|| self.default_value(FeatureId::TemperatureThreshold, instance));
+            TemperatureThreshold::from_bits(value).tmpth()
+        };
+        let too_hot = COMPOSITE_TEMPERATURE_K >= threshold_k(OVER_TEMPERATURE);
+        let too_cold = COMPOSITE_TEMPERATURE_K <= threshold_k(UNDER_TEMPERATURE);
+        CriticalWarning::new()
+            .with_ttc(too_hot || too_cold)
+            .with_ndr(self.is_degraded())
+    }
+
+    /// Critical warnings of the endurance group.
+    pub(in crate::admin) fn endurance_group_warnings(&self) -> u8 {
+        if self.is_degraded() { GROUP_DEGRADED } else { 0 }
+    }
+
+    pub(super) fn smart_page(&self, id: u16) -> Vec<u8> {
+        let counted = &self.state.smart;
+        SmartLog {
+            cw: self.critical_warnings(id),
+            ctemp: COMPOSITE_TEMPERATURE_K.into(),
+            avsp: AVAILABLE_SPARE,
+            avspt: AVAILABLE_SPARE_THRESHOLD,
+            egcws: self.endurance_group_warnings(),
+            dur: wide(counted.host_bytes_read.div_ceil(DATA_UNIT_BYTES)),
+            duw: wide(counted.host_bytes_written.div_ceil(DATA_UNIT_BYTES)),
+            hrc: wide(counted.read_commands),
+            hwc: wide(counted.write_commands),
+            cbt: wide(counted.busy_ns / MINUTE_NS),
+            pwrc: wide(counted.power_cycles),
+            poh: wide(self.powered_on_ns() / HOUR_NS),
+            upl: wide(counted.unsafe_shutdowns),
+            mdie: wide(counted.media_errors),
+            neile: wide(counted.error_log_entries),
+            ..SmartLog::default()
+        }
+        .as_bytes()
+        .to_vec()
+    }
+
+    pub(super) fn endurance_group_page(&self) -> Vec<u8> {
+        let counted = &self.state.smart;
+        let media_bytes_written = self.device.stats().media_bytes_written();
+        EnduranceGroupInformation {
+            cw: self.endurance_group_warnings(),
+            avsp: AVAILABLE_SPARE,
+            avspt: AVAILABLE_SPARE_THRESHOLD,
+            dur: wide(counted.host_bytes_read.div_ceil(BILLION_BYTES)),
+            duw: wide(counted.host_bytes_written.div_ceil(BILLION_BYTES)),
+            muw: wide(media_bytes_written.div_ceil(BILLION_BYTES)),
+            hrc: wide(counted.read_commands),
+            hwc: wide(counted.write_commands),
+            mdie: wide(counted.media_errors),
+            neile: wide(counted.error_log_entries),
+            tegcap: wide(self.capacity_bytes()),
+            uegcap: wide(self.unallocated_bytes()),
+            ..EnduranceGroupInformation::default()
+        }
+        .as_bytes()
+        .to_vec()
+    }
+
+    /// Tests end with their command, so none is under way.
+    pub(super) fn self_test_page(&self) -> Vec<u8> {
+        let unused = SelfTestResult {
+            dsts: UNUSED_RESULT,
+            ..SelfTestResult::default()
+        };
+        let mut page = DeviceSelfTestLog::default();
+        page.result.fill(unused);
+        for (place, test) in page.result.iter_mut().zip(&self.state.self_tests) {
+            *place = self_test_result(test);
+        }
+        page.as_bytes().to_vec()
+    }
+
+    /// Sanitize Operation Status, Global Data Erased, and state of the state machine (SANS): 0 idle, 1 and 2 restricted
+    /// processing and failure, 3 and 4 the unrestricted ones.
+    fn sanitize_status(&self) -> (SanitizeStatus, u8) {
+        let command = self.state.sanitize.command();
+        let status = SanitizeStatus::new();
+        match self.state.sanitize {
+            SanitizeOutcome::Never => {
+                let never_written = self.device.stats().host_bytes_written() == 0;
+                (status.with_gde(never_written), 0)
+            }
+            SanitizeOutcome::Succeeded { written_since, .. } => {
+                // 4: with deallocation, although the host had asked for none.
+                let outcome = if command.ndas() { 4 } else { 1 };
+                (status.with_sos(outcome).with_gde(!written_since), 0)
+            }
+            SanitizeOutcome::Running { .. } => (status.with_sos(2), if command.ause() { 3 } else { 1 }),
+            SanitizeOutcome::Failed { exited: true, .. } => (status.with_sos(3), 0),
+            SanitizeOutcome::Failed { exited: false, .. } => (status.with_sos(3), if command.ause() { 4 } else { 2 }),
+        }
+    }
+
+    pub(super) fn sanitize_page(&self) -> Vec<u8> {
+        let (status, machine) = self.sanitize_status();
+        let progress = self.sanitize.as_ref().map_or(NO_PROGRESS, |running| running.progress());
+        SanitizeStatusLog {
+            sprog: progress.into(),
+            sstat: status,
+            scdw10: self.state.sanitize.command().into_bits().into(),
+            eto: NO_ESTIMATE.into(),
+            etbe: NO_ESTIMATE.into(),
+            etce: NO_ESTIMATE.into(),
+            etodmm: NO_ESTIMATE.into(),
+            etbenmm: NO_ESTIMATE.into(),
+            etcenmm: NO_ESTIMATE.into(),
+            etpvds: NO_ESTIMATE.into(),
+            ssi: machine,
+            ..SanitizeStatusLog::default()
+        }
+        .as_bytes()
+        .to_vec()
+    }
+}
+
+fn self_test_result(test: &SelfTest) -> SelfTestResult {
+    SelfTestResult {
+        dsts: test.code << 4 | test.result,
+        vdi: if test.nsid != 0 { NSID_VALID } else { 0 },
+        poh: test.power_on_hours.into(),
+        nsid: test.nsid.into(),
+        ..SelfTestResult::default()
+    }
+}
+
+impl SanitizeOutcome {
+    /// The command that began the operation; zero if there never was one.
+    pub(in crate::admin) fn command(&self) -> SanitizeCdw10 {
+        SanitizeCdw10::from_bits(match *self {
+            SanitizeOutcome::Never => 0,
+            SanitizeOutcome::Running { dword10 }
+            | SanitizeOutcome::Succeeded { dword10, .. }
+            | SanitizeOutcome::Failed { dword10, .. } => dword10,
+        })
+    }
+}
+
+/// Counters of log pages have 128 bits.
+fn wide(count: u64) -> U128 {
+    U128::new(u128::from(count))
+}

@@ -1,0 +1,227 @@
+//! Get Log Page: what the drive tells of itself beside Identify.
+//!
+//! ```text
+//! Get Log Page -> Request (dwords, offset, what to retain) -> the whole page -> the piece that was asked for
+//!                                                                           -> RAE = 0: its event is cleared
+//! ```
+//!
+//! No page is large, so each is made in whole for every read; that makes any piece of it right. Beyond its end the host
+//! reads zeroes, as far as it asked. Endurance groups are checked, namespaces only where a page could be of one (SMART):
+//! clients put anything there. Not here: the discovery log page, which is the transport's; telemetry, persistent events, LBA
+//! status, ANA, lockdown.
+
+mod effects;
+mod health;
+mod placement;
+
+use nvme_spec::command::{GetLogPageCdw10, GetLogPageCdw11, GetLogPageCdw14, SubmissionEntry};
+use nvme_spec::log::{ChangedNamespaceList, FirmwareSlotInformation};
+use nvme_spec::{LogId, NSID_ALL, Status};
+use zerocopy::IntoBytes;
+use zerocopy::little_endian::{U16, U64};
+
+pub use health::COMPOSITE_TEMPERATURE_K;
+
+use super::features::check_endurance_group;
+use crate::controller::ControllerKind;
+use crate::error::{Failure, Parameter};
+use crate::subsystem::{ENDURANCE_GROUP, Subsystem, Success, TRANSFER_BYTES_MAX, Transfer};
+
+/// Log pages of a controller for I/O.
+const PAGES: [LogId; 15] = [
+    LogId::SupportedLogPages,
+    LogId::ErrorInformation,
+    LogId::SmartHealth,
+    LogId::FirmwareSlot,
+    LogId::ChangedAttachedNamespaceList,
+    LogId::CommandsSupportedAndEffects,
+    LogId::DeviceSelfTest,
+    LogId::EnduranceGroupInformation,
+    LogId::EnduranceGroupEventAggregate,
+    LogId::FeatureIdentifiersSupportedAndEffects,
+    LogId::FdpConfigurations,
+    LogId::ReclaimUnitHandleUsage,
+    LogId::FdpStatistics,
+    LogId::FdpEvents,
+    LogId::SanitizeStatus,
+];
+
+/// Log pages of a discovery controller; the transport answers for the last.
+const DISCOVERY_PAGES: [LogId; 5] = [
+    LogId::SupportedLogPages,
+    LogId::ErrorInformation,
+    LogId::CommandsSupportedAndEffects,
+    LogId::FeatureIdentifiersSupportedAndEffects,
+    LogId::Discovery,
+];
+
+/// A Get Log Page command with its fields in plain form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Request {
+    log: LogId,
+    nsid: u32,
+    /// Log Specific Parameter.
+    parameter: u8,
+    /// Log Specific Identifier: the endurance group.
+    group: u16,
+    /// Command Set Identifier.
+    command_set: u8,
+    /// Reading leaves the page's event as it is (RAE).
+    retain_event: bool,
+    offset_bytes: u64,
+    bytes: u64,
+}
+
+fn unknown_page(code: u8) -> Failure {
+    let cause = format!("log page {code:#04x} is not supported");
+    Failure::new(Status::INVALID_LOG_PAGE, cause).at(Parameter::dword(10, 0))
+}
+
+fn parse(entry: &SubmissionEntry) -> Result<Request, Failure> {
+    let dword10 = GetLogPageCdw10::from_bits(entry.cdw10.get());
+    let dword11 = GetLogPageCdw11::from_bits(entry.cdw11.get());
+    let dword14 = GetLogPageCdw14::from_bits(entry.cdw14.get());
+    let log = LogId::from_u8(dword10.lid()).ok_or_else(|| unknown_page(dword10.lid()))?;
+    let dwords = u64::from(dword11.numdu()) << 16 | u64::from(dword10.numdl());
+    let offset_bytes = u64::from(entry.cdw13.get()) << 32 | u64::from(entry.cdw12.get());
+    if dword14.ot() {
+        let cause = format!("{log} cannot be read by index");
+        return Err(Failure::invalid_field(Parameter::dword(14, 23), cause));
+    }
+    if !offset_bytes.is_multiple_of(4) {
+        let cause = format!("the offset {offset_bytes} is not a multiple of 4");
+        return Err(Failure::invalid_field(Parameter::dword(12, 0), cause));
+    }
+    let bytes = (dwords + 1) * 4;
+    if bytes > TRANSFER_BYTES_MAX {
+        let cause = format!("{bytes} bytes in one command; the limit (MDTS) is {TRANSFER_BYTES_MAX}");
+        return Err(Failure::invalid_field(Parameter::dword(10, 16), cause));
+    }
+    Ok(Request {
+        log,
+        nsid: entry.nsid.get(),
+        parameter: dword10.lsp(),
+        group: dword11.lsi(),
+        command_set: dword14.csi(),
+        retain_event: dword10.rae(),
+        offset_bytes,
+        bytes,
+    })
+}
+
+impl Subsystem {
+    /// Log pages that a controller has.
+    fn pages(&self, id: u16) -> &'static [LogId] {
+        match self.controller(id).kind {
+            ControllerKind::Io => &PAGES,
+            ControllerKind::Discovery => &DISCOVERY_PAGES,
+        }
+    }
+
+    fn log_request(&self, id: u16, entry: &SubmissionEntry) -> Result<Request, Failure> {
+        let request = parse(entry)?;
+        if !self.pages(id).contains(&request.log) {
+            return Err(unknown_page(request.log.code()));
+        }
+        Ok(request)
+    }
+
+    pub(super) fn get_log_page_transfer(&self, id: u16, entry: &SubmissionEntry) -> Result<Transfer, Failure> {
+        Ok(Transfer::to_host(self.log_request(id, entry)?.bytes))
+    }
+
+    pub(super) fn get_log_page(
+        &mut self,
+        id: u16,
+        entry: &SubmissionEntry,
+        data: &mut Vec<u8>,
+    ) -> Result<Success, Failure> {
+        let request = self.log_request(id, entry)?;
+        let page = self.page(id, &request)?;
+        let size_bytes = page.len() as u64;
+        if request.offset_bytes > size_bytes {
+            let cause = format!(
+                "offset {} is beyond the {size_bytes} bytes of {}",
+                request.offset_bytes, request.log
+            );
+            return Err(Failure::invalid_field(Parameter::dword(12, 0), cause));
+        }
+        let rest = &page[request.offset_bytes as usize..];
+        data.clear();
+        data.extend_from_slice(&rest[..rest.len().min(request.bytes as usize)]);
+        data.resize(request.bytes as usize, 0);
+        if !request.retain_event {
+            self.controller_mut(id).note_log_read(request.log);
+        }
+        Ok(self.done())
+    }
+
+    /// The whole page.
+    fn page(&self, id: u16, request: &Request) -> Result<Vec<u8>, Failure> {
+        let place_of_group = Parameter::dword(11, 16);
+        match request.log {
+            LogId::SupportedLogPages => Ok(self.supported_pages(id)),
+            LogId::ErrorInformation => Ok(self.controller(id).errors.page()),
+            LogId::SmartHealth => {
+                if request.nsid != 0 && request.nsid != NSID_ALL {
+                    let cause = "health is known of the drive, not of single namespaces";
+                    return Err(Failure::invalid_field(Parameter::NSID, cause));
+                }
+                Ok(self.smart_page(id))
+            }
+            LogId::FirmwareSlot => Ok(self.firmware_page()),
+            LogId::ChangedAttachedNamespaceList => Ok(self.changed_namespaces_page(id)),
+            LogId::CommandsSupportedAndEffects => Ok(self.command_effects_page(id, request.command_set)),
+            LogId::DeviceSelfTest => Ok(self.self_test_page()),
+            LogId::EnduranceGroupInformation => {
+                check_endurance_group(request.group, place_of_group)?;
+                Ok(self.endurance_group_page())
+            }
+            LogId::EnduranceGroupEventAggregate => Ok(self.group_events_page(id)),
+            LogId::FeatureIdentifiersSupportedAndEffects => Ok(self.feature_effects_page(id)),
+            LogId::FdpConfigurations => {
+                check_endurance_group(request.group, place_of_group)?;
+                Ok(self.fdp_configurations_page())
+            }
+            LogId::ReclaimUnitHandleUsage | LogId::FdpStatistics | LogId::FdpEvents => {
+                check_endurance_group(request.group, place_of_group)?;
+                self.enabled_placement_page(request)
+            }
+            LogId::SanitizeStatus => Ok(self.sanitize_page()),
+            other => Err(unknown_page(other.code())),
+        }
+    }
+
+    /// One slot, with the firmware that runs.
+    fn firmware_page(&self) -> Vec<u8> {
+        /// Active Firmware Info: slot 1 is active, nothing changes at the next reset.
+        const SLOT_1: u8 = 1;
+        let mut page = FirmwareSlotInformation {
+            afi: SLOT_1,
+            ..FirmwareSlotInformation::default()
+        };
+        let revision = self.config.identity.firmware.bytes().chain(std::iter::repeat(b' '));
+        for (place, character) in page.frs[0].iter_mut().zip(revision) {
+            *place = character;
+        }
+        page.as_bytes().to_vec()
+    }
+
+    fn changed_namespaces_page(&self, id: u16) -> Vec<u8> {
+        let mut page = ChangedNamespaceList::default();
+        let changed = self.controller(id).async_events.changed_namespaces();
+        for (place, nsid) in page.nsid.iter_mut().zip(changed) {
+            *place = nsid.into();
+        }
+        page.as_bytes().to_vec()
+    }
+
+    /// Endurance groups with an event: a count, and their identifiers.
+    fn group_events_page(&self, id: u16) -> Vec<u8> {
+        let with_event = self.controller(id).async_events.has_group_event();
+        let groups: &[U16] = if with_event { &[U16::new(ENDURANCE_GROUP)] } else { &[] };
+        let mut page = U64::new(groups.len() as u64).as_bytes().to_vec();
+        page.extend_from_slice(groups.as_bytes());
+        page
+    }
+}

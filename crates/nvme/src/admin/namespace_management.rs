@@ -1,0 +1,453 @@
+//! Namespace Management and Namespace Attachment: creating, deleting, attaching and detaching namespaces.
+//!
+//! A namespace takes its pages from the drive's logical capacity, whole ones, and its placement handles from the reclaim
+//! unit handles of the FDP configuration. Who may see it is decided by attaching. Deleting it deallocates its pages and
+//! discards its bytes. Not here: thin provisioning, NVM sets, ANA groups, protection information, zoned namespaces.
+
+use nvme_spec::command::{
+    CONTROLLER_ATTACH, CONTROLLER_DETACH, NAMESPACE_CREATE, NAMESPACE_DELETE, NamespaceAttachmentCdw10,
+    NamespaceManagementCdw10, NamespaceManagementCdw11, SubmissionEntry,
+};
+use nvme_spec::identify::{CommandSet, ControllerList, NamespaceCreate};
+use nvme_spec::{NSID_ALL, Status};
+use ssd::{Lpn, RuhId};
+use uuid::Uuid;
+use zerocopy::FromBytes;
+
+use super::format::check_format;
+use crate::controller::ControllerKind;
+use crate::error::{Failure, Parameter};
+use crate::fdp;
+use crate::namespace::{self, BlockSet, ByteRange, EventMask, Extent, FORMATS, Namespace};
+use crate::subsystem::{ENDURANCE_GROUP, NAMESPACES_MAX, Subsystem, Success, Transfer};
+
+/// What a Namespace Management command asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    /// Creation; the rest is in the data.
+    Create,
+    /// Deletion of one namespace, or of all.
+    Delete { nsid: u32 },
+}
+
+/// What a Namespace Attachment command asks for; the controllers are in the data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Attachment {
+    nsid: u32,
+    attach: bool,
+}
+
+pub(super) fn parse(entry: &SubmissionEntry) -> Result<Operation, Failure> {
+    match NamespaceManagementCdw10::from_bits(entry.cdw10.get()).sel() {
+        NAMESPACE_CREATE => {
+            let csi = NamespaceManagementCdw11::from_bits(entry.cdw11.get()).csi();
+            if csi != CommandSet::Nvm.code() {
+                let cause = format!("I/O command set {csi} is not supported, only the NVM command set (0)");
+                return Err(Failure::new(Status::IOCS_NOT_SUPPORTED, cause).at(Parameter::dword(11, 24)));
+            }
+            Ok(Operation::Create)
+        }
+        NAMESPACE_DELETE => Ok(Operation::Delete { nsid: entry.nsid.get() }),
+        selected => {
+            let cause = format!("namespace management operation {selected} is not supported");
+            Err(Failure::invalid_field(Parameter::dword(10, 0), cause))
+        }
+    }
+}
+
+pub(super) fn parse_attachment(entry: &SubmissionEntry) -> Result<Attachment, Failure> {
+    let selected = NamespaceAttachmentCdw10::from_bits(entry.cdw10.get()).sel();
+    if !matches!(selected, CONTROLLER_ATTACH | CONTROLLER_DETACH) {
+        let cause = format!("namespace attachment operation {selected} is not supported");
+        return Err(Failure::invalid_field(Parameter::dword(10, 0), cause));
+    }
+    Ok(Attachment {
+        nsid: entry.nsid.get(),
+        attach: selected == CONTROLLER_ATTACH,
+    })
+}
+
+impl Operation {
+    pub(super) fn transfer(&self) -> Transfer {
+        match self {
+            Operation::Create => Transfer::to_controller(size_of::<NamespaceCreate>() as u64),
+            Operation::Delete { .. } => Transfer::NONE,
+        }
+    }
+}
+
+/// Reads a data structure of the host; another length is the transport's fault.
+fn structure<T: FromBytes + zerocopy::KnownLayout + zerocopy::Immutable + zerocopy::Unaligned>(
+    data: &[u8],
+) -> Result<&T, Failure> {
+    T::ref_from_bytes(data).map_err(|_| {
+        let cause = format!(
+            "the command moves {} bytes, its data has {}",
+            size_of::<T>(),
+            data.len()
+        );
+        Failure::new(Status::DATA_TRANSFER_ERROR, cause)
+            .at(Parameter::DATA_POINTER)
+            .retryable()
+    })
+}
+
+/// A field of the data that is wrong.
+fn wrong(status: Status, cause: String) -> Failure {
+    Failure::new(status, cause).at(Parameter::DATA_POINTER)
+}
+
+impl Subsystem {
+    pub(super) fn manage_namespace(&mut self, operation: &Operation, data: &[u8]) -> Result<Success, Failure> {
+        match *operation {
+            Operation::Create => self.create_namespace(structure(data)?),
+            Operation::Delete { nsid } => self.delete_namespaces(nsid),
+        }
+    }
+
+    // ----------------------------------------------------------------------------------------------- creation --
+
+    fn create_namespace(&mut self, fields: &NamespaceCreate) -> Result<Success, Failure> {
+        let format = fields.flbas.fidxu() << 4 | fields.flbas.fidxl();
+        check_fields(fields, format)?;
+        let free = self.state.namespaces.iter().position(Option::is_none);
+        let handles = match fields.nphndls.get() {
+            _ if !self.state.fdp.enabled => fdp::default_handles(),
+            0 => vec![self.controller_chosen_handle()?],
+            count => self.listed_handles(fields, count)?,
+        };
+        self.check_shared_format(&handles, format, &[], Parameter::DATA_POINTER)?;
+        let Some(slot) = free else {
+            let cause = format!("all {NAMESPACES_MAX} namespace identifiers are in use");
+            return Err(Failure::new(Status::NAMESPACE_IDENTIFIER_UNAVAILABLE, cause));
+        };
+        let mut namespace = self.new_namespace(fields.nsze.get(), format, handles)?;
+        namespace.shared = fields.nmic.shrns();
+        namespace.host_specified_handles = self.state.fdp.enabled && fields.nphndls.get() > 0;
+        self.state.namespaces[slot] = Some(namespace);
+        if let Err(failure) = self.store_state() {
+            self.state.namespaces[slot] = None;
+            return Err(failure);
+        }
+        Ok(Success {
+            result: slot as u64 + 1,
+            ..self.done()
+        })
+    }
+
+    /// The reclaim unit handle of namespaces whose creator lists none: they all share one, which no host may list (NVM
+    /// Command Set, "Namespace Management command").
+    fn controller_chosen_handle(&self) -> Result<RuhId, Failure> {
+        let chosen_before = self
+            .namespaces()
+            .find(|(_, namespace)| !namespace.host_specified_handles);
+        if let Some((_, namespace)) = chosen_before {
+            return Ok(namespace.placement_handles[0]);
+        }
+        let used = |handle: &RuhId| self.namespaces().any(|(_, its)| its.placement_handles.contains(handle));
+        let mut all = (0..self.device.config().handles.count).map(RuhId);
+        all.find(|handle| !used(handle)).ok_or_else(|| {
+            let cause = "every reclaim unit handle is used by namespaces whose creators chose it; list one to share it";
+            wrong(Status::INVALID_PLACEMENT_HANDLE_LIST, cause.to_string())
+        })
+    }
+
+    /// The reclaim unit handles that the host lists, entry i for placement handle i.
+    fn listed_handles(&self, fields: &NamespaceCreate, count: u16) -> Result<Vec<RuhId>, Failure> {
+        let invalid = |cause| Err(wrong(Status::INVALID_PLACEMENT_HANDLE_LIST, cause));
+        let there = self.device.config().handles.count;
+        let most = usize::from(there).min(fields.phndl.len());
+        if usize::from(count) > most {
+            return invalid(format!("{count} placement handles; the configuration allows {most}"));
+        }
+        let mut handles = Vec::with_capacity(usize::from(count));
+        for (index, handle) in fields.phndl[..usize::from(count)].iter().enumerate() {
+            let handle = RuhId(handle.get());
+            if handle.0 >= there {
+                return invalid(format!(
+                    "placement handle {index} lists reclaim unit handle {} of {there}",
+                    handle.0
+                ));
+            }
+            if handles.contains(&handle) {
+                return invalid(format!("reclaim unit handle {} is listed twice", handle.0));
+            }
+            let restricted = |namespace: &Namespace| {
+                !namespace.host_specified_handles && namespace.placement_handles.contains(&handle)
+            };
+            if let Some((nsid, _)) = self.namespaces().find(|(_, namespace)| restricted(namespace)) {
+                return invalid(format!(
+                    "the controller chose reclaim unit handle {} for namespace {nsid}",
+                    handle.0
+                ));
+            }
+            handles.push(handle);
+        }
+        Ok(handles)
+    }
+
+    /// Makes a namespace of free pages, private and attached to nothing; it is not in the list of namespaces yet.
+    ///
+    /// # Errors
+    /// There is nothing in it, or not enough room for it.
+    pub(crate) fn new_namespace(&mut self, blocks: u64, format: u8, handles: Vec<RuhId>) -> Result<Namespace, Failure> {
+        let page_bytes = self.page_bytes();
+        if blocks == 0 {
+            return Err(wrong(
+                Status::INVALID_FIELD,
+                "a namespace has at least one logical block".to_string(),
+            ));
+        }
+        let bytes = u128::from(blocks) << FORMATS[usize::from(format)].data_bytes_log2;
+        let capacity_pages = self.device.layout().logical_pages;
+        let pages = u32::try_from(bytes.div_ceil(u128::from(page_bytes))).ok();
+        let there = self.namespaces().map(|(_, namespace)| namespace);
+        let Some(extents) = pages.and_then(|pages| namespace::allocate(there, capacity_pages, pages)) else {
+            let cause = format!(
+                "the namespace needs {bytes} bytes, {} are free",
+                self.unallocated_bytes()
+            );
+            // The error log says how much it would have taken.
+            let needed = u64::try_from(bytes).unwrap_or(u64::MAX);
+            return Err(wrong(Status::NAMESPACE_INSUFFICIENT_CAPACITY, cause).specific(needed));
+        };
+        self.state.namespaces_created += 1;
+        Ok(Namespace {
+            format,
+            blocks,
+            extents,
+            events_enabled: vec![EventMask::default(); handles.len()],
+            placement_handles: handles,
+            host_specified_handles: false,
+            attached: Default::default(),
+            shared: false,
+            nguid: self.unique_identifier(self.state.namespaces_created),
+            write_protected: false,
+            uncorrectable: BlockSet::default(),
+            host_bytes_written: 0,
+        })
+    }
+
+    /// An identifier that no other namespace ever had: from the names of the drive and a number that is used once.
+    fn unique_identifier(&self, number: u64) -> [u8; 16] {
+        let identity = &self.config.identity;
+        let drive = Uuid::new_v5(&Uuid::NAMESPACE_URL, identity.nqn.as_bytes());
+        let name = format!("{} namespace {number}", identity.serial);
+        Uuid::new_v5(&drive, name.as_bytes()).into_bytes()
+    }
+
+    /// Capacity that no namespace has.
+    pub(crate) fn unallocated_bytes(&self) -> u64 {
+        let pages: u64 = self.namespaces().map(|(_, namespace)| namespace.pages()).sum();
+        self.capacity_bytes() - pages * self.page_bytes()
+    }
+
+    // ----------------------------------------------------------------------------------------------- deletion --
+
+    fn delete_namespaces(&mut self, nsid: u32) -> Result<Success, Failure> {
+        let nsids: Vec<u32> = match nsid {
+            NSID_ALL => self.namespaces().map(|(nsid, _)| nsid).collect(),
+            nsid => self.allocated_namespace(nsid).map(|_| vec![nsid])?,
+        };
+        if let Some(nsid) = nsids.iter().find(|&&nsid| self.namespace(nsid).write_protected) {
+            let cause = format!("namespace {nsid} is write protected");
+            return Err(Failure::new(Status::NAMESPACE_IS_WRITE_PROTECTED, cause));
+        }
+        for nsid in nsids {
+            self.delete_namespace(nsid)?;
+        }
+        // What was deleted must not come back with a power loss, in a namespace that gets the pages.
+        Ok(Success {
+            durable: true,
+            ..self.done()
+        })
+    }
+
+    /// Deletes a namespace that exists, with its data.
+    ///
+    /// # Errors
+    /// The storage failed; the namespace is still there, perhaps erased.
+    pub(crate) fn delete_namespace(&mut self, nsid: u32) -> Result<(), Failure> {
+        self.erase_namespace(nsid)?;
+        let saved_features = self.state.saved_features.clone();
+        self.forget_namespace_features(nsid);
+        let slot = nsid as usize - 1;
+        let deleted = self.state.namespaces[slot].take().expect("a namespace that exists");
+        if let Err(failure) = self.store_state() {
+            self.state.namespaces[slot] = Some(deleted);
+            self.state.saved_features = saved_features;
+            return Err(failure);
+        }
+        self.note_namespace_changed(nsid, &deleted.attached);
+        Ok(())
+    }
+
+    /// Makes pages of the drive read as zeroes and gives them back to the device.
+    pub(super) fn erase_pages(&mut self, extent: Extent) -> Result<(), Failure> {
+        let page_bytes = self.page_bytes();
+        self.discard(ByteRange {
+            offset: u64::from(extent.first) * page_bytes,
+            bytes: u64::from(extent.pages) * page_bytes,
+        })?;
+        let done = self.device.deallocate(self.now, Lpn(extent.first), extent.pages);
+        let _ = done.expect("extents lie inside the device");
+        Ok(())
+    }
+
+    // --------------------------------------------------------------------------------------------- attachment --
+
+    pub(super) fn attach_namespace(&mut self, attachment: &Attachment, data: &[u8]) -> Result<Success, Failure> {
+        let nsid = attachment.nsid;
+        self.allocated_namespace(nsid)?;
+        let controllers = self.listed_controllers(structure(data)?)?;
+        let everyone = 1..=self.config.controllers_max;
+        let namespace = self.namespace(nsid);
+        let mut attached = namespace.attached.clone();
+        if attached.remove(&Namespace::EVERYONE) {
+            // From now on it is attached to each one by itself.
+            attached.extend(everyone);
+        }
+        for &controller in &controllers {
+            if attachment.attach {
+                if !attached.insert(controller) {
+                    let cause = format!("namespace {nsid} is attached to controller {controller} already");
+                    return Err(wrong(Status::NAMESPACE_ALREADY_ATTACHED, cause));
+                }
+                if !namespace.shared && attached.len() > 1 {
+                    let cause = format!("namespace {nsid} is private and cannot be attached to a second controller");
+                    return Err(wrong(Status::NAMESPACE_IS_PRIVATE, cause));
+                }
+            } else if !attached.remove(&controller) {
+                let cause = format!("namespace {nsid} is not attached to controller {controller}");
+                return Err(wrong(Status::NAMESPACE_NOT_ATTACHED, cause));
+            }
+        }
+        let before = std::mem::replace(&mut self.namespace_mut(nsid).attached, attached);
+        if let Err(failure) = self.store_state() {
+            self.namespace_mut(nsid).attached = before;
+            return Err(failure);
+        }
+        self.note_namespace_changed(nsid, &controllers.into_iter().collect());
+        Ok(self.done())
+    }
+
+    /// The controllers of a list: at least one, in ascending order, each one that there is and that can have namespaces.
+    fn listed_controllers(&self, list: &ControllerList) -> Result<Vec<u16>, Failure> {
+        let count = usize::from(list.numids.get());
+        if count == 0 || count > list.cntlid.len() {
+            let cause = format!("the controller list has {count} entries");
+            return Err(wrong(Status::CONTROLLER_LIST_INVALID, cause));
+        }
+        let listed: Vec<u16> = list.cntlid[..count].iter().map(|id| id.get()).collect();
+        if !listed.is_sorted_by(|a, b| a < b) {
+            let cause = "the controller list is not in ascending order".to_string();
+            return Err(wrong(Status::CONTROLLER_LIST_INVALID, cause));
+        }
+        for &id in &listed {
+            if !self.is_connected(id) || self.controller(id).kind != ControllerKind::Io {
+                let cause = format!("there is no controller {id} that could have a namespace");
+                return Err(wrong(Status::CONTROLLER_LIST_INVALID, cause));
+            }
+        }
+        Ok(listed)
+    }
+
+    // -------------------------------------------------------------------------------------------------- views --
+
+    /// A namespace that exists, attached or not.
+    pub(super) fn allocated_namespace(&self, nsid: u32) -> Result<&Namespace, Failure> {
+        match self.state.namespaces.get((nsid as usize).wrapping_sub(1)) {
+            Some(Some(namespace)) => Ok(namespace),
+            Some(None) => {
+                let cause = format!("namespace {nsid} does not exist");
+                Err(Failure::invalid_field(Parameter::NSID, cause))
+            }
+            None => {
+                let cause = format!("{nsid:#x} is not a namespace identifier, they go from 1 to {NAMESPACES_MAX}");
+                Err(Failure::new(Status::INVALID_NAMESPACE_OR_FORMAT, cause).at(Parameter::NSID))
+            }
+        }
+    }
+
+    /// The namespaces that a controller has, with their identifiers.
+    pub(super) fn namespaces_of(&self, id: u16) -> impl Iterator<Item = (u32, &Namespace)> {
+        let kind = self.controller(id).kind;
+        self.namespaces()
+            .filter(move |(_, namespace)| kind == ControllerKind::Io && namespace.is_attached(id))
+    }
+}
+
+/// Refuses what no namespace of this drive can be, whatever its state.
+fn check_fields(fields: &NamespaceCreate, format: u8) -> Result<(), Failure> {
+    let (blocks, capacity) = (fields.nsze.get(), fields.ncap.get());
+    check_format(format, Parameter::DATA_POINTER)?;
+    if fields.dps.pit() != 0 {
+        let cause = "protection information needs metadata, which no LBA format has".to_string();
+        return Err(wrong(Status::INVALID_FORMAT, cause));
+    }
+    if capacity > blocks || capacity == 0 {
+        let cause = format!("a namespace of {blocks} logical blocks cannot have a capacity of {capacity}");
+        return Err(wrong(Status::INVALID_FIELD, cause));
+    }
+    if capacity < blocks {
+        let cause = format!("{blocks} logical blocks with a capacity of {capacity} are thin provisioning");
+        return Err(wrong(Status::THIN_PROVISIONING_NOT_SUPPORTED, cause));
+    }
+    if fields.nmic.disns() {
+        return Err(wrong(
+            Status::INVALID_FIELD,
+            "dispersed namespaces are not supported".to_string(),
+        ));
+    }
+    if fields.anagrpid.get() != 0 {
+        let cause = format!("ANA group {} does not exist", fields.anagrpid.get());
+        return Err(wrong(Status::ANA_GROUP_IDENTIFIER_INVALID, cause));
+    }
+    if fields.nvmsetid.get() != 0 {
+        let cause = format!("NVM set {} does not exist", fields.nvmsetid.get());
+        return Err(wrong(Status::INVALID_FIELD, cause));
+    }
+    if !matches!(fields.endgid.get(), 0 | ENDURANCE_GROUP) {
+        let cause = format!("endurance group {} does not exist", fields.endgid.get());
+        return Err(wrong(Status::INVALID_FIELD, cause));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use nvme_spec::identify::Nmic;
+
+    use super::*;
+
+    #[test]
+    fn fields_are_checked_one_by_one() {
+        let fields = NamespaceCreate {
+            nsze: 8.into(),
+            ncap: 8.into(),
+            nmic: Nmic::new().with_shrns(true),
+            endgid: 1.into(),
+            ..NamespaceCreate::default()
+        };
+        let status = |fields: &NamespaceCreate, format| check_fields(fields, format).map_err(|failure| failure.status);
+        assert_eq!(status(&fields, 1), Ok(()));
+        assert_eq!(status(&fields, 2), Err(Status::INVALID_FORMAT));
+        let thin = NamespaceCreate {
+            ncap: 7.into(),
+            ..fields
+        };
+        assert_eq!(status(&thin, 0), Err(Status::THIN_PROVISIONING_NOT_SUPPORTED));
+        let in_set = NamespaceCreate {
+            nvmsetid: 1.into(),
+            ..fields
+        };
+        assert_eq!(status(&in_set, 0), Err(Status::INVALID_FIELD));
+    }
+
+    #[test]
+    fn data_of_another_length_is_no_structure() {
+        assert!(structure::<ControllerList>(&[0; 4096]).is_ok());
+        let short = structure::<ControllerList>(&[0; 4095]).map(|_| ()).unwrap_err();
+        assert_eq!((short.status, short.do_not_retry), (Status::DATA_TRANSFER_ERROR, false));
+    }
+}

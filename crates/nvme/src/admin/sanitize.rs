@@ -1,0 +1,248 @@
+//! Sanitize: makes everything that was ever written unreadable, in the background.
+//!
+//! ```text
+//! Sanitize command -> state Running (stored) -> each tick erases a piece -> made durable -> Succeeded or Failed (stored)
+//! ```
+//!
+//! Block erase and cryptographic erase do the same: the pages are deallocated in the device and the bytes discarded in the
+//! storage, over the whole drive, allocated or not. It goes on over resets, and begins again after a restart. Overwrite
+//! and media verification are not offered; sanitizing without deallocation is refused, or deallocates anyway, as the host
+//! prefers (feature 17h).
+
+use nvme_spec::command::{SanitizeAction, SanitizeCdw10, SubmissionEntry};
+use nvme_spec::feature::SanitizeConfig;
+use nvme_spec::{FeatureId, LogId, Status};
+
+use crate::error::{Failure, Parameter};
+use crate::namespace::{BlockSet, Extent};
+use crate::state::SanitizeOutcome;
+use crate::subsystem::{Subsystem, Success};
+
+/// Bytes erased in one tick at least: little enough that no command waits long for it.
+const PIECE_BYTES_MIN: u64 = 256 << 20;
+/// Pieces that the whole drive is erased in at most: half a minute of ticks, however large it is.
+const PIECES_MAX: u64 = 512;
+
+/// A sanitize operation under way. What it is, is in the non-volatile state.
+#[derive(Debug)]
+pub struct Sanitizing {
+    /// Pages from the start of the drive that are done; always fewer than there are.
+    pages_done: u32,
+    pages: u32,
+}
+
+impl Sanitizing {
+    /// The operation that a stored state says is under way: after a restart it begins again.
+    pub(crate) fn resumed(outcome: &SanitizeOutcome, pages: u32) -> Option<Sanitizing> {
+        let running = matches!(outcome, SanitizeOutcome::Running { .. });
+        running.then_some(Sanitizing { pages_done: 0, pages })
+    }
+
+    /// How far it is, in 65536ths (SPROG). FFFFh would say that nothing is under way.
+    pub(crate) fn progress(&self) -> u16 {
+        let done = (u64::from(self.pages_done) << 16) / u64::from(self.pages);
+        done.min(0xfffe) as u16
+    }
+}
+
+/// What a Sanitize command asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Request {
+    ExitFailureMode,
+    Start(SanitizeCdw10),
+}
+
+pub(super) fn parse(entry: &SubmissionEntry) -> Result<Request, Failure> {
+    let dword = SanitizeCdw10::from_bits(entry.cdw10.get());
+    match SanitizeAction::from_u8(dword.sanact()) {
+        Some(SanitizeAction::ExitFailureMode) => return Ok(Request::ExitFailureMode),
+        Some(SanitizeAction::BlockErase | SanitizeAction::CryptoErase) => {}
+        _ => {
+            let cause = format!("sanitize action {} is not supported (SANICAP)", dword.sanact());
+            return Err(Failure::invalid_field(Parameter::dword(10, 0), cause));
+        }
+    }
+    if dword.emvs() {
+        let cause = "the media verification state is not supported (SANICAP.VERS)";
+        return Err(Failure::invalid_field(Parameter::dword(10, 10), cause));
+    }
+    Ok(Request::Start(dword))
+}
+
+/// Whether a log page may be read while a sanitize operation is under way or after one that failed: those that say nothing
+/// of user data.
+pub(super) fn is_log_allowed(lid: u8) -> bool {
+    matches!(
+        LogId::from_u8(lid),
+        Some(
+            LogId::SupportedLogPages
+                | LogId::ErrorInformation
+                | LogId::SmartHealth
+                | LogId::FirmwareSlot
+                | LogId::ChangedAttachedNamespaceList
+                | LogId::CommandsSupportedAndEffects
+                | LogId::FeatureIdentifiersSupportedAndEffects
+                | LogId::SanitizeStatus
+        )
+    )
+}
+
+/// Pages erased in one tick.
+fn piece_pages(capacity_bytes: u64, page_bytes: u64) -> u32 {
+    let bytes = PIECE_BYTES_MIN.max(capacity_bytes.div_ceil(PIECES_MAX));
+    bytes.div_ceil(page_bytes) as u32
+}
+
+impl Subsystem {
+    /// Refuses what a sanitize operation stands in the way of: one that is under way, or one that failed.
+    pub(crate) fn check_no_sanitize(&self) -> Result<(), Failure> {
+        if self.sanitize.is_some() {
+            let cause = "a sanitize operation is in progress";
+            return Err(Failure::new(Status::SANITIZE_IN_PROGRESS, cause).retryable());
+        }
+        match self.state.sanitize {
+            SanitizeOutcome::Failed { exited: false, .. } => {
+                let cause = "the last sanitize operation failed; sanitize again, or leave the failure mode";
+                Err(Failure::new(Status::SANITIZE_FAILED, cause))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn start_sanitize(&mut self, request: &Request) -> Result<Success, Failure> {
+        if self.sanitize.is_some() {
+            let cause = "a sanitize operation is in progress already";
+            return Err(Failure::new(Status::SANITIZE_IN_PROGRESS, cause).retryable());
+        }
+        let &Request::Start(start) = request else {
+            return self.exit_failure_mode();
+        };
+        if start.ndas() && !self.sanitizes_despite_no_deallocate() {
+            let cause = "sanitizing without deallocation is inhibited (SANICAP.NDI), and feature 17h says to refuse it";
+            return Err(Failure::invalid_field(Parameter::dword(10, 9), cause));
+        }
+        if self.is_in_restricted_failure() && start.ause() {
+            let cause =
+                "the last sanitize operation failed and did not allow an unrestricted exit; neither may this one";
+            return Err(Failure::new(Status::SANITIZE_FAILED, cause).at(Parameter::dword(10, 3)));
+        }
+        if let Some((nsid, _)) = self.namespaces().find(|(_, namespace)| namespace.write_protected) {
+            let cause = format!("namespace {nsid} is write protected");
+            return Err(Failure::new(Status::NAMESPACE_IS_WRITE_PROTECTED, cause));
+        }
+        let before = self.state.sanitize;
+        self.state.sanitize = SanitizeOutcome::Running {
+            dword10: start.into_bits(),
+        };
+        if let Err(failure) = self.store_state() {
+            self.state.sanitize = before;
+            return Err(failure);
+        }
+        self.sanitize = Sanitizing::resumed(&self.state.sanitize, self.device.layout().logical_pages);
+        Ok(self.done())
+    }
+
+    /// No-Deallocate Response Mode of feature 17h: a host that asks for no deallocation gets a sanitize operation all the
+    /// same, and is told afterwards, instead of an error.
+    fn sanitizes_despite_no_deallocate(&self) -> bool {
+        let configured = self.shared_features.value(FeatureId::SanitizeConfig, 0).unwrap_or(0);
+        SanitizeConfig::from_bits(configured).nodrm()
+    }
+
+    /// The last sanitize operation failed and did not allow an unrestricted exit (AUSE).
+    fn is_in_restricted_failure(&self) -> bool {
+        match self.state.sanitize {
+            SanitizeOutcome::Failed { dword10, .. } => !SanitizeCdw10::from_bits(dword10).ause(),
+            _ => false,
+        }
+    }
+
+    fn exit_failure_mode(&mut self) -> Result<Success, Failure> {
+        if self.is_in_restricted_failure() {
+            let cause =
+                "the sanitize operation that failed did not allow an unrestricted exit; only sanitizing again helps";
+            return Err(Failure::new(Status::SANITIZE_FAILED, cause));
+        }
+        if let SanitizeOutcome::Failed { exited, .. } = &mut self.state.sanitize {
+            *exited = true;
+            self.store_state()?;
+        }
+        Ok(self.done())
+    }
+
+    /// Erases the next piece of the drive, if a sanitize operation is under way.
+    ///
+    /// The last step waits until the storage is durable, with the subsystem held: a sanitize operation that is reported as
+    /// completed must not be undone by a power loss.
+    pub(crate) fn continue_sanitize(&mut self) {
+        let piece_pages = piece_pages(self.capacity_bytes(), self.page_bytes());
+        let Some(sanitizing) = &mut self.sanitize else {
+            return;
+        };
+        let left = sanitizing.pages - sanitizing.pages_done;
+        let piece = Extent {
+            first: sanitizing.pages_done,
+            pages: left.min(piece_pages),
+        };
+        if piece.pages < left {
+            sanitizing.pages_done += piece.pages;
+        }
+        match self.erase_pages(piece) {
+            Ok(()) if piece.pages < left => {}
+            Ok(()) => {
+                let durable = self
+                    .durable
+                    .as_ref()
+                    .is_none_or(|durable| durable.make_durable().is_ok());
+                self.finish_sanitize(durable);
+            }
+            Err(_) => self.finish_sanitize(false),
+        }
+    }
+
+    fn finish_sanitize(&mut self, succeeded: bool) {
+        let SanitizeOutcome::Running { dword10 } = self.state.sanitize else {
+            unreachable!("a sanitize operation is under way");
+        };
+        self.sanitize = None;
+        let failed = SanitizeOutcome::Failed { dword10, exited: false };
+        self.state.sanitize = failed;
+        if succeeded {
+            self.state.sanitize = SanitizeOutcome::Succeeded {
+                dword10,
+                written_since: false,
+            };
+            for namespace in self.state.namespaces.iter_mut().flatten() {
+                namespace.uncorrectable = BlockSet::default();
+            }
+        }
+        // What cannot be recorded has not happened: the drive stays in the failure mode, and a restart begins again.
+        if self.store_state().is_err() {
+            self.state.sanitize = failed;
+        }
+        self.note_sanitize_completed();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_never_says_done() {
+        let progress = |pages_done, pages| Sanitizing { pages_done, pages }.progress();
+        assert_eq!(progress(0, 7), 0);
+        assert_eq!(progress(1, 2), 0x8000);
+        assert_eq!(progress(u32::MAX - 1, u32::MAX), 0xfffe);
+        assert!(Sanitizing::resumed(&SanitizeOutcome::Never, 7).is_none());
+        assert!(Sanitizing::resumed(&SanitizeOutcome::Running { dword10: 2 }, 7).is_some());
+    }
+
+    #[test]
+    fn a_large_drive_is_erased_in_large_pieces() {
+        assert_eq!(piece_pages(8 << 30, 4096), 1 << 16);
+        let pages = 7_680_000_000_000 / 4096;
+        let pieces = pages / u64::from(piece_pages(pages * 4096, 4096));
+        assert!((500..=512).contains(&pieces), "{pieces}");
+    }
+}

@@ -1,0 +1,303 @@
+//! Placement of I/O commands: placement identifiers, reclaim unit handle status and update, and what becomes an FDP event.
+
+use std::collections::BTreeMap;
+
+use nvme_spec::Status;
+use nvme_spec::fdp::{RuhStatusDescriptor, RuhStatusHeader};
+use ssd::{Nanos, Placement, RgId};
+use zerocopy::IntoBytes;
+
+use super::Directive;
+use super::read_write::check_length;
+use crate::error::{Failure, Parameter};
+use crate::fdp::{self, DeviceReport, FdpEvent, Reallocated, kind};
+use crate::subsystem::{Subsystem, Success};
+
+/// When each handle's reclaim unit was first written to, for the time limit (ERUTL): by reclaim group and handle.
+pub(crate) type OpenSince = BTreeMap<(u16, u16), Nanos>;
+
+impl Subsystem {
+    /// Where a write goes.
+    ///
+    /// A placement identifier that does not exist is no error: the data goes where it would go without one, and the host
+    /// event log says so (NVMe 2.1, Flexible Data Placement).
+    pub(super) fn resolve(&mut self, nsid: u32, directive: Directive) -> Result<Placement, Failure> {
+        let placement = match directive {
+            Directive::None => None,
+            Directive::Placement(_) if !self.state.fdp.enabled => {
+                let cause = "the data placement directive needs Flexible Data Placement, which is not enabled";
+                return Err(Failure::invalid_field(Parameter::dword(12, 20), cause));
+            }
+            Directive::Placement(pid) => {
+                let placement = self.placement(nsid, pid);
+                if placement.is_none() {
+                    self.log_host_event(nsid, 0, FdpEvent {
+                        pid: Some(pid),
+                        ..self.new_event(kind::INVALID_PLACEMENT_IDENTIFIER, nsid)
+                    });
+                }
+                placement
+            }
+        };
+        let placement = placement.unwrap_or_else(|| self.default_placement(nsid));
+        if self.config.reclaim_unit_time_limit_s > 0 {
+            let since = self.now;
+            self.opened.entry((placement.group.0, placement.handle.0)).or_insert(since);
+        }
+        Ok(placement)
+    }
+
+    /// The handle and group of a placement identifier, `None` if the namespace has no such handle or the drive no such
+    /// group.
+    fn placement(&self, nsid: u32, pid: u16) -> Option<Placement> {
+        let groups = self.device.layout().groups;
+        let (group, index) = fdp::split_placement_identifier(pid, groups);
+        let handle = *self.namespace(nsid).placement_handles.get(usize::from(index))?;
+        (group < groups).then_some(Placement {
+            group: RgId(group),
+            handle,
+        })
+    }
+
+    /// Without a valid identifier: the namespace's first placement handle, reclaim groups in turn.
+    fn default_placement(&mut self, nsid: u32) -> Placement {
+        let groups = self.device.layout().groups;
+        let group = RgId(self.next_group % groups);
+        self.next_group = (group.0 + 1) % groups;
+        Placement {
+            group,
+            handle: self.namespace(nsid).placement_handles[0],
+        }
+    }
+
+    fn require_fdp(&self) -> Result<(), Failure> {
+        if self.state.fdp.enabled {
+            return Ok(());
+        }
+        let cause = "Flexible Data Placement is not enabled in the endurance group";
+        Err(Failure::new(Status::FDP_DISABLED, cause))
+    }
+
+    /// Bytes of the whole reclaim unit handle status of a namespace.
+    pub(super) fn handle_status_bytes(&self, id: u16, nsid: u32) -> Result<u64, Failure> {
+        let handles = self.active_namespace(id, nsid)?.placement_handles.len();
+        let descriptors = handles * usize::from(self.device.layout().groups);
+        Ok((size_of::<RuhStatusHeader>() + descriptors * size_of::<RuhStatusDescriptor>()) as u64)
+    }
+
+    /// Reclaim unit handle status: a descriptor for each placement handle and reclaim group, as much as the host has room
+    /// for; the header counts them all.
+    pub(super) fn handle_status(&mut self, _id: u16, nsid: u32, bytes: u64, data: &mut Vec<u8>) -> Result<Success, Failure> {
+        self.require_fdp()?;
+        let namespace = self.namespace(nsid);
+        let groups = self.device.layout().groups;
+        let blocks_per_page = self.page_bytes() >> namespace.block_bytes_log2();
+        let mut header = RuhStatusHeader::default();
+        header.nruhsd = (namespace.placement_handles.len() as u16 * groups).into();
+        data.clear();
+        data.extend_from_slice(header.as_bytes());
+        for (index, &handle) in (0..).zip(&namespace.placement_handles) {
+            for group in 0..groups {
+                let placement = Placement {
+                    group: RgId(group),
+                    handle,
+                };
+                let pages = self.device.available_media_writes(placement).expect("a handle of the device");
+                let mut descriptor = RuhStatusDescriptor::default();
+                descriptor.pid = fdp::placement_identifier(group, index, groups).into();
+                descriptor.ruhid = handle.0.into();
+                descriptor.earutr = self.seconds_left(placement).into();
+                descriptor.ruamw = (u64::from(pages) * blocks_per_page).into();
+                data.extend_from_slice(descriptor.as_bytes());
+            }
+        }
+        data.truncate(bytes as usize);
+        Ok(self.done())
+    }
+
+    /// Estimated time until the reclaim unit of a handle reaches the time limit, in seconds; 0 without limit (EARUTR).
+    fn seconds_left(&self, placement: Placement) -> u32 {
+        let limit = self.config.reclaim_unit_time_limit_s;
+        match self.opened.get(&(placement.group.0, placement.handle.0)) {
+            _ if limit == 0 => 0,
+            None => limit,
+            Some(since) => limit.saturating_sub(((self.now - since) / 1_000_000_000) as u32),
+        }
+    }
+
+    /// Reclaim unit handle update: each placement identifier in the list goes on in a new reclaim unit.
+    pub(super) fn handle_update(&mut self, nsid: u32, identifiers: u64, data: &[u8]) -> Result<Success, Failure> {
+        self.require_fdp()?;
+        check_length(identifiers * 2, data)?;
+        let mut placements = Vec::with_capacity(identifiers as usize);
+        for bytes in data.chunks_exact(2) {
+            let pid = u16::from_le_bytes([bytes[0], bytes[1]]);
+            let Some(placement) = self.placement(nsid, pid) else {
+                let cause = format!("placement identifier {pid:#x} does not exist in namespace {nsid}");
+                return Err(Failure::invalid_field(Parameter::DATA_POINTER, cause));
+            };
+            placements.push((pid, placement));
+        }
+        for (pid, placement) in placements {
+            self.leave_reclaim_unit(nsid, pid, placement, kind::RU_NOT_FULLY_WRITTEN);
+        }
+        Ok(self.done())
+    }
+
+    /// Closes a handle's reclaim unit before it is full, with the event that says why.
+    fn leave_reclaim_unit(&mut self, nsid: u32, pid: u16, placement: Placement, event_kind: u8) {
+        let unwritten = self.device.update_handle(self.now, placement).expect("a handle of the device");
+        self.opened.remove(&(placement.group.0, placement.handle.0));
+        if unwritten > 0 {
+            let (_, index) = fdp::split_placement_identifier(pid, self.device.layout().groups);
+            let event = FdpEvent {
+                pid: Some(pid),
+                location: Some(placement),
+                ..self.new_event(event_kind, nsid)
+            };
+            self.log_host_event(nsid, index, event);
+        }
+    }
+
+    /// Closes reclaim units that have been open for longer than the time limit.
+    pub(crate) fn check_time_limits(&mut self) {
+        let limit_ns = u64::from(self.config.reclaim_unit_time_limit_s) * 1_000_000_000;
+        if limit_ns == 0 {
+            return;
+        }
+        let now = self.now;
+        let expired = self.opened.iter().filter(|(_, since)| now - **since >= limit_ns);
+        let expired: Vec<(u16, u16)> = expired.map(|(&key, _)| key).collect();
+        for (group, handle) in expired {
+            let placement = Placement {
+                group: RgId(group),
+                handle: ssd::RuhId(handle),
+            };
+            match self.namespace_of_handle(placement) {
+                Some((nsid, pid)) => self.leave_reclaim_unit(nsid, pid, placement, kind::RU_TIME_LIMIT_EXCEEDED),
+                None => {
+                    self.opened.remove(&(group, handle));
+                }
+            }
+        }
+    }
+
+    /// The first namespace that writes through a handle, with its placement identifier for it.
+    fn namespace_of_handle(&self, placement: Placement) -> Option<(u32, u16)> {
+        let groups = self.device.layout().groups;
+        self.namespaces().find_map(|(nsid, namespace)| {
+            let index = namespace.placement_handles.iter().position(|&handle| handle == placement.handle)?;
+            Some((nsid, fdp::placement_identifier(placement.group.0, index as u16, groups)))
+        })
+    }
+
+    /// An event of now, without particulars.
+    fn new_event(&self, kind: u8, nsid: u32) -> FdpEvent {
+        FdpEvent {
+            kind,
+            pid: None,
+            nsid: Some(nsid),
+            location: None,
+            timestamp: self.timestamp(),
+            reallocated: None,
+        }
+    }
+
+    /// Puts an event in the host log, if the placement handle has it enabled.
+    fn log_host_event(&mut self, nsid: u32, placement_handle: u16, event: FdpEvent) {
+        debug_assert!(kind::is_host_event(event.kind));
+        if self.is_event_enabled(nsid, placement_handle, event.kind) {
+            self.state.fdp.host_events.push(event);
+        }
+    }
+
+    fn is_event_enabled(&self, nsid: u32, placement_handle: u16, kind: u8) -> bool {
+        let masks = &self.namespace(nsid).events_enabled;
+        masks.get(usize::from(placement_handle)).is_some_and(|mask| mask.contains(kind))
+    }
+
+    /// Makes controller events of what the device reported.
+    pub(crate) fn note_device_reports(&mut self) {
+        let reports = self.device.sink_mut().take();
+        if !self.state.fdp.enabled {
+            return;
+        }
+        for report in reports {
+            match report {
+                DeviceReport::Modified(placement) => self.note_modified(placement),
+                DeviceReport::Reallocated {
+                    group,
+                    owner,
+                    moved,
+                    pages,
+                } => self.note_reallocated(group, owner, moved, pages),
+            }
+        }
+    }
+
+    fn note_modified(&mut self, placement: Placement) {
+        self.opened.remove(&(placement.group.0, placement.handle.0));
+        let Some((nsid, pid)) = self.namespace_of_handle(placement) else {
+            return;
+        };
+        let (_, index) = fdp::split_placement_identifier(pid, self.device.layout().groups);
+        if self.is_event_enabled(nsid, index, kind::IMPLICITLY_MODIFIED_RUH) {
+            let event = FdpEvent {
+                pid: Some(pid),
+                location: Some(placement),
+                ..self.new_event(kind::IMPLICITLY_MODIFIED_RUH, nsid)
+            };
+            self.state.fdp.controller_events.push(event);
+        }
+    }
+
+    /// Media Reallocated: for the namespace that the longest run belongs to. Data that was written through a handle of
+    /// the namespace is reported if that placement handle has the event enabled; data that collection has already mixed
+    /// with others' if any has.
+    fn note_reallocated(&mut self, group: RgId, owner: ssd::Owner, moved: ssd::event::Moved, pages: u32) {
+        let page_bytes = self.page_bytes();
+        let owned = self
+            .namespaces()
+            .find_map(|(nsid, namespace)| Some((nsid, namespace.block_of(moved.first, page_bytes)?)));
+        let Some((nsid, lba)) = owned else {
+            return;
+        };
+        let namespace = self.namespace(nsid);
+        let handle = owner.handle();
+        let index = handle.and_then(|handle| namespace.placement_handles.iter().position(|&its| its == handle));
+        let enabled = match index {
+            Some(index) => self.is_event_enabled(nsid, index as u16, kind::MEDIA_REALLOCATED),
+            None => namespace.events_enabled.iter().any(|mask| mask.contains(kind::MEDIA_REALLOCATED)),
+        };
+        if !enabled {
+            return;
+        }
+        let groups = self.device.layout().groups;
+        let blocks = (u64::from(pages) * page_bytes) >> namespace.block_bytes_log2();
+        let event = FdpEvent {
+            pid: index.map(|index| fdp::placement_identifier(group.0, index as u16, groups)),
+            location: handle.map(|handle| Placement { group, handle }),
+            reallocated: Some(Reallocated {
+                blocks: u16::try_from(blocks).unwrap_or(u16::MAX),
+                lba,
+            }),
+            ..self.new_event(kind::MEDIA_REALLOCATED, nsid)
+        };
+        self.state.fdp.controller_events.push(event);
+    }
+
+    /// Tells every namespace that its handles reference other reclaim units than before (after a restart that lost them).
+    pub fn note_handles_modified_by_reset(&mut self) {
+        if !self.state.fdp.enabled {
+            return;
+        }
+        let nsids: Vec<u32> = self.namespaces().map(|(nsid, _)| nsid).collect();
+        for nsid in nsids {
+            let enabled = |mask: &crate::namespace::EventMask| mask.contains(kind::CONTROLLER_RESET_MODIFIED_RUHS);
+            if self.namespace(nsid).events_enabled.iter().any(enabled) {
+                let event = self.new_event(kind::CONTROLLER_RESET_MODIFIED_RUHS, nsid);
+                self.state.fdp.host_events.push(event);
+            }
+        }
+    }
+}

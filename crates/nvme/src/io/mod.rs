@@ -1,0 +1,333 @@
+//! I/O commands: parse once, then execute on the device (placement, counters) and on the media (bytes).
+//!
+//! `parse` makes a [`Command`] of a submission queue entry; whatever is 0-based or packed ends there, and executors see
+//! only values that make sense by themselves. What depends on the namespace (range, format, protection) is checked at
+//! execution, because a namespace may change while a command's data is on its way.
+
+pub mod management;
+pub(crate) mod ranges;
+mod read_write;
+
+use nvme_spec::command::{self, SubmissionEntry};
+use nvme_spec::{IoOpcode, NSID_ALL, Status};
+
+use crate::error::{Failure, Parameter};
+use crate::namespace::Namespace;
+use crate::subsystem::{Subsystem, Success, TRANSFER_BYTES_MAX, Transfer};
+
+/// Directive type of data placement (NVMe 2.1, Directives).
+const DIRECTIVE_DATA_PLACEMENT: u8 = 2;
+
+/// A range of logical blocks of the command's namespace; at least one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Blocks {
+    pub first: u64,
+    pub count: u64,
+}
+
+/// Where the host wants a write to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Directive {
+    /// It does not say.
+    None,
+    /// Data placement directive with this placement identifier.
+    Placement(u16),
+}
+
+/// An I/O command with its fields in plain form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Command {
+    Flush,
+    Read(Blocks),
+    Write {
+        blocks: Blocks,
+        force_unit_access: bool,
+        directive: Directive,
+    },
+    Compare(Blocks),
+    Verify(Blocks),
+    WriteZeroes {
+        blocks: Blocks,
+        deallocate: bool,
+        force_unit_access: bool,
+        directive: Directive,
+    },
+    WriteUncorrectable(Blocks),
+    DatasetManagement {
+        ranges: u64,
+        deallocate: bool,
+    },
+    Copy {
+        destination: u64,
+        ranges: u64,
+        descriptor_format: u8,
+        force_unit_access: bool,
+        directive: Directive,
+    },
+    /// Reclaim unit handle status; `bytes` is the room that the host has for it.
+    HandleStatus {
+        bytes: u64,
+    },
+    /// Reclaim unit handle update.
+    HandleUpdate {
+        identifiers: u64,
+    },
+    /// Management operation 0 of I/O Management Send or Receive.
+    NoOperation,
+}
+
+fn directive(kind: u8, specific: u16) -> Result<Directive, Failure> {
+    match kind {
+        0 => Ok(Directive::None),
+        DIRECTIVE_DATA_PLACEMENT => Ok(Directive::Placement(specific)),
+        _ => {
+            let cause = format!("directive type {kind} is not supported, only data placement (2)");
+            Err(Failure::invalid_field(Parameter::dword(12, 20), cause))
+        }
+    }
+}
+
+fn no_protection_information(prinfo: u8) -> Result<(), Failure> {
+    // PRACT or a check without a format that has protection information (NVM Command Set, PRINFO).
+    if prinfo & 0b1000 != 0 {
+        let cause = "protection information is not supported: no LBA format has metadata";
+        return Err(Failure::invalid_field(Parameter::dword(12, 26), cause));
+    }
+    Ok(())
+}
+
+/// Makes a command of an entry.
+fn parse(entry: &SubmissionEntry) -> Result<Command, Failure> {
+    let (cdw10, cdw11) = (entry.cdw10.get(), entry.cdw11.get());
+    let cdw12 = command::ReadWriteCdw12::from_bits(entry.cdw12.get());
+    let blocks = Blocks {
+        first: u64::from(cdw11) << 32 | u64::from(cdw10),
+        count: u64::from(cdw12.nlb()) + 1,
+    };
+    let specific = (entry.cdw13.get() >> 16) as u16;
+    Ok(match Subsystem::io_opcode(entry)? {
+        IoOpcode::Flush => Command::Flush,
+        IoOpcode::Read => {
+            no_protection_information(cdw12.prinfo())?;
+            Command::Read(blocks)
+        }
+        IoOpcode::Compare => {
+            no_protection_information(cdw12.prinfo())?;
+            Command::Compare(blocks)
+        }
+        IoOpcode::Verify => {
+            no_protection_information(cdw12.prinfo())?;
+            Command::Verify(blocks)
+        }
+        IoOpcode::Write => {
+            no_protection_information(cdw12.prinfo())?;
+            Command::Write {
+                blocks,
+                force_unit_access: cdw12.fua(),
+                directive: directive(cdw12.dtype(), specific)?,
+            }
+        }
+        IoOpcode::WriteZeroes => {
+            no_protection_information(cdw12.prinfo())?;
+            let dword12 = command::WriteZeroesCdw12::from_bits(entry.cdw12.get());
+            Command::WriteZeroes {
+                blocks,
+                deallocate: dword12.deac(),
+                force_unit_access: cdw12.fua(),
+                directive: directive(cdw12.dtype(), specific)?,
+            }
+        }
+        IoOpcode::WriteUncorrectable => Command::WriteUncorrectable(blocks),
+        IoOpcode::DatasetManagement => Command::DatasetManagement {
+            ranges: u64::from(cdw10 & 0xff) + 1,
+            deallocate: command::DatasetManagementCdw11::from_bits(cdw11).ad(),
+        },
+        IoOpcode::Copy => {
+            let dword12 = command::CopyCdw12::from_bits(entry.cdw12.get());
+            no_protection_information(dword12.prinfor())?;
+            no_protection_information(dword12.prinfow())?;
+            Command::Copy {
+                destination: blocks.first,
+                ranges: u64::from(dword12.nr()) + 1,
+                descriptor_format: dword12.desfmt(),
+                force_unit_access: dword12.fua(),
+                directive: directive(dword12.dtype(), specific)?,
+            }
+        }
+        IoOpcode::IoManagementReceive => match cdw10 & 0xff {
+            0 => Command::NoOperation,
+            1 => Command::HandleStatus {
+                bytes: (u64::from(cdw11) + 1) * 4,
+            },
+            operation => return Err(unknown_management_operation(operation)),
+        },
+        IoOpcode::IoManagementSend => match cdw10 & 0xff {
+            0 => Command::NoOperation,
+            1 => Command::HandleUpdate {
+                identifiers: u64::from(cdw10 >> 16) + 1,
+            },
+            operation => return Err(unknown_management_operation(operation)),
+        },
+        _ => return Err(Subsystem::unknown_opcode(entry, "I/O")),
+    })
+}
+
+fn unknown_management_operation(operation: u32) -> Failure {
+    let cause = format!("management operation {operation:#x} is not supported");
+    Failure::invalid_field(Parameter::dword(10, 0), cause)
+}
+
+impl Subsystem {
+    pub(crate) fn io_transfer(&self, id: u16, entry: &SubmissionEntry) -> Result<Transfer, Failure> {
+        let nsid = entry.nsid.get();
+        let block_bytes = || Ok::<u64, Failure>(self.active_namespace(id, nsid)?.block_bytes());
+        let limited = |bytes: u64| {
+            if bytes > TRANSFER_BYTES_MAX {
+                let cause = format!("{bytes} bytes in one command; the limit (MDTS) is {TRANSFER_BYTES_MAX}");
+                return Err(Failure::invalid_field(Parameter::dword(12, 0), cause));
+            }
+            Ok(bytes)
+        };
+        Ok(match parse(entry)? {
+            Command::Read(blocks) => Transfer::to_host(limited(blocks.count * block_bytes()?)?),
+            Command::Write { blocks, .. } | Command::Compare(blocks) => {
+                Transfer::to_controller(limited(blocks.count * block_bytes()?)?)
+            }
+            Command::DatasetManagement { ranges, .. } => Transfer::to_controller(ranges * 16),
+            Command::Copy {
+                ranges,
+                descriptor_format,
+                ..
+            } => Transfer::to_controller(ranges * ranges::source_range_bytes(descriptor_format)?),
+            Command::HandleStatus { bytes } => {
+                let bytes = bytes.min(self.handle_status_bytes(id, nsid)?);
+                Transfer::to_host(bytes)
+            }
+            Command::HandleUpdate { identifiers } => Transfer::to_controller(limited(identifiers * 2)?),
+            Command::Flush
+            | Command::Verify(_)
+            | Command::WriteZeroes { .. }
+            | Command::WriteUncorrectable(_)
+            | Command::NoOperation => Transfer::NONE,
+        })
+    }
+
+    pub(crate) fn execute_io(&mut self, id: u16, entry: &SubmissionEntry, data: &mut Vec<u8>) -> Result<Success, Failure> {
+        let nsid = entry.nsid.get();
+        let command = parse(entry)?;
+        self.check_no_sanitize()?;
+        if command == Command::Flush {
+            return self.flush(id, nsid);
+        }
+        self.active_namespace(id, nsid)?;
+        let done = match command {
+            Command::Flush => unreachable!("handled above: it takes all namespaces too"),
+            Command::Read(blocks) => self.read(nsid, blocks, data),
+            Command::Compare(blocks) => self.compare(nsid, blocks, data),
+            Command::Verify(blocks) => self.verify(nsid, blocks),
+            Command::Write {
+                blocks,
+                force_unit_access,
+                directive,
+            } => self.write(nsid, blocks, directive, force_unit_access, data),
+            Command::WriteZeroes {
+                blocks,
+                deallocate,
+                force_unit_access,
+                directive,
+            } => self.write_zeroes(nsid, blocks, directive, deallocate, force_unit_access),
+            Command::WriteUncorrectable(blocks) => self.write_uncorrectable(nsid, blocks),
+            Command::DatasetManagement { ranges, deallocate } => self.dataset_management(nsid, ranges, deallocate, data),
+            Command::Copy {
+                destination,
+                ranges,
+                descriptor_format,
+                force_unit_access,
+                directive,
+            } => {
+                let destination = ranges::Destination {
+                    first: destination,
+                    directive,
+                    force_unit_access,
+                };
+                self.copy(nsid, &destination, ranges, descriptor_format, data)
+            }
+            Command::HandleStatus { bytes } => self.handle_status(id, nsid, bytes, data),
+            Command::HandleUpdate { identifiers } => self.handle_update(nsid, identifiers, data),
+            Command::NoOperation => Ok(self.done()),
+        }?;
+        if !matches!(command, Command::Read(_) | Command::HandleStatus { .. }) {
+            data.clear();
+        }
+        Ok(done)
+    }
+
+    /// Completed at once, nothing to make durable.
+    pub(crate) fn done(&self) -> Success {
+        Success {
+            result: 0,
+            due: self.now,
+            durable: false,
+        }
+    }
+
+    /// Flush of one namespace, or of all that the controller has.
+    fn flush(&mut self, id: u16, nsid: u32) -> Result<Success, Failure> {
+        if nsid != NSID_ALL {
+            self.active_namespace(id, nsid)?;
+        }
+        Ok(Success {
+            durable: true,
+            ..self.done()
+        })
+    }
+
+    /// The namespace of a command that was found active.
+    pub(crate) fn namespace(&self, nsid: u32) -> &Namespace {
+        self.state.namespaces[nsid as usize - 1].as_ref().expect("an active namespace")
+    }
+
+    pub(crate) fn namespace_mut(&mut self, nsid: u32) -> &mut Namespace {
+        self.state.namespaces[nsid as usize - 1].as_mut().expect("an active namespace")
+    }
+
+    /// Refuses a range that reaches beyond the namespace.
+    fn check_range(&self, nsid: u32, blocks: Blocks) -> Result<(), Failure> {
+        let namespace = self.namespace(nsid);
+        if !namespace.contains(blocks.first, blocks.count) {
+            let cause = format!(
+                "{} logical blocks from {} on reach beyond the namespace's {}",
+                blocks.count, blocks.first, namespace.blocks
+            );
+            let at = Parameter::dword(10, 0);
+            return Err(Failure::new(Status::LBA_OUT_OF_RANGE, cause).at(at).lba(blocks.first));
+        }
+        Ok(())
+    }
+
+    /// Refuses a range that cannot be written.
+    fn check_writable(&self, nsid: u32, blocks: Blocks) -> Result<(), Failure> {
+        self.check_range(nsid, blocks)?;
+        if self.namespace(nsid).write_protected {
+            let cause = format!("namespace {nsid} is write protected");
+            return Err(Failure::new(Status::NAMESPACE_IS_WRITE_PROTECTED, cause));
+        }
+        Ok(())
+    }
+
+    /// Refuses a range with a block that Write Uncorrectable made unreadable.
+    fn check_readable(&self, nsid: u32, blocks: Blocks) -> Result<(), Failure> {
+        self.check_range(nsid, blocks)?;
+        let uncorrectable = &self.namespace(nsid).uncorrectable;
+        if uncorrectable.is_empty() {
+            return Ok(());
+        }
+        match uncorrectable.first_in(blocks.first, blocks.count) {
+            None => Ok(()),
+            Some(lba) => {
+                let cause = format!("logical block {lba} was marked by Write Uncorrectable");
+                Err(Failure::new(Status::UNRECOVERED_READ_ERROR, cause).lba(lba))
+            }
+        }
+    }
+}

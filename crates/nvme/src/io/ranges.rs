@@ -1,0 +1,151 @@
+//! Dataset Management and Copy: commands whose data is a list of ranges.
+
+use nvme_spec::Status;
+use nvme_spec::command::{Range, SourceRange0};
+use ssd::Lpn;
+use zerocopy::FromBytes;
+
+use super::read_write::{check_length, split_by_page};
+use super::{Blocks, Directive};
+use crate::error::{Failure, Parameter};
+use crate::subsystem::{Subsystem, Success, TRANSFER_BYTES_MAX};
+
+/// Source ranges of one Copy command (MSRC + 1).
+pub const COPY_RANGES_MAX: u64 = 128;
+
+/// Logical blocks of one Copy command (MCL) for a block size: as many bytes as a command may move.
+pub fn copy_blocks_max(block_bytes: u64) -> u64 {
+    TRANSFER_BYTES_MAX / block_bytes
+}
+
+/// Where Copy puts the blocks.
+pub(super) struct Destination {
+    pub first: u64,
+    pub directive: Directive,
+    pub force_unit_access: bool,
+}
+
+/// Bytes of a source range entry.
+pub(super) fn source_range_bytes(descriptor_format: u8) -> Result<u64, Failure> {
+    match descriptor_format {
+        0 => Ok(size_of::<SourceRange0>() as u64),
+        _ => {
+            let cause = format!("copy descriptor format {descriptor_format} is not supported, only 0");
+            Err(Failure::invalid_field(Parameter::dword(12, 8), cause))
+        }
+    }
+}
+
+impl Subsystem {
+    pub(super) fn dataset_management(
+        &mut self,
+        nsid: u32,
+        ranges: u64,
+        deallocate: bool,
+        data: &[u8],
+    ) -> Result<Success, Failure> {
+        check_length(ranges * 16, data)?;
+        let ranges = <[Range]>::ref_from_bytes(data).expect("the length was just checked");
+        for range in ranges {
+            let blocks = Blocks {
+                first: range.slba.get(),
+                count: u64::from(range.nlb.get()),
+            };
+            self.check_writable(nsid, blocks)?;
+        }
+        if deallocate {
+            for range in ranges {
+                self.deallocate(nsid, range.slba.get(), u64::from(range.nlb.get()))?;
+            }
+        }
+        Ok(self.done())
+    }
+
+    /// Deallocates the whole pages of a range; a page that is covered in part stays as it is.
+    pub(crate) fn deallocate(&mut self, nsid: u32, first: u64, count: u64) -> Result<(), Failure> {
+        let page_bytes = self.page_bytes();
+        let pieces: Vec<_> = self.namespace(nsid).locate(first, count, page_bytes).collect();
+        for piece in pieces {
+            let whole = |part: &crate::namespace::ByteRange| part.offset % page_bytes == 0 && part.bytes % page_bytes == 0;
+            for part in split_by_page(piece, page_bytes).filter(whole) {
+                self.discard(part)?;
+                let (page, pages) = (Lpn((part.offset / page_bytes) as u32), (part.bytes / page_bytes) as u32);
+                let done = self.device.deallocate(self.now, page, pages);
+                let _ = done.expect("namespaces lie inside the device");
+            }
+        }
+        let block_bytes_log2 = self.namespace(nsid).block_bytes_log2();
+        let per_page = page_bytes >> block_bytes_log2;
+        let whole_first = first.next_multiple_of(per_page);
+        let whole_end = (first + count) / per_page * per_page;
+        let whole = Blocks {
+            first: whole_first,
+            count: whole_end.saturating_sub(whole_first),
+        };
+        match self.forget_uncorrectable(nsid, whole) {
+            true => self.store_state(),
+            false => Ok(()),
+        }
+    }
+
+    pub(super) fn copy(
+        &mut self,
+        nsid: u32,
+        destination: &Destination,
+        ranges: u64,
+        descriptor_format: u8,
+        data: &[u8],
+    ) -> Result<Success, Failure> {
+        check_length(ranges * source_range_bytes(descriptor_format)?, data)?;
+        let sources = <[SourceRange0]>::ref_from_bytes(data).expect("the length was just checked");
+        let blocks = |source: &SourceRange0| Blocks {
+            first: source.slba.get(),
+            count: u64::from(source.nlb.get()) + 1,
+        };
+        let total: u64 = sources.iter().map(|source| blocks(source).count).sum();
+        let limit = copy_blocks_max(self.namespace(nsid).block_bytes());
+        if ranges > COPY_RANGES_MAX || total > limit {
+            let cause = format!(
+                "{ranges} source ranges with {total} logical blocks; the limits are {COPY_RANGES_MAX} (MSRC) and {limit} (MCL)"
+            );
+            return Err(Failure::new(Status::COMMAND_SIZE_LIMIT_EXCEEDED, cause));
+        }
+        let target = Blocks {
+            first: destination.first,
+            count: total,
+        };
+        self.check_writable(nsid, target)?;
+        for source in sources {
+            let source = blocks(source);
+            self.check_readable(nsid, source)?;
+            let apart = source.first + source.count <= target.first || target.first + target.count <= source.first;
+            if !apart {
+                let cause = format!("source range at {} overlaps the destination at {}", source.first, target.first);
+                return Err(Failure::new(Status::OVERLAPPING_IO_RANGE, cause));
+            }
+        }
+        let placement = self.resolve(nsid, destination.directive)?;
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let mut to = target.first;
+        let mut result = Ok(());
+        for source in sources.iter().map(blocks) {
+            result = self.read_into(nsid, source, &mut scratch).and_then(|()| {
+                let part = Blocks {
+                    first: to,
+                    count: source.count,
+                };
+                self.write_from(nsid, part, placement, &scratch)
+            });
+            if result.is_err() {
+                break;
+            }
+            to += source.count;
+        }
+        self.scratch = scratch;
+        result?;
+        Ok(Success {
+            durable: destination.force_unit_access || !self.write_cache_enabled(),
+            ..self.done()
+        })
+    }
+}

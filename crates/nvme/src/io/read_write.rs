@@ -1,0 +1,242 @@
+//! Read, Write, Compare, Verify, Write Zeroes, Write Uncorrectable.
+
+use nvme_spec::Status;
+use ssd::{Lpn, Placement, Write};
+
+use super::{Blocks, Directive};
+use crate::error::{Failure, Parameter};
+use crate::media::MediaError;
+use crate::namespace::ByteRange;
+use crate::subsystem::{Subsystem, Success};
+
+impl Subsystem {
+    pub(super) fn read(&mut self, nsid: u32, blocks: Blocks, data: &mut Vec<u8>) -> Result<Success, Failure> {
+        self.check_readable(nsid, blocks)?;
+        self.read_into(nsid, blocks, data)?;
+        self.state.smart.read_commands += 1;
+        self.state.smart.host_bytes_read += data.len() as u64;
+        Ok(self.done())
+    }
+
+    /// Reads blocks that were found readable.
+    pub(super) fn read_into(&mut self, nsid: u32, blocks: Blocks, data: &mut Vec<u8>) -> Result<(), Failure> {
+        let page_bytes = self.page_bytes();
+        let namespace = self.state.namespaces[nsid as usize - 1].as_ref().expect("an active namespace");
+        data.resize((blocks.count << namespace.block_bytes_log2()) as usize, 0);
+        let mut at = 0;
+        for piece in namespace.locate(blocks.first, blocks.count, page_bytes) {
+            let end = at + piece.bytes as usize;
+            let read = self.media.read(piece.offset, &mut data[at..end]);
+            read.map_err(|error| media_failure(&mut self.state.smart.media_errors, Status::UNRECOVERED_READ_ERROR, &error))?;
+            at = end;
+        }
+        Ok(())
+    }
+
+    pub(super) fn write(
+        &mut self,
+        nsid: u32,
+        blocks: Blocks,
+        directive: Directive,
+        force_unit_access: bool,
+        data: &[u8],
+    ) -> Result<Success, Failure> {
+        self.check_writable(nsid, blocks)?;
+        let bytes = blocks.count << self.namespace(nsid).block_bytes_log2();
+        check_length(bytes, data)?;
+        let placement = self.resolve(nsid, directive)?;
+        self.write_from(nsid, blocks, placement, data)?;
+        self.state.smart.write_commands += 1;
+        Ok(Success {
+            durable: force_unit_access || !self.write_cache_enabled(),
+            ..self.done()
+        })
+    }
+
+    /// Writes blocks that were found writable.
+    pub(super) fn write_from(
+        &mut self,
+        nsid: u32,
+        blocks: Blocks,
+        placement: Placement,
+        data: &[u8],
+    ) -> Result<(), Failure> {
+        let page_bytes = self.page_bytes();
+        let namespace = self.state.namespaces[nsid as usize - 1].as_mut().expect("an active namespace");
+        let mut at = 0;
+        for piece in namespace.locate(blocks.first, blocks.count, page_bytes) {
+            let end = at + piece.bytes as usize;
+            let written = self.media.write(piece.offset, &data[at..end]);
+            written.map_err(|error| media_failure(&mut self.state.smart.media_errors, Status::WRITE_FAULT, &error))?;
+            at = end;
+            let done = self.device.write(self.now, &device_write(piece, page_bytes, placement));
+            let _ = done.expect("namespaces lie inside the device");
+        }
+        namespace.host_bytes_written += data.len() as u64;
+        self.state.smart.host_bytes_written += data.len() as u64;
+        self.written(nsid, blocks)
+    }
+
+    /// What any kind of writing changes beside the data. It is stored: what was said of the old data must not come back
+    /// after a power loss.
+    fn written(&mut self, nsid: u32, blocks: Blocks) -> Result<(), Failure> {
+        let was_uncorrectable = self.forget_uncorrectable(nsid, blocks);
+        let was_sanitized = self.state.sanitize.note_write();
+        match was_uncorrectable || was_sanitized {
+            true => self.store_state(),
+            false => Ok(()),
+        }
+    }
+
+    /// Makes blocks readable that Write Uncorrectable made unreadable; returns whether there was one.
+    pub(super) fn forget_uncorrectable(&mut self, nsid: u32, blocks: Blocks) -> bool {
+        let uncorrectable = &mut self.namespace_mut(nsid).uncorrectable;
+        let there_is = !uncorrectable.is_empty() && uncorrectable.first_in(blocks.first, blocks.count).is_some();
+        if there_is {
+            uncorrectable.remove(blocks.first, blocks.count);
+        }
+        there_is
+    }
+
+    pub(super) fn compare(&mut self, nsid: u32, blocks: Blocks, data: &[u8]) -> Result<Success, Failure> {
+        self.check_readable(nsid, blocks)?;
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let read = self.read_into(nsid, blocks, &mut scratch);
+        let equal = scratch == data;
+        self.scratch = scratch;
+        read?;
+        self.state.smart.read_commands += 1;
+        self.state.smart.host_bytes_read += data.len() as u64;
+        if !equal {
+            let cause = "the data differs from what is stored";
+            return Err(Failure::new(Status::COMPARE_FAILURE, cause).lba(blocks.first));
+        }
+        Ok(self.done())
+    }
+
+    /// Reads without telling the data, in pieces of the largest transfer.
+    pub(super) fn verify(&mut self, nsid: u32, blocks: Blocks) -> Result<Success, Failure> {
+        self.check_readable(nsid, blocks)?;
+        let step = crate::subsystem::TRANSFER_BYTES_MAX >> self.namespace(nsid).block_bytes_log2();
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let mut first = blocks.first;
+        let end = blocks.first + blocks.count;
+        let mut result = Ok(());
+        while first < end && result.is_ok() {
+            let count = step.min(end - first);
+            result = self.read_into(nsid, Blocks { first, count }, &mut scratch);
+            first += count;
+        }
+        self.scratch = scratch;
+        result?;
+        Ok(self.done())
+    }
+
+    pub(super) fn write_zeroes(
+        &mut self,
+        nsid: u32,
+        blocks: Blocks,
+        directive: Directive,
+        deallocate: bool,
+        force_unit_access: bool,
+    ) -> Result<Success, Failure> {
+        self.check_writable(nsid, blocks)?;
+        let placement = self.resolve(nsid, directive)?;
+        let page_bytes = self.page_bytes();
+        let pieces: Vec<ByteRange> = self.namespace(nsid).locate(blocks.first, blocks.count, page_bytes).collect();
+        for piece in pieces {
+            self.discard(piece)?;
+            // What covers only a part of a page is written: the rest of the page stays.
+            for part in split_by_page(piece, page_bytes) {
+                let whole_pages = part.offset % page_bytes == 0 && part.bytes % page_bytes == 0;
+                let write = device_write(part, page_bytes, placement);
+                let done = self.device.write_zeroes(self.now, &write, deallocate && whole_pages);
+                let _ = done.expect("namespaces lie inside the device");
+            }
+        }
+        self.written(nsid, blocks)?;
+        Ok(Success {
+            durable: force_unit_access || !self.write_cache_enabled(),
+            ..self.done()
+        })
+    }
+
+    /// Makes a range read as zeroes, without the device's knowing.
+    pub(crate) fn discard(&mut self, piece: ByteRange) -> Result<(), Failure> {
+        let discarded = self.media.discard(piece.offset, piece.bytes);
+        discarded.map_err(|error| media_failure(&mut self.state.smart.media_errors, Status::WRITE_FAULT, &error))
+    }
+
+    pub(super) fn write_uncorrectable(&mut self, nsid: u32, blocks: Blocks) -> Result<Success, Failure> {
+        /// Ranges that the state keeps; a host that marks more is refused rather than given all memory.
+        const RANGES_MAX: usize = 1 << 16;
+        self.check_writable(nsid, blocks)?;
+        let uncorrectable = &mut self.namespace_mut(nsid).uncorrectable;
+        if uncorrectable.ranges() >= RANGES_MAX {
+            let cause = format!("{RANGES_MAX} ranges of uncorrectable blocks are the limit");
+            return Err(Failure::new(Status::INTERNAL_ERROR, cause));
+        }
+        uncorrectable.insert(blocks.first, blocks.count);
+        self.store_state()?;
+        Ok(self.done())
+    }
+}
+
+/// The device's view of a byte range: the pages that it touches.
+pub(super) fn device_write(piece: ByteRange, page_bytes: u64, placement: Placement) -> Write {
+    let first = piece.offset / page_bytes;
+    let end = (piece.offset + piece.bytes).div_ceil(page_bytes);
+    Write {
+        first: Lpn(first as u32),
+        pages: (end - first) as u32,
+        host_bytes: piece.bytes,
+        placement,
+    }
+}
+
+/// Divides a range into a part of a first page, whole pages, and a part of a last page; empty ones are left out.
+pub(super) fn split_by_page(piece: ByteRange, page_bytes: u64) -> impl Iterator<Item = ByteRange> {
+    let end = piece.offset + piece.bytes;
+    let whole_first = piece.offset.next_multiple_of(page_bytes).min(end);
+    let whole_end = (end / page_bytes * page_bytes).max(whole_first);
+    [(piece.offset, whole_first), (whole_first, whole_end), (whole_end, end)]
+        .into_iter()
+        .filter(|(from, to)| from < to)
+        .map(|(from, to)| ByteRange {
+            offset: from,
+            bytes: to - from,
+        })
+}
+
+/// Refuses data of another length than the command says; the format may have changed while it was on its way.
+pub(super) fn check_length(bytes: u64, data: &[u8]) -> Result<(), Failure> {
+    if data.len() as u64 != bytes {
+        let cause = format!("the command moves {bytes} bytes, its data has {}", data.len());
+        return Err(Failure::new(Status::DATA_TRANSFER_ERROR, cause).at(Parameter::DATA_POINTER).retryable());
+    }
+    Ok(())
+}
+
+/// The storage failed under a command.
+fn media_failure(media_errors: &mut u64, status: Status, error: &MediaError) -> Failure {
+    *media_errors += 1;
+    Failure::new(status, error.to_string()).retryable()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_split_at_pages() {
+        let split = |offset, bytes| -> Vec<(u64, u64)> {
+            split_by_page(ByteRange { offset, bytes }, 4096)
+                .map(|part| (part.offset, part.bytes))
+                .collect()
+        };
+        assert_eq!(split(0, 8192), [(0, 8192)]);
+        assert_eq!(split(512, 512), [(512, 512)]);
+        assert_eq!(split(512, 4096), [(512, 3584), (4096, 512)]);
+        assert_eq!(split(3584, 512 + 4096 + 512), [(3584, 512), (4096, 4096), (8192, 512)]);
+    }
+}

@@ -1,0 +1,32 @@
+//! A sans-I/O NVMe controller with Flexible Data Placement over the WARP device model.
+//!
+//! ```text
+//! host memory, doorbells -> pcie \
+//!                                 > Subsystem -> admin, io -> ssd::Device (placement, counters) and Media (bytes)
+//! capsules (transport)           /
+//! ```
+//!
+//! One [`Subsystem`] is one drive: an endurance group, namespaces, and a controller for each host. The same controller
+//! serves both transports: register accesses of PCI Express and Property Get and Set of Fabrics end in the same functions.
+//!
+//! It implements NVM Express 2.1 with the NVM command set. It does not: open sockets, start threads, read a clock, map
+//! memory (all that is in `warp-transport`); know reservations, zones, key-value, metadata or protection information, ANA,
+//! NVMe-MI, firmware updates, security protocols.
+
+pub mod admin;
+pub mod controller;
+pub mod error;
+pub mod fdp;
+pub mod io;
+pub mod media;
+pub mod namespace;
+pub mod pcie;
+pub mod state;
+pub mod subsystem;
+
+pub use controller::{Controller, ControllerKind, Host, PropertyEffect, Transport};
+pub use error::{Failure, Parameter};
+pub use media::{Durable, Media, MediaError};
+pub use namespace::Namespace;
+pub use state::Persistent;
+pub use subsystem::{Direction, Identity, Outcome, Reply, SetupError, Subsystem, SubsystemConfig, Transfer};

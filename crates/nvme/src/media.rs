@@ -1,0 +1,64 @@
+//! Where the bytes of logical pages live: a trait that transports implement (memory, file, none).
+//!
+//! Addresses are bytes of the drive's logical capacity, the same space that the device model's logical pages number.
+//! The controller calls it under its own exclusive access, so an implementation needs no locks; only making data durable
+//! happens outside, through a [`Durable`] that outlives the call.
+
+use std::sync::Arc;
+
+use thiserror::Error;
+
+/// The storage behind a subsystem failed.
+#[derive(Debug, Error)]
+#[error("{action} {bytes} bytes at {offset}: {source}")]
+pub struct MediaError {
+    /// What was attempted, as a present participle.
+    pub action: &'static str,
+    /// Byte address in the drive.
+    pub offset: u64,
+    /// Length.
+    pub bytes: u64,
+    /// The system's answer.
+    pub source: std::io::Error,
+}
+
+/// Makes everything written before the call durable. Called without the subsystem's lock.
+pub trait Durable: Send + Sync {
+    /// Returns when it is on stable storage.
+    ///
+    /// # Errors
+    /// The system's: nothing written since the last success may be relied on.
+    fn make_durable(&self) -> std::io::Result<()>;
+}
+
+/// Bytes by logical address.
+pub trait Media: Send {
+    /// Fills `data` with the bytes at `offset`; what was never written or was discarded reads as zeroes.
+    ///
+    /// # Errors
+    /// The storage failed.
+    fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), MediaError>;
+
+    /// Stores `data` at `offset`.
+    ///
+    /// # Errors
+    /// The storage failed; the range holds old or new bytes, each aligned 4 KiB as a whole.
+    fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), MediaError>;
+
+    /// Makes a range read as zeroes, giving its storage back where that is possible.
+    ///
+    /// # Errors
+    /// The storage failed.
+    fn discard(&mut self, offset: u64, bytes: u64) -> Result<(), MediaError>;
+
+    /// Stores the non-volatile state of the subsystem (namespaces, saved features, ...), replacing the previous one in one
+    /// step and durably. An implementation without persistence forgets it.
+    ///
+    /// # Errors
+    /// The storage failed; the previous state is still there.
+    fn keep(&mut self, state: &[u8]) -> Result<(), MediaError>;
+
+    /// The volatile write cache in front of stable storage: how to make its content durable, or `None` if what is written
+    /// is as safe as it will ever be. Decides whether the controller reports a volatile write cache.
+    fn durable(&self) -> Option<Arc<dyn Durable>>;
+}

@@ -1,0 +1,343 @@
+//! Namespaces: which part of the drive's logical pages is whose, in what format, written through which handles.
+//!
+//! The drive's pages are handed out in extents, so a namespace that is created after others were deleted gets the holes
+//! they left. Everything here is non-volatile state; what it does not do is move data.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use ssd::{Lpn, RuhId};
+
+/// A run of the drive's logical pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extent {
+    /// First page.
+    pub first: u32,
+    /// Number of pages; at least 1.
+    pub pages: u32,
+}
+
+/// One way to divide pages into logical blocks (LBA format).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Format {
+    /// Log2 of the data bytes of a logical block (LBADS).
+    pub data_bytes_log2: u8,
+    /// Relative performance, 0 best (RP).
+    pub relative_performance: u8,
+}
+
+/// The LBA formats that every namespace can have, by index.
+///
+/// None carries metadata: the device model has no spare bytes to keep it in, and says so.
+pub const FORMATS: [Format; 2] = [
+    Format {
+        data_bytes_log2: 12,
+        relative_performance: 0,
+    },
+    Format {
+        data_bytes_log2: 9,
+        relative_performance: 2,
+    },
+];
+
+/// A namespace.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Namespace {
+    /// Index into [`FORMATS`].
+    pub format: u8,
+    /// Logical blocks.
+    pub blocks: u64,
+    /// Its part of the drive, in the order of its logical blocks.
+    pub extents: Vec<Extent>,
+    /// The reclaim unit handle of each placement handle; one entry without Flexible Data Placement.
+    pub placement_handles: Vec<RuhId>,
+    /// Whether the host chose the handles at creation.
+    pub host_specified_handles: bool,
+    /// Controllers that it is attached to. [`Namespace::EVERYONE`] stands for all that are there and will come.
+    pub attached: BTreeSet<u16>,
+    /// Namespace Multi-path and Sharing: may be attached to several controllers.
+    pub shared: bool,
+    /// Globally unique: NGUID and UUID.
+    pub nguid: [u8; 16],
+    /// Host event types that each placement handle reports to the FDP event log (feature 1Eh), a bit for each type.
+    pub events_enabled: Vec<EventMask>,
+    /// Write protection (feature 84h).
+    pub write_protected: bool,
+    /// Logical blocks that were made unreadable by Write Uncorrectable: first block to one past the last.
+    pub uncorrectable: BlockSet,
+    /// Bytes written by hosts, for reports.
+    pub host_bytes_written: u64,
+}
+
+/// FDP event types that are enabled, a bit for each of the 256.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventMask([u64; 4]);
+
+impl EventMask {
+    /// Whether a type is enabled.
+    pub fn contains(&self, kind: u8) -> bool {
+        self.0[usize::from(kind / 64)] >> (kind % 64) & 1 == 1
+    }
+
+    /// Enables or disables a type.
+    pub fn set(&mut self, kind: u8, enabled: bool) {
+        let word = &mut self.0[usize::from(kind / 64)];
+        *word = *word & !(1 << (kind % 64)) | u64::from(enabled) << (kind % 64);
+    }
+}
+
+/// A byte range of the drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByteRange {
+    /// First byte, in the drive's logical capacity.
+    pub offset: u64,
+    /// Length.
+    pub bytes: u64,
+}
+
+impl Namespace {
+    /// In [`Namespace::attached`]: every controller.
+    pub const EVERYONE: u16 = u16::MAX;
+
+    /// Whether a controller sees it as active.
+    pub fn is_attached(&self, controller: u16) -> bool {
+        self.attached.contains(&controller) || self.attached.contains(&Namespace::EVERYONE)
+    }
+
+    /// Log2 of the bytes of a logical block.
+    pub fn block_bytes_log2(&self) -> u8 {
+        FORMATS[usize::from(self.format)].data_bytes_log2
+    }
+
+    /// Bytes of a logical block.
+    pub fn block_bytes(&self) -> u64 {
+        1 << self.block_bytes_log2()
+    }
+
+    /// Pages of the drive that it has.
+    pub fn pages(&self) -> u64 {
+        self.extents.iter().map(|extent| u64::from(extent.pages)).sum()
+    }
+
+    /// Whether the range of blocks lies inside. `count` may be 0.
+    pub fn contains(&self, first: u64, count: u64) -> bool {
+        first <= self.blocks && count <= self.blocks - first
+    }
+
+    /// Where a range of logical blocks lies in the drive: one piece for each extent it touches.
+    pub fn locate(&self, first: u64, count: u64, page_bytes: u64) -> impl Iterator<Item = ByteRange> + '_ {
+        let mut skip = first << self.block_bytes_log2();
+        let mut left = count << self.block_bytes_log2();
+        self.extents.iter().map_while(move |extent| {
+            if left == 0 {
+                return None;
+            }
+            let bytes = u64::from(extent.pages) * page_bytes;
+            let from = skip.min(bytes);
+            let take = left.min(bytes - from);
+            skip -= from;
+            left -= take;
+            Some(ByteRange {
+                offset: u64::from(extent.first) * page_bytes + from,
+                bytes: take,
+            })
+        })
+        .filter(|piece| piece.bytes > 0)
+    }
+
+    /// The logical block that a page of the drive begins with, if the page is of this namespace.
+    pub fn block_of(&self, page: Lpn, page_bytes: u64) -> Option<u64> {
+        let mut before = 0;
+        for extent in &self.extents {
+            if page.0 >= extent.first && page.0 - extent.first < extent.pages {
+                let pages = before + u64::from(page.0 - extent.first);
+                return Some((pages * page_bytes) >> self.block_bytes_log2());
+            }
+            before += u64::from(extent.pages);
+        }
+        None
+    }
+}
+
+/// Takes `pages` pages out of `0..capacity_pages` that no namespace has: the fewest and lowest extents; `None` if there
+/// are not as many.
+pub fn allocate<'a>(
+    namespaces: impl Iterator<Item = &'a Namespace>,
+    capacity_pages: u32,
+    pages: u32,
+) -> Option<Vec<Extent>> {
+    let mut taken: Vec<Extent> = namespaces.flat_map(|namespace| namespace.extents.iter().copied()).collect();
+    taken.sort_by_key(|extent| extent.first);
+    let end = Extent {
+        first: capacity_pages,
+        pages: 0,
+    };
+    let mut at = 0;
+    let mut holes = Vec::new();
+    for extent in taken.into_iter().chain([end]) {
+        assert!(extent.first >= at, "two namespaces have page {}", extent.first);
+        if extent.first > at {
+            holes.push(Extent {
+                first: at,
+                pages: extent.first - at,
+            });
+        }
+        at = extent.first + extent.pages;
+    }
+    // One hole that is large enough is better than several; the smallest such leaves the large ones whole.
+    if let Some(hole) = holes.iter().filter(|hole| hole.pages >= pages).min_by_key(|hole| hole.pages) {
+        return Some(vec![Extent {
+            first: hole.first,
+            pages,
+        }]);
+    }
+    let mut left = pages;
+    let mut extents = Vec::new();
+    for hole in holes {
+        let take = hole.pages.min(left);
+        extents.push(Extent {
+            first: hole.first,
+            pages: take,
+        });
+        left -= take;
+        if left == 0 {
+            return Some(extents);
+        }
+    }
+    None
+}
+
+/// A set of logical blocks, as ranges that neither touch nor overlap.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockSet(BTreeMap<u64, u64>);
+
+impl BlockSet {
+    /// Whether nothing is in it.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// First block of the set inside a range.
+    pub fn first_in(&self, first: u64, count: u64) -> Option<u64> {
+        let before = self.0.range(..=first).next_back();
+        if before.is_some_and(|(_, &end)| end > first) && count > 0 {
+            return Some(first);
+        }
+        self.0.range(first..first.saturating_add(count)).next().map(|(&start, _)| start)
+    }
+
+    /// Adds a range.
+    pub fn insert(&mut self, first: u64, count: u64) {
+        let (mut start, mut end) = (first, first + count);
+        let touching: Vec<(u64, u64)> = self
+            .0
+            .range(..=end)
+            .rev()
+            .take_while(|&(_, &its_end)| its_end >= start)
+            .map(|(&a, &b)| (a, b))
+            .collect();
+        for (a, b) in touching {
+            self.0.remove(&a);
+            start = start.min(a);
+            end = end.max(b);
+        }
+        if start < end {
+            self.0.insert(start, end);
+        }
+    }
+
+    /// Takes a range out.
+    pub fn remove(&mut self, first: u64, count: u64) {
+        let end = first + count;
+        let overlapping: Vec<(u64, u64)> = self
+            .0
+            .range(..end)
+            .rev()
+            .take_while(|&(_, &its_end)| its_end > first)
+            .map(|(&a, &b)| (a, b))
+            .collect();
+        for (a, b) in overlapping {
+            self.0.remove(&a);
+            if a < first {
+                self.0.insert(a, first);
+            }
+            if b > end {
+                self.0.insert(end, b);
+            }
+        }
+    }
+
+    /// Ranges in the set, at most a few where hosts behave.
+    pub fn ranges(&self) -> usize {
+        self.0.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn namespace(extents: &[(u32, u32)]) -> Namespace {
+        Namespace {
+            format: 0,
+            blocks: extents.iter().map(|&(_, pages)| u64::from(pages)).sum(),
+            extents: extents.iter().map(|&(first, pages)| Extent { first, pages }).collect(),
+            placement_handles: vec![RuhId(0)],
+            host_specified_handles: false,
+            attached: BTreeSet::new(),
+            shared: true,
+            nguid: [0; 16],
+            events_enabled: vec![EventMask::default()],
+            write_protected: false,
+            uncorrectable: BlockSet::default(),
+            host_bytes_written: 0,
+        }
+    }
+
+    #[test]
+    fn a_range_over_two_extents_has_two_pieces() {
+        let namespace = namespace(&[(10, 4), (100, 4)]);
+        let pieces: Vec<_> = namespace.locate(3, 2, 4096).collect();
+        assert_eq!(
+            pieces,
+            [
+                ByteRange { offset: 13 * 4096, bytes: 4096 },
+                ByteRange { offset: 100 * 4096, bytes: 4096 }
+            ]
+        );
+        assert_eq!(namespace.block_of(Lpn(101), 4096), Some(5));
+        assert_eq!(namespace.block_of(Lpn(14), 4096), None);
+    }
+
+    #[test]
+    fn allocation_prefers_the_hole_that_fits_and_joins_holes_if_none_does() {
+        let there = [namespace(&[(0, 4)]), namespace(&[(8, 2)]), namespace(&[(12, 4)])];
+        assert_eq!(allocate(there.iter(), 20, 2), Some(vec![Extent { first: 10, pages: 2 }]));
+        let joined = allocate(there.iter(), 20, 7).unwrap();
+        assert_eq!(joined.iter().map(|extent| extent.pages).sum::<u32>(), 7);
+        assert_eq!(joined.len(), 3);
+        assert_eq!(allocate(there.iter(), 20, 11), None);
+    }
+
+    /// Against the obvious set of single blocks.
+    #[test]
+    fn block_set_is_a_set_of_blocks() {
+        use rand::{Rng, RngExt, SeedableRng};
+        let mut random = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(7);
+        let (mut set, mut plain) = (BlockSet::default(), BTreeSet::new());
+        for step in 0..5000 {
+            let (first, count) = (random.random_range(0..100u64), random.random_range(1..12u64));
+            if random.next_u32() % 2 == 0 {
+                set.insert(first, count);
+                plain.extend(first..first + count);
+            } else {
+                set.remove(first, count);
+                plain.retain(|block| !(first..first + count).contains(block));
+            }
+            let (at, length) = (random.random_range(0..110u64), random.random_range(0..9u64));
+            let expected = plain.range(at..at + length).next().copied();
+            assert_eq!(set.first_in(at, length), expected, "seed 7, step {step}");
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! The data of a command in host memory: PRPs and SGLs become a list of segments, which are then copied from or to.
+//!
+//! Everything is checked before a command is executed, so that a bad data pointer changes nothing. Work and memory are
+//! bounded by the size of the transfer, whatever the host chains together.
+
+use nvme_spec::Status;
+use nvme_spec::command::{PSDT_PRP, PSDT_SGL_MPTR_SGL, SGL_SUBTYPE_ADDRESS, SglDescriptor, SglType, SubmissionEntry};
+use zerocopy::IntoBytes;
+
+use super::{Fault, HostMemory, PAGE_BYTES};
+use crate::error::{Failure, Parameter};
+use crate::subsystem::{Direction, Transfer};
+
+/// A piece of a command's data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Segment {
+    /// Where in host memory; `None` if the host does not want it (SGL bit bucket).
+    pub address: Option<u64>,
+    pub bytes: usize,
+}
+
+/// Descriptors beyond one for each byte that an SGL may have before it is taken for an endless one.
+const SPARE_DESCRIPTORS: usize = 1024;
+/// Descriptors of an SGL segment that are read at once.
+const DESCRIPTORS_AT_ONCE: usize = 64;
+/// The second half of the data pointer: PRP entry 2, or the length and type of an SGL descriptor.
+const SECOND_HALF: Parameter = Parameter::dword(8, 0);
+const PSDT: Parameter = Parameter::dword(0, 14);
+
+/// Finds the segments of a command's data.
+///
+/// # Errors
+/// The data pointer is malformed, or leads to where there is no memory.
+pub(super) fn describe(
+    memory: &dyn HostMemory,
+    queue: u16,
+    entry: &SubmissionEntry,
+    transfer: Transfer,
+    segments: &mut Vec<Segment>,
+) -> Result<(), Failure> {
+    segments.clear();
+    let psdt = entry.flags.psdt();
+    if psdt > PSDT_SGL_MPTR_SGL {
+        return Err(Failure::invalid_field(PSDT, "PSDT is a reserved value"));
+    }
+    if queue == 0 && psdt != PSDT_PRP {
+        return Err(Failure::invalid_field(PSDT, "admin commands take PRPs on PCI Express, not SGLs"));
+    }
+    if transfer.direction == Direction::None {
+        return Ok(());
+    }
+    match psdt {
+        PSDT_PRP => describe_prps(memory, entry, transfer.bytes, segments),
+        _ => SglWalk::new(memory, transfer, segments).walk(entry.sgl1()),
+    }
+}
+
+/// Copies the host's data into `data`, which gets exactly that size.
+///
+/// # Errors
+/// There is no memory at an address.
+pub(super) fn gather(memory: &dyn HostMemory, segments: &[Segment], bytes: usize, data: &mut Vec<u8>) -> Result<(), Failure> {
+    data.resize(bytes, 0);
+    let mut at = 0;
+    for segment in segments {
+        let address = segment.address.expect("bit buckets are left out of data for the controller");
+        memory.read(address, &mut data[at..at + segment.bytes]).map_err(not_transferred)?;
+        at += segment.bytes;
+    }
+    assert_eq!(at, bytes, "segments cover the transfer");
+    Ok(())
+}
+
+/// Copies `data` to the host; it may be shorter than the segments.
+///
+/// # Errors
+/// There is no memory at an address.
+pub(super) fn scatter(memory: &dyn HostMemory, segments: &[Segment], data: &[u8]) -> Result<(), Failure> {
+    let mut rest = data;
+    for segment in segments {
+        let (piece, after) = rest.split_at(segment.bytes.min(rest.len()));
+        if let Some(address) = segment.address {
+            memory.write(address, piece).map_err(not_transferred)?;
+        }
+        rest = after;
+    }
+    assert!(rest.is_empty(), "segments cover the transfer");
+    Ok(())
+}
+
+fn not_transferred(fault: Fault) -> Failure {
+    Failure::new(Status::DATA_TRANSFER_ERROR, fault.to_string()).at(Parameter::DATA_POINTER)
+}
+
+/// Adds a piece, making one of pieces that follow each other in memory.
+fn push(segments: &mut Vec<Segment>, address: u64, bytes: usize) {
+    if let Some(last) = segments.last_mut()
+        && last.address.is_some_and(|start| start.checked_add(last.bytes as u64) == Some(address))
+    {
+        last.bytes += bytes;
+        return;
+    }
+    segments.push(Segment {
+        address: Some(address),
+        bytes,
+    });
+}
+
+// ---------------------------------------------------------------------------------------------------------- PRPs --
+
+fn offset_invalid(parameter: Parameter, cause: impl Into<std::borrow::Cow<'static, str>>) -> Failure {
+    Failure::new(Status::PRP_OFFSET_INVALID, cause).at(parameter)
+}
+
+fn describe_prps(
+    memory: &dyn HostMemory,
+    entry: &SubmissionEntry,
+    bytes: usize,
+    segments: &mut Vec<Segment>,
+) -> Result<(), Failure> {
+    let prp1 = entry.prp1();
+    if prp1 % 4 != 0 {
+        return Err(offset_invalid(Parameter::DATA_POINTER, format!("PRP entry 1 ({prp1:#x}) is not dword aligned")));
+    }
+    let first = bytes.min((PAGE_BYTES - prp1 % PAGE_BYTES) as usize);
+    push(segments, prp1, first);
+    let rest = bytes - first;
+    if rest == 0 {
+        return Ok(());
+    }
+    let prp2 = entry.prp2();
+    if prp2 == 0 {
+        let cause = format!("{rest} bytes remain after PRP entry 1, and PRP entry 2 is 0");
+        return Err(Failure::invalid_field(SECOND_HALF, cause));
+    }
+    if rest > PAGE_BYTES as usize {
+        return describe_prp_list(memory, prp2, rest, segments);
+    }
+    if prp2 % PAGE_BYTES != 0 {
+        return Err(offset_invalid(SECOND_HALF, format!("PRP entry 2 ({prp2:#x}) is not page aligned")));
+    }
+    push(segments, prp2, rest);
+    Ok(())
+}
+
+/// Follows a PRP list (Base Specification, "Physical Region Page Entry and List"): entries up to the end of the list's page,
+/// where the last one leads to the next page if more are needed.
+fn describe_prp_list(
+    memory: &dyn HostMemory,
+    list: u64,
+    bytes: usize,
+    segments: &mut Vec<Segment>,
+) -> Result<(), Failure> {
+    const ENTRY_BYTES: u64 = 8;
+    if list % ENTRY_BYTES != 0 {
+        return Err(offset_invalid(SECOND_HALF, format!("the PRP list ({list:#x}) is not qword aligned")));
+    }
+    let mut page = [zerocopy::little_endian::U64::ZERO; (PAGE_BYTES / ENTRY_BYTES) as usize];
+    let mut address = list;
+    let mut rest = bytes;
+    // Each turn but the first, whose list may begin at the last entry of a page, describes at least 511 pages.
+    while rest > 0 {
+        let slots = ((PAGE_BYTES - address % PAGE_BYTES) / ENTRY_BYTES) as usize;
+        let needed = rest.div_ceil(PAGE_BYTES as usize);
+        let entries = &mut page[..slots.min(needed)];
+        memory.read(address, entries.as_mut_bytes()).map_err(not_transferred)?;
+        let data_entries = if needed > slots { slots - 1 } else { needed };
+        for (index, entry) in entries.iter().enumerate() {
+            let entry = entry.get();
+            if entry % PAGE_BYTES != 0 {
+                let cause = format!("the PRP list entry at {:#x} ({entry:#x}) is not page aligned", address + index as u64 * 8);
+                return Err(offset_invalid(SECOND_HALF, cause));
+            }
+            if index < data_entries {
+                let bytes = rest.min(PAGE_BYTES as usize);
+                push(segments, entry, bytes);
+                rest -= bytes;
+            }
+        }
+        address = entries[entries.len() - 1].get();
+    }
+    Ok(())
+}
+
+// ---------------------------------------------------------------------------------------------------------- SGLs --
+
+/// A walk through the descriptors of an SGL (Base Specification, "Scatter Gather List").
+struct SglWalk<'a> {
+    memory: &'a dyn HostMemory,
+    segments: &'a mut Vec<Segment>,
+    to_host: bool,
+    /// Bytes of the transfer that have no place yet.
+    rest: usize,
+    /// Descriptors that may still come.
+    descriptors: usize,
+}
+
+impl<'a> SglWalk<'a> {
+    fn new(memory: &'a dyn HostMemory, transfer: Transfer, segments: &'a mut Vec<Segment>) -> SglWalk<'a> {
+        SglWalk {
+            memory,
+            segments,
+            to_host: transfer.direction == Direction::ToHost,
+            rest: transfer.bytes,
+            descriptors: transfer.bytes + SPARE_DESCRIPTORS,
+        }
+    }
+
+    fn walk(mut self, sgl1: SglDescriptor) -> Result<(), Failure> {
+        let mut next = self.take(&sgl1)?;
+        while let Some(segment) = next {
+            next = self.follow(&segment)?;
+        }
+        if self.rest > 0 {
+            let cause = format!("the SGL describes {} bytes less than the command moves", self.rest);
+            return Err(Failure::new(Status::DATA_SGL_LENGTH_INVALID, cause).at(Parameter::DATA_POINTER));
+        }
+        Ok(())
+    }
+
+    /// Uses a descriptor: data is added to the segments, a descriptor of a segment is returned to be followed.
+    fn take(&mut self, descriptor: &SglDescriptor) -> Result<Option<SglDescriptor>, Failure> {
+        let kind = SglType::from_u8(descriptor.id.sgl_type());
+        let bytes = descriptor.length.get() as usize;
+        match kind {
+            _ if descriptor.id.subtype() != SGL_SUBTYPE_ADDRESS => Err(type_invalid(descriptor)),
+            Some(SglType::DataBlock) => {
+                // More than the command moves is allowed (Identify Controller, SGLS bit 18).
+                let used = bytes.min(self.rest);
+                if used > 0 {
+                    push(self.segments, descriptor.addr.get(), used);
+                }
+                self.rest -= used;
+                Ok(None)
+            }
+            Some(SglType::BitBucket) => {
+                // In data for the controller a bit bucket has no length.
+                if self.to_host {
+                    let bytes = bytes.min(self.rest);
+                    self.segments.push(Segment { address: None, bytes });
+                    self.rest -= bytes;
+                }
+                Ok(None)
+            }
+            Some(SglType::Segment | SglType::LastSegment) => Ok(Some(*descriptor)),
+            _ => Err(type_invalid(descriptor)),
+        }
+    }
+
+    /// Uses all descriptors of a segment, and returns the one of the next segment.
+    fn follow(&mut self, pointer: &SglDescriptor) -> Result<Option<SglDescriptor>, Failure> {
+        const DESCRIPTOR_BYTES: usize = size_of::<SglDescriptor>();
+        let is_last = pointer.id.sgl_type() == SglType::LastSegment.code();
+        let (address, bytes) = (pointer.addr.get(), pointer.length.get() as usize);
+        if bytes == 0 || bytes % DESCRIPTOR_BYTES != 0 || address % 8 != 0 {
+            return Err(segment_invalid(format!("an SGL segment of {bytes} bytes at {address:#x}")));
+        }
+        let count = bytes / DESCRIPTOR_BYTES;
+        if count > self.descriptors {
+            return Err(number_invalid("the SGL has more descriptors than the command moves bytes"));
+        }
+        self.descriptors -= count;
+
+        let mut buffer = [SglDescriptor::default(); DESCRIPTORS_AT_ONCE];
+        let mut next = None;
+        let mut done = 0;
+        while done < count {
+            let chunk = &mut buffer[..DESCRIPTORS_AT_ONCE.min(count - done)];
+            let at = address.checked_add((done * DESCRIPTOR_BYTES) as u64).ok_or(Fault { address }).map_err(not_transferred)?;
+            self.memory.read(at, chunk.as_mut_bytes()).map_err(not_transferred)?;
+            for descriptor in chunk.iter() {
+                if next.is_some() {
+                    return Err(number_invalid("an SGL segment descriptor is not the last of its segment"));
+                }
+                next = self.take(descriptor)?;
+                if next.is_some() && is_last {
+                    return Err(segment_invalid("the last SGL segment leads to another one"));
+                }
+            }
+            done += chunk.len();
+        }
+        if next.is_none() && !is_last {
+            return Err(segment_invalid("an SGL segment that is not the last leads nowhere"));
+        }
+        Ok(next)
+    }
+}
+
+fn type_invalid(descriptor: &SglDescriptor) -> Failure {
+    let id = descriptor.id;
+    let cause = format!("SGL descriptor type {:#x}, subtype {:#x} is not supported", id.sgl_type(), id.subtype());
+    Failure::new(Status::SGL_DESCRIPTOR_TYPE_INVALID, cause).at(Parameter::DATA_POINTER)
+}
+
+fn segment_invalid(cause: impl Into<std::borrow::Cow<'static, str>>) -> Failure {
+    Failure::new(Status::INVALID_SGL_SEGMENT_DESCRIPTOR, cause).at(Parameter::DATA_POINTER)
+}
+
+fn number_invalid(cause: &'static str) -> Failure {
+    Failure::new(Status::INVALID_NUMBER_OF_SGL_DESCRIPTORS, cause).at(Parameter::DATA_POINTER)
+}

@@ -1,0 +1,242 @@
+//! NVMe over PCI Express: registers in BAR0, queues in host memory, doorbells, PRPs and SGLs, interrupts.
+//!
+//! ```text
+//! host memory --(submission entries, data, shadow doorbells)--> PcieController --> Subsystem
+//! doorbells   --(tails and heads)----------------------------->      |
+//! host memory <--(data, completion entries)--------------------------+--> interrupts
+//! ```
+//!
+//! A [`PcieController`] is the PCI Express side of one controller of a [`Subsystem`](crate::Subsystem). It owns no memory,
+//! no thread and no clock: whoever drives it (`transport::vfio_user`, tests) lends it a [`Bus`] for each call and calls
+//! [`PcieController::process`] when [`PcieController::has_work`] says so. Commands are fetched and completed in batches, so
+//! that the subsystem is locked, and a vector raised, once for many of them.
+//!
+//! The commands that exist only on PCI Express are here too: creation and deletion of I/O queues, Doorbell Buffer Config.
+//! It does not have: a controller memory buffer, a persistent memory region, queues in pieces (CAP.CQR is 1), weighted
+//! arbitration, interrupt coalescing, pin-based interrupts, memory pages other than 4 KiB.
+
+mod admin;
+mod data;
+mod process;
+mod queue;
+mod registers;
+mod unposted;
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use nvme_spec::command::SubmissionEntry;
+use thiserror::Error;
+
+use crate::admin::async_event::DoorbellError;
+use crate::controller::AsyncCompletion;
+use data::Segment;
+use queue::{CompletionQueue, SubmissionQueue};
+use unposted::Unposted;
+
+/// PCI vendor identifier. It and [`DEVICE_ID`] are in the range that its owner leaves to experiments without registration
+/// (QEMU's list of PCI identifiers); whoever ships this as a product needs identifiers of their own. Those of QEMU's NVMe
+/// device would make drivers apply that device's quirks.
+pub const VENDOR_ID: u16 = 0x1af4;
+/// PCI device identifier.
+pub const DEVICE_ID: u16 = 0x10f0;
+/// Bytes of a memory page (CC.MPS is 0).
+const PAGE_BYTES: u64 = 4096;
+/// Queues of each kind that the doorbell page has room for, the admin queue included.
+pub const QUEUES_MAX: u16 = 512;
+/// Bytes of BAR0 that are registers; the doorbells follow.
+pub const REGISTER_BYTES: u64 = nvme_spec::register::DOORBELLS as u64;
+/// Bytes of the doorbells (CAP.DSTRD is 0).
+pub const DOORBELL_BYTES: u64 = QUEUES_MAX as u64 * 8;
+
+/// An address at which the host has no memory, or none that may be accessed like this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the host has no memory for this at {address:#x}")]
+pub struct Fault {
+    /// The address, as the device sees it.
+    pub address: u64,
+}
+
+/// The host's memory as the device reaches it.
+pub trait HostMemory {
+    /// Copies from host memory.
+    ///
+    /// # Errors
+    /// A part of the range is not memory; `data` is then undefined.
+    fn read(&self, address: u64, data: &mut [u8]) -> Result<(), Fault>;
+
+    /// Copies to host memory.
+    ///
+    /// # Errors
+    /// A part of the range is not writable memory; what is may have been written.
+    fn write(&self, address: u64, data: &[u8]) -> Result<(), Fault>;
+
+    /// Reads a 32-bit number; what the host wrote before it is visible afterwards (acquire).
+    ///
+    /// # Errors
+    /// It is not memory, or not aligned to 4 bytes.
+    fn load(&self, address: u64) -> Result<u32, Fault>;
+
+    /// Writes a 32-bit number; whoever sees it sees what was written before (release).
+    ///
+    /// # Errors
+    /// It is not writable memory, or not aligned to 4 bytes.
+    fn store(&self, address: u64, value: u32) -> Result<(), Fault>;
+}
+
+/// The interrupt messages of the device (MSI-X).
+pub trait Interrupts {
+    /// Sends the message of a vector.
+    fn raise(&self, vector: u16);
+}
+
+/// The doorbell registers: written by the host, read here. Index 2y is the tail of submission queue y, 2y + 1 the head of
+/// completion queue y; there are `2 * QUEUES_MAX`.
+pub trait Doorbells {
+    /// The value of a doorbell; what the host wrote before it is visible afterwards (acquire).
+    fn load(&self, index: usize) -> u32;
+
+    /// Sets a doorbell: the host's write that came as a message, or 0 at a reset.
+    fn store(&self, index: usize, value: u32);
+}
+
+impl Doorbells for Vec<AtomicU32> {
+    fn load(&self, index: usize) -> u32 {
+        self[index].load(Ordering::Acquire)
+    }
+
+    fn store(&self, index: usize, value: u32) {
+        self[index].store(value, Ordering::Release);
+    }
+}
+
+/// What a controller reaches over the bus.
+#[derive(Clone, Copy)]
+pub struct Bus<'a> {
+    /// The host's memory.
+    pub memory: &'a dyn HostMemory,
+    /// Its interrupts.
+    pub interrupts: &'a dyn Interrupts,
+    /// The doorbells.
+    pub doorbells: &'a dyn Doorbells,
+}
+
+/// Buffers in host memory that stand in for the doorbells of I/O queues (Doorbell Buffer Config).
+#[derive(Clone, Copy, Debug)]
+struct ShadowDoorbells {
+    /// Where the host writes tails and heads.
+    values: u64,
+    /// Where the controller writes which value is to be announced by a real doorbell.
+    event_indexes: u64,
+}
+
+/// The registers that only PCI Express has.
+#[derive(Clone, Copy, Debug, Default)]
+struct AdminQueueRegisters {
+    attributes: u32,
+    submission_base: u64,
+    completion_base: u64,
+    interrupt_mask: u32,
+}
+
+/// The PCI Express side of a controller. See the module.
+pub struct PcieController {
+    /// CNTLID: which controller of the subsystem this is the front of.
+    id: u16,
+    /// MSI-X vectors.
+    vectors: u16,
+    registers: AdminQueueRegisters,
+    /// Whether queues exist: enabled, and neither failed nor reset since.
+    running: bool,
+    submission: Vec<Option<SubmissionQueue>>,
+    completion: Vec<Option<CompletionQueue>>,
+    /// Submission queue that is looked at first in the next batch.
+    next_queue: u16,
+    shadow: Option<ShadowDoorbells>,
+    unposted: Unposted,
+    /// Vectors to raise at the end of the batch.
+    raise: Vec<u16>,
+    /// Fatal: host memory of a queue is not there.
+    fault: Option<Fault>,
+    /// Wrong doorbell writes that the subsystem was not told of yet.
+    mistakes: Vec<DoorbellError>,
+    /// Completions of asynchronous event requests that found the admin completion queue full.
+    events: VecDeque<AsyncCompletion>,
+    // Buffers that are kept to be used again.
+    entries: Vec<SubmissionEntry>,
+    segments: Vec<Segment>,
+    host_data: Vec<u8>,
+    drive_data: Vec<u8>,
+}
+
+impl PcieController {
+    /// The front of controller `id`, with `queues` I/O queue pairs and `vectors` MSI-X vectors.
+    ///
+    /// # Panics
+    /// There are more queues than doorbells, or no vectors.
+    pub fn new(id: u16, queues: u16, vectors: u16) -> PcieController {
+        assert!(queues < QUEUES_MAX, "{queues} I/O queues, but doorbells for {}", QUEUES_MAX - 1);
+        assert!(vectors > 0, "a controller needs a vector");
+        let slots = usize::from(queues) + 1;
+        PcieController {
+            id,
+            vectors,
+            registers: AdminQueueRegisters::default(),
+            running: false,
+            submission: (0..slots).map(|_| None).collect(),
+            completion: (0..slots).map(|_| None).collect(),
+            next_queue: 0,
+            shadow: None,
+            unposted: Unposted::default(),
+            raise: Vec::new(),
+            fault: None,
+            mistakes: Vec::new(),
+            events: VecDeque::new(),
+            entries: Vec::new(),
+            segments: Vec::new(),
+            host_data: Vec::new(),
+            drive_data: Vec::new(),
+        }
+    }
+
+    /// CNTLID.
+    pub fn id(&self) -> u16 {
+        self.id
+    }
+
+    /// Whether there are queues to look at: the host enabled the controller.
+    pub fn is_running(&self) -> bool {
+        self.running
+    }
+
+    /// Whether the host uses shadow doorbells.
+    pub fn has_shadow_doorbells(&self) -> bool {
+        self.shadow.is_some()
+    }
+
+    /// Forgets queues and outstanding commands, as every reset does.
+    fn clear(&mut self, bus: Bus<'_>) {
+        self.running = false;
+        self.submission.fill_with(|| None);
+        self.completion.fill_with(|| None);
+        self.shadow = None;
+        self.unposted.clear();
+        self.raise.clear();
+        self.fault = None;
+        self.mistakes.clear();
+        self.events.clear();
+        for index in 0..usize::from(QUEUES_MAX) * 2 {
+            bus.doorbells.store(index, 0);
+        }
+    }
+}
+
+/// Index of the doorbell of a submission queue's tail.
+fn tail_index(queue: u16) -> usize {
+    usize::from(queue) * 2
+}
+
+/// Index of the doorbell of a completion queue's head.
+fn head_index(queue: u16) -> usize {
+    usize::from(queue) * 2 + 1
+}

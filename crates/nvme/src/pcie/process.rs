@@ -1,0 +1,360 @@
+//! Fetching, carrying out and completing commands.
+//!
+//! A batch takes a bounded number of commands from the submission queues in turn, but never more than their completion
+//! queues have room for: a host that does not take its completions is not served until it does. A command whose data must
+//! become durable, or whose time has not come, keeps its place in the completion queue reserved.
+
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+
+use nvme_spec::Status;
+use nvme_spec::command::SubmissionEntry;
+use ssd::Nanos;
+
+use super::unposted::Held;
+use super::{Bus, PcieController, data, head_index, tail_index};
+use crate::admin::async_event::DoorbellError;
+use crate::error::Failure;
+use crate::media::Durable;
+use crate::subsystem::{Direction, Outcome, Reply, Subsystem};
+
+/// Commands of a batch: the subsystem is locked that long.
+const BATCH_COMMANDS: u16 = 64;
+/// Commands of one queue in a batch, so that a busy queue does not hold up the others.
+const BURST_COMMANDS: u16 = 32;
+
+impl PcieController {
+    /// Looks at the doorbells. Whether [`PcieController::process`] has something to do; events and commands whose time comes
+    /// are not seen here.
+    pub fn has_work(&mut self, bus: Bus<'_>) -> bool {
+        if !self.running {
+            return false;
+        }
+        let mut work = false;
+        for queue in 0..self.submission.len() as u16 {
+            if self.look_at_tail(bus, queue) && self.room_for(bus, queue, 1) > 0 {
+                work = true;
+            }
+        }
+        let event = !self.events.is_empty() && self.room_for(bus, 0, 1) > 0;
+        work || event || !self.mistakes.is_empty() || self.fault.is_some()
+    }
+
+    /// Carries out a batch of commands and completes them. Returns how many there were.
+    pub fn process(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>, now: Nanos) -> usize {
+        if !self.is_still_running(subsystem, bus) {
+            return 0;
+        }
+        for mistake in self.mistakes.drain(..) {
+            subsystem.note_doorbell_error(self.id, mistake);
+        }
+        self.post_events(subsystem, bus);
+        self.post_due(bus, now);
+        let mut budget = BATCH_COMMANDS;
+        let queues = self.submission.len() as u16;
+        for turn in 0..queues {
+            let queue = (self.next_queue + turn) % queues;
+            self.look_at_tail(bus, queue);
+            budget -= self.process_queue(subsystem, bus, now, queue, budget);
+            if budget == 0 {
+                self.next_queue = (queue + 1) % queues;
+                break;
+            }
+        }
+        self.finish_batch(subsystem, bus);
+        usize::from(BATCH_COMMANDS - budget)
+    }
+
+    /// When the next command is due whose completion is held back for that.
+    pub fn next_due(&self) -> Option<Nanos> {
+        self.unposted.next_due()
+    }
+
+    /// What has to be made durable now for commands or for a shutdown, if anything. The caller does that without the
+    /// subsystem's lock, then calls [`PcieController::finish_sync`].
+    pub fn start_sync(&mut self) -> Option<Arc<dyn Durable>> {
+        self.unposted.start_sync()
+    }
+
+    /// Completes what waited for the [`PcieController::start_sync`] before.
+    pub fn finish_sync(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>, now: Nanos, result: &std::io::Result<()>) {
+        let synced = self.unposted.finish_sync();
+        if !self.is_still_running(subsystem, bus) {
+            return;
+        }
+        for mut held in synced.commands {
+            if let Err(error) = result {
+                held.reply = subsystem.failed_to_sync(self.id, held.queue, &held.entry, error);
+            }
+            self.release(held.queue);
+            self.complete(bus, now, held, None);
+        }
+        if synced.shutdown {
+            subsystem.finish_shutdown(self.id);
+        }
+        self.finish_batch(subsystem, bus);
+    }
+
+    /// Before nobody looks at the doorbells for a while: asks for a real doorbell at the next change of a shadow doorbell.
+    /// Returns whether there is work that came meanwhile.
+    pub fn announce_sleep(&mut self, bus: Bus<'_>) -> bool {
+        let Some(shadow) = self.shadow else {
+            return self.has_work(bus);
+        };
+        for queue in 1..self.submission.len() {
+            let slot = |index: usize| shadow.event_indexes + index as u64 * 4;
+            // A buffer that is gone means missing wake-ups for a host that took it away; its doorbells are polled anyway.
+            if let Some(submission) = &self.submission[queue] {
+                let _ = bus.memory.store(slot(tail_index(queue as u16)), u32::from(submission.tail()));
+            }
+            if let Some(completion) = &self.completion[queue]
+                && !completion.has_room()
+            {
+                let _ = bus.memory.store(slot(head_index(queue as u16)), u32::from(completion.head()));
+            }
+        }
+        // The host writes the shadow doorbell, then reads the event index; here it is the other way round. With a full
+        // barrier on both sides at least one of us sees the other's write.
+        fence(Ordering::SeqCst);
+        self.has_work(bus)
+    }
+
+    // ------------------------------------------------------------------------------------------------- doorbells --
+
+    /// The value of a doorbell: of the shadow where there is one. A host that uses shadows still writes the real doorbells
+    /// of the admin queue.
+    #[inline]
+    fn doorbell(&mut self, bus: Bus<'_>, index: usize) -> u32 {
+        match self.shadow {
+            Some(shadow) if index >= 2 => match bus.memory.load(shadow.values + index as u64 * 4) {
+                Ok(value) => value,
+                Err(fault) => {
+                    self.fault = Some(fault);
+                    0
+                }
+            },
+            _ => bus.doorbells.load(index),
+        }
+    }
+
+    /// Takes over the tail of a submission queue. Whether commands wait.
+    #[inline]
+    fn look_at_tail(&mut self, bus: Bus<'_>, queue: u16) -> bool {
+        if self.submission[usize::from(queue)].is_none() {
+            return false;
+        }
+        let value = self.doorbell(bus, tail_index(queue));
+        let submission = self.submission[usize::from(queue)].as_mut().expect("checked above");
+        if !submission.set_tail(value) && submission.refused.replace(value) != Some(value) {
+            self.mistakes.push(DoorbellError::Value);
+        }
+        submission.pending() > 0
+    }
+
+    /// Entries that the completion queue of a submission queue has room for, after a look at its doorbell if it seems to
+    /// be less than `wanted`.
+    #[inline]
+    fn room_for(&mut self, bus: Bus<'_>, queue: u16, wanted: u16) -> u16 {
+        let queue = self.submission[usize::from(queue)].as_ref().expect("a queue with work").completion_queue;
+        if self.completion(queue).room() < wanted {
+            let value = self.doorbell(bus, head_index(queue));
+            let completion = self.completion(queue);
+            if !completion.set_head(value) && completion.refused.replace(value) != Some(value) {
+                self.mistakes.push(DoorbellError::Value);
+            }
+        }
+        self.completion(queue).room()
+    }
+
+    // -------------------------------------------------------------------------------------------------- commands --
+
+    /// Whether queues exist; they do not if the controller was reset behind our back (subsystem reset).
+    fn is_still_running(&mut self, subsystem: &Subsystem, bus: Bus<'_>) -> bool {
+        if self.running && !subsystem.controller(self.id).is_ready() {
+            self.clear(bus);
+        }
+        self.running
+    }
+
+    /// Carries out up to `budget` commands of a queue.
+    fn process_queue(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>, now: Nanos, queue: u16, budget: u16) -> u16 {
+        let pending = self.submission[usize::from(queue)].as_ref().map_or(0, |submission| submission.pending());
+        let wanted = pending.min(BURST_COMMANDS).min(budget);
+        if wanted == 0 {
+            return 0;
+        }
+        let count = wanted.min(self.room_for(bus, queue, wanted));
+        let mut entries = std::mem::take(&mut self.entries);
+        entries.resize(usize::from(BURST_COMMANDS), SubmissionEntry::default());
+        let fetched = &mut entries[..usize::from(count)];
+        let submission = self.submission[usize::from(queue)].as_mut().expect("checked above");
+        match submission.fetch(bus.memory, fetched) {
+            Ok(()) => {
+                for entry in fetched {
+                    self.carry_out(subsystem, bus, now, queue, entry);
+                }
+            }
+            Err(fault) => self.fault = Some(fault),
+        }
+        self.entries = entries;
+        count
+    }
+
+    fn carry_out(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>, now: Nanos, queue: u16, entry: &SubmissionEntry) {
+        let outcome = match self.execute(subsystem, bus, now, queue, entry) {
+            Ok(outcome) => outcome,
+            Err(failure) => Outcome {
+                reply: Some(subsystem.fail(self.id, queue, entry, failure)),
+                due: now,
+                durable: None,
+            },
+        };
+        // Without a reply it is an Asynchronous Event Request, which is completed by an event.
+        if let Some(reply) = outcome.reply {
+            let held = Held {
+                queue,
+                entry: *entry,
+                reply,
+                due: outcome.due,
+            };
+            self.complete(bus, now, held, outcome.durable);
+        }
+    }
+
+    /// Moves a command's data and executes it.
+    fn execute(
+        &mut self,
+        subsystem: &mut Subsystem,
+        bus: Bus<'_>,
+        now: Nanos,
+        queue: u16,
+        entry: &SubmissionEntry,
+    ) -> Result<Outcome, Failure> {
+        if queue == 0
+            && let Some(reply) = self.execute_queue_command(subsystem, bus, entry)?
+        {
+            return Ok(Outcome {
+                reply: Some(reply),
+                due: now,
+                durable: None,
+            });
+        }
+        let transfer = subsystem.transfer(self.id, queue, entry)?;
+        data::describe(bus.memory, queue, entry, transfer, &mut self.segments)?;
+        Ok(match transfer.direction {
+            Direction::None => subsystem.execute(now, self.id, queue, entry, &mut Vec::new()),
+            Direction::ToController => {
+                data::gather(bus.memory, &self.segments, transfer.bytes, &mut self.host_data)?;
+                subsystem.execute(now, self.id, queue, entry, &mut self.host_data)
+            }
+            Direction::ToHost => {
+                let outcome = subsystem.execute(now, self.id, queue, entry, &mut self.drive_data);
+                if outcome.reply.is_some_and(|reply| reply.status == Status::SUCCESS) {
+                    data::scatter(bus.memory, &self.segments, &self.drive_data)?;
+                }
+                outcome
+            }
+        })
+    }
+
+    // ----------------------------------------------------------------------------------------------- completions --
+
+    /// Completes a command now, or holds it back.
+    fn complete(&mut self, bus: Bus<'_>, now: Nanos, held: Held, durable: Option<Arc<dyn Durable>>) {
+        if let Some(durable) = durable {
+            self.reserve(held.queue);
+            self.unposted.until_durable(held, durable);
+        } else if held.due > now {
+            self.reserve(held.queue);
+            self.unposted.until_due(held);
+        } else {
+            self.post(bus, held.queue, held.entry.cid.get(), &held.reply);
+        }
+    }
+
+    fn post_due(&mut self, bus: Bus<'_>, now: Nanos) {
+        while let Some(held) = self.unposted.take_due(now) {
+            self.release(held.queue);
+            self.post(bus, held.queue, held.entry.cid.get(), &held.reply);
+        }
+    }
+
+    /// Completes asynchronous event requests, as far as there is room.
+    fn post_events(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>) {
+        self.events.extend(subsystem.async_completions(self.id));
+        while !self.events.is_empty() && self.room_for(bus, 0, 1) > 0 {
+            let event = self.events.pop_front().expect("not empty");
+            self.post(bus, 0, event.cid, &event.reply);
+        }
+    }
+
+    /// Writes a completion queue entry; there is room.
+    #[inline]
+    fn post(&mut self, bus: Bus<'_>, queue: u16, cid: u16, reply: &Reply) {
+        let submission = self.submission[usize::from(queue)].as_ref().expect("commands end before their queue");
+        let (head, target) = (submission.head(), submission.completion_queue);
+        let completion = self.completion[usize::from(target)].as_mut().expect("outlives its submission queues");
+        let entry = reply.entry(cid, queue, head, completion.phase());
+        if let Err(fault) = completion.post(bus.memory, &entry) {
+            self.fault = Some(fault);
+            return;
+        }
+        if !completion.raised
+            && let Some(vector) = completion.vector
+        {
+            completion.raised = true;
+            self.raise.push(target);
+            debug_assert!(vector < self.vectors);
+        }
+    }
+
+    /// Raises the vectors of the batch; ends everything if host memory of a queue was found missing.
+    fn finish_batch(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>) {
+        for queue in std::mem::take(&mut self.raise) {
+            if let Some(completion) = &mut self.completion[usize::from(queue)] {
+                completion.raised = false;
+                if let Some(vector) = completion.vector {
+                    bus.interrupts.raise(vector);
+                }
+            }
+        }
+        if self.fault.is_some() {
+            // The host sees Controller Fatal Status; only a reset helps.
+            self.clear(bus);
+            subsystem.controller_mut(self.id).csts.set_cfs(true);
+        }
+    }
+
+    /// Keeps a place for the completion of a command of a submission queue.
+    fn reserve(&mut self, queue: u16) {
+        self.completion_of(queue).reserved += 1;
+    }
+
+    fn release(&mut self, queue: u16) {
+        self.completion_of(queue).reserved -= 1;
+    }
+
+    fn completion_of(&mut self, queue: u16) -> &mut super::CompletionQueue {
+        let submission = self.submission[usize::from(queue)].as_ref().expect("commands end before their queue");
+        let target = submission.completion_queue;
+        self.completion(target)
+    }
+
+    fn completion(&mut self, queue: u16) -> &mut super::CompletionQueue {
+        self.completion[usize::from(queue)].as_mut().expect("outlives its submission queues")
+    }
+
+    /// Completes the commands of a submission queue that is deleted.
+    pub(super) fn abort_commands(&mut self, bus: Bus<'_>, queue: u16) {
+        for held in self.unposted.take_queue(queue) {
+            self.release(queue);
+            let reply = Reply {
+                result: 0,
+                status: Status::ABORTED_SQ_DELETION,
+                do_not_retry: false,
+                more: false,
+            };
+            self.post(bus, queue, held.entry.cid.get(), &reply);
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! The two kinds of ring in host memory: where they lie, how full they are, and how entries get in and out.
+
+use nvme_spec::command::{CompletionEntry, SubmissionEntry};
+use zerocopy::IntoBytes;
+
+use super::{Fault, HostMemory};
+
+const SUBMISSION_ENTRY_BYTES: u64 = size_of::<SubmissionEntry>() as u64;
+const COMPLETION_ENTRY_BYTES: u64 = size_of::<CompletionEntry>() as u64;
+
+/// A ring that the host fills with commands.
+#[derive(Debug)]
+pub(super) struct SubmissionQueue {
+    base: u64,
+    size: u16,
+    /// Next entry to fetch.
+    head: u16,
+    /// First entry that is not a command yet.
+    tail: u16,
+    /// Where its commands complete.
+    pub completion_queue: u16,
+    /// Last doorbell value that was found wrong, so that it is reported once.
+    pub refused: Option<u32>,
+}
+
+/// A ring that the controller fills with completions.
+#[derive(Debug)]
+pub(super) struct CompletionQueue {
+    base: u64,
+    size: u16,
+    /// Next entry that the host will take.
+    head: u16,
+    /// Next entry to fill.
+    tail: u16,
+    phase: bool,
+    /// Interrupt vector; `None` if the host polls.
+    pub vector: Option<u16>,
+    /// Entries that belong to commands which are being carried out.
+    pub reserved: u16,
+    /// Submission queues that complete here.
+    pub users: u16,
+    /// Its vector waits to be raised.
+    pub raised: bool,
+    /// Last doorbell value that was found wrong, so that it is reported once.
+    pub refused: Option<u32>,
+}
+
+impl SubmissionQueue {
+    pub fn new(base: u64, size: u16, completion_queue: u16) -> SubmissionQueue {
+        SubmissionQueue {
+            base,
+            size,
+            head: 0,
+            tail: 0,
+            completion_queue,
+            refused: None,
+        }
+    }
+
+    /// Next entry to fetch; what the host is told in completions (SQHD).
+    pub fn head(&self) -> u16 {
+        self.head
+    }
+
+    /// The last valid doorbell value.
+    pub fn tail(&self) -> u16 {
+        self.tail
+    }
+
+    /// Takes over a doorbell's value; `false` if the queue has no such entry.
+    #[inline]
+    pub fn set_tail(&mut self, value: u32) -> bool {
+        if value >= u32::from(self.size) {
+            return false;
+        }
+        self.tail = value as u16;
+        true
+    }
+
+    /// Commands that wait.
+    #[inline]
+    pub fn pending(&self) -> u16 {
+        match self.tail >= self.head {
+            true => self.tail - self.head,
+            false => self.size - self.head + self.tail,
+        }
+    }
+
+    /// Fetches `entries.len()` commands, at most what is pending.
+    ///
+    /// # Errors
+    /// The queue's memory is gone.
+    pub fn fetch(&mut self, memory: &dyn HostMemory, entries: &mut [SubmissionEntry]) -> Result<(), Fault> {
+        let until_end = usize::from(self.size - self.head).min(entries.len());
+        let count = entries.len() as u16;
+        let (first, rest) = entries.split_at_mut(until_end);
+        memory.read(self.base + u64::from(self.head) * SUBMISSION_ENTRY_BYTES, first.as_mut_bytes())?;
+        if !rest.is_empty() {
+            memory.read(self.base, rest.as_mut_bytes())?;
+        }
+        self.head = advance(self.head, count, self.size);
+        Ok(())
+    }
+}
+
+impl CompletionQueue {
+    pub fn new(base: u64, size: u16, vector: Option<u16>) -> CompletionQueue {
+        CompletionQueue {
+            base,
+            size,
+            head: 0,
+            tail: 0,
+            phase: true,
+            vector,
+            reserved: 0,
+            users: 0,
+            raised: false,
+            refused: None,
+        }
+    }
+
+    /// The last valid doorbell value.
+    pub fn head(&self) -> u16 {
+        self.head
+    }
+
+    /// The phase of the next entry.
+    pub fn phase(&self) -> bool {
+        self.phase
+    }
+
+    /// Takes over a doorbell's value; `false` if it frees entries that were never filled.
+    #[inline]
+    pub fn set_head(&mut self, value: u32) -> bool {
+        if value >= u32::from(self.size) {
+            return false;
+        }
+        let freed = distance(self.head, value as u16, self.size);
+        if freed > self.used() {
+            return false;
+        }
+        self.head = value as u16;
+        true
+    }
+
+    fn used(&self) -> u16 {
+        distance(self.head, self.tail, self.size)
+    }
+
+    /// Entries that are neither filled nor reserved. One of a ring's entries always stays empty.
+    #[inline]
+    pub fn room(&self) -> u16 {
+        (self.size - 1 - self.used()).saturating_sub(self.reserved)
+    }
+
+    /// Whether an entry is free for a completion that reserved none.
+    pub fn has_room(&self) -> bool {
+        self.room() > 0
+    }
+
+    /// Fills the next entry; the caller has made sure of room and used [`CompletionQueue::phase`].
+    ///
+    /// # Errors
+    /// The queue's memory is gone.
+    #[inline]
+    pub fn post(&mut self, memory: &dyn HostMemory, entry: &CompletionEntry) -> Result<(), Fault> {
+        debug_assert!(self.used() < self.size - 1, "the ring has room");
+        let address = self.base + u64::from(self.tail) * COMPLETION_ENTRY_BYTES;
+        // The host takes the entry as soon as it sees the phase, so the dword that has it comes last.
+        let bytes = entry.as_bytes();
+        let (start, last) = bytes.split_last_chunk::<4>().expect("16 bytes");
+        memory.write(address, start)?;
+        memory.store(address + start.len() as u64, u32::from_le_bytes(*last))?;
+        self.tail = advance(self.tail, 1, self.size);
+        if self.tail == 0 {
+            self.phase = !self.phase;
+        }
+        Ok(())
+    }
+}
+
+/// The position `count` entries further in a ring of `size`.
+#[inline]
+fn advance(position: u16, count: u16, size: u16) -> u16 {
+    let next = u32::from(position) + u32::from(count);
+    match next >= u32::from(size) {
+        true => (next - u32::from(size)) as u16,
+        false => next as u16,
+    }
+}
+
+/// Entries from one position of a ring up to another.
+#[inline]
+fn distance(from: u16, to: u16, size: u16) -> u16 {
+    match to >= from {
+        true => to - from,
+        false => size - from + to,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_wrap() {
+        assert_eq!(advance(6, 1, 8), 7);
+        assert_eq!(advance(6, 3, 8), 1);
+        assert_eq!(advance(4095, 4095, 4096), 4094);
+        assert_eq!(distance(6, 1, 8), 3);
+        assert_eq!(distance(1, 6, 8), 5);
+        assert_eq!(distance(3, 3, 8), 0);
+    }
+
+    #[test]
+    fn a_head_may_not_free_what_was_never_filled() {
+        let mut queue = CompletionQueue::new(0, 4, None);
+        assert!(!queue.set_head(1), "nothing was posted");
+        assert!(!queue.set_head(4), "there is no entry 4");
+        queue.tail = 2;
+        assert_eq!(queue.room(), 1);
+        assert!(!queue.set_head(3));
+        assert!(queue.set_head(2));
+        assert_eq!(queue.room(), 3);
+    }
+}

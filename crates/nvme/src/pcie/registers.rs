@@ -1,0 +1,157 @@
+//! Register accesses: what the host reads and writes in BAR0, and what a reset does.
+
+use nvme_spec::register::{self, Aqa, Property};
+use ssd::Nanos;
+
+use super::{AdminQueueRegisters, Bus, CompletionQueue, DOORBELL_BYTES, PAGE_BYTES, PcieController, REGISTER_BYTES, SubmissionQueue};
+use crate::admin::async_event::DoorbellError;
+use crate::controller::PropertyEffect;
+use crate::subsystem::Subsystem;
+
+impl PcieController {
+    /// Reads registers. What is not a register reads as 0, and so do doorbells, which nobody may read.
+    pub fn read_register(&self, subsystem: &Subsystem, offset: u64, data: &mut [u8]) {
+        for (at, byte) in (offset..).zip(data) {
+            let dword = match u32::try_from(at & !3) {
+                Ok(dword) if at < REGISTER_BYTES => self.register(subsystem, dword),
+                _ => 0,
+            };
+            *byte = dword.to_le_bytes()[(at % 4) as usize];
+        }
+    }
+
+    /// The dword of a register at an offset.
+    fn register(&self, subsystem: &Subsystem, offset: u32) -> u32 {
+        let high = |value: u64| (value >> 32) as u32;
+        let AdminQueueRegisters {
+            attributes,
+            submission_base,
+            completion_base,
+            interrupt_mask,
+        } = self.registers;
+        match offset {
+            register::INTMS | register::INTMC => interrupt_mask,
+            register::AQA => attributes,
+            register::ASQ => submission_base as u32,
+            register::ACQ => completion_base as u32,
+            offset if offset == register::ASQ + 4 => high(submission_base),
+            offset if offset == register::ACQ + 4 => high(completion_base),
+            offset if offset == register::CAP + 4 => high(subsystem.property_get(self.id, Property::Cap)),
+            offset => match Property::from_u32(offset) {
+                Some(property) => subsystem.property_get(self.id, property) as u32,
+                None => 0,
+            },
+        }
+    }
+
+    /// Writes a register or a doorbell: an aligned access of 4 or 8 bytes. What else is written is undefined by the
+    /// standard, and ignored here.
+    pub fn write_register(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>, now: Nanos, offset: u64, data: &[u8]) {
+        if offset % 4 != 0 || !matches!(data.len(), 4 | 8) {
+            return;
+        }
+        for (dword, bytes) in (offset..).step_by(4).zip(data.chunks_exact(4)) {
+            let value = u32::from_le_bytes(bytes.try_into().expect("4 bytes"));
+            match u32::try_from(dword) {
+                Ok(offset) if dword < REGISTER_BYTES => self.set_register(subsystem, bus, now, offset, value),
+                _ => self.ring(bus, dword - REGISTER_BYTES, value),
+            }
+        }
+    }
+
+    /// A doorbell that was written by a message. The value is taken over where the doorbells are looked at, so that it
+    /// makes no difference how it came there.
+    fn ring(&mut self, bus: Bus<'_>, offset: u64, value: u32) {
+        if offset >= DOORBELL_BYTES || !self.running {
+            return;
+        }
+        let index = (offset / 4) as usize;
+        let queue = index / 2;
+        let exists = match index % 2 {
+            0 => self.submission.get(queue).is_some_and(Option::is_some),
+            _ => self.completion.get(queue).is_some_and(Option::is_some),
+        };
+        match exists {
+            true => bus.doorbells.store(index, value),
+            false => self.mistakes.push(DoorbellError::Register),
+        }
+    }
+
+    fn set_register(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>, now: Nanos, offset: u32, value: u32) {
+        let set_low = |register: &mut u64| *register = *register & !0xffff_ffff | u64::from(value);
+        let set_high = |register: &mut u64| *register = *register & 0xffff_ffff | u64::from(value) << 32;
+        // The admin queue's registers are not to change while it exists.
+        let enabled = subsystem.controller(self.id).cc.en();
+        match offset {
+            register::INTMS => self.registers.interrupt_mask |= value,
+            register::INTMC => self.registers.interrupt_mask &= !value,
+            register::AQA if !enabled => self.registers.attributes = value,
+            register::ASQ if !enabled => set_low(&mut self.registers.submission_base),
+            register::ACQ if !enabled => set_low(&mut self.registers.completion_base),
+            offset if offset == register::ASQ + 4 && !enabled => set_high(&mut self.registers.submission_base),
+            offset if offset == register::ACQ + 4 && !enabled => set_high(&mut self.registers.completion_base),
+            register::CC | register::CSTS | register::NSSR => {
+                let property = Property::from_u32(offset).expect("one of the three");
+                let effect = subsystem.property_set(now, self.id, property, u64::from(value));
+                self.follow(subsystem, bus, effect);
+            }
+            _ => {}
+        }
+    }
+
+    /// What a change of the controller's state means for its queues.
+    fn follow(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>, effect: PropertyEffect) {
+        match effect {
+            PropertyEffect::None => {}
+            PropertyEffect::Enabled => self.start(subsystem, bus),
+            PropertyEffect::Reset => self.clear(bus),
+            PropertyEffect::Shutdown => match subsystem.durable() {
+                Some(durable) => self.unposted.shut_down(durable),
+                None => subsystem.finish_shutdown(self.id),
+            },
+            PropertyEffect::SubsystemReset => {
+                self.clear(bus);
+                reset_all_controllers(subsystem);
+            }
+        }
+    }
+
+    /// Makes the admin queues as the registers say.
+    fn start(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>) {
+        self.clear(bus);
+        let attributes = Aqa::from_bits(self.registers.attributes);
+        let (submission, completion) = (self.registers.submission_base, self.registers.completion_base);
+        let usable = |base: u64, size: u16| base != 0 && base % PAGE_BYTES == 0 && size > 0;
+        if !usable(submission, attributes.asqs()) || !usable(completion, attributes.acqs()) {
+            let csts = &mut subsystem.controller_mut(self.id).csts;
+            csts.set_rdy(false);
+            csts.set_cfs(true);
+            return;
+        }
+        self.submission[0] = Some(SubmissionQueue::new(submission, attributes.asqs() + 1, 0));
+        // The admin completion queue always has interrupts, on vector 0.
+        let mut queue = CompletionQueue::new(completion, attributes.acqs() + 1, Some(0));
+        queue.users = 1;
+        self.completion[0] = Some(queue);
+        self.running = true;
+    }
+
+    /// A reset that is not the host's writing a register: function level reset, the bus's reset, a client that is gone.
+    /// The admin queue's registers are reset too.
+    pub fn reset_function(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>) {
+        self.clear(bus);
+        self.registers = AdminQueueRegisters::default();
+        subsystem.reset_controller(self.id);
+    }
+}
+
+/// NVM Subsystem Reset. The other transports are woken; they find their controllers not ready.
+fn reset_all_controllers(subsystem: &mut Subsystem) {
+    let ids: Vec<u16> = subsystem.controllers().map(|controller| controller.id).collect();
+    for id in ids {
+        subsystem.reset_controller(id);
+        let controller = subsystem.controller_mut(id);
+        controller.csts.set_nssro(true);
+        controller.wake();
+    }
+}

@@ -1,0 +1,149 @@
+//! The non-volatile state of a subsystem: what a power cycle must not change, apart from data and mapping.
+//!
+//! It is stored through [`crate::media::Media::keep`] whenever a command changes it, before the command completes, and at
+//! every checkpoint (for the counters). The form is postcard behind a version.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::fdp::FdpState;
+use crate::namespace::Namespace;
+
+/// Version of the stored form; grows with every change of a stored type.
+const VERSION: u32 = 1;
+
+/// See the module.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Persistent {
+    /// Namespaces by NSID - 1; created but perhaps not attached.
+    pub namespaces: Vec<Option<Namespace>>,
+    /// Namespaces ever created: no two have the same globally unique identifier.
+    pub namespaces_created: u64,
+    /// Flexible Data Placement: whether, which configuration, the event logs.
+    pub fdp: FdpState,
+    /// Values of features that were saved: by feature identifier and namespace, or what else a feature has several values
+    /// for (see `admin::features`).
+    pub saved_features: BTreeMap<(u8, u32), u32>,
+    /// Counters of the SMART log.
+    pub smart: SmartCounters,
+    /// The last sanitize operation.
+    pub sanitize: SanitizeOutcome,
+    /// The results of device self-tests, newest first; at most 20.
+    pub self_tests: Vec<SelfTest>,
+}
+
+/// What the SMART log counts.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct SmartCounters {
+    /// Bytes that hosts read.
+    pub host_bytes_read: u64,
+    /// Bytes that hosts wrote.
+    pub host_bytes_written: u64,
+    /// Read and Compare commands.
+    pub read_commands: u64,
+    /// Write commands.
+    pub write_commands: u64,
+    /// Time that the drive was up before this start.
+    pub powered_on_ns: u64,
+    /// Time that it was busy with commands, estimated.
+    pub busy_ns: u64,
+    /// Starts.
+    pub power_cycles: u64,
+    /// Starts that found the drive not shut down.
+    pub unsafe_shutdowns: u64,
+    /// Commands that failed because the storage did.
+    pub media_errors: u64,
+    /// Entries ever made in the error log.
+    pub error_log_entries: u64,
+}
+
+/// How the last sanitize operation ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SanitizeOutcome {
+    /// There never was one.
+    #[default]
+    Never,
+    /// It is under way; after a power loss it begins again.
+    Running {
+        /// Command dword 10 of the Sanitize command: action, AUSE, NDAS.
+        dword10: u32,
+    },
+    /// It succeeded.
+    Succeeded {
+        /// Command dword 10.
+        dword10: u32,
+        /// Whether the drive was written to since.
+        written_since: bool,
+    },
+    /// It failed.
+    Failed {
+        /// Command dword 10.
+        dword10: u32,
+        /// Whether the host left the failure mode (Exit Failure Mode).
+        exited: bool,
+    },
+}
+
+/// Result of a device self-test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SelfTest {
+    /// Self-test code: 1 short, 2 extended.
+    pub code: u8,
+    /// Result code of the standard: 0 completed without error, 1 aborted by the host, ...
+    pub result: u8,
+    /// Power-on hours then.
+    pub power_on_hours: u64,
+    /// Namespace it was for.
+    pub nsid: u32,
+}
+
+/// Stored state that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum StateError {
+    /// Written by another version of WARP.
+    #[error("the stored state has version {found}; this program reads version {VERSION}")]
+    Version {
+        /// The version found.
+        found: u32,
+    },
+    /// It is not what was written.
+    #[error("the stored state is damaged ({0})")]
+    Damaged(String),
+}
+
+impl Persistent {
+    /// The stored form.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = VERSION.to_le_bytes().to_vec();
+        bytes.extend(postcard::to_stdvec(self).expect("a state serializes"));
+        bytes
+    }
+
+    /// Reads the stored form.
+    ///
+    /// # Errors
+    /// It is of another version, or damaged.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Persistent, StateError> {
+        let Some((version, rest)) = bytes.split_first_chunk::<4>() else {
+            return Err(StateError::Damaged("it ends early".to_string()));
+        };
+        let found = u32::from_le_bytes(*version);
+        if found != VERSION {
+            return Err(StateError::Version { found });
+        }
+        postcard::from_bytes(rest).map_err(|error| StateError::Damaged(error.to_string()))
+    }
+}
+
+impl SanitizeOutcome {
+    /// The drive is written to: a successful sanitize is history ("global data erased" no longer holds). Returns whether it
+    /// was not before.
+    pub(crate) fn note_write(&mut self) -> bool {
+        match self {
+            SanitizeOutcome::Succeeded { written_since, .. } => !std::mem::replace(written_since, true),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! What the behaviour tests share: a small drive on storage in memory, a host that connects to it, and commands in one
+//! call. It holds no expectations of its own.
+
+#![allow(dead_code)] // Every test binary uses its own part.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use nvme::{ControllerKind, Durable, Host, Identity, Media, MediaError, Persistent, Reply, Subsystem, SubsystemConfig};
+use nvme::{Direction, PropertyEffect, Transport};
+use nvme_spec::command::SubmissionEntry;
+use nvme_spec::register::{CC_CSS_ALL, Cc, Property};
+use nvme_spec::{AdminOpcode, IoOpcode, Status};
+use ssd::config::{DeviceConfig, GcConfig, Geometry, Handles, Isolation};
+use ssd::{Device, Nanos};
+
+pub const MIB: u64 = 1 << 20;
+/// Logical capacity of [`device`] in bytes.
+pub const CAPACITY_BYTES: u64 = 64 * MIB;
+/// Bytes of a reclaim unit of [`device`].
+pub const RECLAIM_UNIT_BYTES: u64 = MIB;
+/// Bytes of a page of [`device`].
+pub const PAGE_BYTES: u64 = 4096;
+
+/// A drive of 64 MiB with reclaim units of 1 MiB (4 dies), four initially isolated handles and one reclaim group.
+pub fn device() -> DeviceConfig {
+    DeviceConfig {
+        geometry: Geometry {
+            capacity_bytes: Some(CAPACITY_BYTES),
+            physical_bytes: None,
+            over_provisioning: 0.5,
+            reclaim_unit_bytes: RECLAIM_UNIT_BYTES,
+            mapping_unit_bytes: PAGE_BYTES,
+            program_unit_bytes: None,
+            channels: 2,
+            dies_per_channel: 2,
+            planes_per_die: 1,
+            reclaim_groups: 1,
+        },
+        handles: Handles {
+            count: 4,
+            isolation: Isolation::InitiallyIsolated,
+            ..Handles::default()
+        },
+        gc: GcConfig::default(),
+        seed: 1,
+    }
+}
+
+/// Flexible Data Placement enabled, no namespace.
+pub fn config() -> SubsystemConfig {
+    SubsystemConfig {
+        identity: Identity {
+            serial: "WARP0001".to_string(),
+            model: "WARP test drive".to_string(),
+            firmware: "1.0".to_string(),
+            nqn: "nqn.2014-08.org.nvmexpress:uuid:7b1d6a44-3c2b-4b57-8d4e-0d1f5f0c2a11".to_string(),
+        },
+        device: device(),
+        fdp: true,
+        namespace: false,
+        format: 0,
+        reclaim_unit_time_limit_s: 0,
+        controllers_max: 4,
+        io_queues_max: 4,
+    }
+}
+
+/// Storage in memory, with what a test wants to see and to break.
+#[derive(Default)]
+pub struct Memory {
+    pub bytes: Mutex<Vec<u8>>,
+    /// The state that was kept last.
+    pub kept: Mutex<Option<Vec<u8>>>,
+    /// Every call fails.
+    pub broken: AtomicBool,
+    /// Times that it was made durable.
+    pub syncs: AtomicU64,
+}
+
+impl Memory {
+    fn check(&self, action: &'static str, offset: u64, bytes: u64) -> Result<(), MediaError> {
+        if self.broken.load(Ordering::Relaxed) {
+            return Err(MediaError {
+                action,
+                offset,
+                bytes,
+                source: std::io::Error::other("broken by the test"),
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether nothing but zeroes is stored.
+    pub fn is_zero(&self) -> bool {
+        self.bytes.lock().unwrap().iter().all(|&byte| byte == 0)
+    }
+
+    /// The state that was kept last.
+    pub fn state(&self) -> Persistent {
+        Persistent::from_bytes(self.kept.lock().unwrap().as_deref().expect("a state was kept")).unwrap()
+    }
+}
+
+/// The subsystem's end of a [`Memory`].
+struct MemoryMedia {
+    memory: Arc<Memory>,
+    cached: bool,
+}
+
+impl Media for MemoryMedia {
+    fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), MediaError> {
+        self.memory.check("reading", offset, data.len() as u64)?;
+        let bytes = self.memory.bytes.lock().unwrap();
+        data.copy_from_slice(&bytes[offset as usize..][..data.len()]);
+        Ok(())
+    }
+
+    fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), MediaError> {
+        self.memory.check("writing", offset, data.len() as u64)?;
+        let mut bytes = self.memory.bytes.lock().unwrap();
+        bytes[offset as usize..][..data.len()].copy_from_slice(data);
+        Ok(())
+    }
+
+    fn discard(&mut self, offset: u64, bytes: u64) -> Result<(), MediaError> {
+        self.memory.check("discarding", offset, bytes)?;
+        self.memory.bytes.lock().unwrap()[offset as usize..][..bytes as usize].fill(0);
+        Ok(())
+    }
+
+    fn keep(&mut self, state: &[u8]) -> Result<(), MediaError> {
+        self.memory.check("keeping", 0, state.len() as u64)?;
+        *self.memory.kept.lock().unwrap() = Some(state.to_vec());
+        Ok(())
+    }
+
+    fn durable(&self) -> Option<Arc<dyn Durable>> {
+        self.cached
+            .then(|| Arc::new(Sync(self.memory.clone())) as Arc<dyn Durable>)
+    }
+}
+
+struct Sync(Arc<Memory>);
+
+impl Durable for Sync {
+    fn make_durable(&self) -> std::io::Result<()> {
+        if self.0.broken.load(Ordering::Relaxed) {
+            return Err(std::io::Error::other("broken by the test"));
+        }
+        self.0.syncs.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// A command's completion.
+#[derive(Debug)]
+pub struct Done {
+    pub reply: Reply,
+    /// What the host was sent.
+    pub data: Vec<u8>,
+    /// It was to be made durable first.
+    pub synced: bool,
+}
+
+/// A drive and its clock.
+pub struct Drive {
+    pub subsystem: Subsystem,
+    pub memory: Arc<Memory>,
+    pub now: Nanos,
+    cached: bool,
+}
+
+impl Drive {
+    /// A new drive of [`config`].
+    pub fn new() -> Drive {
+        Drive::of(config())
+    }
+
+    /// A new drive, with a volatile write cache.
+    pub fn of(config: SubsystemConfig) -> Drive {
+        Drive::on(config, true)
+    }
+
+    /// A new drive; `cached` says whether it has a volatile write cache.
+    pub fn on(config: SubsystemConfig, cached: bool) -> Drive {
+        let memory = Arc::new(Memory::default());
+        let layout = ssd::Layout::new(&config.device).expect("the device works");
+        let bytes = u64::from(layout.logical_pages) * layout.page_bytes;
+        memory.bytes.lock().unwrap().resize(bytes as usize, 0);
+        let media = Box::new(MemoryMedia {
+            memory: memory.clone(),
+            cached,
+        });
+        Drive {
+            subsystem: Subsystem::new(config, media).expect("the drive works"),
+            memory,
+            now: 0,
+            cached,
+        }
+    }
+
+    /// The drive after a restart: the storage and the kept state are there, the device starts empty.
+    pub fn restart(self) -> Drive {
+        let config = self.subsystem.config().clone();
+        let state = self.memory.state();
+        let device = Device::new(&Subsystem::device_config(&config, &state)).expect("the device works");
+        let media = Box::new(MemoryMedia {
+            memory: self.memory.clone(),
+            cached: self.cached,
+        });
+        Drive {
+            subsystem: Subsystem::restore(config, device, media, state).expect("the state fits"),
+            memory: self.memory,
+            now: 0,
+            cached: self.cached,
+        }
+    }
+
+    /// Connects a host over PCI Express and enables its controller.
+    pub fn host(&mut self) -> u16 {
+        self.connect(Transport::Pcie, ControllerKind::Io)
+    }
+
+    /// Connects a host and enables its controller.
+    pub fn connect(&mut self, transport: Transport, kind: ControllerKind) -> u16 {
+        let id = self
+            .subsystem
+            .connect(self.now, transport, kind, Host::default())
+            .expect("room for a controller");
+        self.enable(id);
+        id
+    }
+
+    /// Enables a controller as Linux does.
+    pub fn enable(&mut self, id: u16) {
+        let cc = Cc::new()
+            .with_en(true)
+            .with_css(CC_CSS_ALL)
+            .with_iosqes(6)
+            .with_iocqes(4);
+        let effect = self
+            .subsystem
+            .property_set(self.now, id, Property::Cc, u64::from(cc.into_bits()));
+        assert_eq!(effect, PropertyEffect::Enabled);
+    }
+
+    /// Lets the background work once.
+    pub fn tick(&mut self) {
+        self.now += 50_000_000;
+        let expired = self.subsystem.tick(self.now);
+        assert!(expired.is_empty());
+    }
+
+    /// Carries out a command as a transport does; `None` if it completes later.
+    pub fn try_command(&mut self, id: u16, queue: u16, entry: &SubmissionEntry, sent: &[u8]) -> Option<Done> {
+        let transfer = match self.subsystem.transfer(id, queue, entry) {
+            Ok(transfer) => transfer,
+            Err(failure) => {
+                return Some(Done {
+                    reply: self.subsystem.fail(id, queue, entry, failure),
+                    data: Vec::new(),
+                    synced: false,
+                });
+            }
+        };
+        let mut data = Vec::new();
+        if transfer.direction == Direction::ToController {
+            data.extend_from_slice(sent);
+            data.resize(transfer.bytes, 0);
+        }
+        let outcome = self.subsystem.execute(self.now, id, queue, entry, &mut data);
+        if let Some(durable) = &outcome.durable {
+            durable.make_durable().expect("the storage works");
+        }
+        let reply = outcome.reply?;
+        match transfer.direction {
+            Direction::ToHost if reply.status.is_success() => assert!(data.len() <= transfer.bytes),
+            _ => assert!(data.is_empty(), "data for a host that expects none"),
+        }
+        Some(Done {
+            reply,
+            data,
+            synced: outcome.durable.is_some(),
+        })
+    }
+
+    /// Carries out a command that completes at once.
+    pub fn command(&mut self, id: u16, queue: u16, entry: &SubmissionEntry, sent: &[u8]) -> Done {
+        self.try_command(id, queue, entry, sent).expect("a completion")
+    }
+
+    /// Carries out an admin command.
+    pub fn admin(&mut self, id: u16, entry: &SubmissionEntry, sent: &[u8]) -> Done {
+        self.command(id, 0, entry, sent)
+    }
+
+    /// An admin command that must succeed: its result and its data.
+    #[track_caller]
+    pub fn succeeds(&mut self, id: u16, entry: &SubmissionEntry, sent: &[u8]) -> (u64, Vec<u8>) {
+        let done = self.admin(id, entry, sent);
+        assert!(done.reply.status.is_success(), "{}", done.reply.status);
+        (done.reply.result, done.data)
+    }
+
+    /// An admin command that must fail with this status; returns its reply.
+    #[track_caller]
+    pub fn refuses(&mut self, id: u16, entry: &SubmissionEntry, sent: &[u8], status: Status) -> Reply {
+        let done = self.admin(id, entry, sent);
+        assert_eq!(done.reply.status, status);
+        done.reply
+    }
+
+    /// Writes blocks that must be written.
+    #[track_caller]
+    pub fn write(&mut self, id: u16, nsid: u32, first: u64, data: &[u8]) {
+        let block_bytes = self.block_bytes(nsid);
+        let entry = io(IoOpcode::Write, nsid, first, data.len() as u64 / block_bytes);
+        let reply = self.command(id, 1, &entry, data).reply;
+        assert!(reply.status.is_success(), "{}", reply.status);
+    }
+
+    /// Reads blocks that must be readable.
+    #[track_caller]
+    pub fn read(&mut self, id: u16, nsid: u32, first: u64, count: u64) -> Vec<u8> {
+        let done = self.command(id, 1, &io(IoOpcode::Read, nsid, first, count), &[]);
+        assert!(done.reply.status.is_success(), "{}", done.reply.status);
+        done.data
+    }
+
+    /// Bytes of a logical block of a namespace.
+    pub fn block_bytes(&self, nsid: u32) -> u64 {
+        let (_, namespace) = self
+            .subsystem
+            .namespaces()
+            .find(|&(its, _)| its == nsid)
+            .expect("a namespace");
+        namespace.block_bytes()
+    }
+}
+
+/// An admin command without particulars.
+pub fn admin(opcode: AdminOpcode, nsid: u32) -> SubmissionEntry {
+    SubmissionEntry {
+        opcode: opcode.code(),
+        nsid: nsid.into(),
+        cid: 7.into(),
+        ..SubmissionEntry::default()
+    }
+}
+
+/// An I/O command on a range of logical blocks; `count` is at least 1.
+pub fn io(opcode: IoOpcode, nsid: u32, first: u64, count: u64) -> SubmissionEntry {
+    SubmissionEntry {
+        opcode: opcode.code(),
+        nsid: nsid.into(),
+        cid: 7.into(),
+        cdw10: (first as u32).into(),
+        cdw11: ((first >> 32) as u32).into(),
+        cdw12: (count as u32 - 1).into(),
+        ..SubmissionEntry::default()
+    }
+}
+
+/// Set Features of Flexible Data Placement (1Dh), saved, as nvme-cli sends it.
+pub fn set_fdp(enabled: bool, configuration: u8) -> SubmissionEntry {
+    SubmissionEntry {
+        cdw10: (1 << 31 | 0x1d).into(),
+        cdw11: 1.into(),
+        cdw12: (u32::from(configuration) << 8 | u32::from(enabled)).into(),
+        ..admin(AdminOpcode::SetFeatures, nvme_spec::NSID_ALL)
+    }
+}
+
+/// Get Log Page of `bytes` bytes from the start.
+pub fn get_log(lid: u8, specific: u16, bytes: u32) -> SubmissionEntry {
+    let dwords = bytes / 4 - 1;
+    SubmissionEntry {
+        cdw10: (u32::from(lid) | (dwords & 0xffff) << 16).into(),
+        cdw11: (dwords >> 16 | u32::from(specific) << 16).into(),
+        ..admin(AdminOpcode::GetLogPage, nvme_spec::NSID_ALL)
+    }
+}
+
+/// Identify.
+pub fn identify(cns: u8, nsid: u32) -> SubmissionEntry {
+    SubmissionEntry {
+        cdw10: u32::from(cns).into(),
+        ..admin(AdminOpcode::Identify, nsid)
+    }
+}

@@ -1,0 +1,1340 @@
+//! Log pages, features, asynchronous events, Abort and Keep Alive as hosts see them: bytes at the standard's offsets, pages in
+//! pieces, statuses of everything that is refused, and what real clients send.
+
+mod common;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use common::{Drive, PAGE_BYTES, RECLAIM_UNIT_BYTES, admin, config, get_log, io, set_fdp};
+use nvme::{ControllerKind, Transport};
+use nvme_spec::command::SubmissionEntry;
+use nvme_spec::{AdminOpcode, IoOpcode, NSID_ALL, Status};
+use rand::{RngExt, SeedableRng};
+
+// ---------------------------------------------------------------------------------------------------- helpers --
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes(bytes[at..at + 2].try_into().unwrap())
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
+}
+
+fn u128_at(bytes: &[u8], at: usize) -> u128 {
+    u128::from_le_bytes(bytes[at..at + 16].try_into().unwrap())
+}
+
+/// A drive with a namespace of everything and a host on PCI Express.
+fn drive_with_namespace() -> (Drive, u16) {
+    let mut drive = Drive::of(nvme::SubsystemConfig {
+        namespace: true,
+        ..config()
+    });
+    let id = drive.host();
+    (drive, id)
+}
+
+fn set_feature(fid: u8, nsid: u32, value: u32) -> SubmissionEntry {
+    SubmissionEntry {
+        cdw10: u32::from(fid).into(),
+        cdw11: value.into(),
+        ..admin(AdminOpcode::SetFeatures, nsid)
+    }
+}
+
+/// The same with the Save bit.
+fn save_feature(fid: u8, nsid: u32, value: u32) -> SubmissionEntry {
+    SubmissionEntry {
+        cdw10: (1 << 31 | u32::from(fid)).into(),
+        ..set_feature(fid, nsid, value)
+    }
+}
+
+const CURRENT: u32 = 0;
+const DEFAULT: u32 = 1;
+const SAVED: u32 = 2;
+const CAPABILITIES: u32 = 3;
+
+fn get_feature(fid: u8, nsid: u32, select: u32, dword11: u32) -> SubmissionEntry {
+    SubmissionEntry {
+        cdw10: (u32::from(fid) | select << 8).into(),
+        cdw11: dword11.into(),
+        ..admin(AdminOpcode::GetFeatures, nsid)
+    }
+}
+
+/// Feature 1Eh for one placement handle; `types` is the number of event types in the list.
+fn fdp_events(opcode: AdminOpcode, nsid: u32, handle: u16, types: u8, enable: bool) -> SubmissionEntry {
+    SubmissionEntry {
+        cdw10: 0x1e.into(),
+        cdw11: (u32::from(types) << 16 | u32::from(handle)).into(),
+        cdw12: u32::from(enable).into(),
+        ..admin(opcode, nsid)
+    }
+}
+
+fn enable_event(drive: &mut Drive, id: u16, handle: u16, kind: u8) {
+    drive.succeeds(id, &fdp_events(AdminOpcode::SetFeatures, 1, handle, 1, true), &[kind]);
+}
+
+/// Get Log Page with an offset that leaves events as they are (RAE).
+fn get_piece(lid: u8, specific: u16, offset: u64, bytes: u32) -> SubmissionEntry {
+    let entry = get_log(lid, specific, bytes);
+    SubmissionEntry {
+        cdw10: (entry.cdw10.get() | 1 << 15).into(),
+        cdw12: (offset as u32).into(),
+        cdw13: ((offset >> 32) as u32).into(),
+        ..entry
+    }
+}
+
+/// Get Log Page 23h.
+fn get_fdp_events(host_events: bool, bytes: u32) -> SubmissionEntry {
+    let entry = get_log(0x23, 1, bytes);
+    SubmissionEntry {
+        cdw10: (entry.cdw10.get() | u32::from(host_events) << 8).into(),
+        ..entry
+    }
+}
+
+/// A write with the data placement directive.
+fn placed_write(nsid: u32, first: u64, count: u64, pid: u16) -> SubmissionEntry {
+    let entry = io(IoOpcode::Write, nsid, first, count);
+    SubmissionEntry {
+        cdw12: (entry.cdw12.get() | 2 << 20).into(),
+        cdw13: (u32::from(pid) << 16).into(),
+        ..entry
+    }
+}
+
+fn write_placed(drive: &mut Drive, id: u16, first: u64, count: u64, pid: u16) {
+    let data = vec![0x5a; (count * PAGE_BYTES) as usize];
+    let done = drive.command(id, 1, &placed_write(1, first, count, pid), &data);
+    assert!(done.reply.status.is_success(), "{}", done.reply.status);
+}
+
+/// Overwrites pages at random through all handles until collection has copied.
+fn write_until_collected(drive: &mut Drive, id: u16) {
+    const SEED: u64 = 11;
+    let mut random = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(SEED);
+    let pages = drive.subsystem.capacity_bytes() / PAGE_BYTES;
+    for step in 0..pages * 4 {
+        let first = random.random_range(0..pages);
+        write_placed(drive, id, first, 1, random.random_range(0..4));
+        let stats = drive.subsystem.device().stats();
+        if step > pages && stats.total().gc_pages_copied > 0 {
+            return;
+        }
+    }
+    panic!("four drive writes and no collection that copied (seed {SEED})");
+}
+
+fn request_event(drive: &mut Drive, id: u16, cid: u16) -> Option<common::Done> {
+    let entry = SubmissionEntry {
+        cid: cid.into(),
+        ..admin(AdminOpcode::AsynchronousEventRequest, 0)
+    };
+    drive.try_command(id, 0, &entry, &[])
+}
+
+/// What came of the requests: command identifier and completion dword 0.
+fn events(drive: &mut Drive, id: u16) -> Vec<(u16, u64)> {
+    let completions = drive.subsystem.async_completions(id);
+    completions
+        .iter()
+        .map(|completion| (completion.cid, completion.reply.result))
+        .collect()
+}
+
+// --------------------------------------------------------------------------------------------- FDP log pages --
+
+#[test]
+fn fdp_configurations_are_as_the_standard_lays_them_out() {
+    let (mut drive, id) = drive_with_namespace();
+    // As Linux does: the header, then as much as it says there is.
+    let (_, header) = drive.succeeds(id, &get_log(0x20, 1, 16), &[]);
+    assert_eq!(u16_at(&header, 0), 1, "two configurations, zeroes based");
+    assert_eq!(header[2], 0);
+    let descriptor_bytes = 64 + 4 * 4;
+    assert_eq!(u32_at(&header, 4), 16 + 2 * descriptor_bytes);
+    let (_, page) = drive.succeeds(id, &get_log(0x20, 1, u32_at(&header, 4)), &[]);
+    assert_eq!(page[..16], header[..]);
+    for (index, kind) in [(0, 1u8), (1, 2)] {
+        let descriptor = &page[16 + index * descriptor_bytes as usize..][..descriptor_bytes as usize];
+        assert_eq!(u32::from(u16_at(descriptor, 0)), descriptor_bytes);
+        // Valid, a volatile write cache, no bits for the one reclaim group.
+        assert_eq!(descriptor[2], 0x90);
+        assert_eq!(descriptor[3], 0, "no vendor specific bytes");
+        assert_eq!(u32_at(descriptor, 4), 1, "reclaim groups");
+        assert_eq!(u16_at(descriptor, 8), 4, "handles");
+        assert_eq!(u16_at(descriptor, 10), 3, "placement identifiers, zeroes based");
+        assert_eq!(u32_at(descriptor, 12), 32, "namespaces");
+        assert_eq!(u64_at(descriptor, 16), RECLAIM_UNIT_BYTES);
+        assert_eq!(u32_at(descriptor, 24), 0, "no time limit");
+        assert_eq!(descriptor[28..64], [0; 36]);
+        assert_eq!(descriptor[64..], [kind, 0, 0, 0].repeat(4));
+    }
+}
+
+#[test]
+fn reclaim_groups_and_the_time_limit_are_told() {
+    let mut config = config();
+    config.device.geometry.reclaim_groups = 2;
+    config.reclaim_unit_time_limit_s = 77;
+    let mut drive = Drive::on(config, false);
+    let id = drive.host();
+    let (_, page) = drive.succeeds(id, &get_log(0x20, 1, 80), &[]);
+    let descriptor = &page[16..];
+    assert_eq!(
+        descriptor[2], 0x81,
+        "valid, no write cache, one bit for the reclaim group"
+    );
+    assert_eq!(u32_at(descriptor, 4), 2);
+    assert_eq!(u16_at(descriptor, 10), 2 * 4 - 1);
+    assert_eq!(u32_at(descriptor, 24), 77);
+}
+
+#[test]
+fn the_nominal_size_is_that_of_every_handle_or_of_a_superblock() {
+    use ssd::config::{HandleOverride, ReclaimUnitSize};
+    let nominal_bytes = |size: ReclaimUnitSize, first: Option<ReclaimUnitSize>| {
+        let mut config = config();
+        config.device.handles.reclaim_unit = size;
+        config.device.handles.overrides.extend(first.map(|_| HandleOverride {
+            index: 0,
+            isolation: None,
+            reclaim_unit: first,
+            open_reclaim_units: None,
+        }));
+        let mut drive = Drive::of(config);
+        let id = drive.host();
+        let (_, page) = drive.succeeds(id, &get_log(0x20, 1, 80), &[]);
+        u64_at(&page, 16 + 16)
+    };
+    assert_eq!(nominal_bytes(ReclaimUnitSize::Superblock, None), RECLAIM_UNIT_BYTES);
+    assert_eq!(nominal_bytes(ReclaimUnitSize::Channel, None), RECLAIM_UNIT_BYTES / 2);
+    assert_eq!(nominal_bytes(ReclaimUnitSize::Die, None), RECLAIM_UNIT_BYTES / 4);
+    assert_eq!(nominal_bytes(ReclaimUnitSize::Fraction(1), None), RECLAIM_UNIT_BYTES);
+    assert_eq!(
+        nominal_bytes(ReclaimUnitSize::Die, Some(ReclaimUnitSize::Channel)),
+        RECLAIM_UNIT_BYTES
+    );
+    assert_eq!(nominal_bytes(ReclaimUnitSize::Adaptive, None), RECLAIM_UNIT_BYTES);
+}
+
+#[test]
+fn without_fdp_only_the_configurations_are_answered() {
+    let mut drive = Drive::new();
+    let id = drive.host();
+    drive.succeeds(id, &set_fdp(false, 0), &[]);
+    for lid in [0x21, 0x22, 0x23] {
+        let reply = drive.refuses(id, &get_log(lid, 1, 64), &[], Status::FDP_DISABLED);
+        assert_eq!(
+            (reply.status.sct(), reply.status.sc(), reply.do_not_retry),
+            (0, 0x29, true)
+        );
+    }
+    drive.succeeds(id, &get_log(0x20, 1, 16), &[]);
+    for group in [0, 2, 0xffff] {
+        for lid in [0x09, 0x20, 0x21, 0x22, 0x23] {
+            drive.refuses(id, &get_log(lid, group, 16), &[], Status::INVALID_FIELD);
+        }
+    }
+}
+
+#[test]
+fn handle_usage_says_whose_handles_are() {
+    let mut drive = Drive::new();
+    let id = drive.host();
+    let (_, page) = drive.succeeds(id, &get_log(0x21, 1, 8 + 4 * 8), &[]);
+    assert_eq!(u16_at(&page, 0), 4);
+    assert_eq!(page[2..], [0; 38], "nobody's");
+    // Whoever creates a namespace without a list of handles is given one.
+    let mut structure = vec![0; 4096];
+    structure[..8].copy_from_slice(&100u64.to_le_bytes());
+    structure[8..16].copy_from_slice(&100u64.to_le_bytes());
+    structure[102] = 1;
+    drive.succeeds(id, &admin(AdminOpcode::NamespaceManagement, 0), &structure);
+    let (_, page) = drive.succeeds(id, &get_log(0x21, 1, 8 + 4 * 8), &[]);
+    assert_eq!(page[8..].iter().step_by(8).collect::<Vec<_>>(), [&2, &0, &0, &0]);
+    // The list names handles 3 and 1.
+    structure[392] = 2;
+    structure[512] = 3;
+    structure[514] = 1;
+    drive.succeeds(id, &admin(AdminOpcode::NamespaceManagement, 0), &structure);
+    let (_, page) = drive.succeeds(id, &get_log(0x21, 1, 8 + 4 * 8), &[]);
+    assert_eq!(page[8..].iter().step_by(8).collect::<Vec<_>>(), [&2, &1, &0, &1]);
+    assert!(page[8..].chunks(8).all(|descriptor| descriptor[1..] == [0; 7]));
+}
+
+#[test]
+fn statistics_are_the_devices() {
+    let (mut drive, id) = drive_with_namespace();
+    write_until_collected(&mut drive, id);
+    let (_, page) = drive.succeeds(id, &get_log(0x22, 1, 64), &[]);
+    let stats = drive.subsystem.device().stats();
+    assert_eq!(u128_at(&page, 0), u128::from(stats.host_bytes_written()));
+    assert_eq!(u128_at(&page, 16), u128::from(stats.media_bytes_written()));
+    assert_eq!(u128_at(&page, 32), u128::from(stats.media_bytes_erased()));
+    assert!(u128_at(&page, 16) > u128_at(&page, 0), "collection copied");
+    assert_eq!(page[48..], [0; 16]);
+}
+
+#[test]
+fn an_invalid_placement_identifier_is_a_host_event() {
+    let (mut drive, id) = drive_with_namespace();
+    write_placed(&mut drive, id, 0, 1, 9);
+    let (_, page) = drive.succeeds(id, &get_fdp_events(true, 64), &[]);
+    assert_eq!(u32_at(&page, 0), 0, "not enabled");
+
+    enable_event(&mut drive, id, 0, 3);
+    drive.now = 5_000_000;
+    write_placed(&mut drive, id, 0, 1, 9);
+    let (_, page) = drive.succeeds(id, &get_fdp_events(true, 4096), &[]);
+    assert_eq!(u32_at(&page, 0), 1);
+    assert_eq!(page[4..64], [0; 60]);
+    let event = &page[64..128];
+    assert_eq!(
+        event[..2],
+        [0x03, 0b011],
+        "identifier and namespace are valid, the location is not"
+    );
+    assert_eq!(u16_at(event, 2), 9);
+    assert_eq!(event[4..12], [5, 0, 0, 0, 0, 0, 0, 0], "5 ms after the start");
+    assert_eq!(u32_at(event, 12), 1);
+    assert_eq!(event[16..], [0; 48]);
+    assert_eq!(page[128..], [0; 4096 - 128]);
+    let (_, page) = drive.succeeds(id, &get_fdp_events(false, 64), &[]);
+    assert_eq!(u32_at(&page, 0), 0, "no controller event");
+    // Reading does not take events away.
+    let (_, page) = drive.succeeds(id, &get_fdp_events(true, 64), &[]);
+    assert_eq!(u32_at(&page, 0), 1);
+}
+
+#[test]
+fn media_reallocated_has_its_block_where_the_standard_puts_it() {
+    let (mut drive, id) = drive_with_namespace();
+    for handle in 0..4 {
+        enable_event(&mut drive, id, handle, 0x80);
+    }
+    write_until_collected(&mut drive, id);
+    let (_, page) = drive.succeeds(id, &get_fdp_events(false, 4096), &[]);
+    let count = u32_at(&page, 0) as usize;
+    assert!((1..=63).contains(&count), "{count} events");
+    let blocks = drive.subsystem.capacity_bytes() / PAGE_BYTES;
+    for event in page[64..].chunks(64).take(count) {
+        assert_eq!(event[0], 0x80);
+        assert_eq!(u32_at(event, 12), 1);
+        assert_eq!(event[16], 1, "the block is valid");
+        let moved = u64::from(u16_at(event, 18));
+        assert!((1..RECLAIM_UNIT_BYTES / PAGE_BYTES).contains(&moved), "{moved} blocks");
+        let lba = u64_at(event, 20);
+        assert!(lba < blocks, "block {lba} of {blocks}");
+        assert_eq!(event[28..32], [0; 4]);
+        assert_eq!(event[35], 0, "SPDK reads the handle as two bytes");
+        assert!(event[34] < 4);
+    }
+    let copied: u64 = page[64..]
+        .chunks(64)
+        .take(count)
+        .map(|event| u64::from(u16_at(event, 18)))
+        .sum();
+    assert_eq!(copied, drive.subsystem.device().stats().total().gc_pages_copied);
+}
+
+// --------------------------------------------------------------------------------------- log pages in general --
+
+/// Every log page with what it needs beside its number.
+const PAGES: [(u8, u16, u32); 15] = [
+    (0x00, 0, 1024),
+    (0x01, 0, 4096),
+    (0x02, 0, 512),
+    (0x03, 0, 512),
+    (0x04, 0, 4096),
+    (0x05, 0, 4096),
+    (0x06, 0, 564),
+    (0x09, 1, 512),
+    (0x0f, 0, 8),
+    (0x12, 0, 1024),
+    (0x20, 1, 176),
+    (0x21, 1, 40),
+    (0x22, 1, 64),
+    (0x23, 1, 4096),
+    (0x81, 0, 512),
+];
+
+#[test]
+fn a_page_in_pieces_is_the_page() {
+    let (mut drive, id) = drive_with_namespace();
+    enable_event(&mut drive, id, 0, 0x80);
+    write_until_collected(&mut drive, id);
+    drive.refuses(id, &get_feature(0xc0, 0, CURRENT, 0), &[], Status::INVALID_FIELD);
+    for (lid, specific, size_bytes) in PAGES {
+        let (_, whole) = drive.succeeds(id, &get_piece(lid, specific, 0, size_bytes), &[]);
+        assert_eq!(whole.len(), size_bytes as usize);
+        for piece_bytes in [4, 16, 64, 508, 4096] {
+            let mut pieces = Vec::new();
+            for offset in (0..size_bytes).step_by(piece_bytes as usize) {
+                let (_, piece) = drive.succeeds(id, &get_piece(lid, specific, offset.into(), piece_bytes), &[]);
+                assert_eq!(piece.len(), piece_bytes as usize);
+                pieces.extend(piece);
+            }
+            assert_eq!(
+                pieces[..whole.len()],
+                whole[..],
+                "log page {lid:#x} in pieces of {piece_bytes}"
+            );
+            assert!(
+                pieces[whole.len()..].iter().all(|&byte| byte == 0),
+                "log page {lid:#x} goes on after its end"
+            );
+        }
+    }
+}
+
+#[test]
+fn offsets_that_make_no_sense_are_refused() {
+    let (mut drive, id) = drive_with_namespace();
+    for (lid, specific, size_bytes) in PAGES {
+        let size_bytes = u64::from(size_bytes);
+        let (_, nothing) = drive.succeeds(id, &get_piece(lid, specific, size_bytes, 8), &[]);
+        assert_eq!(nothing, [0; 8]);
+        for offset in [size_bytes + 4, 1 << 32, u64::MAX - 3, 2] {
+            let reply = drive.refuses(id, &get_piece(lid, specific, offset, 8), &[], Status::INVALID_FIELD);
+            assert!(reply.do_not_retry && reply.more);
+        }
+        let by_index = SubmissionEntry {
+            cdw14: (1 << 23).into(),
+            ..get_log(lid, specific, 8)
+        };
+        drive.refuses(id, &by_index, &[], Status::INVALID_FIELD);
+        drive.refuses(id, &get_log(lid, specific, 4 << 20), &[], Status::INVALID_FIELD);
+        let (_, longest) = drive.succeeds(id, &get_piece(lid, specific, 0, 1 << 20), &[]);
+        assert_eq!(longest.len(), 1 << 20);
+    }
+}
+
+#[test]
+fn what_is_listed_is_there_and_nothing_else() {
+    for transport in [Transport::Pcie, Transport::Fabrics] {
+        for kind in [ControllerKind::Io, ControllerKind::Discovery] {
+            let mut drive = Drive::new();
+            let id = drive.connect(transport, kind);
+            let (_, logs) = drive.succeeds(id, &get_log(0x00, 0, 1024), &[]);
+            let (_, features) = drive.succeeds(id, &get_log(0x12, 0, 1024), &[]);
+            for code in 0..=255u8 {
+                let listed = logs[usize::from(code) * 4] & 1 == 1;
+                // The discovery log page is the transport's.
+                if code != 0x70 {
+                    let reply = drive.admin(id, &get_log(code, 1, 4), &[]).reply;
+                    let expected = if listed {
+                        Status::SUCCESS
+                    } else {
+                        Status::INVALID_LOG_PAGE
+                    };
+                    assert_eq!(
+                        reply.status, expected,
+                        "log page {code:#x} of {kind:?} over {transport:?}"
+                    );
+                }
+                let listed = features[usize::from(code) * 4] & 1 == 1;
+                let reply = drive.admin(id, &get_feature(code, 0, CAPABILITIES, 0), &[]).reply;
+                assert_eq!(
+                    reply.status.is_success(),
+                    listed,
+                    "feature {code:#x} of {kind:?} over {transport:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn commands_that_are_listed_are_known() {
+    let (mut drive, _) = drive_with_namespace();
+    let fabrics = drive.connect(Transport::Fabrics, ControllerKind::Io);
+    let (_, page) = drive.succeeds(fabrics, &get_log(0x05, 0, 4096), &[]);
+    for opcode in 0..=255u8 {
+        let entry = SubmissionEntry {
+            opcode,
+            nsid: 1.into(),
+            cid: 7.into(),
+            ..SubmissionEntry::default()
+        };
+        for (queue, table) in [(0, 0), (1, 1024)] {
+            let listed = page[table + usize::from(opcode) * 4] & 1 == 1;
+            let data = [0; 4096];
+            let done = drive.try_command(fabrics, queue, &entry, &data);
+            let known = done.is_none_or(|done| done.reply.status != Status::INVALID_COMMAND_OPCODE);
+            assert_eq!(known, listed, "opcode {opcode:#x} in queue {queue}");
+        }
+    }
+}
+
+#[test]
+fn effects_differ_by_transport_and_command_set() {
+    let (mut drive, pcie) = drive_with_namespace();
+    let fabrics = drive.connect(Transport::Fabrics, ControllerKind::Io);
+    let (_, over_pcie) = drive.succeeds(pcie, &get_log(0x05, 0, 4096), &[]);
+    let (_, over_fabrics) = drive.succeeds(fabrics, &get_log(0x05, 0, 4096), &[]);
+    for opcode in [0x00, 0x01, 0x04, 0x05, 0x7c] {
+        assert_eq!(
+            (u32_at(&over_pcie, opcode * 4), u32_at(&over_fabrics, opcode * 4)),
+            (1, 0),
+            "{opcode:#x}"
+        );
+    }
+    assert_eq!(over_pcie[1024..], over_fabrics[1024..], "I/O commands are the same");
+    assert_eq!(
+        u32_at(&over_pcie, 0x0d * 4),
+        1 | 1 << 3,
+        "Namespace Management changes the inventory"
+    );
+    assert_eq!(u32_at(&over_pcie, 0x80 * 4), 1 | 1 << 1 | 1 << 2 | 1 << 16, "Format");
+    assert_eq!(
+        u32_at(&over_pcie, 1024 + 4),
+        0b11,
+        "Write changes content, and nothing that Linux would warn of"
+    );
+    assert_eq!(u32_at(&over_pcie, 1024 + 0x12 * 4), 1, "I/O Management Receive");
+    let zoned = SubmissionEntry {
+        cdw14: (2 << 24).into(),
+        ..get_log(0x05, 0, 4096)
+    };
+    let (_, page) = drive.succeeds(pcie, &zoned, &[]);
+    assert_eq!(page[..1024], over_pcie[..1024]);
+    assert_eq!(page[1024..], [0; 3072], "no zoned commands");
+}
+
+#[test]
+fn smart_counts_what_hosts_did() {
+    let (mut drive, id) = drive_with_namespace();
+    let blocks = 130;
+    drive.write(id, 1, 0, &vec![1; blocks * PAGE_BYTES as usize]);
+    drive.read(id, 1, 0, 3);
+    drive.now = 2 * 3_600_000_000_000 + 1;
+    let (_, page) = drive.succeeds(id, &get_log(0x02, 0, 512), &[]);
+    assert_eq!(page[0], 0, "no critical warning");
+    assert_eq!(u16_at(&page, 1), 313);
+    assert_eq!(page[3..6], [100, 10, 0]);
+    assert_eq!(
+        u128_at(&page, 32),
+        1,
+        "3 blocks read are less than one unit of 512000 bytes"
+    );
+    assert_eq!(u128_at(&page, 48), 2, "130 blocks are 532480 bytes");
+    assert_eq!((u128_at(&page, 64), u128_at(&page, 80)), (1, 1));
+    assert_eq!(u128_at(&page, 112), 1, "power cycles");
+    assert_eq!(u128_at(&page, 128), 2, "hours");
+    assert_eq!(u128_at(&page, 176), 0, "no errors");
+    let of_all = SubmissionEntry {
+        nsid: 0.into(),
+        ..get_log(0x02, 0, 512)
+    };
+    drive.succeeds(id, &of_all, &[]);
+    let of_one = SubmissionEntry {
+        nsid: 1.into(),
+        ..get_log(0x02, 0, 512)
+    };
+    drive.refuses(id, &of_one, &[], Status::INVALID_FIELD);
+    let (_, page) = drive.succeeds(id, &get_log(0x02, 0, 512), &[]);
+    assert_eq!(u128_at(&page, 176), 1, "one error");
+}
+
+#[test]
+fn the_endurance_group_has_capacity_and_media_writes() {
+    let (mut drive, id) = drive_with_namespace();
+    write_until_collected(&mut drive, id);
+    let (_, page) = drive.succeeds(id, &get_log(0x09, 1, 512), &[]);
+    assert_eq!((page[0], page[3], page[4], page[5]), (0, 100, 10, 0));
+    assert_eq!(u128_at(&page, 32), 0, "no endurance estimate");
+    let stats = drive.subsystem.device().stats();
+    assert_eq!(
+        u128_at(&page, 64),
+        u128::from(stats.host_bytes_written().div_ceil(1_000_000_000))
+    );
+    assert_eq!(
+        u128_at(&page, 80),
+        u128::from(stats.media_bytes_written().div_ceil(1_000_000_000))
+    );
+    assert_eq!(
+        u128_at(&page, 112),
+        u128::from(stats.host_bytes_written() / PAGE_BYTES),
+        "writes of one block each"
+    );
+    assert_eq!(u128_at(&page, 160), u128::from(drive.subsystem.capacity_bytes()));
+    assert_eq!(u128_at(&page, 176), 0, "one namespace has it all");
+    let mut empty = Drive::new();
+    let id = empty.host();
+    let (_, page) = empty.succeeds(id, &get_log(0x09, 1, 512), &[]);
+    assert_eq!(u128_at(&page, 176), u128_at(&page, 160), "no namespace has any");
+}
+
+#[test]
+fn the_error_log_says_which_command_and_where() {
+    let (mut drive, id) = drive_with_namespace();
+    let beyond = drive.subsystem.capacity_bytes() / PAGE_BYTES;
+    let entry = SubmissionEntry {
+        cid: 0x1234.into(),
+        ..io(IoOpcode::Read, 1, beyond, 1)
+    };
+    let reply = drive.command(id, 3, &entry, &[]).reply;
+    assert_eq!(
+        (reply.status, reply.do_not_retry, reply.more),
+        (Status::LBA_OUT_OF_RANGE, true, true)
+    );
+    drive.refuses(id, &get_feature(0x03, 0, CURRENT, 0), &[], Status::INVALID_FIELD);
+    let (_, page) = drive.succeeds(id, &get_log(0x01, 0, 4096), &[]);
+    let (newest, oldest) = (&page[..64], &page[64..128]);
+    assert_eq!((u64_at(newest, 0), u64_at(oldest, 0)), (2, 1));
+    assert_eq!(u16_at(oldest, 8), 3, "queue");
+    assert_eq!(u16_at(oldest, 10), 0x1234);
+    // Status with More and Do Not Retry, over the phase tag.
+    assert_eq!(u16_at(oldest, 12), (0x80 | 0b11 << 13) << 1);
+    assert_eq!(u16_at(oldest, 14), 40, "command dword 10");
+    assert_eq!(u64_at(oldest, 16), beyond);
+    assert_eq!(u32_at(oldest, 24), 1);
+    assert_eq!((oldest[31], oldest[63]), (IoOpcode::Read.code(), 1));
+    assert_eq!((newest[31], u16_at(newest, 8)), (AdminOpcode::GetFeatures.code(), 0));
+    assert_eq!(page[128..], [0; 4096 - 128]);
+    let logged: Vec<&str> = drive
+        .subsystem
+        .controller(id)
+        .errors
+        .iter()
+        .map(|(_, cause)| cause)
+        .collect();
+    assert_eq!(logged[0], "feature 0x03 is not supported by this controller");
+    assert!(logged[1].contains("reach beyond the namespace"), "{}", logged[1]);
+    // Another host has other errors, the count goes on.
+    let other = drive.host();
+    let (_, page) = drive.succeeds(other, &get_log(0x01, 0, 64), &[]);
+    assert_eq!(page, [0; 64]);
+    drive.refuses(other, &get_feature(0x03, 0, CURRENT, 0), &[], Status::INVALID_FIELD);
+    let (_, page) = drive.succeeds(other, &get_log(0x01, 0, 64), &[]);
+    assert_eq!(u64_at(&page, 0), 3);
+}
+
+#[test]
+fn firmware_and_self_tests() {
+    let (mut drive, id) = drive_with_namespace();
+    let (_, page) = drive.succeeds(id, &get_log(0x03, 0, 512), &[]);
+    assert_eq!(page[0], 1);
+    assert_eq!(page[8..16], *b"1.0     ");
+    assert_eq!(page[16..], [0; 496]);
+    let (_, page) = drive.succeeds(id, &get_log(0x06, 0, 564), &[]);
+    assert_eq!(page[..4], [0; 4]);
+    assert!(page[4..].chunks(28).all(|result| result[0] == 0x0f), "no test was run");
+    let short = SubmissionEntry {
+        cdw10: 1.into(),
+        ..admin(AdminOpcode::DeviceSelfTest, 1)
+    };
+    drive.succeeds(id, &short, &[]);
+    let (_, page) = drive.succeeds(id, &get_log(0x06, 0, 564), &[]);
+    assert_eq!(page[4], 0x10, "a short test that found nothing");
+    assert_eq!((page[6], u32_at(&page, 4 + 12)), (1, 1), "of namespace 1");
+    assert_eq!(page[32], 0x0f);
+}
+
+#[test]
+fn sanitize_is_followed_to_its_end() {
+    let (mut drive, id) = drive_with_namespace();
+    let (_, page) = drive.succeeds(id, &get_log(0x81, 0, 512), &[]);
+    assert_eq!(
+        (u16_at(&page, 0), u16_at(&page, 2)),
+        (0xffff, 0x100),
+        "never sanitized, never written"
+    );
+    drive.write(id, 1, 0, &[1; PAGE_BYTES as usize]);
+    let (_, page) = drive.succeeds(id, &get_log(0x81, 0, 512), &[]);
+    assert_eq!(u16_at(&page, 2), 0);
+    assert!(request_event(&mut drive, id, 40).is_none());
+    let block_erase = SubmissionEntry {
+        cdw10: 2.into(),
+        ..admin(AdminOpcode::Sanitize, 0)
+    };
+    drive.succeeds(id, &block_erase, &[]);
+    let (_, page) = drive.succeeds(id, &get_log(0x81, 0, 512), &[]);
+    assert_eq!(
+        (u16_at(&page, 0), u16_at(&page, 2), u32_at(&page, 4), page[36]),
+        (0, 2, 2, 1)
+    );
+    assert_eq!(u32_at(&page, 12), 0xffff_ffff, "no estimate");
+    drive.tick();
+    let (_, page) = drive.succeeds(id, &get_piece(0x81, 0, 0, 512), &[]);
+    assert_eq!(
+        (u16_at(&page, 0), u16_at(&page, 2), page[36]),
+        (0xffff, 0x101, 0),
+        "all data erased"
+    );
+    // I/O command specific status, Sanitize Operation Completed, log page 81h.
+    assert_eq!(events(&mut drive, id), [(40, 0x0081_0106)]);
+    drive.write(id, 1, 0, &[1; PAGE_BYTES as usize]);
+    let (_, page) = drive.succeeds(id, &get_log(0x81, 0, 512), &[]);
+    assert_eq!(u16_at(&page, 2), 1, "written since");
+}
+
+// ------------------------------------------------------------------------------------------------ FDP features --
+
+#[test]
+fn fdp_is_switched_on_and_off() {
+    let mut drive = Drive::new();
+    let id = drive.host();
+    let get = |select| get_feature(0x1d, NSID_ALL, select, 1);
+    assert_eq!(drive.succeeds(id, &get(CURRENT), &[]).0, 1);
+    drive.succeeds(id, &set_fdp(false, 0), &[]);
+    assert_eq!(drive.succeeds(id, &get(CURRENT), &[]).0, 0);
+    assert_eq!(drive.succeeds(id, &get(SAVED), &[]).0, 0);
+    assert_eq!(drive.succeeds(id, &get(DEFAULT), &[]).0, 1, "as the drive was made");
+    drive.succeeds(id, &set_fdp(true, 1), &[]);
+    assert_eq!(drive.succeeds(id, &get(CURRENT), &[]).0, 0x0101);
+    assert!(drive.memory.state().fdp.enabled, "stored before the command completed");
+    drive.refuses(id, &set_fdp(true, 9), &[], Status::INVALID_FIELD);
+    drive.refuses(id, &get_feature(0x1d, 0, CURRENT, 2), &[], Status::INVALID_FIELD);
+    let other_group = SubmissionEntry {
+        cdw11: 2.into(),
+        ..set_fdp(false, 0)
+    };
+    drive.refuses(id, &other_group, &[], Status::INVALID_FIELD);
+    // CacheLib's instructions: `nvme set-feature -f 0x1D -c 0 -s`, no endurance group, namespace 0.
+    let by_hand = SubmissionEntry {
+        cdw11: 0.into(),
+        ..set_fdp(false, 0)
+    };
+    drive.succeeds(
+        id,
+        &SubmissionEntry {
+            nsid: 0.into(),
+            ..by_hand
+        },
+        &[],
+    );
+    assert_eq!(drive.succeeds(id, &get_feature(0x1d, 0, CURRENT, 0), &[]).0, 0);
+    // Nothing of the capabilities depends on a namespace: saveable, changeable.
+    assert_eq!(drive.succeeds(id, &get(CAPABILITIES), &[]).0, 0b101);
+}
+
+#[test]
+fn fdp_does_not_change_under_namespaces() {
+    let (mut drive, id) = drive_with_namespace();
+    let reply = drive.refuses(id, &set_fdp(false, 0), &[], Status::COMMAND_SEQUENCE_ERROR);
+    assert_eq!(reply.status.sc(), 0x0c);
+    assert_eq!(drive.succeeds(id, &get_feature(0x1d, 0, CURRENT, 1), &[]).0, 1);
+}
+
+#[test]
+fn events_are_enabled_by_handle_and_type() {
+    let (mut drive, id) = drive_with_namespace();
+    let get = |handle, types| fdp_events(AdminOpcode::GetFeatures, 1, handle, types, false);
+    let none = [0x00, 0, 0x01, 0, 0x02, 0, 0x03, 0, 0x80, 0, 0x81, 0];
+    // nvme-cli asks for 255, SPDK for 6.
+    for types in [255, 6] {
+        assert_eq!(drive.succeeds(id, &get(0, types), &[]), (6, none.to_vec()));
+    }
+    assert_eq!(drive.succeeds(id, &get(0, 2), &[]), (2, none[..4].to_vec()));
+    assert_eq!(drive.succeeds(id, &get(0, 0), &[]), (0, Vec::new()));
+
+    // SPDK lists what there is; nvme-cli says how many it means, and sends 255 bytes.
+    drive.succeeds(
+        id,
+        &fdp_events(AdminOpcode::SetFeatures, 1, 2, 6, true),
+        &[0, 1, 2, 3, 0x80, 0x81],
+    );
+    let mut list = [0; 255];
+    list[..2].copy_from_slice(&[0x80, 3]);
+    drive.succeeds(id, &fdp_events(AdminOpcode::SetFeatures, 1, 2, 2, false), &list);
+    let rest = [0x00, 1, 0x01, 1, 0x02, 1, 0x03, 0, 0x80, 0, 0x81, 1];
+    assert_eq!(drive.succeeds(id, &get(2, 255), &[]), (6, rest.to_vec()));
+    assert_eq!(drive.succeeds(id, &get(1, 255), &[]).1, none, "another handle");
+
+    // xNVMe: 255 types, all zero.
+    drive.succeeds(id, &fdp_events(AdminOpcode::SetFeatures, 1, 1, 255, true), &[0; 255]);
+    assert_eq!(drive.succeeds(id, &get(1, 255), &[]).1[..4], [0x00, 1, 0x01, 0]);
+    // Types that this drive does not log stay out of its list.
+    drive.succeeds(id, &fdp_events(AdminOpcode::SetFeatures, 1, 1, 2, true), &[0x7f, 0xf0]);
+    assert_eq!(drive.succeeds(id, &get(1, 255), &[]).0, 6);
+
+    let state = drive.memory.state();
+    let kept = state.namespaces[0].as_ref().unwrap();
+    assert!(kept.events_enabled[2].contains(0x81) && !kept.events_enabled[2].contains(0x80));
+}
+
+#[test]
+fn events_need_fdp_a_namespace_and_a_handle() {
+    let (mut drive, id) = drive_with_namespace();
+    for opcode in [AdminOpcode::SetFeatures, AdminOpcode::GetFeatures] {
+        drive.refuses(id, &fdp_events(opcode, 1, 4, 1, true), &[0], Status::INVALID_FIELD);
+        drive.refuses(id, &fdp_events(opcode, 2, 0, 1, true), &[0], Status::INVALID_FIELD);
+        drive.refuses(
+            id,
+            &fdp_events(opcode, 33, 0, 1, true),
+            &[0],
+            Status::INVALID_NAMESPACE_OR_FORMAT,
+        );
+        drive.refuses(
+            id,
+            &fdp_events(opcode, 0, 0, 1, true),
+            &[0],
+            Status::INVALID_NAMESPACE_OR_FORMAT,
+        );
+    }
+    let of_all = |opcode| fdp_events(opcode, NSID_ALL, 0, 1, true);
+    drive.refuses(
+        id,
+        &of_all(AdminOpcode::GetFeatures),
+        &[],
+        Status::INVALID_NAMESPACE_OR_FORMAT,
+    );
+    drive.succeeds(id, &of_all(AdminOpcode::SetFeatures), &[1]);
+    assert_eq!(
+        drive
+            .succeeds(id, &fdp_events(AdminOpcode::GetFeatures, 1, 0, 6, false), &[])
+            .1[..4],
+        [0, 0, 1, 1]
+    );
+
+    let mut plain = Drive::of(nvme::SubsystemConfig {
+        fdp: false,
+        namespace: true,
+        ..config()
+    });
+    let id = plain.host();
+    for opcode in [AdminOpcode::SetFeatures, AdminOpcode::GetFeatures] {
+        plain.refuses(id, &fdp_events(opcode, 1, 0, 1, true), &[0], Status::FDP_DISABLED);
+    }
+}
+
+// ---------------------------------------------------------------------------------------- features in general --
+
+#[test]
+fn a_saved_value_is_the_current_one_after_a_reset() {
+    let (mut drive, id) = drive_with_namespace();
+    let over = |select| get_feature(0x04, 0, select, 0);
+    let under = |select| get_feature(0x04, 0, select, 1 << 20);
+    assert_eq!(drive.succeeds(id, &over(CURRENT), &[]).0, 343);
+    assert_eq!(drive.succeeds(id, &under(CURRENT), &[]).0, 1 << 20);
+    drive.succeeds(id, &set_feature(0x04, 0, 350), &[]);
+    drive.succeeds(id, &save_feature(0x04, NSID_ALL, 1 << 20 | 280), &[]);
+    assert_eq!(drive.succeeds(id, &over(CURRENT), &[]).0, 350);
+    assert_eq!(drive.succeeds(id, &over(SAVED), &[]).0, 343, "not saved");
+    assert_eq!(drive.succeeds(id, &under(SAVED), &[]).0, 1 << 20 | 280);
+    assert_eq!(drive.succeeds(id, &under(DEFAULT), &[]).0, 1 << 20);
+
+    // A host that was there keeps what it has, one that comes takes what was saved.
+    let before = drive.host();
+    drive.succeeds(id, &save_feature(0x01, 0, 3), &[]);
+    assert_eq!(drive.succeeds(before, &get_feature(0x01, 0, CURRENT, 0), &[]).0, 0);
+    assert_eq!(drive.succeeds(before, &get_feature(0x01, 0, SAVED, 0), &[]).0, 3);
+    let after = drive.host();
+    assert_eq!(drive.succeeds(after, &get_feature(0x01, 0, CURRENT, 0), &[]).0, 3);
+
+    drive.subsystem.reset_controller(id);
+    drive.enable(id);
+    assert_eq!(drive.succeeds(id, &over(CURRENT), &[]).0, 343);
+    assert_eq!(drive.succeeds(id, &under(CURRENT), &[]).0, 1 << 20 | 280);
+    let mut drive = drive.restart();
+    let id = drive.host();
+    assert_eq!(drive.succeeds(id, &under(CURRENT), &[]).0, 1 << 20 | 280);
+    assert_eq!(drive.succeeds(id, &get_feature(0x01, 0, CURRENT, 0), &[]).0, 3);
+}
+
+#[test]
+fn what_is_refused_and_with_which_status() {
+    let (mut drive, id) = drive_with_namespace();
+    drive.refuses(id, &set_feature(0xc0, 0, 0), &[], Status::INVALID_FIELD);
+    drive.refuses(id, &get_feature(0x01, 0, 4, 0), &[], Status::INVALID_FIELD);
+    // Never saved: number of queues, timestamp, keep alive, host behavior, host identifier, write protection, marker.
+    for fid in [0x07, 0x0e, 0x0f, 0x16, 0x81, 0x80, 0x84] {
+        let nsid = if fid == 0x84 { 1 } else { 0 };
+        let reply = drive.refuses(id, &save_feature(fid, nsid, 0), &[], Status::FEATURE_NOT_SAVEABLE);
+        assert_eq!(
+            (reply.status.sct(), reply.status.sc(), reply.do_not_retry),
+            (1, 0x0d, true)
+        );
+        assert_eq!(
+            drive.succeeds(id, &get_feature(fid, nsid, CAPABILITIES, 0), &[]).0 & 1,
+            0
+        );
+    }
+    let reply = drive.refuses(
+        id,
+        &set_feature(0x01, 1, 0),
+        &[],
+        Status::FEATURE_NOT_NAMESPACE_SPECIFIC,
+    );
+    assert_eq!((reply.status.sct(), reply.status.sc()), (1, 0x0f));
+    drive.refuses(id, &set_feature(0x01, 99, 0), &[], Status::INVALID_NAMESPACE_OR_FORMAT);
+    drive.refuses(id, &set_feature(0x05, 0, 0), &[], Status::INVALID_NAMESPACE_OR_FORMAT);
+    drive.refuses(id, &set_feature(0x02, 0, 1), &[], Status::INVALID_FIELD);
+    drive.refuses(id, &set_feature(0x04, 0, 1 << 16 | 300), &[], Status::INVALID_FIELD);
+    drive.refuses(id, &set_feature(0x04, 0, 2 << 20 | 300), &[], Status::INVALID_FIELD);
+    drive.refuses(id, &set_feature(0x05, 1, 1 << 16), &[], Status::INVALID_FIELD);
+    drive.refuses(id, &set_feature(0x07, 0, 0xffff), &[], Status::INVALID_FIELD);
+    drive.refuses(id, &set_feature(0x07, 0, 0xffff_0000), &[], Status::INVALID_FIELD);
+    drive.refuses(id, &set_feature(0x09, 0, 5), &[], Status::INVALID_FIELD);
+    drive.refuses(id, &set_feature(0x18, 0, 2), &[], Status::INVALID_FIELD);
+    drive.refuses(id, &set_feature(0x84, 1, 2), &[], Status::INVALID_FIELD);
+    drive.refuses(id, &set_feature(0x84, 1, 7), &[], Status::INVALID_FIELD);
+}
+
+#[test]
+fn values_are_kept_by_controller_namespace_or_drive() {
+    let (mut drive, first) = drive_with_namespace();
+    let second = drive.host();
+    let set_and_get = |drive: &mut Drive, set: SubmissionEntry, get: SubmissionEntry| {
+        drive.succeeds(first, &set, &[]);
+        (drive.succeeds(first, &get, &[]).0, drive.succeeds(second, &get, &[]).0)
+    };
+    let plain = |fid| get_feature(fid, 0, CURRENT, 0);
+    assert_eq!(
+        set_and_get(&mut drive, set_feature(0x01, 0, 0x0403_02ff), plain(0x01)),
+        (0x0403_0207, 0)
+    );
+    assert_eq!(
+        set_and_get(&mut drive, set_feature(0x02, 0, 0x20), plain(0x02)),
+        (0x20, 0)
+    );
+    assert_eq!(
+        set_and_get(&mut drive, set_feature(0x08, 0, 0x0a05), plain(0x08)),
+        (0x0a05, 0)
+    );
+    let vector = get_feature(0x09, 0, CURRENT, 3);
+    assert_eq!(
+        set_and_get(&mut drive, set_feature(0x09, 0, 0x0001_0003), vector),
+        (0x0001_0003, 3)
+    );
+    assert_eq!(set_and_get(&mut drive, set_feature(0x0a, 0, 1), plain(0x0a)), (1, 0));
+    assert_eq!(
+        set_and_get(&mut drive, set_feature(0x0b, 0, 0xffff_ffff), plain(0x0b)),
+        (0x41ff, 0)
+    );
+    let recovery = get_feature(0x05, 1, CURRENT, 0);
+    assert_eq!(set_and_get(&mut drive, set_feature(0x05, 1, 25), recovery), (25, 25));
+    assert_eq!(set_and_get(&mut drive, set_feature(0x17, 0, 1), plain(0x17)), (1, 1));
+    let group = get_feature(0x18, 0, CURRENT, 1);
+    assert_eq!(
+        set_and_get(&mut drive, set_feature(0x18, 0, 0x0004_0001), group),
+        (0x0004_0001, 0x0004_0001)
+    );
+    assert_eq!(set_and_get(&mut drive, set_feature(0x80, 0, 9), plain(0x80)), (9, 9));
+    let mut drive = drive.restart();
+    let id = drive.host();
+    assert_eq!(
+        drive.succeeds(id, &plain(0x80), &[]).0,
+        9,
+        "the marker is kept without being asked"
+    );
+    assert_eq!(drive.succeeds(id, &recovery, &[]).0, 0, "this was not saved");
+}
+
+#[test]
+fn queues_are_granted_up_to_the_limit() {
+    let (mut drive, id) = drive_with_namespace();
+    assert_eq!(
+        drive.succeeds(id, &get_feature(0x07, 0, CURRENT, 0), &[]).0,
+        0x0003_0003
+    );
+    assert_eq!(
+        drive.succeeds(id, &set_feature(0x07, 0, 0x0001_00fe), &[]).0,
+        0x0001_0003
+    );
+    assert_eq!(
+        drive.succeeds(id, &get_feature(0x07, 0, CURRENT, 0), &[]).0,
+        0x0001_0003
+    );
+}
+
+#[test]
+fn interrupts_are_of_pcie_alone() {
+    let (mut drive, _) = drive_with_namespace();
+    let fabrics = drive.connect(Transport::Fabrics, ControllerKind::Io);
+    for fid in [0x08, 0x09] {
+        drive.refuses(fabrics, &set_feature(fid, 0, 0), &[], Status::INVALID_FIELD);
+        drive.refuses(fabrics, &get_feature(fid, 0, CURRENT, 0), &[], Status::INVALID_FIELD);
+    }
+}
+
+#[test]
+fn without_the_write_cache_every_write_is_durable() {
+    let (mut drive, first) = drive_with_namespace();
+    let second = drive.host();
+    let write = io(IoOpcode::Write, 1, 0, 1);
+    let data = [3; PAGE_BYTES as usize];
+    assert_eq!(drive.succeeds(first, &get_feature(0x06, 0, CURRENT, 0), &[]).0, 1);
+    assert!(!drive.command(first, 1, &write, &data).synced);
+    assert!(!drive.admin(first, &set_feature(0x06, 0, 1), &[]).synced);
+    let done = drive.admin(first, &set_feature(0x06, 0, 0), &[]);
+    assert!(
+        done.reply.status.is_success() && done.synced,
+        "what was cached is written out"
+    );
+    assert!(drive.command(first, 1, &write, &data).synced);
+    assert!(
+        drive.command(second, 1, &write, &data).synced,
+        "one host that turned it off is enough"
+    );
+    drive.subsystem.reset_controller(first);
+    assert!(!drive.command(second, 1, &write, &data).synced);
+
+    let mut uncached = Drive::on(config(), false);
+    let id = uncached.host();
+    uncached.refuses(id, &set_feature(0x06, 0, 1), &[], Status::INVALID_FIELD);
+    uncached.refuses(id, &get_feature(0x06, 0, CURRENT, 0), &[], Status::INVALID_FIELD);
+}
+
+#[test]
+fn the_timestamp_counts_on() {
+    let (mut drive, id) = drive_with_namespace();
+    drive.now = 9_000_000;
+    let get = get_feature(0x0e, 0, CURRENT, 0);
+    assert_eq!(drive.succeeds(id, &get, &[]).1, [9, 0, 0, 0, 0, 0, 0, 0]);
+    drive.succeeds(
+        id,
+        &set_feature(0x0e, 0, 0),
+        &[0x10, 0x32, 0x54, 0x76, 0x98, 0x01, 0, 0],
+    );
+    drive.now += 4_999_999;
+    assert_eq!(
+        drive.succeeds(id, &get, &[]).1,
+        [0x14, 0x32, 0x54, 0x76, 0x98, 0x01, 0b0010, 0]
+    );
+    let other = drive.host();
+    assert_eq!(
+        drive.succeeds(other, &get, &[]).1[..6],
+        [0x14, 0x32, 0x54, 0x76, 0x98, 0x01]
+    );
+}
+
+#[test]
+fn host_behavior_and_host_identifier() {
+    let (mut drive, id) = drive_with_namespace();
+    let mut behavior = vec![0; 512];
+    behavior[0] = 1;
+    behavior[2] = 1;
+    drive.succeeds(id, &set_feature(0x16, 0, 0), &behavior);
+    assert_eq!(drive.succeeds(id, &get_feature(0x16, 0, CURRENT, 0), &[]).1, behavior);
+    assert_eq!(drive.succeeds(id, &get_feature(0x16, 0, DEFAULT, 0), &[]).1, [0; 512]);
+    for (byte, value) in [(0, 2), (3, 1), (4, 0x04)] {
+        let mut wrong = behavior.clone();
+        wrong[byte] = value;
+        drive.refuses(id, &set_feature(0x16, 0, 0), &wrong, Status::INVALID_FIELD);
+    }
+    assert_eq!(drive.succeeds(id, &get_feature(0x16, 0, CURRENT, 0), &[]).1, behavior);
+
+    let identifier: Vec<u8> = (1..=16).collect();
+    drive.succeeds(id, &set_feature(0x81, 0, 1), &identifier);
+    assert_eq!(drive.succeeds(id, &get_feature(0x81, 0, CURRENT, 1), &[]).1, identifier);
+    assert_eq!(drive.subsystem.controller(id).host.id[..], identifier);
+    drive.succeeds(id, &set_feature(0x81, 0, 0), &identifier[..8]);
+    assert_eq!(
+        drive.succeeds(id, &get_feature(0x81, 0, CURRENT, 0), &[]).1,
+        identifier[..8]
+    );
+
+    let fabrics = drive.connect(Transport::Fabrics, ControllerKind::Io);
+    drive.refuses(
+        fabrics,
+        &set_feature(0x81, 0, 1),
+        &identifier,
+        Status::COMMAND_SEQUENCE_ERROR,
+    );
+    drive.refuses(fabrics, &get_feature(0x81, 0, CURRENT, 0), &[], Status::INVALID_FIELD);
+    assert_eq!(
+        drive.succeeds(fabrics, &get_feature(0x81, 0, CURRENT, 1), &[]).1,
+        [0; 16]
+    );
+    assert_eq!(
+        drive.succeeds(fabrics, &get_feature(0x81, 0, CAPABILITIES, 0), &[]).0,
+        0,
+        "not changeable"
+    );
+}
+
+#[test]
+fn a_write_protected_namespace_stays_as_it_is() {
+    let (mut drive, id) = drive_with_namespace();
+    drive.write(id, 1, 0, &[1; PAGE_BYTES as usize]);
+    let done = drive.admin(id, &set_feature(0x84, 1, 1), &[]);
+    assert!(done.reply.status.is_success());
+    assert!(done.synced, "what was written before is made durable");
+    assert_eq!(drive.succeeds(id, &get_feature(0x84, 1, CURRENT, 0), &[]).0, 1);
+    let mut drive = drive.restart();
+    let id = drive.host();
+    let write = io(IoOpcode::Write, 1, 0, 1);
+    let reply = drive.command(id, 1, &write, &[2; PAGE_BYTES as usize]).reply;
+    assert_eq!(reply.status, Status::NAMESPACE_IS_WRITE_PROTECTED);
+    assert_eq!(drive.read(id, 1, 0, 1), [1; PAGE_BYTES as usize]);
+    drive.succeeds(id, &set_feature(0x84, 1, 0), &[]);
+    drive.write(id, 1, 0, &[2; PAGE_BYTES as usize]);
+}
+
+#[test]
+fn state_that_cannot_be_stored_fails_the_command() {
+    let (mut drive, id) = drive_with_namespace();
+    drive.memory.broken.store(true, Ordering::Relaxed);
+    let reply = drive.refuses(id, &save_feature(0x01, 0, 3), &[], Status::INTERNAL_ERROR);
+    assert!(!reply.do_not_retry);
+    drive.refuses(id, &set_feature(0x84, 1, 1), &[], Status::INTERNAL_ERROR);
+    let reply = drive
+        .admin(id, &fdp_events(AdminOpcode::SetFeatures, 1, 0, 1, true), &[3])
+        .reply;
+    assert_eq!(reply.status, Status::INTERNAL_ERROR);
+    drive.memory.broken.store(false, Ordering::Relaxed);
+    for select in [CURRENT, SAVED] {
+        assert_eq!(drive.succeeds(id, &get_feature(0x01, 0, select, 0), &[]).0, 0);
+    }
+    assert_eq!(drive.succeeds(id, &get_feature(0x84, 1, CURRENT, 0), &[]).0, 0);
+    let (_, enabled) = drive.succeeds(id, &fdp_events(AdminOpcode::GetFeatures, 1, 0, 6, false), &[]);
+    assert!(enabled.chunks(2).all(|event| event[1] == 0));
+}
+
+// --------------------------------------------------------------------------- events, abort, keep alive --
+
+#[test]
+fn a_changed_namespace_is_told_and_listed_until_it_is_read() {
+    let mut drive = Drive::new();
+    let (first, second) = (drive.host(), drive.host());
+    let woken = Arc::new(AtomicU64::new(0));
+    let count = woken.clone();
+    drive
+        .subsystem
+        .set_waker(first, Arc::new(move || _ = count.fetch_add(1, Ordering::Relaxed)));
+    drive.succeeds(first, &set_feature(0x0b, 0, 0x100), &[]);
+    assert!(request_event(&mut drive, first, 11).is_none());
+    assert!(request_event(&mut drive, second, 12).is_none());
+    assert_eq!(woken.load(Ordering::Relaxed), 0);
+    let mut structure = vec![0; 4096];
+    structure[..8].copy_from_slice(&100u64.to_le_bytes());
+    structure[8..16].copy_from_slice(&100u64.to_le_bytes());
+    structure[102] = 1;
+    let (nsid, _) = drive.succeeds(second, &admin(AdminOpcode::NamespaceManagement, 0), &structure);
+    let mut controllers = vec![0; 4096];
+    controllers[0] = 1;
+    controllers[2] = first as u8;
+    drive.succeeds(
+        second,
+        &admin(AdminOpcode::NamespaceAttachment, nsid as u32),
+        &controllers,
+    );
+    assert!(woken.load(Ordering::Relaxed) > 0);
+    // Notice, namespace attribute changed, log page 04h.
+    assert_eq!(events(&mut drive, first), [(11, 0x0004_0002)]);
+    assert_eq!(events(&mut drive, second), [], "not configured");
+    assert!(request_event(&mut drive, first, 13).is_none());
+
+    let (_, list) = drive.succeeds(first, &get_piece(0x04, 0, 0, 4096), &[]);
+    assert_eq!(u32_at(&list, 0), nsid as u32);
+    assert_eq!(list[4..], [0; 4092]);
+    let (_, list) = drive.succeeds(first, &get_log(0x04, 0, 4096), &[]);
+    assert_eq!(u32_at(&list, 0), nsid as u32, "retained by the first read");
+    let (_, list) = drive.succeeds(first, &get_log(0x04, 0, 4096), &[]);
+    assert_eq!(list, [0; 4096], "cleared by the second");
+    assert_eq!(events(&mut drive, first), []);
+
+    controllers[2] = first as u8;
+    let detach = SubmissionEntry {
+        cdw10: 1.into(),
+        ..admin(AdminOpcode::NamespaceAttachment, nsid as u32)
+    };
+    drive.succeeds(second, &detach, &controllers);
+    assert_eq!(events(&mut drive, first), [(13, 0x0004_0002)]);
+}
+
+#[test]
+fn temperature_events_are_masked_until_the_health_log_is_read() {
+    let (mut drive, id) = drive_with_namespace();
+    drive.succeeds(id, &set_feature(0x04, 0, 300), &[]);
+    assert!(request_event(&mut drive, id, 1).is_none());
+    let (_, page) = drive.succeeds(id, &get_piece(0x02, 0, 0, 512), &[]);
+    assert_eq!(page[0], 0b10, "over the threshold");
+    assert_eq!(events(&mut drive, id), [], "not configured");
+    drive.succeeds(id, &set_feature(0x0b, 0, 0xff), &[]);
+    // SMART / Health status, temperature threshold, log page 02h.
+    assert_eq!(events(&mut drive, id), [(1, 0x0002_0101)]);
+
+    assert!(request_event(&mut drive, id, 2).is_none());
+    drive.succeeds(id, &set_feature(0x04, 0, 343), &[]);
+    drive.succeeds(id, &set_feature(0x04, 0, 1 << 20 | 320), &[]);
+    assert_eq!(events(&mut drive, id), [], "masked");
+    drive.succeeds(id, &get_piece(0x02, 0, 0, 512), &[]);
+    assert_eq!(events(&mut drive, id), [], "retained");
+    drive.succeeds(id, &get_log(0x02, 0, 512), &[]);
+    assert_eq!(events(&mut drive, id), [], "cleared by reading");
+    drive.succeeds(id, &set_feature(0x04, 0, 1 << 20), &[]);
+    drive.succeeds(id, &set_feature(0x04, 0, 313), &[]);
+    assert_eq!(events(&mut drive, id), [(2, 0x0002_0101)], "told again");
+}
+
+#[test]
+fn failing_storage_degrades_the_drive_and_its_endurance_group() {
+    let (mut drive, id) = drive_with_namespace();
+    drive.succeeds(id, &set_feature(0x0b, 0, 0x40ff), &[]);
+    drive.succeeds(id, &set_feature(0x18, 0, 0x0004_0001), &[]);
+    for cid in [1, 2] {
+        assert!(request_event(&mut drive, id, cid).is_none());
+    }
+    drive.memory.broken.store(true, Ordering::Relaxed);
+    let reply = drive.command(id, 1, &io(IoOpcode::Read, 1, 0, 1), &[]).reply;
+    assert_eq!(
+        (reply.status, reply.do_not_retry),
+        (Status::UNRECOVERED_READ_ERROR, false)
+    );
+    drive.memory.broken.store(false, Ordering::Relaxed);
+    // SMART / Health: reliability; Notice: endurance group event aggregate log change, log page 0Fh.
+    assert_eq!(events(&mut drive, id), [(1, 0x0002_0001), (2, 0x000f_0602)]);
+    let (_, page) = drive.succeeds(id, &get_log(0x02, 0, 512), &[]);
+    assert_eq!((page[0], page[6], u128_at(&page, 160)), (0b100, 0b100, 1));
+    let (_, aggregate) = drive.succeeds(id, &get_log(0x0f, 0, 12), &[]);
+    assert_eq!((u64_at(&aggregate, 0), u16_at(&aggregate, 8)), (1, 1));
+    let (_, group) = drive.succeeds(id, &get_log(0x09, 1, 512), &[]);
+    assert_eq!(group[0], 0b100);
+    let (_, aggregate) = drive.succeeds(id, &get_log(0x0f, 0, 12), &[]);
+    assert_eq!(aggregate, [0; 12], "read, so over");
+}
+
+#[test]
+fn requests_are_limited_and_can_be_aborted() {
+    let (mut drive, id) = drive_with_namespace();
+    for cid in 1..=4 {
+        assert!(request_event(&mut drive, id, cid).is_none());
+    }
+    let reply = request_event(&mut drive, id, 5).expect("a completion").reply;
+    assert_eq!(reply.status, Status::ASYNC_EVENT_REQUEST_LIMIT_EXCEEDED);
+    assert_eq!((reply.status.sct(), reply.status.sc()), (1, 0x05));
+    let abort = |queue: u32, cid: u32| SubmissionEntry {
+        cdw10: (cid << 16 | queue).into(),
+        ..admin(AdminOpcode::Abort, 0)
+    };
+    assert_eq!(drive.succeeds(id, &abort(0, 3), &[]).0, 0, "aborted");
+    let completions = drive.subsystem.async_completions(id);
+    assert_eq!(completions.len(), 1);
+    assert_eq!(
+        (completions[0].cid, completions[0].reply.status),
+        (3, Status::ABORT_REQUESTED)
+    );
+    assert_eq!(drive.succeeds(id, &abort(0, 3), &[]).0, 1, "not there any more");
+    assert_eq!(drive.succeeds(id, &abort(1, 2), &[]).0, 1, "another queue");
+    assert_eq!(drive.succeeds(id, &abort(77, 2), &[]).0, 1);
+    let reply = request_event(&mut drive, id, 4).expect("a completion").reply;
+    assert_eq!(reply.status, Status::COMMAND_ID_CONFLICT);
+    assert!(request_event(&mut drive, id, 5).is_none());
+    // A reset takes requests with it.
+    drive.subsystem.reset_controller(id);
+    drive.enable(id);
+    assert_eq!(drive.subsystem.async_completions(id), []);
+    assert!(request_event(&mut drive, id, 1).is_none());
+}
+
+#[test]
+fn an_event_that_waits_completes_the_next_request() {
+    let (mut drive, id) = drive_with_namespace();
+    drive.succeeds(id, &set_feature(0x0b, 0, 0xff), &[]);
+    drive.succeeds(id, &set_feature(0x04, 0, 300), &[]);
+    let done = request_event(&mut drive, id, 1).expect("at once");
+    assert_eq!(done.reply.result, 0x0002_0101);
+    assert!(request_event(&mut drive, id, 2).is_none());
+}
+
+#[test]
+fn keep_alive_holds_the_connection() {
+    let (mut drive, _) = drive_with_namespace();
+    let id = drive.connect(Transport::Fabrics, ControllerKind::Io);
+    let get = get_feature(0x0f, 0, CURRENT, 0);
+    assert_eq!(drive.succeeds(id, &get, &[]).0, 0);
+    drive.succeeds(id, &set_feature(0x0f, 0, 5001), &[]);
+    assert_eq!(drive.succeeds(id, &get, &[]).0, 5100, "rounded up to the granularity");
+    drive.succeeds(id, &set_feature(0x0f, 0, u32::MAX), &[]);
+    assert_eq!(drive.succeeds(id, &get, &[]).0, u64::from(u32::MAX));
+    drive.succeeds(id, &set_feature(0x0f, 0, 1000), &[]);
+    for _ in 0..5 {
+        drive.now += 900_000_000;
+        assert!(drive.subsystem.tick(drive.now).is_empty());
+        drive.succeeds(id, &admin(AdminOpcode::KeepAlive, 0), &[]);
+    }
+    drive.now += 1_000_000_001;
+    assert_eq!(drive.subsystem.tick(drive.now), [id]);
+    drive.succeeds(id, &set_feature(0x0f, 0, 0), &[]);
+    assert!(drive.subsystem.tick(drive.now).is_empty());
+}
+
+#[test]
+fn a_discovery_controller_has_little() {
+    let (mut drive, _) = drive_with_namespace();
+    let id = drive.connect(Transport::Fabrics, ControllerKind::Discovery);
+    drive.succeeds(id, &set_feature(0x0f, 0, 1000), &[]);
+    drive.succeeds(id, &set_feature(0x0b, 0, 0xffff_ffff), &[]);
+    assert_eq!(drive.succeeds(id, &get_feature(0x0b, 0, CURRENT, 0), &[]).0, 1 << 31);
+    drive.refuses(id, &set_feature(0x07, 0, 0), &[], Status::INVALID_FIELD);
+    drive.refuses(id, &get_log(0x02, 0, 512), &[], Status::INVALID_LOG_PAGE);
+    let (_, page) = drive.succeeds(id, &get_log(0x05, 0, 4096), &[]);
+    let commands: HashSet<usize> = (0..256).filter(|opcode| page[opcode * 4] & 1 == 1).collect();
+    assert_eq!(commands, HashSet::from([0x02, 0x06, 0x08, 0x09, 0x0a, 0x0c, 0x18]));
+    assert!(page[1024..].iter().all(|&byte| byte == 0));
+}
+
+/// Fields that nobody sends are answered too: with as much data as was asked for, or with a status and the place to read
+/// more.
+#[test]
+fn random_fields_are_answered() {
+    const SEED: u64 = 23;
+    let mut random = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(SEED);
+    let (mut drive, pcie) = drive_with_namespace();
+    let fabrics = drive.connect(Transport::Fabrics, ControllerKind::Io);
+    let opcodes = [
+        AdminOpcode::GetLogPage,
+        AdminOpcode::GetLogPage,
+        AdminOpcode::GetFeatures,
+        AdminOpcode::SetFeatures,
+        AdminOpcode::Abort,
+        AdminOpcode::AsynchronousEventRequest,
+        AdminOpcode::KeepAlive,
+    ];
+    let mut succeeded = 0;
+    for step in 0..20_000 {
+        // Mostly small numbers: they are what nearly makes sense.
+        let mut number = || random.random::<u32>() >> random.random_range(0..32u32);
+        let lid_or_fid = number() & 0xff;
+        let mut entry = SubmissionEntry {
+            cdw10: (lid_or_fid | number() << 8).into(),
+            cdw11: (number() ^ number() << 16).into(),
+            cdw12: number().into(),
+            cdw13: if step % 4 == 0 { number() } else { 0 }.into(),
+            cdw14: if step % 4 == 1 { number() } else { 0 }.into(),
+            ..admin(opcodes[step % opcodes.len()], number())
+        };
+        if step % 3 == 0 {
+            entry.nsid = 1.into();
+        }
+        entry.cid = (step as u16).into();
+        let sent: Vec<u8> = (0..512).map(|_| random.random()).collect();
+        let id = if step % 2 == 0 { pcie } else { fabrics };
+        let transfer = drive.subsystem.transfer(id, 0, &entry);
+        let Some(done) = drive.try_command(id, 0, &entry, &sent) else {
+            continue;
+        };
+        let context = format!("seed {SEED}, step {step}: {entry:?}");
+        if !done.reply.status.is_success() {
+            assert!(done.reply.more && done.data.is_empty(), "{context}");
+            continue;
+        }
+        succeeded += 1;
+        let transfer = transfer.expect(&context);
+        if entry.opcode == AdminOpcode::GetLogPage.code() {
+            let dwords = (entry.cdw11.get() & 0xffff) << 16 | entry.cdw10.get() >> 16;
+            assert_eq!(done.data.len(), (dwords as usize + 1) * 4, "{context}");
+            assert_eq!(done.data.len(), transfer.bytes, "{context}");
+        }
+    }
+    assert!(
+        succeeded > 2_000,
+        "only {succeeded} of 20000 commands succeeded: the test has become weak"
+    );
+    assert!(drive.subsystem.async_completions(pcie).len() <= 4);
+}

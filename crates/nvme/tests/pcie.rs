@@ -1,0 +1,1114 @@
+//! The PCI Express side of a controller, driven without any transport: host memory is a vector, doorbells are numbers,
+//! interrupts are counted. Every malformed queue command, PRP and SGL has its exact status.
+
+mod common;
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use common::{Drive, MIB, admin, config, get_log, identify, io};
+use nvme::pcie::{Bus, Fault, HostMemory, Interrupts, PcieController, QUEUES_MAX};
+use nvme::{ControllerKind, Host, Subsystem, SubsystemConfig, Transport};
+use nvme_spec::command::{
+    CompletionEntry, CreateIoCompletionQueueCdw11, CreateIoSubmissionQueueCdw11, CreateQueueCdw10, SGL_SUBTYPE_ADDRESS,
+    SGL_SUBTYPE_OFFSET, SglDescriptor, SglIdentifier, SglType, SubmissionEntry,
+};
+use nvme_spec::register::{self, Cap, Csts, NSSR_RESET};
+use nvme_spec::{AdminOpcode, IoOpcode, Status};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use zerocopy::{FromBytes, IntoBytes};
+
+const PAGE: u64 = 4096;
+const RAM_BYTES: u64 = 8 * MIB;
+/// Where tests put their data; queues lie below.
+const DATA: u64 = 4 * MIB;
+const VECTORS: u16 = 3;
+const ADMIN_ENTRIES: u16 = 16;
+
+struct Ram(RefCell<Vec<u8>>);
+
+impl Ram {
+    fn range(&self, address: u64, bytes: usize) -> Result<std::ops::Range<usize>, Fault> {
+        let end = address.checked_add(bytes as u64).filter(|end| *end <= RAM_BYTES);
+        end.map(|end| address as usize..end as usize).ok_or(Fault { address })
+    }
+}
+
+impl HostMemory for Ram {
+    fn read(&self, address: u64, data: &mut [u8]) -> Result<(), Fault> {
+        data.copy_from_slice(&self.0.borrow()[self.range(address, data.len())?]);
+        Ok(())
+    }
+
+    fn write(&self, address: u64, data: &[u8]) -> Result<(), Fault> {
+        let range = self.range(address, data.len())?;
+        self.0.borrow_mut()[range].copy_from_slice(data);
+        Ok(())
+    }
+
+    fn load(&self, address: u64) -> Result<u32, Fault> {
+        let mut bytes = [0; 4];
+        self.read(address, &mut bytes)?;
+        Ok(u32::from_le_bytes(bytes))
+    }
+
+    fn store(&self, address: u64, value: u32) -> Result<(), Fault> {
+        self.write(address, &value.to_le_bytes())
+    }
+}
+
+#[derive(Default)]
+struct Raised(RefCell<Vec<u16>>);
+
+impl Interrupts for Raised {
+    fn raise(&self, vector: u16) {
+        assert!(vector < VECTORS);
+        self.0.borrow_mut().push(vector);
+    }
+}
+
+/// A pair of queues as the host sees it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pair {
+    submission: u64,
+    completion: u64,
+    entries: u16,
+    tail: u16,
+    head: u16,
+    wraps: u16,
+}
+
+/// A host with a controller.
+struct Machine {
+    drive: Drive,
+    controller: PcieController,
+    ram: Ram,
+    raised: Raised,
+    doorbells: Vec<AtomicU32>,
+    pairs: [Pair; 5],
+    next_cid: u16,
+}
+
+fn with_namespace() -> SubsystemConfig {
+    SubsystemConfig {
+        namespace: true,
+        ..config()
+    }
+}
+
+impl Machine {
+    /// Enabled, without I/O queues.
+    fn new() -> Machine {
+        Machine::on(Drive::on(with_namespace(), false))
+    }
+
+    /// The same with one I/O queue pair.
+    fn with_queue() -> Machine {
+        let mut machine = Machine::new();
+        machine.create_pair(1, 64, Some(1));
+        machine
+    }
+
+    fn on(mut drive: Drive) -> Machine {
+        let connected = drive.subsystem.connect(0, Transport::Pcie, ControllerKind::Io, Host::default());
+        let id = connected.expect("room for a controller");
+        let mut machine = Machine {
+            drive,
+            controller: PcieController::new(id, 4, VECTORS),
+            ram: Ram(RefCell::new(vec![0; RAM_BYTES as usize])),
+            raised: Raised::default(),
+            doorbells: (0..usize::from(QUEUES_MAX) * 2).map(|_| AtomicU32::new(0)).collect(),
+            pairs: [Pair::default(); 5],
+            next_cid: 0,
+        };
+        machine.enable();
+        machine
+    }
+
+    fn with<T>(&mut self, call: impl FnOnce(&mut PcieController, &mut Subsystem, Bus<'_>) -> T) -> T {
+        let bus = Bus {
+            memory: &self.ram,
+            interrupts: &self.raised,
+            doorbells: &self.doorbells,
+        };
+        call(&mut self.controller, &mut self.drive.subsystem, bus)
+    }
+
+    fn write_register(&mut self, offset: u32, data: &[u8]) {
+        self.with(|controller, subsystem, bus| controller.write_register(subsystem, bus, 0, u64::from(offset), data));
+    }
+
+    fn read_register<const N: usize>(&mut self, offset: u32) -> [u8; N] {
+        let mut data = [0xee; N];
+        self.controller.read_register(&self.drive.subsystem, u64::from(offset), &mut data);
+        data
+    }
+
+    fn csts(&mut self) -> Csts {
+        Csts::from_bits(u32::from_le_bytes(self.read_register(register::CSTS)))
+    }
+
+    fn enable(&mut self) {
+        self.pairs = [Pair::default(); 5];
+        self.pairs[0] = Pair {
+            submission: PAGE,
+            completion: 2 * PAGE,
+            entries: ADMIN_ENTRIES,
+            ..Pair::default()
+        };
+        self.ram.write(2 * PAGE, &[0; PAGE as usize]).unwrap();
+        let size = u32::from(ADMIN_ENTRIES - 1);
+        self.write_register(register::AQA, &(size << 16 | size).to_le_bytes());
+        self.write_register(register::ASQ, &PAGE.to_le_bytes());
+        self.write_register(register::ACQ, &(2 * PAGE).to_le_bytes());
+        self.write_register(register::CC, &0x0046_0001u32.to_le_bytes());
+        assert!(self.csts().rdy(), "{:?}", self.csts());
+    }
+
+    fn disable(&mut self) {
+        self.write_register(register::CC, &0x0046_0000u32.to_le_bytes());
+        assert!(!self.csts().rdy());
+    }
+
+    fn place(queue: u16) -> (u64, u64) {
+        let base = (0x10 + u64::from(queue) * 0x80) * PAGE;
+        (base, base + 0x40 * PAGE)
+    }
+
+    fn create_completion(queue: u16, entries: u32, vector: Option<u16>) -> SubmissionEntry {
+        let mut entry = admin(AdminOpcode::CreateIoCompletionQueue, 0);
+        entry.set_prps(Machine::place(queue).1, 0);
+        let size = entries.wrapping_sub(1) as u16;
+        entry.cdw10.set(CreateQueueCdw10::new().with_qid(queue).with_qsize(size).into_bits());
+        let dword11 = CreateIoCompletionQueueCdw11::new()
+            .with_pc(true)
+            .with_ien(vector.is_some())
+            .with_iv(vector.unwrap_or(0));
+        entry.cdw11.set(dword11.into_bits());
+        entry
+    }
+
+    fn create_submission(queue: u16, entries: u32, target: u16) -> SubmissionEntry {
+        let mut entry = admin(AdminOpcode::CreateIoSubmissionQueue, 0);
+        entry.set_prps(Machine::place(queue).0, 0);
+        let size = entries.wrapping_sub(1) as u16;
+        entry.cdw10.set(CreateQueueCdw10::new().with_qid(queue).with_qsize(size).into_bits());
+        entry.cdw11.set(CreateIoSubmissionQueueCdw11::new().with_pc(true).with_cqid(target).into_bits());
+        entry
+    }
+
+    fn delete(opcode: AdminOpcode, queue: u16) -> SubmissionEntry {
+        let mut entry = admin(opcode, 0);
+        entry.cdw10.set(u32::from(queue));
+        entry
+    }
+
+    #[track_caller]
+    fn create_pair(&mut self, queue: u16, entries: u16, vector: Option<u16>) {
+        let (submission, completion) = Machine::place(queue);
+        self.ram.write(completion, &vec![0; usize::from(entries) * 16]).unwrap();
+        self.succeeds(0, Machine::create_completion(queue, u32::from(entries), vector));
+        self.succeeds(0, Machine::create_submission(queue, u32::from(entries), queue));
+        self.pairs[usize::from(queue)] = Pair {
+            submission,
+            completion,
+            entries,
+            ..Pair::default()
+        };
+    }
+
+    /// Puts an entry into a queue; the doorbell is rung by `ring`.
+    fn submit(&mut self, queue: u16, mut entry: SubmissionEntry) -> u16 {
+        let cid = self.next_cid;
+        self.next_cid += 1;
+        entry.cid.set(cid);
+        let pair = &mut self.pairs[usize::from(queue)];
+        let address = pair.submission + u64::from(pair.tail) * 64;
+        pair.tail = (pair.tail + 1) % pair.entries;
+        self.ram.write(address, entry.as_bytes()).unwrap();
+        cid
+    }
+
+    fn doorbell(&self, index: u16, value: u32) {
+        self.doorbells[usize::from(index)].store(value, Ordering::Release);
+    }
+
+    fn ring(&mut self, queue: u16) {
+        self.doorbell(queue * 2, u32::from(self.pairs[usize::from(queue)].tail));
+    }
+
+    /// Lets the controller work until it has nothing to do; returns the commands of each batch.
+    fn run(&mut self) -> Vec<usize> {
+        let mut batches = Vec::new();
+        while self.with(|controller, _, bus| controller.has_work(bus)) {
+            let batch = self.with(|controller, subsystem, bus| controller.process(subsystem, bus, 1));
+            batches.push(batch);
+            assert!(batches.len() < 1000, "work that never ends");
+        }
+        batches
+    }
+
+    /// Takes a completion, without telling the controller.
+    fn take(&mut self, queue: u16) -> Option<CompletionEntry> {
+        let pair = &mut self.pairs[usize::from(queue)];
+        let mut bytes = [0; 16];
+        self.ram.read(pair.completion + u64::from(pair.head) * 16, &mut bytes).unwrap();
+        let entry = CompletionEntry::read_from_bytes(&bytes).unwrap();
+        if entry.status.p() != (pair.wraps % 2 == 0) {
+            return None;
+        }
+        pair.head += 1;
+        if pair.head == pair.entries {
+            pair.head = 0;
+            pair.wraps += 1;
+        }
+        Some(entry)
+    }
+
+    fn take_all(&mut self, queue: u16) -> Vec<CompletionEntry> {
+        std::iter::from_fn(|| self.take(queue)).collect()
+    }
+
+    fn ring_head(&mut self, queue: u16) {
+        self.doorbell(queue * 2 + 1, u32::from(self.pairs[usize::from(queue)].head));
+    }
+
+    /// A command from submission to completion.
+    #[track_caller]
+    fn command(&mut self, queue: u16, entry: SubmissionEntry) -> CompletionEntry {
+        let cid = self.submit(queue, entry);
+        self.ring(queue);
+        self.run();
+        let completion = self.take(queue).expect("a completion");
+        self.ring_head(queue);
+        assert_eq!((completion.cid.get(), completion.sqid.get()), (cid, queue));
+        assert_eq!(completion.sqhd.get(), self.pairs[usize::from(queue)].tail);
+        completion
+    }
+
+    #[track_caller]
+    fn succeeds(&mut self, queue: u16, entry: SubmissionEntry) -> CompletionEntry {
+        let completion = self.command(queue, entry);
+        assert_eq!(completion.status.status(), Status::SUCCESS);
+        completion
+    }
+
+    /// The host's mistake: this status, not to be retried, with an entry in the error log.
+    #[track_caller]
+    fn refuses(&mut self, queue: u16, entry: SubmissionEntry, status: Status) {
+        let errors = self.drive.subsystem.state().smart.error_log_entries;
+        let completion = self.command(queue, entry);
+        assert_eq!(completion.status.status(), status);
+        assert!(completion.status.dnr(), "the same command would fail again");
+        assert_eq!(self.drive.subsystem.state().smart.error_log_entries, errors + 1);
+    }
+
+    fn fill(&self, address: u64, bytes: u64, seed: u8) -> Vec<u8> {
+        let data: Vec<u8> = (0..bytes).map(|at| (at ^ at >> 8) as u8 ^ seed).collect();
+        self.ram.write(address, &data).unwrap();
+        data
+    }
+
+    fn ram(&self, address: u64, bytes: u64) -> Vec<u8> {
+        let mut data = vec![0; bytes as usize];
+        self.ram.read(address, &mut data).unwrap();
+        data
+    }
+
+    fn write_numbers(&self, address: u64, numbers: &[u64]) {
+        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        self.ram.write(address, &bytes).unwrap();
+    }
+}
+
+fn prps(mut entry: SubmissionEntry, prp1: u64, prp2: u64) -> SubmissionEntry {
+    entry.set_prps(prp1, prp2);
+    entry
+}
+
+fn write(blocks: u64, prp1: u64, prp2: u64) -> SubmissionEntry {
+    prps(io(IoOpcode::Write, 1, 0, blocks), prp1, prp2)
+}
+
+fn read(blocks: u64, prp1: u64, prp2: u64) -> SubmissionEntry {
+    prps(io(IoOpcode::Read, 1, 0, blocks), prp1, prp2)
+}
+
+// ------------------------------------------------------------------------------------------------------ registers --
+
+#[test]
+fn registers_read_at_any_size_and_write_as_dwords_and_qwords() {
+    let mut machine = Machine::new();
+    let cap = Cap::from_bits(u64::from_le_bytes(machine.read_register(register::CAP)));
+    assert_eq!((cap.mqes(), cap.cqr(), cap.dstrd()), (4095, true, 0));
+    assert_eq!(u32::from_le_bytes(machine.read_register(register::VS)), 0x0002_0100);
+    assert_eq!(machine.read_register(register::VS + 1), [1], "one byte of it");
+    assert_eq!(machine.read_register(register::ASQ), PAGE.to_le_bytes());
+    assert_eq!(machine.read_register(register::DOORBELLS), [0; 8]);
+    assert_eq!(machine.read_register(0xffc), [0; 8]);
+
+    machine.write_register(register::ASQ, &(8 * PAGE).to_le_bytes());
+    assert_eq!(machine.read_register(register::ASQ), PAGE.to_le_bytes(), "fixed while enabled");
+    machine.disable();
+    machine.write_register(register::ASQ, &0x5000u32.to_le_bytes());
+    machine.write_register(register::ASQ + 4, &7u32.to_le_bytes());
+    assert_eq!(machine.read_register(register::ASQ), 0x7_0000_5000u64.to_le_bytes());
+    machine.write_register(register::ASQ, &[0xff; 2]);
+    machine.write_register(register::ASQ + 2, &[0xff; 4]);
+    assert_eq!(machine.read_register(register::ASQ), 0x7_0000_5000u64.to_le_bytes(), "odd accesses do nothing");
+
+    machine.write_register(register::INTMS, &5u32.to_le_bytes());
+    machine.write_register(register::INTMC, &4u32.to_le_bytes());
+    assert_eq!(u32::from_le_bytes(machine.read_register(register::INTMS)), 1);
+}
+
+#[test]
+fn admin_queues_that_cannot_be_are_a_fatal_status() {
+    let cases: [(u32, u64, u64); 5] = [
+        (0x000f_0000, PAGE, 2 * PAGE), // a submission queue of one entry
+        (0x0000_000f, PAGE, 2 * PAGE), // a completion queue of one entry
+        (0x000f_000f, PAGE + 8, 2 * PAGE),
+        (0x000f_000f, PAGE, 2 * PAGE + 8),
+        (0x000f_000f, 0, 2 * PAGE),
+    ];
+    for (attributes, submission, completion) in cases {
+        let mut machine = Machine::new();
+        machine.disable();
+        machine.write_register(register::AQA, &attributes.to_le_bytes());
+        machine.write_register(register::ASQ, &submission.to_le_bytes());
+        machine.write_register(register::ACQ, &completion.to_le_bytes());
+        machine.write_register(register::CC, &0x0046_0001u32.to_le_bytes());
+        let csts = machine.csts();
+        assert!(csts.cfs() && !csts.rdy(), "{attributes:#x} {submission:#x} {completion:#x}: {csts:?}");
+        machine.disable();
+        assert!(!machine.csts().cfs(), "a reset helps");
+        machine.enable();
+    }
+}
+
+#[test]
+fn a_queue_whose_memory_is_gone_is_a_fatal_status() {
+    let mut machine = Machine::new();
+    machine.create_pair(1, 64, None);
+    let mut entry = Machine::create_submission(2, 64, 1);
+    entry.set_prps(RAM_BYTES, 0);
+    machine.succeeds(0, entry);
+    machine.doorbell(4, 1);
+    machine.run();
+    assert!(machine.csts().cfs());
+    machine.disable();
+    machine.enable();
+    machine.succeeds(0, prps(identify(1, 0), DATA, 0));
+}
+
+// ----------------------------------------------------------------------------------------------- queue management --
+
+#[test]
+fn completion_queues_are_created_only_as_the_standard_allows() {
+    let mut machine = Machine::new();
+    let good = || Machine::create_completion(1, 64, Some(1));
+    let with_cdw11 = |dword11: u32| SubmissionEntry {
+        cdw11: dword11.into(),
+        ..good()
+    };
+    let refused = [
+        (Machine::create_completion(0, 64, None), Status::INVALID_QUEUE_IDENTIFIER),
+        (Machine::create_completion(5, 64, None), Status::INVALID_QUEUE_IDENTIFIER),
+        (Machine::create_completion(0xffff, 64, None), Status::INVALID_QUEUE_IDENTIFIER),
+        (Machine::create_completion(1, 1, None), Status::INVALID_QUEUE_SIZE),
+        (Machine::create_completion(1, 4097, None), Status::INVALID_QUEUE_SIZE),
+        (Machine::create_completion(1, 65536, None), Status::INVALID_QUEUE_SIZE),
+        (Machine::create_completion(1, 64, Some(VECTORS)), Status::INVALID_INTERRUPT_VECTOR),
+        (with_cdw11(1 << 16 | 2), Status::INVALID_FIELD), // in pieces
+        (prps(good(), 0x5008, 0), Status::PRP_OFFSET_INVALID),
+        (prps(good(), 0, 0), Status::INVALID_FIELD),
+    ];
+    for (entry, status) in refused {
+        machine.refuses(0, entry, status);
+    }
+    machine.succeeds(0, good());
+    machine.refuses(0, good(), Status::INVALID_QUEUE_IDENTIFIER);
+    machine.succeeds(0, Machine::create_completion(2, 4096, Some(VECTORS - 1)));
+}
+
+#[test]
+fn submission_queues_are_created_only_as_the_standard_allows() {
+    let mut machine = Machine::new();
+    machine.succeeds(0, Machine::create_completion(1, 64, None));
+    let good = || Machine::create_submission(1, 64, 1);
+    let in_pieces = SubmissionEntry {
+        cdw11: (1 << 16).into(),
+        ..good()
+    };
+    let refused = [
+        (Machine::create_submission(0, 64, 1), Status::INVALID_QUEUE_IDENTIFIER),
+        (Machine::create_submission(5, 64, 1), Status::INVALID_QUEUE_IDENTIFIER),
+        (Machine::create_submission(1, 64, 0), Status::INVALID_QUEUE_IDENTIFIER),
+        (Machine::create_submission(1, 64, 5), Status::INVALID_QUEUE_IDENTIFIER),
+        (Machine::create_submission(1, 64, 2), Status::COMPLETION_QUEUE_INVALID),
+        (Machine::create_submission(1, 1, 1), Status::INVALID_QUEUE_SIZE),
+        (Machine::create_submission(1, 4097, 1), Status::INVALID_QUEUE_SIZE),
+        (in_pieces, Status::INVALID_FIELD),
+        (prps(good(), 0x5008, 0), Status::PRP_OFFSET_INVALID),
+        (prps(good(), 0, 0), Status::INVALID_FIELD),
+    ];
+    for (entry, status) in refused {
+        machine.refuses(0, entry, status);
+    }
+    machine.succeeds(0, good());
+    machine.refuses(0, good(), Status::INVALID_QUEUE_IDENTIFIER);
+}
+
+#[test]
+fn queues_are_deleted_in_order() {
+    let mut machine = Machine::with_queue();
+    machine.succeeds(0, Machine::create_submission(2, 64, 1));
+    let (submission, completion) = (AdminOpcode::DeleteIoSubmissionQueue, AdminOpcode::DeleteIoCompletionQueue);
+    for (opcode, queue) in [(submission, 0), (submission, 3), (submission, 0xffff), (completion, 0), (completion, 2)] {
+        machine.refuses(0, Machine::delete(opcode, queue), Status::INVALID_QUEUE_IDENTIFIER);
+    }
+    machine.refuses(0, Machine::delete(completion, 1), Status::INVALID_QUEUE_DELETION);
+    machine.succeeds(0, Machine::delete(submission, 2));
+    machine.refuses(0, Machine::delete(completion, 1), Status::INVALID_QUEUE_DELETION);
+    machine.succeeds(0, Machine::delete(submission, 1));
+    machine.succeeds(0, Machine::delete(completion, 1));
+    machine.create_pair(1, 8, Some(1));
+    machine.succeeds(1, write(1, DATA, 0));
+}
+
+#[test]
+fn the_number_of_queues_is_what_was_granted() {
+    let mut machine = Machine::new();
+    let set = |number: u32| SubmissionEntry {
+        cdw10: 7.into(),
+        cdw11: number.into(),
+        ..admin(AdminOpcode::SetFeatures, 0)
+    };
+    // Two submission and three completion queues.
+    assert_eq!(machine.succeeds(0, set(2 << 16 | 1)).dw0.get(), 2 << 16 | 1);
+    machine.succeeds(0, Machine::create_completion(3, 64, None));
+    machine.refuses(0, Machine::create_completion(4, 64, None), Status::INVALID_QUEUE_IDENTIFIER);
+    machine.refuses(0, Machine::create_submission(3, 64, 3), Status::INVALID_QUEUE_IDENTIFIER);
+    machine.refuses(0, Machine::create_submission(2, 64, 4), Status::INVALID_QUEUE_IDENTIFIER);
+    machine.succeeds(0, Machine::create_submission(2, 64, 3));
+    machine.refuses(0, set(0), Status::COMMAND_SEQUENCE_ERROR);
+    // Other features do not care.
+    machine.succeeds(0, SubmissionEntry { cdw10: 1.into(), ..set(3) });
+    machine.disable();
+    machine.enable();
+    machine.succeeds(0, set(0));
+}
+
+#[test]
+fn entry_sizes_that_were_not_chosen_make_no_queues() {
+    let mut machine = Machine::new();
+    for (cc, entry) in [
+        (0x0006_0001u32, Machine::create_completion(1, 64, None)),
+        (0x0040_0001, Machine::create_submission(1, 64, 1)),
+    ] {
+        machine.disable();
+        machine.enable();
+        machine.succeeds(0, Machine::create_completion(1, 64, None));
+        machine.succeeds(0, Machine::delete(AdminOpcode::DeleteIoCompletionQueue, 1));
+        if entry.opcode == AdminOpcode::CreateIoSubmissionQueue.code() {
+            machine.succeeds(0, Machine::create_completion(1, 64, None));
+        }
+        machine.write_register(register::CC, &cc.to_le_bytes());
+        machine.refuses(0, entry, Status::INVALID_QUEUE_SIZE);
+    }
+}
+
+// ------------------------------------------------------------------------------------------------------------ PRPs --
+
+#[test]
+fn prps_describe_data_in_pages() {
+    let mut machine = Machine::with_queue();
+    // In one page, with an offset; over a page boundary with a second entry.
+    let data = machine.fill(DATA + 0x10, 3 * PAGE, 3);
+    machine.write_numbers(DATA - PAGE, &[DATA + PAGE, DATA + 2 * PAGE, DATA + 3 * PAGE]);
+    machine.succeeds(1, write(3, DATA + 0x10, DATA - PAGE));
+    machine.succeeds(1, read(1, DATA + 0x10_0000, 0));
+    assert_eq!(machine.ram(DATA + 0x10_0000, PAGE), data[..PAGE as usize]);
+    machine.succeeds(1, read(2, DATA + 0x10_0ffc, DATA - PAGE + 8));
+    assert_eq!(machine.ram(DATA + 0x10_0ffc, 4), data[..4]);
+    assert_eq!(machine.ram(DATA + 2 * PAGE, PAGE), data[4..4 + PAGE as usize]);
+    // Two whole pages that are not neighbours.
+    machine.succeeds(1, read(2, DATA + 0x11_0000, DATA + 0x12_0000));
+    assert_eq!(machine.ram(DATA + 0x11_0000, PAGE), data[..PAGE as usize]);
+    assert_eq!(machine.ram(DATA + 0x12_0000, PAGE), data[PAGE as usize..2 * PAGE as usize]);
+}
+
+#[test]
+fn a_prp_list_goes_on_in_other_pages() {
+    let mut machine = Machine::with_queue();
+    // 1 MiB from the middle of a page: 256 list entries of which the first list page has room for 2, the next one for all.
+    let data = machine.fill(DATA, MIB, 9);
+    let (first_list, second_list) = (DATA - 3 * PAGE + PAGE - 24, DATA - PAGE);
+    let start = DATA + 2048;
+    let aligned: Vec<u64> = (1..=256).map(|page| DATA + page * PAGE).collect();
+    machine.write_numbers(first_list, &[aligned[0], aligned[1], second_list]);
+    machine.write_numbers(second_list, &aligned[2..]);
+    machine.fill(DATA + MIB, 2048, 9);
+    let expected = [&data[2048..], &machine.ram(DATA + MIB, 2048)[..]].concat();
+    machine.succeeds(1, write(256, start, first_list));
+
+    // A list that begins at the last entry of its page, which can only lead to the next page.
+    let target = DATA + 2 * MIB;
+    let back: Vec<u64> = (1..256).map(|page| target + page * PAGE).collect();
+    machine.write_numbers(DATA - PAGE - 8, &[second_list]);
+    machine.write_numbers(second_list, &back);
+    machine.succeeds(1, read(256, target, DATA - PAGE - 8));
+    assert!(machine.ram(target, MIB) == expected, "the data came back");
+}
+
+#[test]
+fn malformed_prps_are_refused() {
+    let mut machine = Machine::with_queue();
+    let list = DATA - PAGE;
+    machine.write_numbers(list, &[DATA + 8, DATA + PAGE]);
+    machine.write_numbers(list + 0x100, &[DATA, DATA + PAGE + 4]);
+    machine.write_numbers(list + 0x200, &[DATA, RAM_BYTES]);
+    machine.write_numbers(list + PAGE - 8, &[list + 0x200]);
+    let far = 1 << 60;
+    let refused = [
+        ("not dword aligned", write(1, DATA + 2, 0), Status::PRP_OFFSET_INVALID),
+        ("second entry with an offset", write(2, DATA, DATA + 16), Status::PRP_OFFSET_INVALID),
+        ("second entry missing", write(2, DATA, 0), Status::INVALID_FIELD),
+        ("list missing", write(3, DATA, 0), Status::INVALID_FIELD),
+        ("list not qword aligned", write(3, DATA, list + 4), Status::PRP_OFFSET_INVALID),
+        ("first list entry with an offset", write(3, DATA, list), Status::PRP_OFFSET_INVALID),
+        ("second list entry with an offset", write(3, DATA, list + 0x100), Status::PRP_OFFSET_INVALID),
+        ("next list with an offset", write(3, DATA, list + PAGE - 8), Status::PRP_OFFSET_INVALID),
+        ("list entry without memory", write(3, DATA, list + 0x200), Status::DATA_TRANSFER_ERROR),
+        ("no memory", write(1, far, 0), Status::DATA_TRANSFER_ERROR),
+        ("no memory, at the end of addresses", write(1, u64::MAX - 3, 0), Status::INVALID_FIELD),
+        ("no memory for the list", write(3, DATA, far), Status::DATA_TRANSFER_ERROR),
+        ("no memory to read to", read(1, far, 0), Status::DATA_TRANSFER_ERROR),
+        ("no memory behind the first page", read(2, RAM_BYTES - PAGE, RAM_BYTES), Status::DATA_TRANSFER_ERROR),
+    ];
+    for (what, entry, status) in refused {
+        println!("{what}");
+        machine.refuses(1, entry, status);
+    }
+    machine.refuses(0, prps(identify(1, 0), DATA + 2, 0), Status::PRP_OFFSET_INVALID);
+    machine.succeeds(1, read(1, DATA, 0));
+    assert_eq!(machine.ram(DATA, PAGE), vec![0; PAGE as usize], "nothing was written");
+}
+
+// ------------------------------------------------------------------------------------------------------------ SGLs --
+
+fn descriptor(kind: SglType, subtype: u8, address: u64, bytes: u32) -> SglDescriptor {
+    SglDescriptor {
+        addr: address.into(),
+        length: bytes.into(),
+        id: SglIdentifier::new().with_sgl_type(kind.code()).with_subtype(subtype),
+        ..SglDescriptor::default()
+    }
+}
+
+fn block(address: u64, bytes: u32) -> SglDescriptor {
+    descriptor(SglType::DataBlock, SGL_SUBTYPE_ADDRESS, address, bytes)
+}
+
+fn bucket(bytes: u32) -> SglDescriptor {
+    descriptor(SglType::BitBucket, SGL_SUBTYPE_ADDRESS, 0, bytes)
+}
+
+fn segment(address: u64, descriptors: u32) -> SglDescriptor {
+    descriptor(SglType::Segment, SGL_SUBTYPE_ADDRESS, address, descriptors * 16)
+}
+
+fn last_segment(address: u64, descriptors: u32) -> SglDescriptor {
+    descriptor(SglType::LastSegment, SGL_SUBTYPE_ADDRESS, address, descriptors * 16)
+}
+
+fn sgl(mut entry: SubmissionEntry, sgl1: SglDescriptor) -> SubmissionEntry {
+    entry.flags.set_psdt(1);
+    entry.set_sgl1(sgl1);
+    entry
+}
+
+impl Machine {
+    fn put(&self, address: u64, descriptors: &[SglDescriptor]) {
+        self.ram.write(address, descriptors.as_bytes()).unwrap();
+    }
+}
+
+#[test]
+fn sgls_describe_data_in_pieces() {
+    let mut machine = Machine::with_queue();
+    let page = PAGE as u32;
+    let data = machine.fill(DATA, 2 * PAGE, 5);
+    let (list, more) = (DATA - PAGE, DATA - 2 * PAGE);
+
+    // One block, at any address; more of it than is needed.
+    machine.succeeds(1, sgl(write(2, 0, 0), block(DATA, 2 * page)));
+    machine.succeeds(1, sgl(read(2, 0, 0), block(DATA + 0x10_0001, 3 * page)));
+    assert_eq!(machine.ram(DATA + 0x10_0001, 2 * PAGE), data);
+
+    // Pieces of odd sizes in two segments; a bit bucket has no length in data for the controller.
+    machine.put(list, &[block(DATA, 1), block(DATA + 1, 0), bucket(77), segment(more, 2)]);
+    machine.put(more, &[block(DATA + 1, page), last_segment(list + 0x800, 1)]);
+    machine.put(list + 0x800, &[block(DATA + 1 + PAGE, page - 1)]);
+    let write_other = |sgl1| sgl(io(IoOpcode::Write, 1, 10, 2), sgl1);
+    machine.succeeds(1, write_other(segment(list, 4)));
+
+    // Data for the host goes past a bit bucket.
+    machine.put(list, &[block(DATA + 0x20_0000, 100), bucket(page), block(DATA + 0x20_0064, page - 100)]);
+    let mut read_other = sgl(io(IoOpcode::Read, 1, 10, 2), last_segment(list, 3));
+    read_other.flags.set_psdt(2);
+    machine.succeeds(1, read_other);
+    assert_eq!(machine.ram(DATA + 0x20_0000, 100), data[..100]);
+    assert_eq!(machine.ram(DATA + 0x20_0064, PAGE - 100), data[100 + PAGE as usize..]);
+}
+
+#[test]
+fn malformed_sgls_are_refused() {
+    let mut machine = Machine::with_queue();
+    let page = PAGE as u32;
+    let at = |number: u64| DATA - PAGE + number * 0x100;
+    machine.put(at(0), &[block(DATA, page / 2), block(DATA, page / 2 - 1)]);
+    machine.put(at(1), &[segment(at(2), 1), block(DATA, page)]);
+    machine.put(at(2), &[block(DATA, page)]);
+    machine.put(at(3), &[last_segment(at(2), 1)]);
+    machine.put(at(4), &[descriptor(SglType::DataBlock, SGL_SUBTYPE_OFFSET, DATA, page)]);
+    machine.put(at(5), &[segment(at(5), 1)]); // a chain without an end
+    machine.put(at(6), &[block(DATA, 0), segment(at(6), 2)]);
+    let odd = |kind, address, bytes| descriptor(kind, SGL_SUBTYPE_ADDRESS, address, bytes);
+    let refused = [
+        ("too short", block(DATA, page - 1), Status::DATA_SGL_LENGTH_INVALID),
+        ("too short in a segment", last_segment(at(0), 2), Status::DATA_SGL_LENGTH_INVALID),
+        ("nothing but a bucket", bucket(page), Status::DATA_SGL_LENGTH_INVALID),
+        ("keyed", odd(SglType::KeyedDataBlock, DATA, page), Status::SGL_DESCRIPTOR_TYPE_INVALID),
+        ("of a transport", odd(SglType::TransportDataBlock, DATA, page), Status::SGL_DESCRIPTOR_TYPE_INVALID),
+        ("of a vendor", odd(SglType::VendorSpecific, DATA, page), Status::SGL_DESCRIPTOR_TYPE_INVALID),
+        (
+            "an offset",
+            descriptor(SglType::DataBlock, SGL_SUBTYPE_OFFSET, 0, page),
+            Status::SGL_DESCRIPTOR_TYPE_INVALID,
+        ),
+        ("an offset in a segment", last_segment(at(4), 1), Status::SGL_DESCRIPTOR_TYPE_INVALID),
+        ("an empty segment", segment(at(2), 0), Status::INVALID_SGL_SEGMENT_DESCRIPTOR),
+        ("half a descriptor", odd(SglType::LastSegment, at(2), 24), Status::INVALID_SGL_SEGMENT_DESCRIPTOR),
+        ("a segment that is not aligned", last_segment(at(2) + 4, 1), Status::INVALID_SGL_SEGMENT_DESCRIPTOR),
+        ("a segment that leads nowhere", segment(at(2), 1), Status::INVALID_SGL_SEGMENT_DESCRIPTOR),
+        ("a last segment that leads on", last_segment(at(3), 1), Status::INVALID_SGL_SEGMENT_DESCRIPTOR),
+        ("a segment in the middle", segment(at(1), 2), Status::INVALID_NUMBER_OF_SGL_DESCRIPTORS),
+        ("a chain without an end", segment(at(5), 1), Status::INVALID_NUMBER_OF_SGL_DESCRIPTORS),
+        ("the same with data in it", segment(at(6), 2), Status::INVALID_NUMBER_OF_SGL_DESCRIPTORS),
+        ("a segment of 4 GiB", odd(SglType::LastSegment, at(2), u32::MAX & !15), Status::INVALID_NUMBER_OF_SGL_DESCRIPTORS),
+        ("no memory for a segment", last_segment(1 << 60, 1), Status::DATA_TRANSFER_ERROR),
+        ("a segment at the end of addresses", last_segment(u64::MAX - 7, 100), Status::DATA_TRANSFER_ERROR),
+        ("no memory for data", block(u64::MAX - 100, page), Status::DATA_TRANSFER_ERROR),
+    ];
+    for (what, sgl1, status) in refused {
+        println!("{what}");
+        machine.refuses(1, sgl(write(1, 0, 0), sgl1), status);
+    }
+    let mut reserved = write(1, DATA, 0);
+    reserved.flags.set_psdt(3);
+    machine.refuses(1, reserved, Status::INVALID_FIELD);
+    machine.refuses(0, sgl(identify(1, 0), block(DATA, page)), Status::INVALID_FIELD);
+}
+
+// ------------------------------------------------------------------------------------------------------- doorbells --
+
+#[test]
+fn a_batch_raises_a_vector_once() {
+    let mut machine = Machine::with_queue();
+    machine.create_pair(2, 64, None);
+    machine.raised.0.borrow_mut().clear();
+    for queue in [1, 2] {
+        for _ in 0..10 {
+            machine.submit(queue, read(1, DATA, 0));
+        }
+        machine.ring(queue);
+    }
+    assert_eq!(machine.run(), [20]);
+    assert_eq!(*machine.raised.0.borrow(), [1], "queue 1 only: queue 2 is polled");
+    assert_eq!((machine.take_all(1).len(), machine.take_all(2).len()), (10, 10));
+}
+
+#[test]
+fn a_busy_queue_does_not_hold_up_the_others() {
+    let mut machine = Machine::new();
+    for queue in 1..=3 {
+        machine.create_pair(queue, 256, None);
+        for _ in 0..100 {
+            machine.submit(queue, read(1, DATA, 0));
+        }
+        machine.ring(queue);
+    }
+    machine.with(|controller, subsystem, bus| controller.process(subsystem, bus, 1));
+    let first: Vec<usize> = (1..=3).map(|queue| machine.take_all(queue).len()).collect();
+    machine.with(|controller, subsystem, bus| controller.process(subsystem, bus, 1));
+    let second: Vec<usize> = (1..=3).map(|queue| machine.take_all(queue).len()).collect();
+    assert_eq!((first, second), (vec![32, 32, 0], vec![32, 0, 32]));
+    machine.run();
+    let rest: usize = (1..=3).map(|queue| machine.take_all(queue).len()).sum();
+    assert_eq!(rest, 300 - 128);
+}
+
+#[test]
+fn a_full_completion_queue_stops_its_submission_queues_until_the_host_takes_some() {
+    let mut machine = Machine::new();
+    machine.create_pair(1, 64, None);
+    // Queue 2 completes on a small queue of its own.
+    machine.create_pair(2, 8, None);
+    machine.succeeds(0, Machine::delete(AdminOpcode::DeleteIoSubmissionQueue, 2));
+    machine.succeeds(0, Machine::create_submission(2, 64, 2));
+    machine.pairs[2].entries = 64;
+    let cids: Vec<u16> = (0..30).map(|_| machine.submit(2, read(1, DATA, 0))).collect();
+    machine.ring(2);
+    machine.pairs[2].entries = 8; // of the completion queue from here on
+    let mut seen = Vec::new();
+    let mut rounds = 0;
+    while seen.len() < 30 {
+        machine.run();
+        let taken = machine.take_all(2);
+        assert!(taken.len() <= 7, "one entry of a ring stays empty");
+        seen.extend(taken.iter().map(|entry| entry.cid.get()));
+        machine.succeeds(1, read(1, DATA, 0));
+        machine.ring_head(2);
+        rounds += 1;
+    }
+    assert_eq!((seen, rounds), (cids, 5));
+}
+
+#[test]
+fn wrong_doorbells_are_events_and_nothing_else() {
+    let mut machine = Machine::with_queue();
+    let request = || admin(AdminOpcode::AsynchronousEventRequest, 0);
+    let read_error_log = || prps(get_log(1, 0, 64), DATA, 0);
+    let event_of = |machine: &mut Machine, mistake: &dyn Fn(&mut Machine)| -> u32 {
+        let cid = machine.submit(0, request());
+        machine.ring(0);
+        machine.run();
+        assert!(machine.take(0).is_none(), "it waits for an event");
+        mistake(machine);
+        machine.run();
+        // One more look: mistakes that were found while work was looked for are told with the next batch.
+        machine.with(|controller, subsystem, bus| controller.process(subsystem, bus, 1));
+        let completion = machine.take(0).expect("an event");
+        machine.ring_head(0);
+        assert_eq!(completion.cid.get(), cid);
+        machine.succeeds(0, read_error_log());
+        completion.dw0.get()
+    };
+    // Error events: type 0, log page 1.
+    let tail = event_of(&mut machine, &|machine| machine.doorbell(2, 64));
+    assert_eq!(tail, 0x0001_0100, "an entry that the queue does not have");
+    machine.doorbell(2, 0);
+    let head = event_of(&mut machine, &|machine| {
+        machine.pairs[1].tail = 0;
+        machine.doorbell(3, 5);
+        // The head is looked at when room is short: 63 commands fill the queue.
+        for _ in 0..63 {
+            machine.submit(1, read(1, DATA, 0));
+        }
+        machine.ring(1);
+    });
+    assert_eq!(head, 0x0001_0100, "a head beyond what was posted");
+    let register = event_of(&mut machine, &|machine| machine.write_register(0x1000 + 4 * 2 * 3, &[1, 0, 0, 0]));
+    assert_eq!(register, 0x0001_0000, "queue 3 does not exist");
+    assert_eq!(machine.take_all(1).len(), 63, "the commands were carried out");
+}
+
+#[test]
+fn doorbells_can_be_written_like_registers() {
+    let mut machine = Machine::with_queue();
+    let cid = machine.submit(1, read(1, DATA, 0));
+    machine.write_register(0x1000 + 8, &1u32.to_le_bytes());
+    machine.run();
+    assert_eq!(machine.take(1).unwrap().cid.get(), cid);
+    machine.write_register(0x1000 + 12, &1u32.to_le_bytes());
+    machine.write_register(0x1000 + 0x1000, &[1; 4]);
+    machine.write_register(u32::MAX - 3, &[1; 8]);
+    assert_eq!(machine.run(), []);
+}
+
+// ------------------------------------------------------------------------------------------------ shadow doorbells --
+
+#[test]
+fn shadow_doorbells_stand_in_for_those_of_io_queues() {
+    let mut machine = Machine::with_queue();
+    let (values, indexes) = (DATA - PAGE, DATA - 2 * PAGE);
+    let configure = |prp1, prp2| prps(admin(AdminOpcode::DoorbellBufferConfig, 0), prp1, prp2);
+    for (prp1, prp2) in [(values + 4, indexes), (values, indexes + 8), (0, indexes), (values, 0), (1 << 60, indexes)] {
+        machine.refuses(0, configure(prp1, prp2), Status::INVALID_FIELD);
+    }
+    assert!(!machine.controller.has_shadow_doorbells());
+    machine.succeeds(0, configure(values, indexes));
+    assert!(machine.controller.has_shadow_doorbells());
+
+    // The real doorbell of queue 1 no longer counts, the shadow does; the admin queue's is real.
+    machine.submit(1, read(1, DATA, 0));
+    machine.ring(1);
+    assert_eq!(machine.run(), []);
+    machine.ram.store(values + 8, 1).unwrap();
+    assert_eq!(machine.run(), [1]);
+    assert_eq!(machine.take_all(1).len(), 1);
+    machine.succeeds(0, prps(identify(1, 0), DATA, 0));
+
+    // Awake, nothing is asked of the host; before it sleeps the controller asks for the next change.
+    assert_eq!(machine.ram.load(indexes + 8).unwrap(), 0);
+    assert!(!machine.with(|controller, _, bus| controller.announce_sleep(bus)));
+    assert_eq!(machine.ram.load(indexes + 8).unwrap(), 1);
+    assert_eq!(machine.ram.load(indexes).unwrap(), 0, "not the admin queue's");
+    // What came before the announcement was seen is work.
+    machine.submit(1, read(1, DATA, 0));
+    machine.ram.store(values + 8, 2).unwrap();
+    assert!(machine.with(|controller, _, bus| controller.announce_sleep(bus)));
+    assert_eq!(machine.ram.load(indexes + 8).unwrap(), 1, "the tail that was known");
+
+    // A reset ends it.
+    machine.disable();
+    machine.enable();
+    assert!(!machine.controller.has_shadow_doorbells());
+    machine.create_pair(1, 64, None);
+    machine.succeeds(1, read(1, DATA, 0));
+}
+
+#[test]
+fn a_full_completion_queue_asks_for_its_shadow_head() {
+    let mut machine = Machine::new();
+    machine.create_pair(1, 4, None);
+    let (values, indexes) = (DATA - PAGE, DATA - 2 * PAGE);
+    machine.succeeds(0, prps(admin(AdminOpcode::DoorbellBufferConfig, 0), values, indexes));
+    for tail in 1..=3 {
+        machine.submit(1, read(1, DATA, 0));
+        machine.ram.store(values + 8, tail).unwrap();
+    }
+    machine.run();
+    machine.ram.store(indexes + 12, 0xffff).unwrap();
+    assert!(!machine.with(|controller, _, bus| controller.announce_sleep(bus)));
+    assert_eq!(machine.ram.load(indexes + 12).unwrap(), 0);
+    machine.submit(1, read(1, DATA, 0));
+    machine.ram.store(values + 8, 0).unwrap();
+    assert_eq!(machine.run(), [], "no room");
+    machine.ram.store(values + 12, 2).unwrap();
+    assert_eq!(machine.run(), [1]);
+}
+
+// ------------------------------------------------------------------------------------------ durability, lifecycle --
+
+fn with_cache() -> Machine {
+    let mut machine = Machine::on(Drive::on(with_namespace(), true));
+    machine.create_pair(1, 64, Some(1));
+    machine
+}
+
+impl Machine {
+    /// Makes durable what the controller wants, and lets it complete. Returns whether there was anything.
+    fn sync(&mut self) -> bool {
+        let Some(durable) = self.controller.start_sync() else {
+            return false;
+        };
+        let result = durable.make_durable();
+        self.with(|controller, subsystem, bus| controller.finish_sync(subsystem, bus, 2, &result));
+        true
+    }
+}
+
+fn flush() -> SubmissionEntry {
+    let mut entry = io(IoOpcode::Flush, 1, 0, 1);
+    entry.cdw12.set(0);
+    entry
+}
+
+#[test]
+fn commands_complete_when_they_are_durable_and_share_the_wait() {
+    let mut machine = with_cache();
+    let flushed = machine.submit(1, flush());
+    let written = machine.submit(1, write(1, DATA, 0));
+    machine.ring(1);
+    machine.run();
+    let done: Vec<u16> = machine.take_all(1).iter().map(|entry| entry.cid.get()).collect();
+    assert_eq!(done, [written], "a write with a volatile cache need not wait");
+    let durable = machine.controller.start_sync().expect("the flush is to be made durable");
+    assert!(machine.controller.start_sync().is_none(), "one at a time");
+    let late = [machine.submit(1, flush()), machine.submit(1, flush())];
+    machine.ring(1);
+    machine.run();
+    let result = durable.make_durable();
+    machine.raised.0.borrow_mut().clear();
+    machine.with(|controller, subsystem, bus| controller.finish_sync(subsystem, bus, 2, &result));
+    assert_eq!(*machine.raised.0.borrow(), [1]);
+    let done: Vec<u16> = machine.take_all(1).iter().map(|entry| entry.cid.get()).collect();
+    assert_eq!(done, [flushed], "what came during the sync is not covered by it");
+    assert!(machine.sync());
+    let done: Vec<u16> = machine.take_all(1).iter().map(|entry| entry.cid.get()).collect();
+    assert_eq!(done, late);
+    assert!(!machine.sync());
+}
+
+#[test]
+fn what_cannot_be_made_durable_is_a_write_fault() {
+    let mut machine = with_cache();
+    machine.submit(1, flush());
+    machine.ring(1);
+    machine.run();
+    machine.drive.memory.broken.store(true, Ordering::Relaxed);
+    assert!(machine.sync());
+    let completion = machine.take(1).unwrap();
+    assert_eq!(completion.status.status(), Status::WRITE_FAULT);
+}
+
+#[test]
+fn deleting_a_queue_completes_what_is_outstanding() {
+    let mut machine = with_cache();
+    let cids = [machine.submit(1, flush()), machine.submit(1, flush())];
+    machine.ring(1);
+    machine.run();
+    let durable = machine.controller.start_sync().unwrap();
+    machine.succeeds(0, Machine::delete(AdminOpcode::DeleteIoSubmissionQueue, 1));
+    let aborted = machine.take_all(1);
+    assert_eq!(aborted.iter().map(|entry| entry.cid.get()).collect::<Vec<_>>(), cids);
+    assert!(aborted.iter().all(|entry| entry.status.status() == Status::ABORTED_SQ_DELETION));
+    machine.succeeds(0, Machine::delete(AdminOpcode::DeleteIoCompletionQueue, 1));
+    let result = durable.make_durable();
+    machine.with(|controller, subsystem, bus| controller.finish_sync(subsystem, bus, 2, &result));
+    assert!(machine.take(1).is_none(), "each completes once");
+}
+
+#[test]
+fn outstanding_commands_keep_their_place_in_the_completion_queue() {
+    let mut machine = Machine::on(Drive::on(with_namespace(), true));
+    machine.create_pair(1, 4, None);
+    for _ in 0..3 {
+        machine.submit(1, flush());
+    }
+    machine.ring(1);
+    assert_eq!(machine.run(), [3]);
+    machine.submit(1, read(1, DATA, 0));
+    machine.ring(1);
+    assert_eq!(machine.run(), [], "three places are taken by commands that nobody has seen completed");
+    assert!(machine.sync());
+    assert_eq!(machine.take_all(1).len(), 3);
+    machine.ring_head(1);
+    assert_eq!(machine.run(), [1]);
+}
+
+#[test]
+fn a_reset_forgets_what_is_outstanding() {
+    let mut machine = with_cache();
+    machine.submit(1, flush());
+    machine.ring(1);
+    machine.run();
+    let durable = machine.controller.start_sync().unwrap();
+    machine.disable();
+    assert!(machine.doorbells.iter().all(|doorbell| doorbell.load(Ordering::Relaxed) == 0));
+    machine.enable();
+    machine.create_pair(1, 64, None);
+    let result = durable.make_durable();
+    machine.with(|controller, subsystem, bus| controller.finish_sync(subsystem, bus, 2, &result));
+    assert!(machine.take(1).is_none());
+    machine.succeeds(1, read(1, DATA, 0));
+}
+
+#[test]
+fn a_shutdown_is_complete_when_everything_is_durable() {
+    let mut machine = with_cache();
+    machine.succeeds(1, write(1, DATA, 0));
+    machine.write_register(register::CC, &0x0046_4001u32.to_le_bytes());
+    assert_eq!(machine.csts().shst(), 1, "it occurs");
+    assert!(machine.sync());
+    assert_eq!(machine.csts().shst(), 2, "it is complete");
+    assert!(!machine.sync());
+    machine.disable();
+    machine.enable();
+
+    // Without a cache there is nothing to wait for.
+    let mut machine = Machine::new();
+    machine.write_register(register::CC, &0x0046_4001u32.to_le_bytes());
+    assert_eq!(machine.csts().shst(), 2);
+}
+
+#[test]
+fn a_subsystem_reset_reaches_every_controller() {
+    let mut machine = Machine::with_queue();
+    let other = machine.drive.host();
+    machine.write_register(register::NSSR, &0x1234u32.to_le_bytes());
+    assert!(machine.csts().rdy(), "only the signature resets");
+    machine.write_register(register::NSSR, &NSSR_RESET.to_le_bytes());
+    assert!(!machine.csts().rdy() && machine.csts().nssro());
+    assert!(!machine.drive.subsystem.controller(other).is_ready());
+    machine.write_register(register::CSTS, &(1u32 << 4).to_le_bytes());
+    assert!(!machine.csts().nssro());
+
+    // And this one finds its queues gone when another controller's host does that.
+    machine.enable();
+    machine.create_pair(1, 64, None);
+    let id = machine.controller.id();
+    machine.drive.subsystem.reset_controller(id);
+    machine.submit(1, read(1, DATA, 0));
+    machine.ring(1);
+    machine.with(|controller, subsystem, bus| controller.process(subsystem, bus, 1));
+    assert!(!machine.controller.is_running());
+    assert!(machine.take(1).is_none());
+}
+
+#[test]
+fn a_function_level_reset_clears_the_registers() {
+    let mut machine = Machine::with_queue();
+    machine.with(|controller, subsystem, bus| controller.reset_function(subsystem, bus));
+    assert!(!machine.csts().rdy());
+    assert_eq!(machine.read_register(register::AQA), [0; 4]);
+    assert_eq!(machine.read_register(register::ASQ), [0; 8]);
+    machine.enable();
+    machine.succeeds(0, prps(identify(1, 0), DATA, 0));
+}
+
+// ----------------------------------------------------------------------------------------------------- hostile host --
+
+/// Random entries with random data pointers into random memory: each is completed exactly once, whatever it is.
+#[test]
+fn every_entry_completes_exactly_once() {
+    for seed in 1..=20 {
+        println!("seed {seed}");
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut machine = Machine::on(Drive::on(with_namespace(), seed % 2 == 0));
+        machine.create_pair(1, 64, Some(1));
+        random.fill_bytes(&mut machine.ram.0.borrow_mut()[DATA as usize..][..MIB as usize]);
+        for _ in 0..50 {
+            let mut expected: Vec<u16> = (0..20).map(|_| machine.submit(1, random_entry(&mut random))).collect();
+            machine.ring(1);
+            machine.run();
+            while machine.sync() {}
+            let mut completed: Vec<u16> = machine.take_all(1).iter().map(|entry| entry.cid.get()).collect();
+            machine.ring_head(1);
+            expected.sort_unstable();
+            completed.sort_unstable();
+            assert_eq!(completed, expected, "seed {seed}");
+        }
+    }
+}
+
+fn random_entry(random: &mut Xoshiro256PlusPlus) -> SubmissionEntry {
+    const OPCODES: [u8; 12] = [0x00, 0x01, 0x02, 0x04, 0x05, 0x08, 0x09, 0x0c, 0x12, 0x19, 0x1d, 0x7f];
+    let mut entry = SubmissionEntry::default();
+    random.fill_bytes(entry.as_mut_bytes());
+    entry.opcode = OPCODES[random.next_u32() as usize % OPCODES.len()];
+    // Mostly plausible, so that commands get far.
+    if random.next_u32() % 8 != 0 {
+        entry.flags.set_fuse(0);
+        entry.nsid.set(1);
+        entry.cdw10.set(random.next_u32() % 16384);
+        entry.cdw11.set(0);
+        entry.cdw12.set(random.next_u32() % 32);
+    }
+    if random.next_u32() % 4 != 0 {
+        let near = |random: &mut Xoshiro256PlusPlus| DATA + u64::from(random.next_u32() % 256) * 4096;
+        let (first, second) = (near(random), near(random));
+        entry.flags.set_psdt(random.next_u32() as u8 % 3);
+        match entry.flags.psdt() {
+            0 => entry.set_prps(first, second),
+            _ => {
+                let kind = SglType::from_u8(random.next_u32() as u8 % 4).unwrap();
+                entry.set_sgl1(descriptor(kind, 0, first, random.next_u32() % 65536));
+            }
+        }
+    }
+    entry
+}

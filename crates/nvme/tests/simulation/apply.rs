@@ -1,0 +1,649 @@
+//! What a command does to the drive, and what the host must be told: result, data, durability.
+
+use super::judge::{Submission, blocks_of};
+use super::model::{ALL, AsyncEvent, BLOCK_BYTES, Completion, EVENT_TYPES, Model, NN, Namespace, Sanitize};
+use super::model::{known, UNREADABLE, Unit, ZEROES, content, status};
+use super::operation::{Command, Create, Directive, Kind, Range};
+use super::storage::Fault;
+use super::wire::u64_at;
+
+/// A successful completion as the drive gave it.
+#[derive(Clone, Debug)]
+pub struct Success {
+    /// Dwords 0 and 1.
+    pub result: u64,
+    /// Data for the host.
+    pub data: Vec<u8>,
+    /// Whether it waits until what was written is durable.
+    pub durable: bool,
+}
+
+/// What must be; a difference is described.
+pub type Check = Result<(), String>;
+
+/// A value that must be another one.
+pub fn equal<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) -> Check {
+    if found == expected {
+        return Ok(());
+    }
+    Err(format!("{what} is {found:?}, must be {expected:?}"))
+}
+
+/// Bytes that must be others.
+pub fn same_bytes(what: &str, found: &[u8], expected: &[u8]) -> Check {
+    equal(&format!("{what}: length"), found.len(), expected.len())?;
+    match found.iter().zip(expected).position(|(a, b)| a != b) {
+        None => Ok(()),
+        Some(at) => {
+            let end = (at + 16).min(found.len());
+            Err(format!("{what}: from byte {at} on {:02x?}, must be {:02x?}", &found[at..end], &expected[at..end]))
+        }
+    }
+}
+
+/// Which way a command's data goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    None,
+    ToDrive,
+    ToHost,
+}
+
+impl Model {
+    /// What a command without objections moves.
+    pub fn transfer(&self, controller: u16, submission: &Submission) -> (Way, u64) {
+        let to_host = |bytes: u64| if bytes == 0 { (Way::None, 0) } else { (Way::ToHost, bytes) };
+        match &submission.command {
+            Command::Read { nsid, range } => to_host(u64::from(range.count) * self.namespaces[nsid].block_bytes()),
+            Command::HandleStatus { nsid, operation: 1, dwords } => {
+                let descriptors = self.namespaces[nsid].handles.len() as u64 * u64::from(self.configuration().groups);
+                to_host((16 + 32 * descriptors).min(u64::from(*dwords) * 4))
+            }
+            Command::Identify { .. } => to_host(4096),
+            Command::GetLog { dwords, .. } => to_host(u64::from(*dwords) * 4),
+            Command::DirectiveReceive { dwords, .. } => to_host((u64::from(*dwords) * 4).min(4096)),
+            Command::GetFeature { select: 3, .. } => (Way::None, 0),
+            Command::GetFeature { feature, dword11, .. } => to_host(match feature {
+                0x0e => 8,
+                0x16 => 512,
+                0x1e => u64::from(dword11 >> 16 & 0xff).min(EVENT_TYPES.len() as u64) * 2,
+                0x81 if dword11 & 1 == 1 => 16,
+                0x81 => 8,
+                _ => 0,
+            }),
+            _ if submission.data.is_empty() => (Way::None, 0),
+            _ => (Way::ToDrive, self.data_bytes(controller, submission)),
+        }
+    }
+
+    /// Bytes that a command takes from the host.
+    fn data_bytes(&self, controller: u16, submission: &Submission) -> u64 {
+        match &submission.command {
+            Command::Write { nsid, range, .. } | Command::Compare { nsid, range, .. } => {
+                let namespace = self.active(controller, *nsid).expect("nothing is wrong with the command");
+                u64::from(range.count) * namespace.block_bytes()
+            }
+            _ => submission.data.len() as u64,
+        }
+    }
+
+    /// Carries out a command without objections that the drive has completed well.
+    pub fn apply(&mut self, controller: u16, submission: &Submission, success: &Success) -> Check {
+        let (way, bytes) = self.transfer(controller, submission);
+        let expected_bytes = if way == Way::ToHost { bytes } else { 0 };
+        equal("bytes for the host", success.data.len() as u64, expected_bytes)?;
+        let durable = self.must_be_durable(&submission.command);
+        equal("waits for durability", success.durable, durable)?;
+        if !has_result(&submission.command) {
+            equal("result", success.result, 0)?;
+        }
+        match submission.command.is_admin() {
+            true => self.apply_admin(controller, submission, success),
+            false => self.apply_io(submission, success),
+        }
+    }
+
+    /// Whether a command's completion says that something is on stable storage.
+    fn must_be_durable(&self, command: &Command) -> bool {
+        let through = match command {
+            Command::Flush { .. } => true,
+            Command::Write { fua, .. } | Command::WriteZeroes { fua, .. } | Command::Copy { fua, .. } => {
+                *fua || !self.cache_is_on()
+            }
+            // What is erased must not come back.
+            Command::Manage { .. } | Command::Format { .. } => true,
+            // The cache is emptied before it is off; protected data that is lost could not be written again.
+            Command::SetFeature { feature: 0x06, dword11, .. } => dword11 & 1 == 0,
+            Command::SetFeature { feature: 0x84, dword11, .. } => dword11 & 7 == 1,
+            _ => false,
+        };
+        through && self.drive.cached
+    }
+
+    // ------------------------------------------------------------------------------------------------------ I/O --
+
+    fn apply_io(&mut self, submission: &Submission, success: &Success) -> Check {
+        match submission.command {
+            Command::Read { nsid, range } => {
+                let namespace = &self.namespaces[&nsid];
+                let blocks = blocks_of(namespace, range).expect("nothing is wrong with the command");
+                same_bytes("data", &success.data, &content(blocks, namespace.block_bytes()))?;
+                self.counters.read_commands += 1;
+                self.counters.bytes_read += success.data.len() as u64;
+            }
+            Command::Compare { .. } => {
+                self.counters.read_commands += 1;
+                self.counters.bytes_read += submission.data.len() as u64;
+            }
+            Command::Verify { nsid, range } => {
+                // SMART, Data Units Read: Compare, Read and Verify.
+                if !known::VERIFY_NOT_COUNTED {
+                    self.counters.bytes_read += u64::from(range.count) * self.namespaces[&nsid].block_bytes();
+                }
+            }
+            Command::Write { nsid, range, placement, .. } => {
+                self.write(nsid, range, placement, |block| submission.first_tag + block);
+                self.counters.write_commands += 1;
+            }
+            Command::WriteZeroes { nsid, range, placement, deallocate, .. } => self.write_zeroes(nsid, range, placement, deallocate),
+            Command::WriteUncorrectable { nsid, range } => self.blocks_mut(nsid, range).fill(UNREADABLE),
+            Command::DatasetManagement { nsid, ref ranges, deallocate: true } => {
+                for &range in ranges {
+                    self.deallocate(nsid, range);
+                }
+            }
+            Command::Copy { nsid, to, ref ranges, placement, .. } => {
+                let sources = ranges.iter().flat_map(|&range| blocks_of(&self.namespaces[&nsid], range).expect("checked"));
+                let tags: Vec<u64> = sources.copied().collect();
+                let range = Range { first: to, count: tags.len() as u32 };
+                self.write_parts(nsid, range, ranges, placement, |block| tags[block as usize]);
+            }
+            Command::HandleStatus { nsid, operation: 1, .. } => self.check_handle_status(nsid, &success.data)?,
+            Command::HandleUpdate { nsid, operation: 1, ref identifiers } => {
+                for &pid in identifiers {
+                    let placement = self.placement(nsid, pid).expect("nothing is wrong with the command");
+                    if self.leave_unit(placement) {
+                        let handle_bits = 16 - self.configuration().group_bits;
+                        let index = u32::from(pid) & ((1 << handle_bits) - 1);
+                        self.log_event(0, nsid, index as usize, pid, Some(placement));
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    pub fn blocks_mut(&mut self, nsid: u32, range: Range) -> &mut [u64] {
+        let namespace = self.namespaces.get_mut(&nsid).expect("a namespace that exists");
+        &mut namespace.blocks[range.first as usize..][..range.count as usize]
+    }
+
+    fn write(&mut self, nsid: u32, range: Range, directive: Directive, tag: impl Fn(u64) -> u64) {
+        self.write_parts(nsid, range, &[Range { first: 0, count: range.count }], directive, tag);
+    }
+
+    /// Writes a range in parts of these lengths; each programs the pages that it touches.
+    fn write_parts(&mut self, nsid: u32, range: Range, parts: &[Range], directive: Directive, tag: impl Fn(u64) -> u64) {
+        let placement = self.choose_placement(nsid, directive);
+        let block_bytes = self.namespaces[&nsid].block_bytes();
+        for (index, block) in (0..).zip(self.blocks_mut(nsid, range)) {
+            *block = tag(index);
+        }
+        let mut first = range.first;
+        for part in parts {
+            let end = first + u64::from(part.count);
+            self.append(placement, self.pages_touched(first * block_bytes, end * block_bytes));
+            first = end;
+        }
+        let bytes = u64::from(range.count) * block_bytes;
+        self.counters.bytes_written += bytes;
+        self.counters.host_bytes_with_metadata += bytes;
+        (self.written_since, self.perhaps_written_since) = (true, true);
+    }
+
+    fn pages_touched(&self, from: u64, to: u64) -> u64 {
+        to.div_ceil(self.drive.page_bytes) - from / self.drive.page_bytes
+    }
+
+    fn write_zeroes(&mut self, nsid: u32, range: Range, directive: Directive, deallocate: bool) {
+        let placement = self.choose_placement(nsid, directive);
+        let block_bytes = self.namespaces[&nsid].block_bytes();
+        let page_bytes = self.drive.page_bytes;
+        self.blocks_mut(nsid, range).fill(ZEROES);
+        let (from, to) = (range.first * block_bytes, (range.first + u64::from(range.count)) * block_bytes);
+        let whole = (from.div_ceil(page_bytes) * page_bytes, to / page_bytes * page_bytes);
+        let mut bytes = to - from;
+        let mut pages = self.pages_touched(from, to);
+        if deallocate && whole.1 > whole.0 {
+            bytes -= whole.1 - whole.0;
+            pages -= (whole.1 - whole.0) / page_bytes;
+        }
+        self.append(placement, pages);
+        self.counters.host_bytes_with_metadata += bytes;
+        self.perhaps_written_since = true;
+    }
+
+    fn deallocate(&mut self, nsid: u32, range: Range) {
+        let whole = self.whole_pages(nsid, range);
+        // The last page may be one that the namespace does not fill.
+        if !whole.is_empty() {
+            let namespace = self.namespaces.get_mut(&nsid).expect("a namespace that exists");
+            namespace.blocks[whole.start as usize..whole.end as usize].fill(ZEROES);
+        }
+    }
+
+    fn check_handle_status(&self, nsid: u32, data: &[u8]) -> Check {
+        let configuration = self.configuration();
+        let namespace = &self.namespaces[&nsid];
+        let blocks_per_page = self.drive.page_bytes / namespace.block_bytes();
+        let mut expected = vec![0; 16];
+        let count = namespace.handles.len() as u16 * configuration.groups;
+        expected[14..16].copy_from_slice(&count.to_le_bytes());
+        for (index, &handle) in namespace.handles.iter().enumerate() {
+            for group in 0..configuration.groups {
+                let mut descriptor = [0; 32];
+                descriptor[..2].copy_from_slice(&self.identifier(group, index).to_le_bytes());
+                descriptor[2..4].copy_from_slice(&handle.to_le_bytes());
+                let unit = self.units.get(&(group, handle)).copied().unwrap_or_default();
+                descriptor[4..8].copy_from_slice(&self.seconds_left(unit).to_le_bytes());
+                let available = self.available_pages((group, handle)) * blocks_per_page;
+                descriptor[8..16].copy_from_slice(&available.to_le_bytes());
+                expected.extend(descriptor);
+            }
+        }
+        expected.truncate(data.len());
+        if self.drive.exact_units {
+            return same_bytes("reclaim unit handle status", data, &expected);
+        }
+        // Times and room depend on the device's policies: room is at most a unit.
+        for (found, expected) in data[16.min(data.len())..].chunks_exact(32).zip(expected[16.min(data.len())..].chunks_exact(32)) {
+            equal("identifier and handle", &found[..4], &expected[..4])?;
+            if u64_at(found, 8) > self.unit_pages() * blocks_per_page {
+                return Err(format!("RUAMW is {}, more than a reclaim unit", u64_at(found, 8)));
+            }
+        }
+        same_bytes("header", &data[..16.min(data.len())], &expected[..16.min(data.len())])
+    }
+
+    fn seconds_left(&self, unit: Unit) -> u32 {
+        let limit = self.drive.time_limit_s;
+        let passed = unit.since_ns.map_or(0, |since| (self.now - since) / 1_000_000_000);
+        limit.saturating_sub(passed as u32)
+    }
+
+    // ---------------------------------------------------------------------------------------------------- admin --
+
+    fn apply_admin(&mut self, controller: u16, submission: &Submission, success: &Success) -> Check {
+        match &submission.command {
+            Command::Identify { .. } => self.check_identify(controller, &submission.command, &success.data)?,
+            Command::GetLog { .. } => self.read_log(controller, &submission.command, &success.data)?,
+            Command::GetFeature { .. } => self.check_feature(controller, &submission.command, success)?,
+            Command::SetFeature { .. } => self.set_feature(controller, &submission.command, success)?,
+            Command::AsyncEvent => {
+                let event = self.controllers.get_mut(&controller).expect("connected").take_event();
+                let event = event.ok_or("an Asynchronous Event Request completed without an event")?;
+                equal("event", success.result, event.result())?;
+            }
+            Command::Abort { queue, cid } => self.abort(controller, *queue, *cid, success)?,
+            Command::KeepAlive => self.controllers.get_mut(&controller).expect("connected").heard_ns = self.now,
+            Command::Create(create) => self.create(create, success.result)?,
+            Command::Manage { nsid, .. } => self.delete(*nsid),
+            Command::Attach { nsid, operation, controllers, count } => {
+                self.attach(*nsid, *operation == 0, &controllers[..usize::from(*count)]);
+            }
+            Command::SelfTest { code: 0xf, .. } => {}
+            Command::SelfTest { nsid, code } => {
+                self.self_tests.push_front((*code, *nsid));
+                self.self_tests.truncate(20);
+            }
+            Command::DirectiveSend { .. } => {}
+            Command::DirectiveReceive { .. } => {
+                let mut expected = vec![0; 4096];
+                let placement = if self.fdp.is_some() { 4 } else { 0 };
+                (expected[0], expected[32], expected[64]) = (1 | placement, 1 | placement, placement);
+                expected.truncate(success.data.len());
+                same_bytes("directives", &success.data, &expected)?;
+            }
+            Command::Format { nsid, format, .. } => self.format(controller, *nsid, *format),
+            Command::Sanitize { action: 1, .. } => {
+                if let Sanitize::Failed { exited, .. } = &mut self.sanitize {
+                    *exited = true;
+                }
+            }
+            Command::Sanitize { .. } => {
+                self.sanitize = Sanitize::Running { dword10: submission.command.wire().cdw[0] };
+                // Base Specification, "Sanitize Operations": outstanding events of the one before are cleared.
+                for its in self.controllers.values_mut().filter(|_| !known::SANITIZE_EVENT_KEPT) {
+                    its.waiting.retain(|event| event.log != 0x81);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// An Asynchronous Event Request that waits. Must only be called if it may.
+    pub fn hold_event_request(&mut self, controller: u16, cid: u16) -> Check {
+        let its = self.controllers.get_mut(&controller).expect("connected");
+        if let Some(event) = its.take_event() {
+            return Err(format!("an Asynchronous Event Request waits although there is {event:?}"));
+        }
+        its.requests.push_back(cid);
+        Ok(())
+    }
+
+    fn abort(&mut self, controller: u16, queue: u16, cid: u16, success: &Success) -> Check {
+        let its = self.controllers.get_mut(&controller).expect("connected");
+        let found = its.requests.iter().position(|&request| queue == 0 && request == cid);
+        // Bit 0: the command was not aborted.
+        equal("result", success.result, u64::from(found.is_none()))?;
+        if let Some(index) = found {
+            its.requests.remove(index);
+            its.owed.push_back(Completion { cid, status: status::ABORT_REQUESTED, do_not_retry: false, result: 0 });
+        }
+        Ok(())
+    }
+
+    // ----------------------------------------------------------------------------------------------- namespaces --
+
+    fn create(&mut self, create: &Create, result: u64) -> Check {
+        let nsid = u32::try_from(result).map_err(|_| format!("namespace identifier {result:#x}"))?;
+        if nsid == 0 || nsid > NN || self.namespaces.contains_key(&nsid) {
+            return Err(format!("the new namespace has identifier {nsid}, which cannot be or is another's"));
+        }
+        let handles = match (self.fdp, create.handles) {
+            (None, _) => vec![0],
+            (Some(_), 0) => vec![self.controllers_handle()],
+            (Some(_), count) => create.handle_list[..usize::from(count)].to_vec(),
+        };
+        self.put_namespace(nsid, create.format, create.blocks, handles);
+        let host_specified = self.fdp.is_some() && create.handles > 0;
+        let namespace = self.namespaces.get_mut(&nsid).expect("just put in");
+        namespace.shared = create.shared;
+        namespace.host_specified = host_specified;
+        Ok(())
+    }
+
+    /// The handle of namespaces whose creator names none: the lowest that no namespace has, as the drive documents it.
+    fn controllers_handle(&self) -> u16 {
+        let shared = self.namespaces.values().find(|namespace| !namespace.host_specified);
+        let used = |handle: &u16| self.namespaces.values().any(|its| its.handles.contains(handle));
+        match shared {
+            Some(namespace) => namespace.handles[0],
+            None => (0..self.configuration().handles).find(|handle| !used(handle)).expect("checked"),
+        }
+    }
+
+    /// Puts in a namespace that is private and attached to nothing.
+    pub fn put_namespace(&mut self, nsid: u32, format: u8, blocks: u64, handles: Vec<u16>) {
+        let bytes = blocks * BLOCK_BYTES[usize::from(format)];
+        let namespace = Namespace {
+            format,
+            pages: bytes.div_ceil(self.drive.page_bytes),
+            blocks: vec![ZEROES; blocks as usize],
+            events: vec![Default::default(); handles.len()],
+            handles,
+            host_specified: false,
+            everyone: false,
+            attached: Default::default(),
+            shared: false,
+            protected: false,
+            identifier: None,
+        };
+        self.namespaces.insert(nsid, namespace);
+    }
+
+    fn delete(&mut self, nsid: u32) {
+        let all: Vec<u32> = self.namespaces.keys().copied().collect();
+        for nsid in all.into_iter().filter(|&its| nsid == ALL || its == nsid) {
+            let viewers = self.viewers(nsid);
+            self.namespaces.remove(&nsid);
+            self.shared_features.remove(&(5, nsid));
+            self.saved_features.remove(&(5, nsid));
+            self.note_changed(nsid, &viewers);
+        }
+    }
+
+    fn attach(&mut self, nsid: u32, attach: bool, listed: &[u16]) {
+        let everyone = 1..=self.drive.controllers_max;
+        let namespace = self.namespaces.get_mut(&nsid).expect("checked");
+        if std::mem::take(&mut namespace.everyone) {
+            namespace.attached.extend(everyone);
+        }
+        for id in listed {
+            match attach {
+                true => namespace.attached.insert(*id),
+                false => namespace.attached.remove(id),
+            };
+        }
+        self.note_changed(nsid, listed);
+    }
+
+    fn format(&mut self, controller: u16, nsid: u32, format: u8) {
+        let page_bytes = self.drive.page_bytes;
+        for nsid in self.formatted(controller, nsid) {
+            let namespace = self.namespaces.get_mut(&nsid).expect("listed");
+            namespace.blocks.fill(ZEROES);
+            if namespace.format != format {
+                namespace.format = format;
+                let blocks = namespace.pages * page_bytes / namespace.block_bytes();
+                namespace.blocks.resize(blocks as usize, ZEROES);
+                let viewers = self.viewers(nsid);
+                self.note_changed(nsid, &viewers);
+            }
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------------- features --
+
+    fn check_feature(&self, controller: u16, command: &Command, success: &Success) -> Check {
+        let &Command::GetFeature { feature, select, nsid, dword11 } = command else {
+            unreachable!("a Get Features command");
+        };
+        let known = self.feature(controller, feature).expect("checked");
+        if select == 3 {
+            let bits = u64::from(known.saveable) | u64::from(known.namespace) << 1 | u64::from(known.changeable) << 2;
+            return equal("capabilities", success.result, bits);
+        }
+        let its = &self.controllers[&controller];
+        let (mut result, mut data) = (0, Vec::new());
+        match feature {
+            0x0e => {
+                let timestamp = if select == 0 { self.timestamp() } else { 0 };
+                data = timestamp.to_le_bytes().to_vec();
+            }
+            0x0f => result = if select == 0 { its.keep_alive_ms } else { 0 },
+            0x16 => data = if select == 0 { its.host_behavior.clone() } else { vec![0; 512] },
+            0x1d => {
+                let fdp = if select == 1 { self.drive.initial_fdp.then_some(0) } else { self.fdp };
+                result = fdp.map_or(0, |index| 1 | u32::from(index) << 8);
+            }
+            0x1e => {
+                let enabled = &self.namespaces[&nsid].events[(dword11 & 0xffff) as usize];
+                let on = |kind: u8| u8::from(select != 1 && enabled.contains(&kind));
+                data = EVENT_TYPES.into_iter().flat_map(|kind| [kind, on(kind)]).collect();
+                data.truncate(success.data.len());
+                result = data.len() as u32 / 2;
+            }
+            0x81 => data = its.host[..success.data.len()].to_vec(),
+            0x84 => result = u32::from(select != 1 && self.namespaces[&nsid].protected),
+            _ => {
+                let instance = instance(feature, dword11, nsid);
+                let key = (feature, instance);
+                let wide = matches!(feature, 0x05 | 0x17 | 0x18 | 0x80);
+                let default = self.default_value(feature, instance);
+                result = match select {
+                    0 if wide => self.shared_value(feature, instance),
+                    0 => its.features.get(&key).copied().unwrap_or(default),
+                    2 => self.saved_features.get(&key).copied().unwrap_or(default),
+                    _ => default,
+                };
+            }
+        }
+        equal("value", success.result, result.into())?;
+        same_bytes("data", &success.data, &data)
+    }
+
+    fn set_feature(&mut self, controller: u16, command: &Command, success: &Success) -> Check {
+        let Command::SetFeature { feature, save, nsid, dword11, dword12, data } = command else {
+            unreachable!("a Set Features command");
+        };
+        let (feature, dword11) = (*feature, *dword11);
+        let nsids = self.formatted(controller, *nsid);
+        let now_ms = self.now / 1_000_000;
+        let its = self.controllers.get_mut(&controller).expect("connected");
+        match feature {
+            0x0e => {
+                let set_ms = u64_at(data, 0) & ((1 << 48) - 1);
+                self.clock = (set_ms.wrapping_sub(now_ms), true);
+            }
+            0x0f => its.keep_alive_ms = dword11.checked_next_multiple_of(100).unwrap_or(dword11),
+            0x16 => its.host_behavior.clone_from(data),
+            0x1d => self.configure_placement(*dword12),
+            0x1e => {
+                for nsid in nsids {
+                    let namespace = self.namespaces.get_mut(&nsid).expect("listed");
+                    let events = &mut namespace.events[(dword11 & 0xffff) as usize];
+                    for kind in data.iter().filter(|kind| EVENT_TYPES.contains(kind)) {
+                        match dword12 & 1 {
+                            1 => events.insert(*kind),
+                            _ => events.remove(kind),
+                        };
+                    }
+                }
+            }
+            0x81 => {
+                its.host = [0; 16];
+                its.host[..data.len()].copy_from_slice(data);
+            }
+            0x84 => {
+                for nsid in nsids {
+                    self.namespaces.get_mut(&nsid).expect("listed").protected = dword11 & 7 == 1;
+                }
+            }
+            _ => {
+                let value = self.kept_value(controller, feature, dword11);
+                let instances = if feature == 5 { nsids } else { vec![instance(feature, dword11, 0)] };
+                self.set_number(controller, feature, &instances, value, *save || feature == 0x80);
+                if feature == 7 {
+                    equal("queues granted", success.result, value.into())?;
+                }
+                self.note_health();
+            }
+        }
+        Ok(())
+    }
+
+    /// What is kept of dword 11: its reserved bits are not.
+    fn kept_value(&self, controller: u16, feature: u8, dword: u32) -> u32 {
+        match feature {
+            0x01 => dword & 0xffff_ff07,
+            0x02 => dword & 0xe0,
+            0x04 => dword & 0x0030_ffff,
+            0x05 | 0x08 => dword & 0xffff,
+            0x06 | 0x0a | 0x17 => dword & 1,
+            0x07 => {
+                let most = u32::from(self.drive.io_queues_max) - 1;
+                (dword >> 16).min(most) << 16 | (dword & 0xffff).min(most)
+            }
+            0x09 => dword & 0x1_ffff,
+            // Critical warnings, namespace attributes, endurance group; a discovery controller has the discovery log.
+            0x0b if self.controllers[&controller].kind == Kind::Discovery => dword & 1 << 31,
+            0x0b => dword & 0x41ff,
+            0x18 => dword & 0x00ff_ffff,
+            0x80 => dword & 0xff,
+            _ => unreachable!("feature {feature:#x} is not a number"),
+        }
+    }
+
+    fn set_number(&mut self, controller: u16, feature: u8, instances: &[u32], value: u32, save: bool) {
+        let wide = matches!(feature, 0x05 | 0x17 | 0x18 | 0x80);
+        let its = self.controllers.get_mut(&controller).expect("connected");
+        for &instance in instances {
+            let key = (feature, instance);
+            match wide {
+                true => self.shared_features.insert(key, value),
+                false => its.features.insert(key, value),
+            };
+            if save {
+                self.saved_features.insert(key, value);
+            }
+        }
+    }
+
+    fn configure_placement(&mut self, dword12: u32) {
+        let wanted = (dword12 & 1 == 1).then_some((dword12 >> 8) as u8);
+        if wanted == self.fdp {
+            return;
+        }
+        self.fdp = wanted;
+        self.units.clear();
+        self.next_group = 0;
+        self.host_events.clear();
+        self.host_events_total = 0;
+    }
+
+    // ---------------------------------------------------------------------------------------------- after failures --
+
+    /// What a command does that fails for one of its objections.
+    pub fn apply_failure(&mut self, submission: &Submission, status: u16) {
+        if status == status::COMPARE_FAILURE {
+            // The data was read, and the command is completed.
+            self.counters.read_commands += 1;
+            self.counters.bytes_read += submission.data.len() as u64;
+        }
+        if status == status::INTERNAL_ERROR
+            && let Command::Manage { nsid, .. } = submission.command
+        {
+            // The first namespace was erased, but that it is gone could not be stored.
+            let mut namespaces = self.namespaces.iter_mut();
+            if let Some((_, namespace)) = namespaces.find(|(its, _)| nsid == ALL || **its == nsid) {
+                namespace.blocks.fill(ZEROES);
+            }
+        }
+        let fault = self.fault.take();
+        let of_media = matches!(status, status::WRITE_FAULT) || (status == status::UNRECOVERED_READ && fault == Some(Fault::Read));
+        if !of_media {
+            self.fault = fault;
+            return;
+        }
+        self.counters.media_errors += 1;
+        // The data was about to be placed when the storage failed.
+        match submission.command {
+            Command::Write { nsid, placement, .. }
+            | Command::WriteZeroes { nsid, placement, .. }
+            | Command::Copy { nsid, placement, .. } => {
+                self.choose_placement(nsid, placement);
+            }
+            _ => {}
+        }
+    }
+
+    /// Doorbells that were written wrongly are told by an event.
+    pub fn note_doorbell(&mut self, controller: u16, event: AsyncEvent) {
+        self.controllers.get_mut(&controller).expect("connected").raise(event);
+    }
+}
+
+/// Which of the values of a feature a command is about.
+fn instance(feature: u8, dword11: u32, nsid: u32) -> u32 {
+    match feature {
+        0x04 => dword11 >> 20 & 3,
+        0x05 => nsid,
+        0x09 => dword11 & 0xffff,
+        _ => 0,
+    }
+}
+
+/// Whether dword 0 or 1 of the completion says something.
+fn has_result(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::GetFeature { .. }
+            | Command::SetFeature { feature: 7, .. }
+            | Command::AsyncEvent
+            | Command::Abort { .. }
+            | Command::Create(_)
+    )
+}

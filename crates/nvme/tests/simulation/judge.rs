@@ -1,0 +1,705 @@
+//! What is wrong with a command: every reason for which the standard lets it fail.
+//!
+//! Where several things are wrong the standard leaves open which one the host is told of; so a judgement is a set. A
+//! command without objections must succeed, one with objections must fail with one of them.
+
+use super::model::{ALL, BLOCK_BYTES, Model, NN, Namespace, Sanitize, TRANSFER_MAX, UNREADABLE, content, known, status};
+use super::operation::{Command, Create, Directive, Kind, Range};
+use super::storage::Fault;
+
+/// A reason to fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Objection {
+    pub status: u16,
+    pub do_not_retry: bool,
+}
+
+/// See the module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judgement {
+    /// It must fail, with one of these or of the others.
+    pub must: Vec<Objection>,
+    /// It may fail for these.
+    pub may: Vec<Objection>,
+}
+
+impl Judgement {
+    fn must(&mut self, status: u16) {
+        self.must.push(Objection { status, do_not_retry: true });
+    }
+
+    fn must_for_now(&mut self, status: u16) {
+        self.must.push(Objection { status, do_not_retry: false });
+    }
+
+    fn may(&mut self, status: u16) {
+        self.may.push(Objection { status, do_not_retry: true });
+    }
+
+    fn must_if(&mut self, condition: bool, status: u16) {
+        if condition {
+            self.must(status);
+        }
+    }
+
+    /// Whether a failure is one of those that are allowed.
+    pub fn allows(&self, objection: Objection) -> bool {
+        self.must.contains(&objection) || self.may.contains(&objection)
+    }
+}
+
+/// A command on its way.
+#[derive(Clone, Debug)]
+pub struct Submission {
+    pub cid: u16,
+    pub command: Command,
+    /// What the host sends with it.
+    pub data: Vec<u8>,
+    /// Tags that a write's blocks get, from this one on.
+    pub first_tag: u64,
+}
+
+impl Model {
+    /// Everything that is wrong with a command.
+    pub fn judge(&self, controller: u16, submission: &Submission) -> Judgement {
+        let mut found = Judgement::default();
+        let command = &submission.command;
+        if !self.controllers[&controller].ready {
+            found.must(status::SEQUENCE_ERROR);
+        }
+        if let Command::Other { fuse, .. } = command {
+            found.must_if(*fuse != 0, status::INVALID_FIELD);
+            found.must(status::INVALID_OPCODE);
+            return found;
+        }
+        if self.controllers[&controller].kind == Kind::Discovery && !is_of_discovery(command) {
+            found.must(status::INVALID_OPCODE);
+            if known::DISCOVERY_PARSES {
+                found.may(status::INVALID_FIELD);
+                found.may(status::INVALID_FORMAT);
+                found.may(status::COMMAND_SET_NOT_SUPPORTED);
+            }
+            return found;
+        }
+        if !is_allowed_during_sanitize(command) {
+            match self.sanitize {
+                Sanitize::Running { .. } => found.must_for_now(status::SANITIZE_IN_PROGRESS),
+                Sanitize::Failed { exited: false, .. } => found.must(status::SANITIZE_FAILED),
+                _ => {}
+            }
+        }
+        match command.is_admin() {
+            true => self.judge_admin(controller, submission, &mut found),
+            false => self.judge_io(controller, submission, &mut found),
+        }
+        self.judge_fault(controller, submission, &mut found);
+        found
+    }
+
+    /// An identifier of a namespace that must be active.
+    fn judge_active(&self, controller: u16, nsid: u32, found: &mut Judgement) -> Option<&Namespace> {
+        if nsid == 0 || nsid > NN {
+            found.must(status::INVALID_NAMESPACE);
+            return None;
+        }
+        let namespace = self.active(controller, nsid);
+        found.must_if(namespace.is_none(), status::INVALID_FIELD);
+        namespace
+    }
+
+    /// An identifier of a namespace that must exist.
+    fn judge_allocated(&self, nsid: u32, found: &mut Judgement) -> Option<&Namespace> {
+        if nsid == 0 || nsid > NN {
+            found.must(status::INVALID_NAMESPACE);
+            return None;
+        }
+        let namespace = self.namespaces.get(&nsid);
+        found.must_if(namespace.is_none(), status::INVALID_FIELD);
+        namespace
+    }
+
+    // ------------------------------------------------------------------------------------------------------ I/O --
+
+    fn judge_io(&self, controller: u16, submission: &Submission, found: &mut Judgement) {
+        match &submission.command {
+            Command::Flush { nsid: ALL } => {}
+            Command::Flush { nsid } => {
+                self.judge_active(controller, *nsid, found);
+            }
+            Command::Read { nsid, range } => self.judge_blocks(controller, *nsid, *range, Access::READ, found),
+            Command::Compare { nsid, range, .. } => {
+                self.judge_blocks(controller, *nsid, *range, Access::COMPARE, found);
+                self.judge_compare(controller, *nsid, *range, &submission.data, found);
+            }
+            Command::Verify { nsid, range } => self.judge_blocks(controller, *nsid, *range, Access::VERIFY, found),
+            Command::Write { nsid, range, placement, .. } => {
+                self.judge_blocks(controller, *nsid, *range, Access::WRITE, found);
+                self.judge_directive(*placement, found);
+                self.judge_length(controller, *nsid, range.count.into(), submission.data.len(), found);
+            }
+            Command::WriteZeroes { nsid, range, placement, .. } => {
+                self.judge_blocks(controller, *nsid, *range, Access::CHANGE, found);
+                self.judge_directive(*placement, found);
+            }
+            Command::WriteUncorrectable { nsid, range } => {
+                self.judge_blocks(controller, *nsid, *range, Access::CHANGE, found);
+            }
+            Command::DatasetManagement { nsid, ranges, deallocate } => {
+                self.judge_dataset(controller, *nsid, ranges, *deallocate, found);
+            }
+            Command::Copy { .. } => self.judge_copy(controller, submission, found),
+            Command::HandleStatus { nsid, operation, .. } => {
+                found.must_if(*operation > 1, status::INVALID_FIELD);
+                self.judge_active(controller, *nsid, found);
+                found.must_if(*operation == 1 && self.fdp.is_none(), status::FDP_DISABLED);
+            }
+            Command::HandleUpdate { nsid, operation, identifiers } => {
+                found.must_if(*operation > 1, status::INVALID_FIELD);
+                let active = self.judge_active(controller, *nsid, found).is_some();
+                if *operation == 1 {
+                    found.must_if(self.fdp.is_none(), status::FDP_DISABLED);
+                    let unknown = |pid: &u16| self.placement(*nsid, *pid).is_none();
+                    found.must_if(active && identifiers.iter().any(unknown), status::INVALID_FIELD);
+                }
+            }
+            _ => unreachable!("an admin command"),
+        }
+    }
+
+    fn judge_directive(&self, directive: Directive, found: &mut Judgement) {
+        let known = directive.kind == 0 || (directive.kind == 2 && self.fdp.is_some());
+        found.must_if(!known, status::INVALID_FIELD);
+    }
+
+    fn judge_blocks(&self, controller: u16, nsid: u32, range: Range, access: Access, found: &mut Judgement) {
+        let Some(namespace) = self.judge_active(controller, nsid, found) else {
+            return;
+        };
+        let bytes = u64::from(range.count) * namespace.block_bytes();
+        found.must_if(access.transfers && bytes > TRANSFER_MAX, status::INVALID_FIELD);
+        found.must_if(access.changes && namespace.protected, status::WRITE_PROTECTED);
+        match blocks_of(namespace, range) {
+            None => found.must(status::LBA_OUT_OF_RANGE),
+            Some(blocks) => found.must_if(access.reads && blocks.contains(&UNREADABLE), status::UNRECOVERED_READ),
+        }
+    }
+
+    /// The data came for another block size than the namespace has now.
+    fn judge_length(&self, controller: u16, nsid: u32, blocks: u64, bytes: usize, found: &mut Judgement) {
+        if let Some(namespace) = self.active(controller, nsid)
+            && blocks * namespace.block_bytes() != bytes as u64
+        {
+            found.must_for_now(status::DATA_TRANSFER_ERROR);
+        }
+    }
+
+    fn judge_compare(&self, controller: u16, nsid: u32, range: Range, data: &[u8], found: &mut Judgement) {
+        let Some(namespace) = self.active(controller, nsid) else { return };
+        self.judge_length(controller, nsid, range.count.into(), data.len(), found);
+        let Some(blocks) = blocks_of(namespace, range) else { return };
+        // Nothing may be compared with what cannot be read.
+        if !blocks.contains(&UNREADABLE) && data.len() as u64 <= TRANSFER_MAX {
+            found.must_if(content(blocks, namespace.block_bytes()) != data, status::COMPARE_FAILURE);
+        }
+    }
+
+    fn judge_dataset(&self, controller: u16, nsid: u32, ranges: &[Range], deallocate: bool, found: &mut Judgement) {
+        let Some(namespace) = self.judge_active(controller, nsid, found) else {
+            return;
+        };
+        // Hints change nothing, so what is wrong with them is the drive's to tell or not.
+        let wrong = if deallocate { Judgement::must } else { Judgement::may };
+        for range in ranges {
+            match blocks_of(namespace, *range) {
+                Some(_) => {}
+                // A range without blocks has no block that is out of range.
+                None if range.count == 0 => found.may(status::LBA_OUT_OF_RANGE),
+                None => wrong(found, status::LBA_OUT_OF_RANGE),
+            }
+        }
+        if namespace.protected {
+            wrong(found, status::WRITE_PROTECTED);
+        }
+    }
+
+    fn judge_copy(&self, controller: u16, submission: &Submission, found: &mut Judgement) {
+        let Command::Copy { nsid, to, ranges, format, placement, .. } = &submission.command else {
+            unreachable!("a Copy command");
+        };
+        found.must_if(*format != 0, status::INVALID_FIELD);
+        self.judge_directive(*placement, found);
+        let Some(namespace) = self.judge_active(controller, *nsid, found) else {
+            return;
+        };
+        let total: u64 = ranges.iter().map(|range| u64::from(range.count)).sum();
+        found.must_if(ranges.len() > 128, status::SIZE_LIMIT_EXCEEDED);
+        found.must_if(total * namespace.block_bytes() > TRANSFER_MAX, status::SIZE_LIMIT_EXCEEDED);
+        found.must_if(namespace.protected, status::WRITE_PROTECTED);
+        let size = namespace.blocks.len() as u64;
+        found.must_if(*to > size || total > size - to, status::LBA_OUT_OF_RANGE);
+        for range in ranges {
+            match blocks_of(namespace, *range) {
+                None => found.must(status::LBA_OUT_OF_RANGE),
+                Some(blocks) => found.must_if(blocks.contains(&UNREADABLE), status::UNRECOVERED_READ),
+            }
+            let (end, to_end) = (range.first.saturating_add(range.count.into()), to.saturating_add(total));
+            found.must_if(range.first < to_end && *to < end, status::OVERLAPPING_RANGE);
+        }
+    }
+
+    // ---------------------------------------------------------------------------------------------------- admin --
+
+    fn judge_admin(&self, controller: u16, submission: &Submission, found: &mut Judgement) {
+        match &submission.command {
+            Command::Identify { .. } => self.judge_identify(controller, &submission.command, found),
+            Command::GetLog { .. } => self.judge_log(controller, &submission.command, found),
+            Command::GetFeature { .. } => self.judge_get_feature(controller, &submission.command, found),
+            Command::SetFeature { .. } => self.judge_set_feature(controller, &submission.command, found),
+            Command::AsyncEvent => self.judge_async_event(controller, submission.cid, found),
+            Command::Abort { .. } | Command::KeepAlive => {}
+            Command::Create(create) => self.judge_create(create, found),
+            Command::Manage { nsid, operation } => self.judge_manage(*nsid, *operation, found),
+            Command::Attach { nsid, operation, controllers, count } => {
+                self.judge_attach(*nsid, *operation, controllers, *count, found);
+            }
+            Command::SelfTest { nsid, code } => {
+                found.must_if(!matches!(code, 1 | 2 | 0xf), status::INVALID_FIELD);
+                if !matches!(*nsid, 0 | ALL) {
+                    let mut of_namespace = Judgement::default();
+                    self.judge_active(controller, *nsid, &mut of_namespace);
+                    // Aborting a test asks about no namespace.
+                    match code {
+                        0xf => found.may.append(&mut of_namespace.must),
+                        _ => found.must.append(&mut of_namespace.must),
+                    }
+                }
+            }
+            Command::DirectiveSend { nsid, operation, kind, enable, target } => {
+                found.must_if(*kind != 0 || *operation != 1, status::INVALID_FIELD);
+                // Identify is always enabled, data placement is switched elsewhere, nothing else exists.
+                found.must_if(*target != 0 || !enable, status::INVALID_FIELD);
+                if *nsid != ALL {
+                    self.judge_active(controller, *nsid, found);
+                }
+            }
+            Command::DirectiveReceive { nsid, operation, kind, dwords } => {
+                found.must_if(*kind != 0 || *operation != 1, status::INVALID_FIELD);
+                found.must_if(u64::from(*dwords) * 4 > TRANSFER_MAX, status::INVALID_FIELD);
+                if *nsid != ALL {
+                    self.judge_active(controller, *nsid, found);
+                }
+            }
+            Command::Format { .. } => self.judge_format(controller, &submission.command, found),
+            Command::Sanitize { action, unrestricted, no_deallocate, verify } => {
+                self.judge_sanitize(*action, *unrestricted, *no_deallocate, *verify, found);
+            }
+            _ => unreachable!("an I/O command"),
+        }
+    }
+
+    fn judge_identify(&self, controller: u16, command: &Command, found: &mut Judgement) {
+        let &Command::Identify { cns, nsid, controller: asked, command_set, .. } = command else {
+            unreachable!("an Identify command");
+        };
+        if self.controllers[&controller].kind == Kind::Discovery {
+            found.must_if(cns != 0x01, status::INVALID_FIELD);
+            return;
+        }
+        let of_command_set = matches!(cns, 0x05 | 0x06 | 0x07 | 0x1a | 0x1b);
+        found.must_if(of_command_set && command_set != 0, status::INVALID_FIELD);
+        match cns {
+            // A namespace, or what all have in common; an inactive one is zeroes.
+            0x00 | 0x05 | 0x1b => found.must_if(nsid != ALL && (nsid == 0 || nsid > NN), status::INVALID_NAMESPACE),
+            0x08 | 0x11 | 0x1f => found.must_if(nsid == 0 || nsid > NN, status::INVALID_NAMESPACE),
+            0x02 | 0x07 | 0x10 | 0x1a => found.must_if(nsid >= ALL - 1, status::INVALID_NAMESPACE),
+            0x03 => {
+                self.judge_active(controller, nsid, found);
+            }
+            0x12 if nsid == ALL => found.must(status::INVALID_FIELD),
+            0x12 => {
+                self.judge_allocated(nsid, found);
+            }
+            0x1c => {
+                let there = asked == u16::MAX || self.controllers.contains_key(&asked);
+                found.must_if(!there, status::INVALID_FIELD);
+            }
+            0x01 | 0x06 | 0x13 | 0x16 | 0x19 => {}
+            _ => found.must(status::INVALID_FIELD),
+        }
+    }
+
+    fn judge_log(&self, controller: u16, command: &Command, found: &mut Judgement) {
+        let &Command::GetLog { log, nsid, group, dwords, offset, by_index, .. } = command else {
+            unreachable!("a Get Log Page command");
+        };
+        let Some(bytes) = self.log_bytes(controller, log) else {
+            found.must(status::INVALID_LOG_PAGE);
+            found.may(status::INVALID_FIELD);
+            return;
+        };
+        found.must_if(by_index, status::INVALID_FIELD);
+        found.must_if(u64::from(dwords) * 4 > TRANSFER_MAX, status::INVALID_FIELD);
+        found.must_if(offset % 4 != 0 || offset > bytes, status::INVALID_FIELD);
+        match log {
+            // The drive says that SMART is not per namespace (LPA).
+            0x02 => found.must_if(nsid != 0 && nsid != ALL, status::INVALID_FIELD),
+            0x09 | 0x20 => found.must_if(group != 1, status::INVALID_FIELD),
+            0x21..=0x23 => {
+                found.must_if(group != 1, status::INVALID_FIELD);
+                found.must_if(self.fdp.is_none(), status::FDP_DISABLED);
+            }
+            _ => {}
+        }
+    }
+
+    fn judge_async_event(&self, controller: u16, cid: u16, found: &mut Judgement) {
+        let requests = &self.controllers[&controller].requests;
+        // Four at the same time (Identify Controller, AERL 3).
+        found.must_if(requests.len() == 4, status::EVENT_LIMIT_EXCEEDED);
+        found.must_if(requests.contains(&cid), status::COMMAND_ID_CONFLICT);
+    }
+
+    fn judge_create(&self, create: &Create, found: &mut Judgement) {
+        found.must_if(create.command_set != 0, status::COMMAND_SET_NOT_SUPPORTED);
+        found.must_if(create.protection != 0, status::INVALID_FORMAT);
+        found.must_if(create.ana_group != 0, status::ANA_GROUP_INVALID);
+        found.must_if(create.nvm_set != 0 || create.endurance_group > 1, status::INVALID_FIELD);
+        found.must_if(create.blocks == 0 || create.capacity == 0, status::INVALID_FIELD);
+        found.must_if(create.capacity > create.blocks, status::INVALID_FIELD);
+        found.must_if(create.capacity < create.blocks, status::THIN_PROVISIONING);
+        found.must_if(self.namespaces.len() as u32 == NN, status::IDENTIFIER_UNAVAILABLE);
+        let Some(&block_bytes) = BLOCK_BYTES.get(usize::from(create.format)) else {
+            found.must(status::INVALID_FORMAT);
+            return;
+        };
+        let bytes = u128::from(create.blocks) * u128::from(block_bytes);
+        let pages = bytes.div_ceil(self.drive.page_bytes.into());
+        found.must_if(pages > u128::from(self.pages_free()), status::INSUFFICIENT_CAPACITY);
+        if self.fdp.is_some() {
+            self.judge_handles(create, found);
+        }
+    }
+
+    fn judge_handles(&self, create: &Create, found: &mut Judgement) {
+        let configuration = self.configuration();
+        let chosen_by_controller =
+            |handle: u16| self.namespaces.values().any(|its| !its.host_specified && its.handles.contains(&handle));
+        let count = usize::from(create.handles);
+        if count == 0 {
+            // The controller's handle; if it has none, one that no namespace uses.
+            let shared = self.namespaces.values().find(|namespace| !namespace.host_specified);
+            let used = |handle: &u16| self.namespaces.values().any(|its| its.handles.contains(handle));
+            match shared {
+                Some(other) => found.must_if(other.format != create.format, status::INVALID_FORMAT),
+                None => found.must_if((0..configuration.handles).all(|handle| used(&handle)), status::INVALID_HANDLE_LIST),
+            }
+            return;
+        }
+        if count > usize::from(configuration.handles) || count > 128 {
+            found.must(status::INVALID_HANDLE_LIST);
+            return;
+        }
+        let listed: Vec<u16> = (0..count).map(|index| create.handle_list.get(index).copied().unwrap_or(0)).collect();
+        let twice = |index: usize| listed[..index].contains(&listed[index]);
+        found.must_if((0..count).any(twice), status::INVALID_HANDLE_LIST);
+        let wrong = |&handle: &u16| handle >= configuration.handles || chosen_by_controller(handle);
+        found.must_if(listed.iter().any(wrong), status::INVALID_HANDLE_LIST);
+        let differs = |namespace: &Namespace| {
+            namespace.format != create.format && namespace.handles.iter().any(|handle| listed.contains(handle))
+        };
+        found.must_if(self.namespaces.values().any(differs), status::INVALID_FORMAT);
+    }
+
+    fn judge_manage(&self, nsid: u32, operation: u8, found: &mut Judgement) {
+        if operation != 1 {
+            found.must(status::INVALID_FIELD);
+            return;
+        }
+        if nsid == ALL {
+            found.must_if(self.namespaces.values().any(|namespace| namespace.protected), status::WRITE_PROTECTED);
+        } else if let Some(namespace) = self.judge_allocated(nsid, found) {
+            found.must_if(namespace.protected, status::WRITE_PROTECTED);
+        }
+    }
+
+    fn judge_attach(&self, nsid: u32, operation: u8, listed: &[u16], count: u16, found: &mut Judgement) {
+        found.must_if(operation > 1, status::INVALID_FIELD);
+        let namespace = self.judge_allocated(nsid, found);
+        if count == 0 || count > 2047 {
+            found.must(status::CONTROLLER_LIST_INVALID);
+            return;
+        }
+        let listed: Vec<u16> = (0..usize::from(count)).map(|index| listed.get(index).copied().unwrap_or(0)).collect();
+        found.must_if(listed.windows(2).any(|pair| pair[0] >= pair[1]), status::CONTROLLER_LIST_INVALID);
+        let there = |id: &u16| self.controllers.get(id).is_some_and(|controller| controller.is_io());
+        found.must_if(!listed.iter().all(there), status::CONTROLLER_LIST_INVALID);
+        let Some(namespace) = namespace else { return };
+        let attached = |id: &u16| namespace.is_attached(*id);
+        match operation {
+            0 => {
+                found.must_if(listed.iter().any(attached), status::ALREADY_ATTACHED);
+                let before = match namespace.everyone {
+                    true => usize::from(self.drive.controllers_max),
+                    false => namespace.attached.len(),
+                };
+                found.must_if(!namespace.shared && before + listed.len() > 1, status::IS_PRIVATE);
+            }
+            _ => found.must_if(!listed.iter().all(attached), status::NOT_ATTACHED),
+        }
+    }
+
+    fn judge_format(&self, controller: u16, command: &Command, found: &mut Judgement) {
+        let &Command::Format { nsid, format, erase, protection } = command else {
+            unreachable!("a Format NVM command");
+        };
+        found.must_if(erase > 2, status::INVALID_FIELD);
+        found.must_if(usize::from(format) >= BLOCK_BYTES.len() || protection != 0, status::INVALID_FORMAT);
+        let nsids = self.formatted(controller, nsid);
+        if nsid != ALL {
+            self.judge_active(controller, nsid, found);
+        }
+        let namespaces = nsids.iter().map(|nsid| &self.namespaces[nsid]);
+        found.must_if(namespaces.clone().any(|namespace| namespace.protected), status::WRITE_PROTECTED);
+        // Those that share a handle have the same format.
+        let others = self.namespaces.iter().filter(|(other, _)| !nsids.contains(other));
+        let clash = |other: &Namespace| {
+            let shares = |namespace: &Namespace| namespace.handles.iter().any(|handle| other.handles.contains(handle));
+            other.format != format && namespaces.clone().any(shares)
+        };
+        let any = others.into_iter().any(|(_, other)| clash(other));
+        found.must_if(self.fdp.is_some() && any, status::INVALID_FORMAT);
+    }
+
+    /// The namespaces that Format NVM is for.
+    pub fn formatted(&self, controller: u16, nsid: u32) -> Vec<u32> {
+        let all = self.namespaces.iter().filter(|(_, namespace)| namespace.is_attached(controller));
+        all.map(|(&its, _)| its).filter(|&its| nsid == ALL || its == nsid).collect()
+    }
+
+    fn judge_sanitize(&self, action: u8, unrestricted: bool, no_deallocate: bool, verify: bool, found: &mut Judgement) {
+        let restricted = matches!(self.sanitize, Sanitize::Failed { dword10, .. } if dword10 >> 3 & 1 == 0);
+        if let Sanitize::Running { .. } = self.sanitize {
+            found.must_for_now(status::SANITIZE_IN_PROGRESS);
+        }
+        match action {
+            1 => found.must_if(restricted, status::SANITIZE_FAILED),
+            2 | 4 => {
+                found.must_if(verify, status::INVALID_FIELD);
+                let refused = no_deallocate && self.shared_value(0x17, 0) & 1 == 0;
+                found.must_if(refused, status::INVALID_FIELD);
+                found.must_if(restricted && unrestricted, status::SANITIZE_FAILED);
+                let protected = self.namespaces.values().any(|namespace| namespace.protected);
+                found.must_if(protected, status::WRITE_PROTECTED);
+            }
+            _ => found.must(status::INVALID_FIELD),
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------------- features --
+
+    fn judge_get_feature(&self, controller: u16, command: &Command, found: &mut Judgement) {
+        let &Command::GetFeature { feature, select, nsid, dword11 } = command else {
+            unreachable!("a Get Features command");
+        };
+        found.must_if(select > 3, status::INVALID_FIELD);
+        let Some(known) = self.feature(controller, feature) else {
+            found.must(status::INVALID_FIELD);
+            return;
+        };
+        if select == 3 {
+            return;
+        }
+        if known.namespace {
+            self.judge_active(controller, nsid, found);
+        }
+        match feature {
+            0x04 => found.must_if(dword11 >> 16 & 0xf != 0 || dword11 >> 20 & 3 > 1, status::INVALID_FIELD),
+            0x09 => found.must_if(dword11 & 0xffff > self.drive.io_queues_max.into(), status::INVALID_FIELD),
+            0x18 => found.must_if(dword11 & 0xffff != 1, status::INVALID_FIELD),
+            0x1d => found.must_if(dword11 & 0xffff > 1, status::INVALID_FIELD),
+            0x1e => self.judge_events_handle(controller, nsid, dword11, found),
+            0x81 => {
+                let short = self.controllers[&controller].kind != Kind::Pcie && dword11 & 1 == 0;
+                found.must_if(short, status::INVALID_FIELD);
+            }
+            _ => {}
+        }
+    }
+
+    /// The placement handle of feature 1Eh.
+    fn judge_events_handle(&self, controller: u16, nsid: u32, dword11: u32, found: &mut Judgement) {
+        let nsids = if nsid == ALL { self.formatted(controller, ALL) } else { vec![nsid] };
+        found.must_if(self.fdp.is_none() && !nsids.is_empty(), status::FDP_DISABLED);
+        let handle = (dword11 & 0xffff) as usize;
+        let lacks = |nsid: &u32| self.active(controller, *nsid).is_some_and(|namespace| handle >= namespace.handles.len());
+        found.must_if(nsids.iter().any(lacks), status::INVALID_FIELD);
+    }
+
+    fn judge_set_feature(&self, controller: u16, command: &Command, found: &mut Judgement) {
+        let Command::SetFeature { feature, save, nsid, dword11, dword12, data } = command else {
+            unreachable!("a Set Features command");
+        };
+        let Some(known) = self.feature(controller, *feature) else {
+            found.must(status::INVALID_FIELD);
+            return;
+        };
+        found.must_if(*save && !known.saveable, status::NOT_SAVEABLE);
+        if known.namespace {
+            if *nsid != ALL {
+                self.judge_active(controller, *nsid, found);
+            }
+        } else if !matches!(*nsid, 0 | ALL) && self.judge_active(controller, *nsid, found).is_some() {
+            found.must(status::NOT_NAMESPACE_SPECIFIC);
+        }
+        match feature {
+            0x02 => found.must_if(dword11 & 0x1f != 0, status::INVALID_FIELD),
+            0x04 => {
+                let sensor = dword11 >> 16 & 0xf;
+                let wrong = sensor != 0 && sensor != 0xf || dword11 >> 20 & 3 > 1 || dword11 >> 22 & 7 != 0;
+                found.must_if(wrong, status::INVALID_FIELD);
+            }
+            0x05 => found.must_if(dword11 >> 16 & 1 == 1, status::INVALID_FIELD),
+            0x07 => found.must_if(dword11 & 0xffff == 0xffff || dword11 >> 16 == 0xffff, status::INVALID_FIELD),
+            0x09 => found.must_if(dword11 & 0xffff > self.drive.io_queues_max.into(), status::INVALID_FIELD),
+            0x16 => {
+                let wrong = data[..4].iter().any(|&switch| switch > 1) || data[3..6].iter().any(|&byte| byte != 0);
+                found.must_if(wrong, status::INVALID_FIELD);
+            }
+            0x18 => found.must_if(dword11 & 0xffff != 1, status::INVALID_FIELD),
+            0x1d => {
+                found.must_if(dword11 & 0xffff > 1, status::INVALID_FIELD);
+                found.must_if(!self.namespaces.is_empty(), status::SEQUENCE_ERROR);
+                let index = (dword12 >> 8 & 0xff) as usize;
+                let unknown = dword12 & 1 == 1 && index >= self.drive.configurations.len();
+                found.must_if(unknown, status::INVALID_FIELD);
+            }
+            0x1e => self.judge_events_handle(controller, *nsid, *dword11, found),
+            0x81 => found.must_if(self.controllers[&controller].kind != Kind::Pcie, status::SEQUENCE_ERROR),
+            0x84 => found.must_if(dword11 & 7 > 1, status::INVALID_FIELD),
+            _ => {}
+        }
+    }
+
+    /// What may be done with a feature of a controller, if it has it.
+    pub fn feature(&self, controller: u16, feature: u8) -> Option<Feature> {
+        let kind = self.controllers[&controller].kind;
+        let there = match (kind, feature) {
+            (Kind::Discovery, _) => matches!(feature, 0x0b | 0x0f),
+            (_, 0x06) => self.drive.cached,
+            (_, 0x08 | 0x09) => kind == Kind::Pcie,
+            _ => matches!(
+                feature,
+                0x01 | 0x02 | 0x04 | 0x05 | 0x07 | 0x0a | 0x0b | 0x0e | 0x0f | 0x16 | 0x17 | 0x18 | 0x1d | 0x1e | 0x80 | 0x81 | 0x84
+            ),
+        };
+        there.then_some(Feature {
+            saveable: !matches!(feature, 0x07 | 0x0e | 0x0f | 0x16 | 0x80 | 0x81 | 0x84),
+            namespace: matches!(feature, 0x05 | 0x1e | 0x84),
+            changeable: !(feature == 0x81 && kind != Kind::Pcie),
+        })
+    }
+
+    // --------------------------------------------------------------------------------------------------- faults --
+
+    /// The storage is about to fail at something that the command needs.
+    fn judge_fault(&self, controller: u16, submission: &Submission, found: &mut Judgement) {
+        let Some(fault) = self.fault.filter(|_| found.must.is_empty()) else {
+            return;
+        };
+        match (fault, &submission.command) {
+            (Fault::Read, Command::Read { .. } | Command::Compare { .. } | Command::Verify { .. } | Command::Copy { .. }) => {
+                found.must_for_now(status::UNRECOVERED_READ);
+            }
+            (Fault::Write, Command::Write { .. } | Command::Copy { .. }) => found.must_for_now(status::WRITE_FAULT),
+            (Fault::Discard, command) if self.discards(controller, command) => found.must_for_now(status::WRITE_FAULT),
+            (Fault::Keep, Command::Manage { nsid: ALL, .. }) if self.namespaces.is_empty() => {}
+            (Fault::Keep, Command::Create(_) | Command::Manage { .. } | Command::Attach { .. }) => found.must_for_now(status::INTERNAL_ERROR),
+            (Fault::Keep, Command::Sanitize { action: 2 | 4, .. }) => found.must_for_now(status::INTERNAL_ERROR),
+            _ => {}
+        }
+    }
+
+    /// Whether a command that is carried out discards bytes.
+    fn discards(&self, controller: u16, command: &Command) -> bool {
+        match command {
+            Command::WriteZeroes { .. } => true,
+            Command::DatasetManagement { nsid, ranges, deallocate: true } => {
+                ranges.iter().any(|range| !self.whole_pages(*nsid, *range).is_empty())
+            }
+            Command::Manage { nsid: ALL, .. } => !self.namespaces.is_empty(),
+            Command::Manage { .. } => true,
+            Command::Format { nsid, .. } => !self.formatted(controller, *nsid).is_empty(),
+            _ => false,
+        }
+    }
+
+    /// The blocks of a range that lie in pages which it covers as a whole: what deallocating it deallocates (NPDG).
+    pub fn whole_pages(&self, nsid: u32, range: Range) -> std::ops::Range<u64> {
+        let per_page = self.drive.page_bytes / self.namespaces[&nsid].block_bytes();
+        let first = range.first.div_ceil(per_page) * per_page;
+        let end = (range.first + u64::from(range.count)) / per_page * per_page;
+        first..end.max(first)
+    }
+}
+
+/// What may be done with a feature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Feature {
+    pub saveable: bool,
+    pub namespace: bool,
+    pub changeable: bool,
+}
+
+/// What a command does with blocks.
+#[derive(Clone, Copy)]
+struct Access {
+    reads: bool,
+    changes: bool,
+    transfers: bool,
+}
+
+impl Access {
+    const READ: Access = Access { reads: true, changes: false, transfers: true };
+    const COMPARE: Access = Access::READ;
+    const VERIFY: Access = Access { transfers: false, ..Access::READ };
+    const WRITE: Access = Access { reads: false, changes: true, transfers: true };
+    const CHANGE: Access = Access { transfers: false, ..Access::WRITE };
+}
+
+/// The tags of a range, if it lies in the namespace.
+pub fn blocks_of(namespace: &Namespace, range: Range) -> Option<&[u64]> {
+    let end = range.first.checked_add(range.count.into())?;
+    let first = usize::try_from(range.first).ok()?;
+    namespace.blocks.get(first..usize::try_from(end).ok()?)
+}
+
+fn is_of_discovery(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::GetLog { .. }
+            | Command::Identify { .. }
+            | Command::Abort { .. }
+            | Command::SetFeature { .. }
+            | Command::GetFeature { .. }
+            | Command::AsyncEvent
+            | Command::KeepAlive
+    )
+}
+
+/// Base Specification, "Sanitize Operations - Admin Commands Allowed"; of the I/O commands it is Flush.
+fn is_allowed_during_sanitize(command: &Command) -> bool {
+    match command {
+        Command::GetLog { log, .. } => matches!(log, 0x00..=0x05 | 0x12 | 0x81) || !matches!(log, 0x06 | 0x09 | 0x0f | 0x20..=0x23),
+        // A device cannot be divided anew while it is erased.
+        Command::SetFeature { feature: 0x1d, .. } => false,
+        Command::Flush { .. } => !known::FLUSH_DURING_SANITIZE,
+        Command::Identify { .. }
+        | Command::Abort { .. }
+        | Command::SetFeature { .. }
+        | Command::GetFeature { .. }
+        | Command::AsyncEvent
+        | Command::KeepAlive
+        | Command::Sanitize { .. } => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,24 @@
+//! Random hosts against a drive, in lockstep with a model that knows what every completion must be.
+//!
+//! ```text
+//! Entropy (a seed) -> generate: drive, then operations one by one, from what the model says there is
+//!                                     |
+//!                                     +-> run: the drive (nvme::Subsystem) and the model, compared after each one
+//!                                              model: judge (what is wrong), apply (what it does), pages (what it shows)
+//! ```
+//!
+//! It does not: know which victim garbage collection takes (the device's own swarm does), or how long anything takes.
+
+// The fuzz targets use only some of it.
+#![allow(missing_docs)]
+
+pub mod apply;
+pub mod entropy;
+pub mod generate;
+pub mod judge;
+pub mod model;
+pub mod operation;
+pub mod pages;
+pub mod run;
+pub mod storage;
+pub mod wire;

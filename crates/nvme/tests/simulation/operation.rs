@@ -1,0 +1,290 @@
+//! What hosts do to the drive, as plain values: everything that is needed to do it again.
+//!
+//! An [`Operation`] means something in any state of the drive, so a list of them can be shortened by leaving some out.
+
+use super::wire::Wire;
+
+/// How a host leaves or comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// On PCI Express, by the subsystem's functions.
+    Pcie,
+    /// On Fabrics.
+    Fabrics,
+    /// On Fabrics, for discovery.
+    Discovery,
+}
+
+/// One thing that happens.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operation {
+    /// A host connects; its controller is enabled if `enable`.
+    Connect { kind: Kind, host: u8, enable: bool },
+    /// The connection is lost, with whatever is outstanding.
+    Disconnect { controller: u16 },
+    /// CC.EN = 0, or a reset that is not the host's.
+    Reset { controller: u16, by_host: bool },
+    /// CC.EN = 1.
+    Enable { controller: u16 },
+    /// CC.SHN, and its completion.
+    ShutDown { controller: u16 },
+    /// A keep alive time, as the Connect command sets it.
+    KeepAliveTime { controller: u16, ms: u32 },
+    /// The host sent something.
+    HeardOf { controller: u16 },
+    /// Time passes; with `tick`, the drive is told.
+    Time { ns: u64, tick: bool },
+    /// A command is carried out.
+    Submit { controller: u16, cid: u16, command: Command },
+    /// A command begins: its data is on its way, other things happen first.
+    Begin { controller: u16, cid: u16, command: Command },
+    /// The data of the oldest such command is there.
+    Finish,
+    /// The storage fails in the next command, once.
+    Fail { fault: super::storage::Fault },
+    /// A log page is read in pieces, which must be the whole.
+    ReadInPieces { controller: u16, log: u8, parameter: u8, pieces: Vec<u16> },
+}
+
+/// Which blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// The first.
+    pub first: u64,
+    /// How many. Commands that count from 1 have at least that.
+    pub count: u32,
+}
+
+/// A command with its fields; data is made when it is submitted.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    Flush { nsid: u32 },
+    Read { nsid: u32, range: Range },
+    Write { nsid: u32, range: Range, placement: Directive, fua: bool },
+    /// `equal`: the data is what is stored when it is submitted, otherwise one byte is not.
+    Compare { nsid: u32, range: Range, equal: bool },
+    Verify { nsid: u32, range: Range },
+    WriteZeroes { nsid: u32, range: Range, placement: Directive, fua: bool, deallocate: bool },
+    WriteUncorrectable { nsid: u32, range: Range },
+    DatasetManagement { nsid: u32, ranges: Vec<Range>, deallocate: bool },
+    Copy { nsid: u32, to: u64, ranges: Vec<Range>, format: u8, placement: Directive, fua: bool },
+    HandleStatus { nsid: u32, operation: u8, dwords: u32 },
+    HandleUpdate { nsid: u32, operation: u8, identifiers: Vec<u16> },
+    Identify { cns: u8, nsid: u32, controller: u16, command_set: u8, specific: u16 },
+    GetLog { log: u8, nsid: u32, parameter: u8, retain: bool, group: u16, dwords: u32, offset: u64, by_index: bool },
+    GetFeature { feature: u8, select: u8, nsid: u32, dword11: u32 },
+    SetFeature { feature: u8, save: bool, nsid: u32, dword11: u32, dword12: u32, data: Vec<u8> },
+    Abort { queue: u16, cid: u16 },
+    AsyncEvent,
+    KeepAlive,
+    Create(Create),
+    /// Namespace Management with any other operation; 1 is Delete.
+    Manage { nsid: u32, operation: u8 },
+    Attach { nsid: u32, operation: u8, controllers: Vec<u16>, count: u16 },
+    SelfTest { nsid: u32, code: u8 },
+    DirectiveSend { nsid: u32, operation: u8, kind: u8, enable: bool, target: u8 },
+    DirectiveReceive { nsid: u32, operation: u8, kind: u8, dwords: u32 },
+    Format { nsid: u32, format: u8, erase: u8, protection: u8 },
+    Sanitize { action: u8, unrestricted: bool, no_deallocate: bool, verify: bool },
+    /// Anything else, without data.
+    Other { admin: bool, opcode: u8, nsid: u32, fuse: u8 },
+}
+
+/// DTYPE and DSPEC of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Directive {
+    /// 0 none, 2 data placement.
+    pub kind: u8,
+    /// The placement identifier.
+    pub specific: u16,
+}
+
+/// Fields of Namespace Management, create.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Create {
+    pub blocks: u64,
+    pub capacity: u64,
+    pub format: u8,
+    pub protection: u8,
+    pub shared: bool,
+    pub ana_group: u32,
+    pub nvm_set: u16,
+    pub endurance_group: u16,
+    pub command_set: u8,
+    /// NPHNDLS.
+    pub handles: u16,
+    pub handle_list: Vec<u16>,
+}
+
+impl Command {
+    /// Whether it goes to the admin queue.
+    pub fn is_admin(&self) -> bool {
+        match self {
+            Command::Flush { .. }
+            | Command::Read { .. }
+            | Command::Write { .. }
+            | Command::Compare { .. }
+            | Command::Verify { .. }
+            | Command::WriteZeroes { .. }
+            | Command::WriteUncorrectable { .. }
+            | Command::DatasetManagement { .. }
+            | Command::Copy { .. }
+            | Command::HandleStatus { .. }
+            | Command::HandleUpdate { .. } => false,
+            Command::Other { admin, .. } => *admin,
+            _ => true,
+        }
+    }
+
+    /// A short name for the coverage table.
+    pub fn name(&self) -> String {
+        let debug = format!("{self:?}");
+        let name = debug.split([' ', '(', '{']).next().expect("there is a first part").to_string();
+        match self {
+            Command::GetLog { log, .. } => format!("{name} {log:02x}h"),
+            Command::GetFeature { feature, .. } | Command::SetFeature { feature, .. } => format!("{name} {feature:02x}h"),
+            Command::Identify { cns, .. } => format!("{name} {cns:02x}h"),
+            Command::Manage { operation: 1, .. } => "Delete".to_string(),
+            Command::Attach { operation: 1, .. } => "Detach".to_string(),
+            _ => name,
+        }
+    }
+
+    /// The entry.
+    pub fn wire(&self) -> Wire {
+        match *self {
+            Command::Flush { nsid } => Wire::new(0x00, nsid),
+            Command::Read { nsid, range } => blocks(0x02, nsid, range, 0),
+            Command::Write { nsid, range, placement, fua } => blocks(0x01, nsid, range, write_bits(placement, fua)).dword(13, u32::from(placement.specific) << 16),
+            Command::Compare { nsid, range, .. } => blocks(0x05, nsid, range, 0),
+            Command::Verify { nsid, range } => blocks(0x0c, nsid, range, 0),
+            Command::WriteZeroes { nsid, range, placement, fua, deallocate } => {
+                let bits = write_bits(placement, fua) | u32::from(deallocate) << 25;
+                blocks(0x08, nsid, range, bits).dword(13, u32::from(placement.specific) << 16)
+            }
+            Command::WriteUncorrectable { nsid, range } => blocks(0x04, nsid, range, 0),
+            Command::DatasetManagement { nsid, ref ranges, deallocate } => {
+                Wire::new(0x09, nsid).dword(10, ranges.len() as u32 - 1).dword(11, u32::from(deallocate) << 2)
+            }
+            Command::Copy { nsid, to, ref ranges, format, placement, fua } => {
+                let bits = write_bits(placement, fua) | u32::from(format) << 8 | (ranges.len() as u32 - 1);
+                Wire::new(0x19, nsid).lba(to).dword(12, bits).dword(13, u32::from(placement.specific) << 16)
+            }
+            Command::HandleStatus { nsid, operation, dwords } => Wire::new(0x12, nsid).dword(10, operation.into()).dword(11, dwords - 1),
+            Command::HandleUpdate { nsid, operation, ref identifiers } => {
+                Wire::new(0x1d, nsid).dword(10, (identifiers.len() as u32 - 1) << 16 | u32::from(operation))
+            }
+            Command::Other { opcode, nsid, fuse, .. } => Wire { flags: fuse, ..Wire::new(opcode, nsid) },
+            _ => self.admin_wire(),
+        }
+    }
+
+    fn admin_wire(&self) -> Wire {
+        match *self {
+            Command::Identify { cns, nsid, controller, command_set, specific } => Wire::new(0x06, nsid)
+                .dword(10, u32::from(controller) << 16 | u32::from(cns))
+                .dword(11, u32::from(command_set) << 24 | u32::from(specific)),
+            Command::GetLog { log, nsid, parameter, retain, group, dwords, offset, by_index } => {
+                let numd = dwords - 1;
+                Wire::new(0x02, nsid)
+                    .dword(10, (numd & 0xffff) << 16 | u32::from(retain) << 15 | u32::from(parameter) << 8 | u32::from(log))
+                    .dword(11, u32::from(group) << 16 | numd >> 16)
+                    .dword(12, offset as u32)
+                    .dword(13, (offset >> 32) as u32)
+                    .dword(14, u32::from(by_index) << 23)
+            }
+            Command::GetFeature { feature, select, nsid, dword11 } => {
+                Wire::new(0x0a, nsid).dword(10, u32::from(select) << 8 | u32::from(feature)).dword(11, dword11)
+            }
+            Command::SetFeature { feature, save, nsid, dword11, dword12, .. } => {
+                Wire::new(0x09, nsid).dword(10, u32::from(save) << 31 | u32::from(feature)).dword(11, dword11).dword(12, dword12)
+            }
+            Command::Abort { queue, cid } => Wire::new(0x08, 0).dword(10, u32::from(cid) << 16 | u32::from(queue)),
+            Command::AsyncEvent => Wire::new(0x0c, 0),
+            Command::KeepAlive => Wire::new(0x18, 0),
+            Command::Create(ref create) => Wire::new(0x0d, 0).dword(11, u32::from(create.command_set) << 24),
+            Command::Manage { nsid, operation } => Wire::new(0x0d, nsid).dword(10, operation.into()),
+            Command::Attach { nsid, operation, .. } => Wire::new(0x15, nsid).dword(10, operation.into()),
+            Command::SelfTest { nsid, code } => Wire::new(0x14, nsid).dword(10, code.into()),
+            Command::DirectiveSend { nsid, operation, kind, enable, target } => Wire::new(0x19, nsid)
+                .dword(11, u32::from(kind) << 8 | u32::from(operation))
+                .dword(12, u32::from(target) << 8 | u32::from(enable)),
+            Command::DirectiveReceive { nsid, operation, kind, dwords } => {
+                Wire::new(0x1a, nsid).dword(10, dwords - 1).dword(11, u32::from(kind) << 8 | u32::from(operation))
+            }
+            Command::Format { nsid, format, erase, protection } => {
+                let (low, high) = (u32::from(format & 0xf), u32::from(format >> 4));
+                Wire::new(0x80, nsid).dword(10, high << 12 | u32::from(erase) << 9 | u32::from(protection) << 5 | low)
+            }
+            Command::Sanitize { action, unrestricted, no_deallocate, verify } => {
+                let bits = u32::from(verify) << 10 | u32::from(no_deallocate) << 9 | u32::from(unrestricted) << 3;
+                Wire::new(0x84, 0).dword(10, bits | u32::from(action))
+            }
+            _ => unreachable!("an I/O command"),
+        }
+    }
+
+    /// The data of a command that does not depend on what is stored.
+    pub fn fixed_data(&self) -> Vec<u8> {
+        match self {
+            Command::SetFeature { data, .. } => data.clone(),
+            Command::DatasetManagement { ranges, .. } => ranges.iter().flat_map(dataset_range).collect(),
+            Command::Copy { ranges, .. } => ranges.iter().flat_map(source_range).collect(),
+            Command::HandleUpdate { operation: 1, identifiers, .. } => {
+                identifiers.iter().flat_map(|identifier| identifier.to_le_bytes()).collect()
+            }
+            Command::Create(create) => create.data(),
+            Command::Attach { controllers, count, .. } => {
+                let mut data = count.to_le_bytes().to_vec();
+                data.extend(controllers.iter().flat_map(|controller| controller.to_le_bytes()));
+                data.resize(4096, 0);
+                data
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn blocks(opcode: u8, nsid: u32, range: Range, bits: u32) -> Wire {
+    Wire::new(opcode, nsid).lba(range.first).dword(12, bits | (range.count - 1))
+}
+
+fn write_bits(placement: Directive, fua: bool) -> u32 {
+    u32::from(fua) << 30 | u32::from(placement.kind) << 20
+}
+
+/// A range of Dataset Management: attributes, blocks, first block.
+fn dataset_range(range: &Range) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[4..8].copy_from_slice(&range.count.to_le_bytes());
+    bytes[8..].copy_from_slice(&range.first.to_le_bytes());
+    bytes
+}
+
+/// A source range of Copy in format 0: first block at byte 8, blocks less one at byte 16.
+fn source_range(range: &Range) -> [u8; 32] {
+    let mut bytes = [0; 32];
+    bytes[8..16].copy_from_slice(&range.first.to_le_bytes());
+    bytes[16..18].copy_from_slice(&((range.count - 1) as u16).to_le_bytes());
+    bytes
+}
+
+impl Create {
+    fn data(&self) -> Vec<u8> {
+        let mut data = vec![0; 4096];
+        let mut put = |at: usize, bytes: &[u8]| data[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0, &self.blocks.to_le_bytes());
+        put(8, &self.capacity.to_le_bytes());
+        put(26, &[self.format & 0xf | self.format >> 4 << 5]);
+        put(29, &[self.protection]);
+        put(30, &[u8::from(self.shared)]);
+        put(92, &self.ana_group.to_le_bytes());
+        put(100, &self.nvm_set.to_le_bytes());
+        put(102, &self.endurance_group.to_le_bytes());
+        put(392, &self.handles.to_le_bytes());
+        for (index, handle) in self.handle_list.iter().enumerate() {
+            put(512 + 2 * index, &handle.to_le_bytes());
+        }
+        data
+    }
+}
