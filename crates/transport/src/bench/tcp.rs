@@ -1,0 +1,320 @@
+//! NVMe/TCP on loopback: our target and our initiator, against plain TCP between the same two threads.
+//!
+//! Everything is measured in one run on one machine, so the ratios mean something where the figures do not: how much of
+//! what the machine's loopback gives is left with the protocol, the controller, the device model and the data on top.
+//!
+//! The limits: for throughput, one thread writes blocks into a socket as fast as another one reads them; for commands,
+//! one thread sends requests of the size of a command and another one answers with the size of a block, at the same queue
+//! depth, doing nothing else.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use nvme::{Identity, Subsystem, SubsystemConfig};
+use nvme_spec::IoOpcode;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use ssd::DeviceConfig;
+use ssd::config::{GcConfig, Geometry, Handles};
+
+use crate::data::Memory;
+use crate::initiator::tcp::{Controller, Data, HostOptions, InitiatorError, Queue, block_command};
+use crate::tcp::{TcpOptions, TcpServer};
+use crate::{Clock, Shared};
+
+/// What to measure.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Time for each figure.
+    pub time: Duration,
+    /// Capacity of the drive; its data is in memory.
+    pub capacity_bytes: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            time: Duration::from_secs(2),
+            capacity_bytes: 1 << 30,
+        }
+    }
+}
+
+/// A measured figure with the limit of the same machine.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// What was measured.
+    pub name: &'static str,
+    /// Commands per second.
+    pub commands_per_second: f64,
+    /// Bytes of a command.
+    pub block_bytes: u32,
+    /// What plain TCP does in place of it, in the same unit.
+    pub limit_per_second: f64,
+}
+
+impl Figure {
+    /// Bytes per second.
+    pub fn bytes_per_second(&self) -> f64 {
+        self.commands_per_second * f64::from(self.block_bytes)
+    }
+
+    /// What is left of the limit.
+    pub fn ratio(&self) -> f64 {
+        self.commands_per_second / self.limit_per_second
+    }
+}
+
+impl std::fmt::Display for Figure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{:<28} {:>9.1} k/s {:>8.0} MB/s   {:>4.0} % of plain TCP ({:.1} k/s)",
+            self.name,
+            self.commands_per_second / 1e3,
+            self.bytes_per_second() / 1e6,
+            100.0 * self.ratio(),
+            self.limit_per_second / 1e3,
+        )
+    }
+}
+
+/// One way of using the drive.
+#[derive(Clone, Copy)]
+struct Load {
+    name: &'static str,
+    opcode: IoOpcode,
+    block_bytes: u32,
+    queue_depth: u16,
+    random: bool,
+}
+
+const LOADS: [Load; 6] = [
+    Load {
+        name: "random read 4 KiB QD 1",
+        opcode: IoOpcode::Read,
+        block_bytes: 4096,
+        queue_depth: 1,
+        random: true,
+    },
+    Load {
+        name: "random write 4 KiB QD 1",
+        opcode: IoOpcode::Write,
+        block_bytes: 4096,
+        queue_depth: 1,
+        random: true,
+    },
+    Load {
+        name: "random read 4 KiB QD 32",
+        opcode: IoOpcode::Read,
+        block_bytes: 4096,
+        queue_depth: 32,
+        random: true,
+    },
+    Load {
+        name: "random write 4 KiB QD 32",
+        opcode: IoOpcode::Write,
+        block_bytes: 4096,
+        queue_depth: 32,
+        random: true,
+    },
+    Load {
+        name: "read 128 KiB QD 16",
+        opcode: IoOpcode::Read,
+        block_bytes: 128 << 10,
+        queue_depth: 16,
+        random: false,
+    },
+    Load {
+        name: "write 128 KiB QD 16",
+        opcode: IoOpcode::Write,
+        block_bytes: 128 << 10,
+        queue_depth: 16,
+        random: false,
+    },
+];
+
+/// Measures.
+///
+/// # Errors
+/// The initiator and the target do not get along.
+///
+/// # Panics
+/// The machine has no loopback, no memory for the drive, or no thread.
+pub fn run(settings: Settings) -> Result<Vec<Figure>, InitiatorError> {
+    let shared = drive(settings.capacity_bytes);
+    let nqn = crate::locked(&shared).config().identity.nqn.clone();
+    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let server = TcpServer::start(TcpOptions::new(listen), shared, Clock::start()).expect("loopback can be listened on");
+    let options = HostOptions {
+        // What is left out by this is left out by any host that wants speed (`nvme connect --disable-sqflow`).
+        flow_control: false,
+        ..HostOptions::new(server.local_address(), &nqn)
+    };
+    let controller = Controller::connect(&options)?;
+    let mut queue = controller.io_queue(1, 64)?;
+    fill(&mut queue, settings.capacity_bytes)?;
+    let mut figures = Vec::new();
+    for load in LOADS {
+        let limit_per_second = limit(&load, settings.time);
+        let commands_per_second = measure(&mut queue, &load, settings)?;
+        figures.push(Figure {
+            name: load.name,
+            commands_per_second,
+            block_bytes: load.block_bytes,
+            limit_per_second,
+        });
+    }
+    drop((queue, controller));
+    server.stop();
+    Ok(figures)
+}
+
+/// A drive with one namespace over all of it in blocks of 4 KiB, and its data in memory.
+fn drive(capacity_bytes: u64) -> Shared {
+    let config = SubsystemConfig {
+        identity: Identity {
+            serial: "BENCH".to_string(),
+            model: "WARP benchmark".to_string(),
+            firmware: "1".to_string(),
+            nqn: "nqn.2014-08.org.nvmexpress:uuid:00000000-0000-4000-8000-000000000002".to_string(),
+        },
+        device: DeviceConfig {
+            geometry: Geometry {
+                capacity_bytes: Some(capacity_bytes),
+                physical_bytes: None,
+                over_provisioning: 0.28,
+                reclaim_unit_bytes: 8 << 20,
+                mapping_unit_bytes: 4096,
+                program_unit_bytes: None,
+                channels: 4,
+                dies_per_channel: 2,
+                planes_per_die: 1,
+                reclaim_groups: 1,
+            },
+            handles: Handles::default(),
+            gc: GcConfig::default(),
+            seed: 1,
+        },
+        fdp: true,
+        namespace: true,
+        format: 0,
+        reclaim_unit_time_limit_s: 0,
+        controllers_max: 2,
+        io_queues_max: 4,
+    };
+    let memory = Box::new(Memory::new(capacity_bytes));
+    let subsystem = Subsystem::new(config, memory).expect("the capacity is enough for a drive");
+    Arc::new(Mutex::new(subsystem))
+}
+
+/// Writes everything once, so that reads find data.
+fn fill(queue: &mut Queue, capacity_bytes: u64) -> Result<(), InitiatorError> {
+    const BYTES: u64 = 1 << 20;
+    for offset in (0..capacity_bytes).step_by(BYTES as usize) {
+        let bytes = BYTES.min(capacity_bytes - offset);
+        let entry = block_command(IoOpcode::Write, 1, offset / 4096, (bytes / 4096) as u32);
+        let data = Data::ToController(vec![offset as u8; bytes as usize]);
+        queue.command(entry, data)?.check("Write")?;
+    }
+    Ok(())
+}
+
+/// Commands per second under a load.
+fn measure(queue: &mut Queue, load: &Load, settings: Settings) -> Result<f64, InitiatorError> {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+    let places = settings.capacity_bytes / u64::from(load.block_bytes);
+    let blocks = load.block_bytes / 4096;
+    let mut next = 0;
+    let mut submit = |queue: &mut Queue, buffer: Vec<u8>| {
+        let place = if load.random { random.random_range(0..places) } else { next % places };
+        next += 1;
+        let entry = block_command(load.opcode, 1, place * u64::from(blocks), blocks);
+        let data = match load.opcode {
+            IoOpcode::Read => Data::ToHost(buffer),
+            _ => Data::ToController(buffer),
+        };
+        queue.submit(entry, data);
+    };
+    for _ in 0..load.queue_depth {
+        submit(queue, vec![7; load.block_bytes as usize]);
+    }
+    let start = Instant::now();
+    let mut commands = 0u64;
+    // The clock is read once for many commands.
+    while commands % 64 != 0 || start.elapsed() < settings.time {
+        let completed = queue.wait()?;
+        completed.check(load.name)?;
+        submit(queue, completed.data);
+        commands += 1;
+        // What completed with it is answered in the same message.
+        while let Some(completed) = queue.poll() {
+            completed.check(load.name)?;
+            submit(queue, completed.data);
+            commands += 1;
+        }
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    while queue.outstanding() > 0 {
+        queue.wait()?;
+    }
+    while queue.poll().is_some() {}
+    Ok(commands as f64 / seconds)
+}
+
+/// What plain TCP does in place of a load.
+fn limit(load: &Load, time: Duration) -> f64 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback can be listened on");
+    let address = listener.local_addr().expect("it has an address");
+    let (request, response) = match load.opcode {
+        IoOpcode::Read => (72, load.block_bytes as usize + 24),
+        _ => (72 + load.block_bytes as usize, 24),
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let (stream, _) = listener.accept().expect("the other side connects");
+            answer(stream, request, response);
+        });
+        let stream = TcpStream::connect(address).expect("the other side listens");
+        ask(stream, load.queue_depth, request, response, time)
+    })
+}
+
+/// Answers requests of one size with responses of another until the other side has enough.
+fn answer(mut stream: TcpStream, request: usize, response: usize) {
+    stream.set_nodelay(true).expect("a socket");
+    let mut input = vec![0; 256 << 10];
+    let output = vec![1; response.max(256 << 10)];
+    let (mut received, mut answered) = (0, 0);
+    while let Ok(bytes @ 1..) = stream.read(&mut input) {
+        received += bytes;
+        let mut owed = (received / request - answered) * response;
+        answered = received / request;
+        while owed > 0 {
+            let bytes = owed.min(output.len());
+            if stream.write_all(&output[..bytes]).is_err() {
+                return;
+            }
+            owed -= bytes;
+        }
+    }
+}
+
+/// Keeps `depth` requests outstanding for a time; returns how many were answered in a second.
+fn ask(mut stream: TcpStream, depth: u16, request: usize, response: usize, time: Duration) -> f64 {
+    stream.set_nodelay(true).expect("a socket");
+    let output = vec![1; request * usize::from(depth)];
+    let mut input = vec![0; 256 << 10];
+    let start = Instant::now();
+    stream.write_all(&output).expect("the other side reads");
+    let (mut received, mut answered) = (0, 0);
+    while start.elapsed() < time {
+        received += stream.read(&mut input).expect("the other side answers");
+        let more = received / response - answered;
+        answered = received / response;
+        stream.write_all(&output[..more * request]).expect("the other side reads");
+    }
+    answered as f64 / start.elapsed().as_secs_f64()
+}

@@ -1,0 +1,346 @@
+//! Random 4 KiB writes through a vfio-user socket, with the driver of [`crate::initiator::pcie`] in the place of a guest.
+//!
+//! The drive is in memory and its model has no timing, so the figure is what the path costs: fetching commands from guest
+//! memory, the controller, the device model with its garbage collection, copying the data, completing. The driver runs on
+//! a thread of its own and does as little as a driver can. What the same machine's core copies at best is measured in the
+//! same run.
+
+use std::hint::black_box;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use nvme::{Identity, Subsystem, SubsystemConfig};
+use nvme_spec::IoOpcode;
+use nvme_spec::command::{ReadWriteCdw12, SubmissionEntry};
+use ssd::config::{DeviceConfig, GcConfig, Geometry, Handles};
+use thiserror::Error;
+
+use crate::data::Memory;
+use crate::initiator::pcie::{Driver, DriverError, DriverOptions};
+use crate::vfio_user::{VfioUserOptions, VfioUserServer};
+use crate::{Clock, ServeError, Shared, locked};
+
+/// Bytes of a command.
+const BLOCK_BYTES: u64 = 4096;
+/// Bytes of a command that fills the drive.
+const FILL_BYTES: u64 = 128 << 10;
+/// The I/O queue pair that is used.
+const QUEUE: u16 = 1;
+
+/// What to measure.
+#[derive(Clone, Copy, Debug)]
+pub struct Workload {
+    /// Logical capacity of the drive; it is written once before the measurement.
+    pub capacity_bytes: u64,
+    /// Commands outstanding at a time.
+    pub queue_depth: u16,
+    /// Whether doorbells are rung in the mapped page.
+    pub map_doorbells: bool,
+    /// Whether the commands write; they read otherwise.
+    pub write: bool,
+    /// For how long.
+    pub duration: Duration,
+    /// Of the addresses.
+    pub seed: u64,
+}
+
+impl Default for Workload {
+    fn default() -> Workload {
+        Workload {
+            capacity_bytes: 1 << 30,
+            queue_depth: 32,
+            map_doorbells: true,
+            write: true,
+            duration: Duration::from_secs(5),
+            seed: 1,
+        }
+    }
+}
+
+/// What was measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Figures {
+    /// Commands completed.
+    pub commands: u64,
+    /// In this time.
+    pub elapsed: Duration,
+    /// Time that the server's worker had a processor; less than `elapsed` if others wanted it too.
+    pub worker_busy: Duration,
+    /// Commands for each time that the driver rang a doorbell.
+    pub commands_per_doorbell: f64,
+    /// Media bytes written for each byte that the host wrote, in the measurement.
+    pub write_amplification: f64,
+    /// Random 4 KiB blocks that one core of this machine copies in a second, to memory of the drive's size.
+    pub copies_per_second: f64,
+}
+
+impl Figures {
+    /// Commands in a second of the clock.
+    pub fn commands_per_second(&self) -> f64 {
+        self.commands as f64 / self.elapsed.as_secs_f64()
+    }
+
+    /// Commands in a second of the worker's processor.
+    pub fn commands_per_busy_second(&self) -> f64 {
+        self.commands as f64 / self.worker_busy.as_secs_f64()
+    }
+}
+
+impl std::fmt::Display for Figures {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{:.0} K IOPS ({:.0} K in a second of the server's core, {:.0} % of what the core copies at best: {:.0} K); \
+             {:.1} commands for each doorbell, WAF {:.2}",
+            self.commands_per_second() / 1e3,
+            self.commands_per_busy_second() / 1e3,
+            100.0 * self.commands_per_busy_second() / self.copies_per_second,
+            self.copies_per_second / 1e3,
+            self.commands_per_doorbell,
+            self.write_amplification,
+        )
+    }
+}
+
+/// Why nothing was measured.
+#[derive(Debug, Error)]
+pub enum BenchError {
+    /// The drive could not be made.
+    #[error(transparent)]
+    Setup(#[from] nvme::SetupError),
+    /// It could not be served.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    /// The driver failed.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    /// A command failed.
+    #[error("a command failed: {0}")]
+    Command(nvme_spec::Status),
+    /// The system does not say how long a thread ran.
+    #[error("reading the worker's processor time: {0}")]
+    ProcessorTime(#[from] std::io::Error),
+}
+
+/// Measures. `socket` is a path where a socket can be made.
+///
+/// # Errors
+/// See [`BenchError`].
+pub fn run(socket: &Path, workload: &Workload) -> Result<Figures, BenchError> {
+    let shared = drive(workload.capacity_bytes)?;
+    let options = VfioUserOptions {
+        map_doorbells: workload.map_doorbells,
+    };
+    let server = VfioUserServer::start(socket, Arc::clone(&shared), Clock::start(), options)?;
+    let mut run = Run::start(socket, workload)?;
+    run.fill()?;
+
+    let before = bytes_written(&shared);
+    let busy_before = worker_busy()?;
+    let start = Instant::now();
+    run.measure(start + workload.duration)?;
+    let elapsed = start.elapsed();
+    let worker_busy = worker_busy()?.saturating_sub(busy_before);
+    let after = bytes_written(&shared);
+    server.stop();
+
+    let (media_bytes, host_bytes) = (after.0 - before.0, after.1 - before.1);
+    Ok(Figures {
+        commands: run.completed,
+        elapsed,
+        worker_busy,
+        commands_per_doorbell: run.completed as f64 / run.doorbells as f64,
+        write_amplification: media_bytes as f64 / (host_bytes as f64).max(1.0),
+        copies_per_second: copies_per_second(workload.capacity_bytes, workload.seed),
+    })
+}
+
+/// Media and host bytes written so far.
+fn bytes_written(shared: &Shared) -> (u64, u64) {
+    let subsystem = locked(shared);
+    let stats = subsystem.device().stats();
+    (stats.media_bytes_written(), stats.host_bytes_written())
+}
+
+/// A drive in memory with one namespace.
+fn drive(capacity_bytes: u64) -> Result<Shared, BenchError> {
+    let config = SubsystemConfig {
+        identity: Identity {
+            serial: "BENCH".to_string(),
+            model: "WARP benchmark".to_string(),
+            firmware: "1".to_string(),
+            nqn: "nqn.2014-08.org.nvmexpress:uuid:00000000-0000-4000-8000-000000000001".to_string(),
+        },
+        device: DeviceConfig {
+            geometry: Geometry {
+                capacity_bytes: Some(capacity_bytes),
+                over_provisioning: 0.28,
+                reclaim_unit_bytes: 8 << 20,
+                channels: 4,
+                dies_per_channel: 2,
+                planes_per_die: 1,
+                reclaim_groups: 1,
+                physical_bytes: None,
+                mapping_unit_bytes: BLOCK_BYTES,
+                program_unit_bytes: None,
+            },
+            handles: Handles::default(),
+            gc: GcConfig::default(),
+            seed: 1,
+        },
+        fdp: true,
+        namespace: true,
+        format: 0,
+        reclaim_unit_time_limit_s: 0,
+        controllers_max: 1,
+        io_queues_max: 4,
+    };
+    let media = Memory::new(capacity_bytes);
+    Ok(Arc::new(Mutex::new(Subsystem::new(config, Box::new(media))?)))
+}
+
+/// The driver with its outstanding commands; a command's identifier is the number of its buffer.
+struct Run {
+    driver: Driver,
+    workload: Workload,
+    buffers: Vec<u64>,
+    random: u64,
+    completed: u64,
+    doorbells: u64,
+}
+
+impl Run {
+    fn start(socket: &Path, workload: &Workload) -> Result<Run, BenchError> {
+        let options = DriverOptions {
+            ram_bytes: 64 << 20,
+            map_doorbells: workload.map_doorbells,
+            vectors: 1,
+        };
+        let mut driver = Driver::start(socket, options)?;
+        driver.create_queues(QUEUE, 1024, None)?;
+        let pattern: Vec<u8> = (0..FILL_BYTES).map(|at| at as u8).collect();
+        let buffers = (0..workload.queue_depth).map(|_| driver.allocate_with(&pattern)).collect();
+        Ok(Run {
+            driver,
+            workload: *workload,
+            buffers,
+            random: workload.seed,
+            completed: 0,
+            doorbells: 0,
+        })
+    }
+
+    fn entry(&mut self, buffer: u16, opcode: IoOpcode, address: u64, bytes: u64) -> SubmissionEntry {
+        let mut entry = SubmissionEntry {
+            opcode: opcode.code(),
+            ..SubmissionEntry::default()
+        };
+        let block = address / BLOCK_BYTES;
+        entry.cid.set(buffer);
+        entry.nsid.set(1);
+        entry.cdw10.set(block as u32);
+        entry.cdw11.set((block >> 32) as u32);
+        entry.cdw12.set(ReadWriteCdw12::new().with_nlb((bytes / BLOCK_BYTES - 1) as u16).into_bits());
+        self.driver.set_prps(&mut entry, self.buffers[usize::from(buffer)], bytes);
+        entry
+    }
+
+    /// Writes the whole drive once, one command after the other.
+    fn fill(&mut self) -> Result<(), BenchError> {
+        let mut entry = self.entry(0, IoOpcode::Write, 0, FILL_BYTES);
+        for address in (0..self.workload.capacity_bytes).step_by(FILL_BYTES as usize) {
+            entry.cdw10.set((address / BLOCK_BYTES) as u32);
+            self.driver.submit_raw(QUEUE, &entry);
+            self.driver.ring(QUEUE)?;
+            let completion = self.driver.wait_completion(QUEUE)?;
+            if !completion.status.status().is_success() {
+                return Err(BenchError::Command(completion.status.status()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the queue filled until the deadline, then lets it run empty.
+    fn measure(&mut self, deadline: Instant) -> Result<(), BenchError> {
+        let mut free: Vec<u16> = (0..self.workload.queue_depth).collect();
+        let depth = free.len();
+        let mut rounds = 0u32;
+        let mut over = false;
+        while !over || free.len() < depth {
+            if !over && !free.is_empty() {
+                while let Some(buffer) = free.pop() {
+                    self.submit(buffer);
+                }
+                self.driver.ring(QUEUE)?;
+                self.doorbells += 1;
+            }
+            let before = free.len();
+            while let Some(completion) = self.driver.take_completion(QUEUE) {
+                if !completion.status.status().is_success() {
+                    return Err(BenchError::Command(completion.status.status()));
+                }
+                free.push(completion.cid.get());
+            }
+            if free.len() > before {
+                self.completed += (free.len() - before) as u64;
+                self.driver.ring_head(QUEUE)?;
+            } else {
+                std::hint::spin_loop();
+            }
+            rounds = rounds.wrapping_add(1);
+            if rounds % 256 == 0 {
+                over = over || Instant::now() >= deadline;
+            }
+        }
+        Ok(())
+    }
+
+    fn submit(&mut self, buffer: u16) {
+        let opcode = if self.workload.write { IoOpcode::Write } else { IoOpcode::Read };
+        let blocks = self.workload.capacity_bytes / BLOCK_BYTES;
+        let address = next_random(&mut self.random) % blocks * BLOCK_BYTES;
+        let entry = self.entry(buffer, opcode, address, BLOCK_BYTES);
+        self.driver.submit_raw(QUEUE, &entry);
+    }
+}
+
+/// SplitMix64.
+fn next_random(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// Processor time of the worker's thread, from the kernel's accounts.
+fn worker_busy() -> std::io::Result<Duration> {
+    for task in std::fs::read_dir("/proc/self/task")? {
+        let path = task?.path();
+        if std::fs::read_to_string(path.join("comm"))?.trim() == crate::vfio_user::WORKER_THREAD {
+            let accounts = std::fs::read_to_string(path.join("schedstat"))?;
+            let busy_ns = accounts.split_whitespace().next().and_then(|word| word.parse().ok());
+            return busy_ns.map(Duration::from_nanos).ok_or_else(|| std::io::Error::other("schedstat has no number"));
+        }
+    }
+    Err(std::io::Error::other("there is no such thread"))
+}
+
+/// How many random blocks a core copies in a second: the machine's limit for data that is written once.
+fn copies_per_second(bytes: u64, seed: u64) -> f64 {
+    const COPIES: u64 = 500_000;
+    let block_bytes = BLOCK_BYTES as usize;
+    let source = vec![1u8; 32 * block_bytes];
+    // Written first, so that no page is missing.
+    let mut target = vec![0u8; bytes as usize];
+    target.fill(2);
+    let mut random = seed;
+    let start = Instant::now();
+    for copy in 0..COPIES {
+        let from = (copy as usize % 32) * block_bytes;
+        let to = (next_random(&mut random) % (bytes / BLOCK_BYTES)) as usize * block_bytes;
+        target[to..to + block_bytes].copy_from_slice(&source[from..from + block_bytes]);
+    }
+    black_box(&target);
+    COPIES as f64 / start.elapsed().as_secs_f64()
+}

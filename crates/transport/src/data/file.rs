@@ -1,0 +1,250 @@
+//! Data in a sparse file: byte `n` of the drive is byte `n` of the file, and what was never written or was discarded is a
+//! hole.
+//!
+//! Reads and writes go through the system's page cache, which is the volatile write cache that the controller reports; a
+//! Flush, and a write with Force Unit Access, is `fdatasync` ([`Storage::make_durable`](Durable::make_durable)). Commands
+//! that wait for it at the same time share one call. After the first that fails all fail: the system reports a lost page
+//! once and then forgets it, so nothing can be promised any more until the server is started again.
+//!
+//! The non-volatile state is not in the file: it is handed to the `keep` function ([`crate::drive`] stores it beside).
+
+use std::io::{Error, ErrorKind};
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use nvme::{Durable, Media, MediaError};
+use rustix::fs::FallocateFlags;
+use rustix::io::Errno;
+
+use super::check_range;
+
+/// Stores the non-volatile state, durably and in one step.
+pub type Keep = Box<dyn FnMut(&[u8]) -> std::io::Result<()> + Send>;
+
+/// The open file, shared by those who write to it and those who make it durable.
+pub struct Storage {
+    file: std::fs::File,
+    /// From then on nothing is written: the drive was stored as it is.
+    closed: AtomicBool,
+    /// Calls of `fdatasync` that have begun.
+    begun: AtomicU64,
+    syncs: Mutex<Syncs>,
+}
+
+/// How the calls of `fdatasync` ended.
+#[derive(Default)]
+struct Syncs {
+    /// Number of the last one that succeeded.
+    done: u64,
+    /// What the first one that failed said.
+    failed: Option<(ErrorKind, String)>,
+}
+
+impl Storage {
+    /// Storage in a file that this process alone writes to.
+    pub fn new(file: std::fs::File) -> Arc<Storage> {
+        Arc::new(Storage {
+            file,
+            closed: AtomicBool::new(false),
+            begun: AtomicU64::new(0),
+            syncs: Mutex::new(Syncs::default()),
+        })
+    }
+
+    /// The file.
+    pub fn file(&self) -> &std::fs::File {
+        &self.file
+    }
+
+    /// Refuses everything that would change the file or the state from now on.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+    }
+
+    /// Whether it was closed.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    fn check_open(&self) -> std::io::Result<()> {
+        match self.is_closed() {
+            true => Err(Error::other("the drive was shut down")),
+            false => Ok(()),
+        }
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> std::io::Result<()> {
+        self.check_open()?;
+        self.file.write_all_at(data, offset)
+    }
+
+    /// Makes a range a hole as far as whole blocks of the file system are in it, and zeroes in any case.
+    pub fn discard(&self, offset: u64, bytes: u64) -> std::io::Result<()> {
+        self.check_open()?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        match rustix::io::retry_on_intr(|| rustix::fs::fallocate(&self.file, flags, offset, bytes)) {
+            Ok(()) => Ok(()),
+            // A file system without holes.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.write_zeroes(offset, bytes),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn write_zeroes(&self, mut offset: u64, bytes: u64) -> std::io::Result<()> {
+        static ZEROES: [u8; 1 << 16] = [0; 1 << 16];
+        let end = offset + bytes;
+        while offset < end {
+            let take = (end - offset).min(ZEROES.len() as u64);
+            self.file.write_all_at(&ZEROES[..take as usize], offset)?;
+            offset += take;
+        }
+        Ok(())
+    }
+}
+
+impl Storage {
+    /// The call of `fdatasync` that covers what has been written until now: the one that is under way may have missed it,
+    /// the one after it has not.
+    fn next_sync(&self) -> u64 {
+        self.begun.load(Ordering::Acquire) + 1
+    }
+
+    /// Returns when a call with at least this number has succeeded.
+    fn sync_up_to(&self, wanted: u64) -> std::io::Result<()> {
+        let mut syncs = self.syncs.lock().expect("nothing panics between lock and unlock");
+        if let Some((kind, message)) = &syncs.failed {
+            let message = format!("{message}; an earlier attempt to make data durable failed, restart the server");
+            return Err(Error::new(*kind, message));
+        }
+        if syncs.done >= wanted {
+            return Ok(());
+        }
+        let number = self.begun.fetch_add(1, Ordering::AcqRel) + 1;
+        match self.file.sync_data() {
+            Ok(()) => {
+                syncs.done = number;
+                Ok(())
+            }
+            Err(error) => {
+                syncs.failed = Some((error.kind(), error.to_string()));
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Durable for Storage {
+    fn make_durable(&self) -> std::io::Result<()> {
+        self.sync_up_to(self.next_sync())
+    }
+}
+
+/// Bytes by logical address, in a file.
+pub struct File {
+    storage: Arc<Storage>,
+    capacity_bytes: u64,
+    keep: Keep,
+}
+
+impl File {
+    /// A drive of the file's size.
+    ///
+    /// # Errors
+    /// The size cannot be had from the system.
+    pub fn new(storage: Arc<Storage>, keep: Keep) -> std::io::Result<File> {
+        Ok(File {
+            capacity_bytes: storage.file.metadata()?.len(),
+            storage,
+            keep,
+        })
+    }
+}
+
+impl Media for File {
+    fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), MediaError> {
+        check_range(self.capacity_bytes, offset, data.len() as u64);
+        let read = self.storage.file.read_exact_at(data, offset);
+        read.map_err(|source| MediaError {
+            action: "reading",
+            offset,
+            bytes: data.len() as u64,
+            source,
+        })
+    }
+
+    fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), MediaError> {
+        check_range(self.capacity_bytes, offset, data.len() as u64);
+        let written = self.storage.write(offset, data);
+        written.map_err(|source| MediaError {
+            action: "writing",
+            offset,
+            bytes: data.len() as u64,
+            source,
+        })
+    }
+
+    fn discard(&mut self, offset: u64, bytes: u64) -> Result<(), MediaError> {
+        check_range(self.capacity_bytes, offset, bytes);
+        let discarded = self.storage.discard(offset, bytes);
+        discarded.map_err(|source| MediaError {
+            action: "discarding",
+            offset,
+            bytes,
+            source,
+        })
+    }
+
+    fn keep(&mut self, state: &[u8]) -> Result<(), MediaError> {
+        let kept = self.storage.check_open().and_then(|()| (self.keep)(state));
+        kept.map_err(|source| MediaError {
+            action: "storing the drive's state of",
+            offset: 0,
+            bytes: state.len() as u64,
+            source,
+        })
+    }
+
+    fn durable(&self) -> Option<Arc<dyn Durable>> {
+        Some(Arc::clone(&self.storage) as Arc<dyn Durable>)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_that_wait_together_share_a_sync() {
+        let storage = Storage::new(tempfile::tempfile().unwrap());
+        let (one, other) = (storage.next_sync(), storage.next_sync());
+        storage.sync_up_to(one).unwrap();
+        assert_eq!(storage.begun.load(Ordering::Relaxed), 1);
+        storage.sync_up_to(other).unwrap();
+        assert_eq!(
+            storage.begun.load(Ordering::Relaxed),
+            1,
+            "it began after both were written"
+        );
+        storage.make_durable().unwrap();
+        assert_eq!(
+            storage.begun.load(Ordering::Relaxed),
+            2,
+            "nothing that came before counts"
+        );
+    }
+
+    #[test]
+    fn a_sync_that_is_under_way_does_not_count() {
+        let storage = Storage::new(tempfile::tempfile().unwrap());
+        // As if one had begun and not ended yet when this command's data was written.
+        storage.begun.store(1, Ordering::Relaxed);
+        let wanted = storage.next_sync();
+        storage.syncs.lock().unwrap().done = 1;
+        storage.sync_up_to(wanted).unwrap();
+        assert_eq!(storage.begun.load(Ordering::Relaxed), 2);
+    }
+}

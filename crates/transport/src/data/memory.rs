@@ -1,0 +1,148 @@
+//! Data in memory: as fast as the machine copies, and forgotten when the server ends.
+//!
+//! The drive is a table of pieces of 2 MiB, each on a huge page where the system has them. A piece is taken with the first
+//! write into it and given back when it is discarded as a whole; of one that is discarded in part, the part is zeroed.
+//! There is nothing to make durable: no volatile write cache is reported.
+
+use std::sync::Arc;
+
+use memmap2::MmapMut;
+use nvme::{Durable, Media, MediaError};
+
+use super::check_range;
+
+/// Bytes of a piece: a huge page.
+const PIECE_BYTES: usize = 2 << 20;
+
+/// Bytes by logical address, in memory.
+pub struct Memory {
+    pieces: Vec<Option<Piece>>,
+    capacity_bytes: u64,
+}
+
+/// 2 MiB of memory, at a multiple of 2 MiB.
+struct Piece {
+    /// Twice as much address space as is used, so that an aligned half is in it; the rest is never touched.
+    memory: MmapMut,
+    start: usize,
+}
+
+impl Piece {
+    fn new() -> std::io::Result<Piece> {
+        let memory = MmapMut::map_anon(2 * PIECE_BYTES)?;
+        #[cfg(target_os = "linux")]
+        // A kernel without transparent huge pages says no; the drive then works on small ones.
+        let _ = memory.advise(memmap2::Advice::HugePage);
+        let start = memory.as_ptr().align_offset(PIECE_BYTES);
+        assert!(
+            start <= PIECE_BYTES,
+            "an address has a multiple of {PIECE_BYTES} within that many bytes"
+        );
+        Ok(Piece { memory, start })
+    }
+
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        &self.memory[self.start..self.start + PIECE_BYTES]
+    }
+
+    #[inline]
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.memory[self.start..self.start + PIECE_BYTES]
+    }
+}
+
+impl Memory {
+    /// Empty memory for a drive. Takes no memory yet; whether there will be enough is for [`super::room`] to say.
+    pub fn new(capacity_bytes: u64) -> Memory {
+        let pieces = capacity_bytes.div_ceil(PIECE_BYTES as u64) as usize;
+        Memory {
+            pieces: (0..pieces).map(|_| None).collect(),
+            capacity_bytes,
+        }
+    }
+
+    /// Memory that holds data now, in bytes.
+    pub fn resident_bytes(&self) -> u64 {
+        self.pieces.iter().flatten().count() as u64 * PIECE_BYTES as u64
+    }
+}
+
+/// Divides a range at the borders of pieces: index of the piece, first byte in it, bytes.
+#[inline]
+fn parts(offset: u64, bytes: u64) -> impl Iterator<Item = (usize, usize, usize)> {
+    let (mut offset, mut left) = (offset, bytes);
+    std::iter::from_fn(move || {
+        if left == 0 {
+            return None;
+        }
+        let at = (offset % PIECE_BYTES as u64) as usize;
+        let take = left.min((PIECE_BYTES - at) as u64);
+        let part = ((offset / PIECE_BYTES as u64) as usize, at, take as usize);
+        offset += take;
+        left -= take;
+        Some(part)
+    })
+}
+
+impl Media for Memory {
+    #[inline]
+    fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), MediaError> {
+        check_range(self.capacity_bytes, offset, data.len() as u64);
+        let mut rest = data;
+        for (index, at, bytes) in parts(offset, rest.len() as u64) {
+            let (part, behind) = rest.split_at_mut(bytes);
+            match &self.pieces[index] {
+                Some(piece) => part.copy_from_slice(&piece.bytes()[at..at + bytes]),
+                None => part.fill(0),
+            }
+            rest = behind;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), MediaError> {
+        check_range(self.capacity_bytes, offset, data.len() as u64);
+        let mut rest = data;
+        for (index, at, bytes) in parts(offset, data.len() as u64) {
+            let (part, behind) = rest.split_at(bytes);
+            let slot = &mut self.pieces[index];
+            if slot.is_none() {
+                let piece = Piece::new().map_err(|source| MediaError {
+                    action: "taking memory for",
+                    offset,
+                    bytes: data.len() as u64,
+                    source,
+                });
+                *slot = Some(piece?);
+            }
+            let piece = slot.as_mut().expect("it was just made");
+            piece.bytes_mut()[at..at + bytes].copy_from_slice(part);
+            rest = behind;
+        }
+        Ok(())
+    }
+
+    fn discard(&mut self, offset: u64, bytes: u64) -> Result<(), MediaError> {
+        check_range(self.capacity_bytes, offset, bytes);
+        for (index, at, bytes) in parts(offset, bytes) {
+            let end = self.capacity_bytes - index as u64 * PIECE_BYTES as u64;
+            let whole = at == 0 && bytes as u64 >= end.min(PIECE_BYTES as u64);
+            if whole {
+                self.pieces[index] = None;
+            } else if let Some(piece) = &mut self.pieces[index] {
+                piece.bytes_mut()[at..at + bytes].fill(0);
+            }
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, _state: &[u8]) -> Result<(), MediaError> {
+        Ok(())
+    }
+
+    fn durable(&self) -> Option<Arc<dyn Durable>> {
+        None
+    }
+}

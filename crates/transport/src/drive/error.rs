@@ -1,0 +1,136 @@
+//! Why a drive cannot be opened, checkpointed or closed: one sentence that says what is in the way and what to do.
+
+use std::path::{Path, PathBuf};
+
+use bytesize::ByteSize;
+use nvme::SetupError;
+use ssd::SnapshotError;
+use thiserror::Error;
+
+use crate::data::room::TooLittleMemory;
+
+/// See the module. Whatever it is, nothing was damaged.
+#[derive(Debug, Error)]
+pub enum DriveError {
+    /// The device configuration does not work, or is not the stored one.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The machine is too small.
+    #[error(transparent)]
+    Memory(#[from] TooLittleMemory),
+    /// The device snapshot cannot be read or written.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+    /// Another process serves the file.
+    #[error("{}: the data file is in use by another server; stop it or give another file", path.display())]
+    InUse {
+        /// The data file.
+        path: PathBuf,
+    },
+    /// A folder, a device, a socket.
+    #[error("{}: this is not a regular file; give the path of a file, which is made if there is none", path.display())]
+    NotAFile {
+        /// What was given as data file.
+        path: PathBuf,
+    },
+    /// A file that no drive wrote.
+    #[error(
+        "{}: the file holds data, but no state of a drive is beside it ({}), so it may be anything; give another path, or \
+         move the file away", path.display(), state.display()
+    )]
+    Foreign {
+        /// What was given as data file.
+        path: PathBuf,
+        /// Where the state would be.
+        state: PathBuf,
+    },
+    /// Files of a drive whose data file is gone.
+    #[error(
+        "{}: the data file is not there, but {} of a drive is; restore the data file, or move that file away to begin with \
+         an empty drive", path.display(), other.display()
+    )]
+    DataMissing {
+        /// The data file.
+        path: PathBuf,
+        /// What is there of it.
+        other: PathBuf,
+    },
+    /// A data file that was truncated, extended or replaced.
+    #[error(
+        "{}: the data file has {found_bytes} bytes, the drive has {expected_bytes} ({}); restore the file, or serve the \
+         capacity that it is for", path.display(), ByteSize(*expected_bytes)
+    )]
+    WrongSize {
+        /// The data file.
+        path: PathBuf,
+        /// Its length.
+        found_bytes: u64,
+        /// The drive's logical capacity.
+        expected_bytes: u64,
+    },
+    /// The profile, the capacity or a setting is not the one that the drive was made with.
+    #[error(
+        "{}: the drive was made with {field} = {stored}, not {given}; serve it with the profile, capacity and settings that \
+         it was made with, or give another file", path.display()
+    )]
+    OtherDrive {
+        /// The data file.
+        path: PathBuf,
+        /// Field of the device configuration.
+        field: String,
+        /// What it was.
+        stored: String,
+        /// What it is now.
+        given: String,
+    },
+    /// The snapshot beside the data file is of another device.
+    #[error(
+        "{}: the snapshot is of a device with another geometry than the drive; restore the right one, or move it away: the \
+         mapping is then made anew from the data", path.display()
+    )]
+    OtherGeometry {
+        /// The snapshot.
+        path: PathBuf,
+    },
+    /// The state file is not readable as what it should be.
+    #[error("{}: the drive's state {problem}; {remedy}", path.display())]
+    State {
+        /// The state file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+    /// The system said no.
+    #[error("{}: {action}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What did not work, as a clause.
+        action: &'static str,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// Our own bug struck while the drive was served.
+    #[error(
+        "the drive failed inside a command, so what it holds in memory was not stored; the next start recovers the mapping \
+         from the last checkpoint and the data"
+    )]
+    Failed,
+}
+
+impl DriveError {
+    pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> DriveError {
+        let path = path.to_path_buf();
+        move |source| DriveError::Io { path, action, source }
+    }
+
+    pub(super) fn unusable_state(path: &Path, error: &nvme::state::StateError) -> DriveError {
+        DriveError::State {
+            path: path.to_path_buf(),
+            problem: format!("cannot be used: {error}"),
+            remedy: "serve the drive with the program that wrote it, or restore it from a copy",
+        }
+    }
+}

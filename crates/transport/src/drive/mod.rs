@@ -1,0 +1,441 @@
+//! A drive over server runs: opening it with its data, mapping and state, storing them while it is served, closing it, and
+//! recovering it when that did not happen.
+//!
+//! ```text
+//! drive.img         the data (data::File)              written with every command, durable with Flush and FUA
+//! drive.img.state   identity, clean mark, non-volatile state   replaced by commands that change it, and at checkpoints
+//! drive.img.ftl     snapshot of the device             replaced at checkpoints and when the drive is closed
+//!
+//! open  -> lock, check, load -> (not closed the last time: recover) -> mark as in use -> Subsystem
+//! close -> data durable -> snapshot -> state with the clean mark
+//! ```
+//!
+//! The clean mark is the last thing that closing writes and the first thing that opening takes away, so whatever is
+//! interrupted is recognised. It names the snapshot that it belongs to, by its counters. A drive in memory, or without
+//! data, has no files: it is new each time.
+//!
+//! It does not start threads: who serves the drive calls [`Drive::checkpoint`] from time to time.
+
+mod error;
+mod files;
+mod recover;
+mod state_file;
+mod stored;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use nvme::{Durable, Media, MediaError, Persistent, SetupError, Subsystem, SubsystemConfig};
+use ssd::{Device, DeviceConfig, Layout, SnapshotError};
+
+pub use crate::data::DataChoice;
+use crate::data::file::Storage;
+use crate::data::{self, Memory, Null, room};
+use crate::{Clock, Shared};
+pub use error::DriveError;
+use files::{Claimed, Files};
+use recover::Rebuilt;
+use state_file::{Clean, Contents, StateFile};
+pub use stored::{Stored, stored};
+
+/// Maps up to this size are stored at every checkpoint; larger ones only when the drive is closed.
+pub const CHECKPOINT_MAPS_BYTES_MAX: u64 = 1 << 30;
+
+/// Which drive to open.
+#[derive(Clone, Debug)]
+pub struct DriveOptions {
+    /// The drive.
+    pub subsystem: SubsystemConfig,
+    /// Where its data is.
+    pub data: DataChoice,
+}
+
+/// What was found, and what had to be done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Opened {
+    /// The drive was made just now.
+    pub new: bool,
+    /// It was closed in order the last time, or is new.
+    pub clean: bool,
+    /// Logical capacity.
+    pub capacity_bytes: u64,
+    /// Pages that held data but were not in the stored mapping.
+    pub pages_mapped_again: u64,
+    /// Pages that were in the stored mapping but held no data any more.
+    pub pages_deallocated: u64,
+    /// Bytes of data that no namespace has any more, given back to the file system.
+    pub bytes_given_back: u64,
+    /// Whether there was a snapshot of the mapping; without one all of it was made anew from the data.
+    pub snapshot: bool,
+    /// By how much the snapshot of an unclean drive was older than the data, as far as the file system tells.
+    pub snapshot_age: Option<Duration>,
+}
+
+impl std::fmt::Display for Opened {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let capacity = ByteSize(self.capacity_bytes);
+        if self.new {
+            return write!(out, "new drive of {capacity}");
+        }
+        if self.clean {
+            return write!(out, "drive of {capacity}, as it was when it was shut down");
+        }
+        write!(out, "drive of {capacity}, which was not shut down: ")?;
+        match (self.snapshot, self.snapshot_age) {
+            (false, _) => write!(out, "there was no checkpoint, the mapping was made anew from the data")?,
+            (true, None) => write!(out, "mapping and counters are those of the last checkpoint")?,
+            (true, Some(age)) => {
+                let age_s = age.as_secs_f64();
+                write!(
+                    out,
+                    "mapping and counters are those of a checkpoint {age_s:.1} s before the last write"
+                )?;
+            }
+        }
+        write!(
+            out,
+            "; {} pages were mapped again, {} deallocated",
+            self.pages_mapped_again, self.pages_deallocated
+        )?;
+        if self.bytes_given_back > 0 {
+            write!(
+                out,
+                ", {} outside namespaces given back",
+                ByteSize(self.bytes_given_back)
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// The part of an open drive that storing it needs. It is closed when it is dropped, as well as that can be done.
+pub struct Drive {
+    shared: Shared,
+    /// `None` for a drive that forgets.
+    kept: Option<Kept>,
+}
+
+struct Kept {
+    storage: Arc<Storage>,
+    state_file: Arc<StateFile>,
+    files: Files,
+    /// Whether the maps are small enough for checkpoints.
+    maps_are_small: bool,
+    /// The device and the commands at the last checkpoint.
+    stored_device: Option<Clean>,
+    stored_commands: u64,
+}
+
+impl Drive {
+    /// Opens a drive, making it if it is not there.
+    ///
+    /// # Errors
+    /// One sentence; what is there is as it was.
+    pub fn open(options: DriveOptions, clock: Clock) -> Result<(Shared, Drive, Opened), DriveError> {
+        let config = options.subsystem;
+        let size = Size::of(&config)?;
+        let available_bytes = room::memory_available_bytes();
+        match options.data {
+            DataChoice::Memory => {
+                room::check(size.data_bytes, size.maps_bytes, available_bytes)?;
+                Drive::forgetful(config, Box::new(Memory::new(size.data_bytes)))
+            }
+            DataChoice::Null => {
+                room::check(Null::memory_bytes(size.data_bytes), size.maps_bytes, available_bytes)?;
+                let null = Null::new(size.data_bytes).map_err(|source| MediaError {
+                    action: "taking address space for",
+                    offset: 0,
+                    bytes: size.data_bytes,
+                    source,
+                });
+                Drive::forgetful(config, Box::new(null.map_err(SetupError::Media)?))
+            }
+            DataChoice::File(path) => {
+                // A checkpoint copies the maps, so that hosts need not wait for the disk.
+                let copies = if size.maps_bytes <= CHECKPOINT_MAPS_BYTES_MAX {
+                    2
+                } else {
+                    1
+                };
+                room::check(0, copies * size.maps_bytes, available_bytes)?;
+                Drive::open_files(config, &path, size, clock)
+            }
+        }
+    }
+
+    /// A drive without files.
+    fn forgetful(config: SubsystemConfig, media: Box<dyn Media>) -> Result<(Shared, Drive, Opened), DriveError> {
+        let subsystem = Subsystem::new(config, media)?;
+        let opened = Opened {
+            new: true,
+            clean: true,
+            capacity_bytes: subsystem.capacity_bytes(),
+            ..Opened::default()
+        };
+        let shared = Arc::new(Mutex::new(subsystem));
+        let drive = Drive {
+            shared: Arc::clone(&shared),
+            kept: None,
+        };
+        Ok((shared, drive, opened))
+    }
+
+    fn open_files(
+        config: SubsystemConfig,
+        path: &Path,
+        size: Size,
+        clock: Clock,
+    ) -> Result<(Shared, Drive, Opened), DriveError> {
+        let files = Files::of(path);
+        let Claimed { file, stored, made } = files.claim(size.data_bytes, &state_file::described(&config.device))?;
+        let storage = Storage::new(file);
+        let state_file = Arc::new(StateFile::new(files.state.clone(), size.data_bytes, &config.device));
+        let keep: data::file::Keep = {
+            let state_file = Arc::clone(&state_file);
+            Box::new(move |state| state_file.write(state_file.ticket(), state, None))
+        };
+        let media = data::File::new(Arc::clone(&storage), keep);
+        let media = Box::new(media.map_err(DriveError::io(path, "the data file cannot be looked at"))?);
+        let (subsystem, opened) = match stored {
+            None => Drive::make(config, media).inspect_err(|_| files.undo(made))?,
+            Some(stored) => Drive::restore(config, media, &files, &storage, &stored)?,
+        };
+        let shared = Arc::new(Mutex::new(subsystem));
+        let mut drive = Drive {
+            shared: Arc::clone(&shared),
+            kept: Some(Kept {
+                storage,
+                state_file,
+                files,
+                maps_are_small: size.maps_bytes <= CHECKPOINT_MAPS_BYTES_MAX,
+                stored_device: None,
+                stored_commands: 0,
+            }),
+        };
+        drive.begin(&opened, clock)?;
+        Ok((shared, drive, opened))
+    }
+
+    /// A new drive; its state is stored by the subsystem.
+    fn make(config: SubsystemConfig, media: Box<dyn Media>) -> Result<(Subsystem, Opened), DriveError> {
+        let subsystem = Subsystem::new(config, media)?;
+        let opened = Opened {
+            new: true,
+            clean: true,
+            capacity_bytes: subsystem.capacity_bytes(),
+            ..Opened::default()
+        };
+        Ok((subsystem, opened))
+    }
+
+    /// A drive that is stored. Changes nothing in its files, apart from giving back what no namespace has.
+    fn restore(
+        config: SubsystemConfig,
+        media: Box<dyn Media>,
+        files: &Files,
+        storage: &Storage,
+        stored: &Contents,
+    ) -> Result<(Subsystem, Opened), DriveError> {
+        let state = Persistent::from_bytes(&stored.state);
+        let mut state = state.map_err(|error| DriveError::unusable_state(&files.state, &error))?;
+        let (mut device, snapshot) = load_device(&config, &state, files)?;
+        let clean = snapshot && stored.header.clean == Some(Clean::of(&device));
+        let mut opened = Opened {
+            clean,
+            snapshot,
+            ..Opened::default()
+        };
+        if !clean {
+            opened.snapshot_age = snapshot_age(files);
+            let namespaces = state.namespaces.iter().flatten();
+            let rebuilt = recover::reconcile(&mut device, namespaces, storage);
+            let look = DriveError::io(&files.data, "the data file cannot be searched for data");
+            let Rebuilt {
+                pages_mapped_again,
+                pages_deallocated,
+                bytes_given_back,
+            } = rebuilt.map_err(look)?;
+            opened.pages_mapped_again = pages_mapped_again;
+            opened.pages_deallocated = pages_deallocated;
+            opened.bytes_given_back = bytes_given_back;
+            state.smart.unsafe_shutdowns += 1;
+        }
+        let mut subsystem = Subsystem::restore(config, device, media, state)?;
+        opened.capacity_bytes = subsystem.capacity_bytes();
+        if !clean {
+            subsystem.note_handles_modified_by_reset();
+        }
+        Ok((subsystem, opened))
+    }
+
+    /// Marks the drive as in use, before anything is served; after a recovery, stores what was recovered.
+    fn begin(&mut self, opened: &Opened, clock: Clock) -> Result<(), DriveError> {
+        let Some(kept) = &mut self.kept else {
+            return Ok(());
+        };
+        if !opened.new {
+            let mut subsystem = lock(&self.shared)?;
+            subsystem.tick(clock.now());
+            kept.write_state(&mut subsystem, None)?;
+        }
+        if opened.clean {
+            kept.note_stored(&*lock(&self.shared)?);
+            return Ok(());
+        }
+        // A file system without room for it is no reason not to serve the drive: the next checkpoint says so.
+        let _ = self.checkpoint();
+        Ok(())
+    }
+
+    /// Stores mapping, counters and state, so that less has to be recovered after a crash, if anything has changed; returns
+    /// whether it had. The drive is served meanwhile, but for the time that copying the maps takes. A drive with large maps
+    /// ([`CHECKPOINT_MAPS_BYTES_MAX`]) stores only the state.
+    ///
+    /// # Errors
+    /// The system's; the previous checkpoint is still there.
+    pub fn checkpoint(&mut self) -> Result<bool, DriveError> {
+        let Some(kept) = &mut self.kept else {
+            return Ok(false);
+        };
+        if kept.storage.is_closed() {
+            return Ok(false);
+        }
+        let mut subsystem = lock(&self.shared)?;
+        let device_changed = kept.stored_device != Some(Clean::of(subsystem.device()));
+        if !device_changed && kept.stored_commands == commands(&subsystem) {
+            return Ok(false);
+        }
+        let device = (device_changed && kept.maps_are_small).then(|| subsystem.device().clone());
+        let state = subsystem.state_for_checkpoint().to_bytes();
+        let ticket = kept.state_file.ticket();
+        let (stored_device, stored_commands) = (Clean::of(subsystem.device()), commands(&subsystem));
+        drop(subsystem);
+        if let Some(device) = device {
+            device.save(&kept.files.snapshot)?;
+        }
+        let written = kept.state_file.write(ticket, &state, None);
+        written.map_err(DriveError::io(kept.state_file.path(), STATE_NOT_WRITTEN))?;
+        (kept.stored_device, kept.stored_commands) = (Some(stored_device), stored_commands);
+        Ok(true)
+    }
+
+    /// Stores everything and releases the data file. Commands that come later fail; closing again does nothing.
+    ///
+    /// # Errors
+    /// The system's, or a command failed by our own bug: the next start recovers.
+    pub fn close(&mut self) -> Result<(), DriveError> {
+        let Some(kept) = &mut self.kept else {
+            return Ok(());
+        };
+        if kept.storage.is_closed() {
+            return Ok(());
+        }
+        let mut subsystem = lock(&self.shared)?;
+        let durable = kept.storage.make_durable();
+        durable.map_err(DriveError::io(&kept.files.data, "the data cannot be made durable"))?;
+        subsystem.device().save(&kept.files.snapshot)?;
+        let clean = Clean::of(subsystem.device());
+        kept.write_state(&mut subsystem, Some(clean))?;
+        kept.storage.close();
+        let unlocked = kept.storage.file().unlock();
+        unlocked.map_err(DriveError::io(&kept.files.data, "the data file cannot be unlocked"))
+    }
+}
+
+impl Drop for Drive {
+    fn drop(&mut self) {
+        // What went wrong is found, and said, at the next start.
+        let _ = self.close();
+    }
+}
+
+const STATE_NOT_WRITTEN: &str = "the drive's state cannot be stored (its folder must be writable)";
+
+impl Kept {
+    fn write_state(&self, subsystem: &mut Subsystem, clean: Option<Clean>) -> Result<(), DriveError> {
+        let state = subsystem.state_for_checkpoint().to_bytes();
+        let written = self.state_file.write(self.state_file.ticket(), &state, clean);
+        written.map_err(DriveError::io(self.state_file.path(), STATE_NOT_WRITTEN))
+    }
+
+    fn note_stored(&mut self, subsystem: &Subsystem) {
+        self.stored_device = Some(Clean::of(subsystem.device()));
+        self.stored_commands = commands(subsystem);
+    }
+}
+
+/// Commands that change counters of the state.
+fn commands(subsystem: &Subsystem) -> u64 {
+    let smart = &subsystem.state().smart;
+    smart.read_commands + smart.write_commands
+}
+
+fn lock(shared: &Shared) -> Result<MutexGuard<'_, Subsystem>, DriveError> {
+    shared.lock().map_err(|_| DriveError::Failed)
+}
+
+/// What a drive takes.
+#[derive(Clone, Copy)]
+struct Size {
+    data_bytes: u64,
+    maps_bytes: u64,
+}
+
+impl Size {
+    /// The most over all placement configurations that a host can switch to.
+    fn of(config: &SubsystemConfig) -> Result<Size, DriveError> {
+        let mut first = Persistent::default();
+        first.fdp.enabled = config.fdp;
+        let first = Subsystem::device_config(config, &first);
+        let mut layouts = vec![Layout::new(&first).map_err(SetupError::Device)?];
+        layouts.extend(
+            possible_devices(config)
+                .iter()
+                .filter_map(|device| Layout::new(device).ok()),
+        );
+        let data_bytes = |layout: &Layout| u64::from(layout.logical_pages) * layout.page_bytes;
+        Ok(Size {
+            data_bytes: layouts.iter().map(data_bytes).max().unwrap_or(0),
+            maps_bytes: layouts.iter().map(Layout::memory_bytes).max().unwrap_or(0),
+        })
+    }
+}
+
+/// The devices that a drive can have: with each of its placement configurations, and with none.
+fn possible_devices(config: &SubsystemConfig) -> Vec<DeviceConfig> {
+    let mut devices = nvme::fdp::configurations(&config.device);
+    devices.push(nvme::fdp::without_fdp(&config.device));
+    devices
+}
+
+/// The device of a stored drive, and whether there was a snapshot of it.
+fn load_device(config: &SubsystemConfig, state: &Persistent, files: &Files) -> Result<(Device, bool), DriveError> {
+    let wanted = Subsystem::device_config(config, state);
+    let new = || Device::new(&wanted).map_err(SetupError::Device);
+    let snapshot = match Device::load(&files.snapshot) {
+        Ok(snapshot) => snapshot,
+        Err(SnapshotError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+            return Ok((new()?, false));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if *snapshot.config() == wanted {
+        return Ok((snapshot, true));
+    }
+    if !possible_devices(config).contains(snapshot.config()) {
+        let path = files.snapshot.clone();
+        return Err(DriveError::OtherGeometry { path });
+    }
+    // The host has switched to another placement configuration since: its data is gone, counters and wear are not.
+    let mut device = new()?;
+    device.take_over(&snapshot);
+    Ok((device, true))
+}
+
+/// By how much the snapshot is older than the last write.
+fn snapshot_age(files: &Files) -> Option<Duration> {
+    let modified = |path: &Path| std::fs::metadata(path).ok()?.modified().ok();
+    modified(&files.data)?.duration_since(modified(&files.snapshot)?).ok()
+}

@@ -1,0 +1,178 @@
+//! Makes the mapping of a device fit the data file again, after a server that did not shut down.
+//!
+//! The snapshot is older than the data. Which pages hold data is seen in the file itself: what was never written or was
+//! discarded is a hole. So:
+//!
+//! - data in a namespace that the device has not mapped is written to the device again, through the namespace's first
+//!   placement handle, reclaim groups in turn;
+//! - mapped pages that are a hole are deallocated (zeroes that a host wrote may be a hole too: they read the same);
+//! - data outside all namespaces, of one that was deleted, is given back.
+//!
+//! A page that was overwritten since the snapshot keeps the place in flash that it had then: it has data before and after.
+//! What is rebuilt is therefore the mapping, not its history; counters are those of the snapshot and of the rebuilding.
+
+use std::fs::File;
+use std::ops::Range;
+
+use nvme::Namespace;
+use rustix::fs::SeekFrom;
+use rustix::io::Errno;
+use ssd::{Device, Lpn, Placement, RgId, RuhId, Write};
+
+use crate::data::file::Storage;
+
+/// What had to be done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rebuilt {
+    /// Pages with data that were not mapped.
+    pub pages_mapped_again: u64,
+    /// Mapped pages without data.
+    pub pages_deallocated: u64,
+    /// Bytes of data that no namespace has.
+    pub bytes_given_back: u64,
+}
+
+/// First range of data in a file from `at` on; `None` if there are only holes.
+pub(super) fn next_data(file: &File, at: u64) -> std::io::Result<Option<Range<u64>>> {
+    let start = match rustix::fs::seek(file, SeekFrom::Data(at)) {
+        Ok(start) => start,
+        Err(Errno::NXIO) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let end = rustix::fs::seek(file, SeekFrom::Hole(start))?;
+    Ok(Some(start..end))
+}
+
+/// Pages of the drive and the handle that they are written through again; outside namespaces there is none.
+struct Area {
+    pages: Range<u32>,
+    handle: Option<RuhId>,
+}
+
+/// Divides the drive into areas, in order and without gaps.
+fn areas<'a>(namespaces: impl Iterator<Item = &'a Namespace>, logical_pages: u32) -> Vec<Area> {
+    let mut owned: Vec<Area> = namespaces
+        .flat_map(|namespace| {
+            namespace.extents.iter().map(|extent| Area {
+                pages: extent.first..extent.first + extent.pages,
+                handle: Some(namespace.placement_handles[0]),
+            })
+        })
+        .collect();
+    owned.sort_by_key(|area| area.pages.start);
+    let mut all = Vec::new();
+    let mut at = 0;
+    let unowned = |pages: Range<u32>| Area { pages, handle: None };
+    for area in owned {
+        assert!(area.pages.start >= at, "two namespaces have page {}", area.pages.start);
+        all.push(unowned(at..area.pages.start));
+        at = area.pages.end;
+        all.push(area);
+    }
+    assert!(at <= logical_pages, "a namespace reaches beyond the drive");
+    all.push(unowned(at..logical_pages));
+    all.retain(|area| !area.pages.is_empty());
+    all
+}
+
+/// See the module.
+///
+/// # Errors
+/// The data file cannot be looked through.
+pub(super) fn reconcile<'a>(
+    device: &mut Device,
+    namespaces: impl Iterator<Item = &'a Namespace>,
+    storage: &Storage,
+) -> std::io::Result<Rebuilt> {
+    let page_bytes = device.layout().page_bytes;
+    let logical_pages = device.layout().logical_pages;
+    let areas = areas(namespaces, logical_pages);
+    let mut rebuilding = Rebuilding {
+        device,
+        rebuilt: Rebuilt::default(),
+        turn: 0,
+    };
+    // Pages before this one are settled, and so are bytes before that one.
+    let (mut page, mut byte) = (0, 0);
+    while let Some(data) = next_data(storage.file(), byte)? {
+        byte = data.end;
+        let first = u32::try_from(data.start / page_bytes)
+            .unwrap_or(u32::MAX)
+            .clamp(page, logical_pages);
+        let end = u32::try_from(data.end.div_ceil(page_bytes))
+            .unwrap_or(u32::MAX)
+            .clamp(first, logical_pages);
+        rebuilding.unmap(page..first);
+        let after = areas.partition_point(|area| area.pages.end <= first);
+        for area in areas[after..].iter().take_while(|area| area.pages.start < end) {
+            let pages = area.pages.start.max(first)..area.pages.end.min(end);
+            match area.handle {
+                Some(handle) => rebuilding.map(pages, handle),
+                None => {
+                    rebuilding.unmap(pages.clone());
+                    let bytes = u64::from(pages.end - pages.start) * page_bytes;
+                    storage.discard(u64::from(pages.start) * page_bytes, bytes)?;
+                    rebuilding.rebuilt.bytes_given_back += bytes;
+                }
+            }
+        }
+        page = end;
+    }
+    rebuilding.unmap(page..logical_pages);
+    Ok(rebuilding.rebuilt)
+}
+
+struct Rebuilding<'a> {
+    device: &'a mut Device,
+    rebuilt: Rebuilt,
+    /// Reclaim group of the next write.
+    turn: u16,
+}
+
+impl Rebuilding<'_> {
+    /// Deallocates what is mapped of these pages.
+    fn unmap(&mut self, pages: Range<u32>) {
+        if pages.is_empty() {
+            return;
+        }
+        let before = self.device.stats().pages_deallocated;
+        let done = self.device.deallocate(0, Lpn(pages.start), pages.end - pages.start);
+        let _ = done.expect("the pages are the drive's");
+        self.rebuilt.pages_deallocated += self.device.stats().pages_deallocated - before;
+    }
+
+    /// Writes what is not mapped of these pages.
+    fn map(&mut self, pages: Range<u32>, handle: RuhId) {
+        /// As much as a host writes with a large command.
+        const PAGES_AT_ONCE: u32 = 64;
+        let mut page = pages.start;
+        while page < pages.end {
+            let limit = pages.end.min(page + PAGES_AT_ONCE);
+            let unmapped = (page..limit)
+                .take_while(|&page| self.device.lookup(Lpn(page)).is_none())
+                .count() as u32;
+            if unmapped > 0 {
+                self.write(page, unmapped, handle);
+            }
+            // The page after them is mapped, if it is not beyond the limit.
+            page += (unmapped + 1).min(limit - page);
+        }
+    }
+
+    fn write(&mut self, first: u32, pages: u32, handle: RuhId) {
+        let layout = self.device.layout();
+        let write = Write {
+            first: Lpn(first),
+            pages,
+            host_bytes: u64::from(pages) * layout.page_bytes,
+            placement: Placement {
+                group: RgId(self.turn % layout.groups),
+                handle,
+            },
+        };
+        self.turn = (write.placement.group.0 + 1) % layout.groups;
+        let done = self.device.write(0, &write);
+        let _ = done.expect("namespaces lie inside the device and have its handles");
+        self.rebuilt.pages_mapped_again += u64::from(pages);
+    }
+}

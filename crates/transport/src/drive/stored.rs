@@ -1,0 +1,207 @@
+//! What the files of a drive say, without opening it: for `warp inspect`. Reads only, so the drive may be in use; what is
+//! shown is then its last checkpoint.
+
+use std::fmt::{Display, Formatter};
+use std::path::Path;
+
+use bytesize::ByteSize;
+use nvme::{Namespace, Persistent};
+use serde::Serialize;
+use ssd::device::Occupancy;
+use ssd::{Device, DeviceConfig, SnapshotError, Stats};
+
+use super::error::DriveError;
+use super::files::Files;
+use super::state_file;
+
+/// A stored drive, or a snapshot of a device alone.
+#[derive(Clone, Debug, Serialize)]
+pub struct Stored {
+    /// What the state file says; `None` for a snapshot alone.
+    pub state: Option<StoredState>,
+    /// What the snapshot says; `None` before the first checkpoint.
+    pub device: Option<StoredDevice>,
+}
+
+/// The device of a snapshot.
+#[derive(Clone, Debug, Serialize)]
+pub struct StoredDevice {
+    /// Its configuration.
+    pub config: DeviceConfig,
+    /// Logical capacity.
+    pub capacity_bytes: u64,
+    /// Over-provisioning after rounding: (physical - logical) / logical.
+    pub effective_over_provisioning: f64,
+    /// Bytes of a page.
+    pub page_bytes: u64,
+    /// Pages that hold data.
+    pub live_pages: u64,
+    /// Pages of the logical capacity.
+    pub logical_pages: u32,
+    /// Its counters.
+    pub stats: Stats,
+    /// MBMW / HBMW; `None` before any write.
+    pub write_amplification: Option<f64>,
+    /// What each handle and the shared pool hold.
+    pub occupancy: Vec<Occupancy>,
+}
+
+/// The non-volatile state of a served drive.
+#[derive(Clone, Debug, Serialize)]
+pub struct StoredState {
+    /// Whether it was shut down in order and not opened since. A drive in use was not.
+    pub clean: bool,
+    /// Bytes of the data file.
+    pub data_bytes: u64,
+    /// Namespaces, with their identifiers.
+    pub namespaces: Vec<(u32, Namespace)>,
+    /// Everything else: Flexible Data Placement with its events, saved features, SMART counters.
+    pub state: Persistent,
+}
+
+/// Reads a stored drive by its data file, or a snapshot of a device.
+///
+/// # Errors
+/// It is neither.
+pub fn stored(path: &Path) -> Result<Stored, DriveError> {
+    let files = Files::of(path);
+    if !files.state.exists() {
+        return Ok(Stored {
+            state: None,
+            device: Some(StoredDevice::of(&Device::load(path)?)),
+        });
+    }
+    let contents = state_file::read(&files.state)?;
+    let state =
+        Persistent::from_bytes(&contents.state).map_err(|error| DriveError::unusable_state(&files.state, &error))?;
+    let device = match Device::load(&files.snapshot) {
+        Ok(device) => Some(StoredDevice::of(&device)),
+        Err(SnapshotError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error.into()),
+    };
+    let numbered = (1..).zip(&state.namespaces);
+    Ok(Stored {
+        state: Some(StoredState {
+            clean: contents.header.clean.is_some(),
+            data_bytes: contents.header.data_bytes,
+            namespaces: numbered
+                .filter_map(|(nsid, namespace)| Some((nsid, namespace.clone()?)))
+                .collect(),
+            state,
+        }),
+        device,
+    })
+}
+
+impl StoredDevice {
+    fn of(device: &Device) -> StoredDevice {
+        let layout = device.layout();
+        StoredDevice {
+            config: device.config().clone(),
+            capacity_bytes: u64::from(layout.logical_pages) * layout.page_bytes,
+            effective_over_provisioning: layout.effective_over_provisioning(),
+            page_bytes: layout.page_bytes,
+            live_pages: device.live_pages(),
+            logical_pages: layout.logical_pages,
+            stats: device.stats().clone(),
+            write_amplification: device.stats().write_amplification(),
+            occupancy: device.occupancy(),
+        }
+    }
+}
+
+impl Display for Stored {
+    fn fmt(&self, out: &mut Formatter<'_>) -> std::fmt::Result {
+        if let Some(state) = &self.state {
+            write!(out, "{state}")?;
+        }
+        match &self.device {
+            Some(device) => write!(out, "{device}"),
+            None => out.write_str("no checkpoint of the device yet\n"),
+        }
+    }
+}
+
+impl Display for StoredState {
+    fn fmt(&self, out: &mut Formatter<'_>) -> std::fmt::Result {
+        let how = if self.clean {
+            "shut down in order"
+        } else {
+            "in use, or not shut down"
+        };
+        writeln!(out, "drive of {}, {how}", ByteSize(self.data_bytes))?;
+        for (nsid, namespace) in &self.namespaces {
+            let handles: Vec<String> = namespace
+                .placement_handles
+                .iter()
+                .map(|handle| handle.0.to_string())
+                .collect();
+            let bytes = ByteSize(namespace.blocks * namespace.block_bytes());
+            writeln!(
+                out,
+                "namespace {nsid}: {bytes} in {} blocks of {} bytes, placement handles on RUH {}, {} written by hosts",
+                namespace.blocks,
+                namespace.block_bytes(),
+                handles.join(" "),
+                ByteSize(namespace.host_bytes_written)
+            )?;
+        }
+        let fdp = &self.state.fdp;
+        match fdp.enabled {
+            true => writeln!(
+                out,
+                "Flexible Data Placement: configuration {}, {} host events, {} controller events",
+                fdp.configuration,
+                fdp.host_events.iter().len(),
+                fdp.controller_events.iter().len()
+            )?,
+            false => writeln!(out, "Flexible Data Placement: disabled")?,
+        }
+        let smart = &self.state.smart;
+        writeln!(
+            out,
+            "{} read and {} written by hosts; {} starts, {} of them not after a shutdown; {} media errors",
+            ByteSize(smart.host_bytes_read),
+            ByteSize(smart.host_bytes_written),
+            smart.power_cycles,
+            smart.unsafe_shutdowns,
+            smart.media_errors
+        )
+    }
+}
+
+impl Display for StoredDevice {
+    fn fmt(&self, out: &mut Formatter<'_>) -> std::fmt::Result {
+        let (stats, share) = (
+            &self.stats,
+            100.0 * self.live_pages as f64 / f64::from(self.logical_pages.max(1)),
+        );
+        let waf = |value: Option<f64>| value.map_or("-".to_string(), |value| format!("{value:.3}"));
+        writeln!(
+            out,
+            "device of {}, over-provisioning {:.1} %, {share:.1} % full",
+            ByteSize(self.capacity_bytes),
+            100.0 * self.effective_over_provisioning
+        )?;
+        writeln!(
+            out,
+            "HBMW {} bytes, MBMW {} bytes, MBE {} bytes: write amplification {}",
+            stats.host_bytes_written(),
+            stats.media_bytes_written(),
+            stats.media_bytes_erased(),
+            waf(self.write_amplification)
+        )?;
+        for held in self.occupancy.iter().filter(|held| held.units > 0) {
+            writeln!(
+                out,
+                "{}: {} reclaim units, {} of {} pages valid, write amplification {}",
+                held.owner,
+                held.units,
+                held.valid_pages,
+                held.pages,
+                waf(stats.owner(held.owner).write_amplification())
+            )?;
+        }
+        Ok(())
+    }
+}

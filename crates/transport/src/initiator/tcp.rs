@@ -1,0 +1,482 @@
+//! A small NVMe/TCP host: for tests, for the benchmark, and to look at drives from where no kernel has them attached.
+//!
+//! ```text
+//! Controller: admin queue (Connect, authentication, properties, admin commands) -> io_queue -> Queue
+//! Queue: submit -> capsules and data are gathered -> flush -> [socket] -> wait -> completions with their data
+//! ```
+//!
+//! A [`Queue`] is a connection. It keeps as many commands outstanding as it has entries and never blocks for ever: reading
+//! while it cannot write, and giving up after [`HostOptions::timeout`]. It is not a block layer: no retries, no
+//! reconnecting, no multipath, no TLS.
+
+mod auth;
+mod queue;
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use nvme_spec::auth::{DhGroupId, HashId};
+use nvme_spec::command::{GetLogPageCdw10, GetLogPageCdw11, IdentifyCdw10, SetFeaturesCdw10};
+use nvme_spec::fabrics::{
+    CNTLID_DYNAMIC, ConnectAttributes, ConnectCommand, ConnectData, DISCOVERY_NQN, FabricsCommandType, OPCODE,
+    PROPERTY_SIZE_4, PROPERTY_SIZE_8, PropertyAttributes, PropertyGetCommand, PropertySetCommand,
+};
+use nvme_spec::log::{DiscoveryEntry, DiscoveryHeader};
+use nvme_spec::register::{CC_CSS_ALL, CC_CSS_NVM, CSS_IOCS, Cap, Cc, Csts, Property};
+use nvme_spec::{
+    AdminOpcode, Cns, CompletionEntry, FeatureId, IDENTIFY_SIZE, IdentifyController, IoOpcode, LogId, Status,
+    SubmissionEntry,
+};
+use thiserror::Error;
+use zerocopy::{FromBytes, IntoBytes};
+
+use crate::tcp::Secret;
+pub use queue::{Completed, Data, Queue};
+
+/// Something that did not work.
+#[derive(Debug, Error)]
+pub enum InitiatorError {
+    /// The connection.
+    #[error("{action}: {source}")]
+    Io {
+        /// What was attempted, as a present participle.
+        action: &'static str,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// The controller closed the connection.
+    #[error("the controller closed the connection")]
+    Closed,
+    /// The controller ended the connection with a C2HTermReq.
+    #[error("the controller ended the connection: fatal error status {status:#x}, information {information:#x}")]
+    Terminated {
+        /// FES.
+        status: u16,
+        /// FEI.
+        information: u32,
+    },
+    /// What the controller sent is not what it may send.
+    #[error("the controller breaks the protocol: {0}")]
+    Protocol(String),
+    /// A command failed.
+    #[error("{command}: {}", status.name_for_fabrics())]
+    Command {
+        /// Which.
+        command: &'static str,
+        /// How.
+        status: Status,
+        /// Dwords 0 and 1 of the completion.
+        result: u64,
+    },
+    /// Host and controller do not believe each other.
+    #[error("authentication: {0}")]
+    Authentication(String),
+    /// The controller does not become ready, or does not shut down.
+    #[error("the controller does not {0} within {1:?}")]
+    NotReady(&'static str, Duration),
+}
+
+/// How to connect.
+#[derive(Clone, Debug)]
+pub struct HostOptions {
+    /// Where the controller listens.
+    pub address: SocketAddr,
+    /// Subsystem to connect to.
+    pub subsystem_nqn: String,
+    /// Who we are.
+    pub host_nqn: String,
+    /// Host identifier, the same for all connections of a host.
+    pub host_id: [u8; 16],
+    /// Keep alive timeout; 0 for none. Nothing here sends Keep Alive by itself.
+    pub keep_alive_ms: u32,
+    /// Entries of the admin queue.
+    pub admin_entries: u16,
+    /// Ask for header digests.
+    pub header_digest: bool,
+    /// Ask for data digests.
+    pub data_digest: bool,
+    /// Alignment of data in PDUs for us, in dwords, 0-based (HPDA).
+    pub data_alignment: u8,
+    /// Whether the controller has to tell the submission queues' heads. Without, it may leave out completions.
+    pub flow_control: bool,
+    /// Most data of a write that goes into the capsule.
+    pub in_capsule_bytes: usize,
+    /// What we prove our identity with.
+    pub secret: Option<Secret>,
+    /// What the controller has to prove its identity with; `None`: it does not have to.
+    pub controller_secret: Option<Secret>,
+    /// Hash functions that we offer.
+    pub hashes: Vec<HashId>,
+    /// DH groups that we offer.
+    pub groups: Vec<DhGroupId>,
+    /// How long we wait for anything.
+    pub timeout: Duration,
+}
+
+impl HostOptions {
+    /// The usual ones.
+    pub fn new(address: SocketAddr, subsystem_nqn: &str) -> HostOptions {
+        HostOptions {
+            address,
+            subsystem_nqn: subsystem_nqn.to_string(),
+            host_nqn: "nqn.2014-08.org.nvmexpress:uuid:5e1f0c1e-6f5d-4f0b-9a53-1b7c2f8f6a01".to_string(),
+            host_id: *b"warp initiator 1",
+            keep_alive_ms: 0,
+            admin_entries: 32,
+            header_digest: false,
+            data_digest: false,
+            data_alignment: 0,
+            flow_control: true,
+            in_capsule_bytes: 8192,
+            secret: None,
+            controller_secret: None,
+            hashes: HashId::ALL.to_vec(),
+            groups: DhGroupId::ALL.to_vec(),
+            timeout: Duration::from_secs(10),
+        }
+    }
+
+    /// The same for the discovery subsystem.
+    pub fn discovery(mut self) -> HostOptions {
+        self.subsystem_nqn = DISCOVERY_NQN.to_string();
+        self
+    }
+}
+
+/// A controller that we are connected to.
+pub struct Controller {
+    options: HostOptions,
+    admin: Queue,
+    id: u16,
+}
+
+/// A fabrics command as the entry that a queue sends.
+fn as_entry<T: IntoBytes + zerocopy::Immutable>(command: &T) -> SubmissionEntry {
+    SubmissionEntry::read_from_bytes(command.as_bytes()).expect("every command is 64 bytes")
+}
+
+fn text_field(text: &str) -> [u8; 256] {
+    let mut field = [0; 256];
+    field[..text.len()].copy_from_slice(text.as_bytes());
+    field
+}
+
+/// The command and the data of a Connect for queue `id` of a controller.
+pub fn connect_command(options: &HostOptions, controller: u16, id: u16, entries: u16) -> (ConnectCommand, ConnectData) {
+    let command = ConnectCommand {
+        opcode: OPCODE,
+        fctype: FabricsCommandType::Connect.code(),
+        qid: id.into(),
+        sqsize: (entries - 1).into(),
+        cattr: ConnectAttributes::new().with_dissqfc(!options.flow_control),
+        kato: if id == 0 { options.keep_alive_ms } else { 0 }.into(),
+        ..ConnectCommand::default()
+    };
+    let data = ConnectData {
+        hostid: options.host_id,
+        cntlid: controller.into(),
+        subnqn: text_field(&options.subsystem_nqn),
+        hostnqn: text_field(&options.host_nqn),
+        ..ConnectData::default()
+    };
+    (command, data)
+}
+
+/// Opens a connection and connects it to a queue, with authentication if that is asked for. Returns the controller's
+/// identifier as well.
+fn connect_queue(options: &HostOptions, controller: u16, id: u16, entries: u16) -> Result<(Queue, u16), InitiatorError> {
+    let mut queue = Queue::open(options, entries)?;
+    let (command, data) = connect_command(options, controller, id, entries);
+    let done = queue.command(as_entry(&command), Data::ToController(data.as_bytes().to_vec()))?;
+    let result = done.check("Connect")?;
+    // AUTHREQ: bit 1 of the second word, authentication transaction required.
+    if result >> 17 & 1 == 1 {
+        auth::authenticate(&mut queue, options)?;
+    }
+    Ok((queue, result as u16))
+}
+
+impl Controller {
+    /// Connects an admin queue and enables the controller.
+    ///
+    /// # Errors
+    /// It cannot be reached, does not let us in, or does not become ready.
+    pub fn connect(options: &HostOptions) -> Result<Controller, InitiatorError> {
+        let mut controller = Controller::connect_disabled(options)?;
+        controller.enable()?;
+        Ok(controller)
+    }
+
+    /// Connects an admin queue only.
+    ///
+    /// # Errors
+    /// It cannot be reached or does not let us in.
+    pub fn connect_disabled(options: &HostOptions) -> Result<Controller, InitiatorError> {
+        let (admin, id) = connect_queue(options, CNTLID_DYNAMIC, 0, options.admin_entries)?;
+        Ok(Controller {
+            options: options.clone(),
+            admin,
+            id,
+        })
+    }
+
+    /// Its CNTLID.
+    pub fn id(&self) -> u16 {
+        self.id
+    }
+
+    /// The admin queue.
+    pub fn queue(&mut self) -> &mut Queue {
+        &mut self.admin
+    }
+
+    /// Reads a property.
+    ///
+    /// # Errors
+    /// The command fails.
+    pub fn property_get(&mut self, property: Property) -> Result<u64, InitiatorError> {
+        let command = PropertyGetCommand {
+            opcode: OPCODE,
+            fctype: FabricsCommandType::PropertyGet.code(),
+            attrib: PropertyAttributes::new().with_size(size_of_property(property)),
+            ofst: property.code().into(),
+            ..PropertyGetCommand::default()
+        };
+        let done = self.admin.command(as_entry(&command), Data::None)?;
+        done.check("Property Get")
+    }
+
+    /// Writes a property.
+    ///
+    /// # Errors
+    /// The command fails.
+    pub fn property_set(&mut self, property: Property, value: u64) -> Result<(), InitiatorError> {
+        let command = PropertySetCommand {
+            opcode: OPCODE,
+            fctype: FabricsCommandType::PropertySet.code(),
+            attrib: PropertyAttributes::new().with_size(size_of_property(property)),
+            ofst: property.code().into(),
+            value: value.into(),
+            ..PropertySetCommand::default()
+        };
+        let done = self.admin.command(as_entry(&command), Data::None)?;
+        done.check("Property Set").map(|_| ())
+    }
+
+    /// Enables the controller and waits until it is ready.
+    ///
+    /// # Errors
+    /// It does not become ready.
+    pub fn enable(&mut self) -> Result<(), InitiatorError> {
+        let capabilities = Cap::from_bits(self.property_get(Property::Cap)?);
+        let all_sets = capabilities.css() & CSS_IOCS != 0;
+        let configuration = Cc::new()
+            .with_css(if all_sets { CC_CSS_ALL } else { CC_CSS_NVM })
+            .with_iosqes(6)
+            .with_iocqes(4)
+            .with_en(true);
+        self.property_set(Property::Cc, configuration.into_bits().into())?;
+        self.await_status("become ready", |status| status.rdy())
+    }
+
+    /// Asks for a shutdown and waits until it is complete.
+    ///
+    /// # Errors
+    /// It does not complete.
+    pub fn shut_down(&mut self) -> Result<(), InitiatorError> {
+        use nvme_spec::register::{SHN_NORMAL, SHST_COMPLETE};
+        let configuration = Cc::from_bits(self.property_get(Property::Cc)? as u32).with_shn(SHN_NORMAL);
+        self.property_set(Property::Cc, configuration.into_bits().into())?;
+        self.await_status("shut down", |status| status.shst() == SHST_COMPLETE)
+    }
+
+    fn await_status(&mut self, what: &'static str, is: impl Fn(Csts) -> bool) -> Result<(), InitiatorError> {
+        let start = Instant::now();
+        loop {
+            let status = Csts::from_bits(self.property_get(Property::Csts)? as u32);
+            if is(status) {
+                return Ok(());
+            }
+            if status.cfs() || start.elapsed() > self.options.timeout {
+                return Err(InitiatorError::NotReady(what, start.elapsed()));
+            }
+        }
+    }
+
+    /// Sends an admin command and waits for it.
+    ///
+    /// # Errors
+    /// The connection fails; a command that fails is a completion.
+    pub fn admin(&mut self, entry: SubmissionEntry, data: Data) -> Result<Completed, InitiatorError> {
+        self.admin.command(entry, data)
+    }
+
+    /// Identify with a CNS value: the whole structure.
+    ///
+    /// # Errors
+    /// The command fails.
+    pub fn identify(&mut self, cns: Cns, nsid: u32) -> Result<Vec<u8>, InitiatorError> {
+        let entry = SubmissionEntry {
+            opcode: AdminOpcode::Identify.code(),
+            nsid: nsid.into(),
+            cdw10: IdentifyCdw10::new().with_cns(cns.code()).into_bits().into(),
+            ..SubmissionEntry::default()
+        };
+        let done = self.admin.command(entry, Data::ToHost(vec![0; IDENTIFY_SIZE]))?;
+        done.check("Identify")?;
+        Ok(done.data)
+    }
+
+    /// Identify Controller.
+    ///
+    /// # Errors
+    /// The command fails.
+    pub fn identify_controller(&mut self) -> Result<IdentifyController, InitiatorError> {
+        let data = self.identify(Cns::Controller, 0)?;
+        Ok(IdentifyController::read_from_bytes(&data).expect("the length was asked for"))
+    }
+
+    /// A piece of a log page. `bytes` is a multiple of 4; `group` is the endurance group, 0 where that means nothing.
+    ///
+    /// # Errors
+    /// The command fails.
+    pub fn log_page(&mut self, log: LogId, group: u16, offset: u64, bytes: u32) -> Result<Vec<u8>, InitiatorError> {
+        let entry = log_page_command(log, group, offset, bytes);
+        let done = self.admin.command(entry, Data::ToHost(vec![0; bytes as usize]))?;
+        done.check("Get Log Page")?;
+        Ok(done.data)
+    }
+
+    /// The entries of the discovery log, read in pieces as hosts do: a part of the header for the number, then one entry
+    /// after the other, then the generation again.
+    ///
+    /// # Errors
+    /// A command fails, or the log kept changing.
+    pub fn discover(&mut self) -> Result<Vec<DiscoveryEntry>, InitiatorError> {
+        const ATTEMPTS: usize = 10;
+        const HEADER_PART: u32 = 20;
+        for _ in 0..ATTEMPTS {
+            let mut part = self.log_page(LogId::Discovery, 0, 0, HEADER_PART)?;
+            part.resize(size_of::<DiscoveryHeader>(), 0);
+            let header = DiscoveryHeader::read_from_bytes(&part).expect("the length of a header");
+            let mut entries = Vec::new();
+            for index in 0..header.numrec.get() {
+                let bytes = size_of::<DiscoveryEntry>() as u64;
+                let offset = size_of::<DiscoveryHeader>() as u64 + index * bytes;
+                let entry = self.log_page(LogId::Discovery, 0, offset, bytes as u32)?;
+                entries.push(DiscoveryEntry::read_from_bytes(&entry).expect("the length of an entry"));
+            }
+            let generation = self.log_page(LogId::Discovery, 0, 0, 8)?;
+            if generation == header.genctr.as_bytes() {
+                return Ok(entries);
+            }
+        }
+        Err(InitiatorError::Protocol("the discovery log changed each time that it was read".to_string()))
+    }
+
+    /// Asks for I/O queues; returns how many there may be.
+    ///
+    /// # Errors
+    /// The command fails.
+    pub fn set_queue_count(&mut self, queues: u16) -> Result<u16, InitiatorError> {
+        let count = u32::from(queues - 1);
+        let entry = SubmissionEntry {
+            opcode: AdminOpcode::SetFeatures.code(),
+            cdw10: SetFeaturesCdw10::new()
+                .with_fid(FeatureId::NumberOfQueues.code())
+                .into_bits()
+                .into(),
+            cdw11: (count << 16 | count).into(),
+            ..SubmissionEntry::default()
+        };
+        let done = self.admin.command(entry, Data::None)?;
+        let result = done.check("Set Features, Number of Queues")?;
+        Ok((result as u16).saturating_add(1))
+    }
+
+    /// Connects an I/O queue.
+    ///
+    /// # Errors
+    /// It cannot be connected.
+    pub fn io_queue(&self, id: u16, entries: u16) -> Result<Queue, InitiatorError> {
+        connect_queue(&self.options, self.id, id, entries).map(|(queue, _)| queue)
+    }
+
+    /// Keep Alive.
+    ///
+    /// # Errors
+    /// The command fails.
+    pub fn keep_alive(&mut self) -> Result<(), InitiatorError> {
+        let entry = SubmissionEntry {
+            opcode: AdminOpcode::KeepAlive.code(),
+            ..SubmissionEntry::default()
+        };
+        self.admin.command(entry, Data::None)?.check("Keep Alive").map(|_| ())
+    }
+}
+
+fn size_of_property(property: Property) -> u8 {
+    if property.is_64_bit() { PROPERTY_SIZE_8 } else { PROPERTY_SIZE_4 }
+}
+
+/// Get Log Page.
+pub fn log_page_command(log: LogId, group: u16, offset: u64, bytes: u32) -> SubmissionEntry {
+    let dwords = bytes / 4 - 1;
+    SubmissionEntry {
+        opcode: AdminOpcode::GetLogPage.code(),
+        cdw10: GetLogPageCdw10::new()
+            .with_lid(log.code())
+            .with_rae(true)
+            .with_numdl(dwords as u16)
+            .into_bits()
+            .into(),
+        cdw11: GetLogPageCdw11::new()
+            .with_numdu((dwords >> 16) as u16)
+            .with_lsi(group)
+            .into_bits()
+            .into(),
+        cdw12: (offset as u32).into(),
+        cdw13: ((offset >> 32) as u32).into(),
+        ..SubmissionEntry::default()
+    }
+}
+
+/// Read, Write, Compare, Verify or Write Zeroes of `blocks` logical blocks.
+pub fn block_command(opcode: IoOpcode, nsid: u32, first: u64, blocks: u32) -> SubmissionEntry {
+    SubmissionEntry {
+        opcode: opcode.code(),
+        nsid: nsid.into(),
+        cdw10: (first as u32).into(),
+        cdw11: ((first >> 32) as u32).into(),
+        cdw12: (blocks - 1).into(),
+        ..SubmissionEntry::default()
+    }
+}
+
+impl Completed {
+    /// Dwords 0 and 1 of a successful completion.
+    ///
+    /// # Errors
+    /// The command failed.
+    pub fn check(&self, command: &'static str) -> Result<u64, InitiatorError> {
+        let status = self.status();
+        let result = result_of(&self.entry);
+        if status.is_success() {
+            return Ok(result);
+        }
+        Err(InitiatorError::Command {
+            command,
+            status,
+            result,
+        })
+    }
+
+    /// How the command ended.
+    pub fn status(&self) -> Status {
+        self.entry.status.status()
+    }
+}
+
+fn result_of(entry: &CompletionEntry) -> u64 {
+    u64::from(entry.dw1.get()) << 32 | u64::from(entry.dw0.get())
+}

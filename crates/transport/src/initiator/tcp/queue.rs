@@ -1,0 +1,622 @@
+//! One connection of the initiator, which is one queue: commands out, completions and data in.
+
+use std::collections::VecDeque;
+use std::io::{ErrorKind, IoSlice, IoSliceMut, Read};
+use std::net::TcpStream;
+use std::ops::Range;
+
+use nvme_spec::command::{PSDT_SGL_MPTR_CONTIGUOUS, SGL_SUBTYPE_OFFSET, SGL_SUBTYPE_TRANSPORT_A, SglIdentifier, SglType};
+use nvme_spec::tcp::{
+    C2hData, CapsuleCmd, CapsuleResp, CommonHeader, DIGEST_LENGTH, DigestFlags, H2cData, IcReq, IcResp, PFV_1_0,
+    PduFlags, PduType, R2t, TermReq,
+};
+use nvme_spec::{CompletionEntry, SglDescriptor, Status, StatusField, SubmissionEntry};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
+use zerocopy::{FromBytes, IntoBytes};
+
+use super::{HostOptions, InitiatorError};
+
+/// Bytes that are read at once, beside data that goes straight to its command.
+const BUFFER_BYTES: usize = 256 << 10;
+/// Pieces of output that are given to the system at once; its limit is 1024.
+const PIECES_MAX: usize = 512;
+
+/// The data of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Data {
+    /// None.
+    None,
+    /// What the controller gets.
+    ToController(Vec<u8>),
+    /// A buffer for what the controller sends; its length is the most that it may.
+    ToHost(Vec<u8>),
+}
+
+/// A command that is complete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Completed {
+    /// Its identifier, as [`Queue::submit`] returned it.
+    pub cid: u16,
+    /// The completion queue entry.
+    pub entry: CompletionEntry,
+    /// The buffer that came with it. For data from the controller, what is beyond [`Completed::received`] is as before.
+    pub data: Vec<u8>,
+    /// Bytes that the controller sent.
+    pub received: usize,
+}
+
+/// A command that is outstanding.
+struct Pending {
+    data: Vec<u8>,
+    to_host: bool,
+    received: usize,
+}
+
+/// Output that waits.
+enum Piece {
+    /// Bytes of the header buffer.
+    Headers(Range<usize>),
+    /// A part of a command's data.
+    Data { cid: u16, range: Range<usize> },
+}
+
+/// Data that is coming in.
+struct Receiving {
+    cid: u16,
+    at: usize,
+    left: usize,
+    digest: Option<u32>,
+    /// No completion follows.
+    success: bool,
+}
+
+/// A connected queue. See the module above.
+pub struct Queue {
+    stream: TcpStream,
+    options: HostOptions,
+    header_digest: bool,
+    data_digest: bool,
+    h2c_data_bytes_max: usize,
+    pending: Vec<Option<Pending>>,
+    free: Vec<u16>,
+    headers: Vec<u8>,
+    output: VecDeque<Piece>,
+    input: Box<[u8]>,
+    start: usize,
+    end: usize,
+    receiving: Option<Receiving>,
+    completed: VecDeque<Completed>,
+}
+
+fn io(action: &'static str) -> impl Fn(std::io::Error) -> InitiatorError {
+    move |source| InitiatorError::Io { action, source }
+}
+
+fn broken(why: impl Into<String>) -> InitiatorError {
+    InitiatorError::Protocol(why.into())
+}
+
+/// A common header for a PDU with data at `offset`, or without if that is 0.
+fn common(kind: PduType, flags: PduFlags, offset: usize, bytes: usize) -> CommonHeader {
+    CommonHeader {
+        pdu_type: kind.code(),
+        flags,
+        hlen: kind.header_length(),
+        pdo: offset as u8,
+        plen: (bytes as u32).into(),
+    }
+}
+
+impl Queue {
+    /// Opens a connection and agrees on digests; the queue is not connected yet.
+    ///
+    /// # Errors
+    /// Nobody answers, or not as a controller.
+    pub fn open(options: &HostOptions, entries: u16) -> Result<Queue, InitiatorError> {
+        let stream = TcpStream::connect_timeout(&options.address, options.timeout).map_err(io("connecting"))?;
+        stream.set_nodelay(true).map_err(io("setting up the socket"))?;
+        let timeout = stream.set_read_timeout(Some(options.timeout));
+        timeout.map_err(io("setting up the socket"))?;
+        let mut queue = Queue {
+            stream,
+            options: options.clone(),
+            header_digest: false,
+            data_digest: false,
+            h2c_data_bytes_max: 0,
+            pending: (0..entries).map(|_| None).collect(),
+            // Identifiers are used from 0 on.
+            free: (0..entries).rev().collect(),
+            headers: Vec::new(),
+            output: VecDeque::new(),
+            input: vec![0; BUFFER_BYTES].into_boxed_slice(),
+            start: 0,
+            end: 0,
+            receiving: None,
+            completed: VecDeque::new(),
+        };
+        queue.initialize()?;
+        Ok(queue)
+    }
+
+    fn initialize(&mut self) -> Result<(), InitiatorError> {
+        let request = IcReq {
+            ch: common(PduType::IcReq, PduFlags::new(), 0, size_of::<IcReq>()),
+            pfv: PFV_1_0.into(),
+            hpda: self.options.data_alignment,
+            dgst: DigestFlags::new()
+                .with_hdgst_enable(self.options.header_digest)
+                .with_ddgst_enable(self.options.data_digest),
+            ..IcReq::default()
+        };
+        self.add_header(request.as_bytes());
+        self.flush()?;
+        while self.unread().len() < size_of::<IcResp>() {
+            self.check_terminated()?;
+            self.fill()?;
+        }
+        let (response, _) = IcResp::read_from_prefix(self.unread()).expect("it is there");
+        if response.ch.pdu_type != PduType::IcResp.code() {
+            self.check_terminated()?;
+            return Err(broken("it does not answer with an ICResp"));
+        }
+        self.start += size_of::<IcResp>();
+        self.header_digest = response.dgst.hdgst_enable();
+        self.data_digest = response.dgst.ddgst_enable();
+        self.h2c_data_bytes_max = response.maxh2cdata.get() as usize;
+        if self.h2c_data_bytes_max < 4096 || response.pfv.get() != PFV_1_0 {
+            return Err(broken("its ICResp makes no sense"));
+        }
+        Ok(())
+    }
+
+    /// Commands that are outstanding.
+    pub fn outstanding(&self) -> usize {
+        self.pending.len() - self.free.len()
+    }
+
+    /// Whether another command may be submitted.
+    pub fn has_room(&self) -> bool {
+        !self.free.is_empty()
+    }
+
+    /// Most data that the controller takes in one H2CData PDU.
+    pub fn h2c_data_bytes_max(&self) -> usize {
+        self.h2c_data_bytes_max
+    }
+
+    /// Sends a command, waits for it, and leaves what else completes meanwhile for [`Queue::wait`].
+    ///
+    /// # Errors
+    /// The connection fails; a command that fails is a completion.
+    ///
+    /// # Panics
+    /// There is no room.
+    pub fn command(&mut self, entry: SubmissionEntry, data: Data) -> Result<Completed, InitiatorError> {
+        let cid = self.submit(entry, data);
+        self.flush()?;
+        loop {
+            if let Some(index) = self.completed.iter().position(|completed| completed.cid == cid) {
+                return Ok(self.completed.remove(index).expect("it was just found"));
+            }
+            self.receive()?;
+        }
+    }
+
+    /// Prepares a command for sending; returns its identifier.
+    ///
+    /// # Panics
+    /// There is no room.
+    pub fn submit(&mut self, mut entry: SubmissionEntry, data: Data) -> u16 {
+        let cid = self.free.pop().expect("room for a command");
+        let (data, to_host) = match data {
+            Data::None => (Vec::new(), false),
+            Data::ToController(data) => (data, false),
+            Data::ToHost(data) => (data, true),
+        };
+        let in_capsule = !to_host && !data.is_empty() && data.len() <= self.options.in_capsule_bytes;
+        entry.cid = cid.into();
+        entry.flags.set_psdt(PSDT_SGL_MPTR_CONTIGUOUS);
+        if !data.is_empty() {
+            entry.set_sgl1(describe(data.len(), in_capsule));
+        }
+        let bytes = if in_capsule { data.len() } else { 0 };
+        self.pending[usize::from(cid)] = Some(Pending {
+            data,
+            to_host,
+            received: 0,
+        });
+        let offset = self.header_end(size_of::<CapsuleCmd>());
+        let total = offset + if bytes > 0 { bytes + self.data_digest_bytes() } else { 0 };
+        let capsule = CapsuleCmd {
+            ch: common(
+                PduType::CapsuleCmd,
+                self.flags(bytes > 0),
+                if bytes > 0 { offset } else { 0 },
+                total,
+            ),
+            ccsqe: entry,
+        };
+        self.add_with_digest(capsule.as_bytes());
+        if bytes > 0 {
+            self.add_data(cid, 0..bytes);
+        }
+        cid
+    }
+
+    /// The next completion, sending what waits first.
+    ///
+    /// # Errors
+    /// The connection fails, or nothing completes in time.
+    pub fn wait(&mut self) -> Result<Completed, InitiatorError> {
+        self.flush()?;
+        loop {
+            if let Some(completed) = self.completed.pop_front() {
+                return Ok(completed);
+            }
+            self.receive()?;
+        }
+    }
+
+    /// A completion that is there already.
+    pub fn poll(&mut self) -> Option<Completed> {
+        self.completed.pop_front()
+    }
+
+    // ------------------------------------------------------------------------------------------------- sending --
+
+    fn header_end(&self, header_bytes: usize) -> usize {
+        header_bytes + if self.header_digest { DIGEST_LENGTH } else { 0 }
+    }
+
+    fn data_digest_bytes(&self) -> usize {
+        if self.data_digest { DIGEST_LENGTH } else { 0 }
+    }
+
+    fn flags(&self, with_data: bool) -> PduFlags {
+        PduFlags::new()
+            .with_hdgst(self.header_digest)
+            .with_ddgst(with_data && self.data_digest)
+    }
+
+    fn add_with_digest(&mut self, header: &[u8]) {
+        self.add_header(header);
+        if self.header_digest {
+            self.add_header(&crc32c::crc32c(header).to_le_bytes());
+        }
+    }
+
+    fn add_header(&mut self, header: &[u8]) {
+        let start = self.headers.len();
+        self.headers.extend_from_slice(header);
+        let end = self.headers.len();
+        match self.output.back_mut() {
+            Some(Piece::Headers(range)) if range.end == start => range.end = end,
+            _ => self.output.push_back(Piece::Headers(start..end)),
+        }
+    }
+
+    fn add_data(&mut self, cid: u16, range: Range<usize>) {
+        let digest = self.data_digest.then(|| {
+            let pending = self.pending[usize::from(cid)].as_ref().expect("an outstanding command");
+            crc32c::crc32c(&pending.data[range.clone()])
+        });
+        self.output.push_back(Piece::Data { cid, range });
+        if let Some(digest) = digest {
+            self.add_header(&digest.to_le_bytes());
+        }
+    }
+
+    /// Sends everything that waits. While the controller does not take it, what it sends is read.
+    ///
+    /// # Errors
+    /// The connection fails.
+    pub fn flush(&mut self) -> Result<(), InitiatorError> {
+        while !self.output.is_empty() {
+            match self.send_some() {
+                Ok(bytes) => self.note_sent(bytes),
+                Err(Errno::AGAIN) => self.wait_for_room()?,
+                Err(Errno::INTR) => {}
+                Err(error) => {
+                    // The reason may be there to be read.
+                    self.receive()?;
+                    return Err(io("sending")(error.into()));
+                }
+            }
+        }
+        self.headers.clear();
+        Ok(())
+    }
+
+    fn send_some(&self) -> Result<usize, Errno> {
+        let slice = |piece: &Piece| match piece {
+            Piece::Headers(range) => &self.headers[range.clone()],
+            Piece::Data { cid, range } => {
+                let pending = self.pending[usize::from(*cid)].as_ref().expect("an outstanding command");
+                &pending.data[range.clone()]
+            }
+        };
+        let pieces = self.output.iter().take(PIECES_MAX);
+        let slices: Vec<IoSlice<'_>> = pieces.map(|piece| IoSlice::new(slice(piece))).collect();
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        sendmsg(&self.stream, &slices, &mut SendAncillaryBuffer::default(), flags)
+    }
+
+    fn note_sent(&mut self, mut bytes: usize) {
+        while let Some(Piece::Headers(range) | Piece::Data { range, .. }) = self.output.front_mut() {
+            if bytes < range.len() {
+                range.start += bytes;
+                return;
+            }
+            bytes -= range.len();
+            self.output.pop_front();
+        }
+    }
+
+    fn wait_for_room(&mut self) -> Result<(), InitiatorError> {
+        let timeout = Timespec::try_from(self.options.timeout).expect("a reasonable time");
+        let mut descriptors = [PollFd::new(&self.stream, PollFlags::IN | PollFlags::OUT)];
+        let ready = poll(&mut descriptors, Some(&timeout)).map_err(|error| io("waiting")(error.into()))?;
+        let events = descriptors[0].revents();
+        if ready == 0 {
+            return Err(io("sending")(ErrorKind::TimedOut.into()));
+        }
+        if events.contains(PollFlags::IN) { self.receive() } else { Ok(()) }
+    }
+
+    // ----------------------------------------------------------------------------------------------- receiving --
+
+    fn unread(&self) -> &[u8] {
+        &self.input[self.start..self.end]
+    }
+
+    /// Reads what there is, waiting for something.
+    fn fill(&mut self) -> Result<(), InitiatorError> {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        } else if self.end == self.input.len() {
+            self.input.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        let space = &mut self.input[self.end..];
+        let mut direct: &mut [u8] = &mut [];
+        if let Some(receiving) = self.receiving.as_ref().filter(|_| self.start == self.end) {
+            let pending = self.pending[usize::from(receiving.cid)].as_mut().expect("an outstanding command");
+            direct = &mut pending.data[receiving.at..][..receiving.left];
+        }
+        let direct_bytes = direct.len();
+        let mut slices = [IoSliceMut::new(direct), IoSliceMut::new(space)];
+        let bytes = loop {
+            match self.stream.read_vectored(&mut slices) {
+                Ok(0) => return Err(InitiatorError::Closed),
+                Ok(bytes) => break bytes,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(io("waiting for the controller")(error)),
+            }
+        };
+        let direct_bytes = direct_bytes.min(bytes);
+        if direct_bytes > 0 {
+            self.note_data(direct_bytes);
+        }
+        self.end += bytes - direct_bytes;
+        Ok(())
+    }
+
+    /// Reads once and looks at all that is there.
+    fn receive(&mut self) -> Result<(), InitiatorError> {
+        self.fill()?;
+        while self.parse_one()? {}
+        // Answers to R2Ts go out at once; while sending is under way already, it takes them along.
+        if self.output.is_empty() { Ok(()) } else { self.send_without_waiting() }
+    }
+
+    fn send_without_waiting(&mut self) -> Result<(), InitiatorError> {
+        match self.send_some() {
+            Ok(bytes) => {
+                self.note_sent(bytes);
+                Ok(())
+            }
+            Err(Errno::AGAIN | Errno::INTR) => Ok(()),
+            Err(error) => Err(io("sending")(error.into())),
+        }
+    }
+
+    fn check_terminated(&self) -> Result<(), InitiatorError> {
+        match TermReq::read_from_prefix(self.unread()) {
+            Ok((request, _)) if request.ch.pdu_type == PduType::C2hTermReq.code() => Err(InitiatorError::Terminated {
+                status: request.fes.get(),
+                information: request.fei.get(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn parse_one(&mut self) -> Result<bool, InitiatorError> {
+        if self.receiving.is_some() {
+            return self.take_data();
+        }
+        let Ok((common, _)) = CommonHeader::read_from_prefix(self.unread()) else {
+            return Ok(false);
+        };
+        let kind = PduType::from_u8(common.pdu_type);
+        let kind = kind.ok_or_else(|| broken(format!("PDU type {:#x}", common.pdu_type)))?;
+        let header_bytes = usize::from(kind.header_length());
+        if kind == PduType::C2hTermReq {
+            self.check_terminated()?;
+            return Ok(false);
+        }
+        let header_end = self.header_end(header_bytes);
+        let needed = if kind == PduType::C2hData { usize::from(common.pdo).max(header_end) } else { header_end };
+        if self.unread().len() < needed {
+            return Ok(false);
+        }
+        self.check_header(&common, header_bytes)?;
+        match kind {
+            PduType::CapsuleResp => {
+                let (response, _) = CapsuleResp::read_from_prefix(self.unread()).expect("it is there");
+                self.complete(response.rccqe)?;
+            }
+            PduType::C2hData => self.begin_data()?,
+            PduType::R2t => self.answer_request()?,
+            _ => return Err(broken(format!("an unexpected {kind}"))),
+        }
+        self.start += needed;
+        Ok(true)
+    }
+
+    fn check_header(&self, common: &CommonHeader, header_bytes: usize) -> Result<(), InitiatorError> {
+        if usize::from(common.hlen) != header_bytes || common.flags.hdgst() != self.header_digest {
+            return Err(broken("the length of a header, or the flag for its digest, is wrong"));
+        }
+        if self.header_digest {
+            let (header, rest) = self.unread().split_at(header_bytes);
+            if rest[..DIGEST_LENGTH] != crc32c::crc32c(header).to_le_bytes() {
+                return Err(broken("a header digest does not match"));
+            }
+        }
+        Ok(())
+    }
+
+    fn outstanding_command(&mut self, cid: u16) -> Result<&mut Pending, InitiatorError> {
+        let pending = self.pending.get_mut(usize::from(cid)).and_then(Option::as_mut);
+        pending.ok_or_else(|| broken(format!("command {cid} is not outstanding")))
+    }
+
+    fn complete(&mut self, entry: CompletionEntry) -> Result<(), InitiatorError> {
+        let cid = entry.cid.get();
+        self.outstanding_command(cid)?;
+        let pending = self.pending[usize::from(cid)].take().expect("it was just found");
+        // Data that was asked for and then not waited for must not be sent any more.
+        self.output.retain(|piece| !matches!(piece, Piece::Data { cid: other, .. } if *other == cid));
+        self.free.push(cid);
+        self.completed.push_back(Completed {
+            cid,
+            entry,
+            data: pending.data,
+            received: pending.received,
+        });
+        Ok(())
+    }
+
+    fn begin_data(&mut self) -> Result<(), InitiatorError> {
+        let (header, _) = C2hData::read_from_prefix(self.unread()).expect("it is there");
+        let (at, bytes) = (header.datao.get() as usize, header.datal.get() as usize);
+        let alignment = (usize::from(self.options.data_alignment) + 1) * 4;
+        let flags = header.ch.flags;
+        let digest = flags.ddgst().then_some(0);
+        let offset = usize::from(header.ch.pdo);
+        let total = offset + bytes + if flags.ddgst() { DIGEST_LENGTH } else { 0 };
+        let smallest = self.header_end(size_of::<C2hData>());
+        if offset < smallest || !offset.is_multiple_of(alignment) || total != header.ch.plen.get() as usize {
+            return Err(broken("a C2HData PDU has its data at the wrong place, or the wrong length"));
+        }
+        if flags.ddgst() != self.data_digest || (flags.success() && !flags.last_pdu()) {
+            return Err(broken("the flags of a C2HData PDU are wrong"));
+        }
+        if flags.success() && self.options.flow_control {
+            return Err(broken("a completion was left out although the submission queue's head has to be told"));
+        }
+        let cid = header.cccid.get();
+        let pending = self.outstanding_command(cid)?;
+        if !pending.to_host || at != pending.received || bytes > pending.data.len() - at {
+            return Err(broken("C2HData is out of range"));
+        }
+        self.receiving = Some(Receiving {
+            cid,
+            at,
+            left: bytes,
+            digest,
+            success: flags.success(),
+        });
+        Ok(())
+    }
+
+    /// Moves data out of the input buffer. Returns whether there may be more to look at.
+    fn take_data(&mut self) -> Result<bool, InitiatorError> {
+        let receiving = self.receiving.as_ref().expect("data is coming in");
+        let bytes = (self.end - self.start).min(receiving.left);
+        if bytes > 0 {
+            let pending = self.pending[usize::from(receiving.cid)].as_mut().expect("an outstanding command");
+            pending.data[receiving.at..][..bytes].copy_from_slice(&self.input[self.start..][..bytes]);
+            self.start += bytes;
+            self.note_data(bytes);
+        }
+        let receiving = self.receiving.as_ref().expect("data is coming in");
+        if receiving.left > 0 {
+            return Ok(false);
+        }
+        if let Some(digest) = receiving.digest {
+            let Some(expected) = self.unread().first_chunk::<DIGEST_LENGTH>() else {
+                return Ok(false);
+            };
+            if *expected != digest.to_le_bytes() {
+                return Err(broken("a data digest does not match"));
+            }
+            self.start += DIGEST_LENGTH;
+        }
+        let receiving = self.receiving.take().expect("data is coming in");
+        if receiving.success {
+            self.complete(CompletionEntry {
+                cid: receiving.cid.into(),
+                status: StatusField::of(Status::SUCCESS),
+                ..CompletionEntry::default()
+            })?;
+        }
+        Ok(true)
+    }
+
+    fn note_data(&mut self, bytes: usize) {
+        let receiving = self.receiving.as_mut().expect("data is coming in");
+        let pending = self.pending[usize::from(receiving.cid)].as_mut().expect("an outstanding command");
+        if let Some(digest) = &mut receiving.digest {
+            *digest = crc32c::crc32c_append(*digest, &pending.data[receiving.at..][..bytes]);
+        }
+        pending.received += bytes;
+        receiving.at += bytes;
+        receiving.left -= bytes;
+    }
+
+    /// Sends the data that an R2T asks for, in pieces that the controller takes.
+    fn answer_request(&mut self) -> Result<(), InitiatorError> {
+        let (request, _) = R2t::read_from_prefix(self.unread()).expect("it is there");
+        let (mut at, bytes) = (request.r2to.get() as usize, request.r2tl.get() as usize);
+        let cid = request.cccid.get();
+        let pending = self.outstanding_command(cid)?;
+        if pending.to_host || bytes == 0 || at + bytes > pending.data.len() {
+            return Err(broken("an R2T is out of range"));
+        }
+        let end = at + bytes;
+        while at < end {
+            let length = (end - at).min(self.h2c_data_bytes_max);
+            let offset = self.header_end(size_of::<H2cData>());
+            let flags = self.flags(true).with_last_pdu(at + length == end);
+            let header = H2cData {
+                ch: common(PduType::H2cData, flags, offset, offset + length + self.data_digest_bytes()),
+                cccid: cid.into(),
+                ttag: request.ttag,
+                datao: (at as u32).into(),
+                datal: (length as u32).into(),
+                ..H2cData::default()
+            };
+            self.add_with_digest(header.as_bytes());
+            self.add_data(cid, at..at + length);
+            at += length;
+        }
+        Ok(())
+    }
+}
+
+/// The SGL descriptor of a command's data.
+fn describe(bytes: usize, in_capsule: bool) -> SglDescriptor {
+    let (kind, subtype) = match in_capsule {
+        true => (SglType::DataBlock, SGL_SUBTYPE_OFFSET),
+        false => (SglType::TransportDataBlock, SGL_SUBTYPE_TRANSPORT_A),
+    };
+    SglDescriptor {
+        length: (bytes as u32).into(),
+        id: SglIdentifier::new().with_sgl_type(kind.code()).with_subtype(subtype),
+        ..SglDescriptor::default()
+    }
+}

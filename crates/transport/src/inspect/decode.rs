@@ -1,0 +1,305 @@
+//! From the bytes of FDP log pages to values with names.
+//!
+//! Bytes come from any drive, so nothing is trusted: what does not fit is an error with the offset. The address of a Media
+//! Reallocated event is read where the standard has it, at byte 4 of the type-specific field; tools that read it at byte 8
+//! print another one.
+
+use nvme_spec::fdp::{
+    FdpConfigurationDescriptor, FdpConfigurationsHeader, FdpEvent, FdpEventType, FdpEventsHeader, FdpStatistics,
+    RuhDescriptor, RuhStatusDescriptor, RuhStatusHeader, RuhType, RuhUsageDescriptor, RuhUsageHeader,
+};
+use serde::Serialize;
+use zerocopy::{FromBytes, Immutable, KnownLayout};
+
+/// A log page that is not what it should be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{page}: {needed} bytes are needed at offset {offset}, there are {bytes} in all")]
+pub struct DecodeError {
+    page: &'static str,
+    offset: usize,
+    needed: usize,
+    bytes: usize,
+}
+
+/// An FDP configuration (log page 20h).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Configuration {
+    /// Whether it can be used.
+    pub valid: bool,
+    /// Whether a volatile write cache may be enabled with it.
+    pub volatile_write_cache: bool,
+    /// Top bits of a placement identifier that are the reclaim group (RGIF).
+    pub reclaim_group_bits: u8,
+    /// Reclaim groups.
+    pub reclaim_groups: u32,
+    /// Nominal size of a reclaim unit, bytes.
+    pub reclaim_unit_bytes: u64,
+    /// Placement identifiers of a namespace, at most.
+    pub placement_identifiers_max: u32,
+    /// Namespaces, at most; 0: no limit of its own.
+    pub namespaces_max: u32,
+    /// Seconds that a reclaim unit may stay open; 0: not reported.
+    pub time_limit_s: u32,
+    /// The type of each reclaim unit handle.
+    pub handles: Vec<String>,
+}
+
+/// What a reclaim unit handle is used for (log page 21h).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HandleUse {
+    /// "unused", "host specified" or "controller specified".
+    pub used: String,
+}
+
+/// FDP statistics (log page 22h).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Statistics {
+    /// HBMW.
+    pub host_bytes_written: u128,
+    /// MBMW.
+    pub media_bytes_written: u128,
+    /// MBE.
+    pub media_bytes_erased: u128,
+    /// MBMW / HBMW; `None` before any write.
+    pub write_amplification: Option<f64>,
+}
+
+/// An FDP event (log page 23h).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EventRecord {
+    /// Its type, in the standard's words.
+    pub event: String,
+    /// The number of the type.
+    pub event_type: u8,
+    /// Placement identifier, if valid.
+    pub placement_identifier: Option<u16>,
+    /// Namespace, if valid.
+    pub nsid: Option<u32>,
+    /// Reclaim group, if the location is valid.
+    pub reclaim_group: Option<u16>,
+    /// Reclaim unit handle, if the location is valid.
+    pub reclaim_unit_handle: Option<u16>,
+    /// Milliseconds of the drive's timestamp.
+    pub timestamp_ms: u64,
+    /// Media Reallocated: logical blocks moved.
+    pub blocks_moved: Option<u16>,
+    /// Media Reallocated: first logical block, if valid.
+    pub lba: Option<u64>,
+}
+
+/// State of a placement handle (I/O Management Receive).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HandleStatus {
+    /// Placement identifier.
+    pub placement_identifier: u16,
+    /// Reclaim unit handle.
+    pub reclaim_unit_handle: u16,
+    /// Estimated seconds until the time limit; 0: not reported.
+    pub seconds_left: u32,
+    /// Logical blocks until the reclaim unit is full (RUAMW).
+    pub blocks_left: u64,
+}
+
+/// Reads structures from the bytes of a page.
+struct Page<'a> {
+    name: &'static str,
+    bytes: &'a [u8],
+}
+
+impl Page<'_> {
+    fn at<T: FromBytes + KnownLayout + Immutable>(&self, offset: usize) -> Result<T, DecodeError> {
+        let there = self.bytes.get(offset..).and_then(|rest| T::read_from_prefix(rest).ok());
+        there.map(|(value, _)| value).ok_or(DecodeError {
+            page: self.name,
+            offset,
+            needed: size_of::<T>(),
+            bytes: self.bytes.len(),
+        })
+    }
+}
+
+/// Decodes log page 20h.
+///
+/// # Errors
+/// It ends before what its header counts.
+pub fn configurations(bytes: &[u8]) -> Result<Vec<Configuration>, DecodeError> {
+    let page = Page {
+        name: "FDP Configurations (20h)",
+        bytes,
+    };
+    let header: FdpConfigurationsHeader = page.at(0)?;
+    let mut offset = size_of::<FdpConfigurationsHeader>();
+    let mut all = Vec::new();
+    for _ in 0..=header.numfdpc.get() {
+        let descriptor: FdpConfigurationDescriptor = page.at(offset)?;
+        let first = offset + size_of::<FdpConfigurationDescriptor>();
+        let handle = |index: usize| page.at::<RuhDescriptor>(first + index * size_of::<RuhDescriptor>());
+        let handles = (0..usize::from(descriptor.nruh.get())).map(|index| Ok(handle_type(handle(index)?.ruht)));
+        all.push(Configuration {
+            valid: descriptor.fdpa.fdpcv(),
+            volatile_write_cache: descriptor.fdpa.fdpvwc(),
+            reclaim_group_bits: descriptor.fdpa.rgif(),
+            reclaim_groups: descriptor.nrg.get(),
+            reclaim_unit_bytes: descriptor.runs.get(),
+            placement_identifiers_max: u32::from(descriptor.maxpids.get()) + 1,
+            namespaces_max: descriptor.nnss.get(),
+            time_limit_s: descriptor.erutl.get(),
+            handles: handles.collect::<Result<_, _>>()?,
+        });
+        // A descriptor that says it is shorter than itself would be read for ever.
+        offset += usize::from(descriptor.dsze.get()).max(size_of::<FdpConfigurationDescriptor>());
+    }
+    Ok(all)
+}
+
+fn handle_type(code: u8) -> String {
+    match RuhType::from_u8(code) {
+        Some(kind) => kind.name().to_lowercase(),
+        None => format!("type {code:#04x}"),
+    }
+}
+
+/// Decodes log page 21h.
+///
+/// # Errors
+/// It ends before what its header counts.
+pub fn usage(bytes: &[u8]) -> Result<Vec<HandleUse>, DecodeError> {
+    let page = Page {
+        name: "Reclaim Unit Handle Usage (21h)",
+        bytes,
+    };
+    let header: RuhUsageHeader = page.at(0)?;
+    let descriptor = |index: usize| {
+        page.at::<RuhUsageDescriptor>(size_of::<RuhUsageHeader>() + index * size_of::<RuhUsageDescriptor>())
+    };
+    let row = |index: usize| {
+        let used = match descriptor(index)?.ruha {
+            0 => "unused".to_string(),
+            1 => "host specified".to_string(),
+            2 => "controller specified".to_string(),
+            other => format!("attribute {other}"),
+        };
+        Ok(HandleUse { used })
+    };
+    (0..usize::from(header.nruh.get())).map(row).collect()
+}
+
+/// Decodes log page 22h.
+///
+/// # Errors
+/// It is shorter than 64 bytes.
+pub fn statistics(bytes: &[u8]) -> Result<Statistics, DecodeError> {
+    let page = Page {
+        name: "FDP Statistics (22h)",
+        bytes,
+    };
+    let statistics: FdpStatistics = page.at(0)?;
+    let (host, media) = (statistics.hbmw.get(), statistics.mbmw.get());
+    Ok(Statistics {
+        host_bytes_written: host,
+        media_bytes_written: media,
+        media_bytes_erased: statistics.mbe.get(),
+        write_amplification: (host > 0).then(|| media as f64 / host as f64),
+    })
+}
+
+/// Decodes log page 23h, host or controller events.
+///
+/// # Errors
+/// It ends before what its header counts.
+pub fn events(bytes: &[u8]) -> Result<Vec<EventRecord>, DecodeError> {
+    let page = Page {
+        name: "FDP Events (23h)",
+        bytes,
+    };
+    let header: FdpEventsHeader = page.at(0)?;
+    let event = |index: usize| page.at::<FdpEvent>(size_of::<FdpEventsHeader>() + index * size_of::<FdpEvent>());
+    (0..header.nevents.get() as usize).map(|index| Ok(record(&event(index)?))).collect()
+}
+
+fn record(event: &FdpEvent) -> EventRecord {
+    let kind = FdpEventType::from_u8(event.event_type);
+    let reallocated = (kind == Some(FdpEventType::MediaReallocated)).then(|| event.media_reallocated());
+    let flags = event.fdpef;
+    let mut milliseconds = [0; 8];
+    milliseconds[..6].copy_from_slice(&event.timestamp.timestamp);
+    EventRecord {
+        event: kind.map_or_else(|| format!("event {:#04x}", event.event_type), |kind| kind.name().to_string()),
+        event_type: event.event_type,
+        placement_identifier: flags.piv().then(|| event.pid.get()),
+        nsid: flags.nsidv().then(|| event.nsid.get()),
+        reclaim_group: flags.lv().then(|| event.rgid.get()),
+        reclaim_unit_handle: flags.lv().then(|| event.ruhid.get()),
+        timestamp_ms: u64::from_le_bytes(milliseconds),
+        blocks_moved: reallocated.map(|moved| moved.nlbam.get()),
+        lba: reallocated.filter(|moved| moved.sef.lbav()).map(|moved| moved.lba.get()),
+    }
+}
+
+/// Decodes the reclaim unit handle status of a namespace.
+///
+/// # Errors
+/// It ends before what its header counts.
+pub fn handle_status(bytes: &[u8]) -> Result<Vec<HandleStatus>, DecodeError> {
+    let page = Page {
+        name: "Reclaim Unit Handle Status",
+        bytes,
+    };
+    let header: RuhStatusHeader = page.at(0)?;
+    let descriptor = |index: usize| {
+        page.at::<RuhStatusDescriptor>(size_of::<RuhStatusHeader>() + index * size_of::<RuhStatusDescriptor>())
+    };
+    let row = |index: usize| {
+        let descriptor = descriptor(index)?;
+        Ok(HandleStatus {
+            placement_identifier: descriptor.pid.get(),
+            reclaim_unit_handle: descriptor.ruhid.get(),
+            seconds_left: descriptor.earutr.get(),
+            blocks_left: descriptor.ruamw.get(),
+        })
+    };
+    (0..usize::from(header.nruhsd.get())).map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An event as the standard lays it out, byte by byte.
+    #[test]
+    fn the_address_of_a_moved_block_is_at_byte_20_of_the_event() {
+        let mut page = vec![0u8; 64 + 64];
+        page[0] = 1;
+        let event = &mut page[64..];
+        event[0] = 0x80;
+        event[1] = 0b111;
+        event[2..4].copy_from_slice(&5u16.to_le_bytes());
+        event[4..10].copy_from_slice(&[1, 2, 0, 0, 0, 0]);
+        event[12..16].copy_from_slice(&7u32.to_le_bytes());
+        event[16] = 1;
+        event[18..20].copy_from_slice(&300u16.to_le_bytes());
+        event[20..28].copy_from_slice(&0x1122_3344_5566u64.to_le_bytes());
+        event[34] = 3;
+        let events = events(&page).unwrap();
+        assert_eq!(events.len(), 1);
+        assert_eq!(events[0].event, "Media Reallocated");
+        assert_eq!(events[0].lba, Some(0x1122_3344_5566));
+        assert_eq!(events[0].blocks_moved, Some(300));
+        assert_eq!((events[0].nsid, events[0].placement_identifier), (Some(7), Some(5)));
+        assert_eq!((events[0].reclaim_unit_handle, events[0].timestamp_ms), (Some(3), 513));
+    }
+
+    #[test]
+    fn pages_that_end_early_are_refused() {
+        let mut page = vec![0u8; 64 + 63];
+        page[0] = 1;
+        assert_eq!(
+            events(&page).unwrap_err().to_string(),
+            "FDP Events (23h): 64 bytes are needed at offset 64, there are 127 in all"
+        );
+        assert!(configurations(&[0; 15]).is_err());
+        assert!(statistics(&[0; 63]).is_err());
+        assert!(usage(&[9, 0, 0, 0, 0, 0, 0, 0]).is_err());
+        assert!(handle_status(&[0xff; 16]).is_err());
+    }
+}

@@ -1,0 +1,233 @@
+//! Looking into drives: the FDP logs of any drive, over NVMe/TCP or through this machine's kernel.
+//!
+//! ```text
+//! CommandPort (NVMe/TCP initiator, kernel passthrough) -> get_log -> decode -> FdpReport
+//! ```
+//!
+//! Only commands that read are sent, so it may be used on a drive in use.
+
+pub mod decode;
+pub mod passthrough;
+pub mod remote;
+
+use nvme_spec::command::{GetLogPageCdw10, GetLogPageCdw11, IdentifyCdw10, IoManagementCdw10, SubmissionEntry};
+use nvme_spec::fdp::{FdpConfigurationsHeader, LSP_CONTROLLER_EVENTS, LSP_HOST_EVENTS, MO_RUH_STATUS, RuhStatusHeader};
+use nvme_spec::identify::Cns;
+use nvme_spec::{AdminOpcode, IdentifyController, IoOpcode, LogId, Status};
+use serde::Serialize;
+use zerocopy::FromBytes;
+
+use decode::{Configuration, DecodeError, EventRecord, HandleStatus, HandleUse, Statistics};
+
+/// Which queue a command goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queue {
+    /// The admin queue.
+    Admin,
+    /// Any I/O queue.
+    Io,
+}
+
+/// A drive cannot be looked into.
+#[derive(Debug, thiserror::Error)]
+pub enum InspectError {
+    /// It does not answer, or not as a drive does.
+    #[error("{target}: {problem}")]
+    Unreachable {
+        /// The drive.
+        target: String,
+        /// What happened.
+        problem: String,
+    },
+    /// It refused a command.
+    #[error("{command}: the drive answers \"{status}\"")]
+    Refused {
+        /// What was asked.
+        command: String,
+        /// Its answer.
+        status: Status,
+    },
+    /// It sent something that is not a log page.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+}
+
+/// A way to send commands that read to a drive.
+pub trait CommandPort {
+    /// Sends a command and fills `data` with what it returns.
+    ///
+    /// # Errors
+    /// The drive cannot be reached, or refuses the command.
+    fn receive(&mut self, queue: Queue, entry: SubmissionEntry, data: &mut [u8]) -> Result<(), InspectError>;
+}
+
+/// Everything about a drive's Flexible Data Placement.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FdpReport {
+    /// Model number.
+    pub model: String,
+    /// Serial number.
+    pub serial: String,
+    /// Firmware revision.
+    pub firmware: String,
+    /// Whether the controller supports FDP at all.
+    pub supported: bool,
+    /// The configurations that it offers.
+    pub configurations: Vec<Configuration>,
+    /// What follows is there only while FDP is enabled.
+    pub enabled: Option<Enabled>,
+}
+
+/// The part of the report that exists while FDP is enabled.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Enabled {
+    /// Use of the handles.
+    pub usage: Vec<HandleUse>,
+    /// Bytes written and erased.
+    pub statistics: Statistics,
+    /// Host events, oldest first.
+    pub host_events: Vec<EventRecord>,
+    /// Controller events, oldest first.
+    pub controller_events: Vec<EventRecord>,
+    /// Placement handles of each namespace.
+    pub namespaces: Vec<NamespaceHandles>,
+}
+
+/// Placement handles of a namespace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NamespaceHandles {
+    /// Namespace identifier.
+    pub nsid: u32,
+    /// Their state.
+    pub handles: Vec<HandleStatus>,
+}
+
+/// Reads everything about the Flexible Data Placement of an endurance group.
+///
+/// # Errors
+/// As [`CommandPort::receive`], or the drive sends something that is not a log page.
+pub fn report(port: &mut impl CommandPort, endurance_group: u16) -> Result<FdpReport, InspectError> {
+    let mut bytes = identify(port, Cns::Controller, 0)?;
+    let controller = IdentifyController::read_from_bytes(&bytes).expect("4096 bytes were asked for");
+    let supported = controller.ctratt.fdps();
+    let configurations = match supported {
+        true => decode::configurations(&whole_configurations(port, endurance_group)?)?,
+        false => Vec::new(),
+    };
+    let statistics = get_log(port, LogId::FdpStatistics, 0, endurance_group, 64);
+    let enabled = match statistics {
+        Ok(page) => {
+            bytes = identify(port, Cns::ActiveNamespaceList, 0)?;
+            let nsids = bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+            let mut namespaces = Vec::new();
+            for nsid in nsids.take_while(|&nsid| nsid != 0) {
+                namespaces.push(NamespaceHandles {
+                    nsid,
+                    handles: decode::handle_status(&handle_status(port, nsid)?)?,
+                });
+            }
+            Some(Enabled {
+                usage: decode::usage(&usage(port, endurance_group)?)?,
+                statistics: decode::statistics(&page)?,
+                host_events: events(port, endurance_group, LSP_HOST_EVENTS)?,
+                controller_events: events(port, endurance_group, LSP_CONTROLLER_EVENTS)?,
+                namespaces,
+            })
+        }
+        Err(InspectError::Refused { status, .. }) if status == Status::FDP_DISABLED || !supported => None,
+        Err(error) => return Err(error),
+    };
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_string();
+    Ok(FdpReport {
+        model: text(&controller.mn),
+        serial: text(&controller.sn),
+        firmware: text(&controller.fr),
+        supported,
+        configurations,
+        enabled,
+    })
+}
+
+/// Events of one of the two logs.
+///
+/// # Errors
+/// As [`report`].
+pub fn events(port: &mut impl CommandPort, endurance_group: u16, specific: u8) -> Result<Vec<EventRecord>, InspectError> {
+    /// Header and 63 events.
+    const PAGE_BYTES: usize = 64 + 63 * 64;
+    Ok(decode::events(&get_log(port, LogId::FdpEvents, specific, endurance_group, PAGE_BYTES)?)?)
+}
+
+/// The configurations page is as long as its header says.
+fn whole_configurations(port: &mut impl CommandPort, endurance_group: u16) -> Result<Vec<u8>, InspectError> {
+    /// More than 128 handles in each of 16 configurations need; a drive that says more is not believed.
+    const PAGE_BYTES_MAX: usize = 64 << 10;
+    let header = get_log(port, LogId::FdpConfigurations, 0, endurance_group, size_of::<FdpConfigurationsHeader>())?;
+    let header = FdpConfigurationsHeader::read_from_bytes(&header).expect("as long as was asked for");
+    let bytes = (header.sze.get() as usize).clamp(16, PAGE_BYTES_MAX).next_multiple_of(4);
+    get_log(port, LogId::FdpConfigurations, 0, endurance_group, bytes)
+}
+
+fn usage(port: &mut impl CommandPort, endurance_group: u16) -> Result<Vec<u8>, InspectError> {
+    let header = get_log(port, LogId::ReclaimUnitHandleUsage, 0, endurance_group, 8)?;
+    let handles = usize::from(u16::from_le_bytes([header[0], header[1]]));
+    get_log(port, LogId::ReclaimUnitHandleUsage, 0, endurance_group, 8 + handles * 8)
+}
+
+fn handle_status(port: &mut impl CommandPort, nsid: u32) -> Result<Vec<u8>, InspectError> {
+    let mut read = |bytes: usize| {
+        let mut data = vec![0; bytes];
+        let mut entry = SubmissionEntry::default();
+        entry.opcode = IoOpcode::IoManagementReceive.code();
+        entry.nsid = nsid.into();
+        entry.cdw10 = IoManagementCdw10::new().with_mo(MO_RUH_STATUS).into_bits().into();
+        entry.cdw11 = (bytes as u32 / 4 - 1).into();
+        port.receive(Queue::Io, entry, &mut data)?;
+        Ok::<_, InspectError>(data)
+    };
+    let header = read(size_of::<RuhStatusHeader>())?;
+    let handles = usize::from(u16::from_le_bytes([header[14], header[15]]));
+    read(16 + handles * 32)
+}
+
+/// An Identify data structure.
+///
+/// # Errors
+/// As [`CommandPort::receive`].
+pub fn identify(port: &mut impl CommandPort, cns: Cns, nsid: u32) -> Result<Vec<u8>, InspectError> {
+    let mut data = vec![0; nvme_spec::IDENTIFY_SIZE];
+    let mut entry = SubmissionEntry::default();
+    entry.opcode = AdminOpcode::Identify.code();
+    entry.nsid = nsid.into();
+    entry.cdw10 = IdentifyCdw10::new().with_cns(cns.code()).into_bits().into();
+    port.receive(Queue::Admin, entry, &mut data)?;
+    Ok(data)
+}
+
+/// A log page of an endurance group from its beginning; `bytes` a multiple of 4.
+///
+/// # Errors
+/// As [`CommandPort::receive`].
+pub fn get_log(
+    port: &mut impl CommandPort,
+    log: LogId,
+    specific: u8,
+    endurance_group: u16,
+    bytes: usize,
+) -> Result<Vec<u8>, InspectError> {
+    let mut data = vec![0; bytes];
+    let dwords = (bytes / 4 - 1) as u32;
+    let mut entry = SubmissionEntry::default();
+    entry.opcode = AdminOpcode::GetLogPage.code();
+    let dword10 = GetLogPageCdw10::new()
+        .with_lid(log.code())
+        .with_lsp(specific)
+        // Reading must not make events vanish for those who wait for them.
+        .with_rae(true)
+        .with_numdl(dwords as u16);
+    let dword11 = GetLogPageCdw11::new().with_numdu((dwords >> 16) as u16).with_lsi(endurance_group);
+    entry.cdw10 = dword10.into_bits().into();
+    entry.cdw11 = dword11.into_bits().into();
+    port.receive(Queue::Admin, entry, &mut data)?;
+    Ok(data)
+}

@@ -1,0 +1,137 @@
+//! Commands to a drive of this machine, through the kernel's NVMe passthrough (`/dev/nvme0`, `/dev/ng0n1`).
+//!
+//! The only unsafe code of the project: two ioctl calls.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use nvme_spec::Status;
+use nvme_spec::command::SubmissionEntry;
+use rustix::io::Errno;
+use rustix::ioctl::{ioctl, opcode};
+
+use super::{CommandPort, InspectError, Queue};
+
+/// An open NVMe character device.
+pub struct Passthrough {
+    device: File,
+    name: String,
+}
+
+/// `struct nvme_passthru_cmd` of the kernel's `linux/nvme_ioctl.h`: a submission queue entry with lengths and a result.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct PassthroughCommand {
+    opcode: u8,
+    flags: u8,
+    reserved: u16,
+    nsid: u32,
+    cdw2: u32,
+    cdw3: u32,
+    metadata: u64,
+    address: u64,
+    metadata_bytes: u32,
+    data_bytes: u32,
+    cdw10_to_15: [u32; 6],
+    timeout_ms: u32,
+    result: u32,
+}
+
+const _: () = assert!(size_of::<PassthroughCommand>() == 72);
+
+/// `NVME_IOCTL_ADMIN_CMD` and `NVME_IOCTL_IO_CMD`.
+const ADMIN: u32 = opcode::read_write::<PassthroughCommand>(b'N', 0x41);
+const IO: u32 = opcode::read_write::<PassthroughCommand>(b'N', 0x43);
+
+impl Passthrough {
+    /// Opens a device.
+    ///
+    /// # Errors
+    /// It is not there, or may not be opened.
+    pub fn open(path: &Path) -> Result<Passthrough, InspectError> {
+        let name = path.display().to_string();
+        match File::open(path) {
+            Ok(device) => Ok(Passthrough { device, name }),
+            Err(error) => Err(InspectError::Unreachable {
+                target: name,
+                problem: format!("{error}; NVMe devices can be opened by root"),
+            }),
+        }
+    }
+}
+
+impl CommandPort for Passthrough {
+    fn receive(&mut self, queue: Queue, entry: SubmissionEntry, data: &mut [u8]) -> Result<(), InspectError> {
+        let mut command = PassthroughCommand {
+            opcode: entry.opcode,
+            nsid: entry.nsid.get(),
+            address: data.as_mut_ptr() as u64,
+            data_bytes: data.len() as u32,
+            cdw10_to_15: [
+                entry.cdw10.get(),
+                entry.cdw11.get(),
+                entry.cdw12.get(),
+                entry.cdw13.get(),
+                entry.cdw14.get(),
+                entry.cdw15.get(),
+            ],
+            ..PassthroughCommand::default()
+        };
+        assert_eq!(entry.opcode & 0b11, 0b10, "only commands from controller to host");
+        let answer = submit(&self.device, queue, &mut command);
+        let status = answer.map_err(|error| InspectError::Unreachable {
+            target: self.name.clone(),
+            problem: match error {
+                Errno::NOTTY => "is not an NVMe device".to_string(),
+                error => error.to_string(),
+            },
+        })?;
+        // What the kernel returns is the status field without the phase tag; 0 is success.
+        match Status::from_u16(status as u16 & 0x7ff) {
+            Status::SUCCESS => Ok(()),
+            status => Err(InspectError::Refused {
+                command: format!("{}: command {:#04x}", self.name, entry.opcode),
+                status,
+            }),
+        }
+    }
+}
+
+/// Sends a command; returns the NVMe status.
+#[expect(unsafe_code, reason = "there is no safe interface to NVMe passthrough")]
+fn submit(device: &File, queue: Queue, command: &mut PassthroughCommand) -> Result<i32, Errno> {
+    /// An ioctl whose output is the kernel's return value, the NVMe status.
+    struct Submit<'a, const OPCODE: u32>(&'a mut PassthroughCommand);
+
+    // SAFETY: the opcodes are those of NVMe passthrough, whose argument is a PassthroughCommand that the kernel reads and
+    // writes; `address` and `data_bytes` in it describe a mutable slice that outlives the call, and the opcode (checked by
+    // the caller) only makes the kernel write to it.
+    unsafe impl<const OPCODE: u32> rustix::ioctl::Ioctl for Submit<'_, OPCODE> {
+        type Output = i32;
+        const IS_MUTATING: bool = true;
+
+        fn opcode(&self) -> rustix::ioctl::Opcode {
+            OPCODE
+        }
+
+        fn as_ptr(&mut self) -> *mut rustix::ffi::c_void {
+            std::ptr::from_mut(self.0).cast()
+        }
+
+        unsafe fn output_from_ptr(
+            output: rustix::ioctl::IoctlOutput,
+            _pointer: *mut rustix::ffi::c_void,
+        ) -> rustix::io::Result<i32> {
+            Ok(output)
+        }
+    }
+
+    // SAFETY: as above.
+    unsafe {
+        match queue {
+            Queue::Admin => ioctl(device.as_fd(), Submit::<ADMIN>(command)),
+            Queue::Io => ioctl(device.as_fd(), Submit::<IO>(command)),
+        }
+    }
+}

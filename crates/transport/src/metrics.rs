@@ -1,0 +1,132 @@
+//! Prometheus metrics of a served drive, at `/metrics`.
+
+use std::fmt;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::{Registry, Unit};
+use ssd::OwnerStats;
+
+use crate::error::ServeError;
+use crate::status::Status;
+use crate::{Shared, locked};
+
+/// A running metrics endpoint.
+pub struct MetricsServer {
+    server: Arc<tiny_http::Server>,
+    address: SocketAddr,
+    thread: JoinHandle<()>,
+}
+
+/// Makes the metrics of a moment when they are asked for.
+struct DriveCollector(Shared);
+
+impl fmt::Debug for DriveCollector {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("DriveCollector")
+    }
+}
+
+impl MetricsServer {
+    /// Starts to serve.
+    ///
+    /// # Errors
+    /// The address cannot be had.
+    pub fn start(address: SocketAddr, shared: Shared) -> Result<MetricsServer, ServeError> {
+        let listener = TcpListener::bind(address).map_err(|error| ServeError::listening(address, error))?;
+        let server = tiny_http::Server::from_listener(listener, None).expect("a listener that was just bound");
+        let server = Arc::new(server);
+        let address = server.server_addr().to_ip().expect("it listens on an IP address");
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(DriveCollector(shared)));
+        let serving = Arc::clone(&server);
+        let work = move || {
+            for request in serving.incoming_requests() {
+                let response = answer(request.url(), &registry);
+                // A scraper that went away is its own business.
+                let _ = request.respond(response);
+            }
+        };
+        let thread = std::thread::Builder::new().name("metrics".to_string()).spawn(work);
+        Ok(MetricsServer {
+            server,
+            address,
+            thread: thread.expect("the system has a thread for us"),
+        })
+    }
+
+    /// Where it listens.
+    pub fn local_address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Stops.
+    pub fn stop(self) {
+        self.server.unblock();
+        let _ = self.thread.join();
+    }
+}
+
+type Response = tiny_http::Response<std::io::Cursor<Vec<u8>>>;
+
+fn answer(url: &str, registry: &Registry) -> Response {
+    if url != "/metrics" {
+        return tiny_http::Response::from_string("the metrics are at /metrics\n").with_status_code(404);
+    }
+    let mut body = String::new();
+    text::encode(&mut body, registry).expect("a string takes everything");
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    let header = tiny_http::Header::from_bytes("Content-Type", kind).expect("a header in ASCII");
+    tiny_http::Response::from_string(body).with_header(header)
+}
+
+impl Collector for DriveCollector {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
+        let status = Status::of(&locked(&self.0), 0);
+        let stats = &status.stats;
+        let mut counter = |name, help, unit: Option<&Unit>, value: u64| {
+            let metric = ConstCounter::new(value);
+            metric.encode(encoder.encode_descriptor(name, help, unit, MetricType::Counter)?)
+        };
+        let bytes = Some(&Unit::Bytes);
+        counter("warp_host_written", "Bytes written by hosts (HBMW)", bytes, stats.host_bytes_written())?;
+        counter("warp_media_written", "Bytes written to media (MBMW)", bytes, stats.media_bytes_written())?;
+        counter("warp_media_erased", "Bytes erased (MBE)", bytes, stats.media_bytes_erased())?;
+        counter("warp_host_read", "Bytes read by hosts", bytes, status.host_bytes_read)?;
+        counter("warp_read_commands", "Commands that read", None, status.read_commands)?;
+        counter("warp_write_commands", "Commands that wrote", None, status.write_commands)?;
+        counter("warp_media_errors", "Commands that failed with the storage", None, status.media_errors)?;
+        let collections = stats.background_collections + stats.foreground_collections + stats.forced_collections;
+        counter("warp_collections", "Reclaim units reclaimed", None, collections)?;
+        counter("warp_fdp_events_overwritten", "FDP events lost to newer ones", None, status.events_overwritten)?;
+        let mut gauge = |name, help, value: f64| {
+            let metric = ConstGauge::new(value);
+            metric.encode(encoder.encode_descriptor(name, help, None, MetricType::Gauge)?)
+        };
+        let waf = stats.write_amplification().unwrap_or(f64::NAN);
+        gauge("warp_write_amplification", "MBMW / HBMW since the drive was made", waf)?;
+        gauge("warp_logical_pages_mapped", "Logical pages that hold data", status.live_pages as f64)?;
+        gauge("warp_logical_pages", "Logical pages of the drive", status.logical_pages as f64)?;
+        gauge("warp_controllers", "Enabled controllers", status.controllers as f64)?;
+        gauge("warp_fdp_enabled", "Whether Flexible Data Placement is enabled", f64::from(u8::from(status.fdp)))?;
+        let mut family = |name, help, unit: Option<&Unit>, value: fn(&OwnerStats) -> u64| {
+            let mut family = encoder.encode_descriptor(name, help, unit, MetricType::Counter)?;
+            for (handle, row) in stats.handles.iter().enumerate() {
+                ConstCounter::new(value(row)).encode(family.encode_family(&[("ruh", handle.to_string())])?)?;
+            }
+            Ok::<(), fmt::Error>(())
+        };
+        family("warp_handle_host_written", "Bytes written by hosts through a handle", bytes, |row| row.host_bytes_written)?;
+        family("warp_handle_pages_copied", "Pages that collection copied out of its reclaim units", None, |row| {
+            row.gc_pages_copied
+        })?;
+        family("warp_handle_units_opened", "Reclaim units opened for it", None, |row| row.units_opened)?;
+        family("warp_handle_units_reclaimed", "Its reclaim units that were reclaimed", None, |row| row.units_reclaimed)
+    }
+}

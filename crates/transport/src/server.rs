@@ -1,0 +1,164 @@
+//! A running server: one drive, the transports that serve it, and what has to happen from time to time.
+//!
+//! ```text
+//! Server::start -> Drive::open -> VfioUserServer for each socket, TcpServer, metrics
+//!               -> a thread that lets time pass (tick every 50 ms) and makes checkpoints
+//! Server::stop  -> transports end, the drive is closed: data durable, mapping and counters stored
+//! ```
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::drive::{Drive, DriveOptions, Opened};
+use crate::error::ServeError;
+use crate::metrics::MetricsServer;
+use crate::status::Status;
+use crate::tcp::{TcpOptions, TcpServer};
+use crate::vfio_user::{VfioUserOptions, VfioUserServer};
+use crate::{Clock, Shared, locked};
+
+/// What to serve, and where.
+#[derive(Clone, Debug)]
+pub struct ServeOptions {
+    /// The drive.
+    pub drive: DriveOptions,
+    /// Unix sockets for vfio-user clients, a controller for each.
+    pub vfio_user: Vec<PathBuf>,
+    /// NVMe/TCP.
+    pub tcp: Option<TcpOptions>,
+    /// Where to serve Prometheus metrics.
+    pub metrics: Option<SocketAddr>,
+    /// Time between checkpoints; `None`: only at the end.
+    pub checkpoint_every: Option<Duration>,
+}
+
+/// A running server.
+pub struct Server {
+    shared: Shared,
+    drive: Arc<Mutex<Drive>>,
+    vfio_user: Vec<VfioUserServer>,
+    tcp: Option<Arc<TcpServer>>,
+    metrics: Option<MetricsServer>,
+    stopping: Arc<AtomicBool>,
+    housekeeping: Option<JoinHandle<()>>,
+    clock: Clock,
+}
+
+/// How often background operations go on and limits are checked.
+const TICK: Duration = Duration::from_millis(50);
+
+impl Server {
+    /// Opens the drive and starts to serve it.
+    ///
+    /// # Errors
+    /// The drive cannot be opened, a socket cannot be had, an option is not allowed: one sentence. Nothing is left running.
+    pub fn start(options: ServeOptions) -> Result<(Server, Opened), ServeError> {
+        let clock = Clock::start();
+        let (shared, drive, opened) = Drive::open(options.drive, clock)?;
+        let mut server = Server {
+            shared: Arc::clone(&shared),
+            drive: Arc::new(Mutex::new(drive)),
+            vfio_user: Vec::new(),
+            tcp: None,
+            metrics: None,
+            stopping: Arc::new(AtomicBool::new(false)),
+            housekeeping: None,
+            clock,
+        };
+        // An error below drops the server, which stops what has been started and closes the drive in order.
+        for path in &options.vfio_user {
+            let started = VfioUserServer::start(path, Arc::clone(&shared), clock, VfioUserOptions::default())?;
+            server.vfio_user.push(started);
+        }
+        if let Some(tcp) = options.tcp {
+            server.tcp = Some(Arc::new(TcpServer::start(tcp, Arc::clone(&shared), clock)?));
+        }
+        if let Some(address) = options.metrics {
+            server.metrics = Some(MetricsServer::start(address, Arc::clone(&shared))?);
+        }
+        server.start_housekeeping(options.checkpoint_every);
+        Ok((server, opened))
+    }
+
+    fn start_housekeeping(&mut self, checkpoint_every: Option<Duration>) {
+        let (shared, clock, stopping) = (Arc::clone(&self.shared), self.clock, Arc::clone(&self.stopping));
+        let (tcp, drive) = (self.tcp.clone(), Arc::clone(&self.drive));
+        let work = move || {
+            let mut last_checkpoint = Instant::now();
+            while !stopping.load(Ordering::Acquire) {
+                std::thread::park_timeout(TICK);
+                let expired = locked(&shared).tick(clock.now());
+                if let Some(tcp) = &tcp {
+                    tcp.end_associations(&expired);
+                }
+                if checkpoint_every.is_some_and(|every| last_checkpoint.elapsed() >= every) {
+                    let checkpoint = drive.lock().expect("a checkpoint never panics").checkpoint();
+                    if let Err(error) = checkpoint {
+                        eprintln!("warp: checkpoint: {error}; the drive goes on, the next one is tried in due time");
+                    }
+                    last_checkpoint = Instant::now();
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("housekeeping".to_string()).spawn(work);
+        self.housekeeping = Some(thread.expect("the system has a thread for us"));
+    }
+
+    /// The drive.
+    pub fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// Where NVMe/TCP is served; the port is the real one if 0 was asked for.
+    pub fn tcp_address(&self) -> Option<SocketAddr> {
+        self.tcp.as_ref().map(|tcp| tcp.local_address())
+    }
+
+    /// Where metrics are served.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref().map(MetricsServer::local_address)
+    }
+
+    /// The state of the drive now.
+    pub fn status(&self) -> Status {
+        Status::of(&locked(&self.shared), self.clock.now())
+    }
+
+    /// Ends all connections, then closes the drive: data durable, mapping and counters stored.
+    ///
+    /// # Errors
+    /// The drive could not be stored as it is; the sentence says what will be missing at the next start.
+    pub fn stop(mut self) -> Result<(), ServeError> {
+        self.end_transports();
+        let mut drive = self.drive.lock().expect("a checkpoint never panics");
+        drive.close()?;
+        Ok(())
+    }
+
+    fn end_transports(&mut self) {
+        self.stopping.store(true, Ordering::Release);
+        for server in self.vfio_user.drain(..) {
+            server.stop();
+        }
+        if let Some(tcp) = self.tcp.take() {
+            tcp.stop();
+        }
+        if let Some(metrics) = self.metrics.take() {
+            metrics.stop();
+        }
+        if let Some(housekeeping) = self.housekeeping.take() {
+            housekeeping.thread().unpark();
+            let _ = housekeeping.join();
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.end_transports();
+    }
+}

@@ -1,0 +1,106 @@
+//! What there is to say about a served drive at a moment: for the status line and the metrics.
+
+use nvme::Subsystem;
+use ssd::{Nanos, OwnerStats, Stats};
+
+/// A moment of a served drive. Rates come from two of them.
+#[derive(Clone, Debug)]
+pub struct Status {
+    /// Nanoseconds since the server's start.
+    pub at: Nanos,
+    /// Controllers of hosts that are enabled.
+    pub controllers: usize,
+    /// Commands that read, since the drive was made.
+    pub read_commands: u64,
+    /// Commands that wrote.
+    pub write_commands: u64,
+    /// Bytes read by hosts.
+    pub host_bytes_read: u64,
+    /// The device's counters.
+    pub stats: Stats,
+    /// Logical pages that hold data.
+    pub live_pages: u64,
+    /// Logical pages of the drive.
+    pub logical_pages: u64,
+    /// Whether Flexible Data Placement is enabled.
+    pub fdp: bool,
+    /// Events in the FDP logs that made room for newer ones.
+    pub events_overwritten: u64,
+    /// Commands that failed because the storage did.
+    pub media_errors: u64,
+}
+
+impl Status {
+    /// The state of a drive.
+    pub fn of(subsystem: &Subsystem, now: Nanos) -> Status {
+        let (device, state) = (subsystem.device(), subsystem.state());
+        Status {
+            at: now,
+            controllers: subsystem.controllers().filter(|controller| controller.is_ready()).count(),
+            read_commands: state.smart.read_commands,
+            write_commands: state.smart.write_commands,
+            host_bytes_read: state.smart.host_bytes_read,
+            stats: device.stats().clone(),
+            live_pages: device.live_pages(),
+            logical_pages: u64::from(device.layout().logical_pages),
+            fdp: state.fdp.enabled,
+            events_overwritten: state.fdp.host_events.overwritten + state.fdp.controller_events.overwritten,
+            media_errors: state.smart.media_errors,
+        }
+    }
+
+    /// The rates since an earlier moment.
+    pub fn since(&self, earlier: &Status) -> Rates {
+        let seconds = (self.at.saturating_sub(earlier.at)).max(1) as f64 / 1e9;
+        let stats = self.stats.since(&earlier.stats);
+        let per_second = |now: u64, then: u64| now.wrapping_sub(then) as f64 / seconds;
+        Rates {
+            reads_per_second: per_second(self.read_commands, earlier.read_commands),
+            writes_per_second: per_second(self.write_commands, earlier.write_commands),
+            read_bytes_per_second: per_second(self.host_bytes_read, earlier.host_bytes_read),
+            write_bytes_per_second: stats.host_bytes_written() as f64 / seconds,
+            write_amplification: stats.write_amplification(),
+        }
+    }
+
+    /// One line: rates since `earlier`, write amplification since then and in all, and that of each handle in use.
+    pub fn line(&self, earlier: &Status) -> String {
+        let rates = self.since(earlier);
+        let waf = |value: Option<f64>| value.map_or("-".to_string(), |value| format!("{value:.2}"));
+        let mut line = format!(
+            "{} host{}  read {:.1}k IOPS {:.0} MB/s  write {:.1}k IOPS {:.0} MB/s  {:.0} % full  WAF now {} all {}",
+            self.controllers,
+            if self.controllers == 1 { "" } else { "s" },
+            rates.reads_per_second / 1e3,
+            rates.read_bytes_per_second / 1e6,
+            rates.writes_per_second / 1e3,
+            rates.write_bytes_per_second / 1e6,
+            100.0 * self.live_pages as f64 / self.logical_pages.max(1) as f64,
+            waf(rates.write_amplification),
+            waf(self.stats.write_amplification()),
+        );
+        let in_use = |row: &&(usize, &OwnerStats)| row.1.host_pages_written > 0;
+        let rows: Vec<(usize, &OwnerStats)> = self.stats.handles.iter().enumerate().filter(|row| in_use(&row)).collect();
+        if self.fdp && rows.len() > 1 {
+            for (handle, row) in rows {
+                line += &format!("  RUH{handle} {}", waf(row.write_amplification()));
+            }
+        }
+        line
+    }
+}
+
+/// What happened between two moments.
+#[derive(Clone, Copy, Debug)]
+pub struct Rates {
+    /// Read commands.
+    pub reads_per_second: f64,
+    /// Write commands.
+    pub writes_per_second: f64,
+    /// Bytes read by hosts.
+    pub read_bytes_per_second: f64,
+    /// Bytes written by hosts.
+    pub write_bytes_per_second: f64,
+    /// Write amplification in between; `None` if nothing was written.
+    pub write_amplification: Option<f64>,
+}

@@ -1,0 +1,179 @@
+//! Associations: which connections belong to which controller, so that they end together.
+//!
+//! ```text
+//! admin queue connects -> begin      I/O queue connects -> join
+//! any connection is lost, keep alive expires -> end: the controller is freed, all connections are hung up
+//! the controller is reset -> the I/O connections are hung up, the admin connection stays
+//! ```
+//!
+//! Controller identifiers are used again. So that no connection ever acts for a controller that is not its own, a
+//! [`Link`] ends only while its caller holds the subsystem (hence the `&mut Subsystem` arguments), and a connection looks
+//! at its link each time that it has locked the subsystem.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use nvme::{ControllerKind, Host, Subsystem};
+
+/// What hangs a connection up, from any thread and without waiting.
+pub type HangUp = Arc<dyn Fn() + Send + Sync>;
+
+/// One connection's part in an association.
+pub struct Link {
+    queue: u16,
+    ended: AtomicBool,
+    established: AtomicBool,
+    hang_up: HangUp,
+}
+
+impl Link {
+    /// A connection for `queue`, 0 for the admin queue.
+    pub fn new(queue: u16, hang_up: HangUp) -> Arc<Link> {
+        Arc::new(Link {
+            queue,
+            ended: AtomicBool::new(false),
+            established: AtomicBool::new(false),
+            hang_up,
+        })
+    }
+
+    /// Whether the connection has to stop. Decisive only while the subsystem is locked.
+    pub fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    /// The host has proved who it is, or does not need to: the connection counts as one of that host.
+    pub fn establish(&self) {
+        self.established.store(true, Ordering::Release);
+    }
+
+    fn end(&self) {
+        if !self.ended.swap(true, Ordering::AcqRel) {
+            (self.hang_up)();
+        }
+    }
+}
+
+/// A controller and the connections of its queues.
+pub struct Association {
+    controller: u16,
+    host: Host,
+    links: Mutex<Vec<Arc<Link>>>,
+}
+
+impl Association {
+    /// CNTLID.
+    pub fn controller(&self) -> u16 {
+        self.controller
+    }
+
+    fn links(&self) -> MutexGuard<'_, Vec<Arc<Link>>> {
+        self.links.lock().expect("nothing panics while it holds the links")
+    }
+}
+
+/// Why a queue does not become part of an association.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinError {
+    /// There is no such controller, or it is another host's.
+    NoController,
+    /// That queue is connected.
+    QueueInUse,
+    /// The controller is not enabled.
+    NotReady,
+}
+
+/// All associations.
+#[derive(Default)]
+pub struct Associations {
+    by_controller: Mutex<HashMap<u16, Arc<Association>>>,
+}
+
+impl Associations {
+    fn map(&self) -> MutexGuard<'_, HashMap<u16, Arc<Association>>> {
+        self.by_controller.lock().expect("nothing panics while it holds the map")
+    }
+
+    /// Connections that a host has.
+    pub fn connections_of(&self, host_nqn: &str) -> usize {
+        let map = self.map();
+        let associations = map.values().filter(|association| association.host.nqn == host_nqn);
+        let established = |link: &&Arc<Link>| link.established.load(Ordering::Acquire);
+        associations.map(|association| association.links().iter().filter(established).count()).sum()
+    }
+
+    /// The association of a controller that was just made, with its admin connection.
+    pub fn begin(&self, _subsystem: &mut Subsystem, controller: u16, host: Host, admin: Arc<Link>) -> Arc<Association> {
+        let association = Arc::new(Association {
+            controller,
+            host,
+            links: Mutex::new(vec![admin]),
+        });
+        let previous = self.map().insert(controller, Arc::clone(&association));
+        assert!(previous.is_none(), "a controller's association ends before its identifier is used again");
+        association
+    }
+
+    /// Makes a connection part of the association of a controller.
+    ///
+    /// # Errors
+    /// See [`JoinError`].
+    pub fn join(
+        &self,
+        subsystem: &mut Subsystem,
+        controller: u16,
+        host: &Host,
+        link: Arc<Link>,
+    ) -> Result<Arc<Association>, JoinError> {
+        let map = self.map();
+        let association = map.get(&controller).filter(|association| association.host == *host);
+        let association = association.ok_or(JoinError::NoController)?;
+        let state = subsystem.controller(controller);
+        if state.kind != ControllerKind::Io {
+            return Err(JoinError::NoController);
+        }
+        if !state.is_ready() {
+            return Err(JoinError::NotReady);
+        }
+        let mut links = association.links();
+        if links.iter().any(|other| other.queue == link.queue) {
+            return Err(JoinError::QueueInUse);
+        }
+        links.push(link);
+        Ok(Arc::clone(association))
+    }
+
+    /// A connection is lost, and the association with it, unless the connection had been ended before.
+    pub fn leave(&self, subsystem: &mut Subsystem, association: &Arc<Association>, link: &Link) {
+        if !link.has_ended() {
+            self.end(subsystem, association);
+        }
+    }
+
+    /// Frees the controller and hangs up all its connections.
+    pub fn end(&self, subsystem: &mut Subsystem, association: &Arc<Association>) {
+        let mut map = self.map();
+        let id = association.controller;
+        if map.get(&id).is_some_and(|current| Arc::ptr_eq(current, association)) {
+            map.remove(&id);
+            subsystem.disconnect(id);
+            association.links().iter().for_each(|link| link.end());
+        }
+    }
+
+    /// Ends the association of a controller, if there is one.
+    pub fn end_controller(&self, subsystem: &mut Subsystem, controller: u16) {
+        let association = self.map().get(&controller).cloned();
+        if let Some(association) = association {
+            self.end(subsystem, &association);
+        }
+    }
+
+    /// The controller was reset: its I/O queues are gone.
+    pub fn reset(&self, _subsystem: &mut Subsystem, association: &Association) {
+        let mut links = association.links();
+        links.iter().filter(|link| link.queue != 0).for_each(|link| link.end());
+        links.retain(|link| link.queue == 0);
+    }
+}

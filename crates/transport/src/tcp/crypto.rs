@@ -1,0 +1,249 @@
+//! The arithmetic of DH-HMAC-CHAP: hash functions, HMAC, and Diffie-Hellman over the groups of RFC 7919.
+//!
+//! Controller and host share what is here; how they put it together is written separately in `tcp::auth` and
+//! `initiator::tcp`, so that each checks the other. Exponentiation takes the same time for all exponents.
+
+use std::sync::OnceLock;
+
+use crypto_bigint::modular::{BoxedMontyForm, BoxedMontyParams};
+use crypto_bigint::{BoxedUint, Odd};
+use hmac::{Hmac, KeyInit, Mac};
+use nvme_spec::auth::{DhGroupId, HashId};
+use sha2::{Digest, Sha256, Sha384, Sha512};
+use subtle::ConstantTimeEq;
+
+/// The digest of `data`.
+pub fn digest(hash: HashId, data: &[u8]) -> Vec<u8> {
+    match hash {
+        HashId::Sha256 => Sha256::digest(data).to_vec(),
+        HashId::Sha384 => Sha384::digest(data).to_vec(),
+        HashId::Sha512 => Sha512::digest(data).to_vec(),
+    }
+}
+
+/// The HMAC of the concatenated `parts`.
+pub fn hmac(hash: HashId, key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
+    fn of<M: Mac + KeyInit>(key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
+        let mut mac = <M as KeyInit>::new_from_slice(key).expect("HMAC takes keys of any length");
+        for part in parts {
+            mac.update(part);
+        }
+        mac.finalize().into_bytes().to_vec()
+    }
+    match hash {
+        HashId::Sha256 => of::<Hmac<Sha256>>(key, parts),
+        HashId::Sha384 => of::<Hmac<Sha384>>(key, parts),
+        HashId::Sha512 => of::<Hmac<Sha512>>(key, parts),
+    }
+}
+
+/// Whether two values are equal, in a time that does not tell where they differ.
+pub fn equal(a: &[u8], b: &[u8]) -> bool {
+    a.ct_eq(b).into()
+}
+
+/// Fills `bytes` from the system's source of randomness.
+pub fn random(bytes: &mut [u8]) {
+    getrandom::fill(bytes).expect("the system has a source of randomness");
+}
+
+/// Bytes of a secret exponent. RFC 7919 asks for at least 400 bits with its largest group.
+const EXPONENT_BYTES: usize = 64;
+
+/// One side's half of a Diffie-Hellman exchange.
+pub struct KeyPair {
+    group: DhGroupId,
+    exponent: BoxedUint,
+    public: Vec<u8>,
+}
+
+impl KeyPair {
+    /// A new one with a random exponent; `None` for the NULL group.
+    pub fn new(group: DhGroupId) -> Option<KeyPair> {
+        let parameters = parameters(group)?;
+        let mut bytes = [0; EXPONENT_BYTES];
+        random(&mut bytes);
+        let exponent = BoxedUint::from_be_slice(&bytes, EXPONENT_BYTES as u32 * 8).expect("the length is the precision");
+        let generator = BoxedUint::from_be_slice(&[2], parameters.bits_precision()).expect("every group is larger");
+        let power = BoxedMontyForm::new(generator, parameters).pow(&exponent);
+        Some(KeyPair {
+            group,
+            exponent,
+            public: power.retrieve().to_be_bytes().to_vec(),
+        })
+    }
+
+    /// What the other side gets: big-endian, as long as the group's prime.
+    pub fn public(&self) -> &[u8] {
+        &self.public
+    }
+
+    /// The session key, from the other side's public value; `None` if that is of the wrong length or one of the values
+    /// that give the key away (0, 1, p - 1 and what is not below p; RFC 7919, section 5.1).
+    pub fn session_key(&self, public: &[u8]) -> Option<Vec<u8>> {
+        let parameters = parameters(self.group)?;
+        let mut largest = prime(self.group)?.to_vec();
+        // The prime is odd: p - 1 differs in the last bit.
+        *largest.last_mut()? -= 1;
+        let mut one = vec![0; largest.len()];
+        *one.last_mut()? = 1;
+        if public.len() != largest.len() || public <= one.as_slice() || public >= largest.as_slice() {
+            return None;
+        }
+        let public = BoxedUint::from_be_slice(public, parameters.bits_precision()).ok()?;
+        let power = BoxedMontyForm::new(public, parameters).pow(&self.exponent);
+        Some(power.retrieve().to_be_bytes().to_vec())
+    }
+}
+
+/// Groups with a prime, and the number that RFC 7919 (appendix A) adds to the digits of e to reach it.
+const GROUPS: [(DhGroupId, u32); 5] = [
+    (DhGroupId::Ffdhe2048, 560_316),
+    (DhGroupId::Ffdhe3072, 2_625_351),
+    (DhGroupId::Ffdhe4096, 5_736_041),
+    (DhGroupId::Ffdhe6144, 15_705_020),
+    (DhGroupId::Ffdhe8192, 10_965_728),
+];
+
+fn parameters(group: DhGroupId) -> Option<&'static BoxedMontyParams> {
+    static PARAMETERS: [OnceLock<BoxedMontyParams>; 5] = [const { OnceLock::new() }; 5];
+    let index = GROUPS.iter().position(|&(id, _)| id == group)?;
+    Some(PARAMETERS[index].get_or_init(|| {
+        let prime = prime(group).expect("the group has one");
+        let prime = BoxedUint::from_be_slice(prime, prime.len() as u32 * 8).expect("the length is the precision");
+        BoxedMontyParams::new_vartime(Odd::new(prime).expect("primes of this size are odd"))
+    }))
+}
+
+/// The prime of a group, big-endian.
+fn prime(group: DhGroupId) -> Option<&'static [u8]> {
+    static PRIMES: [OnceLock<Vec<u8>>; 5] = [const { OnceLock::new() }; 5];
+    let index = GROUPS.iter().position(|&(id, _)| id == group)?;
+    let bytes = usize::from(group.public_value_length());
+    Some(PRIMES[index].get_or_init(|| prime_of(bytes, GROUPS[index].1)))
+}
+
+/// p = 2^b - 2^(b-64) + ([2^(b-130) e] + x) 2^64 - 1, for b = 8 `bytes` (RFC 7919, appendix A).
+fn prime_of(bytes: usize, x: u32) -> Vec<u8> {
+    // e with one word before the point and b - 64 bits behind it; [2^(b-130) e] is that without its last 66 bits.
+    let mut words = digits_of_e(bytes / 4 - 2);
+    words.truncate(words.len() - 2);
+    for index in (1..words.len()).rev() {
+        words[index] = words[index] >> 2 | words[index - 1] << 30;
+    }
+    words[0] >>= 2;
+    assert_eq!(words.remove(0), 0, "e is below 4");
+    // Together with the last term, -1, the lower 64 bits are ones and the middle is one less.
+    let mut carry = u64::from(x - 1);
+    for word in words.iter_mut().rev() {
+        carry += u64::from(*word);
+        *word = carry as u32;
+        carry >>= 32;
+    }
+    let middle = words.iter().flat_map(|word| word.to_be_bytes());
+    [0xff; 8].into_iter().chain(middle).chain([0xff; 8]).collect()
+}
+
+/// e = 1/0! + 1/1! + 1/2! + ... in words of 32 bits, the first before the point. The last words are not exact: each
+/// term is rounded down.
+fn digits_of_e(fraction_words: usize) -> Vec<u32> {
+    let mut sum = vec![0u32; fraction_words + 1];
+    let mut term = sum.clone();
+    term[0] = 1;
+    let mut divisor = 1;
+    while term.iter().any(|&word| word != 0) {
+        let mut carry = 0;
+        for (sum, &term) in sum.iter_mut().zip(&term).rev() {
+            carry += u64::from(*sum) + u64::from(term);
+            *sum = carry as u32;
+            carry >>= 32;
+        }
+        let mut remainder = 0;
+        for word in &mut term {
+            let dividend = remainder << 32 | u64::from(*word);
+            *word = (dividend / divisor) as u32;
+            remainder = dividend % divisor;
+        }
+        divisor += 1;
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hex(bytes: &[u8]) -> String {
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Fingerprints of the primes as another implementation has them.
+    #[test]
+    fn primes_are_those_of_rfc_7919() {
+        let fingerprints = [
+            "9cd3b7f336872f46c09428d1bbc19877a4d440512cda8d1c1cf0cd6e33698966",
+            "0eaf67db3a839156d5013494a5318a772b5697d270d721f37f092efc69ea5a17",
+            "4648414224ac881b3d0dc59b466f96d06a558278776807797ecf1f66ff397b3e",
+            "227ac9066b3ddd9e193670cda2388fa884f65ba0cf98b742d1fe77a6687c79c7",
+            "770b14efaf6f049929c523113b3fa99a8d11dab1b18af3609590122075d19833",
+        ];
+        for ((group, _), expected) in GROUPS.iter().zip(fingerprints) {
+            let prime = prime(*group).unwrap();
+            assert_eq!(prime.len(), usize::from(group.public_value_length()));
+            assert_eq!(hex(&digest(HashId::Sha256, prime)), expected, "{group}");
+        }
+    }
+
+    #[test]
+    fn both_sides_get_the_same_key() {
+        for (group, _) in GROUPS {
+            let (host, controller) = (KeyPair::new(group).unwrap(), KeyPair::new(group).unwrap());
+            assert_ne!(host.public(), controller.public());
+            let key = host.session_key(controller.public()).unwrap();
+            assert_eq!(key.len(), usize::from(group.public_value_length()));
+            assert_eq!(controller.session_key(host.public()), Some(key), "{group}");
+        }
+        assert!(KeyPair::new(DhGroupId::Null).is_none());
+    }
+
+    /// 2 to a small exponent is known without modular arithmetic.
+    #[test]
+    fn powers_are_powers() {
+        let mut pair = KeyPair::new(DhGroupId::Ffdhe2048).unwrap();
+        pair.exponent = BoxedUint::from_be_slice(&[10], 512).unwrap();
+        let mut two = vec![0; 256];
+        two[255] = 2;
+        let key = pair.session_key(&two).unwrap();
+        assert_eq!((key[253], key[254], key[255]), (0, 4, 0), "2^10");
+    }
+
+    #[test]
+    fn public_values_that_give_the_key_away_are_refused() {
+        let pair = KeyPair::new(DhGroupId::Ffdhe2048).unwrap();
+        let prime = prime(DhGroupId::Ffdhe2048).unwrap().to_vec();
+        let number = |last: u8| [vec![0; 255], vec![last]].concat();
+        let below = |less: u8| {
+            let mut value = prime.clone();
+            value[255] -= less;
+            value
+        };
+        assert_eq!(pair.session_key(&number(0)), None);
+        assert_eq!(pair.session_key(&number(1)), None);
+        assert_eq!(pair.session_key(&below(1)), None);
+        assert_eq!(pair.session_key(&prime), None);
+        assert_eq!(pair.session_key(&[0xff; 256]), None);
+        assert_eq!(pair.session_key(&[2; 255]), None);
+        assert!(pair.session_key(&number(2)).is_some());
+        assert!(pair.session_key(&below(2)).is_some());
+    }
+
+    /// RFC 4231, test case 2.
+    #[test]
+    fn hmac_is_that_of_rfc_4231() {
+        let parts: [&[u8]; 2] = [b"what do ya want ", b"for nothing?"];
+        let expected = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
+        assert_eq!(hex(&hmac(HashId::Sha256, b"Jefe", &parts)), expected);
+        assert!(hex(&hmac(HashId::Sha384, b"Jefe", &parts)).starts_with("af45d2e376484031617f78d2b58a6b1b"));
+        assert!(hex(&hmac(HashId::Sha512, b"Jefe", &parts)).starts_with("164b7a7bfcf819e2e395fbe73b56e0a3"));
+    }
+}

@@ -1,0 +1,330 @@
+//! NVMe/TCP target (TCP Transport Specification 1.1): serves the subsystem and its discovery log to any number of hosts.
+//!
+//! ```text
+//! TcpServer: accepts -> a thread for each connection (connection) -> Session (bytes in, bytes out; no socket)
+//!                                                                       -> nvme::Subsystem, shared with all others
+//! ```
+//!
+//! * `pdu`, `input`, `output`: what the bytes mean, and how they are buffered
+//! * `session`: the states of a connection and of its commands
+//! * `fabrics`, `discovery`: Connect, properties, the discovery log
+//! * `association`: which connections end together
+//! * `auth`, `secret`, `crypto`: in-band authentication with DH-HMAC-CHAP
+//!
+//! Without a list of hosts it serves this machine only. It does not implement TLS, several subsystems, the static
+//! controller model, or Disconnect of single queues.
+
+mod association;
+pub mod auth;
+mod connection;
+pub mod crypto;
+mod discovery;
+mod fabrics;
+mod input;
+mod output;
+mod pdu;
+pub mod secret;
+pub mod session;
+
+use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::{Clock, ServeError, Shared, locked};
+use association::Associations;
+use connection::Bell;
+pub use secret::{Secret, SecretError};
+
+/// A host that may connect.
+#[derive(Clone, Debug)]
+pub struct AllowedHost {
+    /// Its NQN.
+    pub nqn: String,
+    /// What it proves its identity with; needed if the server listens on an address that other machines reach.
+    pub secret: Option<Secret>,
+    /// What the controller proves its identity with, if the host asks.
+    pub controller_secret: Option<Secret>,
+}
+
+/// What hosts may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections in all.
+    pub connections: usize,
+    /// Connections that have not connected a queue or not authenticated yet.
+    pub half_open: usize,
+    /// Connections of one host: an admin queue and I/O queues for each of its controllers.
+    pub connections_per_host: usize,
+    /// Data in memory for the commands of one connection. One command is always served, whatever it moves.
+    pub bytes_in_flight: usize,
+    /// Time until a connection has to be established.
+    pub handshake: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            connections: 256,
+            half_open: 32,
+            connections_per_host: 128,
+            bytes_in_flight: 8 << 20,
+            handshake: Duration::from_secs(10),
+        }
+    }
+}
+
+/// How NVMe/TCP is served.
+#[derive(Clone, Debug)]
+pub struct TcpOptions {
+    /// Where to listen; port 0 for any that is free.
+    pub listen: SocketAddr,
+    /// Hosts that may connect; empty for all, which only a loopback address allows.
+    pub hosts: Vec<AllowedHost>,
+    /// What the discovery log says instead of the address that the host connected to, for hosts behind address
+    /// translation.
+    pub advertised: Option<SocketAddr>,
+    /// Most data in one H2CData PDU (MAXH2CDATA), a multiple of 4, at least 4096.
+    pub h2c_data_bytes_max: u32,
+    /// What hosts may take.
+    pub limits: Limits,
+}
+
+impl TcpOptions {
+    /// The usual options.
+    pub fn new(listen: SocketAddr) -> TcpOptions {
+        TcpOptions {
+            listen,
+            hosts: Vec::new(),
+            advertised: None,
+            h2c_data_bytes_max: nvme::subsystem::TRANSFER_BYTES_MAX as u32,
+            limits: Limits::default(),
+        }
+    }
+
+    /// Refuses what cannot be served, or must not.
+    fn check(&self) -> Result<(), ServeError> {
+        let address = self.listen;
+        if !address.ip().to_canonical().is_loopback() {
+            if self.hosts.is_empty() {
+                return Err(ServeError::HostsRequired { address });
+            }
+            if let Some(host) = self.hosts.iter().find(|host| host.secret.is_none()) {
+                let host = host.nqn.clone();
+                return Err(ServeError::SecretRequired { address, host });
+            }
+        }
+        if self.h2c_data_bytes_max < 4096 || !self.h2c_data_bytes_max.is_multiple_of(4) {
+            let bytes = self.h2c_data_bytes_max;
+            let sentence = format!("MAXH2CDATA is a multiple of 4 and at least 4096, not {bytes}");
+            return Err(ServeError::TcpOption(sentence));
+        }
+        Ok(())
+    }
+}
+
+/// What all connections share.
+pub struct Context {
+    shared: Shared,
+    clock: Clock,
+    options: TcpOptions,
+    subsystem_nqn: String,
+    associations: Associations,
+}
+
+impl Context {
+    /// For a server, or for sessions without one.
+    pub fn new(options: TcpOptions, shared: Shared, clock: Clock) -> Arc<Context> {
+        let subsystem_nqn = locked(&shared).config().identity.nqn.clone();
+        Arc::new(Context {
+            shared,
+            clock,
+            options,
+            subsystem_nqn,
+            associations: Associations::default(),
+        })
+    }
+}
+
+/// A connection as the server sees it.
+struct Accepted {
+    stream: TcpStream,
+    established: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// The connections that there are.
+#[derive(Default)]
+struct Connections {
+    by_number: HashMap<u64, Accepted>,
+    accepted: u64,
+}
+
+/// What the server's threads share.
+struct Inner {
+    context: Arc<Context>,
+    connections: Mutex<Connections>,
+    stop: Arc<Bell>,
+    stopping: AtomicBool,
+}
+
+/// A running NVMe/TCP target.
+pub struct TcpServer {
+    inner: Arc<Inner>,
+    address: SocketAddr,
+    acceptor: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// How long accepting rests if the system has no descriptor or thread for another connection.
+const REST: Duration = Duration::from_millis(100);
+
+impl TcpServer {
+    /// Starts to listen.
+    ///
+    /// # Errors
+    /// The options are not allowed, or the system does not let us have the address.
+    pub fn start(options: TcpOptions, shared: Shared, clock: Clock) -> Result<TcpServer, ServeError> {
+        options.check()?;
+        let listener = listen(options.listen)?;
+        let system = |action| move |source| ServeError::System { action, source };
+        let address = listener.local_addr().map_err(system("asking for the address"))?;
+        let inner = Arc::new(Inner {
+            context: Context::new(options, shared, clock),
+            connections: Mutex::default(),
+            stop: Bell::new().map_err(system("making an eventfd"))?,
+            stopping: AtomicBool::new(false),
+        });
+        let accepting = Arc::clone(&inner);
+        let acceptor = std::thread::Builder::new()
+            .name("nvme-tcp".to_string())
+            .spawn(move || accepting.accept(&listener))
+            .map_err(system("starting a thread"))?;
+        Ok(TcpServer {
+            inner,
+            address,
+            acceptor: Mutex::new(Some(acceptor)),
+        })
+    }
+
+    /// Where it listens, with the real port if 0 was asked for.
+    pub fn local_address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Connections that there are now.
+    pub fn connections(&self) -> usize {
+        self.inner.connections().by_number.len()
+    }
+
+    /// Ends the connections of controllers whose keep alive timeout is over, as [`nvme::Subsystem::tick`] returned them.
+    /// Those that were heard of since, and those that are other controllers by now, are left alone.
+    pub fn end_associations(&self, expired: &[u16]) {
+        if expired.is_empty() {
+            return;
+        }
+        let context = &self.inner.context;
+        let mut subsystem = locked(&context.shared);
+        let still_expired = subsystem.tick(context.clock.now());
+        for &controller in expired.iter().filter(|id| still_expired.contains(id)) {
+            context.associations.end_controller(&mut subsystem, controller);
+        }
+    }
+
+    /// Stops accepting, closes all connections and waits for their threads. May be called again.
+    pub fn stop(&self) {
+        self.inner.stopping.store(true, Ordering::Release);
+        self.inner.stop.ring();
+        let acceptor = self.acceptor.lock().expect("nothing panics while it holds the handle").take();
+        if let Some(acceptor) = acceptor {
+            let _ = acceptor.join();
+        }
+        // Nothing is added any more.
+        let remaining: Vec<Accepted> = self.inner.connections().by_number.drain().map(|(_, accepted)| accepted).collect();
+        for accepted in &remaining {
+            let _ = accepted.stream.shutdown(std::net::Shutdown::Both);
+        }
+        for accepted in remaining {
+            if let Some(thread) = accepted.thread {
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+impl Drop for TcpServer {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
+    let listener = TcpListener::bind(address).map_err(|source| ServeError::listening(address, source))?;
+    let nonblocking = listener.set_nonblocking(true);
+    nonblocking.map_err(|source| ServeError::listening(address, source))?;
+    Ok(listener)
+}
+
+impl Inner {
+    fn connections(&self) -> MutexGuard<'_, Connections> {
+        self.connections.lock().expect("nothing panics while it holds the connections")
+    }
+
+    fn accept(self: &Arc<Inner>, listener: &TcpListener) {
+        while !self.stopping.load(Ordering::Acquire) {
+            match listener.accept() {
+                Ok((stream, _)) => {
+                    // Without room, thread or descriptor for it, the stream is closed by being dropped.
+                    let _ = self.admit(stream);
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.rest(Some(listener), None),
+                Err(_) => self.rest(None, Some(REST)),
+            }
+        }
+    }
+
+    /// Waits for somebody to connect, for a time, or for the end.
+    fn rest(&self, listener: Option<&TcpListener>, time: Option<Duration>) {
+        let mut descriptors = vec![PollFd::new(self.stop.descriptor(), PollFlags::IN)];
+        descriptors.extend(listener.map(|listener| PollFd::new(listener, PollFlags::IN)));
+        let timeout = time.map(|time| Timespec::try_from(time).expect("a short time"));
+        let _ = poll(&mut descriptors, timeout.as_ref());
+    }
+
+    fn admit(self: &Arc<Inner>, stream: TcpStream) -> std::io::Result<()> {
+        let limits = &self.context.options.limits;
+        let mut connections = self.connections();
+        let is_half_open = |accepted: &&Accepted| !accepted.established.load(Ordering::Acquire);
+        let half_open = connections.by_number.values().filter(is_half_open).count();
+        if connections.by_number.len() >= limits.connections || half_open >= limits.half_open {
+            return Ok(());
+        }
+        stream.set_nonblocking(false)?;
+        stream.set_nodelay(true)?;
+        // A host whose machine is gone is found by the system, even if it asked for no keep alive.
+        rustix::net::sockopt::set_socket_keepalive(&stream, true)?;
+        let bell = Bell::new()?;
+        let established = Arc::new(AtomicBool::new(false));
+        let number = connections.accepted;
+        connections.accepted += 1;
+        let mut accepted = Accepted {
+            stream: stream.try_clone()?,
+            established: Arc::clone(&established),
+            thread: None,
+        };
+        let inner = Arc::clone(self);
+        let work = move || {
+            connection::serve(Arc::clone(&inner.context), stream, bell, established);
+            inner.connections().by_number.remove(&number);
+        };
+        let thread = std::thread::Builder::new().name(format!("nvme-tcp-{number}"));
+        // The thread cannot remove its entry before it is there: the connections are locked.
+        accepted.thread = Some(thread.spawn(work)?);
+        connections.by_number.insert(number, accepted);
+        Ok(())
+    }
+}

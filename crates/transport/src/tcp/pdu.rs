@@ -1,0 +1,276 @@
+//! PDUs from a host: where their parts lie, and what is wrong with them.
+//!
+//! [`Layout::of`] looks at the first 8 bytes only, so that a PDU whose length is a lie ends the connection before anybody
+//! waits for the rest of it. Everything here is a function of bytes; reading and answering is done by `session`.
+
+use nvme_spec::tcp::{CommonHeader, DIGEST_LENGTH, FatalErrorStatus, PduType, TERM_REQ_MAX_DATA};
+
+/// Most data in a command capsule, on admin and I/O queues: what IOCCSZ of Identify Controller says, in bytes. Linux
+/// takes 8 KiB for granted on admin queues.
+pub const IN_CAPSULE_BYTES: usize = nvme::admin::identify::IN_CAPSULE_DATA_BYTES as usize;
+const _: () = assert!(IN_CAPSULE_BYTES == 8192);
+
+/// Something that ends the connection with a C2HTermReq.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// FES.
+    pub status: FatalErrorStatus,
+    /// FEI: for header fields the offset of the field, for a header digest the digest received.
+    pub information: u32,
+}
+
+impl Fault {
+    /// A field of the header says something that is not allowed.
+    pub const fn field(offset: u32) -> Fault {
+        Fault {
+            status: FatalErrorStatus::InvalidPduHeaderField,
+            information: offset,
+        }
+    }
+
+    /// Something else.
+    pub const fn of(status: FatalErrorStatus) -> Fault {
+        Fault { status, information: 0 }
+    }
+}
+
+/// Offsets of the fields of the common header, for [`Fault::field`].
+const PDU_TYPE: u32 = 0;
+const FLAGS: u32 = 1;
+const HLEN: u32 = 2;
+const PDO: u32 = 3;
+const PLEN: u32 = 4;
+
+/// Which digests are in use on a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Digests {
+    /// After each header.
+    pub header: bool,
+    /// After the data.
+    pub data: bool,
+}
+
+/// What was agreed for a connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Agreement {
+    /// Whether ICReq and ICResp were exchanged.
+    pub initialized: bool,
+    /// Digests in use.
+    pub digests: Digests,
+    /// Most data in one H2CData PDU (MAXH2CDATA).
+    pub h2c_data_bytes_max: usize,
+}
+
+/// Where the parts of a PDU lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Its type, one that hosts send.
+    pub kind: PduType,
+    /// Bytes of the header, without digest.
+    pub header_bytes: usize,
+    /// Whether a header digest follows.
+    pub header_digest: bool,
+    /// Where the data starts, from the start of the PDU; the end of header and digest if there is none.
+    pub data_offset: usize,
+    /// Bytes of data.
+    pub data_bytes: usize,
+    /// Whether a data digest follows the data.
+    pub data_digest: bool,
+}
+
+impl Layout {
+    /// The layout that a common header describes.
+    ///
+    /// # Errors
+    /// It describes something that a host may not send now.
+    pub fn of(header: &CommonHeader, agreement: &Agreement) -> Result<Layout, Fault> {
+        let kind = PduType::from_u8(header.pdu_type).filter(|kind| kind.is_from_host());
+        let kind = kind.ok_or(Fault::field(PDU_TYPE))?;
+        let initializes = kind == PduType::IcReq;
+        if kind != PduType::H2cTermReq && initializes == agreement.initialized {
+            return Err(Fault::of(FatalErrorStatus::PduSequenceError));
+        }
+        let header_bytes = usize::from(kind.header_length());
+        if usize::from(header.hlen) != header_bytes {
+            return Err(Fault::field(HLEN));
+        }
+        let length = header.plen.get() as usize;
+        match kind {
+            PduType::IcReq | PduType::H2cTermReq => {
+                let most = if initializes { header_bytes } else { header_bytes + TERM_REQ_MAX_DATA };
+                if length < header_bytes || length > most {
+                    return Err(Fault::field(PLEN));
+                }
+                Ok(Layout {
+                    kind,
+                    header_bytes,
+                    header_digest: false,
+                    data_offset: header_bytes,
+                    data_bytes: length - header_bytes,
+                    data_digest: false,
+                })
+            }
+            _ => Layout::with_data(kind, header, agreement),
+        }
+    }
+
+    fn with_data(kind: PduType, header: &CommonHeader, agreement: &Agreement) -> Result<Layout, Fault> {
+        let digests = agreement.digests;
+        let header_bytes = usize::from(header.hlen);
+        let header_end = header_bytes + if digests.header { DIGEST_LENGTH } else { 0 };
+        let length = header.plen.get() as usize;
+        if header.flags.hdgst() != digests.header {
+            return Err(Fault::field(FLAGS));
+        }
+        if length < header_end {
+            return Err(Fault::field(PLEN));
+        }
+        let mut layout = Layout {
+            kind,
+            header_bytes,
+            header_digest: digests.header,
+            data_offset: header_end,
+            data_bytes: 0,
+            data_digest: false,
+        };
+        if length == header_end {
+            return if kind == PduType::H2cData { Err(Fault::field(PLEN)) } else { Ok(layout) };
+        }
+        if header.flags.ddgst() != digests.data {
+            return Err(Fault::field(FLAGS));
+        }
+        layout.data_offset = usize::from(header.pdo);
+        layout.data_digest = digests.data;
+        if layout.data_offset < header_end || layout.data_offset % 4 != 0 {
+            return Err(Fault::field(PDO));
+        }
+        let data_end = length.checked_sub(layout.digest_bytes());
+        let data_bytes = data_end.and_then(|end| end.checked_sub(layout.data_offset));
+        layout.data_bytes = data_bytes.filter(|&bytes| bytes > 0).ok_or(Fault::field(PLEN))?;
+        match kind {
+            PduType::H2cData if layout.data_bytes > agreement.h2c_data_bytes_max => {
+                Err(Fault::of(FatalErrorStatus::LimitExceeded))
+            }
+            PduType::CapsuleCmd if layout.data_bytes > IN_CAPSULE_BYTES => Err(Fault::field(PLEN)),
+            _ => Ok(layout),
+        }
+    }
+
+    /// Bytes of the data digest.
+    pub fn digest_bytes(&self) -> usize {
+        if self.data_digest { DIGEST_LENGTH } else { 0 }
+    }
+
+    /// Bytes of the whole PDU.
+    pub fn total_bytes(&self) -> usize {
+        self.data_offset + self.data_bytes + self.digest_bytes()
+    }
+}
+
+/// Most bytes of a PDU that is looked at as a whole: a capsule with the largest data offset, data and digest.
+pub const BUFFERED_PDU_BYTES_MAX: usize = 255 + IN_CAPSULE_BYTES + DIGEST_LENGTH;
+
+/// Checks the digest behind a header. `pdu` is at least header and digest.
+///
+/// # Errors
+/// It does not match.
+pub fn check_header_digest(layout: &Layout, pdu: &[u8]) -> Result<(), Fault> {
+    if !layout.header_digest {
+        return Ok(());
+    }
+    let (header, rest) = pdu.split_at(layout.header_bytes);
+    let received = digest_at(rest);
+    if crc32c::crc32c(header) != received {
+        return Err(Fault {
+            status: FatalErrorStatus::HeaderDigestError,
+            information: received,
+        });
+    }
+    Ok(())
+}
+
+/// The digest at the start of `bytes`.
+///
+/// # Panics
+/// There are less than 4.
+pub fn digest_at(bytes: &[u8]) -> u32 {
+    u32::from_le_bytes(bytes[..DIGEST_LENGTH].try_into().expect("four bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use nvme_spec::tcp::PduFlags;
+
+    use super::*;
+
+    const OPEN: Agreement = Agreement {
+        initialized: true,
+        digests: Digests {
+            header: false,
+            data: false,
+        },
+        h2c_data_bytes_max: 65536,
+    };
+
+    fn header(kind: PduType, pdo: u8, length: u32) -> CommonHeader {
+        CommonHeader {
+            pdu_type: kind.code(),
+            hlen: kind.header_length(),
+            pdo,
+            plen: length.into(),
+            ..CommonHeader::default()
+        }
+    }
+
+    #[test]
+    fn capsules_with_and_without_data() {
+        let plain = Layout::of(&header(PduType::CapsuleCmd, 0, 72), &OPEN).unwrap();
+        assert_eq!((plain.data_bytes, plain.total_bytes()), (0, 72));
+        let full = Layout::of(&header(PduType::CapsuleCmd, 72, 72 + 8192), &OPEN).unwrap();
+        assert_eq!((full.data_offset, full.data_bytes, full.total_bytes()), (72, 8192, 8264));
+        let digests = Digests {
+            header: true,
+            data: true,
+        };
+        let mut with_digests = header(PduType::CapsuleCmd, 76, 76 + 512 + 4);
+        with_digests.flags = PduFlags::new().with_hdgst(true).with_ddgst(true);
+        let with_digests = Layout::of(&with_digests, &Agreement { digests, ..OPEN }).unwrap();
+        assert_eq!((with_digests.data_offset, with_digests.data_bytes, with_digests.total_bytes()), (76, 512, 592));
+    }
+
+    #[test]
+    fn every_lie_in_the_common_header_is_found() {
+        use FatalErrorStatus::{LimitExceeded, PduSequenceError};
+        let closed = Agreement {
+            initialized: false,
+            ..OPEN
+        };
+        let of = |header: CommonHeader| Layout::of(&header, &OPEN).unwrap_err();
+        assert_eq!(of(header(PduType::CapsuleResp, 0, 24)), Fault::field(0));
+        let mut unknown = header(PduType::CapsuleCmd, 0, 72);
+        unknown.pdu_type = 0x7e;
+        assert_eq!(of(unknown), Fault::field(0));
+        assert_eq!(of(header(PduType::IcReq, 0, 128)), Fault::of(PduSequenceError));
+        let early = Layout::of(&header(PduType::CapsuleCmd, 0, 72), &closed);
+        assert_eq!(early.unwrap_err(), Fault::of(PduSequenceError));
+        assert_eq!(Layout::of(&header(PduType::IcReq, 0, 129), &closed).unwrap_err(), Fault::field(4));
+        let mut short = header(PduType::CapsuleCmd, 0, 72);
+        short.hlen = 71;
+        assert_eq!(of(short), Fault::field(2));
+        let mut flags = header(PduType::CapsuleCmd, 0, 72);
+        flags.flags = PduFlags::new().with_hdgst(true);
+        assert_eq!(of(flags), Fault::field(1));
+        let mut flags = header(PduType::CapsuleCmd, 72, 76);
+        flags.flags = PduFlags::new().with_ddgst(true);
+        assert_eq!(of(flags), Fault::field(1));
+        assert_eq!(of(header(PduType::CapsuleCmd, 0, 71)), Fault::field(4));
+        assert_eq!(of(header(PduType::CapsuleCmd, 0, 76)), Fault::field(3));
+        assert_eq!(of(header(PduType::CapsuleCmd, 73, 80)), Fault::field(3));
+        assert_eq!(of(header(PduType::CapsuleCmd, 80, 80)), Fault::field(4));
+        assert_eq!(of(header(PduType::CapsuleCmd, 72, 72 + 8193)), Fault::field(4));
+        assert_eq!(of(header(PduType::CapsuleCmd, 72, u32::MAX)), Fault::field(4));
+        assert_eq!(of(header(PduType::H2cData, 0, 24)), Fault::field(4));
+        assert_eq!(of(header(PduType::H2cData, 24, 24 + 65540)), Fault::of(LimitExceeded));
+        assert_eq!(of(header(PduType::H2cTermReq, 0, 24 + 129)), Fault::field(4));
+    }
+}

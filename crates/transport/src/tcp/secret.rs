@@ -1,0 +1,126 @@
+//! DH-HMAC-CHAP secrets in the form that hosts configure them: `DHHC-1:hh:base64:` (Base Specification, "Secret
+//! Representation"). The base64 part is the key and its CRC-32, little-endian.
+
+use std::fmt;
+use std::str::FromStr;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use nvme_spec::auth::HashId;
+use thiserror::Error;
+
+use super::crypto;
+
+/// What the key is mixed with before use, after the NQN of its owner.
+const TRANSFORM_SUFFIX: &[u8] = b"NVMe-over-Fabrics";
+
+/// A secret that a host and a controller share. It is never shown.
+#[derive(Clone)]
+pub struct Secret {
+    key: Vec<u8>,
+    /// How the key is made specific to its owner; `None`: it is used as it is.
+    transform: Option<HashId>,
+}
+
+/// A text that is not a secret.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SecretError {
+    /// The parts are not those of a secret.
+    #[error("a DH-HMAC-CHAP secret has the form DHHC-1:hh:base64: (`nvme gen-dhchap-key` makes one)")]
+    Form,
+    /// The hash is not known.
+    #[error("the second part of the secret names the hash by 00, 01, 02 or 03, not {0:?}")]
+    Hash(String),
+    /// The base64 part is not base64.
+    #[error("the third part of the secret is not base64")]
+    Base64,
+    /// The key is too short or too long.
+    #[error("the secret holds {0} bytes; it must be a key of 32, 48 or 64 bytes, as its hash says, and 4 bytes of CRC")]
+    Length(usize),
+    /// It was mistyped.
+    #[error("the CRC of the secret does not match: it was cut off or mistyped")]
+    Checksum,
+}
+
+impl FromStr for Secret {
+    type Err = SecretError;
+
+    fn from_str(text: &str) -> Result<Secret, SecretError> {
+        let parts: Vec<&str> = text.trim().split(':').collect();
+        let ["DHHC-1", hash, base64, ""] = parts[..] else {
+            return Err(SecretError::Form);
+        };
+        let transform = match hash {
+            "00" => None,
+            "01" => Some(HashId::Sha256),
+            "02" => Some(HashId::Sha384),
+            "03" => Some(HashId::Sha512),
+            _ => return Err(SecretError::Hash(hash.to_string())),
+        };
+        let mut key = STANDARD.decode(base64).map_err(|_| SecretError::Base64)?;
+        let bytes = key.len();
+        let expected = |key_bytes: usize| match transform {
+            None => matches!(key_bytes, 32 | 48 | 64),
+            Some(hash) => key_bytes == usize::from(hash.digest_length()),
+        };
+        let Some(key_bytes) = bytes.checked_sub(4).filter(|&key_bytes| expected(key_bytes)) else {
+            return Err(SecretError::Length(bytes));
+        };
+        let checksum = key.split_off(key_bytes);
+        if checksum != crc32fast::hash(&key).to_le_bytes() {
+            return Err(SecretError::Checksum);
+        }
+        Ok(Secret { key, transform })
+    }
+}
+
+impl Secret {
+    /// The key that its owner answers challenges with.
+    pub fn key_of(&self, owner_nqn: &str) -> Vec<u8> {
+        match self.transform {
+            None => self.key.clone(),
+            Some(hash) => crypto::hmac(hash, &self.key, &[owner_nqn.as_bytes(), TRANSFORM_SUFFIX]),
+        }
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Made of the bytes 0 to 31 by another implementation.
+    const PLAIN: &str = "DHHC-1:00:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:";
+    const WITH_SHA_256: &str = "DHHC-1:01:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:";
+
+    #[test]
+    fn secrets_are_read() {
+        let key: Vec<u8> = (0..32).collect();
+        let plain: Secret = PLAIN.parse().unwrap();
+        assert_eq!(plain.key_of("nqn.2014-08.org.example:host"), key);
+        let transformed: Secret = WITH_SHA_256.parse().unwrap();
+        let expected = [
+            0x78, 0x63, 0xa3, 0x39, 0x22, 0x40, 0x10, 0xef, 0xc7, 0xe5, 0xb0, 0xe1, 0x58, 0xcc, 0xc7, 0x74,
+            0xc0, 0x33, 0xe6, 0x4c, 0xa1, 0x1d, 0x99, 0x5b, 0xa9, 0x4d, 0x47, 0x58, 0x19, 0x74, 0xe6, 0x25,
+        ];
+        assert_eq!(transformed.key_of("nqn.2014-08.org.example:host"), expected);
+        assert_eq!(format!("{plain:?}"), "Secret(..)");
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let parse = |text: &str| text.parse::<Secret>().map(|_| ());
+        assert_eq!(parse("hello"), Err(SecretError::Form));
+        assert_eq!(parse(PLAIN.trim_end_matches(':')), Err(SecretError::Form));
+        assert_eq!(parse(&PLAIN.replace(":00:", ":04:")), Err(SecretError::Hash("04".to_string())));
+        assert_eq!(parse(&PLAIN.replace(":00:", ":03:")), Err(SecretError::Length(36)));
+        assert_eq!(parse(&PLAIN.replace("AAEC", "AAED")), Err(SecretError::Checksum));
+        assert_eq!(parse(&PLAIN.replace("AAEC", "A*EC")), Err(SecretError::Base64));
+        assert_eq!(parse("DHHC-1:00:AAEC:"), Err(SecretError::Length(3)));
+    }
+}

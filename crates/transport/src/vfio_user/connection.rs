@@ -1,0 +1,326 @@
+//! One client's connection: its messages, answered one after the other.
+//!
+//! Configuration space is kept here; everything else is asked of the worker. Nothing here waits for a command of the drive.
+//! A message that says something impossible is answered with an error, and the connection goes on; only what is not a
+//! message ends it.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use nvme::pcie::{DOORBELL_BYTES, REGISTER_BYTES};
+use nvme_spec::pci::EXTENDED_CONFIG_SPACE_SIZE;
+use rustix::io::Errno;
+use zerocopy::IntoBytes;
+
+use super::config_space::{ConfigEffect, ConfigSpace, Layout};
+use super::doorbells::DoorbellFile;
+use super::memory::Range;
+use super::vectors::Change;
+use super::wire::{self, Body, Header, command};
+use super::worker::{Request, Requests};
+
+/// Region of BAR0, as VFIO numbers them.
+const REGION_BAR0: u32 = 0;
+/// Region of configuration space.
+const REGION_CONFIG: u32 = 7;
+/// Regions that a PCI function has.
+const REGIONS: u32 = 9;
+/// Interrupts of the MSI-X kind.
+const INTERRUPT_MSIX: u32 = 2;
+/// Kinds of interrupt that a PCI function has.
+const INTERRUPT_KINDS: u32 = 5;
+/// What the server says of itself.
+const CAPABILITIES: &str = r#"{"capabilities":{"max_msg_fds":16,"max_data_xfer_size":1048576}}"#;
+const _: () = assert!(wire::DESCRIPTORS_MAX == 16 && wire::DATA_BYTES_MAX == 1048576, "as CAPABILITIES says");
+
+/// What a device shows its clients, whoever they are.
+pub struct Device {
+    pub layout: Layout,
+    pub requests: Requests,
+    /// The doorbells, if clients may map them.
+    pub doorbells: Option<DoorbellFile>,
+    /// Messages that wrote a doorbell.
+    pub doorbell_messages: Arc<AtomicU64>,
+}
+
+/// A client's connection. See the module.
+struct Connection<'a> {
+    device: &'a Device,
+    config: ConfigSpace,
+    negotiated: bool,
+}
+
+/// The body of a reply.
+#[derive(Default)]
+struct Answer {
+    body: Vec<u8>,
+    with_doorbells: bool,
+}
+
+impl Answer {
+    fn of(body: impl IntoBytes + zerocopy::Immutable) -> Answer {
+        Answer {
+            body: body.as_bytes().to_vec(),
+            with_doorbells: false,
+        }
+    }
+}
+
+/// Serves a client until it leaves.
+///
+/// # Errors
+/// The connection failed, or what came was no message.
+pub fn serve(device: &Device, stream: &UnixStream) -> io::Result<()> {
+    let mut connection = Connection {
+        device,
+        config: ConfigSpace::new(device.layout),
+        negotiated: false,
+    };
+    let mut body = Vec::new();
+    while let Some((header, descriptors)) = wire::receive(stream, &mut body)? {
+        let answer = connection.answer(&header, Body(&body), descriptors);
+        if !header.wants_reply() {
+            continue;
+        }
+        match answer {
+            Ok(answer) => {
+                let doorbells = device.doorbells.as_ref().filter(|_| answer.with_doorbells);
+                wire::reply(stream, &header, &answer.body, doorbells.map(AsFd::as_fd))?;
+            }
+            Err(error) => wire::reply_error(stream, &header, &error)?,
+        }
+    }
+    Ok(())
+}
+
+impl Connection<'_> {
+    fn answer(&mut self, header: &Header, mut body: Body<'_>, descriptors: Vec<OwnedFd>) -> io::Result<Answer> {
+        if !self.negotiated && header.command != command::VERSION {
+            return Err(wire::invalid());
+        }
+        match header.command {
+            command::VERSION => self.version(&mut body),
+            command::DMA_MAP => self.map(&mut body, descriptors),
+            command::DMA_UNMAP => self.unmap(&mut body),
+            command::DEVICE_GET_INFO => device_info(&mut body),
+            command::DEVICE_GET_REGION_INFO => self.region_info(&mut body),
+            command::DEVICE_GET_IRQ_INFO => self.interrupt_info(&mut body),
+            command::DEVICE_SET_IRQS => self.set_interrupts(&mut body, descriptors),
+            command::REGION_READ => self.read(&mut body),
+            command::REGION_WRITE => self.write(&mut body, header.wants_reply()),
+            command::DEVICE_RESET => self.reset(),
+            _ => Err(Errno::NOTSUP.into()),
+        }
+    }
+
+    fn version(&mut self, body: &mut Body<'_>) -> io::Result<Answer> {
+        let theirs: wire::Version = body.take()?;
+        if theirs.major != 0 {
+            return Err(wire::invalid());
+        }
+        self.negotiated = true;
+        let ours = wire::Version {
+            major: 0,
+            minor: theirs.minor.min(1),
+        };
+        let mut answer = Answer::of(ours);
+        answer.body.extend_from_slice(CAPABILITIES.as_bytes());
+        answer.body.push(0);
+        Ok(answer)
+    }
+
+    // --------------------------------------------------------------------------------------------- guest memory --
+
+    fn map(&mut self, body: &mut Body<'_>, descriptors: Vec<OwnedFd>) -> io::Result<Answer> {
+        let map: wire::DmaMap = body.take()?;
+        // Without a file there is nothing that could be mapped: firmware, and the device's own BARs.
+        let Some(file) = descriptors.into_iter().next() else {
+            return Ok(Answer::default());
+        };
+        let (readable, writable) = (map.flags & wire::MAP_READ != 0, map.flags & wire::MAP_WRITE != 0);
+        let range = Range::map(map.address, map.bytes, file, map.offset, readable, writable)?;
+        self.device.requests.ask(|answer| Request::Map { range, answer })??;
+        Ok(Answer::default())
+    }
+
+    fn unmap(&mut self, body: &mut Body<'_>) -> io::Result<Answer> {
+        let unmap: wire::DmaUnmap = body.take()?;
+        if unmap.flags & wire::UNMAP_ALL != 0 {
+            self.device.requests.ask(|answer| Request::UnmapAll { answer })?;
+        } else {
+            let (address, bytes) = (unmap.address, unmap.bytes);
+            self.device.requests.ask(|answer| Request::Unmap { address, bytes, answer })??;
+        }
+        Ok(Answer::of(unmap))
+    }
+
+    // -------------------------------------------------------------------------------------------------- regions --
+
+    fn region_bytes(&self, region: u32) -> u64 {
+        match region {
+            REGION_BAR0 => self.device.layout.bar_bytes(),
+            REGION_CONFIG => EXTENDED_CONFIG_SPACE_SIZE as u64,
+            _ => 0,
+        }
+    }
+
+    fn region_info(&self, body: &mut Body<'_>) -> io::Result<Answer> {
+        let asked: wire::RegionInfo = body.take()?;
+        if asked.index >= REGIONS {
+            return Err(wire::invalid());
+        }
+        let mut info = wire::RegionInfo {
+            argument_bytes: size_of::<wire::RegionInfo>() as u32,
+            flags: 0,
+            index: asked.index,
+            capability_offset: 0,
+            bytes: self.region_bytes(asked.index),
+            offset: 0,
+        };
+        if info.bytes > 0 {
+            info.flags = wire::REGION_READ | wire::REGION_WRITE;
+        }
+        if asked.index != REGION_BAR0 || self.device.doorbells.is_none() {
+            return Ok(Answer::of(info));
+        }
+        // The doorbells can be mapped. A client whose question has no room for that is told to ask again with more.
+        let sparse = wire::SparseMmap {
+            id: 1,
+            version: 1,
+            next: 0,
+            areas: 1,
+            reserved: 0,
+            offset: REGISTER_BYTES,
+            bytes: DOORBELL_BYTES,
+        };
+        info.flags |= wire::REGION_MMAP | wire::REGION_CAPABILITIES;
+        info.capability_offset = size_of::<wire::RegionInfo>() as u32;
+        info.argument_bytes += size_of::<wire::SparseMmap>() as u32;
+        let mut answer = Answer::of(info);
+        if asked.argument_bytes >= info.argument_bytes {
+            answer.body.extend_from_slice(sparse.as_bytes());
+            answer.with_doorbells = true;
+        }
+        Ok(answer)
+    }
+
+    /// Takes the description of a region access, which must lie in the region.
+    fn access(&self, body: &mut Body<'_>) -> io::Result<wire::RegionAccess> {
+        let access: wire::RegionAccess = body.take()?;
+        let end = access.offset.checked_add(u64::from(access.count));
+        if access.count as usize > wire::DATA_BYTES_MAX || end.is_none_or(|end| end > self.region_bytes(access.region)) {
+            return Err(wire::invalid());
+        }
+        Ok(access)
+    }
+
+    fn read(&self, body: &mut Body<'_>) -> io::Result<Answer> {
+        let access = self.access(body)?;
+        let (offset, bytes) = (access.offset, access.count as usize);
+        let data = match access.region {
+            REGION_CONFIG => {
+                let mut data = vec![0; bytes];
+                self.config.read(offset, &mut data);
+                data
+            }
+            _ => self.device.requests.ask(|answer| Request::Read { offset, bytes, answer })?,
+        };
+        let mut answer = Answer::of(access);
+        answer.body.extend_from_slice(&data);
+        Ok(answer)
+    }
+
+    fn write(&mut self, body: &mut Body<'_>, wait: bool) -> io::Result<Answer> {
+        let access = self.access(body)?;
+        let data = body.bytes(access.count)?;
+        if access.region == REGION_CONFIG {
+            if self.config.write(access.offset, data) == ConfigEffect::FunctionReset {
+                self.device.requests.ask(|answer| Request::Reset { answer })?;
+            }
+            return Ok(Answer::of(access));
+        }
+        let (offset, data) = (access.offset, data.to_vec());
+        let is_doorbell = (REGISTER_BYTES..Layout::TABLE).contains(&offset);
+        if is_doorbell {
+            self.device.doorbell_messages.fetch_add(1, Ordering::Relaxed);
+        }
+        // Doorbells have no result that could be waited for; requests stay in order.
+        if is_doorbell || !wait {
+            self.device.requests.send(Request::Write { offset, data, answer: None })?;
+        } else {
+            let answer = |answer| Request::Write { offset, data, answer: Some(answer) };
+            self.device.requests.ask(answer)?;
+        }
+        Ok(Answer::of(access))
+    }
+
+    // ----------------------------------------------------------------------------------------------- interrupts --
+
+    fn interrupt_info(&self, body: &mut Body<'_>) -> io::Result<Answer> {
+        let asked: wire::InterruptInfo = body.take()?;
+        if asked.index >= INTERRUPT_KINDS {
+            return Err(wire::invalid());
+        }
+        let is_msix = asked.index == INTERRUPT_MSIX;
+        Ok(Answer::of(wire::InterruptInfo {
+            argument_bytes: size_of::<wire::InterruptInfo>() as u32,
+            flags: if is_msix { wire::INTERRUPT_EVENTFD } else { 0 },
+            index: asked.index,
+            count: if is_msix { u32::from(self.device.layout.vectors) } else { 0 },
+        }))
+    }
+
+    fn set_interrupts(&mut self, body: &mut Body<'_>, descriptors: Vec<OwnedFd>) -> io::Result<Answer> {
+        let set: wire::SetInterrupts = body.take()?;
+        let vectors = u32::from(self.device.layout.vectors);
+        if set.index != INTERRUPT_MSIX {
+            // There are no interrupts of other kinds, so only switching them off makes sense.
+            return if set.count == 0 { Ok(Answer::default()) } else { Err(wire::invalid()) };
+        }
+        if set.start > vectors || set.count > vectors - set.start {
+            return Err(wire::invalid());
+        }
+        // Masking is the client's business: it takes the file descriptor away.
+        if set.flags & wire::SET_ACTION_TRIGGER == 0 {
+            return Ok(Answer::default());
+        }
+        let count = set.count as usize;
+        let change = if count == 0 {
+            Change::Off((vectors - set.start) as usize)
+        } else if set.flags & wire::SET_DATA_NONE != 0 {
+            Change::Raise(vec![true; count])
+        } else if set.flags & wire::SET_DATA_BOOL != 0 {
+            Change::Raise(body.bytes(set.count)?.iter().map(|byte| *byte != 0).collect())
+        } else if set.flags & wire::SET_DATA_EVENTFD == 0 {
+            return Err(wire::invalid());
+        } else if descriptors.is_empty() {
+            Change::Off(count)
+        } else if descriptors.len() == count {
+            Change::Set(descriptors)
+        } else {
+            return Err(wire::invalid());
+        };
+        let first = set.start as usize;
+        self.device.requests.ask(|answer| Request::Vectors { first, change, answer })??;
+        Ok(Answer::default())
+    }
+
+    fn reset(&mut self) -> io::Result<Answer> {
+        self.config = ConfigSpace::new(self.device.layout);
+        self.device.requests.ask(|answer| Request::Reset { answer })?;
+        Ok(Answer::default())
+    }
+}
+
+fn device_info(body: &mut Body<'_>) -> io::Result<Answer> {
+    let _: wire::DeviceInfo = body.take()?;
+    Ok(Answer::of(wire::DeviceInfo {
+        argument_bytes: size_of::<wire::DeviceInfo>() as u32,
+        flags: wire::DEVICE_FLAGS,
+        regions: REGIONS,
+        interrupts: INTERRUPT_KINDS,
+    }))
+}

@@ -1,0 +1,54 @@
+//! The doorbell page: a page of shared memory that the client maps, so that ringing a doorbell is a store to memory.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use nvme::pcie::{DOORBELL_BYTES, Doorbells, REGISTER_BYTES};
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use vm_memory::{FileOffset, MmapRegion, VolatileMemory};
+
+/// See the module.
+pub struct DoorbellPage {
+    map: MmapRegion,
+}
+
+/// The file behind the page. It begins with the registers, which nobody maps, so that offsets in the file are those of BAR0.
+pub struct DoorbellFile(OwnedFd);
+
+impl DoorbellPage {
+    /// Makes a page.
+    ///
+    /// # Errors
+    /// The system has no memory for it.
+    pub fn new() -> io::Result<(DoorbellPage, DoorbellFile)> {
+        let file = memfd_create("warp-doorbells", MemfdFlags::CLOEXEC)?;
+        ftruncate(&file, REGISTER_BYTES + DOORBELL_BYTES)?;
+        let place = FileOffset::new(File::from(file.try_clone()?), REGISTER_BYTES);
+        let map = MmapRegion::from_file(place, DOORBELL_BYTES as usize).map_err(io::Error::other)?;
+        Ok((DoorbellPage { map }, DoorbellFile(file)))
+    }
+
+    #[inline]
+    fn doorbell(&self, index: usize) -> &AtomicU32 {
+        self.map.get_atomic_ref(index * 4).expect("the page has all doorbells")
+    }
+}
+
+impl AsFd for DoorbellFile {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Doorbells for DoorbellPage {
+    #[inline]
+    fn load(&self, index: usize) -> u32 {
+        u32::from_le(self.doorbell(index).load(Ordering::Acquire))
+    }
+
+    fn store(&self, index: usize, value: u32) {
+        self.doorbell(index).store(value.to_le(), Ordering::Release);
+    }
+}

@@ -1,0 +1,236 @@
+//! The guest's memory, as far as the client has given it to us: a sorted list of mapped files.
+//!
+//! Maps come and go at any time. The worker that carries out commands owns the list, so nothing is unmapped while it is
+//! being used. Ranges that came without a file descriptor are not here, and an access to them is a [`Fault`].
+//!
+//! A client that shortens a file after giving it to us ends this process when the missing part is accessed (SIGBUS), as it
+//! would any other. It is trusted not to: it is a process of the same user, on a socket of mode 0600.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use nvme::pcie::{Fault, HostMemory};
+use rustix::io::Errno;
+use vm_memory::mmap::MmapRegionBuilder;
+use vm_memory::{FileOffset, MmapRegion, VolatileMemory};
+
+/// Ranges that a client may map; one more is refused.
+const RANGES_MAX: usize = 16384;
+
+/// A range of guest memory.
+#[derive(Debug)]
+pub struct Range {
+    start: u64,
+    /// Address behind the last byte.
+    end: u64,
+    readable: bool,
+    writable: bool,
+    map: MmapRegion,
+}
+
+impl Range {
+    /// Maps a range of a file as guest memory.
+    ///
+    /// # Errors
+    /// The range is empty, ends beyond the address space or the file, or the system does not map it.
+    pub fn map(address: u64, bytes: u64, file: OwnedFd, offset: u64, readable: bool, writable: bool) -> io::Result<Range> {
+        let end = address.checked_add(bytes).filter(|end| *end > address).ok_or(Errno::INVAL)?;
+        let file = File::from(file);
+        // Checked here because an access behind the end of a file kills a process.
+        let file_end = offset.checked_add(bytes).ok_or(Errno::INVAL)?;
+        if file_end > file.metadata()?.len() {
+            return Err(Errno::INVAL.into());
+        }
+        let protection = match writable {
+            true => rustix::mm::ProtFlags::READ | rustix::mm::ProtFlags::WRITE,
+            false => rustix::mm::ProtFlags::READ,
+        };
+        let flags = rustix::mm::MapFlags::SHARED | rustix::mm::MapFlags::NORESERVE;
+        let map = MmapRegionBuilder::new(usize::try_from(bytes).map_err(|_| Errno::INVAL)?)
+            .with_file_offset(FileOffset::new(file, offset))
+            .with_mmap_prot(protection.bits() as i32)
+            .with_mmap_flags(flags.bits() as i32)
+            .build()
+            .map_err(io::Error::other)?;
+        Ok(Range {
+            start: address,
+            end,
+            readable,
+            writable,
+            map,
+        })
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct GuestMemory {
+    /// By address; they do not overlap.
+    ranges: Vec<Range>,
+}
+
+impl GuestMemory {
+    /// Adds a range.
+    ///
+    /// # Errors
+    /// It overlaps another one, or there are too many.
+    pub fn add(&mut self, range: Range) -> io::Result<()> {
+        let at = self.ranges.partition_point(|other| other.end <= range.start);
+        if self.ranges.get(at).is_some_and(|next| next.start < range.end) {
+            return Err(Errno::EXIST.into());
+        }
+        if self.ranges.len() == RANGES_MAX {
+            return Err(Errno::NOSPC.into());
+        }
+        self.ranges.insert(at, range);
+        Ok(())
+    }
+
+    /// Takes away what lies in a range; a client may also name ranges that were ignored when it mapped them.
+    ///
+    /// # Errors
+    /// A mapped range lies in it only partly: nothing is taken away.
+    pub fn remove(&mut self, address: u64, bytes: u64) -> io::Result<()> {
+        let end = address.checked_add(bytes).ok_or(Errno::INVAL)?;
+        let inside = |range: &Range| range.start >= address && range.end <= end;
+        if self.ranges.iter().any(|range| range.start < end && range.end > address && !inside(range)) {
+            return Err(Errno::INVAL.into());
+        }
+        self.ranges.retain(|range| !inside(range));
+        Ok(())
+    }
+
+    /// Takes away everything.
+    pub fn clear(&mut self) {
+        self.ranges.clear();
+    }
+
+    /// The range that an address lies in, and the offset there.
+    #[inline]
+    fn find(&self, address: u64) -> Result<(&Range, usize), Fault> {
+        let at = self.ranges.partition_point(|range| range.end <= address);
+        match self.ranges.get(at) {
+            Some(range) if range.start <= address => Ok((range, (address - range.start) as usize)),
+            _ => Err(Fault { address }),
+        }
+    }
+
+    /// A number in memory that is shared with the guest.
+    #[inline]
+    fn number(&self, address: u64) -> Result<(&Range, &AtomicU32), Fault> {
+        let (range, offset) = self.find(address)?;
+        let number = range.map.get_atomic_ref::<AtomicU32>(offset).map_err(|_| Fault { address })?;
+        Ok((range, number))
+    }
+}
+
+impl HostMemory for GuestMemory {
+    fn read(&self, address: u64, data: &mut [u8]) -> Result<(), Fault> {
+        let mut at = 0;
+        while at < data.len() {
+            let address = address.checked_add(at as u64).ok_or(Fault { address })?;
+            let (range, offset) = self.find(address)?;
+            if !range.readable {
+                return Err(Fault { address });
+            }
+            let bytes = (data.len() - at).min(range.map.size() - offset);
+            let slice = range.map.get_slice(offset, bytes).map_err(|_| Fault { address })?;
+            slice.copy_to(&mut data[at..at + bytes]);
+            at += bytes;
+        }
+        Ok(())
+    }
+
+    fn write(&self, address: u64, data: &[u8]) -> Result<(), Fault> {
+        let mut at = 0;
+        while at < data.len() {
+            let address = address.checked_add(at as u64).ok_or(Fault { address })?;
+            let (range, offset) = self.find(address)?;
+            if !range.writable {
+                return Err(Fault { address });
+            }
+            let bytes = (data.len() - at).min(range.map.size() - offset);
+            let slice = range.map.get_slice(offset, bytes).map_err(|_| Fault { address })?;
+            slice.copy_from(&data[at..at + bytes]);
+            at += bytes;
+        }
+        Ok(())
+    }
+
+    fn load(&self, address: u64) -> Result<u32, Fault> {
+        match self.number(address)? {
+            (range, number) if range.readable => Ok(u32::from_le(number.load(Ordering::Acquire))),
+            _ => Err(Fault { address }),
+        }
+    }
+
+    fn store(&self, address: u64, value: u32) -> Result<(), Fault> {
+        match self.number(address)? {
+            (range, number) if range.writable => {
+                number.store(value.to_le(), Ordering::Release);
+                Ok(())
+            }
+            _ => Err(Fault { address }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+
+    use super::*;
+
+    fn range(address: u64, bytes: u64, writable: bool) -> Range {
+        let file = memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
+        ftruncate(&file, bytes).unwrap();
+        Range::map(address, bytes, file, 0, true, writable).unwrap()
+    }
+
+    #[test]
+    fn accesses_cross_ranges_and_end_at_holes() {
+        let mut memory = GuestMemory::default();
+        memory.add(range(0x2000, 0x1000, true)).unwrap();
+        memory.add(range(0x1000, 0x1000, true)).unwrap();
+        memory.write(0x1ffe, &[1, 2, 3, 4]).unwrap();
+        let mut data = [0; 4];
+        memory.read(0x1ffe, &mut data).unwrap();
+        assert_eq!(data, [1, 2, 3, 4]);
+        assert_eq!(memory.read(0x2ffe, &mut data), Err(Fault { address: 0x3000 }));
+        assert_eq!(memory.read(0xfff, &mut data), Err(Fault { address: 0xfff }));
+        assert_eq!(memory.read(u64::MAX, &mut data), Err(Fault { address: u64::MAX }));
+    }
+
+    #[test]
+    fn what_is_read_only_is_not_written() {
+        let mut memory = GuestMemory::default();
+        memory.add(range(0, 0x1000, false)).unwrap();
+        assert_eq!(memory.load(0), Ok(0));
+        assert_eq!(memory.write(0, &[1]), Err(Fault { address: 0 }));
+        assert_eq!(memory.store(4, 1), Err(Fault { address: 4 }));
+        assert_eq!(memory.load(2), Err(Fault { address: 2 }), "not aligned");
+    }
+
+    #[test]
+    fn maps_do_not_overlap_and_are_taken_away_whole() {
+        let mut memory = GuestMemory::default();
+        memory.add(range(0x1000, 0x2000, true)).unwrap();
+        assert_eq!(memory.add(range(0x2000, 0x1000, true)).unwrap_err().raw_os_error(), Some(17));
+        assert!(memory.remove(0x1000, 0x1000).is_err());
+        memory.remove(0x8000, 0x1000).unwrap();
+        assert_eq!(memory.load(0x2000), Ok(0));
+        memory.remove(0, 0x10000).unwrap();
+        assert_eq!(memory.load(0x2000), Err(Fault { address: 0x2000 }));
+    }
+
+    #[test]
+    fn a_range_ends_in_its_file() {
+        let file = memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
+        ftruncate(&file, 0x1000).unwrap();
+        let copy = file.try_clone().unwrap();
+        assert!(Range::map(0, 0x2000, copy, 0, true, true).is_err());
+        assert!(Range::map(u64::MAX, 0x1000, file, 0, true, true).is_err());
+    }
+}

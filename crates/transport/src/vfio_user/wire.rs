@@ -1,0 +1,305 @@
+//! The messages of the vfio-user protocol: their layouts, and getting them in and out of a Unix socket.
+//!
+//! A message is a header of 16 bytes, a body of the size that the header says, and file descriptors that come with its
+//! first byte. Bodies are limited ([`MESSAGE_BYTES_MAX`]), whatever a peer says; file descriptors beyond
+//! [`DESCRIPTORS_MAX`] are closed by the kernel.
+
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
+
+/// Most bytes of data in a region access; what the server says in its capabilities.
+pub const DATA_BYTES_MAX: usize = 1 << 20;
+/// Most file descriptors of a message; what the server says in its capabilities.
+pub const DESCRIPTORS_MAX: usize = 16;
+/// Most bytes of a message.
+const MESSAGE_BYTES_MAX: usize = DATA_BYTES_MAX + 4096;
+
+/// Commands that this server carries out; the others are answered with an error.
+pub mod command {
+    pub const VERSION: u16 = 1;
+    pub const DMA_MAP: u16 = 2;
+    pub const DMA_UNMAP: u16 = 3;
+    pub const DEVICE_GET_INFO: u16 = 4;
+    pub const DEVICE_GET_REGION_INFO: u16 = 5;
+    pub const DEVICE_GET_IRQ_INFO: u16 = 7;
+    pub const DEVICE_SET_IRQS: u16 = 8;
+    pub const REGION_READ: u16 = 9;
+    pub const REGION_WRITE: u16 = 10;
+    pub const DEVICE_RESET: u16 = 13;
+}
+
+/// Header flag: it is a reply.
+const FLAG_REPLY: u32 = 0x1;
+/// Header flag: no reply is wanted.
+const FLAG_NO_REPLY: u32 = 0x10;
+/// Header flag: the reply is an error.
+const FLAG_ERROR: u32 = 0x20;
+
+/// What every message begins with.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub struct Header {
+    pub message_id: u16,
+    pub command: u16,
+    /// Of the whole message.
+    pub bytes: u32,
+    pub flags: u32,
+    pub error: u32,
+}
+
+/// Body of VERSION; text follows.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub struct Version {
+    pub major: u16,
+    pub minor: u16,
+}
+
+/// Body of DMA_MAP.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub struct DmaMap {
+    pub argument_bytes: u32,
+    pub flags: u32,
+    pub offset: u64,
+    pub address: u64,
+    pub bytes: u64,
+}
+
+/// DMA_MAP flag: the device may read.
+pub const MAP_READ: u32 = 1;
+/// DMA_MAP flag: the device may write.
+pub const MAP_WRITE: u32 = 2;
+
+/// Body of DMA_UNMAP and its reply.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub struct DmaUnmap {
+    pub argument_bytes: u32,
+    pub flags: u32,
+    pub address: u64,
+    pub bytes: u64,
+}
+
+/// DMA_UNMAP flag: everything.
+pub const UNMAP_ALL: u32 = 4;
+
+/// Body of DEVICE_GET_INFO and its reply.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub struct DeviceInfo {
+    pub argument_bytes: u32,
+    pub flags: u32,
+    pub regions: u32,
+    pub interrupts: u32,
+}
+
+/// DEVICE_GET_INFO flags: it can be reset, and is a PCI device.
+pub const DEVICE_FLAGS: u32 = 0b11;
+
+/// Body of DEVICE_GET_REGION_INFO and its reply; capabilities follow.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub struct RegionInfo {
+    pub argument_bytes: u32,
+    pub flags: u32,
+    pub index: u32,
+    pub capability_offset: u32,
+    pub bytes: u64,
+    /// Of the region in the file that comes with the reply.
+    pub offset: u64,
+}
+
+/// DEVICE_GET_REGION_INFO flags.
+pub const REGION_READ: u32 = 1;
+/// The region can be written.
+pub const REGION_WRITE: u32 = 2;
+/// Parts of it can be mapped.
+pub const REGION_MMAP: u32 = 4;
+/// Capabilities follow.
+pub const REGION_CAPABILITIES: u32 = 8;
+
+/// The region capability that says which part of a region can be mapped; of one part.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub struct SparseMmap {
+    /// 1.
+    pub id: u16,
+    /// 1.
+    pub version: u16,
+    pub next: u32,
+    /// 1.
+    pub areas: u32,
+    pub reserved: u32,
+    pub offset: u64,
+    pub bytes: u64,
+}
+
+/// Body of DEVICE_GET_IRQ_INFO and its reply.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub struct InterruptInfo {
+    pub argument_bytes: u32,
+    pub flags: u32,
+    pub index: u32,
+    pub count: u32,
+}
+
+/// DEVICE_GET_IRQ_INFO flag: signalled by event file descriptors.
+pub const INTERRUPT_EVENTFD: u32 = 1;
+
+/// Body of DEVICE_SET_IRQS; a byte for each vector follows if the data is of that kind.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub struct SetInterrupts {
+    pub argument_bytes: u32,
+    pub flags: u32,
+    pub index: u32,
+    pub start: u32,
+    pub count: u32,
+}
+
+/// DEVICE_SET_IRQS flag: no data.
+pub const SET_DATA_NONE: u32 = 1;
+/// A byte for each vector: 0 or 1.
+pub const SET_DATA_BOOL: u32 = 2;
+/// A file descriptor for each vector.
+pub const SET_DATA_EVENTFD: u32 = 4;
+/// The action is to trigger (or to say by what).
+pub const SET_ACTION_TRIGGER: u32 = 32;
+
+/// Body of REGION_READ, REGION_WRITE and their replies; data follows.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub struct RegionAccess {
+    pub offset: u64,
+    pub region: u32,
+    pub count: u32,
+}
+
+impl Header {
+    /// Whether the sender waits for an answer.
+    pub fn wants_reply(&self) -> bool {
+        self.flags & FLAG_NO_REPLY == 0
+    }
+}
+
+/// A message's body, read piece by piece. Pieces that are not there are the peer's mistake.
+pub struct Body<'a>(pub &'a [u8]);
+
+impl<'a> Body<'a> {
+    /// Takes a structure.
+    pub fn take<T: FromBytes>(&mut self) -> io::Result<T> {
+        let (value, rest) = T::read_from_prefix(self.0).map_err(|_| invalid())?;
+        self.0 = rest;
+        Ok(value)
+    }
+
+    /// Takes `count` bytes.
+    pub fn bytes(&mut self, count: u32) -> io::Result<&'a [u8]> {
+        let (bytes, rest) = self.0.split_at_checked(count as usize).ok_or_else(invalid)?;
+        self.0 = rest;
+        Ok(bytes)
+    }
+}
+
+/// "Invalid argument", for a message that says something impossible.
+pub fn invalid() -> io::Error {
+    io::Error::from_raw_os_error(rustix::io::Errno::INVAL.raw_os_error())
+}
+
+/// Receives a message: its header, its body in `body`, its file descriptors. `None`: the peer is gone.
+///
+/// # Errors
+/// The connection failed, or what comes is not a message; either way it is of no more use.
+pub fn receive(stream: &UnixStream, body: &mut Vec<u8>) -> io::Result<Option<(Header, Vec<OwnedFd>)>> {
+    let mut header = Header::new_zeroed();
+    let mut descriptors = Vec::new();
+    let got = receive_with_descriptors(stream, header.as_mut_bytes(), &mut descriptors)?;
+    if got == 0 {
+        return Ok(None);
+    }
+    let mut reader = stream;
+    reader.read_exact(&mut header.as_mut_bytes()[got..])?;
+    let bytes = header.bytes as usize;
+    if !(size_of::<Header>()..=MESSAGE_BYTES_MAX).contains(&bytes) {
+        let cause = format!("a message of {bytes} bytes");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, cause));
+    }
+    body.resize(bytes - size_of::<Header>(), 0);
+    reader.read_exact(body)?;
+    Ok(Some((header, descriptors)))
+}
+
+fn receive_with_descriptors(stream: &UnixStream, bytes: &mut [u8], descriptors: &mut Vec<OwnedFd>) -> io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let got = loop {
+        match recvmsg(stream, &mut [IoSliceMut::new(bytes)], &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
+            Err(rustix::io::Errno::INTR) => {}
+            result => break result?.bytes,
+        }
+    };
+    for message in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmRights(received) = message {
+            descriptors.extend(received);
+        }
+    }
+    Ok(got)
+}
+
+/// Answers a message, with a file descriptor if there is one.
+///
+/// # Errors
+/// The connection failed.
+pub fn reply(stream: &UnixStream, to: &Header, body: &[u8], descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
+    let header = Header {
+        message_id: to.message_id,
+        command: to.command,
+        bytes: (size_of::<Header>() + body.len()) as u32,
+        flags: FLAG_REPLY,
+        error: 0,
+    };
+    let mut message = Vec::with_capacity(header.bytes as usize);
+    message.extend_from_slice(header.as_bytes());
+    message.extend_from_slice(body);
+    let sent = match descriptor {
+        None => 0,
+        Some(descriptor) => send_with_descriptor(stream, &message, descriptor)?,
+    };
+    let mut writer = stream;
+    writer.write_all(&message[sent..])
+}
+
+fn send_with_descriptor(stream: &UnixStream, message: &[u8], descriptor: BorrowedFd<'_>) -> io::Result<usize> {
+    let descriptors = [descriptor];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let fits = ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
+    assert!(fits, "the space is for one descriptor");
+    let sent = sendmsg(stream.as_fd(), &[IoSlice::new(message)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    Ok(sent)
+}
+
+/// Answers a message with an error.
+///
+/// # Errors
+/// The connection failed.
+pub fn reply_error(stream: &UnixStream, to: &Header, error: &io::Error) -> io::Result<()> {
+    let header = Header {
+        message_id: to.message_id,
+        command: to.command,
+        bytes: size_of::<Header>() as u32,
+        flags: FLAG_REPLY | FLAG_ERROR,
+        error: error.raw_os_error().unwrap_or(rustix::io::Errno::INVAL.raw_os_error()) as u32,
+    };
+    let mut writer = stream;
+    writer.write_all(header.as_bytes())
+}

@@ -1,0 +1,789 @@
+//! Drives over server runs: what survives a shutdown and a crash, and what is refused, with everything left as it was.
+//!
+//! A crash is a copy of the files of a drive that is open: what a server that was killed at that moment leaves behind.
+
+mod small_drive;
+
+use std::fs::{File, OpenOptions};
+use std::io::{Seek, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use nvme::Subsystem;
+use nvme_spec::command::SubmissionEntry;
+use nvme_spec::{AdminOpcode, IoOpcode, Status};
+use rustix::fs::SeekFrom;
+use small_drive::{CAPACITY_BYTES, Client, MIB, PAGE_BYTES, config, open};
+use ssd::Lpn;
+use tempfile::TempDir;
+use transport::data::file::Storage;
+use transport::data::pattern;
+use transport::drive::{DataChoice, Drive, DriveError, DriveOptions, Opened, stored};
+use transport::{Clock, Shared, locked};
+use zerocopy::FromZeros;
+
+fn beside(data: &Path, extension: &str) -> PathBuf {
+    PathBuf::from(format!("{}{extension}", data.display()))
+}
+
+/// Copies a file with its holes.
+fn copy_sparse(from: &Path, to: &Path) {
+    let (from, to) = (File::open(from).unwrap(), File::create(to).unwrap());
+    to.set_len(from.metadata().unwrap().len()).unwrap();
+    let mut at = 0;
+    while let Ok(start) = rustix::fs::seek(&from, SeekFrom::Data(at)) {
+        let end = rustix::fs::seek(&from, SeekFrom::Hole(start)).unwrap();
+        let mut data = vec![0; (end - start) as usize];
+        from.read_exact_at(&mut data, start).unwrap();
+        to.write_all_at(&data, start).unwrap();
+        at = end;
+    }
+}
+
+/// What is left of a drive that is killed now, under another name.
+fn crash(data: &Path, name: &str) -> PathBuf {
+    let copy = data.with_file_name(name);
+    copy_sparse(data, &copy);
+    for extension in [".state", ".ftl"] {
+        if beside(data, extension).exists() {
+            std::fs::copy(beside(data, extension), beside(&copy, extension)).unwrap();
+        }
+    }
+    copy
+}
+
+/// Everything in a folder: names, lengths, contents.
+fn contents(folder: &Path) -> Vec<(PathBuf, u64, Vec<u8>)> {
+    let mut all: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    all.sort();
+    let with_contents = |path: PathBuf| {
+        let metadata = std::fs::metadata(&path).unwrap();
+        let bytes = if metadata.is_file() {
+            std::fs::read(&path).unwrap()
+        } else {
+            Vec::new()
+        };
+        (path, metadata.len(), bytes)
+    };
+    all.into_iter().map(with_contents).collect()
+}
+
+fn folder() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("drive.img");
+    (folder, data)
+}
+
+/// Writes `pages` pages of a generation from `first` on.
+fn write_pages(client: &Client, first: u64, pages: u64, generation: u32) {
+    let mut data = vec![0; (pages * PAGE_BYTES) as usize];
+    pattern::fill(first * PAGE_BYTES, generation, &mut data);
+    assert_eq!(client.write(first, PAGE_BYTES, &data, false), Status::SUCCESS);
+}
+
+fn generation(client: &Client, page: u64) -> u32 {
+    let data = client.read(page, 1, PAGE_BYTES).unwrap();
+    pattern::verify(page * PAGE_BYTES, &data).unwrap()
+}
+
+/// The device is in order, and exactly these pages are mapped.
+fn check_mapping(shared: &Shared, mapped: impl Fn(u32) -> bool) {
+    let subsystem = locked(shared);
+    subsystem.device().check().unwrap();
+    for page in 0..subsystem.device().layout().logical_pages {
+        let is_mapped = subsystem.device().lookup(Lpn(page)).is_some();
+        assert_eq!(is_mapped, mapped(page), "page {page}");
+    }
+}
+
+fn stop(shared: Shared, mut drive: Drive) {
+    drive.close().unwrap();
+    drop(shared);
+}
+
+// --------------------------------------------------------------------------------------------------------- shutdown --
+
+#[test]
+fn a_drive_that_is_shut_down_comes_back_as_it_was() {
+    let (_folder, data) = folder();
+    let (shared, drive, opened) = open(&data, config(0)).unwrap();
+    assert_eq!(
+        (opened.new, opened.clean, opened.capacity_bytes),
+        (true, true, CAPACITY_BYTES)
+    );
+    assert_eq!(opened.to_string(), "new drive of 64.0 MiB");
+    let client = Client::connect(&shared);
+    write_pages(&client, 10, 20, 1);
+    assert_eq!(client.deallocate(12, 3), Status::SUCCESS);
+    let lookup = |shared: &Shared| -> Vec<_> {
+        let subsystem = locked(shared);
+        (0..64).map(|page| subsystem.device().lookup(Lpn(page))).collect()
+    };
+    let (places, stats) = (lookup(&shared), locked(&shared).device().stats().clone());
+    let nguid = locked(&shared).namespaces().next().unwrap().1.nguid;
+    stop(shared, drive);
+
+    let (shared, drive, opened) = open(&data, config(0)).unwrap();
+    assert_eq!(opened.to_string(), "drive of 64.0 MiB, as it was when it was shut down");
+    assert_eq!((opened.new, opened.clean, opened.pages_mapped_again), (false, true, 0));
+    assert_eq!(lookup(&shared), places);
+    assert_eq!(*locked(&shared).device().stats(), stats);
+    assert_eq!(locked(&shared).namespaces().next().unwrap().1.nguid, nguid);
+    let smart = locked(&shared).state().smart.clone();
+    assert_eq!((smart.power_cycles, smart.unsafe_shutdowns), (2, 0));
+    assert_eq!((smart.host_bytes_written, smart.write_commands), (20 * PAGE_BYTES, 1));
+    check_mapping(&shared, |page| (10..30).contains(&page) && !(12..15).contains(&page));
+    let client = Client::connect(&shared);
+    assert_eq!(generation(&client, 11), 1);
+    assert_eq!(generation(&client, 12), 0);
+    stop(shared, drive);
+}
+
+#[test]
+fn dropping_a_drive_closes_it() {
+    let (_folder, data) = folder();
+    let (shared, drive, _) = open(&data, config(0)).unwrap();
+    write_pages(&Client::connect(&shared), 0, 5, 1);
+    drop(drive);
+    drop(shared);
+    assert!(open(&data, config(0)).unwrap().2.clean);
+}
+
+#[test]
+fn what_comes_after_the_shutdown_is_refused_and_changes_nothing() {
+    let (folder, data) = folder();
+    let (shared, mut drive, _) = open(&data, config(0)).unwrap();
+    let client = Client::connect(&shared);
+    write_pages(&client, 0, 5, 1);
+    drive.close().unwrap();
+    let before = contents(folder.path());
+    let page = vec![9; PAGE_BYTES as usize];
+    assert_eq!(client.write(3, PAGE_BYTES, &page, false), Status::WRITE_FAULT);
+    assert_eq!(client.deallocate(0, 1), Status::WRITE_FAULT);
+    assert!(!drive.checkpoint().unwrap());
+    drive.close().unwrap();
+    assert!(contents(folder.path()) == before);
+    // The file is free, though the drive is still there.
+    let (_, _, opened) = open(&data, config(0)).unwrap();
+    assert!(opened.clean);
+}
+
+#[test]
+fn checkpoints_are_made_when_something_changed() {
+    let (_folder, data) = folder();
+    let (shared, mut drive, _) = open(&data, config(0)).unwrap();
+    let client = Client::connect(&shared);
+    assert!(!drive.checkpoint().unwrap());
+    write_pages(&client, 0, 5, 1);
+    assert!(drive.checkpoint().unwrap());
+    assert!(!drive.checkpoint().unwrap());
+    generation(&client, 0);
+    assert!(drive.checkpoint().unwrap(), "reading changes counters");
+    client.deallocate(0, 1);
+    assert!(drive.checkpoint().unwrap());
+    assert!(!drive.checkpoint().unwrap());
+    let copy = crash(&data, "copy.img");
+    let (shared, _drive, opened) = open(&copy, config(0)).unwrap();
+    assert_eq!(
+        (opened.clean, opened.pages_mapped_again, opened.pages_deallocated),
+        (false, 0, 0)
+    );
+    assert_eq!(locked(&shared).state().smart.read_commands, 1);
+}
+
+/// What must be durable before the host sees it completed, and only that, waits for the disk.
+#[test]
+fn flush_and_force_unit_access_mean_the_disk() {
+    let (_folder, data) = folder();
+    let (shared, _drive, _) = open(&data, config(0)).unwrap();
+    let client = Client::connect(&shared);
+    let mut entry = SubmissionEntry::new_zeroed();
+    entry.nsid = 1.into();
+    for (opcode, dword12, bytes, waits) in [
+        (IoOpcode::Write, 0, 4096, false),
+        (IoOpcode::Write, 1 << 30, 4096, true),
+        (IoOpcode::WriteZeroes, 0, 0, false),
+        (IoOpcode::WriteZeroes, 1 << 30 | 1 << 25, 0, true),
+        (IoOpcode::Read, 0, 0, false),
+        (IoOpcode::Flush, 0, 0, true),
+    ] {
+        (entry.opcode, entry.cdw12) = (opcode as u8, dword12.into());
+        assert_eq!(
+            client.is_made_durable(&entry, &mut vec![1; bytes]),
+            waits,
+            "{opcode:?} {dword12:#x}"
+        );
+    }
+}
+
+// ------------------------------------------------------------------------------------------------------------ crash --
+
+#[test]
+fn after_a_crash_the_mapping_follows_the_data() {
+    let (_folder, data) = folder();
+    let (shared, mut drive, _) = open(&data, config(0)).unwrap();
+    let client = Client::connect(&shared);
+    write_pages(&client, 100, 50, 1);
+    drive.checkpoint().unwrap();
+    // Overwritten, new, and no longer there.
+    write_pages(&client, 100, 10, 2);
+    write_pages(&client, 200, 30, 3);
+    write_pages(&client, 16_383, 1, 4);
+    assert_eq!(client.deallocate(140, 4), Status::SUCCESS);
+    let copy = crash(&data, "copy.img");
+
+    let (shared, drive, opened) = open(&copy, config(0)).unwrap();
+    assert_eq!((opened.new, opened.clean, opened.snapshot), (false, false, true));
+    assert_eq!(
+        (
+            opened.pages_mapped_again,
+            opened.pages_deallocated,
+            opened.bytes_given_back
+        ),
+        (31, 4, 0)
+    );
+    let sentence = opened.to_string();
+    assert!(
+        sentence.starts_with("drive of 64.0 MiB, which was not shut down: mapping and counters"),
+        "{sentence}"
+    );
+    assert!(
+        sentence.ends_with("31 pages were mapped again, 4 deallocated"),
+        "{sentence}"
+    );
+    let mapped =
+        |page| (100..140).contains(&page) || (144..150).contains(&page) || (200..230).contains(&page) || page == 16_383;
+    check_mapping(&shared, mapped);
+    let client = Client::connect(&shared);
+    for (page, expected) in [
+        (99, 0),
+        (100, 2),
+        (109, 2),
+        (110, 1),
+        (140, 0),
+        (144, 1),
+        (200, 3),
+        (229, 3),
+        (16_383, 4),
+    ] {
+        assert_eq!(generation(&client, page), expected, "page {page}");
+    }
+    let smart = locked(&shared).state().smart.clone();
+    assert_eq!((smart.power_cycles, smart.unsafe_shutdowns), (2, 1));
+    // What was recovered is stored: a second crash has nothing to rebuild.
+    let again = crash(&copy, "again.img");
+    stop(shared, drive);
+    let (shared, _drive, opened) = open(&again, config(0)).unwrap();
+    assert_eq!(
+        (opened.clean, opened.pages_mapped_again, opened.pages_deallocated),
+        (false, 0, 0)
+    );
+    assert_eq!(locked(&shared).state().smart.unsafe_shutdowns, 2);
+}
+
+#[test]
+fn before_the_first_checkpoint_the_mapping_is_made_anew() {
+    let (_folder, data) = folder();
+    let (shared, _drive, _) = open(&data, config(0)).unwrap();
+    let client = Client::connect(&shared);
+    write_pages(&client, 0, 200, 1);
+    let copy = crash(&data, "copy.img");
+    let (shared, _drive, opened) = open(&copy, config(0)).unwrap();
+    assert_eq!((opened.snapshot, opened.pages_mapped_again), (false, 200));
+    assert!(opened.to_string().contains("there was no checkpoint"), "{opened}");
+    check_mapping(&shared, |page| page < 200);
+    assert_eq!(generation(&Client::connect(&shared), 199), 1);
+}
+
+/// Closing is data, snapshot, state: interrupted anywhere, and with any file of another moment, the data is what counts.
+#[test]
+fn files_of_different_moments_are_recognised() {
+    let (_folder, data) = folder();
+    let (shared, mut drive, _) = open(&data, config(0)).unwrap();
+    let client = Client::connect(&shared);
+    write_pages(&client, 0, 40, 1);
+    drive.checkpoint().unwrap();
+    let early = crash(&data, "early.img");
+    write_pages(&client, 40, 40, 2);
+    assert_eq!(client.deallocate(0, 8), Status::SUCCESS);
+    stop(shared, drive);
+    let files = |name: &str, state: &Path, snapshot: &Path| {
+        let mixed = data.with_file_name(name);
+        copy_sparse(&data, &mixed);
+        std::fs::copy(beside(state, ".state"), beside(&mixed, ".state")).unwrap();
+        std::fs::copy(beside(snapshot, ".ftl"), beside(&mixed, ".ftl")).unwrap();
+        mixed
+    };
+    // The snapshot of the shutdown without its state; its state with an earlier snapshot; neither.
+    let cases = [
+        ("a.img", &early, &data, (0, 0)),
+        ("b.img", &data, &early, (40, 8)),
+        ("c.img", &early, &early, (40, 8)),
+    ];
+    for (name, state, snapshot, rebuilt) in cases {
+        let (shared, _drive, opened) = open(&files(name, state, snapshot), config(0)).unwrap();
+        assert!(!opened.clean, "{name}");
+        assert_eq!((opened.pages_mapped_again, opened.pages_deallocated), rebuilt, "{name}");
+        check_mapping(&shared, |page| (8..80).contains(&page));
+        let client = Client::connect(&shared);
+        assert_eq!(
+            (generation(&client, 7), generation(&client, 8), generation(&client, 79)),
+            (0, 1, 2)
+        );
+    }
+    // A snapshot that was removed is one that there never was.
+    let removed = files("d.img", &data, &data);
+    std::fs::remove_file(beside(&removed, ".ftl")).unwrap();
+    let (shared, _drive, opened) = open(&removed, config(0)).unwrap();
+    assert_eq!(
+        (opened.clean, opened.snapshot, opened.pages_mapped_again),
+        (false, false, 72)
+    );
+    check_mapping(&shared, |page| (8..80).contains(&page));
+}
+
+/// Sends an admin command without data that must succeed.
+fn admin(client: &Client, opcode: AdminOpcode, nsid: u32, dword10: u32, dword11: u32, dword12: u32) {
+    let mut entry = SubmissionEntry::new_zeroed();
+    entry.opcode = opcode as u8;
+    entry.nsid = nsid.into();
+    entry.cdw10 = dword10.into();
+    entry.cdw11 = dword11.into();
+    entry.cdw12 = dword12.into();
+    assert_eq!(
+        client.execute(0, &entry, &mut Vec::new()),
+        Status::SUCCESS,
+        "{opcode:?}"
+    );
+}
+
+/// Set Features 1Dh with the save bit.
+fn set_fdp(client: &Client, enabled: bool) {
+    admin(
+        client,
+        AdminOpcode::SetFeatures,
+        0,
+        0x1d | 1 << 31,
+        1,
+        u32::from(enabled),
+    );
+}
+
+#[test]
+fn a_crash_after_the_placement_configuration_was_switched_keeps_counters_and_wear() {
+    let (_folder, data) = folder();
+    let (shared, mut drive, _) = open(&data, config(0)).unwrap();
+    let client = Client::connect(&shared);
+    for round in 1..6 {
+        for first in (0..CAPACITY_BYTES / PAGE_BYTES).step_by(256) {
+            write_pages(&client, first, 256, round);
+        }
+    }
+    drive.checkpoint().unwrap();
+    let history = |shared: &Shared| -> (u64, u64) {
+        let subsystem = locked(shared);
+        let erases = subsystem
+            .device()
+            .block_erase_counts()
+            .iter()
+            .map(|&count| u64::from(count))
+            .sum();
+        (subsystem.device().stats().host_bytes_written(), erases)
+    };
+    let before = history(&shared);
+    assert!(before.1 > 0);
+    // Namespace Management: delete. Then Flexible Data Placement off; the drive is empty after that.
+    admin(&client, AdminOpcode::NamespaceManagement, 1, 1, 0, 0);
+    set_fdp(&client, false);
+    let copy = crash(&data, "copy.img");
+    let (shared, _drive, opened) = open(&copy, config(0)).unwrap();
+    assert_eq!(
+        (opened.clean, opened.snapshot, opened.pages_mapped_again),
+        (false, true, 0)
+    );
+    assert!(!locked(&shared).state().fdp.enabled);
+    assert_eq!(locked(&shared).namespaces().count(), 0);
+    assert_eq!(history(&shared), before);
+    check_mapping(&shared, |_| false);
+}
+
+/// A server that dies after it has deleted a namespace's state and before its data, or a file system that brings data back.
+#[test]
+fn data_outside_namespaces_is_given_back() {
+    let (_folder, data) = folder();
+    let (shared, mut drive, _) = open(&data, config(0)).unwrap();
+    let client = Client::connect(&shared);
+    write_pages(&client, 0, 512, 1);
+    drive.checkpoint().unwrap();
+    admin(&client, AdminOpcode::NamespaceManagement, 1, 1, 0, 0);
+    let copy = crash(&data, "copy.img");
+    let file = OpenOptions::new().write(true).open(&copy).unwrap();
+    file.write_all_at(&vec![7; MIB as usize], 8 * MIB).unwrap();
+    let (shared, _drive, opened) = open(&copy, config(0)).unwrap();
+    assert_eq!(
+        (
+            opened.bytes_given_back,
+            opened.pages_mapped_again,
+            opened.pages_deallocated
+        ),
+        (MIB, 0, 512)
+    );
+    assert!(
+        opened.to_string().ends_with(", 1.0 MiB outside namespaces given back"),
+        "{opened}"
+    );
+    assert!(
+        rustix::fs::seek(&file, SeekFrom::Data(0)).is_err(),
+        "the file is one hole"
+    );
+    check_mapping(&shared, |_| false);
+}
+
+/// Hosts that want to know are told that handles reference other reclaim units (FDP event 02h).
+#[test]
+fn a_crash_is_an_event_for_hosts_that_enabled_it() {
+    let (_folder, data) = folder();
+    let (shared, _drive, _) = open(&data, config(0)).unwrap();
+    let client = Client::connect(&shared);
+    let mut entry = SubmissionEntry::new_zeroed();
+    entry.opcode = AdminOpcode::SetFeatures as u8;
+    entry.nsid = 1.into();
+    entry.cdw10 = 0x1e.into();
+    // One event type, of placement handle 0, to be enabled.
+    entry.cdw11 = (1 << 16).into();
+    entry.cdw12 = 1.into();
+    assert_eq!(client.execute(0, &entry, &mut vec![0x02]), Status::SUCCESS);
+    let events = |shared: &Shared| -> Vec<u8> {
+        locked(shared)
+            .state()
+            .fdp
+            .host_events
+            .iter()
+            .map(|event| event.kind)
+            .collect()
+    };
+    let copy = crash(&data, "copy.img");
+    let (after_crash, _drive, _) = open(&copy, config(0)).unwrap();
+    assert_eq!(events(&after_crash), [0x02]);
+    assert!(events(&shared).is_empty());
+}
+
+/// A block that was marked by Write Uncorrectable and written since is readable after a crash, as it was before.
+#[test]
+fn a_crash_does_not_bring_uncorrectable_blocks_back() {
+    let (_folder, data) = folder();
+    let (shared, _drive, _) = open(&data, config(0)).unwrap();
+    let client = Client::connect(&shared);
+    let mut entry = SubmissionEntry::new_zeroed();
+    entry.opcode = IoOpcode::WriteUncorrectable as u8;
+    entry.nsid = 1.into();
+    entry.cdw10 = 50.into();
+    entry.cdw12 = 3.into();
+    assert_eq!(client.execute(1, &entry, &mut Vec::new()), Status::SUCCESS);
+    assert_eq!(client.read(51, 1, PAGE_BYTES), Err(Status::UNRECOVERED_READ_ERROR));
+    write_pages(&client, 51, 1, 1);
+    assert_eq!(client.flush(), Status::SUCCESS);
+    let copy = crash(&data, "copy.img");
+    let (shared, _drive, _) = open(&copy, config(0)).unwrap();
+    let client = Client::connect(&shared);
+    assert_eq!(generation(&client, 51), 1);
+    assert_eq!(client.read(52, 1, PAGE_BYTES), Err(Status::UNRECOVERED_READ_ERROR));
+}
+
+#[test]
+fn parts_of_files_that_a_crash_left_are_removed_and_nothing_else_is() {
+    let (folder, data) = folder();
+    let (shared, drive, _) = open(&data, config(0)).unwrap();
+    stop(shared, drive);
+    let left = [".drive.img.ftl-abc123.part", ".drive.img.state-Xyz789.part"];
+    let others = [
+        ".drive.img.ftl-2.img.state-abc123.part",
+        ".other.img.ftl-abc123.part",
+        "notes.part",
+    ];
+    for name in left.iter().chain(&others) {
+        std::fs::write(folder.path().join(name), "x").unwrap();
+    }
+    let _open = open(&data, config(0)).unwrap();
+    assert!(left.iter().all(|name| !folder.path().join(name).exists()));
+    assert!(others.iter().all(|name| folder.path().join(name).exists()));
+}
+
+// ---------------------------------------------------------------------------------------------------------- refusals --
+
+/// Opening fails with a sentence that has all of `words`, and nothing in the folder changes.
+fn refuses(data: &Path, config: nvme::SubsystemConfig, words: &[&str]) {
+    let folder = data.parent().unwrap();
+    let before = contents(folder);
+    let error = open(data, config)
+        .err()
+        .expect("this drive must be refused")
+        .to_string();
+    for word in words {
+        assert!(error.contains(word), "{word:?} is not in {error:?}");
+    }
+    assert!(
+        !error.contains('\n') && !error.ends_with('.'),
+        "one sentence: {error:?}"
+    );
+    assert!(contents(folder) == before, "the refused drive was changed: {error}");
+}
+
+/// A drive that was shut down, with some data.
+fn existing() -> (TempDir, PathBuf) {
+    let (folder, data) = folder();
+    let (shared, drive, _) = open(&data, config(0)).unwrap();
+    write_pages(&Client::connect(&shared), 0, 8, 1);
+    stop(shared, drive);
+    (folder, data)
+}
+
+fn overwrite(path: &Path, at: std::io::SeekFrom, bytes: &[u8]) {
+    let mut file = OpenOptions::new().write(true).open(path).unwrap();
+    file.seek(at).unwrap();
+    file.write_all(bytes).unwrap();
+}
+
+#[test]
+fn a_file_that_is_served_is_refused() {
+    let (_folder, data) = folder();
+    let (_shared, _drive, _) = open(&data, config(0)).unwrap();
+    refuses(&data, config(0), &["drive.img", "in use by another server", "stop it"]);
+}
+
+#[test]
+fn files_that_no_drive_wrote_are_refused() {
+    let (folder, data) = folder();
+    std::fs::write(&data, "a letter to my aunt").unwrap();
+    refuses(
+        &data,
+        config(0),
+        &["drive.img", "holds data, but no state", "drive.img.state"],
+    );
+    std::fs::write(&data, vec![1; CAPACITY_BYTES as usize]).unwrap();
+    refuses(&data, config(0), &["holds data, but no state"]);
+    let file = File::create(&data).unwrap();
+    file.set_len(CAPACITY_BYTES / 2).unwrap();
+    refuses(&data, config(0), &["has 33554432 bytes, the drive has 67108864"]);
+    std::fs::remove_file(&data).unwrap();
+    std::fs::create_dir(&data).unwrap();
+    refuses(&data, config(0), &["not a regular file"]);
+    std::fs::remove_dir(&data).unwrap();
+    std::fs::write(beside(&data, ".ftl"), "").unwrap();
+    refuses(&data, config(0), &["the data file is not there, but", "drive.img.ftl"]);
+    let nowhere = folder.path().join("no/drive.img");
+    let error = open(&nowhere, config(0)).err().unwrap().to_string();
+    assert!(
+        error.contains("no/drive.img: the data file cannot be opened"),
+        "{error}"
+    );
+}
+
+#[test]
+fn empty_files_are_new_drives() {
+    let (_folder, data) = folder();
+    File::create(&data).unwrap();
+    let (shared, drive, opened) = open(&data, config(0)).unwrap();
+    assert!(opened.new);
+    stop(shared, drive);
+    for extension in ["", ".state", ".ftl"] {
+        std::fs::remove_file(beside(&data, extension)).unwrap();
+    }
+    File::create(&data).unwrap().set_len(CAPACITY_BYTES).unwrap();
+    assert!(open(&data, config(0)).unwrap().2.new);
+}
+
+#[test]
+fn a_drive_that_cannot_be_made_leaves_no_file() {
+    let (folder, data) = folder();
+    let mut impossible = config(0);
+    impossible.device.geometry.over_provisioning = 0.001;
+    refuses(&data, impossible, &["over_provisioning"]);
+    // The data file can have this name, the state file beside it cannot have its own.
+    let long = folder.path().join("d".repeat(252));
+    refuses(&long, config(0), &["storing the drive's state"]);
+    assert!(contents(folder.path()).is_empty());
+}
+
+#[test]
+fn a_data_file_of_the_wrong_size_is_refused() {
+    for length in [CAPACITY_BYTES - 4096, CAPACITY_BYTES + 1, 0] {
+        let (_folder, data) = existing();
+        OpenOptions::new()
+            .write(true)
+            .open(&data)
+            .unwrap()
+            .set_len(length)
+            .unwrap();
+        let found = format!("has {length} bytes, the drive has 67108864");
+        refuses(&data, config(0), &["drive.img", &found, "restore the file"]);
+    }
+    let (_folder, data) = existing();
+    std::fs::remove_file(&data).unwrap();
+    refuses(
+        &data,
+        config(0),
+        &["the data file is not there, but", "drive.img.state"],
+    );
+}
+
+#[test]
+fn another_profile_is_refused_by_the_field_that_differs() {
+    let (_folder, data) = existing();
+    let mut other = config(0);
+    other.device.geometry.capacity_bytes = Some(32 * MIB);
+    refuses(
+        &data,
+        other,
+        &["made with geometry.capacity_bytes = 67108864, not 33554432"],
+    );
+    let mut other = config(0);
+    other.device.handles.count = 4;
+    refuses(&data, other, &["made with handles.count = 2, not 4"]);
+}
+
+#[test]
+fn damaged_and_foreign_state_files_are_refused() {
+    let (_folder, data) = existing();
+    let state = beside(&data, ".state");
+    let good = std::fs::read(&state).unwrap();
+    std::fs::write(&state, &good[..good.len() - 1]).unwrap();
+    refuses(
+        &data,
+        config(0),
+        &["drive.img.state", "is damaged", "restore it from a copy"],
+    );
+    std::fs::write(&state, "something else").unwrap();
+    refuses(&data, config(0), &["was not written by this program"]);
+    std::fs::write(&state, [&good[..8], &[9, 0, 0, 0], &good[12..]].concat()).unwrap();
+    refuses(&data, config(0), &["has version 9, this program reads version 1"]);
+    std::fs::write(&state, &good).unwrap();
+    assert!(open(&data, config(0)).unwrap().2.clean);
+}
+
+#[test]
+fn damaged_and_foreign_snapshots_are_refused() {
+    let (folder, data) = existing();
+    let snapshot = beside(&data, ".ftl");
+    overwrite(&snapshot, std::io::SeekFrom::End(-100), &[0x55; 8]);
+    refuses(&data, config(0), &["drive.img.ftl", "checksum"]);
+    let other_data = folder.path().join("other.img");
+    let mut other = config(0);
+    other.device.geometry.capacity_bytes = Some(32 * MIB);
+    let (shared, drive, _) = open(&other_data, other).unwrap();
+    stop(shared, drive);
+    std::fs::copy(beside(&other_data, ".ftl"), &snapshot).unwrap();
+    refuses(&data, config(0), &["drive.img.ftl", "another geometry", "move it away"]);
+    // As the sentence says.
+    std::fs::remove_file(&snapshot).unwrap();
+    let (shared, _drive, opened) = open(&data, config(0)).unwrap();
+    assert_eq!(opened.pages_mapped_again, 8);
+    check_mapping(&shared, |page| page < 8);
+}
+
+// ---------------------------------------------------------------------------------------------------- failing storage --
+
+/// A file system that takes no more data is a Write Fault for the host, and the server goes on.
+#[test]
+fn a_file_that_cannot_be_written_is_a_write_fault() {
+    let (_folder, data) = folder();
+    let file = File::create(&data).unwrap();
+    file.set_len(CAPACITY_BYTES).unwrap();
+    file.write_all_at(&[3; 4096], 0).unwrap();
+    let read_only = Storage::new(File::open(&data).unwrap());
+    let media = transport::data::File::new(read_only, Box::new(|_| Ok(()))).unwrap();
+    let subsystem = Subsystem::new(config(0), Box::new(media)).unwrap();
+    let shared = Arc::new(std::sync::Mutex::new(subsystem));
+    let client = Client::connect(&shared);
+    assert_eq!(client.write(5, PAGE_BYTES, &[1; 4096], false), Status::WRITE_FAULT);
+    assert_eq!(client.deallocate(5, 1), Status::WRITE_FAULT);
+    assert_eq!(client.read(0, 1, PAGE_BYTES).unwrap(), vec![3; 4096]);
+    assert_eq!(locked(&shared).state().smart.media_errors, 2);
+    locked(&shared).device().check().unwrap();
+}
+
+// ------------------------------------------------------------------------------------------------- without any files --
+
+fn forgetful(data: DataChoice) -> Result<(Shared, Drive, Opened), DriveError> {
+    let options = DriveOptions {
+        subsystem: config(0),
+        data,
+    };
+    Drive::open(options, Clock::start())
+}
+
+#[test]
+fn drives_without_files_are_new_each_time() {
+    for data in [DataChoice::Memory, DataChoice::Null] {
+        for _ in 0..2 {
+            let (shared, mut drive, opened) = forgetful(data.clone()).unwrap();
+            assert!(opened.new && opened.clean);
+            let client = Client::connect(&shared);
+            assert_eq!(generation(&client, 9), 0);
+            write_pages(&client, 8, 4, 6);
+            assert_eq!((generation(&client, 9), client.flush()), (6, Status::SUCCESS));
+            assert_eq!(client.deallocate(9, 1), Status::SUCCESS);
+            assert_eq!((generation(&client, 8), generation(&client, 9)), (6, 0));
+            assert!(!drive.checkpoint().unwrap());
+            drive.close().unwrap();
+            locked(&shared).device().check().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_drive_that_memory_cannot_hold_is_refused() {
+    let mut large = config(0);
+    large.device.geometry.capacity_bytes = Some(64 << 40);
+    large.device.geometry.mapping_unit_bytes = 65536;
+    large.device.geometry.reclaim_unit_bytes = 1 << 30;
+    let options = DriveOptions {
+        subsystem: large,
+        data: DataChoice::Memory,
+    };
+    let error = Drive::open(options, Clock::start())
+        .err()
+        .expect("no machine has that")
+        .to_string();
+    assert!(
+        error.contains("64.0 TiB for its data") && error.contains("serve a smaller capacity"),
+        "{error}"
+    );
+}
+
+// --------------------------------------------------------------------------------------------------------- inspection --
+
+#[test]
+fn stored_drives_can_be_looked_at_while_they_are_served() {
+    let (_folder, data) = folder();
+    let (shared, mut drive, _) = open(&data, config(0)).unwrap();
+    write_pages(&Client::connect(&shared), 0, 16, 1);
+    let seen = stored(&data).unwrap();
+    assert!(seen.device.is_none() && seen.state.is_some());
+    drive.checkpoint().unwrap();
+    let seen = stored(&data).unwrap();
+    let (state, device) = (seen.state.clone().unwrap(), seen.device.clone().unwrap());
+    assert_eq!(
+        (state.clean, state.data_bytes, state.namespaces.len()),
+        (false, CAPACITY_BYTES, 1)
+    );
+    assert_eq!(
+        (device.live_pages, device.stats.host_bytes_written()),
+        (16, 16 * PAGE_BYTES)
+    );
+    let text = seen.to_string();
+    assert!(
+        text.contains("in use, or not shut down") && text.contains("HBMW 65536 bytes"),
+        "{text}"
+    );
+    stop(shared, drive);
+    assert!(stored(&data).unwrap().state.unwrap().clean);
+    // A snapshot alone, and something else.
+    let snapshot = stored(&beside(&data, ".ftl")).unwrap();
+    assert!(snapshot.state.is_none() && snapshot.device.unwrap().live_pages == 16);
+    assert!(stored(&beside(&data, ".state")).is_err());
+}

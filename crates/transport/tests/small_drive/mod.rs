@@ -1,0 +1,168 @@
+//! What the drive tests share: a small drive, its files in a temporary folder, and a host that sends commands to it. It
+//! holds no expectations of its own.
+
+#![allow(dead_code)] // Every test binary uses its own part.
+
+use std::path::Path;
+
+use nvme::{ControllerKind, Host, Identity, Outcome, SubsystemConfig, Transport};
+use nvme_spec::command::SubmissionEntry;
+use nvme_spec::register::{Cc, Property};
+use nvme_spec::{IoOpcode, Status};
+use ssd::DeviceConfig;
+use ssd::config::{GcConfig, Geometry, Handles};
+use transport::drive::{DataChoice, Drive, DriveError, DriveOptions, Opened};
+use transport::{Clock, Shared, locked};
+use zerocopy::FromZeros;
+
+pub const MIB: u64 = 1 << 20;
+/// Logical capacity of [`config`].
+pub const CAPACITY_BYTES: u64 = 64 * MIB;
+pub const PAGE_BYTES: u64 = 4096;
+
+/// A drive of 64 MiB in reclaim units of 1 MiB with two handles, one namespace and Flexible Data Placement; `format` is 0
+/// for logical blocks of 4 KiB, 1 for 512 bytes.
+pub fn config(format: u8) -> SubsystemConfig {
+    SubsystemConfig {
+        identity: Identity {
+            serial: "TEST0001".to_string(),
+            model: "WARP test drive".to_string(),
+            firmware: "1".to_string(),
+            nqn: "nqn.2026-01.io.warp:test".to_string(),
+        },
+        device: DeviceConfig {
+            geometry: Geometry {
+                capacity_bytes: Some(CAPACITY_BYTES),
+                physical_bytes: None,
+                over_provisioning: 0.25,
+                reclaim_unit_bytes: MIB,
+                mapping_unit_bytes: PAGE_BYTES,
+                program_unit_bytes: None,
+                channels: 2,
+                dies_per_channel: 2,
+                planes_per_die: 1,
+                reclaim_groups: 1,
+            },
+            handles: Handles {
+                count: 2,
+                ..Handles::default()
+            },
+            gc: GcConfig::default(),
+            seed: 1,
+        },
+        fdp: true,
+        namespace: true,
+        format,
+        reclaim_unit_time_limit_s: 0,
+        controllers_max: 4,
+        io_queues_max: 4,
+    }
+}
+
+/// Opens the drive with data in a file.
+pub fn open(path: &Path, config: SubsystemConfig) -> Result<(Shared, Drive, Opened), DriveError> {
+    let data = DataChoice::File(path.to_path_buf());
+    Drive::open(
+        DriveOptions {
+            subsystem: config,
+            data,
+        },
+        Clock::start(),
+    )
+}
+
+/// A host with a controller of its own.
+pub struct Client {
+    shared: Shared,
+    id: u16,
+    pub clock: Clock,
+}
+
+impl Client {
+    pub fn connect(shared: &Shared) -> Client {
+        let clock = Clock::start();
+        let mut subsystem = locked(shared);
+        let id = subsystem
+            .connect(clock.now(), Transport::Fabrics, ControllerKind::Io, Host::default())
+            .expect("a controller");
+        let enable = Cc::new().with_en(true).with_iosqes(6).with_iocqes(4);
+        subsystem.property_set(clock.now(), id, Property::Cc, u64::from(enable.into_bits()));
+        assert!(subsystem.controller(id).is_ready());
+        drop(subsystem);
+        Client {
+            shared: shared.clone(),
+            id,
+            clock,
+        }
+    }
+
+    /// Executes a command as transports do: durable before it is complete.
+    pub fn execute(&self, queue: u16, entry: &SubmissionEntry, data: &mut Vec<u8>) -> Status {
+        let mut subsystem = locked(&self.shared);
+        let Outcome { reply, durable, .. } = subsystem.execute(self.clock.now(), self.id, queue, entry, data);
+        drop(subsystem);
+        let reply = reply.expect("no test sends an asynchronous event request");
+        match durable.map(|durable| durable.make_durable()) {
+            Some(Err(error)) => {
+                locked(&self.shared)
+                    .failed_to_sync(self.id, queue, entry, &error)
+                    .status
+            }
+            _ => reply.status,
+        }
+    }
+
+    /// Executes an I/O command that must succeed; whether its completion waits for the disk.
+    pub fn is_made_durable(&self, entry: &SubmissionEntry, data: &mut Vec<u8>) -> bool {
+        let outcome = locked(&self.shared).execute(self.clock.now(), self.id, 1, entry, data);
+        assert_eq!(outcome.reply.expect("a reply").status, Status::SUCCESS);
+        outcome.durable.is_some()
+    }
+
+    fn io(&self, opcode: IoOpcode, nsid: u32, first: u64, dword12: u32, data: &mut Vec<u8>) -> Status {
+        let mut entry = SubmissionEntry::new_zeroed();
+        entry.opcode = opcode as u8;
+        entry.nsid = nsid.into();
+        entry.cdw10 = (first as u32).into();
+        entry.cdw11 = ((first >> 32) as u32).into();
+        entry.cdw12 = dword12.into();
+        self.execute(1, &entry, data)
+    }
+
+    /// Writes whole blocks of `block_bytes` bytes.
+    pub fn write(&self, first: u64, block_bytes: u64, data: &[u8], force_unit_access: bool) -> Status {
+        let count = data.len() as u64 / block_bytes;
+        let dword12 = count as u32 - 1 | u32::from(force_unit_access) << 30;
+        self.io(IoOpcode::Write, 1, first, dword12, &mut data.to_vec())
+    }
+
+    pub fn read(&self, first: u64, count: u64, block_bytes: u64) -> Result<Vec<u8>, Status> {
+        let mut data = vec![0xee; (count * block_bytes) as usize];
+        let status = self.io(IoOpcode::Read, 1, first, count as u32 - 1, &mut data);
+        if status == Status::SUCCESS {
+            Ok(data)
+        } else {
+            Err(status)
+        }
+    }
+
+    /// Write Zeroes, with the Deallocate bit.
+    pub fn deallocate(&self, first: u64, count: u64) -> Status {
+        self.io(
+            IoOpcode::WriteZeroes,
+            1,
+            first,
+            count as u32 - 1 | 1 << 25,
+            &mut Vec::new(),
+        )
+    }
+
+    /// Write Zeroes without the Deallocate bit.
+    pub fn write_zeroes(&self, first: u64, count: u64) -> Status {
+        self.io(IoOpcode::WriteZeroes, 1, first, count as u32 - 1, &mut Vec::new())
+    }
+
+    pub fn flush(&self) -> Status {
+        self.io(IoOpcode::Flush, 1, 0, 0, &mut Vec::new())
+    }
+}

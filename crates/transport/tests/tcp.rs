@@ -1,0 +1,1541 @@
+//! NVMe/TCP: whole sessions through real sockets, and everything that a host can do wrong.
+//!
+//! Every target listens on a port of its own on 127.0.0.1; data is in memory. Well-behaved hosts are
+//! `transport::initiator::tcp`; hosts that break the protocol write bytes ([`Raw`]).
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use nvme::{Durable, Identity, Media, MediaError, Subsystem, SubsystemConfig};
+use nvme_spec::auth::{
+    AUTH_TYPE_COMMON, AUTH_TYPE_DHCHAP, DhGroupId, FailureReason, HashId, MessageHeader, MessageId, SECURITY_PROTOCOL,
+};
+use nvme_spec::command::{NAMESPACE_DELETE, NamespaceManagementCdw10, PSDT_SGL_MPTR_CONTIGUOUS};
+use nvme_spec::fabrics::{
+    AuthenticationCommand, CNTLID_DYNAMIC, CNTLID_STATIC, ConnectCommand, ConnectData, DISCOVERY_NQN,
+    FabricsCommandType, OPCODE, SubsystemType, TransportType,
+};
+use nvme_spec::register::{Cap, Cc, Property, Vs};
+use nvme_spec::tcp::{
+    CapsuleCmd, CommonHeader, DigestFlags, FatalErrorStatus, H2cData, IcReq, IcResp, PduFlags, PduType, R2t, TermReq,
+};
+use nvme_spec::{
+    AdminOpcode, Cns, CompletionEntry, IoOpcode, LogId, SglDescriptor, Status, SubmissionEntry,
+};
+use rand::{Rng, RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use ssd::DeviceConfig;
+use ssd::config::{GcConfig, Geometry, Handles};
+use transport::data::Memory;
+use transport::initiator::tcp::{
+    Controller, Data, HostOptions, InitiatorError, Queue, block_command, connect_command, log_page_command,
+};
+use transport::tcp::{AllowedHost, Limits, TcpOptions, TcpServer};
+use transport::{Clock, ServeError, Shared, locked};
+use zerocopy::{FromBytes, IntoBytes};
+
+const MIB: u64 = 1 << 20;
+const CAPACITY_BYTES: u64 = 64 * MIB;
+const NQN: &str = "nqn.2026-01.io.warp:tcp-test";
+const HOST: &str = "nqn.2014-08.org.nvmexpress:uuid:00000000-0000-4000-8000-00000000000a";
+/// For what the other side does by itself.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn config() -> SubsystemConfig {
+    SubsystemConfig {
+        identity: Identity {
+            serial: "TCP0001".to_string(),
+            model: "WARP test drive".to_string(),
+            firmware: "1".to_string(),
+            nqn: NQN.to_string(),
+        },
+        device: DeviceConfig {
+            geometry: Geometry {
+                capacity_bytes: Some(CAPACITY_BYTES),
+                physical_bytes: None,
+                over_provisioning: 0.25,
+                reclaim_unit_bytes: MIB,
+                mapping_unit_bytes: 4096,
+                program_unit_bytes: None,
+                channels: 2,
+                dies_per_channel: 2,
+                planes_per_die: 1,
+                reclaim_groups: 1,
+            },
+            handles: Handles {
+                count: 2,
+                ..Handles::default()
+            },
+            gc: GcConfig::default(),
+            seed: 1,
+        },
+        fdp: true,
+        namespace: true,
+        format: 0,
+        reclaim_unit_time_limit_s: 0,
+        controllers_max: 4,
+        io_queues_max: 4,
+    }
+}
+
+/// A drive that is served.
+struct Target {
+    shared: Shared,
+    clock: Clock,
+    server: TcpServer,
+}
+
+fn loopback() -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
+}
+
+impl Target {
+    fn start() -> Target {
+        Target::with(TcpOptions::new(loopback()))
+    }
+
+    fn with(options: TcpOptions) -> Target {
+        Target::of(options, Box::new(Memory::new(CAPACITY_BYTES)))
+    }
+
+    fn of(options: TcpOptions, media: Box<dyn Media>) -> Target {
+        let shared = Arc::new(Mutex::new(Subsystem::new(config(), media).unwrap()));
+        let clock = Clock::start();
+        let server = TcpServer::start(options, Arc::clone(&shared), clock).unwrap();
+        Target { shared, clock, server }
+    }
+
+    fn limited(limits: Limits) -> Target {
+        Target::with(TcpOptions {
+            limits,
+            ..TcpOptions::new(loopback())
+        })
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.server.local_address()
+    }
+
+    fn host(&self) -> HostOptions {
+        HostOptions {
+            host_nqn: HOST.to_string(),
+            timeout: PATIENCE,
+            ..HostOptions::new(self.address(), NQN)
+        }
+    }
+
+    fn controllers(&self) -> usize {
+        locked(&self.shared).controllers().count()
+    }
+}
+
+/// Waits for something that another thread brings about.
+fn eventually(what: &str, is: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is() {
+        assert!(start.elapsed() < PATIENCE, "{what} does not happen");
+        std::thread::yield_now();
+    }
+}
+
+fn write(queue: &mut Queue, first: u64, data: &[u8]) {
+    let entry = block_command(IoOpcode::Write, 1, first, (data.len() / 4096) as u32);
+    let done = queue.command(entry, Data::ToController(data.to_vec())).unwrap();
+    assert_eq!(done.status(), Status::SUCCESS);
+}
+
+fn read(queue: &mut Queue, first: u64, bytes: usize) -> Vec<u8> {
+    let entry = block_command(IoOpcode::Read, 1, first, (bytes / 4096) as u32);
+    let done = queue.command(entry, Data::ToHost(vec![0xee; bytes])).unwrap();
+    assert_eq!((done.status(), done.received), (Status::SUCCESS, bytes));
+    done.data
+}
+
+fn random_bytes(seed: u64, bytes: usize) -> Vec<u8> {
+    let mut data = vec![0; bytes];
+    Xoshiro256PlusPlus::seed_from_u64(seed).fill_bytes(&mut data);
+    data
+}
+
+fn trimmed(field: &[u8]) -> &str {
+    std::str::from_utf8(field).unwrap().trim_end_matches(['\0', ' '])
+}
+
+// ---------------------------------------------------------------------------------------------- well-behaved hosts --
+
+#[test]
+fn a_session_from_discovery_to_the_end() {
+    let target = Target::start();
+    let mut discovery = Controller::connect(&target.host().discovery()).unwrap();
+    let entries = discovery.discover().unwrap();
+    assert_eq!(entries.len(), 1);
+    assert_eq!(trimmed(&entries[0].subnqn), NQN);
+    drop(discovery);
+
+    let mut controller = Controller::connect(&target.host()).unwrap();
+    assert_eq!(controller.property_get(Property::Vs).unwrap(), u64::from(Vs::V2_1.into_bits()));
+    let capabilities = Cap::from_bits(controller.property_get(Property::Cap).unwrap());
+    assert_eq!(u32::from(capabilities.mqes()) + 1, nvme::controller::QUEUE_ENTRIES_MAX);
+    let identify = controller.identify_controller().unwrap();
+    assert_eq!(identify.cntlid.get(), controller.id());
+    assert_eq!(trimmed(&identify.subnqn), NQN);
+    assert_eq!(identify.ioccsz.get() * 16, 64 + 8192, "what fits into a capsule is what is told");
+    assert_eq!(controller.set_queue_count(4).unwrap(), 4);
+    let mut queue = controller.io_queue(1, 128).unwrap();
+    for (first, bytes) in [(0, 4096), (1, 8192), (100, 12288), (200, MIB as usize)] {
+        let data = random_bytes(first, bytes);
+        write(&mut queue, first, &data);
+        assert_eq!(read(&mut queue, first, bytes), data, "{bytes} bytes at block {first}");
+    }
+    let flush = SubmissionEntry {
+        opcode: IoOpcode::Flush.code(),
+        nsid: 1.into(),
+        ..SubmissionEntry::default()
+    };
+    assert_eq!(queue.command(flush, Data::None).unwrap().status(), Status::SUCCESS);
+    controller.keep_alive().unwrap();
+    let beyond = block_command(IoOpcode::Read, 1, CAPACITY_BYTES / 4096, 1);
+    let done = queue.command(beyond, Data::ToHost(vec![0; 4096])).unwrap();
+    assert_eq!((done.status(), done.received), (Status::LBA_OUT_OF_RANGE, 0));
+    assert!(done.entry.status.dnr());
+    controller.shut_down().unwrap();
+    drop((queue, controller));
+    eventually("the controller's end", || target.controllers() == 0);
+    eventually("the connections' end", || target.server.connections() == 0);
+}
+
+#[test]
+fn the_discovery_log_is_the_same_in_pieces_and_as_a_whole() {
+    let target = Target::start();
+    let mut controller = Controller::connect(&target.host().discovery()).unwrap();
+    let whole = controller.log_page(LogId::Discovery, 0, 0, 4096).unwrap();
+    assert_eq!(whole[2048..], [0; 2048], "one entry");
+    for bytes in [4, 20, 64, 1000, 1024, 2048] {
+        let mut pieces = Vec::new();
+        while pieces.len() < 2048 {
+            pieces.extend(controller.log_page(LogId::Discovery, 0, pieces.len() as u64, bytes).unwrap());
+        }
+        assert_eq!(pieces[..2048], whole[..2048], "in pieces of {bytes}");
+    }
+    let entry = controller.discover().unwrap()[0];
+    assert_eq!(trimmed(&entry.traddr), "127.0.0.1");
+    assert_eq!(trimmed(&entry.trsvcid), target.address().port().to_string());
+    assert_eq!((entry.trtype, entry.subtype), (TransportType::Tcp.code(), SubsystemType::Nvm.code()));
+    assert_eq!((entry.adrfam, entry.cntlid.get()), (1, CNTLID_DYNAMIC));
+    assert_eq!(controller.log_page(LogId::Discovery, 0, 2048, 4).unwrap(), [0; 4]);
+
+    let status = |controller: &mut Controller, entry, bytes: usize| {
+        let done = controller.admin(entry, Data::ToHost(vec![0; bytes])).unwrap();
+        (done.status(), done.received)
+    };
+    let log = |offset| log_page_command(LogId::Discovery, 0, offset, 4);
+    assert_eq!(status(&mut controller, log(2052), 4), (Status::INVALID_FIELD, 0));
+    assert_eq!(status(&mut controller, log(u64::MAX - 3), 4), (Status::INVALID_FIELD, 0));
+    assert_eq!(status(&mut controller, log(2), 4), (Status::INVALID_FIELD, 0));
+    let smart = log_page_command(LogId::SmartHealth, 0, 0, 512);
+    assert_eq!(status(&mut controller, smart, 512), (Status::INVALID_LOG_PAGE, 0));
+    let identify = controller.identify_controller().unwrap();
+    assert_eq!((identify.cntrltype, trimmed(&identify.subnqn)), (2, DISCOVERY_NQN));
+    // An I/O controller does not have the page.
+    let mut io = Controller::connect(&target.host()).unwrap();
+    assert_eq!(status(&mut io, log(0), 4), (Status::INVALID_LOG_PAGE, 0));
+}
+
+#[test]
+fn the_discovery_log_says_what_is_advertised() {
+    let target = Target::with(TcpOptions {
+        advertised: Some("10.0.2.2:4420".parse().unwrap()),
+        ..TcpOptions::new(loopback())
+    });
+    let entry = Controller::connect(&target.host().discovery()).unwrap().discover().unwrap()[0];
+    assert_eq!((trimmed(&entry.traddr), trimmed(&entry.trsvcid)), ("10.0.2.2", "4420"));
+}
+
+/// Several hosts with several queues at the same time, each with its own digests, alignment and flow control, and each in
+/// its own part of the drive.
+#[test]
+fn many_hosts_and_queues_do_not_disturb_each_other() {
+    let target = Target::start();
+    std::thread::scope(|scope| {
+        for host in 0..4u64 {
+            let options = HostOptions {
+                host_nqn: format!("nqn.2026-01.io.warp:host-{host}"),
+                host_id: [host as u8 + 1; 16],
+                header_digest: host & 1 != 0,
+                data_digest: host & 2 != 0,
+                data_alignment: [0, 1, 15, 31][host as usize],
+                flow_control: host != 2,
+                in_capsule_bytes: [8192, 4096, 0, 512][host as usize],
+                ..target.host()
+            };
+            scope.spawn(move || {
+                let controller = Controller::connect(&options).unwrap();
+                let queues: Vec<Queue> = (1..=3).map(|id| controller.io_queue(id, 32).unwrap()).collect();
+                std::thread::scope(|scope| {
+                    for (queue, index) in queues.into_iter().zip(0..) {
+                        scope.spawn(move || exercise(queue, host * 3 + index));
+                    }
+                });
+            });
+        }
+    });
+    eventually("the connections' end", || target.server.connections() == 0);
+    assert_eq!(target.controllers(), 0);
+}
+
+/// Random reads and writes of random sizes in a part of the drive, many at a time, against a copy in memory.
+fn exercise(mut queue: Queue, part: u64) {
+    const BLOCKS: u64 = 256;
+    let first = part * BLOCKS;
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(part);
+    let mut copy = vec![0; BLOCKS as usize * 4096];
+    let written = random_bytes(part, copy.len());
+    write(&mut queue, first, &written);
+    copy.copy_from_slice(&written);
+    for round in 0..60 {
+        // Ranges of one round do not overlap, so their order does not matter.
+        let mut at = 0;
+        let mut expected = Vec::new();
+        while at < BLOCKS && queue.has_room() {
+            let blocks = random.random_range(1..=24.min(BLOCKS - at));
+            let range = (at * 4096) as usize..((at + blocks) * 4096) as usize;
+            if random.random_bool(0.5) {
+                random.fill_bytes(&mut copy[range.clone()]);
+                let entry = block_command(IoOpcode::Write, 1, first + at, blocks as u32);
+                queue.submit(entry, Data::ToController(copy[range].to_vec()));
+            } else {
+                let entry = block_command(IoOpcode::Read, 1, first + at, blocks as u32);
+                let cid = queue.submit(entry, Data::ToHost(vec![0; range.len()]));
+                expected.push((cid, copy[range].to_vec()));
+            }
+            at += blocks;
+        }
+        while queue.outstanding() > 0 || !expected.is_empty() {
+            let done = queue.wait().unwrap();
+            assert_eq!(done.status(), Status::SUCCESS, "part (seed) {part}, round {round}");
+            if let Some(index) = expected.iter().position(|(cid, _)| *cid == done.cid && done.received > 0) {
+                let (_, data) = expected.swap_remove(index);
+                assert!(done.data == data, "other data, part (seed) {part}, round {round}");
+            }
+        }
+        while queue.poll().is_some() {}
+    }
+}
+
+#[test]
+fn large_writes_come_in_pieces_that_the_controller_allows() {
+    for (header_digest, data_digest) in [(false, false), (true, true)] {
+        let target = Target::with(TcpOptions {
+            h2c_data_bytes_max: 4096,
+            ..TcpOptions::new(loopback())
+        });
+        let options = HostOptions {
+            header_digest,
+            data_digest,
+            ..target.host()
+        };
+        let controller = Controller::connect(&options).unwrap();
+        let mut queue = controller.io_queue(1, 8).unwrap();
+        assert_eq!(queue.h2c_data_bytes_max(), 4096);
+        for bytes in [12288, 65536, MIB as usize] {
+            let data = random_bytes(bytes as u64, bytes);
+            write(&mut queue, 7, &data);
+            assert!(read(&mut queue, 7, bytes) == data, "{bytes} bytes");
+        }
+    }
+}
+
+#[test]
+fn heads_count_completions_and_success_is_left_out_only_without_flow_control() {
+    let target = Target::start();
+    let controller = Controller::connect(&target.host()).unwrap();
+    let mut queue = controller.io_queue(1, 4).unwrap();
+    // Connect was the first command; the queue has four entries.
+    for head in [2, 3, 0, 1, 2] {
+        let entry = block_command(IoOpcode::Read, 1, 0, 1);
+        let done = queue.command(entry, Data::ToHost(vec![0; 4096])).unwrap();
+        assert_eq!(done.entry.sqhd.get(), head);
+    }
+    let without = HostOptions {
+        flow_control: false,
+        ..target.host()
+    };
+    let mut raw = Raw::open(target.address(), DigestFlags::new());
+    let (command, data) = connect_command(&without, CNTLID_DYNAMIC, 0, 32);
+    let completion = raw.command(as_entry(&command), data.as_bytes());
+    assert_eq!((completion.status.status(), completion.sqhd.get()), (Status::SUCCESS, 0xffff));
+}
+
+#[test]
+fn events_reach_an_idle_admin_connection() {
+    let target = Target::start();
+    let mut listener = Controller::connect(&target.host()).unwrap();
+    let mut actor = Controller::connect(&target.host()).unwrap();
+    let request = SubmissionEntry {
+        opcode: AdminOpcode::AsynchronousEventRequest.code(),
+        ..SubmissionEntry::default()
+    };
+    let cid = listener.queue().submit(request, Data::None);
+    // The request is there before anything happens.
+    listener.queue().flush().unwrap();
+    listener.keep_alive().unwrap();
+    let delete = SubmissionEntry {
+        opcode: AdminOpcode::NamespaceManagement.code(),
+        nsid: 1.into(),
+        cdw10: NamespaceManagementCdw10::new().with_sel(NAMESPACE_DELETE).into_bits().into(),
+        ..SubmissionEntry::default()
+    };
+    assert_eq!(actor.admin(delete, Data::None).unwrap().status(), Status::SUCCESS);
+    let event = listener.queue().wait().unwrap();
+    assert_eq!((event.cid, event.status()), (cid, Status::SUCCESS));
+    // Notice: attached namespace attribute changed; log page 04h says which.
+    assert_eq!(event.entry.dw0.get(), 0x0004_0002);
+    let changed = listener.log_page(LogId::ChangedAttachedNamespaceList, 0, 0, 4096).unwrap();
+    assert_eq!(changed[..4], [1, 0, 0, 0]);
+}
+
+#[test]
+fn a_reset_ends_the_io_queues_and_leaves_the_admin_queue() {
+    let target = Target::start();
+    let mut controller = Controller::connect(&target.host()).unwrap();
+    let mut queue = controller.io_queue(1, 16).unwrap();
+    write(&mut queue, 0, &[1; 4096]);
+    controller.property_set(Property::Cc, 0).unwrap();
+    assert_eq!(controller.property_get(Property::Csts).unwrap(), 0);
+    let lost = queue.command(block_command(IoOpcode::Read, 1, 0, 1), Data::ToHost(vec![0; 4096]));
+    assert!(matches!(lost, Err(InitiatorError::Closed | InitiatorError::Io { .. })), "{lost:?}");
+    eventually("the I/O connection's end", || target.server.connections() == 1);
+    // Commands wait for the controller to be enabled; Connect of an I/O queue as well.
+    let identify = SubmissionEntry {
+        opcode: AdminOpcode::Identify.code(),
+        ..SubmissionEntry::default()
+    };
+    let done = controller.admin(identify, Data::ToHost(vec![0; 4096])).unwrap();
+    assert_eq!(done.status(), Status::COMMAND_SEQUENCE_ERROR);
+    let early = controller.io_queue(1, 16).map(|_| ());
+    assert!(matches!(early, Err(InitiatorError::Command { status: Status::COMMAND_SEQUENCE_ERROR, .. })), "{early:?}");
+    controller.enable().unwrap();
+    let mut queue = controller.io_queue(1, 16).unwrap();
+    assert_eq!(read(&mut queue, 0, 4096), [1; 4096]);
+}
+
+/// Counts how often it was asked to make data durable, and fails when told.
+struct Disk {
+    memory: Memory,
+    durable: Arc<Syncs>,
+}
+
+#[derive(Default)]
+struct Syncs {
+    count: AtomicUsize,
+    fails: AtomicUsize,
+}
+
+impl Durable for Syncs {
+    fn make_durable(&self) -> std::io::Result<()> {
+        self.count.fetch_add(1, Ordering::SeqCst);
+        match self.fails.load(Ordering::SeqCst) {
+            0 => Ok(()),
+            _ => Err(std::io::Error::other("the disk is gone")),
+        }
+    }
+}
+
+impl Media for Disk {
+    fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), MediaError> {
+        self.memory.read(offset, data)
+    }
+
+    fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), MediaError> {
+        self.memory.write(offset, data)
+    }
+
+    fn discard(&mut self, offset: u64, bytes: u64) -> Result<(), MediaError> {
+        self.memory.discard(offset, bytes)
+    }
+
+    fn keep(&mut self, state: &[u8]) -> Result<(), MediaError> {
+        self.memory.keep(state)
+    }
+
+    fn durable(&self) -> Option<Arc<dyn Durable>> {
+        Some(Arc::clone(&self.durable) as Arc<dyn Durable>)
+    }
+}
+
+#[test]
+fn flush_and_shutdown_are_complete_only_when_everything_is_durable() {
+    let durable = Arc::new(Syncs::default());
+    let disk = Disk {
+        memory: Memory::new(CAPACITY_BYTES),
+        durable: Arc::clone(&durable),
+    };
+    let target = Target::of(TcpOptions::new(loopback()), Box::new(disk));
+    let mut controller = Controller::connect(&target.host()).unwrap();
+    let mut queue = controller.io_queue(1, 16).unwrap();
+    write(&mut queue, 0, &[5; 4096]);
+    assert_eq!(durable.count.load(Ordering::SeqCst), 0, "a write may stay in the cache");
+    let flush = SubmissionEntry {
+        opcode: IoOpcode::Flush.code(),
+        nsid: 1.into(),
+        ..SubmissionEntry::default()
+    };
+    assert_eq!(queue.command(flush, Data::None).unwrap().status(), Status::SUCCESS);
+    assert_eq!(durable.count.load(Ordering::SeqCst), 1);
+    durable.fails.store(1, Ordering::SeqCst);
+    let done = queue.command(flush, Data::None).unwrap();
+    assert_eq!(done.status(), Status::WRITE_FAULT);
+    // Commands that need no disk go on.
+    assert_eq!(read(&mut queue, 0, 4096), [5; 4096]);
+    durable.fails.store(0, Ordering::SeqCst);
+    let before = durable.count.load(Ordering::SeqCst);
+    controller.shut_down().unwrap();
+    assert_eq!(durable.count.load(Ordering::SeqCst), before + 1);
+}
+
+// ------------------------------------------------------------------------------------------------------ lost hosts --
+
+#[test]
+fn a_lost_admin_connection_ends_the_association() {
+    let target = Target::start();
+    let controller = Controller::connect(&target.host()).unwrap();
+    let mut other = Controller::connect(&target.host()).unwrap();
+    let mut queues: Vec<Queue> = (1..=2).map(|id| controller.io_queue(id, 16).unwrap()).collect();
+    let id = controller.id();
+    drop(controller);
+    eventually("the controller's end", || !locked(&target.shared).is_connected(id));
+    for queue in &mut queues {
+        let lost = queue.command(block_command(IoOpcode::Flush, 1, 0, 1), Data::None);
+        assert!(matches!(lost, Err(InitiatorError::Closed | InitiatorError::Io { .. })), "{lost:?}");
+    }
+    eventually("the connections' end", || target.server.connections() == 1);
+    other.keep_alive().unwrap();
+    // The identifier is used again, for a controller without the old one's queues.
+    let again = Controller::connect(&target.host()).unwrap();
+    assert_eq!(again.id(), id);
+    let mut queue = again.io_queue(1, 16).unwrap();
+    write(&mut queue, 0, &[3; 4096]);
+}
+
+#[test]
+fn a_lost_io_connection_ends_the_association() {
+    let target = Target::start();
+    let mut controller = Controller::connect(&target.host()).unwrap();
+    let lost = controller.io_queue(1, 16).unwrap();
+    let mut other = controller.io_queue(2, 16).unwrap();
+    drop(lost);
+    eventually("the controller's end", || target.controllers() == 0);
+    assert!(controller.keep_alive().is_err());
+    assert!(other.command(block_command(IoOpcode::Flush, 1, 0, 1), Data::None).is_err());
+    eventually("the connections' end", || target.server.connections() == 0);
+}
+
+#[test]
+fn a_silent_host_is_ended_and_a_busy_one_is_not() {
+    let target = Target::start();
+    let start = Instant::now();
+    let silent = Controller::connect(&HostOptions {
+        keep_alive_ms: 40,
+        ..target.host()
+    });
+    let silent = silent.unwrap();
+    let patient = Controller::connect(&target.host()).unwrap();
+    let mut queue = patient.io_queue(1, 16).unwrap();
+    let id = silent.id();
+    while locked(&target.shared).is_connected(id) {
+        assert!(start.elapsed() < PATIENCE, "the silent host is not ended");
+        let expired = locked(&target.shared).tick(target.clock.now());
+        target.server.end_associations(&expired);
+    }
+    assert!(start.elapsed() >= Duration::from_millis(40));
+    assert_eq!(target.controllers(), 1);
+    write(&mut queue, 0, &[1; 4096]);
+    // An identifier that is of somebody else by now does no harm.
+    target.server.end_associations(&[id, patient.id(), 77]);
+    write(&mut queue, 0, &[1; 4096]);
+}
+
+#[test]
+fn stopping_closes_everything_and_gives_the_port_back() {
+    let target = Target::start();
+    let mut controller = Controller::connect(&target.host()).unwrap();
+    let queue = controller.io_queue(1, 16).unwrap();
+    let half_open = TcpStream::connect(target.address()).unwrap();
+    eventually("accepting", || target.server.connections() == 3);
+    let address = target.address();
+    target.server.stop();
+    target.server.stop();
+    assert_eq!((target.server.connections(), target.controllers()), (0, 0));
+    assert!(controller.keep_alive().is_err());
+    drop((queue, half_open, controller));
+    let again = TcpServer::start(TcpOptions::new(address), Arc::clone(&target.shared), target.clock).unwrap();
+    Controller::connect(&target.host()).unwrap();
+    again.stop();
+}
+
+#[test]
+fn what_cannot_be_served_is_one_sentence() {
+    let target = Target::start();
+    let start = |options| {
+        let server = TcpServer::start(options, Arc::clone(&target.shared), target.clock);
+        server.map(|_| ()).unwrap_err().to_string()
+    };
+    let busy = TcpListener::bind(loopback()).unwrap();
+    let address = busy.local_addr().unwrap();
+    assert_eq!(
+        start(TcpOptions::new(address)),
+        format!("{address}: the port is in use; stop the other server or choose another port (0 for any free one)")
+    );
+    // RFC 5737: an address that no machine has.
+    let elsewhere: SocketAddr = "192.0.2.1:0".parse().unwrap();
+    let with_host = |secret: Option<&str>| TcpOptions {
+        hosts: vec![AllowedHost {
+            nqn: HOST.to_string(),
+            secret: secret.map(|secret| secret.parse().unwrap()),
+            controller_secret: None,
+        }],
+        ..TcpOptions::new(elsewhere)
+    };
+    assert!(start(TcpOptions::new(elsewhere)).contains("the hosts that may connect must be listed"));
+    assert!(start(with_host(None)).contains(&format!("but host {HOST} has no DH-HMAC-CHAP secret")));
+    assert!(start(with_host(Some(SECRET))).contains("no network interface of this machine has this address"));
+    let small = TcpOptions {
+        h2c_data_bytes_max: 4095,
+        ..TcpOptions::new(loopback())
+    };
+    assert!(matches!(
+        TcpServer::start(small, Arc::clone(&target.shared), target.clock),
+        Err(ServeError::TcpOption(_))
+    ));
+}
+
+// ------------------------------------------------------------------------------------------------- hosts that lie --
+
+/// A host that sends what it likes.
+struct Raw {
+    stream: TcpStream,
+    header_digest: bool,
+    cid: u16,
+}
+
+fn as_entry<T: IntoBytes + zerocopy::Immutable>(command: &T) -> SubmissionEntry {
+    SubmissionEntry::read_from_bytes(command.as_bytes()).unwrap()
+}
+
+fn header(kind: PduType, flags: PduFlags, pdo: usize, length: usize) -> CommonHeader {
+    CommonHeader {
+        pdu_type: kind.code(),
+        flags,
+        hlen: kind.header_length(),
+        pdo: pdo as u8,
+        plen: (length as u32).into(),
+    }
+}
+
+fn initialize(digests: DigestFlags) -> IcReq {
+    IcReq {
+        ch: header(PduType::IcReq, PduFlags::new(), 0, 128),
+        dgst: digests,
+        ..IcReq::default()
+    }
+}
+
+/// The SGL of data in the capsule, or (`in_capsule` false) in PDUs of its own.
+fn sgl(bytes: usize, in_capsule: bool) -> SglDescriptor {
+    let id = if in_capsule { 0x01 } else { 0x5a };
+    let mut descriptor = SglDescriptor {
+        length: (bytes as u32).into(),
+        ..SglDescriptor::default()
+    };
+    descriptor.id = id.into();
+    descriptor
+}
+
+impl Raw {
+    fn plain(address: SocketAddr) -> Raw {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Raw {
+            stream,
+            header_digest: false,
+            cid: 0,
+        }
+    }
+
+    fn open(address: SocketAddr, digests: DigestFlags) -> Raw {
+        let mut raw = Raw::plain(address);
+        raw.send(initialize(digests).as_bytes());
+        let response = raw.pdu().unwrap();
+        let response = IcResp::read_from_bytes(&response).unwrap();
+        assert_eq!(response.ch, header(PduType::IcResp, PduFlags::new(), 0, 128));
+        assert_eq!((response.dgst, response.cpda), (digests, 0));
+        raw.header_digest = digests.hdgst_enable();
+        raw
+    }
+
+    /// Connected to an admin queue of a controller that is enabled.
+    fn connected(target: &Target, digests: DigestFlags) -> Raw {
+        let mut raw = Raw::open(target.address(), digests);
+        let (command, data) = connect_command(&target.host(), CNTLID_DYNAMIC, 0, 32);
+        let mut entry = as_entry(&command);
+        entry.cid = 100.into();
+        raw.send(&raw.capsule(entry, data.as_bytes(), digests.ddgst_enable()));
+        assert_eq!(raw.completion().status.status(), Status::SUCCESS);
+        let mut enable = nvme_spec::fabrics::PropertySetCommand {
+            opcode: OPCODE,
+            fctype: FabricsCommandType::PropertySet.code(),
+            ..Default::default()
+        };
+        enable.ofst = Property::Cc.code().into();
+        enable.value = u64::from(Cc::new().with_en(true).with_iosqes(6).with_iocqes(4).into_bits()).into();
+        raw.send(&raw.capsule(as_entry(&enable), &[], false));
+        assert_eq!(raw.completion().status.status(), Status::SUCCESS);
+        raw
+    }
+
+    fn send(&self, bytes: &[u8]) {
+        (&self.stream).write_all(bytes).unwrap();
+    }
+
+    /// The next PDU, `None` at the end of the connection.
+    fn pdu(&mut self) -> Option<Vec<u8>> {
+        let mut pdu = vec![0; 8];
+        match self.stream.read_exact(&mut pdu) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return None,
+            Err(error) => panic!("{error}"),
+        }
+        let length = CommonHeader::read_from_bytes(&pdu).unwrap().plen.get() as usize;
+        pdu.resize(length, 0);
+        self.stream.read_exact(&mut pdu[8..]).unwrap();
+        Some(pdu)
+    }
+
+    fn completion(&mut self) -> CompletionEntry {
+        let pdu = self.pdu().expect("a completion");
+        assert_eq!(pdu[0], PduType::CapsuleResp.code(), "{pdu:?}");
+        CompletionEntry::read_from_bytes(&pdu[8..24]).unwrap()
+    }
+
+    /// A capsule with data in it, and with the digests that were agreed.
+    fn capsule(&self, mut entry: SubmissionEntry, data: &[u8], data_digest: bool) -> Vec<u8> {
+        let offset = 72 + if self.header_digest { 4 } else { 0 };
+        let data_digest = data_digest && !data.is_empty();
+        entry.flags.set_psdt(PSDT_SGL_MPTR_CONTIGUOUS);
+        if !data.is_empty() {
+            entry.set_sgl1(sgl(data.len(), true));
+        }
+        let flags = PduFlags::new().with_hdgst(self.header_digest).with_ddgst(data_digest);
+        let length = offset + data.len() + if data_digest { 4 } else { 0 };
+        let capsule = CapsuleCmd {
+            ch: header(PduType::CapsuleCmd, flags, if data.is_empty() { 0 } else { offset }, length),
+            ccsqe: entry,
+        };
+        let mut pdu = capsule.as_bytes().to_vec();
+        if self.header_digest {
+            pdu.extend(crc32c::crc32c(capsule.as_bytes()).to_le_bytes());
+        }
+        pdu.extend(data);
+        if data_digest {
+            pdu.extend(crc32c::crc32c(data).to_le_bytes());
+        }
+        pdu
+    }
+
+    fn command(&mut self, mut entry: SubmissionEntry, data: &[u8]) -> CompletionEntry {
+        self.cid += 1;
+        entry.cid = self.cid.into();
+        self.send(&self.capsule(entry, data, false));
+        let completion = self.completion();
+        assert_eq!(completion.cid.get(), self.cid);
+        completion
+    }
+
+    /// The controller ends the connection for this reason, repeating the header that is wrong.
+    fn expect_end(&mut self, status: FatalErrorStatus, information: u32, wrong: &[u8], what: &str) {
+        let pdu = self.pdu().unwrap_or_else(|| panic!("{what}: closed without a reason"));
+        let (request, header) = TermReq::read_from_prefix(&pdu).unwrap();
+        assert_eq!(request.ch.pdu_type, PduType::C2hTermReq.code(), "{what}: {pdu:?}");
+        let got = (FatalErrorStatus::from_u16(request.fes.get()), request.fei.get());
+        assert_eq!(got, (Some(status), information), "{what}");
+        let said = usize::from(wrong[2]).min(wrong.len()).min(128);
+        assert_eq!(header, &wrong[..said], "{what}: the header that is wrong");
+        assert_eq!(self.pdu(), None, "{what}");
+    }
+}
+
+#[test]
+fn every_malformed_pdu_ends_the_connection_with_its_reason() {
+    use FatalErrorStatus::{
+        DataTransferOutOfRange, InvalidPduHeaderField, LimitExceeded, PduSequenceError, UnsupportedParameter,
+    };
+    let target = Target::with(TcpOptions {
+        h2c_data_bytes_max: 4096,
+        ..TcpOptions::new(loopback())
+    });
+    let initial: &[(&str, &dyn Fn(&mut IcReq), FatalErrorStatus, u32)] = &[
+        ("a version that does not exist", &|pdu| pdu.pfv = 1.into(), UnsupportedParameter, 8),
+        ("an alignment that does not exist", &|pdu| pdu.hpda = 32, InvalidPduHeaderField, 10),
+        ("too long", &|pdu| pdu.ch.plen = 132.into(), InvalidPduHeaderField, 4),
+        ("too short", &|pdu| pdu.ch.plen = 64.into(), InvalidPduHeaderField, 4),
+        ("another header length", &|pdu| pdu.ch.hlen = 24, InvalidPduHeaderField, 2),
+        ("a response", &|pdu| pdu.ch.pdu_type = 1, InvalidPduHeaderField, 0),
+        ("a command first", &|pdu| pdu.ch.pdu_type = 4, PduSequenceError, 0),
+    ];
+    for (what, spoil, status, information) in initial {
+        let mut pdu = initialize(DigestFlags::new());
+        spoil(&mut pdu);
+        let mut raw = Raw::plain(target.address());
+        raw.send(pdu.as_bytes());
+        raw.expect_end(*status, *information, pdu.as_bytes(), what);
+    }
+
+    let plain = PduFlags::new();
+    let capsule = |change: &dyn Fn(&mut CommonHeader)| {
+        let mut ch = header(PduType::CapsuleCmd, plain, 0, 72);
+        change(&mut ch);
+        let capsule = CapsuleCmd {
+            ch,
+            ccsqe: SubmissionEntry::default(),
+        };
+        capsule.as_bytes().to_vec()
+    };
+    let commands: &[(&str, Vec<u8>, FatalErrorStatus, u32)] = &[
+        ("a second ICReq", initialize(DigestFlags::new()).as_bytes().to_vec(), PduSequenceError, 0),
+        ("an unknown type", capsule(&|ch| ch.pdu_type = 0x55), InvalidPduHeaderField, 0),
+        ("a type of controllers", capsule(&|ch| ch.pdu_type = 7), InvalidPduHeaderField, 0),
+        ("a header digest flag", capsule(&|ch| ch.flags.set_hdgst(true)), InvalidPduHeaderField, 1),
+        ("a header length", capsule(&|ch| ch.hlen = 73), InvalidPduHeaderField, 2),
+        ("no data offset", capsule(&|ch| ch.plen = 80.into()), InvalidPduHeaderField, 3),
+        (
+            "a data offset that is no multiple of 4",
+            capsule(&|ch| (ch.pdo, ch.plen) = (74, 100.into())),
+            InvalidPduHeaderField,
+            3,
+        ),
+        ("a length below the header's", capsule(&|ch| ch.plen = 8.into()), InvalidPduHeaderField, 4),
+        (
+            "more data than a capsule may have",
+            capsule(&|ch| (ch.pdo, ch.plen) = (72, (72 + 8196).into())),
+            InvalidPduHeaderField,
+            4,
+        ),
+        ("an endless capsule", capsule(&|ch| (ch.pdo, ch.plen) = (72, u32::MAX.into())), InvalidPduHeaderField, 4),
+    ];
+    for (what, pdu, status, information) in commands {
+        let mut raw = Raw::open(target.address(), DigestFlags::new());
+        raw.send(pdu);
+        raw.expect_end(*status, *information, pdu, what);
+    }
+
+    let data: &[(&str, &dyn Fn(&mut H2cData), FatalErrorStatus, u32)] = &[
+        ("another command", &|pdu| pdu.cccid = 9.into(), InvalidPduHeaderField, 8),
+        ("a tag that was not given", &|pdu| pdu.ttag = 7.into(), InvalidPduHeaderField, 10),
+        ("lengths that differ", &|pdu| pdu.datal = 8.into(), InvalidPduHeaderField, 16),
+        ("an offset that is not next", &|pdu| pdu.datao = 4096.into(), DataTransferOutOfRange, 0),
+        ("not the last, but said to be", &|pdu| pdu.ch.flags.set_last_pdu(true), InvalidPduHeaderField, 1),
+        ("more than MAXH2CDATA", &|pdu| pdu.ch.plen = (24 + 4100).into(), LimitExceeded, 0),
+        ("no data", &|pdu| pdu.ch.plen = 24.into(), InvalidPduHeaderField, 4),
+        ("a data digest flag", &|pdu| pdu.ch.flags.set_ddgst(true), InvalidPduHeaderField, 1),
+    ];
+    for (what, spoil, status, information) in data {
+        let (mut raw, request) = with_request(&target, 16384);
+        let mut pdu = H2cData {
+            ch: header(PduType::H2cData, plain, 24, 24 + 4096),
+            cccid: request.cccid,
+            ttag: request.ttag,
+            datal: 4096.into(),
+            ..H2cData::default()
+        };
+        spoil(&mut pdu);
+        raw.send(pdu.as_bytes());
+        raw.expect_end(*status, *information, pdu.as_bytes(), what);
+    }
+    // Data that nobody asked for.
+    let mut raw = Raw::connected(&target, DigestFlags::new());
+    let unasked = H2cData {
+        ch: header(PduType::H2cData, plain.with_last_pdu(true), 24, 28),
+        datal: 4.into(),
+        ..H2cData::default()
+    };
+    raw.send(unasked.as_bytes());
+    raw.expect_end(InvalidPduHeaderField, 10, unasked.as_bytes(), "data that nobody asked for");
+    eventually("the connections' end", || target.server.connections() == 0);
+    assert_eq!(target.controllers(), 0);
+}
+
+/// A host that was asked for the data of a Set Features command (512 bytes) or, with an I/O queue, of a write.
+fn with_request(target: &Target, bytes: usize) -> (Raw, R2t) {
+    let controller = Controller::connect(&target.host()).unwrap();
+    let mut raw = Raw::open(target.address(), DigestFlags::new());
+    let (command, data) = connect_command(&target.host(), controller.id(), 1, 32);
+    assert_eq!(raw.command(as_entry(&command), data.as_bytes()).status.status(), Status::SUCCESS);
+    // The association lasts as long as the raw host does: its admin connection is left open on purpose.
+    std::mem::forget(controller);
+    let mut entry = block_command(IoOpcode::Write, 1, 0, (bytes / 4096) as u32);
+    entry.cid = 40.into();
+    entry.set_sgl1(sgl(bytes, false));
+    raw.send(&raw.capsule(entry, &[], false));
+    let request = R2t::read_from_bytes(&raw.pdu().unwrap()).unwrap();
+    assert_eq!((request.cccid.get(), request.r2to.get(), request.r2tl.get()), (40, 0, bytes as u32));
+    (raw, request)
+}
+
+#[test]
+fn a_host_may_end_the_connection_itself() {
+    let target = Target::start();
+    let mut raw = Raw::connected(&target, DigestFlags::new());
+    let request = TermReq {
+        ch: header(PduType::H2cTermReq, PduFlags::new(), 0, 24 + 72),
+        fes: 1.into(),
+        ..TermReq::default()
+    };
+    raw.send(request.as_bytes());
+    raw.send(&[0; 72]);
+    assert_eq!(raw.pdu(), None);
+    eventually("the controller's end", || target.controllers() == 0);
+}
+
+#[test]
+fn a_wrong_header_digest_ends_the_connection() {
+    let target = Target::start();
+    let digests = DigestFlags::new().with_hdgst_enable(true);
+    let mut raw = Raw::connected(&target, digests);
+    let keep_alive = SubmissionEntry {
+        opcode: AdminOpcode::KeepAlive.code(),
+        ..SubmissionEntry::default()
+    };
+    let mut pdu = raw.capsule(keep_alive, &[], false);
+    raw.send(&pdu);
+    assert_eq!(raw.completion().status.status(), Status::SUCCESS);
+    pdu[40] ^= 1;
+    raw.send(&pdu);
+    let digest = u32::from_le_bytes(pdu[72..76].try_into().unwrap());
+    raw.expect_end(FatalErrorStatus::HeaderDigestError, digest, &pdu, "a header digest");
+}
+
+#[test]
+fn a_wrong_data_digest_fails_the_command_only() {
+    let target = Target::start();
+    let digests = DigestFlags::new().with_ddgst_enable(true);
+    let mut controller = Controller::connect(&target.host()).unwrap();
+    let mut checker = controller.io_queue(2, 8).unwrap();
+    write(&mut checker, 0, &[1; 16384]);
+    let mut raw = Raw::open(target.address(), digests);
+    let (command, data) = connect_command(&target.host(), controller.id(), 1, 32);
+    raw.send(&raw.capsule(as_entry(&command), data.as_bytes(), true));
+    assert_eq!(raw.completion().status.status(), Status::SUCCESS);
+
+    // In the capsule.
+    let mut pdu = raw.capsule(block_command(IoOpcode::Write, 1, 0, 1), &[2; 4096], true);
+    pdu[1000] ^= 0x80;
+    raw.send(&pdu);
+    let completion = raw.completion();
+    assert_eq!(completion.status.status(), Status::TRANSIENT_TRANSPORT_ERROR);
+    assert!(!completion.status.dnr(), "the same command may be tried again");
+    // In the first of two data PDUs.
+    let mut entry = block_command(IoOpcode::Write, 1, 0, 4);
+    entry.set_sgl1(sgl(16384, false));
+    raw.send(&raw.capsule(entry, &[], true));
+    let request = R2t::read_from_bytes(&raw.pdu().unwrap()).unwrap();
+    for (offset, wrong) in [(0u32, 1), (8192, 0)] {
+        let last = offset > 0;
+        let data = H2cData {
+            ch: header(
+                PduType::H2cData,
+                PduFlags::new().with_ddgst(true).with_last_pdu(last),
+                24,
+                24 + 8192 + 4,
+            ),
+            cccid: request.cccid,
+            ttag: request.ttag,
+            datao: offset.into(),
+            datal: 8192.into(),
+            ..H2cData::default()
+        };
+        raw.send(data.as_bytes());
+        raw.send(&[2; 8192]);
+        raw.send(&(crc32c::crc32c(&[2; 8192]) ^ wrong).to_le_bytes());
+    }
+    assert_eq!(raw.completion().status.status(), Status::TRANSIENT_TRANSPORT_ERROR);
+    assert_eq!(read(&mut checker, 0, 16384), [1; 16384], "nothing was written");
+    // And the right one is taken.
+    raw.send(&raw.capsule(block_command(IoOpcode::Write, 1, 0, 1), &[2; 4096], true));
+    assert_eq!(raw.completion().status.status(), Status::SUCCESS);
+    assert_eq!(read(&mut checker, 0, 4096), [2; 4096]);
+    controller.keep_alive().unwrap();
+}
+
+#[test]
+fn wrong_connects_are_refused_with_the_place_of_the_mistake() {
+    type Spoil<'a> = &'a dyn Fn(&mut ConnectCommand, &mut ConnectData);
+    let target = Target::start();
+    let mut controller = Controller::connect_disabled(&target.host()).unwrap();
+    let id = controller.id();
+    let invalid = Status::CONNECT_INVALID_PARAMETERS;
+    /// IATTR: the offset is in the data.
+    const DATA: u32 = 1 << 16;
+    let name = |text: &str| {
+        let mut field = [0; 256];
+        field[..text.len()].copy_from_slice(text.as_bytes());
+        field
+    };
+    let cases: &[(&str, Spoil<'_>, Status, u32)] = &[
+        ("record format", &|command, _| command.recfmt = 1.into(), Status::CONNECT_INCOMPATIBLE_FORMAT, 0),
+        ("queue of one entry", &|command, _| command.sqsize = 0.into(), invalid, 44),
+        ("queue too large", &|command, _| command.sqsize = 4096.into(), invalid, 44),
+        ("another subsystem", &|_, data| data.subnqn = name("nqn.2026-01.io.warp:other"), invalid, DATA | 256),
+        ("no subsystem", &|_, data| data.subnqn = [0; 256], invalid, DATA | 256),
+        ("an endless name", &|_, data| data.subnqn = [b'n'; 256], invalid, DATA | 256),
+        ("no host", &|_, data| data.hostnqn = [0; 256], invalid, DATA | 512),
+        ("a host that is no NQN", &|_, data| data.hostnqn = name("somebody"), invalid, DATA | 512),
+        ("a host that is no text", &|_, data| data.hostnqn[5] = 0xff, invalid, DATA | 512),
+        ("a host with a long name", &|_, data| data.hostnqn[32..225].fill(b'x'), invalid, DATA | 512),
+        ("a static controller", &|_, data| data.cntlid = CNTLID_STATIC.into(), invalid, DATA | 16),
+        ("a chosen controller", &|_, data| data.cntlid = 1.into(), invalid, DATA | 16),
+        ("a queue of nobody", &|command, _| command.qid = 1.into(), invalid, DATA | 16),
+        (
+            "a queue too many",
+            &|command, data| (command.qid, data.cntlid) = (5.into(), id.into()),
+            invalid,
+            42,
+        ),
+        (
+            "another host's controller",
+            &|command, data| (command.qid, data.cntlid, data.hostid) = (1.into(), id.into(), [9; 16]),
+            invalid,
+            DATA | 16,
+        ),
+        (
+            "a controller that is not enabled",
+            &|command, data| (command.qid, data.cntlid) = (1.into(), id.into()),
+            Status::COMMAND_SEQUENCE_ERROR,
+            0,
+        ),
+        (
+            "an I/O queue of the discovery subsystem",
+            &|command, data| (command.qid, data.subnqn) = (1.into(), name(DISCOVERY_NQN)),
+            invalid,
+            42,
+        ),
+    ];
+    // One connection for all: a Connect that is refused may be followed by another one.
+    let mut raw = Raw::open(target.address(), DigestFlags::new());
+    for (what, spoil, status, result) in cases {
+        let (mut command, mut data) = connect_command(&target.host(), CNTLID_DYNAMIC, 0, 32);
+        spoil(&mut command, &mut data);
+        let completion = raw.command(as_entry(&command), data.as_bytes());
+        assert_eq!((completion.status.status(), completion.dw0.get()), (*status, *result), "{what}");
+        assert!(completion.status.dnr(), "{what}");
+    }
+    assert_eq!(target.controllers(), 1);
+
+    // Short data.
+    let (command, data) = connect_command(&target.host(), CNTLID_DYNAMIC, 0, 32);
+    let completion = raw.command(as_entry(&command), &data.as_bytes()[..1020]);
+    assert_eq!(completion.status.status(), Status::DATA_SGL_LENGTH_INVALID);
+    // Anything else before Connect.
+    let identify = SubmissionEntry {
+        opcode: AdminOpcode::Identify.code(),
+        ..SubmissionEntry::default()
+    };
+    assert_eq!(raw.command(identify, &[]).status.status(), Status::COMMAND_SEQUENCE_ERROR);
+    let get = SubmissionEntry {
+        opcode: OPCODE,
+        nsid: u32::from(FabricsCommandType::PropertyGet.code()).into(),
+        ..SubmissionEntry::default()
+    };
+    assert_eq!(raw.command(get, &[]).status.status(), Status::COMMAND_SEQUENCE_ERROR);
+    // The right one, and then a second one.
+    assert_eq!(raw.command(as_entry(&command), data.as_bytes()).status.status(), Status::SUCCESS);
+    let again = raw.command(as_entry(&command), data.as_bytes());
+    assert_eq!(again.status.status(), Status::COMMAND_SEQUENCE_ERROR);
+
+    // A queue that is connected already.
+    controller.enable().unwrap();
+    let _queue = controller.io_queue(1, 16).unwrap();
+    let twice = controller.io_queue(1, 16).map(|_| ());
+    assert!(matches!(twice, Err(InitiatorError::Command { status: Status::COMMAND_SEQUENCE_ERROR, .. })), "{twice:?}");
+    // A controller of the discovery subsystem has no I/O queues, whatever it is called.
+    let discovery = Controller::connect(&target.host().discovery()).unwrap();
+    let (mut command, mut data) = connect_command(&target.host(), discovery.id(), 1, 16);
+    (command.qid, data.cntlid) = (1.into(), discovery.id().into());
+    let mut raw = Raw::open(target.address(), DigestFlags::new());
+    let completion = raw.command(as_entry(&command), data.as_bytes());
+    assert_eq!((completion.status.status(), completion.dw0.get()), (invalid, DATA | 16));
+}
+
+#[test]
+fn more_controllers_than_there_are_are_refused_for_now() {
+    let target = Target::start();
+    let _controllers: Vec<Controller> = (0..4).map(|_| Controller::connect(&target.host()).unwrap()).collect();
+    let mut raw = Raw::open(target.address(), DigestFlags::new());
+    let (command, data) = connect_command(&target.host(), CNTLID_DYNAMIC, 0, 32);
+    let completion = raw.command(as_entry(&command), data.as_bytes());
+    assert_eq!(completion.status.status(), Status::CONNECT_CONTROLLER_BUSY);
+    assert!(!completion.status.dnr());
+}
+
+#[test]
+fn wrong_properties_fabrics_commands_and_data_pointers_have_their_statuses() {
+    let target = Target::start();
+    let mut controller = Controller::connect(&target.host()).unwrap();
+    let mut queue = controller.io_queue(1, 16).unwrap();
+    let status = |controller: &mut Controller, entry| controller.admin(entry, Data::None).unwrap().status();
+    let property = |kind: FabricsCommandType, size: u8, offset: u32| SubmissionEntry {
+        opcode: OPCODE,
+        nsid: u32::from(kind.code()).into(),
+        cdw10: u32::from(size).into(),
+        cdw11: offset.into(),
+        ..SubmissionEntry::default()
+    };
+    use FabricsCommandType::{Disconnect, PropertyGet, PropertySet};
+    assert_eq!(status(&mut controller, property(PropertyGet, 1, 0)), Status::SUCCESS);
+    assert_eq!(status(&mut controller, property(PropertyGet, 0, 0)), Status::INVALID_FIELD);
+    assert_eq!(status(&mut controller, property(PropertyGet, 1, 0x14)), Status::INVALID_FIELD);
+    assert_eq!(status(&mut controller, property(PropertyGet, 0, 0x13)), Status::INVALID_FIELD);
+    assert_eq!(status(&mut controller, property(PropertySet, 1, 0)), Status::INVALID_FIELD);
+    // No subsystem reset over fabrics (CAP.NSSRS is 0).
+    assert_eq!(status(&mut controller, property(PropertySet, 0, 0x20)), Status::INVALID_FIELD);
+    assert_eq!(status(&mut controller, property(Disconnect, 0, 0)), Status::INVALID_COMMAND_OPCODE);
+    let mut unknown = property(PropertyGet, 0, 0);
+    unknown.nsid = 0x33.into();
+    assert_eq!(status(&mut controller, unknown), Status::INVALID_COMMAND_OPCODE);
+    let on_io_queue = queue.command(property(PropertyGet, 1, 0), Data::None).unwrap();
+    assert_eq!(on_io_queue.status(), Status::INVALID_COMMAND_OPCODE);
+    let create = SubmissionEntry {
+        opcode: AdminOpcode::CreateIoSubmissionQueue.code(),
+        ..SubmissionEntry::default()
+    };
+    assert_eq!(status(&mut controller, create), Status::INVALID_COMMAND_OPCODE);
+
+    let mut raw = Raw::connected(&target, DigestFlags::new());
+    let identify = |change: &dyn Fn(&mut SubmissionEntry)| {
+        let mut entry = SubmissionEntry {
+            opcode: AdminOpcode::Identify.code(),
+            cdw10: u32::from(Cns::Controller.code()).into(),
+            ..SubmissionEntry::default()
+        };
+        entry.flags.set_psdt(PSDT_SGL_MPTR_CONTIGUOUS);
+        entry.set_sgl1(sgl(4096, false));
+        change(&mut entry);
+        entry
+    };
+    let mut status = |entry: SubmissionEntry| {
+        let capsule = CapsuleCmd {
+            ch: header(PduType::CapsuleCmd, PduFlags::new(), 0, 72),
+            ccsqe: entry,
+        };
+        raw.send(capsule.as_bytes());
+        raw.completion().status.status()
+    };
+    assert_eq!(status(identify(&|entry| entry.flags.set_psdt(0))), Status::INVALID_FIELD);
+    assert_eq!(status(identify(&|entry| entry.set_sgl1(sgl(4092, false)))), Status::DATA_SGL_LENGTH_INVALID);
+    let other = |id: u8| {
+        let mut descriptor = sgl(4096, false);
+        descriptor.id = id.into();
+        descriptor
+    };
+    assert_eq!(status(identify(&|entry| entry.set_sgl1(other(0x00)))), Status::SGL_DESCRIPTOR_TYPE_INVALID);
+    assert_eq!(status(identify(&|entry| entry.set_sgl1(other(0x20)))), Status::SGL_DESCRIPTOR_TYPE_INVALID);
+    assert_eq!(status(identify(&|entry| entry.set_sgl1(sgl(4096, true)))), Status::SGL_DESCRIPTOR_TYPE_INVALID);
+    // Host Behavior Support takes 512 bytes; the capsule has none.
+    let set = identify(&|entry| {
+        entry.opcode = AdminOpcode::SetFeatures.code();
+        entry.cdw10 = 0x16.into();
+        entry.set_sgl1(sgl(512, true));
+    });
+    assert_eq!(status(set), Status::SGL_OFFSET_INVALID);
+}
+
+// ---------------------------------------------------------------------------------------------------------- limits --
+
+#[test]
+fn connections_are_limited_in_all_and_half_open_and_for_each_host() {
+    let limits = Limits {
+        connections: 6,
+        half_open: 2,
+        connections_per_host: 3,
+        ..Limits::default()
+    };
+    let target = Target::limited(limits);
+    let refused = || {
+        let mut stream = TcpStream::connect(target.address()).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        // Closed at once, without an answer.
+        matches!(stream.read(&mut [0; 8]), Ok(0) | Err(_))
+    };
+    let half_open: Vec<Raw> = (0..2).map(|_| Raw::open(target.address(), DigestFlags::new())).collect();
+    assert!(refused(), "a third half-open connection");
+    drop(half_open);
+    eventually("the half-open ones' end", || target.server.connections() == 0);
+
+    // Everything that is connected before the next one asks has been counted: its completion came after that.
+    let mut controller = Controller::connect(&target.host()).unwrap();
+    let _queues: Vec<Queue> = (1..=2).map(|id| controller.io_queue(id, 16).unwrap()).collect();
+    let mut raw = Raw::open(target.address(), DigestFlags::new());
+    let (command, data) = connect_command(&target.host(), controller.id(), 3, 16);
+    let completion = raw.command(as_entry(&command), data.as_bytes());
+    assert_eq!(completion.status.status(), Status::CONNECT_CONTROLLER_BUSY, "a fourth connection of the host");
+    drop(raw);
+    eventually("its end", || target.server.connections() == 3);
+    let other = HostOptions {
+        host_nqn: "nqn.2026-01.io.warp:other-host".to_string(),
+        ..target.host()
+    };
+    let others = Controller::connect(&other).unwrap();
+    let _others_queues: Vec<Queue> = (1..=2).map(|id| others.io_queue(id, 16).unwrap()).collect();
+    assert!(refused(), "a seventh connection");
+    controller.keep_alive().unwrap();
+}
+
+#[test]
+fn a_host_that_does_not_connect_is_hung_up_on() {
+    let limits = Limits {
+        handshake: Duration::from_millis(50),
+        ..Limits::default()
+    };
+    let target = Target::limited(limits);
+    let start = Instant::now();
+    let mut silent = Raw::plain(target.address());
+    let mut initialized = Raw::open(target.address(), DigestFlags::new());
+    let mut half_a_pdu = Raw::plain(target.address());
+    half_a_pdu.send(&initialize(DigestFlags::new()).as_bytes()[..100]);
+    assert_eq!(silent.pdu(), None);
+    assert_eq!(initialized.pdu(), None);
+    assert_eq!(half_a_pdu.pdu(), None);
+    assert!(start.elapsed() >= limits.handshake);
+    eventually("their end", || target.server.connections() == 0);
+}
+
+#[test]
+fn more_commands_than_the_queue_has_entries_end_the_connection() {
+    let target = Target::start();
+    let controller = Controller::connect(&target.host()).unwrap();
+    let mut raw = Raw::open(target.address(), DigestFlags::new());
+    let (command, data) = connect_command(&target.host(), controller.id(), 1, 4);
+    assert_eq!(raw.command(as_entry(&command), data.as_bytes()).status.status(), Status::SUCCESS);
+    // Writes whose data is not sent stay outstanding.
+    let mut entry = block_command(IoOpcode::Write, 1, 0, 4);
+    entry.set_sgl1(sgl(16384, false));
+    for cid in 0..4u16 {
+        entry.cid = cid.into();
+        raw.send(&raw.capsule(entry, &[], false));
+        let request = R2t::read_from_bytes(&raw.pdu().unwrap()).unwrap();
+        assert_eq!(request.cccid.get(), cid);
+    }
+    let fifth = raw.capsule(entry, &[], false);
+    raw.send(&fifth);
+    raw.expect_end(FatalErrorStatus::PduSequenceError, 0, &fifth, "a fifth command");
+}
+
+#[test]
+fn data_is_asked_for_only_as_far_as_there_is_room_for_it() {
+    let limits = Limits {
+        bytes_in_flight: 256 << 10,
+        ..Limits::default()
+    };
+    let target = Target::limited(limits);
+    let controller = Controller::connect(&target.host()).unwrap();
+    let mut raw = Raw::open(target.address(), DigestFlags::new());
+    let (command, data) = connect_command(&target.host(), controller.id(), 1, 64);
+    assert_eq!(raw.command(as_entry(&command), data.as_bytes()).status.status(), Status::SUCCESS);
+    // Five writes of 100 KiB: two fit into the limit. A read shows that nothing else was asked for before it.
+    const BYTES: usize = 100 << 10;
+    let mut entry = block_command(IoOpcode::Write, 1, 0, (BYTES / 4096) as u32);
+    entry.set_sgl1(sgl(BYTES, false));
+    for cid in 0..5u16 {
+        entry.cid = cid.into();
+        entry.cdw10 = (u32::from(cid) * 32).into();
+        raw.send(&raw.capsule(entry, &[], false));
+    }
+    let mut flush = block_command(IoOpcode::Flush, 1, 0, 1);
+    flush.cid = 50.into();
+    raw.send(&raw.capsule(flush, &[], false));
+    let mut requests = Vec::new();
+    let mut seen = loop {
+        let pdu = raw.pdu().unwrap();
+        match R2t::read_from_bytes(&pdu) {
+            Ok(request) if request.ch.pdu_type == PduType::R2t.code() => requests.push(request),
+            _ => break 1,
+        }
+    };
+    // What was granted may come before or after the flush, which does not wait for data.
+    while requests.len() < 2 {
+        requests.push(R2t::read_from_bytes(&raw.pdu().unwrap()).unwrap());
+    }
+    assert_eq!(requests.iter().map(|request| request.cccid.get()).collect::<Vec<_>>(), [0, 1]);
+    // Each write that is finished makes room for the next one.
+    let content = random_bytes(3, BYTES);
+    let mut next = 2;
+    while let Some(request) = requests.pop() {
+        let data = H2cData {
+            ch: header(PduType::H2cData, PduFlags::new().with_last_pdu(true), 24, 24 + BYTES),
+            cccid: request.cccid,
+            ttag: request.ttag,
+            datal: (BYTES as u32).into(),
+            ..H2cData::default()
+        };
+        raw.send(data.as_bytes());
+        raw.send(&content);
+        let mut completed = false;
+        while !completed || (next < 5 && requests.len() < 2) {
+            let pdu = raw.pdu().unwrap();
+            if pdu[0] == PduType::R2t.code() {
+                let request = R2t::read_from_bytes(&pdu).unwrap();
+                assert_eq!(request.cccid.get(), next);
+                requests.push(request);
+                next += 1;
+            } else {
+                completed = true;
+                seen += 1;
+            }
+        }
+    }
+    assert_eq!((seen, next), (6, 5));
+    let mut checker = controller.io_queue(2, 8).unwrap();
+    for cid in 0..5 {
+        assert!(read(&mut checker, cid * 32, BYTES) == content);
+    }
+    // One that is larger than the limit is served alone.
+    let data = random_bytes(4, 512 << 10);
+    write(&mut checker, 1000, &data);
+    assert!(read(&mut checker, 1000, data.len()) == data);
+}
+
+// -------------------------------------------------------------------------------------------------- authentication --
+
+const SECRET: &str = "DHHC-1:01:J0qR2WNHWlQcsHLbbnAJ90qQOCgwxh9SLRo7BIMIUsGJ8cUH:";
+const OTHER_SECRET: &str = "DHHC-1:00:4lrDhF+MvhKAGi36WonUxV3EeQDztu3Jqe5ZDzwrkxL2ZdADnJOCi3tY8zlQvIF6ov77qA==:";
+const CONTROLLER_SECRET: &str = "DHHC-1:03:l/KQ4OkeYQDWzmMSbhlDILpjnzQfCiuq2I9XcNP7qRwJN4osyA2MfNxVYjRaGYUZJ9iEh+4P/PxnrPl9z562aM79+jk=:";
+
+/// A target that asks [`HOST`] for its secret, and has one of its own.
+fn guarded() -> Target {
+    Target::with(TcpOptions {
+        hosts: vec![
+            AllowedHost {
+                nqn: HOST.to_string(),
+                secret: Some(SECRET.parse().unwrap()),
+                controller_secret: Some(CONTROLLER_SECRET.parse().unwrap()),
+            },
+            AllowedHost {
+                nqn: "nqn.2026-01.io.warp:plain-host".to_string(),
+                secret: None,
+                controller_secret: None,
+            },
+        ],
+        ..TcpOptions::new(loopback())
+    })
+}
+
+fn with_secret(target: &Target, secret: &str) -> HostOptions {
+    HostOptions {
+        secret: Some(secret.parse().unwrap()),
+        ..target.host()
+    }
+}
+
+#[test]
+fn hosts_authenticate_with_every_hash_and_group() {
+    let target = guarded();
+    for &hash in HashId::ALL {
+        for &group in DhGroupId::ALL {
+            let options = HostOptions {
+                hashes: vec![hash],
+                groups: vec![group],
+                controller_secret: (group != DhGroupId::Null).then(|| CONTROLLER_SECRET.parse().unwrap()),
+                ..with_secret(&target, SECRET)
+            };
+            let mut controller = Controller::connect(&options).unwrap_or_else(|error| panic!("{hash}, {group}: {error}"));
+            controller.keep_alive().unwrap();
+        }
+    }
+    // With everything offered, on admin and I/O queues and for discovery.
+    let options = with_secret(&target, SECRET);
+    let controller = Controller::connect(&options).unwrap();
+    let mut queue = controller.io_queue(1, 16).unwrap();
+    write(&mut queue, 0, &[8; 4096]);
+    assert_eq!(read(&mut queue, 0, 4096), [8; 4096]);
+    Controller::connect(&options.discovery()).unwrap().discover().unwrap();
+    // A host without a secret of its own need not.
+    let plain = HostOptions {
+        host_nqn: "nqn.2026-01.io.warp:plain-host".to_string(),
+        ..target.host()
+    };
+    Controller::connect(&plain).unwrap();
+}
+
+#[test]
+fn hosts_that_cannot_prove_who_they_are_stay_out() {
+    let target = guarded();
+    let error = |options: &HostOptions| Controller::connect(options).map(|_| ()).unwrap_err().to_string();
+    assert_eq!(
+        error(&with_secret(&target, OTHER_SECRET)),
+        "authentication: the controller refuses us: Authentication failed"
+    );
+    assert_eq!(error(&target.host()), "authentication: the controller asks for it, but there is no secret");
+    let unknown = HostOptions {
+        host_nqn: "nqn.2026-01.io.warp:unknown".to_string(),
+        ..with_secret(&target, SECRET)
+    };
+    assert_eq!(error(&unknown), "Connect: Connect Invalid Host");
+    let deceived = HostOptions {
+        controller_secret: Some(OTHER_SECRET.parse().unwrap()),
+        ..with_secret(&target, SECRET)
+    };
+    assert_eq!(error(&deceived), "authentication: the controller is not the one that it says it is");
+    // An I/O queue has to authenticate as well, and with the right secret.
+    let controller = Controller::connect(&with_secret(&target, SECRET)).unwrap();
+    let mut raw = Raw::open(target.address(), DigestFlags::new());
+    let (command, data) = connect_command(&target.host(), controller.id(), 1, 32);
+    let completion = raw.command(as_entry(&command), data.as_bytes());
+    assert_eq!(completion.dw0.get() >> 16, 2, "authentication is required (ATR)");
+    let mut write = block_command(IoOpcode::Write, 1, 0, 1);
+    write.flags.set_psdt(PSDT_SGL_MPTR_CONTIGUOUS);
+    let completion = raw.command(write, &[1; 4096]);
+    assert_eq!(completion.status.status(), Status::AUTHENTICATION_REQUIRED);
+    drop(raw);
+    eventually("the association's end", || target.controllers() == 0);
+}
+
+/// An authentication command with a message, or for one.
+fn authentication(kind: FabricsCommandType, bytes: usize) -> AuthenticationCommand {
+    AuthenticationCommand {
+        opcode: OPCODE,
+        fctype: kind.code(),
+        spsp0: 1,
+        spsp1: 1,
+        secp: SECURITY_PROTOCOL,
+        length: (bytes as u32).into(),
+        ..AuthenticationCommand::default()
+    }
+}
+
+#[test]
+fn nothing_but_authentication_is_taken_before_it() {
+    let target = guarded();
+    let mut raw = Raw::open(target.address(), DigestFlags::new());
+    let (command, data) = connect_command(&target.host(), CNTLID_DYNAMIC, 0, 32);
+    assert_eq!(raw.command(as_entry(&command), data.as_bytes()).dw0.get() >> 16, 2);
+    let get = SubmissionEntry {
+        opcode: OPCODE,
+        nsid: u32::from(FabricsCommandType::PropertyGet.code()).into(),
+        cdw10: 1.into(),
+        ..SubmissionEntry::default()
+    };
+    for opcode in [AdminOpcode::Identify, AdminOpcode::KeepAlive, AdminOpcode::AsynchronousEventRequest] {
+        let entry = SubmissionEntry {
+            opcode: opcode.code(),
+            ..SubmissionEntry::default()
+        };
+        assert_eq!(raw.command(entry, &[]).status.status(), Status::AUTHENTICATION_REQUIRED, "{opcode}");
+    }
+    assert_eq!(raw.command(get, &[]).status.status(), Status::AUTHENTICATION_REQUIRED);
+    let mut other = authentication(FabricsCommandType::AuthenticationSend, 8);
+    other.secp = 0xea;
+    assert_eq!(raw.command(as_entry(&other), &[0; 8]).status.status(), Status::INVALID_FIELD);
+    let mut other = authentication(FabricsCommandType::AuthenticationSend, 8);
+    other.spsp0 = 0;
+    assert_eq!(raw.command(as_entry(&other), &[0; 8]).status.status(), Status::INVALID_FIELD);
+    for length in [0, 4097, u32::MAX as usize] {
+        let other = authentication(FabricsCommandType::AuthenticationSend, length);
+        assert_eq!(raw.command(as_entry(&other), &[0; 8]).status.status(), Status::INVALID_FIELD, "{length}");
+    }
+    // Without a secret there is nothing to authenticate with.
+    let open = Target::start();
+    let mut raw = Raw::connected(&open, DigestFlags::new());
+    let send = authentication(FabricsCommandType::AuthenticationSend, 8);
+    assert_eq!(raw.command(as_entry(&send), &[0; 8]).status.status(), Status::INVALID_COMMAND_OPCODE);
+}
+
+#[test]
+fn wrong_authentication_messages_are_answered_with_their_reason_and_end_the_connection() {
+    let target = guarded();
+    let message = |kind: u8, id: u8, rest: &[u8]| {
+        let header = MessageHeader {
+            auth_type: kind,
+            auth_id: id,
+            t_id: 5.into(),
+            ..MessageHeader::default()
+        };
+        [header.as_bytes(), rest].concat()
+    };
+    // A protocol descriptor: DH-HMAC-CHAP, hashes and groups.
+    let descriptor = |protocol: u8, hashes: &[u8], groups: &[u8]| {
+        let mut bytes = vec![0; 66];
+        (bytes[1], bytes[2], bytes[4], bytes[5]) = (1, protocol, hashes.len() as u8, groups.len() as u8);
+        bytes[6..][..hashes.len()].copy_from_slice(hashes);
+        bytes[36..][..groups.len()].copy_from_slice(groups);
+        bytes
+    };
+    let negotiate = |rest: &[u8]| message(AUTH_TYPE_COMMON, MessageId::Negotiate.code(), rest);
+    let mut with_tls = descriptor(1, &[1], &[0]);
+    with_tls[0] = 1;
+    let mut too_many = descriptor(1, &[1], &[0]);
+    too_many[4] = 31;
+    let cases: &[(&str, Vec<u8>, FailureReason)] = &[
+        ("too short", vec![0; 4], FailureReason::IncorrectPayload),
+        ("no descriptor", negotiate(&[0, 1]), FailureReason::IncorrectPayload),
+        ("more hashes than there is room", negotiate(&too_many), FailureReason::IncorrectPayload),
+        ("another protocol", negotiate(&descriptor(2, &[1], &[0])), FailureReason::ProtocolNotUsable),
+        ("no descriptors at all", negotiate(&[0, 0]), FailureReason::ProtocolNotUsable),
+        ("an unknown hash", negotiate(&descriptor(1, &[9], &[0])), FailureReason::HashNotUsable),
+        ("an unknown group", negotiate(&descriptor(1, &[1], &[9])), FailureReason::DhGroupNotUsable),
+        ("TLS", negotiate(&with_tls), FailureReason::SecureChannelConcatenationMismatch),
+        (
+            "a reply first",
+            message(AUTH_TYPE_DHCHAP, MessageId::Reply.code(), &[0; 10]),
+            FailureReason::IncorrectPayload,
+        ),
+        ("an unknown message", message(0, 0x77, &[]), FailureReason::IncorrectProtocolMessage),
+        ("a wrong type", message(7, MessageId::Negotiate.code(), &[0; 66]), FailureReason::IncorrectProtocolMessage),
+    ];
+    let unconnected = |target: &Target| {
+        let mut raw = Raw::open(target.address(), DigestFlags::new());
+        let (command, data) = connect_command(&target.host(), CNTLID_DYNAMIC, 0, 32);
+        assert_eq!(raw.command(as_entry(&command), data.as_bytes()).status.status(), Status::SUCCESS);
+        raw
+    };
+    let fetch = |raw: &mut Raw| {
+        let mut receive = as_entry(&authentication(FabricsCommandType::AuthenticationReceive, 4096));
+        receive.set_sgl1(sgl(4096, false));
+        raw.send(&raw.capsule(receive, &[], false));
+        let data = raw.pdu().unwrap();
+        assert_eq!(data[0], PduType::C2hData.code());
+        assert_eq!(raw.completion().status.status(), Status::SUCCESS);
+        data[24..].to_vec()
+    };
+    for (what, message, reason) in cases {
+        let mut raw = unconnected(&target);
+        let send = authentication(FabricsCommandType::AuthenticationSend, message.len());
+        assert_eq!(raw.command(as_entry(&send), message).status.status(), Status::SUCCESS, "{what}");
+        let failure = fetch(&mut raw);
+        assert_eq!(failure[1], MessageId::Failure1.code(), "{what}");
+        assert_eq!((failure[6], failure[7]), (1, reason.code()), "{what}");
+        assert_eq!(raw.pdu(), None, "{what}: the connection ends");
+    }
+    // Fetching before there is anything to fetch.
+    let mut raw = unconnected(&target);
+    assert_eq!(fetch(&mut raw)[7], FailureReason::IncorrectProtocolMessage.code());
+    assert_eq!(raw.pdu(), None);
+    // A challenge that is answered with noise, and one that is answered in another transaction.
+    for (transaction, reason) in [(5, FailureReason::AuthenticationFailed), (6, FailureReason::IncorrectPayload)] {
+        let mut raw = unconnected(&target);
+        let first = negotiate(&descriptor(1, &[1], &[0]));
+        let send = authentication(FabricsCommandType::AuthenticationSend, first.len());
+        assert_eq!(raw.command(as_entry(&send), &first).status.status(), Status::SUCCESS);
+        let challenge = fetch(&mut raw);
+        assert_eq!((challenge[1], challenge[6], challenge[8], challenge[9]), (1, 32, 1, 0));
+        let mut reply = message(AUTH_TYPE_DHCHAP, MessageId::Reply.code(), &[0; 74]);
+        (reply[4], reply[6]) = (transaction, 32);
+        let send = authentication(FabricsCommandType::AuthenticationSend, reply.len());
+        assert_eq!(raw.command(as_entry(&send), &reply).status.status(), Status::SUCCESS);
+        assert_eq!(fetch(&mut raw)[7], reason.code());
+        assert_eq!(raw.pdu(), None);
+    }
+    eventually("the controllers' end", || target.controllers() == 0);
+}
