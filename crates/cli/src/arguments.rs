@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use bytesize::ByteSize;
 use clap::{Args, Parser, Subcommand};
 use lab::twin::Scale;
 
@@ -27,6 +28,116 @@ pub enum Command {
     Explain(Explain),
     /// Measure the model against the machine's memory
     Bench(Bench),
+    /// Serve a drive to QEMU (vfio-user) and to NVMe/TCP hosts
+    Serve(Box<Serve>),
+    /// Decode the FDP logs of a drive, or what a served drive has stored
+    Inspect(Inspect),
+}
+
+#[derive(Args)]
+pub struct Serve {
+    /// Device profile
+    #[arg(long, default_value = "warp_default")]
+    pub device: String,
+    /// Logical capacity, such as 8G (powers of 1024) or 8GB (of 1000) [default: the profile's]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub capacity: Option<u64>,
+    /// Change a setting of the device, e.g. --set geometry.over_provisioning=0.2
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
+    /// Unix socket to serve QEMU's vfio-user-pci on; may be given several times, one for each virtual machine
+    #[arg(long, value_name = "SOCKET")]
+    pub vfio_user: Vec<PathBuf>,
+    /// Address and port to serve NVMe/TCP on; other than loopback needs --hosts
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub tcp: Option<std::net::SocketAddr>,
+    /// TOML file of the hosts that may connect by NVMe/TCP, with their DH-HMAC-CHAP secrets
+    #[arg(long, value_name = "FILE", requires = "tcp")]
+    pub hosts: Option<PathBuf>,
+    /// Where the data is: "memory", "null" (none: for studies of drives larger than the machine) or a file
+    #[arg(long, value_name = "FILE", default_value = "memory")]
+    pub data: String,
+    /// Seconds between checkpoints of the mapping when the data is in a file; 0: only at the end
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub checkpoint: u64,
+    /// Whether a new drive has Flexible Data Placement enabled
+    #[arg(long, value_name = "on|off", default_value = "on", value_parser = on_or_off)]
+    pub fdp: bool,
+    /// Bytes of a logical block of a new drive's namespace
+    #[arg(long, value_name = "512|4096", default_value = "4096", value_parser = logical_block)]
+    pub block: u8,
+    /// A new drive comes without a namespace
+    #[arg(long)]
+    pub no_namespace: bool,
+    /// Seconds that a reclaim unit may stay open; 0 for no limit
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    pub reclaim_unit_time_limit: u32,
+    /// Serial number
+    #[arg(long, default_value = "WARP0001")]
+    pub serial: String,
+    /// NQN of the subsystem [default: nqn.2026-01.io.warp:SERIAL]
+    #[arg(long)]
+    pub nqn: Option<String>,
+    /// Serve Prometheus metrics at http://ADDRESS:PORT/metrics
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub metrics: Option<std::net::SocketAddr>,
+    /// Do not print the live status line
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+/// A size in bytes; a bare K, M, G, T is of 1024, as QEMU and fio have it.
+fn size(text: &str) -> Result<u64, String> {
+    let bare = text.ends_with(['k', 'K', 'm', 'M', 'g', 'G', 't', 'T']);
+    let full = if bare { format!("{text}iB") } else { text.to_string() };
+    match full.parse::<ByteSize>() {
+        Ok(size) if size.as_u64() > 0 => Ok(size.as_u64()),
+        _ => Err("give a size such as 8G, 512MiB or 7.68TB".to_string()),
+    }
+}
+
+fn on_or_off(text: &str) -> Result<bool, String> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("give on or off".to_string()),
+    }
+}
+
+/// Index of the LBA format with this block size.
+fn logical_block(text: &str) -> Result<u8, String> {
+    let formats = nvme::namespace::FORMATS;
+    let index = formats.iter().position(|format| text == (1u32 << format.data_bytes_log2).to_string());
+    index.map(|index| index as u8).ok_or_else(|| "give 512 or 4096".to_string())
+}
+
+#[derive(Args)]
+pub struct Inspect {
+    /// What to look at: tcp:ADDRESS:PORT of a served drive, /dev/nvme0 or /dev/ng0n1 of this machine, the data file of a
+    /// served drive, a snapshot of a device, or a raw log page (nvme get-log --raw-binary)
+    pub target: String,
+    /// Endurance group
+    #[arg(long, default_value_t = 1)]
+    pub endurance_group: u16,
+    /// NQN to give as host over NVMe/TCP
+    #[arg(long, value_name = "NQN")]
+    pub host_nqn: Option<String>,
+    /// DH-HMAC-CHAP secret of that host, where the drive demands one
+    #[arg(long, value_name = "DHHC-1:...", requires = "host_nqn")]
+    pub secret: Option<String>,
+    /// Which log page a raw file is (20h to 23h)
+    #[arg(long, value_name = "LID", value_parser = log_identifier)]
+    pub log: Option<u8>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn log_identifier(text: &str) -> Result<u8, String> {
+    let digits = text.trim_start_matches("0x").trim_end_matches(['h', 'H']);
+    let is_hexadecimal = text.starts_with("0x") || text.ends_with(['h', 'H']);
+    let value = u8::from_str_radix(digits, if is_hexadecimal { 16 } else { 10 });
+    value.map_err(|_| "give a log page identifier such as 0x23".to_string())
 }
 
 #[derive(Args)]

@@ -5,8 +5,10 @@
 
 mod arguments;
 mod execute;
+mod inspect;
 mod reproduce;
 mod run;
+mod serve;
 mod show;
 
 use std::process::ExitCode;
@@ -23,6 +25,9 @@ const BAD_INPUT: u8 = 2;
 /// Exit code after Ctrl-C: 128 + SIGINT, as shells count.
 const STOPPED: u8 = 130;
 
+/// Whatever can be wrong with the input: of the lab, a server, a drive.
+type AnyError = Box<dyn std::error::Error>;
+
 /// How a command ended, when it was not refused.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
@@ -33,13 +38,15 @@ enum Outcome {
 
 fn main() -> ExitCode {
     let arguments = Arguments::try_parse().unwrap_or_else(|error| refuse(&error));
-    let outcome = match &arguments.command {
-        Command::Run(command) => run::run(command),
-        Command::Reproduce(command) => reproduce::reproduce(command),
-        Command::Devices(command) => show::devices(command),
-        Command::Jobs(command) => show::jobs(command),
-        Command::Explain(command) => show::explain(command),
-        Command::Bench(command) => show::bench(command),
+    let outcome: Result<Outcome, AnyError> = match &arguments.command {
+        Command::Run(command) => run::run(command).map_err(AnyError::from),
+        Command::Reproduce(command) => reproduce::reproduce(command).map_err(AnyError::from),
+        Command::Devices(command) => show::devices(command).map_err(AnyError::from),
+        Command::Jobs(command) => show::jobs(command).map_err(AnyError::from),
+        Command::Explain(command) => show::explain(command).map_err(AnyError::from),
+        Command::Bench(command) => show::bench(command).map_err(AnyError::from),
+        Command::Serve(command) => serve::serve(command),
+        Command::Inspect(command) => inspect::inspect(command),
     };
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,

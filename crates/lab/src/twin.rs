@@ -94,6 +94,37 @@ pub fn twin(device: &str, config: &DeviceConfig, scale: Scale) -> Result<(Device
     Ok((config, layout))
 }
 
+/// A drive like `config` of about another capacity: the same over-provisioning and, if it is smaller, as nearly as
+/// possible the same number of reclaim units. Unlike a twin it may have any capacity; unlike on a twin, results are those
+/// of a similar drive, not of the same one.
+///
+/// # Errors
+/// The device is impossible at that size.
+pub fn resized(device: &str, config: &DeviceConfig, capacity_bytes: u64) -> Result<DeviceConfig, LabError> {
+    let impossible = |error| LabError::Device {
+        device: device.to_string(),
+        error,
+    };
+    let full = Layout::new(config).map_err(impossible)?;
+    let full_bytes = u64::from(full.logical_pages) * full.page_bytes;
+    let mut config = config.clone();
+    let geometry = &mut config.geometry;
+    if capacity_bytes < full_bytes {
+        let ratio = capacity_bytes as f64 / full_bytes as f64;
+        let block_pages = ((f64::from(full.block_pages) * ratio).round() as u64).max(1);
+        let block_bytes = block_pages * full.page_bytes;
+        let blocks = geometry.reclaim_unit_bytes / (u64::from(full.block_pages) * full.page_bytes);
+        geometry.reclaim_unit_bytes = block_bytes * blocks;
+        geometry.program_unit_bytes = geometry
+            .program_unit_bytes
+            .map(|bytes| twin_program_unit((bytes as f64 * ratio) as u64, full.page_bytes, block_bytes));
+    }
+    geometry.capacity_bytes = Some(capacity_bytes / full.page_bytes * full.page_bytes);
+    geometry.physical_bytes = None;
+    Layout::new(&config).map_err(impossible)?;
+    Ok(config)
+}
+
 /// The largest part of a block, in whole pages, that is no larger than the shrunk program unit.
 fn twin_program_unit(bytes: u64, page_bytes: u64, block_bytes: u64) -> u64 {
     let most = (bytes / page_bytes).max(1);

@@ -30,6 +30,9 @@ const SECTION_BYTES_MAX: u64 = 64 << 30;
 /// The arrays are stored as they are in memory.
 const _: () = assert!(cfg!(target_endian = "little"), "snapshots are little-endian");
 
+/// How the name of a file ends that is not complete yet; it begins with a dot, the destination's name and a hyphen.
+pub const PART_SUFFIX: &str = ".part";
+
 /// Writes a file that appears whole and on disk, or not at all: beside its place first, then renamed.
 ///
 /// # Errors
@@ -42,8 +45,10 @@ pub fn write_atomically(
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
+    // What a crash leaves behind says whose part it is, so that the owner of the destination can remove it.
+    let prefix = format!(".{}-", path.file_name().unwrap_or_default().to_string_lossy());
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".warp-").suffix(".part");
+    builder.prefix(&prefix).suffix(PART_SUFFIX);
     // A temporary file is its owner's only; a result is as readable as any file that the user makes.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
@@ -54,6 +59,9 @@ pub fn write_atomically(
     drop(out);
     file.as_file().sync_all()?;
     file.persist(path)?;
+    // The new name is on disk when the folder is.
+    #[cfg(unix)]
+    File::open(folder)?.sync_all()?;
     Ok(())
 }
 

@@ -1,0 +1,202 @@
+//! `warp serve`: a drive for QEMU and NVMe/TCP hosts, until Ctrl-C.
+
+use std::fmt::Write;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use lab::LabError;
+use lab::profile::Profile;
+use nvme::{Identity, SubsystemConfig};
+use serde::Deserialize;
+use ssd::DeviceConfig;
+use transport::data::DataChoice;
+use transport::drive::DriveOptions;
+use transport::server::{ServeOptions, Server};
+use transport::tcp::{AllowedHost, Secret, TcpOptions};
+
+use crate::arguments::Serve;
+use crate::run::overrides;
+use crate::{AnyError, Outcome, bad_option, print};
+
+/// Controllers at the same time: far more hosts than a machine has.
+const CONTROLLERS_MAX: u16 = 256;
+/// I/O queue pairs of each: what drives have, and enough for a queue on each core of a large host.
+const IO_QUEUES_MAX: u16 = 128;
+/// How often the status line is renewed.
+const STATUS_EVERY: Duration = Duration::from_secs(1);
+
+pub fn serve(command: &Serve) -> Result<Outcome, AnyError> {
+    if command.vfio_user.is_empty() && command.tcp.is_none() {
+        return Err(bad_option("warp serve", "nothing to serve on; give --vfio-user SOCKET, --tcp ADDRESS:PORT or both").into());
+    }
+    let (stop, stopped) = mpsc::channel();
+    ctrlc::set_handler(move || {
+        let _ = stop.send(());
+    })?;
+    let options = options(command)?;
+    let config = options.drive.subsystem.clone();
+    let (server, opened) = Server::start(options)?;
+    print(&format!("{}\n{}", opened, introduction(command, &config, &server)));
+    let outcome = watch(command, &server, &stopped);
+    let last = server.status();
+    server.stop()?;
+    let waf = last.stats.write_amplification();
+    let waf = waf.map_or("nothing written".to_string(), |waf| format!("write amplification {waf:.3}"));
+    print(&format!("stopped; {waf}\n"));
+    Ok(outcome)
+}
+
+/// Shows what is going on until a signal comes.
+fn watch(command: &Serve, server: &Server, stopped: &mpsc::Receiver<()>) -> Outcome {
+    let line = (!command.quiet && std::io::stderr().is_terminal()).then(|| {
+        let style = ProgressStyle::with_template("{msg}").expect("the template is valid");
+        ProgressBar::new_spinner().with_style(style)
+    });
+    let mut before = server.status();
+    while let Err(mpsc::RecvTimeoutError::Timeout) = stopped.recv_timeout(STATUS_EVERY) {
+        let now = server.status();
+        if let Some(line) = &line {
+            line.set_message(now.line(&before));
+            line.tick();
+        }
+        before = now;
+    }
+    if let Some(line) = line {
+        line.finish_and_clear();
+    }
+    Outcome::Done
+}
+
+fn options(command: &Serve) -> Result<ServeOptions, AnyError> {
+    let identity = Identity {
+        serial: command.serial.clone(),
+        model: "WARP FDP SSD".to_string(),
+        firmware: env!("CARGO_PKG_VERSION").to_string(),
+        nqn: command.nqn.clone().unwrap_or_else(|| format!("nqn.2026-01.io.warp:{}", command.serial)),
+    };
+    check_names(&identity)?;
+    let subsystem = SubsystemConfig {
+        identity,
+        device: device(command)?,
+        fdp: command.fdp,
+        namespace: !command.no_namespace,
+        format: command.block,
+        reclaim_unit_time_limit_s: command.reclaim_unit_time_limit,
+        controllers_max: CONTROLLERS_MAX,
+        io_queues_max: IO_QUEUES_MAX,
+    };
+    let data = match command.data.as_str() {
+        "memory" => DataChoice::Memory,
+        "null" => DataChoice::Null,
+        path => DataChoice::File(PathBuf::from(path)),
+    };
+    let tcp = match (command.tcp, &command.hosts) {
+        (None, _) => None,
+        (Some(listen), None) => Some(TcpOptions::new(listen)),
+        (Some(listen), Some(file)) => Some(TcpOptions {
+            hosts: hosts(file)?,
+            ..TcpOptions::new(listen)
+        }),
+    };
+    Ok(ServeOptions {
+        drive: DriveOptions { subsystem, data },
+        vfio_user: command.vfio_user.clone(),
+        tcp,
+        metrics: command.metrics,
+        checkpoint_every: (command.checkpoint > 0).then(|| Duration::from_secs(command.checkpoint)),
+    })
+}
+
+/// A file of hosts that may connect.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HostsFile {
+    host: Vec<HostEntry>,
+}
+
+/// One of them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HostEntry {
+    nqn: String,
+    secret: Option<String>,
+    controller_secret: Option<String>,
+}
+
+fn hosts(file: &Path) -> Result<Vec<AllowedHost>, LabError> {
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file).map_err(|source| LabError::Io {
+        file: name.clone(),
+        source,
+    })?;
+    let invalid = |problem: String| LabError::invalid(&name, problem);
+    let listed: HostsFile = toml::from_str(&text).map_err(|error| invalid(error.to_string().trim().replace('\n', "; ")))?;
+    let secret = |nqn: &str, field: &str, text: Option<String>| {
+        let parsed = text.map(|text| text.parse::<Secret>()).transpose();
+        parsed.map_err(|error| invalid(format!("host {nqn}, {field}: {error}")))
+    };
+    let host = |entry: HostEntry| {
+        Ok(AllowedHost {
+            secret: secret(&entry.nqn, "secret", entry.secret)?,
+            controller_secret: secret(&entry.nqn, "controller_secret", entry.controller_secret)?,
+            nqn: entry.nqn,
+        })
+    };
+    listed.host.into_iter().map(host).collect()
+}
+
+/// Refuses names that do not fit where the standard puts them.
+fn check_names(identity: &Identity) -> Result<(), LabError> {
+    let printable = |text: &str| !text.is_empty() && text.bytes().all(|byte| (0x20..0x7f).contains(&byte));
+    if identity.serial.len() > 20 || !printable(&identity.serial) {
+        return Err(bad_option("--serial", "give 1 to 20 printable ASCII characters"));
+    }
+    if identity.nqn.len() > 223 || !identity.nqn.starts_with("nqn.") || !printable(&identity.nqn) {
+        return Err(bad_option("--nqn", "give an NVMe qualified name such as nqn.2026-01.io.warp:drive1, up to 223 bytes"));
+    }
+    Ok(())
+}
+
+/// The device of the profile at the capacity asked for.
+fn device(command: &Serve) -> Result<DeviceConfig, LabError> {
+    let config = Profile::find(&command.device)?.config(&overrides(&command.set)?)?;
+    match command.capacity {
+        Some(capacity_bytes) => lab::twin::resized(&command.device, &config, capacity_bytes),
+        None => Ok(config),
+    }
+}
+
+/// How to attach to the server.
+fn introduction(command: &Serve, config: &SubsystemConfig, server: &Server) -> String {
+    let mut text = String::new();
+    for socket in &command.vfio_user {
+        let socket = absolute(socket);
+        let _ = writeln!(
+            text,
+            "\nQEMU 10.1 or newer (memory must be shared):\n  qemu-system-x86_64 ... \\\n    \
+             -object memory-backend-memfd,id=ram,size=4G,share=on -m 4G -machine memory-backend=ram \\\n    \
+             -device '{{\"driver\":\"vfio-user-pci\",\"socket\":{{\"type\":\"unix\",\"path\":\"{}\"}}}}'",
+            socket.display()
+        );
+    }
+    if let Some(address) = server.tcp_address() {
+        let _ = writeln!(
+            text,
+            "\nLinux over NVMe/TCP (modprobe nvme-tcp):\n  nvme connect -t tcp -a {} -s {} -n {}",
+            address.ip(),
+            address.port(),
+            config.identity.nqn
+        );
+    }
+    if let Some(address) = server.metrics_address() {
+        let _ = writeln!(text, "\nPrometheus metrics:\n  http://{address}/metrics");
+    }
+    text + "\nCtrl-C stops the drive in order.\n"
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
+}
