@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use bytesize::ByteSize;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use lab::twin::Scale;
 
 /// An open, programmable SSD with NVMe Flexible Data Placement.
@@ -26,7 +26,7 @@ pub enum Command {
     Jobs(Jobs),
     /// Say what a device profile means: geometry, reclaim units, spare, memory
     Explain(Explain),
-    /// Measure the model against the machine's memory
+    /// Measure the model, or a served drive, against the machine's limits
     Bench(Bench),
     /// Serve a drive to QEMU (vfio-user) and to NVMe/TCP hosts
     Serve(Box<Serve>),
@@ -241,12 +241,26 @@ pub struct Explain {
     pub json: bool,
 }
 
+/// What `warp bench` measures.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BenchSubject {
+    /// The device model, against the machine's memory
+    Model,
+    /// A drive served by vfio-user
+    VfioUser,
+    /// A drive served by NVMe/TCP on loopback
+    Tcp,
+}
+
 #[derive(Args)]
 pub struct Bench {
-    /// Capacity of the device, GiB
+    /// What to measure: the device model, or a served drive with a host of our own
+    #[arg(default_value = "model")]
+    pub what: BenchSubject,
+    /// Model: capacity of the device, GiB
     #[arg(long, default_value_t = 64)]
     pub capacity_gib: u64,
-    /// Rounds of a quarter of a drive-write each
+    /// Model: rounds of a quarter of a drive-write each
     #[arg(long, default_value_t = 7)]
     pub rounds: u32,
     /// Print JSON

@@ -4,6 +4,7 @@
 //! with Ctrl-C, after printing and writing what was measured.
 
 mod arguments;
+mod bench;
 mod execute;
 mod inspect;
 mod reproduce;
@@ -44,7 +45,7 @@ fn main() -> ExitCode {
         Command::Devices(command) => show::devices(command).map_err(AnyError::from),
         Command::Jobs(command) => show::jobs(command).map_err(AnyError::from),
         Command::Explain(command) => show::explain(command).map_err(AnyError::from),
-        Command::Bench(command) => show::bench(command).map_err(AnyError::from),
+        Command::Bench(command) => bench::bench(command),
         Command::Serve(command) => serve::serve(command),
         Command::Inspect(command) => inspect::inspect(command),
     };

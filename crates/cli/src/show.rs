@@ -1,13 +1,12 @@
-//! `warp devices`, `jobs`, `explain`, `bench`: looking at things.
+//! `warp devices`, `jobs`, `explain`: looking at things.
 
-use lab::bench::{self, Settings};
 use lab::experiment::read_jobs;
 use lab::profile::Profile;
 use lab::{LabError, describe, fio, twin, workload};
 
-use crate::arguments::{Bench, Devices, Explain, Jobs};
+use crate::arguments::{Devices, Explain, Jobs};
 use crate::run::overrides;
-use crate::{Outcome, bad_option, execute, print};
+use crate::{Outcome, print};
 
 pub fn devices(command: &Devices) -> Result<Outcome, LabError> {
     let Some(name) = &command.name else {
@@ -92,33 +91,6 @@ pub fn explain(command: &Explain) -> Result<Outcome, LabError> {
             profile.title,
             describe::layout(&config, &layout)
         ));
-    }
-    Ok(Outcome::Done)
-}
-
-pub fn bench(command: &Bench) -> Result<Outcome, LabError> {
-    if !(1..=4096).contains(&command.capacity_gib) || command.rounds == 0 {
-        return Err(bad_option(
-            "bench",
-            "give 1 to 4096 --capacity-gib and 1 or more --rounds",
-        ));
-    }
-    let settings = Settings {
-        capacity_bytes: command.capacity_gib << 30,
-        rounds: command.rounds,
-        ..Settings::default()
-    };
-    let progress = execute::stoppable();
-    let measured = execute::with_bar(&progress, settings.host_bytes(), 1, || {
-        bench::bench(&settings, &*progress)
-    });
-    let Some(measured) = measured else {
-        return Ok(Outcome::Stopped);
-    };
-    if command.json {
-        print(&format!("{}\n", serde_json::json!(measured)));
-    } else {
-        print(&describe::bench(&measured));
     }
     Ok(Outcome::Done)
 }

@@ -219,8 +219,17 @@ pub fn configurations(profile: &DeviceConfig) -> Vec<DeviceConfig> {
     }
     let mut all = vec![profile.clone()];
     // Persistent isolation needs more spare room; a drive that has not got it does not offer it.
-    all.extend(ssd::Layout::new(&other).is_ok().then_some(other));
+    all.extend(is_same_flash(profile, &other).then_some(other));
     all
+}
+
+/// Whether two configurations work and divide the same blocks for the same capacity: only between such can a drive be
+/// switched.
+pub fn is_same_flash(one: &DeviceConfig, other: &DeviceConfig) -> bool {
+    match (ssd::Layout::new(one), ssd::Layout::new(other)) {
+        (Ok(one), Ok(other)) => one.logical_pages == other.logical_pages && one.blocks() == other.blocks(),
+        _ => false,
+    }
 }
 
 /// Reclaim unit handle type of the FDP configuration descriptor: 1 initially isolated, 2 persistently isolated.

@@ -10,8 +10,8 @@
 //! serves both transports: register accesses of PCI Express and Property Get and Set of Fabrics end in the same functions.
 //!
 //! It implements NVM Express 2.1 with the NVM command set. It does not: open sockets, start threads, read a clock, map
-//! memory (all that is in `warp-transport`); know reservations, zones, key-value, metadata or protection information, ANA,
-//! NVMe-MI, firmware updates, security protocols.
+//! memory (all that is in `warp-transport`); know reservations, zones, key-value, protection information, ANA, NVMe-MI,
+//! firmware updates, security protocols.
 
 pub mod admin;
 pub mod controller;

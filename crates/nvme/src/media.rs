@@ -1,6 +1,7 @@
 //! Where the bytes of logical pages live: a trait that transports implement (memory, file, none).
 //!
-//! Addresses are bytes of the drive's logical capacity, the same space that the device model's logical pages number.
+//! Addresses are bytes of the drive's logical capacity, the same space that the device model's logical pages number. Behind
+//! it lies the metadata of logical blocks: [`bytes_for`] says how much storage there must be, [`metadata_of`] where what is.
 //! The controller calls it under its own exclusive access, so an implementation needs no locks; only making data durable
 //! happens outside, through a [`Durable`] that outlives the call.
 
@@ -8,13 +9,31 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use crate::namespace::ByteRange;
+
+/// Bytes of data for each byte of metadata, in every LBA format that has metadata.
+pub const DATA_BYTES_PER_METADATA_BYTE: u64 = 64;
+
+/// Bytes of storage for a drive of a logical capacity: its data, then the metadata of all of it.
+pub const fn bytes_for(capacity_bytes: u64) -> u64 {
+    capacity_bytes + capacity_bytes.div_ceil(DATA_BYTES_PER_METADATA_BYTE)
+}
+
+/// Where the metadata of a range of data is. The range is whole logical blocks of a format with metadata, or whole pages.
+pub const fn metadata_of(capacity_bytes: u64, data: ByteRange) -> ByteRange {
+    ByteRange {
+        offset: capacity_bytes + data.offset / DATA_BYTES_PER_METADATA_BYTE,
+        bytes: data.bytes / DATA_BYTES_PER_METADATA_BYTE,
+    }
+}
+
 /// The storage behind a subsystem failed.
 #[derive(Debug, Error)]
 #[error("{action} {bytes} bytes at {offset}: {source}")]
 pub struct MediaError {
     /// What was attempted, as a present participle.
     pub action: &'static str,
-    /// Byte address in the drive.
+    /// Byte address in the storage.
     pub offset: u64,
     /// Length.
     pub bytes: u64,
@@ -31,7 +50,7 @@ pub trait Durable: Send + Sync {
     fn make_durable(&self) -> std::io::Result<()>;
 }
 
-/// Bytes by logical address.
+/// Bytes by logical address, [`bytes_for`] the drive's capacity of them.
 pub trait Media: Send {
     /// Fills `data` with the bytes at `offset`; what was never written or was discarded reads as zeroes.
     ///

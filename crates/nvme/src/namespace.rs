@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use ssd::{Lpn, RuhId};
 
+use crate::media::DATA_BYTES_PER_METADATA_BYTE;
+
 /// A run of the drive's logical pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extent {
@@ -22,29 +24,60 @@ pub struct Extent {
 pub struct Format {
     /// Log2 of the data bytes of a logical block (LBADS).
     pub data_bytes_log2: u8,
+    /// Bytes of metadata of a logical block (MS); 0 for none.
+    pub metadata_bytes: u16,
     /// Relative performance, 0 best (RP).
     pub relative_performance: u8,
 }
 
 /// The LBA formats that every namespace can have, by index.
 ///
-/// None carries metadata: the device model has no spare bytes to keep it in, and says so.
-pub const FORMATS: [Format; 2] = [
+/// Metadata is stored and moved, but takes nothing of the device model, whose pages have no spare bytes: capacities,
+/// placement and all of its counters (HBMW, MBMW, MBE) are of the data alone. Reading or writing it is one more access to the
+/// storage, hence the relative performance.
+pub const FORMATS: [Format; 4] = [
     Format {
         data_bytes_log2: 12,
+        metadata_bytes: 0,
         relative_performance: 0,
     },
     Format {
         data_bytes_log2: 9,
+        metadata_bytes: 0,
         relative_performance: 2,
     },
+    Format {
+        data_bytes_log2: 12,
+        metadata_bytes: 64,
+        relative_performance: 1,
+    },
+    Format {
+        data_bytes_log2: 9,
+        metadata_bytes: 8,
+        relative_performance: 3,
+    },
 ];
+
+/// The place of the metadata follows from the place of the data ([`crate::media::metadata_of`]), whatever the format: pages
+/// that go from one namespace to another need not know what was in them.
+const _: () = {
+    let mut index = 0;
+    while index < FORMATS.len() {
+        let format = FORMATS[index];
+        let metadata_bytes = format.metadata_bytes as u64;
+        assert!(metadata_bytes == 0 || metadata_bytes * DATA_BYTES_PER_METADATA_BYTE == 1 << format.data_bytes_log2);
+        index += 1;
+    }
+};
 
 /// A namespace.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Namespace {
     /// Index into [`FORMATS`].
     pub format: u8,
+    /// Metadata follows the data of each logical block (extended LBA, FLBAS bit 4) instead of being in a buffer of its own;
+    /// false for a format without metadata.
+    pub extended_metadata: bool,
     /// Logical blocks.
     pub blocks: u64,
     /// Its part of the drive, in the order of its logical blocks.
@@ -104,14 +137,20 @@ impl Namespace {
         self.attached.contains(&controller) || self.attached.contains(&Namespace::EVERYONE)
     }
 
-    /// Log2 of the bytes of a logical block.
+    /// Log2 of the data bytes of a logical block.
     pub fn block_bytes_log2(&self) -> u8 {
         FORMATS[usize::from(self.format)].data_bytes_log2
     }
 
-    /// Bytes of a logical block.
+    /// Data bytes of a logical block.
     pub fn block_bytes(&self) -> u64 {
         1 << self.block_bytes_log2()
+    }
+
+    /// Bytes of metadata of a logical block.
+    #[inline]
+    pub fn metadata_bytes(&self) -> u64 {
+        u64::from(FORMATS[usize::from(self.format)].metadata_bytes)
     }
 
     /// Pages of the drive that it has.
@@ -281,6 +320,7 @@ mod tests {
     fn namespace(extents: &[(u32, u32)]) -> Namespace {
         Namespace {
             format: 0,
+            extended_metadata: false,
             blocks: extents.iter().map(|&(_, pages)| u64::from(pages)).sum(),
             extents: extents.iter().map(|&(first, pages)| Extent { first, pages }).collect(),
             placement_handles: vec![RuhId(0)],

@@ -124,8 +124,10 @@ pub enum Direction {
 pub struct Transfer {
     /// Which way.
     pub direction: Direction,
-    /// How much; 0 without direction.
+    /// How much, interleaved metadata included; 0 without direction.
     pub bytes: usize,
+    /// Metadata in a buffer of its own (MPTR), which follows the data in what [`Subsystem::execute`] takes and gives.
+    pub metadata_bytes: usize,
 }
 
 impl Transfer {
@@ -133,6 +135,7 @@ impl Transfer {
     pub const NONE: Transfer = Transfer {
         direction: Direction::None,
         bytes: 0,
+        metadata_bytes: 0,
     };
 
     /// From host to controller.
@@ -140,6 +143,7 @@ impl Transfer {
         Transfer {
             direction: if bytes == 0 { Direction::None } else { Direction::ToController },
             bytes: bytes as usize,
+            metadata_bytes: 0,
         }
     }
 
@@ -148,7 +152,13 @@ impl Transfer {
         Transfer {
             direction: if bytes == 0 { Direction::None } else { Direction::ToHost },
             bytes: bytes as usize,
+            metadata_bytes: 0,
         }
+    }
+
+    /// Data and separate metadata together.
+    pub fn total_bytes(&self) -> usize {
+        self.bytes + self.metadata_bytes
     }
 }
 
@@ -221,6 +231,12 @@ impl Subsystem {
         state.fdp.enabled = config.fdp;
         let device_config = Subsystem::device_config(&config, &state);
         let device = Device::with_sink(&device_config, DeviceReports::default())?;
+        if !fdp::is_same_flash(&config.device, &fdp::without_fdp(&config.device)) {
+            let problem = "the profile's reclaim groups cannot be made one when a host switches Flexible Data Placement off: \
+                           capacity or blocks would differ; give geometry.capacity_bytes instead of physical_bytes, a \
+                           multiple of the reclaim unit size times the groups, or more over-provisioning";
+            return Err(SetupError::Mismatch(problem.to_string()));
+        }
         let mut subsystem = Subsystem::assemble(config, device, media, state);
         if subsystem.config.namespace {
             subsystem.create_whole_namespace();
@@ -301,6 +317,8 @@ impl Subsystem {
         let mut namespace = self
             .new_namespace(blocks, self.config.format, handles)
             .expect("a new drive has room for a namespace");
+        // Hosts on every transport can use it like this.
+        namespace.extended_metadata = namespace.metadata_bytes() > 0;
         namespace.shared = true;
         namespace.host_specified_handles = self.state.fdp.enabled;
         namespace.attached.insert(Namespace::EVERYONE);
@@ -510,8 +528,8 @@ impl Subsystem {
         }
     }
 
-    /// Carries out a command. `data` is what it moves: the host's data, of the length that [`Subsystem::transfer`] said;
-    /// or a buffer that the data for the host is put into (its length is then what is to be sent).
+    /// Carries out a command. `data` is what it moves: the host's data, of the length that [`Subsystem::transfer`] said
+    /// ([`Transfer::total_bytes`]: data, then separate metadata); or a buffer that the data for the host is put into (its length is then what is to be sent).
     pub fn execute(&mut self, now: Nanos, id: u16, queue: u16, entry: &SubmissionEntry, data: &mut Vec<u8>) -> Outcome {
         self.now = self.now.max(now);
         let result = match queue {

@@ -161,7 +161,7 @@ fn a_pcie_controller_says_what_it_can_do() {
     assert_eq!(controller.tnvmcap.get(), u128::from(CAPACITY_BYTES));
     assert_eq!((controller.ioccsz.get(), controller.maxcmd.get()), (0, 0));
     // SGLs without alignment, with bit buckets, and longer than the data.
-    assert_eq!(controller.sgls.into_bits().get(), 1 | 1 << 16 | 1 << 18);
+    assert_eq!(controller.sgls.into_bits().get(), 1 | 1 << 16 | 1 << 18 | 1 << 19);
 
     let mut uncached = Drive::on(config(), false);
     let id = uncached.host();
@@ -242,8 +242,10 @@ fn identify_answers_for_every_namespace_identifier() {
     let allocated: IdentifyNamespace = read(&drive.succeeds(id, &identify(0x11, unattached), &[]).1);
     assert_eq!(allocated.nsze.get(), 16);
     let common = identify_namespace(&mut drive, id, NSID_ALL);
-    assert_eq!((common.nsze.get(), common.nlbaf), (0, 1));
-    assert_eq!((common.lbaf[0].lbads, common.lbaf[1].lbads), (12, 9));
+    assert_eq!((common.nsze.get(), common.nlbaf), (0, 3));
+    let formats = common.lbaf[..5].iter().map(|format| (format.lbads, format.ms.get(), format.rp));
+    let expected = [(12, 0, 0), (9, 0, 2), (12, 64, 1), (9, 8, 3), (0, 0, 0)];
+    assert_eq!(formats.collect::<Vec<_>>(), expected);
 }
 
 #[test]
@@ -395,7 +397,7 @@ fn what_cannot_be_created_is_refused_with_its_status() {
             |fields| fields.ncap = 17.into(),
             Status::INVALID_FIELD,
         ),
-        ("format 2", |fields| fields.flbas.set_fidxl(2), Status::INVALID_FORMAT),
+        ("format 4", |fields| fields.flbas.set_fidxl(4), Status::INVALID_FORMAT),
         ("format 16", |fields| fields.flbas.set_fidxu(1), Status::INVALID_FORMAT),
         (
             "protection information",
@@ -788,7 +790,7 @@ fn formatting_erases_and_divides_anew() {
     assert!(drive.command(id, 1, &bad_block, &[]).reply.status.is_success());
 
     for (dword, status) in [
-        (FormatNvmCdw10::new().with_lbafl(2), Status::INVALID_FORMAT),
+        (FormatNvmCdw10::new().with_lbafl(4), Status::INVALID_FORMAT),
         (FormatNvmCdw10::new().with_lbafu(1), Status::INVALID_FORMAT),
         (FormatNvmCdw10::new().with_pi(1), Status::INVALID_FORMAT),
         (FormatNvmCdw10::new().with_ses(3), Status::INVALID_FIELD),

@@ -712,6 +712,106 @@ fn malformed_sgls_are_refused() {
     machine.refuses(0, sgl(identify(1, 0), block(DATA, page)), Status::INVALID_FIELD);
 }
 
+// -------------------------------------------------------------------------------------------------------- metadata --
+
+impl Machine {
+    /// With a namespace of 4 KiB blocks whose 64 bytes of metadata are in a buffer of their own.
+    fn with_metadata() -> Machine {
+        let mut machine = Machine::with_queue();
+        let mut format = admin(AdminOpcode::FormatNvm, 1);
+        format.cdw10.set(2);
+        machine.succeeds(0, format);
+        machine
+    }
+}
+
+fn metadata(mut entry: SubmissionEntry, psdt: u8, mptr: u64) -> SubmissionEntry {
+    entry.flags.set_psdt(psdt);
+    entry.mptr.set(mptr);
+    entry
+}
+
+#[test]
+fn the_metadata_pointer_is_an_address_or_an_sgl() {
+    let mut machine = Machine::with_metadata();
+    let (meta, list, more) = (DATA - PAGE, DATA - 2 * PAGE, DATA - 2 * PAGE + 0x100);
+    let data = machine.fill(DATA, 2 * PAGE, 9);
+    let sent = machine.fill(meta, 128, 0x55);
+    let (to, to_meta) = (DATA + 0x10_0000, DATA + 0x20_0004);
+    let check = |machine: &mut Machine, what: &str| {
+        assert_eq!(machine.ram(to, 2 * PAGE), data, "{what}: data");
+        assert_eq!(machine.ram(to_meta, 128), sent, "{what}: metadata");
+        assert_eq!(machine.ram(to_meta - 4, 4), [0; 4], "{what}: before");
+        assert_eq!(machine.ram(to_meta + 128, 64), [0; 64], "{what}: behind");
+        machine.ram.write(to, &[0; 2 * PAGE as usize]).unwrap();
+        machine.ram.write(to_meta, &[0; 128]).unwrap();
+    };
+
+    // PRPs, and a contiguous buffer at a multiple of 4.
+    machine.succeeds(1, metadata(write(2, DATA, DATA + PAGE), 0, meta));
+    machine.succeeds(1, metadata(read(2, to, to + PAGE), 0, to_meta));
+    check(&mut machine, "PRPs");
+
+    // An SGL, and a contiguous buffer that follows the data in memory.
+    machine.ram.write(DATA + 2 * PAGE, &sent).unwrap();
+    let block_of = |address| block(address, 2 * PAGE as u32);
+    let write_other = |sgl1| sgl(io(IoOpcode::Write, 1, 10, 2), sgl1);
+    let read_other = |sgl1| sgl(io(IoOpcode::Read, 1, 10, 2), sgl1);
+    machine.succeeds(1, metadata(write_other(block_of(DATA)), 1, DATA + 2 * PAGE));
+    machine.succeeds(1, metadata(read_other(block_of(to)), 1, to_meta));
+    check(&mut machine, "an SGL and a buffer");
+
+    // An SGL, and one SGL descriptor at the pointer: a block that is too long, or a segment of pieces.
+    machine.put(list, &[block(meta, 200)]);
+    machine.succeeds(1, metadata(sgl(write(2, 0, 0), block_of(DATA)), 2, list));
+    machine.put(list, &[last_segment(more, 3)]);
+    machine.put(more, &[block(to_meta, 1), block(to_meta + 1, 100), block(to_meta + 101, 27)]);
+    machine.succeeds(1, metadata(sgl(read(2, 0, 0), block_of(to)), 2, list));
+    check(&mut machine, "SGLs for both");
+
+    // Compare sees a difference in the metadata.
+    let compare = metadata(prps(io(IoOpcode::Compare, 1, 10, 2), DATA, DATA + PAGE), 0, meta);
+    machine.succeeds(1, compare);
+    machine.ram.write(meta + 127, &[!sent[127]]).unwrap();
+    machine.refuses(1, compare, Status::COMPARE_FAILURE);
+}
+
+#[test]
+fn malformed_metadata_pointers_are_refused() {
+    let mut machine = Machine::with_metadata();
+    let list = DATA - PAGE;
+    machine.put(list, &[block(DATA + PAGE, 63)]);
+    machine.put(list + 0x10, &[descriptor(SglType::DataBlock, SGL_SUBTYPE_OFFSET, 0, 64)]);
+    machine.put(list + 0x20, &[last_segment(DATA + 4, 1)]);
+    machine.put(list + 0x30, &[block(u64::MAX - 10, 64)]);
+    let writes = |psdt, mptr| match psdt {
+        0 => metadata(write(1, DATA, 0), psdt, mptr),
+        _ => metadata(sgl(write(1, 0, 0), block(DATA, PAGE as u32)), psdt, mptr),
+    };
+    let refused = [
+        ("an odd address", writes(0, DATA + 2), Status::INVALID_FIELD),
+        ("an odd address beside an SGL", writes(1, DATA + 1), Status::INVALID_FIELD),
+        ("no memory", writes(0, u64::MAX - 63), Status::DATA_TRANSFER_ERROR),
+        ("memory for a part", writes(1, RAM_BYTES - 60), Status::DATA_TRANSFER_ERROR),
+        ("an SGL that is not aligned", writes(2, list + 4), Status::INVALID_FIELD),
+        ("no memory for an SGL", writes(2, 1 << 60), Status::DATA_TRANSFER_ERROR),
+        ("an SGL that is too short", writes(2, list), Status::METADATA_SGL_LENGTH_INVALID),
+        ("an offset", writes(2, list + 0x10), Status::SGL_DESCRIPTOR_TYPE_INVALID),
+        ("a segment that is not aligned", writes(2, list + 0x20), Status::INVALID_SGL_SEGMENT_DESCRIPTOR),
+        ("an SGL without memory", writes(2, list + 0x30), Status::DATA_TRANSFER_ERROR),
+    ];
+    for (what, entry, status) in refused {
+        println!("{what}");
+        machine.refuses(1, entry, status);
+    }
+    assert_eq!(machine.drive.subsystem.state().smart.host_bytes_written, 0, "nothing was changed");
+    // Without separate metadata the pointer means nothing.
+    let mut format = admin(AdminOpcode::FormatNvm, 1);
+    format.cdw10.set(0);
+    machine.succeeds(0, format);
+    machine.succeeds(1, metadata(write(1, DATA, 0), 0, 3));
+}
+
 // ------------------------------------------------------------------------------------------------------- doorbells --
 
 #[test]
@@ -735,6 +835,8 @@ fn a_busy_queue_does_not_hold_up_the_others() {
     let mut machine = Machine::new();
     for queue in 1..=3 {
         machine.create_pair(queue, 256, None);
+    }
+    for queue in 1..=3 {
         for _ in 0..100 {
             machine.submit(queue, read(1, DATA, 0));
         }
@@ -801,18 +903,23 @@ fn wrong_doorbells_are_events_and_nothing_else() {
     assert_eq!(tail, 0x0001_0100, "an entry that the queue does not have");
     machine.doorbell(2, 0);
     let head = event_of(&mut machine, &|machine| {
-        machine.pairs[1].tail = 0;
-        machine.doorbell(3, 5);
+        machine.doorbell(3, 64);
         // The head is looked at when room is short: 63 commands fill the queue.
         for _ in 0..63 {
             machine.submit(1, read(1, DATA, 0));
         }
         machine.ring(1);
+        machine.run();
+        machine.submit(1, read(1, DATA, 0));
+        machine.ring(1);
     });
-    assert_eq!(head, 0x0001_0100, "a head beyond what was posted");
+    assert_eq!(head, 0x0001_0100, "an entry that the completion queue does not have");
     let register = event_of(&mut machine, &|machine| machine.write_register(0x1000 + 4 * 2 * 3, &[1, 0, 0, 0]));
     assert_eq!(register, 0x0001_0000, "queue 3 does not exist");
-    assert_eq!(machine.take_all(1).len(), 63, "the commands were carried out");
+    assert_eq!(machine.take_all(1).len(), 63);
+    machine.ring_head(1);
+    machine.run();
+    assert_eq!(machine.take_all(1).len(), 1, "with a right head it goes on");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use nvme::Subsystem;
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::{AdminOpcode, IoOpcode, Status};
 use rustix::fs::SeekFrom;
-use small_drive::{CAPACITY_BYTES, Client, MIB, PAGE_BYTES, config, open};
+use small_drive::{CAPACITY_BYTES, Client, FILE_BYTES, MIB, PAGE_BYTES, config, open};
 use ssd::Lpn;
 use tempfile::TempDir;
 use transport::data::file::Storage;
@@ -423,6 +423,8 @@ fn data_outside_namespaces_is_given_back() {
     let copy = crash(&data, "copy.img");
     let file = OpenOptions::new().write(true).open(&copy).unwrap();
     file.write_all_at(&vec![7; MIB as usize], 8 * MIB).unwrap();
+    // And metadata.
+    file.write_all_at(&vec![7; 65536], CAPACITY_BYTES + 65536).unwrap();
     let (shared, _drive, opened) = open(&copy, config(0)).unwrap();
     assert_eq!(
         (
@@ -564,11 +566,11 @@ fn files_that_no_drive_wrote_are_refused() {
         config(0),
         &["drive.img", "holds data, but no state", "drive.img.state"],
     );
-    std::fs::write(&data, vec![1; CAPACITY_BYTES as usize]).unwrap();
+    std::fs::write(&data, vec![1; FILE_BYTES as usize]).unwrap();
     refuses(&data, config(0), &["holds data, but no state"]);
     let file = File::create(&data).unwrap();
-    file.set_len(CAPACITY_BYTES / 2).unwrap();
-    refuses(&data, config(0), &["has 33554432 bytes, the drive has 67108864"]);
+    file.set_len(CAPACITY_BYTES).unwrap();
+    refuses(&data, config(0), &["has 67108864 bytes, this drive's has 68157440"]);
     std::fs::remove_file(&data).unwrap();
     std::fs::create_dir(&data).unwrap();
     refuses(&data, config(0), &["not a regular file"]);
@@ -593,7 +595,7 @@ fn empty_files_are_new_drives() {
     for extension in ["", ".state", ".ftl"] {
         std::fs::remove_file(beside(&data, extension)).unwrap();
     }
-    File::create(&data).unwrap().set_len(CAPACITY_BYTES).unwrap();
+    File::create(&data).unwrap().set_len(FILE_BYTES).unwrap();
     assert!(open(&data, config(0)).unwrap().2.new);
 }
 
@@ -611,7 +613,7 @@ fn a_drive_that_cannot_be_made_leaves_no_file() {
 
 #[test]
 fn a_data_file_of_the_wrong_size_is_refused() {
-    for length in [CAPACITY_BYTES - 4096, CAPACITY_BYTES + 1, 0] {
+    for length in [FILE_BYTES - 4096, FILE_BYTES + 1, 0] {
         let (_folder, data) = existing();
         OpenOptions::new()
             .write(true)
@@ -619,7 +621,7 @@ fn a_data_file_of_the_wrong_size_is_refused() {
             .unwrap()
             .set_len(length)
             .unwrap();
-        let found = format!("has {length} bytes, the drive has 67108864");
+        let found = format!("has {length} bytes, this drive's has 68157440");
         refuses(&data, config(0), &["drive.img", &found, "restore the file"]);
     }
     let (_folder, data) = existing();
@@ -692,7 +694,7 @@ fn damaged_and_foreign_snapshots_are_refused() {
 fn a_file_that_cannot_be_written_is_a_write_fault() {
     let (_folder, data) = folder();
     let file = File::create(&data).unwrap();
-    file.set_len(CAPACITY_BYTES).unwrap();
+    file.set_len(FILE_BYTES).unwrap();
     file.write_all_at(&[3; 4096], 0).unwrap();
     let read_only = Storage::new(File::open(&data).unwrap());
     let media = transport::data::File::new(read_only, Box::new(|_| Ok(()))).unwrap();
@@ -750,7 +752,7 @@ fn a_drive_that_memory_cannot_hold_is_refused() {
         .expect("no machine has that")
         .to_string();
     assert!(
-        error.contains("64.0 TiB for its data") && error.contains("serve a smaller capacity"),
+        error.contains("65.0 TiB for its data") && error.contains("serve a smaller capacity"),
         "{error}"
     );
 }
@@ -768,8 +770,8 @@ fn stored_drives_can_be_looked_at_while_they_are_served() {
     let seen = stored(&data).unwrap();
     let (state, device) = (seen.state.clone().unwrap(), seen.device.clone().unwrap());
     assert_eq!(
-        (state.clean, state.data_bytes, state.namespaces.len()),
-        (false, CAPACITY_BYTES, 1)
+        (state.clean, state.file_bytes, state.namespaces.len()),
+        (false, FILE_BYTES, 1)
     );
     assert_eq!(
         (device.live_pages, device.stats.host_bytes_written()),

@@ -261,6 +261,13 @@ impl Subsystem {
         }
     }
 
+    /// A sanitize operation begins: events of the one before are history (Base Specification, "Sanitize Operations").
+    pub(crate) fn forget_sanitize_events(&mut self) {
+        for controller in self.controllers_mut() {
+            controller.async_events.waiting.retain(|event| event.log != LogId::SanitizeStatus);
+        }
+    }
+
     /// A sanitize operation ended, well or not.
     pub(crate) fn note_sanitize_completed(&mut self) {
         let succeeded = matches!(self.state.sanitize, SanitizeOutcome::Succeeded { .. });

@@ -17,6 +17,8 @@ use crate::subsystem::{Subsystem, Success};
 pub(super) struct Settings {
     nsid: u32,
     format: u8,
+    /// Metadata in extended logical blocks.
+    extended_metadata: bool,
 }
 
 pub(super) fn parse(entry: &SubmissionEntry) -> Result<Settings, Failure> {
@@ -29,14 +31,15 @@ pub(super) fn parse(entry: &SubmissionEntry) -> Result<Settings, Failure> {
     }
     let format = dword.lbafu() << 4 | dword.lbafl();
     check_format(format, Parameter::dword(10, 0))?;
-    // Metadata settings (MSET, PIL) mean nothing without metadata; protection information cannot be without it.
+    // PIL means nothing without protection information, nor MSET without metadata.
     if dword.pi() != 0 {
-        let cause = "protection information needs metadata, which no LBA format has";
+        let cause = "protection information is not supported (DPC)";
         return Err(Failure::new(Status::INVALID_FORMAT, cause).at(Parameter::dword(10, 5)));
     }
     Ok(Settings {
         nsid: entry.nsid.get(),
         format,
+        extended_metadata: dword.mset() && has_metadata(format),
     })
 }
 
@@ -52,8 +55,14 @@ pub(super) fn check_format(format: u8, parameter: Parameter) -> Result<(), Failu
     Err(Failure::new(Status::INVALID_FORMAT, cause).at(parameter))
 }
 
+/// Whether an LBA format that exists has metadata; without it MSET, and FLBAS bit 4, is ignored.
+pub(super) fn has_metadata(format: u8) -> bool {
+    FORMATS[usize::from(format)].metadata_bytes > 0
+}
+
 impl Subsystem {
     pub(super) fn format(&mut self, id: u16, settings: &Settings) -> Result<Success, Failure> {
+        self.check_metadata_location(id, settings.format, settings.extended_metadata, Parameter::dword(10, 4))?;
         let nsids: Vec<u32> = match settings.nsid {
             NSID_ALL => self.namespaces_of(id).map(|(nsid, _)| nsid).collect(),
             nsid => self.active_namespace(id, nsid).map(|_| vec![nsid])?,
@@ -68,7 +77,7 @@ impl Subsystem {
         }
         for nsid in nsids {
             self.erase_namespace(nsid)?;
-            self.change_format(nsid, settings.format);
+            self.change_format(nsid, settings);
         }
         self.store_state()?;
         // What was erased must not come back with a power loss.
@@ -78,19 +87,20 @@ impl Subsystem {
         })
     }
 
-    fn change_format(&mut self, nsid: u32, format: u8) {
+    fn change_format(&mut self, nsid: u32, settings: &Settings) {
         let page_bytes = self.page_bytes();
         let namespace = self.namespace_mut(nsid);
-        if namespace.format == format {
+        if (namespace.format, namespace.extended_metadata) == (settings.format, settings.extended_metadata) {
             return;
         }
-        namespace.format = format;
+        namespace.format = settings.format;
+        namespace.extended_metadata = settings.extended_metadata;
         namespace.blocks = (namespace.pages() * page_bytes) >> namespace.block_bytes_log2();
         let attached = namespace.attached.clone();
         self.note_namespace_changed(nsid, &attached);
     }
 
-    /// Makes all of a namespace read as zeroes.
+    /// Makes all of a namespace read as zeroes, metadata too.
     pub(super) fn erase_namespace(&mut self, nsid: u32) -> Result<(), Failure> {
         for extent in self.namespace(nsid).extents.clone() {
             self.erase_pages(extent)?;
@@ -137,27 +147,29 @@ impl Subsystem {
 mod tests {
     use super::*;
 
-    fn parsed(dword: FormatNvmCdw10) -> Result<u8, Status> {
+    fn parsed(dword: FormatNvmCdw10) -> Result<(u8, bool), Status> {
         let entry = SubmissionEntry {
             cdw10: dword.into_bits().into(),
             ..SubmissionEntry::default()
         };
         parse(&entry)
-            .map(|settings| settings.format)
+            .map(|settings| (settings.format, settings.extended_metadata))
             .map_err(|failure| failure.status)
     }
 
     #[test]
     fn both_halves_of_the_format_count() {
-        assert_eq!(parsed(FormatNvmCdw10::new().with_lbafl(1)), Ok(1));
+        assert_eq!(parsed(FormatNvmCdw10::new().with_lbafl(1)), Ok((1, false)));
         assert_eq!(
             parsed(FormatNvmCdw10::new().with_lbafl(1).with_lbafu(1)),
             Err(Status::INVALID_FORMAT)
         );
         assert_eq!(
             parsed(FormatNvmCdw10::new().with_mset(true).with_pil(true).with_ses(2)),
-            Ok(0)
+            Ok((0, false))
         );
+        assert_eq!(parsed(FormatNvmCdw10::new().with_mset(true).with_lbafl(2)), Ok((2, true)));
+        assert_eq!(parsed(FormatNvmCdw10::new().with_lbafl(3)), Ok((3, false)));
         assert_eq!(parsed(FormatNvmCdw10::new().with_ses(3)), Err(Status::INVALID_FIELD));
     }
 }

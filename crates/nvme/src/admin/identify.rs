@@ -32,6 +32,10 @@ use crate::subsystem::{ENDURANCE_GROUP, MAX_DATA_TRANSFER_SIZE, NAMESPACES_MAX, 
 pub const IN_CAPSULE_DATA_BYTES: u32 = 8192;
 /// Composite temperature that endangers the drive, in kelvins (CCTEMP): 80 degrees Celsius.
 pub const CRITICAL_TEMPERATURE_K: u16 = 353;
+/// Metadata may be in extended logical blocks (MC).
+const METADATA_EXTENDED: u8 = 1 << 0;
+/// Metadata may be in a buffer of its own (MC).
+const METADATA_SEPARATE: u8 = 1 << 1;
 /// Name of every discovery subsystem.
 const DISCOVERY_NQN: &str = nvme_spec::fabrics::DISCOVERY_NQN;
 /// What a write keeps whole over a power failure, in bytes: what [`crate::media::Media::write`] does.
@@ -121,7 +125,7 @@ impl Subsystem {
             }
             Cns::NamespaceIndependent => put(self.independent_namespace(request.nsid, Some(id))?.as_bytes()),
             Cns::AllocatedNamespaceList => put(self.allocated_namespaces(request)?.as_bytes()),
-            Cns::AllocatedNamespace => put(self.allocated_namespace_structure(request.nsid)?.as_bytes()),
+            Cns::AllocatedNamespace => put(self.allocated_namespace_structure(id, request.nsid)?.as_bytes()),
             Cns::NamespaceAttachedControllerList => put(self.attached_controllers(request)?.as_bytes()),
             Cns::ControllerList => put(self.controller_list(request.controller, |_| true).as_bytes()),
             Cns::NamespaceGranularityList => put(self.namespace_granularity().as_bytes()),
@@ -186,7 +190,7 @@ impl Subsystem {
         if over_pcie {
             structure.vid = VENDOR_ID.into();
             structure.ssvid = VENDOR_ID.into();
-            structure.sgls = structure.sgls.with_sbbds(true).with_sgl_length_larger(true);
+            structure.sgls = structure.sgls.with_sbbds(true).with_sgl_length_larger(true).with_mptr_sgl(true);
         }
         structure.cntrltype = ControllerType::Io.code();
         structure.rab = 6;
@@ -196,7 +200,8 @@ impl Subsystem {
         // What a shutdown may take: the storage is made durable.
         structure.rtd3e = 10_000_000.into();
         structure.oaes = Oaes::new().with_nsan(true).with_egealpcn(true);
-        structure.ctratt = structure.ctratt.with_egs(true).with_ng(true).with_fdps(true);
+        // MDTS and the limits of commands count no metadata.
+        structure.ctratt = structure.ctratt.with_egs(true).with_ng(true).with_fdps(true).with_mem(true);
         structure.fguid = Uuid::new_v5(&Uuid::NAMESPACE_URL, self.config.identity.nqn.as_bytes()).into_bytes();
         // An NVMe storage device.
         structure.nvmsr = 1;
@@ -305,21 +310,25 @@ impl Subsystem {
 
     fn namespace_structure(&self, id: u16, nsid: u32) -> Result<IdentifyNamespace, Failure> {
         if nsid == NSID_ALL {
-            return Ok(self.common_namespace_structure(None));
+            return Ok(self.common_namespace_structure(id, None));
         }
         let namespace = self.namespace_if_any(nsid, Some(id))?;
-        Ok(namespace.map_or_else(IdentifyNamespace::default, |namespace| self.describe(namespace)))
+        Ok(namespace.map_or_else(IdentifyNamespace::default, |namespace| self.describe(id, namespace)))
     }
 
-    fn allocated_namespace_structure(&self, nsid: u32) -> Result<IdentifyNamespace, Failure> {
+    fn allocated_namespace_structure(&self, id: u16, nsid: u32) -> Result<IdentifyNamespace, Failure> {
         let namespace = self.namespace_if_any(nsid, None)?;
-        Ok(namespace.map_or_else(IdentifyNamespace::default, |namespace| self.describe(namespace)))
+        Ok(namespace.map_or_else(IdentifyNamespace::default, |namespace| self.describe(id, namespace)))
     }
 
     /// What all namespaces have in common, or, what follows from the block size, for one format.
-    fn common_namespace_structure(&self, format: Option<u8>) -> IdentifyNamespace {
+    fn common_namespace_structure(&self, id: u16, format: Option<u8>) -> IdentifyNamespace {
         let mut structure = IdentifyNamespace {
             nlbaf: (FORMATS.len() - 1) as u8,
+            mc: match self.controller(id).transport {
+                Transport::Pcie => METADATA_EXTENDED | METADATA_SEPARATE,
+                Transport::Fabrics => METADATA_EXTENDED,
+            },
             // Deallocated blocks read as zeroes; Write Zeroes deallocates if asked to.
             dlfeat: Dlfeat::new().with_dlrb(1).with_wzds(true),
             nsfeat: Nsfeat::new().with_uidreuse(true),
@@ -330,7 +339,7 @@ impl Subsystem {
         };
         for (entry, format) in structure.lbaf.iter_mut().zip(FORMATS) {
             *entry = LbaFormat {
-                ms: 0.into(),
+                ms: format.metadata_bytes.into(),
                 lbads: format.data_bytes_log2,
                 rp: format.relative_performance,
             };
@@ -349,17 +358,21 @@ impl Subsystem {
         structure.npda = structure.npwg;
         structure.nows = structure.npwg;
         structure.nawun = (atomic_blocks() - 1).into();
-        // Over a power failure what lies inside an aligned piece stays whole (NAWUPF, NABSPF).
-        structure.nawupf = zero_based(POWER_FAIL_ATOMIC_BYTES);
-        structure.nabspf = structure.nawupf;
+        // Over a power failure what lies inside an aligned piece stays whole (NAWUPF, NABSPF). With metadata it is no more
+        // than a block, the least that can be said.
+        if FORMATS[usize::from(format)].metadata_bytes == 0 {
+            structure.nawupf = zero_based(POWER_FAIL_ATOMIC_BYTES);
+            structure.nabspf = structure.nawupf;
+        }
         let copy_blocks = copy_blocks_max(1 << block_bytes_log2);
         structure.mssrl = u16::try_from(copy_blocks).unwrap_or(u16::MAX).into();
         structure.mcl = (copy_blocks as u32).into();
         structure
     }
 
-    fn describe(&self, namespace: &Namespace) -> IdentifyNamespace {
-        let mut structure = self.common_namespace_structure(Some(namespace.format));
+    fn describe(&self, id: u16, namespace: &Namespace) -> IdentifyNamespace {
+        let mut structure = self.common_namespace_structure(id, Some(namespace.format));
+        structure.flbas.set_mdtype(namespace.extended_metadata);
         structure.nsze = namespace.blocks.into();
         structure.ncap = namespace.blocks.into();
         // Without thin provisioning every block counts as used.
@@ -389,7 +402,8 @@ impl Subsystem {
         })
     }
 
-    /// What the NVM command set adds: nothing, because no format has metadata. The namespace must be one that can be.
+    /// What the NVM command set adds: nothing, because no format has protection information. The namespace must be one that
+    /// can be.
     fn nvm_namespace(&self, request: &Request, of: Option<u16>) -> Result<NvmIdentifyNamespace, Failure> {
         check_command_set(request)?;
         if request.nsid != NSID_ALL {

@@ -72,21 +72,21 @@ fn parse(entry: &SubmissionEntry) -> Result<Command, Failure> {
     })
 }
 
-impl Command {
-    /// Whether a discovery controller has it (NVMe 2.1, "Discovery Controller - Admin Command Support").
-    fn is_of_discovery(&self) -> bool {
-        matches!(
-            self,
-            Command::GetLogPage
-                | Command::Identify(_)
-                | Command::Abort
-                | Command::SetFeatures
-                | Command::GetFeatures
-                | Command::AsynchronousEventRequest
-                | Command::KeepAlive
-        )
-    }
+/// Whether a discovery controller has a command (NVMe 2.1, "Discovery Controller - Admin Command Support").
+fn is_of_discovery(opcode: AdminOpcode) -> bool {
+    matches!(
+        opcode,
+        AdminOpcode::GetLogPage
+            | AdminOpcode::Identify
+            | AdminOpcode::Abort
+            | AdminOpcode::SetFeatures
+            | AdminOpcode::GetFeatures
+            | AdminOpcode::AsynchronousEventRequest
+            | AdminOpcode::KeepAlive
+    )
+}
 
+impl Command {
     /// Whether it may run while a sanitize operation does, or after one that failed (NVMe 2.1, "Sanitize Operations -
     /// Admin Commands Allowed"). Sanitize itself decides by what it is to do.
     fn is_allowed_during_sanitize(&self, entry: &SubmissionEntry) -> bool {
@@ -112,11 +112,10 @@ impl Command {
 impl Subsystem {
     /// The command, if the controller has it.
     fn parse_admin(&self, id: u16, entry: &SubmissionEntry) -> Result<Command, Failure> {
-        let command = parse(entry)?;
-        if self.controller(id).kind == ControllerKind::Discovery && !command.is_of_discovery() {
+        if self.controller(id).kind == ControllerKind::Discovery && !is_of_discovery(Subsystem::admin_opcode(entry)?) {
             return Err(Subsystem::unknown_opcode(entry, "admin"));
         }
-        Ok(command)
+        parse(entry)
     }
 
     pub(crate) fn admin_transfer(&self, id: u16, entry: &SubmissionEntry) -> Result<Transfer, Failure> {
@@ -156,7 +155,7 @@ impl Subsystem {
             Command::DirectiveReceive(receive) => return self.directive_receive(id, &receive, data).map(Some),
             Command::AsynchronousEventRequest => return self.asynchronous_event_request(id, entry),
             Command::SetFeatures => self.set_features(id, entry, data),
-            Command::NamespaceManagement(operation) => self.manage_namespace(&operation, data),
+            Command::NamespaceManagement(operation) => self.manage_namespace(id, &operation, data),
             Command::NamespaceAttachment(attachment) => self.attach_namespace(&attachment, data),
             Command::Abort => self.abort(id, entry),
             Command::KeepAlive => self.keep_alive(id),

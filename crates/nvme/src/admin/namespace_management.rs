@@ -14,7 +14,7 @@ use ssd::{Lpn, RuhId};
 use uuid::Uuid;
 use zerocopy::FromBytes;
 
-use super::format::check_format;
+use super::format::{check_format, has_metadata};
 use crate::controller::ControllerKind;
 use crate::error::{Failure, Parameter};
 use crate::fdp;
@@ -98,18 +98,20 @@ fn wrong(status: Status, cause: String) -> Failure {
 }
 
 impl Subsystem {
-    pub(super) fn manage_namespace(&mut self, operation: &Operation, data: &[u8]) -> Result<Success, Failure> {
+    pub(super) fn manage_namespace(&mut self, id: u16, operation: &Operation, data: &[u8]) -> Result<Success, Failure> {
         match *operation {
-            Operation::Create => self.create_namespace(structure(data)?),
+            Operation::Create => self.create_namespace(id, structure(data)?),
             Operation::Delete { nsid } => self.delete_namespaces(nsid),
         }
     }
 
     // ----------------------------------------------------------------------------------------------- creation --
 
-    fn create_namespace(&mut self, fields: &NamespaceCreate) -> Result<Success, Failure> {
+    fn create_namespace(&mut self, id: u16, fields: &NamespaceCreate) -> Result<Success, Failure> {
         let format = fields.flbas.fidxu() << 4 | fields.flbas.fidxl();
         check_fields(fields, format)?;
+        let extended_metadata = fields.flbas.mdtype() && has_metadata(format);
+        self.check_metadata_location(id, format, extended_metadata, Parameter::DATA_POINTER)?;
         let free = self.state.namespaces.iter().position(Option::is_none);
         let handles = match fields.nphndls.get() {
             _ if !self.state.fdp.enabled => fdp::default_handles(),
@@ -122,6 +124,7 @@ impl Subsystem {
             return Err(Failure::new(Status::NAMESPACE_IDENTIFIER_UNAVAILABLE, cause));
         };
         let mut namespace = self.new_namespace(fields.nsze.get(), format, handles)?;
+        namespace.extended_metadata = extended_metadata;
         namespace.shared = fields.nmic.shrns();
         namespace.host_specified_handles = self.state.fdp.enabled && fields.nphndls.get() > 0;
         self.state.namespaces[slot] = Some(namespace);
@@ -214,6 +217,7 @@ impl Subsystem {
         self.state.namespaces_created += 1;
         Ok(Namespace {
             format,
+            extended_metadata: false,
             blocks,
             extents,
             events_enabled: vec![EventMask::default(); handles.len()],
@@ -285,7 +289,7 @@ impl Subsystem {
     /// Makes pages of the drive read as zeroes and gives them back to the device.
     pub(super) fn erase_pages(&mut self, extent: Extent) -> Result<(), Failure> {
         let page_bytes = self.page_bytes();
-        self.discard(ByteRange {
+        self.discard_with_metadata(ByteRange {
             offset: u64::from(extent.first) * page_bytes,
             bytes: u64::from(extent.pages) * page_bytes,
         })?;
@@ -382,7 +386,7 @@ fn check_fields(fields: &NamespaceCreate, format: u8) -> Result<(), Failure> {
     let (blocks, capacity) = (fields.nsze.get(), fields.ncap.get());
     check_format(format, Parameter::DATA_POINTER)?;
     if fields.dps.pit() != 0 {
-        let cause = "protection information needs metadata, which no LBA format has".to_string();
+        let cause = "protection information is not supported (DPC)".to_string();
         return Err(wrong(Status::INVALID_FORMAT, cause));
     }
     if capacity > blocks || capacity == 0 {
@@ -431,7 +435,7 @@ mod tests {
         };
         let status = |fields: &NamespaceCreate, format| check_fields(fields, format).map_err(|failure| failure.status);
         assert_eq!(status(&fields, 1), Ok(()));
-        assert_eq!(status(&fields, 2), Err(Status::INVALID_FORMAT));
+        assert_eq!(status(&fields, FORMATS.len() as u8), Err(Status::INVALID_FORMAT));
         let thin = NamespaceCreate {
             ncap: 7.into(),
             ..fields

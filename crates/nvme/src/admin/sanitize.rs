@@ -4,8 +4,8 @@
 //! Sanitize command -> state Running (stored) -> each tick erases a piece -> made durable -> Succeeded or Failed (stored)
 //! ```
 //!
-//! Block erase and cryptographic erase do the same: the pages are deallocated in the device and the bytes discarded in the
-//! storage, over the whole drive, allocated or not. It goes on over resets, and begins again after a restart. Overwrite
+//! Block erase and cryptographic erase do the same: the pages are deallocated in the device and their data and metadata
+//! discarded in the storage, over the whole drive, allocated or not. It goes on over resets, and begins again after a restart. Overwrite
 //! and media verification are not offered; sanitizing without deallocation is refused, or deallocates anyway, as the host
 //! prefers (feature 17h).
 
@@ -138,6 +138,7 @@ impl Subsystem {
             self.state.sanitize = before;
             return Err(failure);
         }
+        self.forget_sanitize_events();
         self.sanitize = Sanitizing::resumed(&self.state.sanitize, self.device.layout().logical_pages);
         Ok(self.done())
     }
@@ -163,9 +164,10 @@ impl Subsystem {
                 "the sanitize operation that failed did not allow an unrestricted exit; only sanitizing again helps";
             return Err(Failure::new(Status::SANITIZE_FAILED, cause));
         }
+        let before = self.state.sanitize;
         if let SanitizeOutcome::Failed { exited, .. } = &mut self.state.sanitize {
             *exited = true;
-            self.store_state()?;
+            self.store_state().inspect_err(|_| self.state.sanitize = before)?;
         }
         Ok(self.done())
     }

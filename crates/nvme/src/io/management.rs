@@ -39,12 +39,30 @@ impl Subsystem {
                 placement
             }
         };
-        let placement = placement.unwrap_or_else(|| self.default_placement(nsid));
-        if self.config.reclaim_unit_time_limit_s > 0 {
-            let since = self.now;
-            self.opened.entry((placement.group.0, placement.handle.0)).or_insert(since);
+        Ok(placement.unwrap_or_else(|| self.default_placement(nsid)))
+    }
+
+    /// Pages left in a handle's reclaim unit, if they matter: for [`Subsystem::note_pages_written`] after writing.
+    pub(super) fn pages_before_writing(&self, placement: Placement) -> Option<u32> {
+        let matters = self.config.reclaim_unit_time_limit_s > 0;
+        matters.then(|| self.device.available_media_writes(placement).expect("a handle of the device"))
+    }
+
+    /// The time of a reclaim unit begins with the first page that is written to it.
+    pub(super) fn note_pages_written(&mut self, placement: Placement, pages: u64, left_before: Option<u32>) {
+        let Some(left_before) = left_before.filter(|_| pages > 0) else {
+            return;
+        };
+        let key = (placement.group.0, placement.handle.0);
+        let left = self.device.available_media_writes(placement).expect("a handle of the device");
+        if pages == u64::from(left_before) {
+            // Filled to the last page: the next write opens another one.
+            self.opened.remove(&key);
+        } else if pages > u64::from(left_before) || u64::from(left) + pages > u64::from(left_before) {
+            self.opened.insert(key, self.now);
+        } else {
+            self.opened.entry(key).or_insert(self.now);
         }
-        Ok(placement)
     }
 
     /// The handle and group of a placement identifier, `None` if the namespace has no such handle or the drive no such

@@ -5,6 +5,7 @@
 //! execution, because a namespace may change while a command's data is on its way.
 
 pub mod management;
+mod metadata;
 pub(crate) mod ranges;
 mod read_write;
 
@@ -87,16 +88,8 @@ fn directive(kind: u8, specific: u16) -> Result<Directive, Failure> {
     }
 }
 
-fn no_protection_information(prinfo: u8) -> Result<(), Failure> {
-    // PRACT or a check without a format that has protection information (NVM Command Set, PRINFO).
-    if prinfo & 0b1000 != 0 {
-        let cause = "protection information is not supported: no LBA format has metadata";
-        return Err(Failure::invalid_field(Parameter::dword(12, 26), cause));
-    }
-    Ok(())
-}
-
-/// Makes a command of an entry.
+/// Makes a command of an entry. PRINFO is not looked at: it means nothing in a namespace without protection information, and
+/// fio's passthrough engine sets PRACT always.
 fn parse(entry: &SubmissionEntry) -> Result<Command, Failure> {
     let (cdw10, cdw11) = (entry.cdw10.get(), entry.cdw11.get());
     let cdw12 = command::ReadWriteCdw12::from_bits(entry.cdw12.get());
@@ -108,19 +101,15 @@ fn parse(entry: &SubmissionEntry) -> Result<Command, Failure> {
     Ok(match Subsystem::io_opcode(entry)? {
         IoOpcode::Flush => Command::Flush,
         IoOpcode::Read => {
-            no_protection_information(cdw12.prinfo())?;
             Command::Read(blocks)
         }
         IoOpcode::Compare => {
-            no_protection_information(cdw12.prinfo())?;
             Command::Compare(blocks)
         }
         IoOpcode::Verify => {
-            no_protection_information(cdw12.prinfo())?;
             Command::Verify(blocks)
         }
         IoOpcode::Write => {
-            no_protection_information(cdw12.prinfo())?;
             Command::Write {
                 blocks,
                 force_unit_access: cdw12.fua(),
@@ -128,7 +117,6 @@ fn parse(entry: &SubmissionEntry) -> Result<Command, Failure> {
             }
         }
         IoOpcode::WriteZeroes => {
-            no_protection_information(cdw12.prinfo())?;
             let dword12 = command::WriteZeroesCdw12::from_bits(entry.cdw12.get());
             Command::WriteZeroes {
                 blocks,
@@ -144,8 +132,6 @@ fn parse(entry: &SubmissionEntry) -> Result<Command, Failure> {
         },
         IoOpcode::Copy => {
             let dword12 = command::CopyCdw12::from_bits(entry.cdw12.get());
-            no_protection_information(dword12.prinfor())?;
-            no_protection_information(dword12.prinfow())?;
             Command::Copy {
                 destination: blocks.first,
                 ranges: u64::from(dword12.nr()) + 1,
@@ -172,6 +158,15 @@ fn parse(entry: &SubmissionEntry) -> Result<Command, Failure> {
     })
 }
 
+/// Refuses data beyond MDTS, which counts no metadata (CTRATT.MEM).
+fn limited(bytes: u64) -> Result<u64, Failure> {
+    if bytes > TRANSFER_BYTES_MAX {
+        let cause = format!("{bytes} bytes in one command; the limit (MDTS) is {TRANSFER_BYTES_MAX}");
+        return Err(Failure::invalid_field(Parameter::dword(12, 0), cause));
+    }
+    Ok(bytes)
+}
+
 fn unknown_management_operation(operation: u32) -> Failure {
     let cause = format!("management operation {operation:#x} is not supported");
     Failure::invalid_field(Parameter::dword(10, 0), cause)
@@ -180,18 +175,10 @@ fn unknown_management_operation(operation: u32) -> Failure {
 impl Subsystem {
     pub(crate) fn io_transfer(&self, id: u16, entry: &SubmissionEntry) -> Result<Transfer, Failure> {
         let nsid = entry.nsid.get();
-        let block_bytes = || Ok::<u64, Failure>(self.active_namespace(id, nsid)?.block_bytes());
-        let limited = |bytes: u64| {
-            if bytes > TRANSFER_BYTES_MAX {
-                let cause = format!("{bytes} bytes in one command; the limit (MDTS) is {TRANSFER_BYTES_MAX}");
-                return Err(Failure::invalid_field(Parameter::dword(12, 0), cause));
-            }
-            Ok(bytes)
-        };
         Ok(match parse(entry)? {
-            Command::Read(blocks) => Transfer::to_host(limited(blocks.count * block_bytes()?)?),
+            Command::Read(blocks) => self.block_transfer(id, nsid, blocks, Transfer::to_host)?,
             Command::Write { blocks, .. } | Command::Compare(blocks) => {
-                Transfer::to_controller(limited(blocks.count * block_bytes()?)?)
+                self.block_transfer(id, nsid, blocks, Transfer::to_controller)?
             }
             Command::DatasetManagement { ranges, .. } => Transfer::to_controller(ranges * 16),
             Command::Copy {
@@ -215,10 +202,11 @@ impl Subsystem {
     pub(crate) fn execute_io(&mut self, id: u16, entry: &SubmissionEntry, data: &mut Vec<u8>) -> Result<Success, Failure> {
         let nsid = entry.nsid.get();
         let command = parse(entry)?;
-        self.check_no_sanitize()?;
+        // Flush is the one I/O command that a sanitize operation lets through (Base Specification, "Sanitize Operations").
         if command == Command::Flush {
             return self.flush(id, nsid);
         }
+        self.check_no_sanitize()?;
         self.active_namespace(id, nsid)?;
         let done = match command {
             Command::Flush => unreachable!("handled above: it takes all namespaces too"),

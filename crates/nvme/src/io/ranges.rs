@@ -68,7 +68,7 @@ impl Subsystem {
         for piece in pieces {
             let whole = |part: &crate::namespace::ByteRange| part.offset % page_bytes == 0 && part.bytes % page_bytes == 0;
             for part in split_by_page(piece, page_bytes).filter(whole) {
-                self.discard(part)?;
+                self.discard_blocks(nsid, part)?;
                 let (page, pages) = (Lpn((part.offset / page_bytes) as u32), (part.bytes / page_bytes) as u32);
                 let done = self.device.deallocate(self.now, page, pages);
                 let _ = done.expect("namespaces lie inside the device");

@@ -1,9 +1,11 @@
 //! Read, Write, Compare, Verify, Write Zeroes, Write Uncorrectable.
+//!
+//! Buffers hold data; for a format with metadata, all the data and then all the metadata (see `metadata`).
 
 use nvme_spec::Status;
 use ssd::{Lpn, Placement, Write};
 
-use super::{Blocks, Directive};
+use super::{Blocks, Directive, metadata};
 use crate::error::{Failure, Parameter};
 use crate::media::MediaError;
 use crate::namespace::ByteRange;
@@ -12,17 +14,23 @@ use crate::subsystem::{Subsystem, Success};
 impl Subsystem {
     pub(super) fn read(&mut self, nsid: u32, blocks: Blocks, data: &mut Vec<u8>) -> Result<Success, Failure> {
         self.check_readable(nsid, blocks)?;
-        self.read_into(nsid, blocks, data)?;
-        self.state.smart.read_commands += 1;
-        self.state.smart.host_bytes_read += data.len() as u64;
+        self.read_for_host(nsid, blocks, data)?;
+        self.note_read(nsid, blocks);
         Ok(self.done())
+    }
+
+    /// Counts a command that told the host data. Metadata does not count.
+    fn note_read(&mut self, nsid: u32, blocks: Blocks) {
+        self.state.smart.read_commands += 1;
+        self.state.smart.host_bytes_read += blocks.count << self.namespace(nsid).block_bytes_log2();
     }
 
     /// Reads blocks that were found readable.
     pub(super) fn read_into(&mut self, nsid: u32, blocks: Blocks, data: &mut Vec<u8>) -> Result<(), Failure> {
         let page_bytes = self.page_bytes();
         let namespace = self.state.namespaces[nsid as usize - 1].as_ref().expect("an active namespace");
-        data.resize((blocks.count << namespace.block_bytes_log2()) as usize, 0);
+        let metadata_bytes = blocks.count * namespace.metadata_bytes();
+        data.resize(((blocks.count << namespace.block_bytes_log2()) + metadata_bytes) as usize, 0);
         let mut at = 0;
         for piece in namespace.locate(blocks.first, blocks.count, page_bytes) {
             let end = at + piece.bytes as usize;
@@ -30,7 +38,10 @@ impl Subsystem {
             read.map_err(|error| media_failure(&mut self.state.smart.media_errors, Status::UNRECOVERED_READ_ERROR, &error))?;
             at = end;
         }
-        Ok(())
+        match metadata_bytes {
+            0 => Ok(()),
+            _ => self.read_metadata(nsid, blocks, &mut data[at..]),
+        }
     }
 
     pub(super) fn write(
@@ -42,10 +53,11 @@ impl Subsystem {
         data: &[u8],
     ) -> Result<Success, Failure> {
         self.check_writable(nsid, blocks)?;
-        let bytes = blocks.count << self.namespace(nsid).block_bytes_log2();
-        check_length(bytes, data)?;
+        let namespace = self.namespace(nsid);
+        check_length(blocks.count * (namespace.block_bytes() + namespace.metadata_bytes()), data)?;
+        let apart = namespace.extended_metadata.then(|| metadata::taken_apart(data, namespace));
         let placement = self.resolve(nsid, directive)?;
-        self.write_from(nsid, blocks, placement, data)?;
+        self.write_from(nsid, blocks, placement, apart.as_deref().unwrap_or(data))?;
         self.state.smart.write_commands += 1;
         Ok(Success {
             durable: force_unit_access || !self.write_cache_enabled(),
@@ -62,18 +74,26 @@ impl Subsystem {
         data: &[u8],
     ) -> Result<(), Failure> {
         let page_bytes = self.page_bytes();
+        let left_before = self.pages_before_writing(placement);
+        let mut pages = 0;
         let namespace = self.state.namespaces[nsid as usize - 1].as_mut().expect("an active namespace");
+        let (data, metadata) = data.split_at((blocks.count << namespace.block_bytes_log2()) as usize);
         let mut at = 0;
         for piece in namespace.locate(blocks.first, blocks.count, page_bytes) {
             let end = at + piece.bytes as usize;
             let written = self.media.write(piece.offset, &data[at..end]);
             written.map_err(|error| media_failure(&mut self.state.smart.media_errors, Status::WRITE_FAULT, &error))?;
             at = end;
-            let done = self.device.write(self.now, &device_write(piece, page_bytes, placement));
-            let _ = done.expect("namespaces lie inside the device");
+            let write = device_write(piece, page_bytes, placement);
+            pages += u64::from(write.pages);
+            let _ = self.device.write(self.now, &write).expect("namespaces lie inside the device");
         }
         namespace.host_bytes_written += data.len() as u64;
         self.state.smart.host_bytes_written += data.len() as u64;
+        self.note_pages_written(placement, pages, left_before);
+        if !metadata.is_empty() {
+            self.write_metadata(nsid, blocks, metadata)?;
+        }
         self.written(nsid, blocks)
     }
 
@@ -101,12 +121,11 @@ impl Subsystem {
     pub(super) fn compare(&mut self, nsid: u32, blocks: Blocks, data: &[u8]) -> Result<Success, Failure> {
         self.check_readable(nsid, blocks)?;
         let mut scratch = std::mem::take(&mut self.scratch);
-        let read = self.read_into(nsid, blocks, &mut scratch);
+        let read = self.read_for_host(nsid, blocks, &mut scratch);
         let equal = scratch == data;
         self.scratch = scratch;
         read?;
-        self.state.smart.read_commands += 1;
-        self.state.smart.host_bytes_read += data.len() as u64;
+        self.note_read(nsid, blocks);
         if !equal {
             let cause = "the data differs from what is stored";
             return Err(Failure::new(Status::COMPARE_FAILURE, cause).lba(blocks.first));
@@ -129,6 +148,8 @@ impl Subsystem {
         }
         self.scratch = scratch;
         result?;
+        // Blocks that were verified count as read, the command does not (SMART / Health Information log page).
+        self.state.smart.host_bytes_read += blocks.count << self.namespace(nsid).block_bytes_log2();
         Ok(self.done())
     }
 
@@ -143,17 +164,22 @@ impl Subsystem {
         self.check_writable(nsid, blocks)?;
         let placement = self.resolve(nsid, directive)?;
         let page_bytes = self.page_bytes();
+        let left_before = self.pages_before_writing(placement);
+        let mut pages = 0;
         let pieces: Vec<ByteRange> = self.namespace(nsid).locate(blocks.first, blocks.count, page_bytes).collect();
         for piece in pieces {
-            self.discard(piece)?;
+            self.discard_blocks(nsid, piece)?;
             // What covers only a part of a page is written: the rest of the page stays.
             for part in split_by_page(piece, page_bytes) {
                 let whole_pages = part.offset % page_bytes == 0 && part.bytes % page_bytes == 0;
                 let write = device_write(part, page_bytes, placement);
-                let done = self.device.write_zeroes(self.now, &write, deallocate && whole_pages);
+                let deallocates = deallocate && whole_pages;
+                let done = self.device.write_zeroes(self.now, &write, deallocates);
                 let _ = done.expect("namespaces lie inside the device");
+                pages += if deallocates { 0 } else { u64::from(write.pages) };
             }
         }
+        self.note_pages_written(placement, pages, left_before);
         self.written(nsid, blocks)?;
         Ok(Success {
             durable: force_unit_access || !self.write_cache_enabled(),
@@ -162,7 +188,7 @@ impl Subsystem {
     }
 
     /// Makes a range read as zeroes, without the device's knowing.
-    pub(crate) fn discard(&mut self, piece: ByteRange) -> Result<(), Failure> {
+    pub(super) fn discard(&mut self, piece: ByteRange) -> Result<(), Failure> {
         let discarded = self.media.discard(piece.offset, piece.bytes);
         discarded.map_err(|error| media_failure(&mut self.state.smart.media_errors, Status::WRITE_FAULT, &error))
     }
@@ -218,7 +244,7 @@ pub(super) fn check_length(bytes: u64, data: &[u8]) -> Result<(), Failure> {
 }
 
 /// The storage failed under a command.
-fn media_failure(media_errors: &mut u64, status: Status, error: &MediaError) -> Failure {
+pub(super) fn media_failure(media_errors: &mut u64, status: Status, error: &MediaError) -> Failure {
     *media_errors += 1;
     Failure::new(status, error.to_string()).retryable()
 }

@@ -1,4 +1,5 @@
-//! The data of a command in host memory: PRPs and SGLs become a list of segments, which are then copied from or to.
+//! The data of a command in host memory: PRPs and SGLs become a list of segments, which are then copied from or to. Metadata
+//! in a buffer of its own (MPTR) follows the data.
 //!
 //! Everything is checked before a command is executed, so that a bad data pointer changes nothing. Work and memory are
 //! bounded by the size of the transfer, whatever the host chains together.
@@ -26,11 +27,12 @@ const DESCRIPTORS_AT_ONCE: usize = 64;
 /// The second half of the data pointer: PRP entry 2, or the length and type of an SGL descriptor.
 const SECOND_HALF: Parameter = Parameter::dword(8, 0);
 const PSDT: Parameter = Parameter::dword(0, 14);
+const METADATA_POINTER: Parameter = Parameter::dword(4, 0);
 
-/// Finds the segments of a command's data.
+/// Finds the segments of a command's data, and behind them those of its metadata if that has a buffer of its own.
 ///
 /// # Errors
-/// The data pointer is malformed, or leads to where there is no memory.
+/// The data or metadata pointer is malformed, or leads to where there is no memory.
 pub(super) fn describe(
     memory: &dyn HostMemory,
     queue: u16,
@@ -49,10 +51,41 @@ pub(super) fn describe(
     if transfer.direction == Direction::None {
         return Ok(());
     }
+    let to_host = transfer.direction == Direction::ToHost;
     match psdt {
-        PSDT_PRP => describe_prps(memory, entry, transfer.bytes, segments),
-        _ => SglWalk::new(memory, transfer, segments).walk(entry.sgl1()),
+        PSDT_PRP => describe_prps(memory, entry, transfer.bytes, segments)?,
+        _ => SglWalk::new(memory, &DATA, to_host, transfer.bytes, segments).walk(entry.sgl1())?,
     }
+    let (address, bytes) = (entry.mptr.get(), transfer.metadata_bytes);
+    match psdt {
+        _ if bytes == 0 => Ok(()),
+        PSDT_SGL_MPTR_SGL => {
+            let descriptor = metadata_descriptor(memory, address)?;
+            SglWalk::new(memory, &METADATA, to_host, bytes, segments).walk(descriptor)
+        }
+        _ => describe_contiguous_metadata(address, bytes, segments),
+    }
+}
+
+/// Metadata in one piece, at a dword-aligned address (Identify Controller, SGLS: no byte aligned metadata).
+fn describe_contiguous_metadata(address: u64, bytes: usize, segments: &mut Vec<Segment>) -> Result<(), Failure> {
+    if address % 4 != 0 {
+        let cause = format!("the metadata pointer ({address:#x}) is not dword aligned");
+        return Err(Failure::invalid_field(METADATA_POINTER, cause));
+    }
+    push(segments, address, bytes);
+    Ok(())
+}
+
+/// The one SGL descriptor that the metadata pointer leads to.
+fn metadata_descriptor(memory: &dyn HostMemory, address: u64) -> Result<SglDescriptor, Failure> {
+    if address % 8 != 0 {
+        let cause = format!("the metadata's SGL segment ({address:#x}) is not qword aligned");
+        return Err(Failure::invalid_field(METADATA_POINTER, cause));
+    }
+    let mut descriptor = SglDescriptor::default();
+    memory.read(address, descriptor.as_mut_bytes()).map_err(not_transferred)?;
+    Ok(descriptor)
 }
 
 /// Copies the host's data into `data`, which gets exactly that size.
@@ -184,9 +217,29 @@ fn describe_prp_list(
 
 // ---------------------------------------------------------------------------------------------------------- SGLs --
 
+/// What an SGL is of, for its errors.
+struct Subject {
+    name: &'static str,
+    parameter: Parameter,
+    /// The SGL describes less than the command moves.
+    too_short: Status,
+}
+
+const DATA: Subject = Subject {
+    name: "data",
+    parameter: Parameter::DATA_POINTER,
+    too_short: Status::DATA_SGL_LENGTH_INVALID,
+};
+const METADATA: Subject = Subject {
+    name: "metadata",
+    parameter: METADATA_POINTER,
+    too_short: Status::METADATA_SGL_LENGTH_INVALID,
+};
+
 /// A walk through the descriptors of an SGL (Base Specification, "Scatter Gather List").
 struct SglWalk<'a> {
     memory: &'a dyn HostMemory,
+    subject: &'a Subject,
     segments: &'a mut Vec<Segment>,
     to_host: bool,
     /// Bytes of the transfer that have no place yet.
@@ -196,14 +249,25 @@ struct SglWalk<'a> {
 }
 
 impl<'a> SglWalk<'a> {
-    fn new(memory: &'a dyn HostMemory, transfer: Transfer, segments: &'a mut Vec<Segment>) -> SglWalk<'a> {
+    fn new(
+        memory: &'a dyn HostMemory,
+        subject: &'a Subject,
+        to_host: bool,
+        bytes: usize,
+        segments: &'a mut Vec<Segment>,
+    ) -> SglWalk<'a> {
         SglWalk {
             memory,
+            subject,
             segments,
-            to_host: transfer.direction == Direction::ToHost,
-            rest: transfer.bytes,
-            descriptors: transfer.bytes + SPARE_DESCRIPTORS,
+            to_host,
+            rest: bytes,
+            descriptors: bytes + SPARE_DESCRIPTORS,
         }
+    }
+
+    fn failure(&self, status: Status, cause: impl std::fmt::Display) -> Failure {
+        Failure::new(status, format!("SGL of the {}: {cause}", self.subject.name)).at(self.subject.parameter)
     }
 
     fn walk(mut self, sgl1: SglDescriptor) -> Result<(), Failure> {
@@ -212,10 +276,24 @@ impl<'a> SglWalk<'a> {
             next = self.follow(&segment)?;
         }
         if self.rest > 0 {
-            let cause = format!("the SGL describes {} bytes less than the command moves", self.rest);
-            return Err(Failure::new(Status::DATA_SGL_LENGTH_INVALID, cause).at(Parameter::DATA_POINTER));
+            let cause = format!("it describes {} bytes less than the command moves", self.rest);
+            return Err(self.failure(self.subject.too_short, cause));
         }
         Ok(())
+    }
+
+    fn type_invalid(&self, descriptor: &SglDescriptor) -> Failure {
+        let id = descriptor.id;
+        let cause = format!("descriptor type {:#x}, subtype {:#x} is not supported", id.sgl_type(), id.subtype());
+        self.failure(Status::SGL_DESCRIPTOR_TYPE_INVALID, cause)
+    }
+
+    fn segment_invalid(&self, cause: impl std::fmt::Display) -> Failure {
+        self.failure(Status::INVALID_SGL_SEGMENT_DESCRIPTOR, cause)
+    }
+
+    fn number_invalid(&self, cause: &str) -> Failure {
+        self.failure(Status::INVALID_NUMBER_OF_SGL_DESCRIPTORS, cause)
     }
 
     /// Uses a descriptor: data is added to the segments, a descriptor of a segment is returned to be followed.
@@ -223,7 +301,7 @@ impl<'a> SglWalk<'a> {
         let kind = SglType::from_u8(descriptor.id.sgl_type());
         let bytes = descriptor.length.get() as usize;
         match kind {
-            _ if descriptor.id.subtype() != SGL_SUBTYPE_ADDRESS => Err(type_invalid(descriptor)),
+            _ if descriptor.id.subtype() != SGL_SUBTYPE_ADDRESS => Err(self.type_invalid(descriptor)),
             Some(SglType::DataBlock) => {
                 // More than the command moves is allowed (Identify Controller, SGLS bit 18).
                 let used = bytes.min(self.rest);
@@ -243,7 +321,7 @@ impl<'a> SglWalk<'a> {
                 Ok(None)
             }
             Some(SglType::Segment | SglType::LastSegment) => Ok(Some(*descriptor)),
-            _ => Err(type_invalid(descriptor)),
+            _ => Err(self.type_invalid(descriptor)),
         }
     }
 
@@ -253,11 +331,11 @@ impl<'a> SglWalk<'a> {
         let is_last = pointer.id.sgl_type() == SglType::LastSegment.code();
         let (address, bytes) = (pointer.addr.get(), pointer.length.get() as usize);
         if bytes == 0 || bytes % DESCRIPTOR_BYTES != 0 || address % 8 != 0 {
-            return Err(segment_invalid(format!("an SGL segment of {bytes} bytes at {address:#x}")));
+            return Err(self.segment_invalid(format!("a segment of {bytes} bytes at {address:#x}")));
         }
         let count = bytes / DESCRIPTOR_BYTES;
         if count > self.descriptors {
-            return Err(number_invalid("the SGL has more descriptors than the command moves bytes"));
+            return Err(self.number_invalid("it has more descriptors than the command moves bytes"));
         }
         self.descriptors -= count;
 
@@ -270,32 +348,18 @@ impl<'a> SglWalk<'a> {
             self.memory.read(at, chunk.as_mut_bytes()).map_err(not_transferred)?;
             for descriptor in chunk.iter() {
                 if next.is_some() {
-                    return Err(number_invalid("an SGL segment descriptor is not the last of its segment"));
+                    return Err(self.number_invalid("a segment descriptor is not the last of its segment"));
                 }
                 next = self.take(descriptor)?;
                 if next.is_some() && is_last {
-                    return Err(segment_invalid("the last SGL segment leads to another one"));
+                    return Err(self.segment_invalid("the last segment leads to another one"));
                 }
             }
             done += chunk.len();
         }
         if next.is_none() && !is_last {
-            return Err(segment_invalid("an SGL segment that is not the last leads nowhere"));
+            return Err(self.segment_invalid("a segment that is not the last leads nowhere"));
         }
         Ok(next)
     }
-}
-
-fn type_invalid(descriptor: &SglDescriptor) -> Failure {
-    let id = descriptor.id;
-    let cause = format!("SGL descriptor type {:#x}, subtype {:#x} is not supported", id.sgl_type(), id.subtype());
-    Failure::new(Status::SGL_DESCRIPTOR_TYPE_INVALID, cause).at(Parameter::DATA_POINTER)
-}
-
-fn segment_invalid(cause: impl Into<std::borrow::Cow<'static, str>>) -> Failure {
-    Failure::new(Status::INVALID_SGL_SEGMENT_DESCRIPTOR, cause).at(Parameter::DATA_POINTER)
-}
-
-fn number_invalid(cause: &'static str) -> Failure {
-    Failure::new(Status::INVALID_NUMBER_OF_SGL_DESCRIPTORS, cause).at(Parameter::DATA_POINTER)
 }

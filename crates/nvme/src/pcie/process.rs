@@ -244,7 +244,7 @@ impl PcieController {
         Ok(match transfer.direction {
             Direction::None => subsystem.execute(now, self.id, queue, entry, &mut Vec::new()),
             Direction::ToController => {
-                data::gather(bus.memory, &self.segments, transfer.bytes, &mut self.host_data)?;
+                data::gather(bus.memory, &self.segments, transfer.total_bytes(), &mut self.host_data)?;
                 subsystem.execute(now, self.id, queue, entry, &mut self.host_data)
             }
             Direction::ToHost => {

@@ -186,7 +186,7 @@ impl Drive {
     pub fn on(config: SubsystemConfig, cached: bool) -> Drive {
         let memory = Arc::new(Memory::default());
         let layout = ssd::Layout::new(&config.device).expect("the device works");
-        let bytes = u64::from(layout.logical_pages) * layout.page_bytes;
+        let bytes = nvme::media::bytes_for(u64::from(layout.logical_pages) * layout.page_bytes);
         memory.bytes.lock().unwrap().resize(bytes as usize, 0);
         let media = Box::new(MemoryMedia {
             memory: memory.clone(),
@@ -267,7 +267,7 @@ impl Drive {
         let mut data = Vec::new();
         if transfer.direction == Direction::ToController {
             data.extend_from_slice(sent);
-            data.resize(transfer.bytes, 0);
+            data.resize(transfer.total_bytes(), 0);
         }
         let outcome = self.subsystem.execute(self.now, id, queue, entry, &mut data);
         if let Some(durable) = &outcome.durable {
@@ -275,7 +275,7 @@ impl Drive {
         }
         let reply = outcome.reply?;
         match transfer.direction {
-            Direction::ToHost if reply.status.is_success() => assert!(data.len() <= transfer.bytes),
+            Direction::ToHost if reply.status.is_success() => assert!(data.len() <= transfer.total_bytes()),
             _ => assert!(data.is_empty(), "data for a host that expects none"),
         }
         Some(Done {

@@ -2,7 +2,7 @@
 
 use super::judge::{Submission, blocks_of};
 use super::model::{ALL, AsyncEvent, BLOCK_BYTES, Completion, EVENT_TYPES, Model, NN, Namespace, Sanitize};
-use super::model::{known, UNREADABLE, Unit, ZEROES, content, status};
+use super::model::{UNREADABLE, Unit, METADATA_BYTES, ZEROES, status};
 use super::operation::{Command, Create, Directive, Kind, Range};
 use super::storage::Fault;
 use super::wire::u64_at;
@@ -51,10 +51,19 @@ pub enum Way {
 
 impl Model {
     /// What a command without objections moves.
-    pub fn transfer(&self, controller: u16, submission: &Submission) -> (Way, u64) {
-        let to_host = |bytes: u64| if bytes == 0 { (Way::None, 0) } else { (Way::ToHost, bytes) };
+    /// The bytes of data, and those of metadata with a buffer of its own.
+    pub fn transfer(&self, controller: u16, submission: &Submission) -> (Way, u64, u64) {
+        let to_host = |bytes: u64| if bytes == 0 { (Way::None, 0, 0) } else { (Way::ToHost, bytes, 0) };
         match &submission.command {
-            Command::Read { nsid, range } => to_host(u64::from(range.count) * self.namespaces[nsid].block_bytes()),
+            Command::Read { nsid, range } => {
+                let (data, metadata) = self.namespaces[nsid].transfer_bytes(range.count.into());
+                (Way::ToHost, data, metadata)
+            }
+            Command::Write { nsid, range, .. } | Command::Compare { nsid, range, .. } => {
+                let namespace = self.active(controller, *nsid).expect("nothing is wrong with the command");
+                let (data, metadata) = namespace.transfer_bytes(range.count.into());
+                (Way::ToDrive, data, metadata)
+            }
             Command::HandleStatus { nsid, operation: 1, dwords } => {
                 let descriptors = self.namespaces[nsid].handles.len() as u64 * u64::from(self.configuration().groups);
                 to_host((16 + 32 * descriptors).min(u64::from(*dwords) * 4))
@@ -62,7 +71,7 @@ impl Model {
             Command::Identify { .. } => to_host(4096),
             Command::GetLog { dwords, .. } => to_host(u64::from(*dwords) * 4),
             Command::DirectiveReceive { dwords, .. } => to_host((u64::from(*dwords) * 4).min(4096)),
-            Command::GetFeature { select: 3, .. } => (Way::None, 0),
+            Command::GetFeature { select: 3, .. } => (Way::None, 0, 0),
             Command::GetFeature { feature, dword11, .. } => to_host(match feature {
                 0x0e => 8,
                 0x16 => 512,
@@ -71,26 +80,15 @@ impl Model {
                 0x81 => 8,
                 _ => 0,
             }),
-            _ if submission.data.is_empty() => (Way::None, 0),
-            _ => (Way::ToDrive, self.data_bytes(controller, submission)),
-        }
-    }
-
-    /// Bytes that a command takes from the host.
-    fn data_bytes(&self, controller: u16, submission: &Submission) -> u64 {
-        match &submission.command {
-            Command::Write { nsid, range, .. } | Command::Compare { nsid, range, .. } => {
-                let namespace = self.active(controller, *nsid).expect("nothing is wrong with the command");
-                u64::from(range.count) * namespace.block_bytes()
-            }
-            _ => submission.data.len() as u64,
+            _ if submission.data.is_empty() => (Way::None, 0, 0),
+            _ => (Way::ToDrive, submission.data.len() as u64, 0),
         }
     }
 
     /// Carries out a command without objections that the drive has completed well.
     pub fn apply(&mut self, controller: u16, submission: &Submission, success: &Success) -> Check {
-        let (way, bytes) = self.transfer(controller, submission);
-        let expected_bytes = if way == Way::ToHost { bytes } else { 0 };
+        let (way, data, metadata) = self.transfer(controller, submission);
+        let expected_bytes = if way == Way::ToHost { data + metadata } else { 0 };
         equal("bytes for the host", success.data.len() as u64, expected_bytes)?;
         let durable = self.must_be_durable(&submission.command);
         equal("waits for durability", success.durable, durable)?;
@@ -127,19 +125,13 @@ impl Model {
             Command::Read { nsid, range } => {
                 let namespace = &self.namespaces[&nsid];
                 let blocks = blocks_of(namespace, range).expect("nothing is wrong with the command");
-                same_bytes("data", &success.data, &content(blocks, namespace.block_bytes()))?;
-                self.counters.read_commands += 1;
-                self.counters.bytes_read += success.data.len() as u64;
+                same_bytes("data", &success.data, &namespace.content(blocks))?;
+                self.count_read(nsid, range);
             }
-            Command::Compare { .. } => {
-                self.counters.read_commands += 1;
-                self.counters.bytes_read += submission.data.len() as u64;
-            }
+            Command::Compare { nsid, range, .. } => self.count_read(nsid, range),
             Command::Verify { nsid, range } => {
                 // SMART, Data Units Read: Compare, Read and Verify.
-                if !known::VERIFY_NOT_COUNTED {
-                    self.counters.bytes_read += u64::from(range.count) * self.namespaces[&nsid].block_bytes();
-                }
+                self.counters.bytes_read += u64::from(range.count) * self.namespaces[&nsid].block_bytes();
             }
             Command::Write { nsid, range, placement, .. } => {
                 self.write(nsid, range, placement, |block| submission.first_tag + block);
@@ -172,6 +164,12 @@ impl Model {
             _ => {}
         }
         Ok(())
+    }
+
+    /// A Read or Compare command. Metadata does not count.
+    fn count_read(&mut self, nsid: u32, range: Range) {
+        self.counters.read_commands += 1;
+        self.counters.bytes_read += u64::from(range.count) * self.namespaces[&nsid].block_bytes();
     }
 
     pub fn blocks_mut(&mut self, nsid: u32, range: Range) -> &mut [u64] {
@@ -305,7 +303,7 @@ impl Model {
                 expected.truncate(success.data.len());
                 same_bytes("directives", &success.data, &expected)?;
             }
-            Command::Format { nsid, format, .. } => self.format(controller, *nsid, *format),
+            Command::Format { nsid, format, extended, .. } => self.format(controller, *nsid, *format, *extended),
             Command::Sanitize { action: 1, .. } => {
                 if let Sanitize::Failed { exited, .. } = &mut self.sanitize {
                     *exited = true;
@@ -314,7 +312,7 @@ impl Model {
             Command::Sanitize { .. } => {
                 self.sanitize = Sanitize::Running { dword10: submission.command.wire().cdw[0] };
                 // Base Specification, "Sanitize Operations": outstanding events of the one before are cleared.
-                for its in self.controllers.values_mut().filter(|_| !known::SANITIZE_EVENT_KEPT) {
+                for its in self.controllers.values_mut() {
                     its.waiting.retain(|event| event.log != 0x81);
                 }
             }
@@ -361,6 +359,7 @@ impl Model {
         let host_specified = self.fdp.is_some() && create.handles > 0;
         let namespace = self.namespaces.get_mut(&nsid).expect("just put in");
         namespace.shared = create.shared;
+        namespace.extended = create.extended && namespace.metadata_bytes() > 0;
         namespace.host_specified = host_specified;
         Ok(())
     }
@@ -380,6 +379,7 @@ impl Model {
         let bytes = blocks * BLOCK_BYTES[usize::from(format)];
         let namespace = Namespace {
             format,
+            extended: false,
             pages: bytes.div_ceil(self.drive.page_bytes),
             blocks: vec![ZEROES; blocks as usize],
             events: vec![Default::default(); handles.len()],
@@ -420,13 +420,14 @@ impl Model {
         self.note_changed(nsid, listed);
     }
 
-    fn format(&mut self, controller: u16, nsid: u32, format: u8) {
+    fn format(&mut self, controller: u16, nsid: u32, format: u8, extended: bool) {
         let page_bytes = self.drive.page_bytes;
+        let extended = extended && METADATA_BYTES[usize::from(format)] > 0;
         for nsid in self.formatted(controller, nsid) {
             let namespace = self.namespaces.get_mut(&nsid).expect("listed");
             namespace.blocks.fill(ZEROES);
-            if namespace.format != format {
-                namespace.format = format;
+            if (namespace.format, namespace.extended) != (format, extended) {
+                (namespace.format, namespace.extended) = (format, extended);
                 let blocks = namespace.pages * page_bytes / namespace.block_bytes();
                 namespace.blocks.resize(blocks as usize, ZEROES);
                 let viewers = self.viewers(nsid);
@@ -588,10 +589,11 @@ impl Model {
 
     /// What a command does that fails for one of its objections.
     pub fn apply_failure(&mut self, submission: &Submission, status: u16) {
-        if status == status::COMPARE_FAILURE {
+        if let Command::Compare { nsid, range, .. } = submission.command
+            && status == status::COMPARE_FAILURE
+        {
             // The data was read, and the command is completed.
-            self.counters.read_commands += 1;
-            self.counters.bytes_read += submission.data.len() as u64;
+            self.count_read(nsid, range);
         }
         if status == status::INTERNAL_ERROR
             && let Command::Manage { nsid, .. } = submission.command

@@ -3,14 +3,16 @@
 //! Every case has a mix of its own (swarm testing): some things happen all the time, others never, so that rare states are
 //! reached that an even mix would not stay in.
 
-use nvme::{Identity, SubsystemConfig};
+use std::sync::Arc;
+
+use nvme::{Identity, Subsystem, SubsystemConfig};
 use ssd::config::{GcConfig, Geometry, Handles, Isolation, Opening, ReclaimUnitSize};
 use ssd::{DeviceConfig, Layout};
 
 use super::entropy::Entropy;
 use super::model::{ALL, EVENT_TYPES, Model, NN, Namespace};
 use super::operation::{Command, Create, Directive, Kind, Operation, Range};
-use super::storage::Fault;
+use super::storage::{Control, Fault, Storage};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -27,18 +29,26 @@ pub struct Setup {
 
 /// A small drive of a random kind.
 pub fn setup(entropy: &mut impl Entropy) -> Setup {
-    let exact_units = entropy.percent(75);
-    let device = loop {
-        let device = device(entropy, exact_units);
-        let without = DeviceConfig {
-            geometry: Geometry { reclaim_groups: 1, ..device.geometry.clone() },
-            ..device.clone()
-        };
-        if Layout::new(&device).is_ok() && Layout::new(&without).is_ok() {
-            break device;
+    loop {
+        let setup = any_setup(entropy);
+        if setup.as_ref().is_some_and(|setup| Subsystem::new(setup.config.clone(), Box::new(setup.storage().0)).is_ok()) {
+            return setup.expect("just asked");
         }
-    };
-    let layout = Layout::new(&device).expect("just tried");
+    }
+}
+
+impl Setup {
+    /// Empty storage for it: the data, and behind it the metadata of the formats that have most of it, a byte for 64.
+    pub fn storage(&self) -> (Storage, Arc<Control>) {
+        Storage::new(self.capacity_bytes + self.capacity_bytes.div_ceil(64), self.cached)
+    }
+}
+
+/// A small drive that perhaps cannot be.
+fn any_setup(entropy: &mut impl Entropy) -> Option<Setup> {
+    let exact_units = entropy.percent(75);
+    let device = device(entropy, exact_units);
+    let layout = Layout::new(&device).ok()?;
     let config = SubsystemConfig {
         identity: Identity {
             serial: "S1MULAT10N".to_string(),
@@ -49,17 +59,17 @@ pub fn setup(entropy: &mut impl Entropy) -> Setup {
         device,
         fdp: entropy.percent(75),
         namespace: entropy.percent(70),
-        format: entropy.below(2) as u8,
+        format: entropy.below(4) as u8,
         reclaim_unit_time_limit_s: entropy.pick(&[0, 0, 3, 20]),
         controllers_max: entropy.between(2, 5) as u16,
         io_queues_max: entropy.between(2, 5) as u16,
     };
-    Setup {
+    Some(Setup {
         config,
         capacity_bytes: u64::from(layout.logical_pages) * layout.page_bytes,
         cached: entropy.percent(50),
         exact_units,
-    }
+    })
 }
 
 fn device(entropy: &mut impl Entropy, exact_units: bool) -> DeviceConfig {
@@ -348,7 +358,8 @@ impl<E: Entropy> Generator<E> {
             Class::Placement => self.switch_placement(model),
             Class::Format => Command::Format {
                 nsid: if self.entropy.percent(15) { ALL } else { nsid },
-                format: if self.mistake() { self.entropy.below(64) as u8 } else { self.entropy.below(2) as u8 },
+                format: if self.mistake() { self.entropy.below(64) as u8 } else { self.entropy.below(4) as u8 },
+                extended: self.entropy.percent(70),
                 erase: if self.mistake() { self.entropy.below(8) as u8 } else { self.entropy.below(3) as u8 },
                 protection: u8::from(self.mistake()),
             },
@@ -687,7 +698,7 @@ impl<E: Entropy> Generator<E> {
     }
 
     fn create(&mut self, model: &Model) -> Create {
-        let format = if self.mistake() { self.entropy.below(64) as u8 } else { self.entropy.below(2) as u8 };
+        let format = if self.mistake() { self.entropy.below(64) as u8 } else { self.entropy.below(4) as u8 };
         let block_bytes = super::model::BLOCK_BYTES.get(usize::from(format)).copied().unwrap_or(4096);
         let free = model.pages_free() * model.drive.page_bytes / block_bytes;
         let blocks = match self.entropy.below(4) {
@@ -707,6 +718,7 @@ impl<E: Entropy> Generator<E> {
             blocks,
             capacity,
             format,
+            extended: self.entropy.percent(70),
             protection: u8::from(self.mistake()),
             shared: self.entropy.percent(70),
             ana_group: u32::from(self.mistake()),

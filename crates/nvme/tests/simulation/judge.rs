@@ -3,7 +3,7 @@
 //! Where several things are wrong the standard leaves open which one the host is told of; so a judgement is a set. A
 //! command without objections must succeed, one with objections must fail with one of them.
 
-use super::model::{ALL, BLOCK_BYTES, Model, NN, Namespace, Sanitize, TRANSFER_MAX, UNREADABLE, content, known, status};
+use super::model::{ALL, BLOCK_BYTES, Model, NN, Namespace, Sanitize, TRANSFER_MAX, UNREADABLE, METADATA_BYTES, status};
 use super::operation::{Command, Create, Directive, Kind, Range};
 use super::storage::Fault;
 
@@ -57,6 +57,8 @@ pub struct Submission {
     pub data: Vec<u8>,
     /// Tags that a write's blocks get, from this one on.
     pub first_tag: u64,
+    /// Whether its data has metadata in the blocks.
+    pub extended: bool,
 }
 
 impl Model {
@@ -74,11 +76,6 @@ impl Model {
         }
         if self.controllers[&controller].kind == Kind::Discovery && !is_of_discovery(command) {
             found.must(status::INVALID_OPCODE);
-            if known::DISCOVERY_PARSES {
-                found.may(status::INVALID_FIELD);
-                found.may(status::INVALID_FORMAT);
-                found.may(status::COMMAND_SET_NOT_SUPPORTED);
-            }
             return found;
         }
         if !is_allowed_during_sanitize(command) {
@@ -177,6 +174,9 @@ impl Model {
         };
         let bytes = u64::from(range.count) * namespace.block_bytes();
         found.must_if(access.transfers && bytes > TRANSFER_MAX, status::INVALID_FIELD);
+        // Over Fabrics there is no buffer for metadata.
+        let nowhere = self.controllers[&controller].kind != Kind::Pcie && namespace.has_separate_metadata();
+        found.must_if(access.transfers && nowhere, status::INVALID_NAMESPACE);
         found.must_if(access.changes && namespace.protected, status::WRITE_PROTECTED);
         match blocks_of(namespace, range) {
             None => found.must(status::LBA_OUT_OF_RANGE),
@@ -187,7 +187,7 @@ impl Model {
     /// The data came for another block size than the namespace has now.
     fn judge_length(&self, controller: u16, nsid: u32, blocks: u64, bytes: usize, found: &mut Judgement) {
         if let Some(namespace) = self.active(controller, nsid)
-            && blocks * namespace.block_bytes() != bytes as u64
+            && namespace.total_bytes(blocks) != bytes as u64
         {
             found.must_for_now(status::DATA_TRANSFER_ERROR);
         }
@@ -198,8 +198,8 @@ impl Model {
         self.judge_length(controller, nsid, range.count.into(), data.len(), found);
         let Some(blocks) = blocks_of(namespace, range) else { return };
         // Nothing may be compared with what cannot be read.
-        if !blocks.contains(&UNREADABLE) && data.len() as u64 <= TRANSFER_MAX {
-            found.must_if(content(blocks, namespace.block_bytes()) != data, status::COMPARE_FAILURE);
+        if !blocks.contains(&UNREADABLE) && blocks.len() as u64 * namespace.block_bytes() <= TRANSFER_MAX {
+            found.must_if(namespace.content(blocks) != data, status::COMPARE_FAILURE);
         }
     }
 
@@ -257,7 +257,7 @@ impl Model {
             Command::SetFeature { .. } => self.judge_set_feature(controller, &submission.command, found),
             Command::AsyncEvent => self.judge_async_event(controller, submission.cid, found),
             Command::Abort { .. } | Command::KeepAlive => {}
-            Command::Create(create) => self.judge_create(create, found),
+            Command::Create(create) => self.judge_create(controller, create, found),
             Command::Manage { nsid, operation } => self.judge_manage(*nsid, *operation, found),
             Command::Attach { nsid, operation, controllers, count } => {
                 self.judge_attach(*nsid, *operation, controllers, *count, found);
@@ -352,6 +352,13 @@ impl Model {
         }
     }
 
+    /// Over Fabrics metadata can only be a part of the logical block.
+    fn judge_metadata(&self, controller: u16, format: u8, extended: bool, found: &mut Judgement) {
+        let has_metadata = METADATA_BYTES.get(usize::from(format)).is_some_and(|bytes| *bytes > 0);
+        let fabrics = self.controllers[&controller].kind != Kind::Pcie;
+        found.must_if(fabrics && has_metadata && !extended, status::INVALID_FORMAT);
+    }
+
     fn judge_async_event(&self, controller: u16, cid: u16, found: &mut Judgement) {
         let requests = &self.controllers[&controller].requests;
         // Four at the same time (Identify Controller, AERL 3).
@@ -359,7 +366,8 @@ impl Model {
         found.must_if(requests.contains(&cid), status::COMMAND_ID_CONFLICT);
     }
 
-    fn judge_create(&self, create: &Create, found: &mut Judgement) {
+    fn judge_create(&self, controller: u16, create: &Create, found: &mut Judgement) {
+        self.judge_metadata(controller, create.format, create.extended, found);
         found.must_if(create.command_set != 0, status::COMMAND_SET_NOT_SUPPORTED);
         found.must_if(create.protection != 0, status::INVALID_FORMAT);
         found.must_if(create.ana_group != 0, status::ANA_GROUP_INVALID);
@@ -449,9 +457,10 @@ impl Model {
     }
 
     fn judge_format(&self, controller: u16, command: &Command, found: &mut Judgement) {
-        let &Command::Format { nsid, format, erase, protection } = command else {
+        let &Command::Format { nsid, format, extended, erase, protection } = command else {
             unreachable!("a Format NVM command");
         };
+        self.judge_metadata(controller, format, extended, found);
         found.must_if(erase > 2, status::INVALID_FIELD);
         found.must_if(usize::from(format) >= BLOCK_BYTES.len() || protection != 0, status::INVALID_FORMAT);
         let nsids = self.formatted(controller, nsid);
@@ -603,9 +612,14 @@ impl Model {
 
     /// The storage is about to fail at something that the command needs.
     fn judge_fault(&self, controller: u16, submission: &Submission, found: &mut Judgement) {
-        let Some(fault) = self.fault.filter(|_| found.must.is_empty()) else {
+        // Data that cannot be read cannot be compared either.
+        let readable = |objection: &Objection| objection.status == status::COMPARE_FAILURE;
+        let Some(fault) = self.fault.filter(|_| found.must.iter().all(readable)) else {
             return;
         };
+        if fault == Fault::Read {
+            found.must.clear();
+        }
         match (fault, &submission.command) {
             (Fault::Read, Command::Read { .. } | Command::Compare { .. } | Command::Verify { .. } | Command::Copy { .. }) => {
                 found.must_for_now(status::UNRECOVERED_READ);
@@ -614,7 +628,8 @@ impl Model {
             (Fault::Discard, command) if self.discards(controller, command) => found.must_for_now(status::WRITE_FAULT),
             (Fault::Keep, Command::Manage { nsid: ALL, .. }) if self.namespaces.is_empty() => {}
             (Fault::Keep, Command::Create(_) | Command::Manage { .. } | Command::Attach { .. }) => found.must_for_now(status::INTERNAL_ERROR),
-            (Fault::Keep, Command::Sanitize { action: 2 | 4, .. }) => found.must_for_now(status::INTERNAL_ERROR),
+            (Fault::Keep, Command::Sanitize { action: 1, .. }) if !matches!(self.sanitize, Sanitize::Failed { .. }) => {}
+            (Fault::Keep, Command::Sanitize { .. }) => found.must_for_now(status::INTERNAL_ERROR),
             _ => {}
         }
     }
@@ -692,8 +707,8 @@ fn is_allowed_during_sanitize(command: &Command) -> bool {
         Command::GetLog { log, .. } => matches!(log, 0x00..=0x05 | 0x12 | 0x81) || !matches!(log, 0x06 | 0x09 | 0x0f | 0x20..=0x23),
         // A device cannot be divided anew while it is erased.
         Command::SetFeature { feature: 0x1d, .. } => false,
-        Command::Flush { .. } => !known::FLUSH_DURING_SANITIZE,
-        Command::Identify { .. }
+        Command::Flush { .. }
+        | Command::Identify { .. }
         | Command::Abort { .. }
         | Command::SetFeature { .. }
         | Command::GetFeature { .. }

@@ -56,15 +56,6 @@ pub mod status {
     pub const COMPARE_FAILURE: u16 = 0x285;
 }
 
-/// What the drive is known to do wrong; each goes when it is mended.
-pub mod known {
-    pub const FLUSH_DURING_SANITIZE: bool = true;
-    pub const VERIFY_NOT_COUNTED: bool = true;
-    pub const DISCOVERY_PARSES: bool = true;
-    pub const CHANGES_TOLD_TO_ALL: bool = true;
-    pub const SANITIZE_EVENT_KEPT: bool = true;
-}
-
 /// Broadcast namespace identifier.
 pub const ALL: u32 = u32::MAX;
 /// Namespace identifiers that the drive can have (Identify Controller, NN).
@@ -72,7 +63,9 @@ pub const NN: u32 = 32;
 /// Most data of a command (MDTS 8): 1 MiB.
 pub const TRANSFER_MAX: u64 = 1 << 20;
 /// Bytes of a logical block, by format.
-pub const BLOCK_BYTES: [u64; 2] = [4096, 512];
+pub const BLOCK_BYTES: [u64; 4] = [4096, 512, 4096, 512];
+/// Bytes of metadata of a logical block, by format.
+pub const METADATA_BYTES: [u64; 4] = [0, 0, 64, 8];
 /// Tag of a block that reads as zeroes.
 pub const ZEROES: u64 = 0;
 /// Tag of a block that Write Uncorrectable made unreadable.
@@ -97,8 +90,8 @@ pub fn fill(tag: u64, block: &mut [u8]) {
     }
 }
 
-/// The bytes of blocks.
-pub fn content(tags: &[u64], block_bytes: u64) -> Vec<u8> {
+/// Data, or metadata, of blocks.
+fn content(tags: &[u64], block_bytes: u64) -> Vec<u8> {
     let mut bytes = vec![0; tags.len() * block_bytes as usize];
     for (block, &tag) in bytes.chunks_exact_mut(block_bytes as usize).zip(tags) {
         fill(tag, block);
@@ -138,6 +131,8 @@ pub struct Configuration {
 #[derive(Clone, Debug)]
 pub struct Namespace {
     pub format: u8,
+    /// Metadata follows each block (FLBAS bit 4), and is not in a buffer of its own.
+    pub extended: bool,
     /// Pages of the drive that it takes.
     pub pages: u64,
     /// Tags of its logical blocks.
@@ -158,6 +153,43 @@ pub struct Namespace {
 impl Namespace {
     pub fn block_bytes(&self) -> u64 {
         BLOCK_BYTES[usize::from(self.format)]
+    }
+
+    pub fn metadata_bytes(&self) -> u64 {
+        METADATA_BYTES[usize::from(self.format)]
+    }
+
+    /// Whether metadata has a buffer of its own.
+    pub fn has_separate_metadata(&self) -> bool {
+        self.metadata_bytes() > 0 && !self.extended
+    }
+
+    /// What a host sends or gets of blocks: in the data buffer, and in that of metadata.
+    pub fn transfer_bytes(&self, blocks: u64) -> (u64, u64) {
+        let (data, metadata) = (blocks * self.block_bytes(), blocks * self.metadata_bytes());
+        if self.extended { (data + metadata, 0) } else { (data, metadata) }
+    }
+
+    /// The same together.
+    pub fn total_bytes(&self, blocks: u64) -> u64 {
+        blocks * (self.block_bytes() + self.metadata_bytes())
+    }
+
+    /// Bytes of blocks as a host sends and gets them: data and metadata of each, or all data and then all metadata.
+    pub fn content(&self, tags: &[u64]) -> Vec<u8> {
+        let data = content(tags, self.block_bytes());
+        if self.metadata_bytes() == 0 {
+            return data;
+        }
+        let of_metadata = |&tag: &u64| if tag == ZEROES { ZEROES } else { !tag };
+        let tags: Vec<u64> = tags.iter().map(of_metadata).collect();
+        let metadata = content(&tags, self.metadata_bytes());
+        if !self.extended {
+            return [data, metadata].concat();
+        }
+        let data = data.chunks_exact(self.block_bytes() as usize);
+        let blocks = data.zip(metadata.chunks_exact(self.metadata_bytes() as usize));
+        blocks.flat_map(|(data, metadata)| [data, metadata].concat()).collect()
     }
 
     pub fn is_attached(&self, controller: u16) -> bool {
@@ -507,8 +539,6 @@ impl Model {
 
     /// A controller's view of a namespace changes.
     pub fn note_changed(&mut self, nsid: u32, controllers: &[u16]) {
-        let all: Vec<u16> = self.controllers.keys().copied().collect();
-        let controllers = if known::CHANGES_TOLD_TO_ALL { &all } else { controllers };
         for id in controllers {
             if let Some(controller) = self.controllers.get_mut(id).filter(|controller| controller.is_io()) {
                 controller.changed_namespaces.insert(nsid);

@@ -84,7 +84,7 @@ pub enum Command {
     SelfTest { nsid: u32, code: u8 },
     DirectiveSend { nsid: u32, operation: u8, kind: u8, enable: bool, target: u8 },
     DirectiveReceive { nsid: u32, operation: u8, kind: u8, dwords: u32 },
-    Format { nsid: u32, format: u8, erase: u8, protection: u8 },
+    Format { nsid: u32, format: u8, extended: bool, erase: u8, protection: u8 },
     Sanitize { action: u8, unrestricted: bool, no_deallocate: bool, verify: bool },
     /// Anything else, without data.
     Other { admin: bool, opcode: u8, nsid: u32, fuse: u8 },
@@ -105,6 +105,8 @@ pub struct Create {
     pub blocks: u64,
     pub capacity: u64,
     pub format: u8,
+    /// Metadata follows each block.
+    pub extended: bool,
     pub protection: u8,
     pub shared: bool,
     pub ana_group: u32,
@@ -212,9 +214,9 @@ impl Command {
             Command::DirectiveReceive { nsid, operation, kind, dwords } => {
                 Wire::new(0x1a, nsid).dword(10, dwords - 1).dword(11, u32::from(kind) << 8 | u32::from(operation))
             }
-            Command::Format { nsid, format, erase, protection } => {
-                let (low, high) = (u32::from(format & 0xf), u32::from(format >> 4));
-                Wire::new(0x80, nsid).dword(10, high << 12 | u32::from(erase) << 9 | u32::from(protection) << 5 | low)
+            Command::Format { nsid, format, extended, erase, protection } => {
+                let format = u32::from(format >> 4) << 12 | u32::from(extended) << 4 | u32::from(format & 0xf);
+                Wire::new(0x80, nsid).dword(10, u32::from(erase) << 9 | u32::from(protection) << 5 | format)
             }
             Command::Sanitize { action, unrestricted, no_deallocate, verify } => {
                 let bits = u32::from(verify) << 10 | u32::from(no_deallocate) << 9 | u32::from(unrestricted) << 3;
@@ -275,7 +277,7 @@ impl Create {
         let mut put = |at: usize, bytes: &[u8]| data[at..at + bytes.len()].copy_from_slice(bytes);
         put(0, &self.blocks.to_le_bytes());
         put(8, &self.capacity.to_le_bytes());
-        put(26, &[self.format & 0xf | self.format >> 4 << 5]);
+        put(26, &[self.format & 0xf | u8::from(self.extended) << 4 | self.format >> 4 << 5]);
         put(29, &[self.protection]);
         put(30, &[u8::from(self.shared)]);
         put(92, &self.ana_group.to_le_bytes());

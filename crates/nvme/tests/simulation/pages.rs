@@ -1,7 +1,7 @@
 //! What log pages and Identify structures must hold.
 
 use super::apply::{Check, equal, same_bytes};
-use super::model::{ALL, Configuration, EVENT_TYPES, EVENTS_MAX, ERRORS_MAX, Model, Namespace, Sanitize};
+use super::model::{ALL, BLOCK_BYTES, METADATA_BYTES, Configuration, EVENT_TYPES, EVENTS_MAX, ERRORS_MAX, Model, Namespace, Sanitize};
 use super::operation::{Command, Kind};
 use super::wire::{u16_at, u32_at, u64_at, u128_at};
 
@@ -299,7 +299,7 @@ impl Model {
         let allocated: Vec<u32> = self.namespaces.keys().copied().filter(|&its| its > nsid).collect();
         let io = self.controllers.iter().filter(|(id, its)| its.is_io() && **id >= asked).map(|(&id, _)| id);
         match cns {
-            0x00 if nsid == ALL => equal("formats", page[25], 1),
+            0x00 if nsid == ALL => equal("formats", page[25], 3),
             0x00 => self.check_namespace(self.active(controller, nsid), nsid, page),
             0x11 => self.check_namespace(self.namespaces.get(&nsid), nsid, page),
             0x01 => self.check_controller(controller, page),
@@ -331,8 +331,8 @@ impl Model {
         for (name, at) in [("size", 0), ("capacity", 8), ("use", 16)] {
             equal(&what(name), u64_at(page, at), blocks)?;
         }
-        equal(&what("formats"), page[25], 1)?;
-        equal(&what("format"), page[26], namespace.format)?;
+        equal(&what("formats"), page[25], 3)?;
+        equal(&what("format"), page[26], namespace.format | u8::from(namespace.extended) << 4)?;
         equal(&what("sharing"), page[30], u8::from(namespace.shared))?;
         let per_page = (self.drive.page_bytes / namespace.block_bytes()) as u16;
         for at in [64, 66, 68, 70, 72] {
@@ -341,8 +341,9 @@ impl Model {
         equal(&what("NVM capacity"), u128_at(page, 48), u128::from(namespace.pages * self.drive.page_bytes))?;
         equal(&what("write protection"), page[99] & 1, u8::from(namespace.protected))?;
         equal(&what("endurance group"), u16_at(page, 102), 1)?;
-        for (index, log2) in [12, 9].into_iter().enumerate() {
-            equal(&what("block size"), &page[128 + 4 * index..][..3], [0, 0, log2].as_slice())?;
+        for (index, metadata) in METADATA_BYTES.into_iter().enumerate() {
+            let log2 = BLOCK_BYTES[index].trailing_zeros() as u8;
+            equal(&what("format"), &page[128 + 4 * index..][..3], [metadata as u8, 0, log2].as_slice())?;
         }
         match namespace.identifier {
             Some(identifier) => equal(&what("NGUID"), &page[104..120], identifier.as_slice()),

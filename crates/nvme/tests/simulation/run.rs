@@ -11,10 +11,10 @@ use ssd::{Placement, RgId, RuhId};
 use super::apply::{Check, Success, Way, equal, same_bytes};
 use super::generate::Setup;
 use super::judge::{Objection, Submission, blocks_of};
-use super::model::{ALL, Completion, Drive, Error, Model, TRANSFER_MAX, Unit, content, status};
+use super::model::{ALL, Completion, Drive, Error, Model, TRANSFER_MAX, Unit, status};
 use super::operation::{Command, Kind, Operation, Range};
 use super::pages::parse_configurations;
-use super::storage::{Control, Storage};
+use super::storage::Control;
 use super::wire::u16_at;
 
 /// How often things happened.
@@ -56,7 +56,7 @@ pub struct Run {
 impl Run {
     /// A new drive with a first host.
     pub fn new(setup: &Setup) -> Result<Run, String> {
-        let (storage, control) = Storage::new(setup.capacity_bytes, setup.cached);
+        let (storage, control) = setup.storage();
         let made = Subsystem::new(setup.config.clone(), Box::new(storage));
         let mut subsystem = made.map_err(|error| format!("the drive cannot be made: {error}"))?;
         let host = Host { nqn: String::new(), id: [9; 16] };
@@ -75,6 +75,7 @@ impl Run {
             model.put_namespace(1, setup.config.format, blocks, handles);
             let namespace = model.namespaces.get_mut(&1).expect("just put in");
             (namespace.shared, namespace.everyone, namespace.host_specified) = (true, true, fdp);
+            namespace.extended = namespace.metadata_bytes() > 0;
         }
         Ok(Run {
             subsystem,
@@ -92,7 +93,9 @@ impl Run {
             Operation::Connect { kind, host, enable } => self.connect(*kind, *host, *enable)?,
             Operation::Time { ns, tick } => self.pass_time(*ns, *tick)?,
             Operation::Finish => {
-                if let Some((controller, submission)) = self.late.pop_front() {
+                // Transports refuse data that came for another layout of blocks; of another length the drive does.
+                let late = self.late.pop_front();
+                if let Some((controller, submission)) = late.filter(|(_, submission)| self.layout_is_same(submission)) {
                     self.execute(controller, submission)?;
                 }
             }
@@ -285,6 +288,16 @@ impl Run {
 
     // ------------------------------------------------------------------------------------------------- commands --
 
+    /// Whether the namespace of a command has its metadata where it had it when the command began.
+    fn layout_is_same(&self, submission: &Submission) -> bool {
+        match submission.command {
+            Command::Write { nsid, .. } | Command::Compare { nsid, .. } => {
+                self.model.namespaces.get(&nsid).is_none_or(|namespace| namespace.extended == submission.extended)
+            }
+            _ => true,
+        }
+    }
+
     /// A command with the data that its host sends.
     fn submission(&mut self, controller: u16, cid: u16, command: &Command) -> Submission {
         let first_tag = self.model.next_tag;
@@ -303,7 +316,13 @@ impl Run {
             }
             other => other.fixed_data(),
         };
-        Submission { cid, command: command.clone(), data, first_tag }
+        let extended = match command {
+            Command::Write { nsid, .. } | Command::Compare { nsid, .. } => {
+                self.model.namespaces.get(nsid).is_some_and(|namespace| namespace.extended)
+            }
+            _ => false,
+        };
+        Submission { cid, command: command.clone(), data, first_tag, extended }
     }
 
     /// Bytes of as many blocks as a command says, if it may send them.
@@ -317,7 +336,7 @@ impl Run {
         }
         let zeroes = vec![0; range.count as usize];
         let tags = tags(blocks_of(namespace, range).unwrap_or(&zeroes));
-        content(&tags, namespace.block_bytes())
+        namespace.content(&tags)
     }
 
     /// Asks what a command moves. `None`: it has failed.
@@ -341,11 +360,12 @@ impl Run {
                     Direction::ToHost => Way::ToHost,
                 };
                 if way == Way::ToDrive {
-                    equal("bytes from the host", transfer.bytes, submission.data.len())?;
+                    equal("bytes from the host", transfer.total_bytes(), submission.data.len())?;
                 }
                 if judgement.must.is_empty() {
                     let expected = self.model.transfer(controller, &submission);
-                    equal("transfer", (way, transfer.bytes as u64), expected)?;
+                    let found = (way, transfer.bytes as u64, transfer.metadata_bytes as u64);
+                    equal("transfer", found, expected)?;
                 }
                 Ok(Some(submission))
             }

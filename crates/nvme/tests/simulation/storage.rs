@@ -58,11 +58,11 @@ pub struct Storage {
 }
 
 impl Storage {
-    /// Zeroes. `cached`: behind a volatile write cache.
+    /// Zeroes, for a drive of this capacity. `cached`: behind a volatile write cache.
     pub fn new(bytes: u64, cached: bool) -> (Storage, Arc<Control>) {
         let control = Arc::new(Control::default());
         let storage = Storage {
-            bytes: vec![0; bytes as usize],
+            bytes: vec![0; nvme::media::bytes_for(bytes) as usize],
             control: control.clone(),
             cached,
         };

@@ -383,12 +383,17 @@ impl<S: EventSink> Device<S> {
         let entry = &self.state.units[unit.0 as usize];
         let class = self.layout.classes[usize::from(entry.class)];
         self.maps.erase(Ppn(unit.0 * self.layout.slice_pages), entry.pages);
-        let first = self.block_place(unit, class);
         for place in (0..class.blocks).filter(|place| !blank_blocks.contains(place)) {
-            let place = first + place;
-            let block = self.state.block_at.get(place as usize).copied().unwrap_or(place);
+            let block = self.block_of(unit, place);
             self.state.erase_counts[block as usize] += 1;
         }
+    }
+
+    /// The physical block at a place of a reclaim unit.
+    pub(super) fn block_of(&self, unit: RuId, place: u32) -> u32 {
+        let class = self.layout.classes[usize::from(self.state.units[unit.0 as usize].class)];
+        let place = self.block_place(unit, class) + place;
+        self.state.block_at.get(place as usize).copied().unwrap_or(place)
     }
 
     /// Empties the superblock that gives back most, closing what handles have open in it.

@@ -23,7 +23,7 @@ use crate::layout::Layout;
 use crate::maps::Maps;
 use crate::stats::Stats;
 use crate::types::{Lpn, Nanos, Owner, Placement, Ppn, RgId, RuId};
-use crate::unit::ReclaimUnit;
+use crate::unit::{ReclaimUnit, UnitState};
 use place::OpenUnit;
 
 /// One host write, in mapping units.
@@ -187,15 +187,26 @@ impl<S: EventSink> Device<S> {
     }
 
     /// Takes over the counters and the wear of the device that it replaces, as when a drive's placement configuration is
-    /// changed: the flash and its history stay, the reclaim units and the data do not.
+    /// changed: the flash and its history stay, the reclaim units and the data do not. What was in use is erased and counts
+    /// as reclaimed.
     ///
     /// # Panics
-    /// This device has been written to.
-    pub fn take_over<T>(&mut self, before: &Device<T>) {
-        assert_eq!(self.state.host_pages_written, 0, "only an empty device can take over");
-        self.state.stats.take_over(&before.state.stats);
-        if self.state.erase_counts.len() == before.state.erase_counts.len() {
-            self.state.erase_counts.clone_from(&before.state.erase_counts);
+    /// This device has been written to, or the two are not of the same flash.
+    pub fn take_over<T: EventSink>(&mut self, before: &Device<T>) {
+        let (old, new) = (&before.state, &mut self.state);
+        assert_eq!(new.host_pages_written, 0, "only an empty device can take over");
+        assert_eq!(new.erase_counts.len(), old.erase_counts.len(), "the same flash has as many blocks");
+        new.stats.take_over(&old.stats);
+        new.erase_counts.clone_from(&old.erase_counts);
+        new.host_pages_written = old.host_pages_written;
+        let in_use = old.units.iter().enumerate().filter(|(_, unit)| unit.state != UnitState::Free);
+        for (slice, unit) in in_use {
+            let row = new.stats.owner_mut(unit.owner);
+            row.units_reclaimed += 1;
+            row.pages_erased += u64::from(unit.pages);
+            for place in 0..before.layout.classes[usize::from(unit.class)].blocks {
+                new.erase_counts[before.block_of(RuId(slice as u32), place) as usize] += 1;
+            }
         }
     }
 
@@ -372,7 +383,7 @@ impl<S: EventSink> Device<S> {
             .state
             .units
             .iter()
-            .filter(|unit| unit.state != crate::unit::UnitState::Free)
+            .filter(|unit| unit.state != UnitState::Free)
         {
             let row = &mut rows[self.owner_index(unit.owner)];
             row.units += 1;

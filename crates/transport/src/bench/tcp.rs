@@ -205,7 +205,7 @@ fn drive(capacity_bytes: u64) -> Shared {
         controllers_max: 2,
         io_queues_max: 4,
     };
-    let memory = Box::new(Memory::new(capacity_bytes));
+    let memory = Box::new(Memory::new(nvme::media::bytes_for(capacity_bytes)));
     let subsystem = Subsystem::new(config, memory).expect("the capacity is enough for a drive");
     Arc::new(Mutex::new(subsystem))
 }

@@ -196,7 +196,7 @@ fn drive(capacity_bytes: u64) -> Result<Shared, BenchError> {
         controllers_max: 1,
         io_queues_max: 4,
     };
-    let media = Memory::new(capacity_bytes);
+    let media = Memory::new(nvme::media::bytes_for(capacity_bytes));
     Ok(Arc::new(Mutex::new(Subsystem::new(config, Box::new(media))?)))
 }
 

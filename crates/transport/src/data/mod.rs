@@ -6,7 +6,8 @@
 //!                                                -> Null:   a generation for each page that holds a pattern of `pattern`
 //! ```
 //!
-//! Addresses are bytes of the drive. The subsystem's lock makes every access exclusive, so only what makes data durable
+//! Addresses are bytes of the drive, and behind its capacity of its metadata ([`nvme::media::bytes_for`]): here that is one
+//! array. The subsystem's lock makes every access exclusive, so only what makes data durable
 //! ([`file::Storage`]) knows about threads. Nothing here knows namespaces, or which pages the device has mapped: that is
 //! [`crate::drive`]'s subject, and so are the files beside the data file.
 

@@ -115,7 +115,7 @@ pub fn fill(address: u64, generation: u32, data: &mut [u8]) {
 /// `data` is not whole blocks, or empty.
 pub fn verify(address: u64, data: &[u8]) -> Result<u32, Mismatch> {
     assert!(
-        !data.is_empty() && data.len() % BLOCK_BYTES == 0,
+        !data.is_empty() && data.len().is_multiple_of(BLOCK_BYTES),
         "the pattern is read in blocks of {BLOCK_BYTES} bytes"
     );
     let mut expected = None;

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use bytesize::ByteSize;
 use nvme::SetupError;
 use ssd::SnapshotError;
 use thiserror::Error;
@@ -57,15 +56,15 @@ pub enum DriveError {
     },
     /// A data file that was truncated, extended or replaced.
     #[error(
-        "{}: the data file has {found_bytes} bytes, the drive has {expected_bytes} ({}); restore the file, or serve the \
-         capacity that it is for", path.display(), ByteSize(*expected_bytes)
+        "{}: the data file has {found_bytes} bytes, this drive's has {expected_bytes}; restore the file, or serve the \
+         capacity that it is for", path.display()
     )]
     WrongSize {
         /// The data file.
         path: PathBuf,
         /// Its length.
         found_bytes: u64,
-        /// The drive's logical capacity.
+        /// What the drive's capacity and its metadata come to.
         expected_bytes: u64,
     },
     /// The profile, the capacity or a setting is not the one that the drive was made with.

@@ -43,12 +43,12 @@ impl Files {
         }
     }
 
-    /// Opens and locks the data file for a drive of `data_bytes` bytes whose device is `described`; a new one is given that
+    /// Opens and locks the data file of `file_bytes` bytes for a drive whose device is `described`; a new one is given that
     /// length. Everything that speaks against serving it is found before anything is changed.
     ///
     /// # Errors
     /// What is there is in use, damaged, or not this drive.
-    pub fn claim(&self, data_bytes: u64, described: &Value) -> Result<Claimed, DriveError> {
+    pub fn claim(&self, file_bytes: u64, described: &Value) -> Result<Claimed, DriveError> {
         let made = self.check_there()?;
         let options = OpenOptions::new()
             .read(true)
@@ -69,15 +69,15 @@ impl Files {
         }
         // Only now, because the state may be another server's until the lock is ours.
         let stored = match self.state.exists() {
-            true => Some(self.check_stored(&file, data_bytes, described)?),
+            true => Some(self.check_stored(&file, file_bytes, described)?),
             false => {
-                self.check_empty(&file, data_bytes)?;
+                self.check_empty(&file, file_bytes)?;
                 None
             }
         };
         if stored.is_none() {
             // On disk before the state that says how long it is.
-            let sized = file.set_len(data_bytes).and_then(|()| file.sync_all());
+            let sized = file.set_len(file_bytes).and_then(|()| file.sync_all());
             sized.map_err(|source| {
                 self.undo(made);
                 DriveError::io(&self.data, "the data file cannot be made as large as the drive")(source)
@@ -116,7 +116,7 @@ impl Files {
     }
 
     /// The stored drive, which is the one that is to be served.
-    fn check_stored(&self, file: &File, data_bytes: u64, described: &Value) -> Result<Contents, DriveError> {
+    fn check_stored(&self, file: &File, file_bytes: u64, described: &Value) -> Result<Contents, DriveError> {
         let stored = state_file::read(&self.state)?;
         if let Some((field, stored, given)) = state_file::difference(&stored.header.device, described) {
             return Err(DriveError::OtherDrive {
@@ -126,12 +126,12 @@ impl Files {
                 given,
             });
         }
-        self.check_size(file, data_bytes)?;
+        self.check_size(file, file_bytes)?;
         Ok(stored)
     }
 
     /// Refuses to begin a new drive in a file that has anything in it.
-    fn check_empty(&self, file: &File, data_bytes: u64) -> Result<(), DriveError> {
+    fn check_empty(&self, file: &File, file_bytes: u64) -> Result<(), DriveError> {
         let look = DriveError::io(&self.data, "the data file cannot be searched for data");
         let foreign = || DriveError::Foreign {
             path: self.data.clone(),
@@ -148,7 +148,7 @@ impl Files {
         if length == 0 {
             Ok(())
         } else {
-            self.check_size(file, data_bytes)
+            self.check_size(file, file_bytes)
         }
     }
 

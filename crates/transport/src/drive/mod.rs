@@ -379,6 +379,7 @@ fn lock(shared: &Shared) -> Result<MutexGuard<'_, Subsystem>, DriveError> {
 /// What a drive takes.
 #[derive(Clone, Copy)]
 struct Size {
+    /// For data and metadata: length of the data file.
     data_bytes: u64,
     maps_bytes: u64,
 }
@@ -395,7 +396,7 @@ impl Size {
                 .iter()
                 .filter_map(|device| Layout::new(device).ok()),
         );
-        let data_bytes = |layout: &Layout| u64::from(layout.logical_pages) * layout.page_bytes;
+        let data_bytes = |layout: &Layout| nvme::media::bytes_for(u64::from(layout.logical_pages) * layout.page_bytes);
         Ok(Size {
             data_bytes: layouts.iter().map(data_bytes).max().unwrap_or(0),
             maps_bytes: layouts.iter().map(Layout::memory_bytes).max().unwrap_or(0),

@@ -6,7 +6,7 @@
 //! - data in a namespace that the device has not mapped is written to the device again, through the namespace's first
 //!   placement handle, reclaim groups in turn;
 //! - mapped pages that are a hole are deallocated (zeroes that a host wrote may be a hole too: they read the same);
-//! - data outside all namespaces, of one that was deleted, is given back.
+//! - data and metadata outside all namespaces, of one that was deleted, are given back.
 //!
 //! A page that was overwritten since the snapshot keeps the place in flash that it had then: it has data before and after.
 //! What is rebuilt is therefore the mapping, not its history; counters are those of the snapshot and of the rebuilding.
@@ -15,6 +15,8 @@ use std::fs::File;
 use std::ops::Range;
 
 use nvme::Namespace;
+use nvme::media::metadata_of;
+use nvme::namespace::ByteRange;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 use ssd::{Device, Lpn, Placement, RgId, RuhId, Write};
@@ -92,7 +94,7 @@ pub(super) fn reconcile<'a>(
         rebuilt: Rebuilt::default(),
         turn: 0,
     };
-    // Pages before this one are settled, and so are bytes before that one.
+    // Pages before this one are settled, and so are bytes before that one. Behind the last page is metadata.
     let (mut page, mut byte) = (0, 0);
     while let Some(data) = next_data(storage.file(), byte)? {
         byte = data.end;
@@ -119,6 +121,16 @@ pub(super) fn reconcile<'a>(
         page = end;
     }
     rebuilding.unmap(page..logical_pages);
+    // Where a metadata byte belongs follows from its place, so nothing has to be looked for.
+    let bytes = |pages: u32| u64::from(pages) * page_bytes;
+    for area in areas.iter().filter(|area| area.handle.is_none()) {
+        let data = ByteRange {
+            offset: bytes(area.pages.start),
+            bytes: bytes(area.pages.end - area.pages.start),
+        };
+        let metadata = metadata_of(bytes(logical_pages), data);
+        storage.discard(metadata.offset, metadata.bytes)?;
+    }
     Ok(rebuilding.rebuilt)
 }
 

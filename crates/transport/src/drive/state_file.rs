@@ -27,8 +27,8 @@ const VERSION: u32 = 1;
 /// Which drive it is, and how it was left.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Header {
-    /// Bytes of the data file.
-    pub data_bytes: u64,
+    /// Length of the data file.
+    pub file_bytes: u64,
     /// The device configuration that the drive was made with, as JSON, so that a difference can be named.
     pub device: Value,
     /// The device at the orderly shutdown after which the drive was not opened again.
@@ -149,7 +149,7 @@ fn section(bytes: &[u8]) -> Result<(&[u8], &[u8]), &'static str> {
 /// The place of a state file, for writing.
 pub(super) struct StateFile {
     path: PathBuf,
-    data_bytes: u64,
+    file_bytes: u64,
     device: Value,
     tickets: AtomicU64,
     /// Ticket of what the file holds.
@@ -161,10 +161,10 @@ pub(super) struct StateFile {
 pub(super) struct Ticket(u64);
 
 impl StateFile {
-    pub fn new(path: PathBuf, data_bytes: u64, device: &DeviceConfig) -> StateFile {
+    pub fn new(path: PathBuf, file_bytes: u64, device: &DeviceConfig) -> StateFile {
         StateFile {
             path,
-            data_bytes,
+            file_bytes,
             device: described(device),
             tickets: AtomicU64::new(0),
             written: Mutex::new(0),
@@ -182,7 +182,7 @@ impl StateFile {
     /// Replaces the file, in one step and durably; does nothing if a later state is in it already.
     pub fn write(&self, ticket: Ticket, state: &[u8], clean: Option<Clean>) -> std::io::Result<()> {
         let header = Header {
-            data_bytes: self.data_bytes,
+            file_bytes: self.file_bytes,
             device: self.device.clone(),
             clean,
         };
@@ -231,7 +231,7 @@ mod tests {
         let path = folder.path().join("drive.state");
         let file = StateFile {
             path: path.clone(),
-            data_bytes: 4096,
+            file_bytes: 4096,
             device: serde_json::json!({"seed": 1}),
             tickets: AtomicU64::new(0),
             written: Mutex::new(0),
@@ -240,7 +240,7 @@ mod tests {
         let bytes = std::fs::read(&path).unwrap();
         let contents = parse(&bytes).unwrap_or_else(|(problem, _)| panic!("{problem}"));
         assert_eq!(
-            (contents.header.data_bytes, contents.state.as_slice()),
+            (contents.header.file_bytes, contents.state.as_slice()),
             (4096, b"the state".as_slice())
         );
         for at in 0..bytes.len() {
@@ -256,7 +256,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = StateFile {
             path: folder.path().join("drive.state"),
-            data_bytes: 4096,
+            file_bytes: 4096,
             device: Value::Null,
             tickets: AtomicU64::new(0),
             written: Mutex::new(0),

@@ -51,8 +51,8 @@ pub struct StoredDevice {
 pub struct StoredState {
     /// Whether it was shut down in order and not opened since. A drive in use was not.
     pub clean: bool,
-    /// Bytes of the data file.
-    pub data_bytes: u64,
+    /// Length of the data file.
+    pub file_bytes: u64,
     /// Namespaces, with their identifiers.
     pub namespaces: Vec<(u32, Namespace)>,
     /// Everything else: Flexible Data Placement with its events, saved features, SMART counters.
@@ -83,7 +83,7 @@ pub fn stored(path: &Path) -> Result<Stored, DriveError> {
     Ok(Stored {
         state: Some(StoredState {
             clean: contents.header.clean.is_some(),
-            data_bytes: contents.header.data_bytes,
+            file_bytes: contents.header.file_bytes,
             namespaces: numbered
                 .filter_map(|(nsid, namespace)| Some((nsid, namespace.clone()?)))
                 .collect(),
@@ -129,7 +129,7 @@ impl Display for StoredState {
         } else {
             "in use, or not shut down"
         };
-        writeln!(out, "drive of {}, {how}", ByteSize(self.data_bytes))?;
+        writeln!(out, "data file of {}, {how}", ByteSize(self.file_bytes))?;
         for (nsid, namespace) in &self.namespaces {
             let handles: Vec<String> = namespace
                 .placement_handles

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! admin queue connects -> begin      I/O queue connects -> join
-//! any connection is lost, keep alive expires -> end: the controller is freed, all connections are hung up
+//! the admin connection is lost, keep alive expires -> end: the controller is freed, all connections are hung up
+//! an I/O connection is lost -> its queue is gone, the others stay: Linux closes them before it resets the controller
 //! the controller is reset -> the I/O connections are hung up, the admin connection stays
 //! ```
 //!
@@ -144,10 +145,15 @@ impl Associations {
         Ok(Arc::clone(association))
     }
 
-    /// A connection is lost, and the association with it, unless the connection had been ended before.
+    /// A connection is lost. With the admin connection the association ends, with another one only its queue. The
+    /// connection itself is left to its thread, which may have a last word to say.
     pub fn leave(&self, subsystem: &mut Subsystem, association: &Arc<Association>, link: &Link) {
-        if !link.has_ended() {
-            self.end(subsystem, association);
+        if link.ended.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        match link.queue {
+            0 => self.end(subsystem, association),
+            _ => association.links().retain(|other| !std::ptr::eq(other.as_ref(), link)),
         }
     }
 

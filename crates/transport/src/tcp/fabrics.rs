@@ -47,10 +47,11 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// A command is complete: one more entry of the submission queue is free. Returns its head.
+    /// A command is complete: one more entry of the submission queue is free. Returns its head; without flow control
+    /// FFFFh for Connect, which agrees to that, and nothing from then on.
     pub fn next_head(&mut self) -> u16 {
         if !self.flow_control {
-            return 0;
+            return std::mem::take(&mut self.head);
         }
         self.head = (self.head + 1) % self.entries;
         self.head
@@ -341,7 +342,7 @@ impl Session {
             entries: entries as u16,
             flow_control,
             kind,
-            head: 0,
+            head: if flow_control { 0 } else { u16::MAX },
             authenticator,
         })
     }

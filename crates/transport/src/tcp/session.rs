@@ -794,6 +794,10 @@ fn place(entry: &SubmissionEntry, transfer: Transfer, capsule_bytes: usize) -> R
     if transfer.direction == Direction::None {
         return Ok(Place::Transport);
     }
+    if transfer.metadata_bytes > 0 {
+        let cause = "over fabrics metadata is part of the data, but this namespace has it in a separate buffer";
+        return Err(Failure::new(Status::INVALID_NAMESPACE_OR_FORMAT, cause).at(Parameter::NSID));
+    }
     if !matches!(entry.flags.psdt(), PSDT_SGL_MPTR_CONTIGUOUS | PSDT_SGL_MPTR_SGL) {
         let cause = "over fabrics data pointers are SGLs";
         return Err(Failure::invalid_field(Parameter::dword(0, 14), cause));

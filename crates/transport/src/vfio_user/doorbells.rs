@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use nvme::pcie::{DOORBELL_BYTES, Doorbells, REGISTER_BYTES};
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use vm_memory::{FileOffset, MmapRegion, VolatileMemory};
 
 /// See the module.
@@ -23,8 +23,10 @@ impl DoorbellPage {
     /// # Errors
     /// The system has no memory for it.
     pub fn new() -> io::Result<(DoorbellPage, DoorbellFile)> {
-        let file = memfd_create("warp-doorbells", MemfdFlags::CLOEXEC)?;
+        let file = memfd_create("warp-doorbells", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&file, REGISTER_BYTES + DOORBELL_BYTES)?;
+        // Clients get this file; one that shortened it would end this process with SIGBUS.
+        fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         let place = FileOffset::new(File::from(file.try_clone()?), REGISTER_BYTES);
         let map = MmapRegion::from_file(place, DOORBELL_BYTES as usize).map_err(io::Error::other)?;
         Ok((DoorbellPage { map }, DoorbellFile(file)))

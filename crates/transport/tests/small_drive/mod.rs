@@ -19,6 +19,8 @@ pub const MIB: u64 = 1 << 20;
 /// Logical capacity of [`config`].
 pub const CAPACITY_BYTES: u64 = 64 * MIB;
 pub const PAGE_BYTES: u64 = 4096;
+/// Length of its data file: data, and a sixty-fourth of that for metadata.
+pub const FILE_BYTES: u64 = 65 * MIB;
 
 /// A drive of 64 MiB in reclaim units of 1 MiB with two handles, one namespace and Flexible Data Placement; `format` is 0
 /// for logical blocks of 4 KiB, 1 for 512 bytes.
@@ -132,7 +134,7 @@ impl Client {
     /// Writes whole blocks of `block_bytes` bytes.
     pub fn write(&self, first: u64, block_bytes: u64, data: &[u8], force_unit_access: bool) -> Status {
         let count = data.len() as u64 / block_bytes;
-        let dword12 = count as u32 - 1 | u32::from(force_unit_access) << 30;
+        let dword12 = (count as u32 - 1) | (u32::from(force_unit_access) << 30);
         self.io(IoOpcode::Write, 1, first, dword12, &mut data.to_vec())
     }
 
@@ -152,7 +154,7 @@ impl Client {
             IoOpcode::WriteZeroes,
             1,
             first,
-            count as u32 - 1 | 1 << 25,
+            (count as u32 - 1) | (1 << 25),
             &mut Vec::new(),
         )
     }

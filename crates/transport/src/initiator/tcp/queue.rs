@@ -195,8 +195,8 @@ impl Queue {
     /// There is no room.
     pub fn command(&mut self, entry: SubmissionEntry, data: Data) -> Result<Completed, InitiatorError> {
         let cid = self.submit(entry, data);
-        self.flush()?;
         loop {
+            self.flush()?;
             if let Some(index) = self.completed.iter().position(|completed| completed.cid == cid) {
                 return Ok(self.completed.remove(index).expect("it was just found"));
             }
@@ -250,8 +250,8 @@ impl Queue {
     /// # Errors
     /// The connection fails, or nothing completes in time.
     pub fn wait(&mut self) -> Result<Completed, InitiatorError> {
-        self.flush()?;
         loop {
+            self.flush()?;
             if let Some(completed) = self.completed.pop_front() {
                 return Ok(completed);
             }
@@ -325,7 +325,6 @@ impl Queue {
                 }
             }
         }
-        self.headers.clear();
         Ok(())
     }
 
@@ -352,6 +351,7 @@ impl Queue {
             bytes -= range.len();
             self.output.pop_front();
         }
+        self.headers.clear();
     }
 
     fn wait_for_room(&mut self) -> Result<(), InitiatorError> {

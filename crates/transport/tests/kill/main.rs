@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! parent: spawn victim -> read its reports -> SIGKILL -> spawn verifier -> compare what it found with what must be there
-//! victim: open the drive, carry out operations n, n + 1, ..., report what became durable, until it is killed
+//! victim: open the drive, carry out operations n, n + 1, ..., report what became durable, until it is killed; or serve the
+//!         drive over NVMe/TCP, the parent being the host (`over_tcp`)
 //! verifier: open the drive, prove the device's state, read everything; then shut down, or end as if killed
 //! ```
 //!
@@ -11,9 +12,11 @@
 //! test binary; the environment variable [`ROLE`] says which. To replay, set `WARP_KILL_SEED` to the seed that a failure
 //! prints; the moments of the kills follow from it up to the machine's speed.
 
+mod over_tcp;
+mod plan;
+#[path = "../small_drive/mod.rs"]
 mod small_drive;
 
-use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -22,85 +25,20 @@ use std::time::{Duration, Instant};
 
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::{AdminOpcode, Status};
+use plan::{Expected, FLUSH_EVERY, Kind, Operation, Plan};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use small_drive::{CAPACITY_BYTES, Client, config, open};
+use small_drive::{Client, config, open};
 use ssd::Lpn;
 use transport::data::pattern;
 use transport::drive::Drive;
 use transport::{Shared, locked};
 use zerocopy::FromZeros;
 
-/// `victim` or `verifier`, with what it has to know.
+/// `victim`, `server` or `verifier`, with what it has to know.
 const ROLE: &str = "WARP_KILL_ROLE";
-/// There is a flush at least every so many operations, so the parent knows which may have been begun.
-const FLUSH_EVERY: u32 = 32;
 /// An FDP event type; whether it is enabled is non-volatile state that the operations change.
 const EVENT_KIND: u8 = 0x03;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Write,
-    WriteThrough,
-    Deallocate,
-    WriteZeroes,
-    Flush,
-    /// Stores non-volatile state.
-    EnableEvent(bool),
-    Checkpoint,
-    /// Shut down and start again.
-    Restart,
-}
-
-/// What operation `number` is, on which logical blocks.
-#[derive(Clone, Copy, Debug)]
-struct Operation {
-    kind: Kind,
-    first: u64,
-    count: u64,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Plan {
-    seed: u64,
-    format: u8,
-}
-
-impl Plan {
-    fn block_bytes(self) -> u64 {
-        if self.format == 0 { 4096 } else { 512 }
-    }
-
-    fn blocks(self) -> u64 {
-        CAPACITY_BYTES / self.block_bytes()
-    }
-
-    fn operation(self, number: u32) -> Operation {
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(self.seed ^ u64::from(number) << 32);
-        let kind = match random.random_range(0..1000) {
-            _ if number % FLUSH_EVERY == 0 => Kind::Flush,
-            0..600 => Kind::Write,
-            600..720 => Kind::WriteThrough,
-            720..800 => Kind::Deallocate,
-            800..850 => Kind::WriteZeroes,
-            850..950 => Kind::Flush,
-            950..970 => Kind::EnableEvent(random.random_range(0..2) == 1),
-            970..990 => Kind::Checkpoint,
-            _ => Kind::Restart,
-        };
-        let longest = if random.random_range(0..16) == 0 {
-            1 << 20
-        } else {
-            32 << 10
-        } / self.block_bytes();
-        let count = random.random_range(1..=longest);
-        Operation {
-            kind,
-            first: random.random_range(0..=self.blocks() - count),
-            count,
-        }
-    }
-}
 
 fn set_event(client: &Client, enabled: bool) {
     let mut entry = SubmissionEntry::new_zeroed();
@@ -127,9 +65,11 @@ fn child() {
     let plan = Plan {
         seed: seed.parse().unwrap(),
         format: format.parse().unwrap(),
+        lanes: 1,
     };
     match role {
         "victim" => victim(plan, number.parse().unwrap(), Path::new(path)),
+        "server" => over_tcp::server(plan, Path::new(path)),
         "verifier" => verifier(plan, number == "1", Path::new(path)),
         _ => panic!("{ROLE} = {role:?}"),
     }
@@ -240,71 +180,6 @@ fn spawn(role: &str, plan: Plan, number: u32, path: &Path) -> Child {
         .unwrap()
 }
 
-/// What blocks and state may be after a crash.
-struct Expected {
-    plan: Plan,
-    /// Generation of each block for certain, up to the operations in `perhaps`.
-    blocks: Vec<u32>,
-    /// Generations that blocks may have instead.
-    perhaps: HashMap<u64, Vec<u32>>,
-    event: Vec<bool>,
-}
-
-impl Expected {
-    fn new(plan: Plan) -> Expected {
-        Expected {
-            plan,
-            blocks: vec![0; plan.blocks() as usize],
-            perhaps: HashMap::new(),
-            event: vec![false],
-        }
-    }
-
-    /// An operation that was, or may have been, carried out.
-    fn operation(&mut self, number: u32, durable: bool) {
-        let Operation { kind, first, count } = self.plan.operation(number);
-        let generation = match kind {
-            Kind::Write | Kind::WriteThrough => number,
-            Kind::Deallocate | Kind::WriteZeroes => 0,
-            Kind::EnableEvent(enabled) => {
-                if durable {
-                    self.event.clear();
-                }
-                return self.event.push(enabled);
-            }
-            Kind::Flush | Kind::Checkpoint | Kind::Restart => return,
-        };
-        for block in first..first + count {
-            if durable {
-                self.blocks[block as usize] = generation;
-                self.perhaps.remove(&block);
-            } else {
-                self.perhaps.entry(block).or_default().push(generation);
-            }
-        }
-    }
-
-    /// What was found must be one of what may be; from now on it is what is.
-    fn compare(&mut self, found: &[u32], event: bool) {
-        assert_eq!(found.len(), self.blocks.len());
-        for (block, (&found, expected)) in found.iter().zip(&mut self.blocks).enumerate() {
-            let perhaps = self.perhaps.get(&(block as u64)).map_or(&[][..], Vec::as_slice);
-            assert!(
-                found == *expected || perhaps.contains(&found),
-                "block {block} is of generation {found}; it was flushed with {expected}, later ones are {perhaps:?}"
-            );
-            *expected = found;
-        }
-        self.perhaps.clear();
-        assert!(
-            self.event.contains(&event),
-            "the stored state is {event}, it may be {:?}",
-            self.event
-        );
-        self.event = vec![event];
-    }
-}
-
 /// What a victim said before it died.
 #[derive(Default)]
 struct Reports {
@@ -331,8 +206,9 @@ fn line(from: &mut impl BufRead) -> Option<String> {
     line.strip_suffix('\n').map(str::to_string)
 }
 
-/// Runs a victim from operation `first` on and kills it after `lines` reports and a little more.
-fn kill_one(plan: Plan, first: u32, path: &Path, lines: u32, delay: Duration) -> Reports {
+/// Runs a victim from operation `first` on, kills it after `lines` reports and a little more, and notes what may and what must
+/// be there. Returns the last operation that it may have begun.
+fn kill_one(plan: Plan, first: u32, path: &Path, lines: u32, delay: Duration, expected: &mut Expected) -> u32 {
     let mut victim = spawn("victim", plan, first, path);
     let mut said = BufReader::new(victim.stderr.take().unwrap());
     let mut reports = Reports::default();
@@ -352,7 +228,17 @@ fn kill_one(plan: Plan, first: u32, path: &Path, lines: u32, delay: Duration) ->
     while let Some(line) = line(&mut said) {
         reports.note(&line);
     }
-    reports
+    let flushed = reports.flushed.unwrap_or(first - 1);
+    // Each one up to the next flush may have been begun, if any was.
+    let last = if reports.opened {
+        flushed + FLUSH_EVERY
+    } else {
+        first - 1
+    };
+    for number in first..=last {
+        expected.operation(number, number <= flushed || reports.durable.contains(&number));
+    }
+    last
 }
 
 /// Restarts the drive and compares; returns whether it was clean, and pages mapped again and deallocated.
@@ -396,48 +282,43 @@ fn verify(plan: Plan, shut_down: bool, path: &Path, expected: &mut Expected) -> 
     rebuilt
 }
 
-fn kill_again_and_again(name: &str, format: u8, kills: u32) {
+/// Kills, restarts and compares.
+fn kill_again_and_again(name: &str, format: u8, lanes: u32, kills: u32) {
     let seed = std::env::var("WARP_KILL_SEED").map_or(20_260_101, |seed| seed.parse().expect("a number"));
     println!("{name}: to replay, WARP_KILL_SEED={seed}");
-    let plan = Plan { seed, format };
+    let plan = Plan { seed, format, lanes };
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ u64::from(format));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("drive.img");
     let mut expected = Expected::new(plan);
-    let (mut next, mut unclean, mut mapped, mut deallocated, mut operations) = (1, 0, 0, 0, 0);
+    let (mut last, mut unclean, mut mapped, mut deallocated) = (0, 0, 0, 0);
     for kill in 0..kills {
         // A third dies while it opens the drive, or at its first commands.
-        let lines = if random.random_range(0..3) == 0 {
-            0
-        } else {
-            random.random_range(1..60)
-        };
-        let delay_us = random.random_range(0..if lines == 0 { 20_000 } else { 3000 });
-        let reports = kill_one(plan, next, &path, lines, Duration::from_micros(delay_us));
-        let flushed = reports.flushed.unwrap_or(next - 1);
-        // Each one up to the next flush may have been begun, if any was.
-        let last = if reports.opened {
-            flushed + FLUSH_EVERY
-        } else {
-            next - 1
-        };
-        for number in next..=last {
-            expected.operation(number, number <= flushed || reports.durable.contains(&number));
-        }
-        operations += last + 1 - next;
-        next = last + 1;
+        let early = random.random_range(0..3) == 0;
+        let delay = Duration::from_micros(random.random_range(0..if early { 20_000 } else { 3000 }));
         let shut_down = random.random_range(0..3) == 0;
-        let context = format!("{name}, seed {seed}, kill {kill} of {kills}, operations up to {last}");
-        let verified = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let once = std::panic::AssertUnwindSafe(|| {
+            last = match lanes {
+                1 => {
+                    let lines = if early { 0 } else { random.random_range(1..60) };
+                    kill_one(plan, last + 1, &path, lines, delay, &mut expected)
+                }
+                _ => {
+                    let flushes = if early { 0 } else { random.random_range(1..12) };
+                    over_tcp::kill_server(plan, last + 1, &path, flushes, delay, &mut expected)
+                }
+            };
             verify(plan, shut_down, &path, &mut expected)
-        }));
-        let [clean, again, gone] = verified.unwrap_or_else(|_| panic!("{context}"));
+        });
+        let verified = std::panic::catch_unwind(once);
+        let [clean, again, gone] =
+            verified.unwrap_or_else(|_| panic!("{name}, seed {seed}, kill {kill} of {kills}, operations up to {last}"));
         unclean += 1 - clean;
         mapped += again;
         deallocated += gone;
     }
     println!(
-        "{name}: {kills} kills, {operations} operations, {unclean} recoveries, {mapped} pages mapped again, {deallocated} \
+        "{name}: {kills} kills, {last} operations, {unclean} recoveries, {mapped} pages mapped again, {deallocated} \
          deallocated"
     );
     assert!(
@@ -448,10 +329,15 @@ fn kill_again_and_again(name: &str, format: u8, kills: u32) {
 
 #[test]
 fn a_hundred_kills_lose_nothing_that_was_flushed() {
-    kill_again_and_again("blocks of 4096 bytes", 0, 100);
+    kill_again_and_again("blocks of 4096 bytes", 0, 1, 100);
 }
 
 #[test]
 fn blocks_of_512_bytes_are_not_torn_either() {
-    kill_again_and_again("blocks of 512 bytes", 1, 30);
+    kill_again_and_again("blocks of 512 bytes", 1, 1, 30);
+}
+
+#[test]
+fn a_server_that_is_killed_has_completed_only_what_is_durable() {
+    kill_again_and_again("over NVMe/TCP", 0, over_tcp::LANES, 30);
 }

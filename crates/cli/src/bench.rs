@@ -1,0 +1,126 @@
+//! `warp bench`: how fast the model is, and the transports around it, beside what the same machine does at best.
+
+use comfy_table::{CellAlignment, Table, presets};
+use lab::bench::{self, Settings};
+use lab::{LabError, describe};
+use serde::Serialize;
+use transport::bench::{tcp, vfio_user};
+
+use crate::arguments::{Bench, BenchSubject};
+use crate::{AnyError, Outcome, bad_option, execute, print};
+
+pub fn bench(command: &Bench) -> Result<Outcome, AnyError> {
+    match command.what {
+        BenchSubject::Model => model(command).map_err(AnyError::from),
+        BenchSubject::VfioUser => show(command, over_vfio_user()?),
+        BenchSubject::Tcp => show(command, over_tcp()?),
+    }
+}
+
+fn model(command: &Bench) -> Result<Outcome, LabError> {
+    if !(1..=4096).contains(&command.capacity_gib) || command.rounds == 0 {
+        return Err(bad_option(
+            "bench",
+            "give 1 to 4096 --capacity-gib and 1 or more --rounds",
+        ));
+    }
+    let settings = Settings {
+        capacity_bytes: command.capacity_gib << 30,
+        rounds: command.rounds,
+        ..Settings::default()
+    };
+    let progress = execute::stoppable();
+    let measured = execute::with_bar(&progress, settings.host_bytes(), 1, || {
+        bench::bench(&settings, &*progress)
+    });
+    let Some(measured) = measured else {
+        return Ok(Outcome::Stopped);
+    };
+    match command.json {
+        true => print(&format!("{}\n", serde_json::json!(measured))),
+        false => print(&describe::bench(&measured)),
+    }
+    Ok(Outcome::Done)
+}
+
+/// A figure of a transport.
+#[derive(Serialize)]
+struct Row {
+    workload: String,
+    commands_per_second: f64,
+    bytes_per_second: f64,
+    limit: &'static str,
+    limit_per_second: f64,
+    ratio: f64,
+}
+
+/// 4 KiB at random through the vfio-user socket, by a driver of our own in the place of a guest.
+fn over_vfio_user() -> Result<Vec<Row>, AnyError> {
+    let folder = tempfile::tempdir()?;
+    let mut rows = Vec::new();
+    for (write, queue_depth, map_doorbells) in [(true, 32, true), (false, 32, true), (true, 1, true), (true, 32, false)] {
+        let workload = vfio_user::Workload {
+            write,
+            queue_depth,
+            map_doorbells,
+            ..vfio_user::Workload::default()
+        };
+        let figures = vfio_user::run(&folder.path().join("bench.sock"), &workload)?;
+        let per_second = figures.commands_per_busy_second();
+        rows.push(Row {
+            workload: format!(
+                "4 KiB random {}, queue depth {queue_depth}, doorbells {}",
+                if write { "write" } else { "read" },
+                if map_doorbells { "mapped" } else { "as messages" }
+            ),
+            commands_per_second: per_second,
+            bytes_per_second: per_second * 4096.0,
+            limit: "random 4 KiB copies of one core",
+            limit_per_second: figures.copies_per_second,
+            ratio: per_second / figures.copies_per_second,
+        });
+    }
+    Ok(rows)
+}
+
+fn over_tcp() -> Result<Vec<Row>, AnyError> {
+    let row = |figure: &tcp::Figure| Row {
+        workload: figure.name.to_string(),
+        commands_per_second: figure.commands_per_second,
+        bytes_per_second: figure.bytes_per_second(),
+        limit: "the same messages over plain TCP",
+        limit_per_second: figure.limit_per_second,
+        ratio: figure.ratio(),
+    };
+    Ok(tcp::run(tcp::Settings::default())?.iter().map(row).collect())
+}
+
+fn show(command: &Bench, rows: Vec<Row>) -> Result<Outcome, AnyError> {
+    if command.json {
+        print(&format!("{}\n", serde_json::json!(rows)));
+        return Ok(Outcome::Done);
+    }
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_FULL_CONDENSED);
+    table.set_header(["workload", "K IOPS", "MB/s", "of the limit", "limit, K/s"]);
+    for row in &rows {
+        table.add_row([
+            row.workload.clone(),
+            format!("{:.0}", row.commands_per_second / 1e3),
+            format!("{:.0}", row.bytes_per_second / 1e6),
+            format!("{:.2}", row.ratio),
+            format!("{:.0}", row.limit_per_second / 1e3),
+        ]);
+    }
+    for column in 1..5 {
+        let column = table.column_mut(column).expect("the header made it");
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let about = match command.what {
+        BenchSubject::VfioUser => "commands in a second of the server's core",
+        _ => "commands in a second, server and host in one process",
+    };
+    let limit = rows.first().map_or("", |row| row.limit);
+    print(&format!("{about}; limit: {limit}\n{table}\n"));
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,149 @@
+//! Metadata of logical blocks: how it comes along with the data, and where it is kept.
+//!
+//! ```text
+//! separate buffer  data data data | meta meta meta   (MPTR; PCI Express only)   --> kept as it is: data in its place,
+//! extended LBA     data meta data meta data meta     (in the data)  <-- taken apart    metadata behind the capacity
+//! ```
+//!
+//! Inside, blocks with metadata are always the first form: all data, then all metadata. It means nothing to the drive: there
+//! is no protection information. The device model does not know of it.
+//!
+//! A power failure may leave the data of one write with the metadata of another: they are two accesses to the storage.
+
+use nvme_spec::Status;
+
+use super::read_write::media_failure;
+use super::{Blocks, limited};
+use crate::controller::Transport;
+use crate::error::{Failure, Parameter};
+use crate::media;
+use crate::namespace::{ByteRange, FORMATS, Namespace};
+use crate::subsystem::{Subsystem, Transfer};
+
+/// Makes extended blocks of data and metadata that follow each other.
+fn interleaved(data_then_metadata: &[u8], namespace: &Namespace) -> Vec<u8> {
+    let (block_bytes, metadata_bytes) = (namespace.block_bytes() as usize, namespace.metadata_bytes() as usize);
+    let blocks = data_then_metadata.len() / (block_bytes + metadata_bytes);
+    let (data, metadata) = data_then_metadata.split_at(blocks * block_bytes);
+    let mut extended = Vec::with_capacity(data_then_metadata.len());
+    for (data, metadata) in data.chunks_exact(block_bytes).zip(metadata.chunks_exact(metadata_bytes)) {
+        extended.extend_from_slice(data);
+        extended.extend_from_slice(metadata);
+    }
+    extended
+}
+
+/// Puts the data of extended blocks first, then their metadata.
+pub(super) fn taken_apart(extended: &[u8], namespace: &Namespace) -> Vec<u8> {
+    let (block_bytes, metadata_bytes) = (namespace.block_bytes() as usize, namespace.metadata_bytes() as usize);
+    let blocks = || extended.chunks_exact(block_bytes + metadata_bytes);
+    let mut apart = Vec::with_capacity(extended.len());
+    blocks().for_each(|block| apart.extend_from_slice(&block[..block_bytes]));
+    blocks().for_each(|block| apart.extend_from_slice(&block[block_bytes..]));
+    apart
+}
+
+impl Subsystem {
+    /// What a command moves whose data is logical blocks.
+    pub(super) fn block_transfer(
+        &self,
+        id: u16,
+        nsid: u32,
+        blocks: Blocks,
+        of_bytes: fn(u64) -> Transfer,
+    ) -> Result<Transfer, Failure> {
+        let namespace = self.active_namespace(id, nsid)?;
+        let data_bytes = limited(blocks.count << namespace.block_bytes_log2())?;
+        let metadata_bytes = blocks.count * namespace.metadata_bytes();
+        if metadata_bytes == 0 {
+            return Ok(of_bytes(data_bytes));
+        }
+        if namespace.extended_metadata {
+            return Ok(of_bytes(data_bytes + metadata_bytes));
+        }
+        if self.controller(id).transport == Transport::Fabrics {
+            let cause = format!(
+                "namespace {nsid} has its metadata in a separate buffer, which there is not over fabrics; format it with MSET = 1"
+            );
+            return Err(Failure::new(Status::INVALID_NAMESPACE_OR_FORMAT, cause).at(Parameter::NSID));
+        }
+        Ok(Transfer {
+            metadata_bytes: metadata_bytes as usize,
+            ..of_bytes(data_bytes)
+        })
+    }
+
+    /// Refuses metadata in a separate buffer where the transport has none (Base Specification: over fabrics metadata is
+    /// transferred as a part of the logical block).
+    pub(crate) fn check_metadata_location(
+        &self,
+        id: u16,
+        format: u8,
+        extended: bool,
+        parameter: Parameter,
+    ) -> Result<(), Failure> {
+        let has_metadata = FORMATS[usize::from(format)].metadata_bytes > 0;
+        if has_metadata && !extended && self.controller(id).transport == Transport::Fabrics {
+            let cause = format!("LBA format {format} over fabrics needs its metadata in extended logical blocks (MC)");
+            return Err(Failure::new(Status::INVALID_FORMAT, cause).at(parameter));
+        }
+        Ok(())
+    }
+
+    /// Reads blocks that were found readable, in the form in which the host gets them.
+    pub(super) fn read_for_host(&mut self, nsid: u32, blocks: Blocks, data: &mut Vec<u8>) -> Result<(), Failure> {
+        self.read_into(nsid, blocks, data)?;
+        let namespace = self.namespace(nsid);
+        if namespace.extended_metadata {
+            *data = interleaved(data, namespace);
+        }
+        Ok(())
+    }
+
+    /// Fills `metadata` with the metadata of blocks.
+    pub(super) fn read_metadata(&mut self, nsid: u32, blocks: Blocks, metadata: &mut [u8]) -> Result<(), Failure> {
+        let mut rest = metadata;
+        for piece in self.metadata_of(nsid, blocks) {
+            let (part, behind) = rest.split_at_mut(piece.bytes as usize);
+            let read = self.media.read(piece.offset, part);
+            read.map_err(|error| media_failure(&mut self.state.smart.media_errors, Status::UNRECOVERED_READ_ERROR, &error))?;
+            rest = behind;
+        }
+        assert!(rest.is_empty(), "the pieces are the blocks");
+        Ok(())
+    }
+
+    /// Stores the metadata of blocks.
+    pub(super) fn write_metadata(&mut self, nsid: u32, blocks: Blocks, metadata: &[u8]) -> Result<(), Failure> {
+        let mut rest = metadata;
+        for piece in self.metadata_of(nsid, blocks) {
+            let (part, behind) = rest.split_at(piece.bytes as usize);
+            let written = self.media.write(piece.offset, part);
+            written.map_err(|error| media_failure(&mut self.state.smart.media_errors, Status::WRITE_FAULT, &error))?;
+            rest = behind;
+        }
+        assert!(rest.is_empty(), "the pieces are the blocks");
+        Ok(())
+    }
+
+    /// Where the metadata of blocks is.
+    fn metadata_of(&self, nsid: u32, blocks: Blocks) -> Vec<ByteRange> {
+        let capacity_bytes = self.capacity_bytes();
+        let pieces = self.namespace(nsid).locate(blocks.first, blocks.count, self.page_bytes());
+        pieces.map(|piece| media::metadata_of(capacity_bytes, piece)).collect()
+    }
+
+    /// Makes a range of the namespace read as zeroes with its metadata, without the device's knowing.
+    pub(super) fn discard_blocks(&mut self, nsid: u32, piece: ByteRange) -> Result<(), Failure> {
+        match self.namespace(nsid).metadata_bytes() {
+            0 => self.discard(piece),
+            _ => self.discard_with_metadata(piece),
+        }
+    }
+
+    /// The same for any range of whole pages, whatever was in it.
+    pub(crate) fn discard_with_metadata(&mut self, piece: ByteRange) -> Result<(), Failure> {
+        self.discard(piece)?;
+        self.discard(media::metadata_of(self.capacity_bytes(), piece))
+    }
+}
