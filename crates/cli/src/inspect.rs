@@ -44,7 +44,7 @@ fn visitor(command: &Inspect) -> Result<Visitor, AnyError> {
 
 fn show<T: Serialize>(command: &Inspect, value: &T, text: impl FnOnce(&T) -> String) -> Result<Outcome, AnyError> {
     match command.json {
-        true => print(&format!("{}\n", serde_json::to_string_pretty(value)?)),
+        true => print(&format!("{}\n", serde_json::to_string(value)?)),
         false => print(&text(value)),
     }
     Ok(Outcome::Done)

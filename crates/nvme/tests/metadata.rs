@@ -36,10 +36,7 @@ const SMALL: Form = Form {
 
 impl Form {
     const fn extended(self) -> Form {
-        Form {
-            extended: true,
-            ..self
-        }
+        Form { extended: true, ..self }
     }
 
     fn flbas(self) -> Flbas {
@@ -81,6 +78,11 @@ impl Form {
         random.fill_bytes(&mut block.data);
         random.fill_bytes(&mut block.metadata);
         block
+    }
+
+    fn randoms(self, count: u64, seed: u64) -> Vec<Block> {
+        let mut random = seeded(seed);
+        (0..count).map(|_| self.random(&mut random)).collect()
     }
 }
 
@@ -141,10 +143,7 @@ fn described(drive: &mut Drive, id: u16, nsid: u32) -> IdentifyNamespace {
 
 /// Without Flexible Data Placement, so that namespaces of several formats do not share a handle.
 fn without_placement() -> Drive {
-    Drive::of(SubsystemConfig {
-        fdp: false,
-        ..config()
-    })
+    Drive::of(SubsystemConfig { fdp: false, ..config() })
 }
 
 /// A namespace on two pieces of the drive, the first of 8 pages.
@@ -152,7 +151,10 @@ fn in_two_pieces(form: Form) -> (Drive, u16, u32) {
     let mut drive = Drive::new();
     let id = drive.host();
     let per_page = form.blocks_per_page();
-    let (first, between) = (create(&mut drive, &[id], form, 8 * per_page), create(&mut drive, &[id], form, 8 * per_page));
+    let (first, between) = (
+        create(&mut drive, &[id], form, 8 * per_page),
+        create(&mut drive, &[id], form, 8 * per_page),
+    );
     let rest = create(&mut drive, &[id], form, (CAPACITY_BYTES / PAGE_BYTES - 16) * per_page);
     assert_eq!((first, between, rest), (1, 2, 3));
     drive.succeeds(id, &delete_entry(first), &[]);
@@ -215,7 +217,12 @@ fn every_command_treats_metadata_as_a_part_of_the_block() {
             match random.random_range(0..8) {
                 0 | 1 => {
                     let blocks: Vec<Block> = range.clone().map(|_| form.random(&mut random)).collect();
-                    carry_out(&mut drive, id, &io(IoOpcode::Write, nsid, first, count), &form.bytes(&blocks));
+                    carry_out(
+                        &mut drive,
+                        id,
+                        &io(IoOpcode::Write, nsid, first, count),
+                        &form.bytes(&blocks),
+                    );
                     model[range].clone_from_slice(&blocks);
                 }
                 2 | 3 => {
@@ -228,7 +235,11 @@ fn every_command_treats_metadata_as_a_part_of_the_block() {
                     carry_out(&mut drive, id, &entry, &sent);
                     let at = random.random_range(0..sent.len());
                     sent[at] ^= 0x10;
-                    assert_eq!(status(&mut drive, id, &entry, &sent), Status::COMPARE_FAILURE, "{context}: byte {at}");
+                    assert_eq!(
+                        status(&mut drive, id, &entry, &sent),
+                        Status::COMPARE_FAILURE,
+                        "{context}: byte {at}"
+                    );
                 }
                 5 => {
                     let mut entry = io(IoOpcode::WriteZeroes, nsid, first, count);
@@ -250,8 +261,16 @@ fn every_command_treats_metadata_as_a_part_of_the_block() {
                     let to = random.random_range(0..=size - count);
                     let (entry, source) = copy(nsid, first, to, count);
                     let overlaps = to < first + count && first < to + count;
-                    let expected = if overlaps { Status::OVERLAPPING_IO_RANGE } else { Status::SUCCESS };
-                    assert_eq!(status(&mut drive, id, &entry, source.as_bytes()), expected, "{context}: copy");
+                    let expected = if overlaps {
+                        Status::OVERLAPPING_IO_RANGE
+                    } else {
+                        Status::SUCCESS
+                    };
+                    assert_eq!(
+                        status(&mut drive, id, &entry, source.as_bytes()),
+                        expected,
+                        "{context}: copy"
+                    );
                     if !overlaps {
                         let blocks = model[range].to_vec();
                         model[to as usize..(to + count) as usize].clone_from_slice(&blocks);
@@ -262,7 +281,10 @@ fn every_command_treats_metadata_as_a_part_of_the_block() {
         let verify = io(IoOpcode::Verify, nsid, 0, size);
         carry_out(&mut drive, id, &verify, &[]);
         let read = carry_out(&mut drive, id, &io(IoOpcode::Read, nsid, 0, size), &[]).data;
-        assert!(read == form.bytes(&model), "{form:?}, seed {seed}: everything, at the end");
+        assert!(
+            read == form.bytes(&model),
+            "{form:?}, seed {seed}: everything, at the end"
+        );
     }
 }
 
@@ -278,8 +300,14 @@ fn extended_blocks_are_interleaved_and_separate_metadata_follows() {
         block[512..].fill(0xf0 | number);
     }
     carry_out(&mut drive, id, &io(IoOpcode::Write, nsid, 5, 3), &sent);
-    assert_eq!(carry_out(&mut drive, id, &io(IoOpcode::Read, nsid, 6, 1), &[]).data, sent[520..1040]);
-    let transfer = drive.subsystem.transfer(id, 1, &io(IoOpcode::Read, nsid, 5, 3)).unwrap();
+    assert_eq!(
+        carry_out(&mut drive, id, &io(IoOpcode::Read, nsid, 6, 1), &[]).data,
+        sent[520..1040]
+    );
+    let transfer = drive
+        .subsystem
+        .transfer(id, 1, &io(IoOpcode::Read, nsid, 5, 3))
+        .unwrap();
     assert_eq!((transfer.bytes, transfer.metadata_bytes), (3 * 520, 0));
 
     let nsid = create(&mut drive, &[id], SMALL, 64);
@@ -287,10 +315,16 @@ fn extended_blocks_are_interleaved_and_separate_metadata_follows() {
     sent[3 * 512..].copy_from_slice(&[[0xf1; 8], [0xf2; 8], [0xf3; 8]].concat());
     let entry = io(IoOpcode::Write, nsid, 5, 3);
     let transfer = drive.subsystem.transfer(id, 1, &entry).unwrap();
-    assert_eq!((transfer.bytes, transfer.metadata_bytes, transfer.total_bytes()), (3 * 512, 24, 1560));
+    assert_eq!(
+        (transfer.bytes, transfer.metadata_bytes, transfer.total_bytes()),
+        (3 * 512, 24, 1560)
+    );
     carry_out(&mut drive, id, &entry, &sent);
     let read = carry_out(&mut drive, id, &io(IoOpcode::Read, nsid, 6, 1), &[]).data;
-    assert_eq!((&read[..512], &read[512..]), ([1; 512].as_slice(), [0xf2; 8].as_slice()));
+    assert_eq!(
+        (&read[..512], &read[512..]),
+        ([1; 512].as_slice(), [0xf2; 8].as_slice())
+    );
 }
 
 /// Data is not moved by a command that was made for another format.
@@ -318,8 +352,13 @@ fn the_largest_command_is_measured_without_metadata() {
     for form in FORMS {
         let most = (1 << 20) / form.block_bytes as u64;
         let nsid = create(&mut drive, &[id], form, 2 * most);
-        let blocks: Vec<Block> = (0..most).map(|_| form.random(&mut seeded(7))).collect();
-        carry_out(&mut drive, id, &io(IoOpcode::Write, nsid, 1, most), &form.bytes(&blocks));
+        let blocks = form.randoms(most, 7);
+        carry_out(
+            &mut drive,
+            id,
+            &io(IoOpcode::Write, nsid, 1, most),
+            &form.bytes(&blocks),
+        );
         let read = carry_out(&mut drive, id, &io(IoOpcode::Read, nsid, 1, most), &[]).data;
         assert!(read == form.bytes(&blocks));
         let beyond = io(IoOpcode::Read, nsid, 0, most + 1);
@@ -335,15 +374,22 @@ fn counters_count_data() {
         let id = drive.host();
         let nsid = create(&mut drive, &[id], form, 128);
         let count = 100;
-        let bytes = form.bytes(&vec![form.random(&mut seeded(3)); count as usize]);
+        let bytes = form.bytes(&form.randoms(count, 3));
         carry_out(&mut drive, id, &io(IoOpcode::Write, nsid, 0, count), &bytes);
         carry_out(&mut drive, id, &io(IoOpcode::Read, nsid, 0, count), &[]);
         carry_out(&mut drive, id, &io(IoOpcode::Compare, nsid, 0, count), &bytes);
         let data_bytes = count * form.block_bytes as u64;
         let smart = &drive.subsystem.state().smart;
-        assert_eq!((smart.host_bytes_written, smart.host_bytes_read), (data_bytes, 2 * data_bytes));
+        assert_eq!(
+            (smart.host_bytes_written, smart.host_bytes_read),
+            (data_bytes, 2 * data_bytes)
+        );
         let statistics = drive.succeeds(id, &get_log(0x22, 1, 64), &[]).1;
-        assert_eq!(u64::from_le_bytes(statistics[..8].try_into().unwrap()), data_bytes, "HBMW");
+        assert_eq!(
+            u64::from_le_bytes(statistics[..8].try_into().unwrap()),
+            data_bytes,
+            "HBMW"
+        );
     }
 }
 
@@ -377,8 +423,14 @@ fn a_namespace_says_how_its_metadata_is_moved() {
         let structure = described(&mut drive, id, nsid);
         assert_eq!((structure.flbas, structure.mc), (form.flbas(), 0b11));
         let used = structure.lbaf[usize::from(form.format)];
-        assert_eq!((1 << used.lbads, usize::from(used.ms.get())), (form.block_bytes, form.metadata_bytes));
-        assert_eq!(structure.nvmcap.get(), (64 * form.block_bytes as u128).next_multiple_of(4096));
+        assert_eq!(
+            (1 << used.lbads, usize::from(used.ms.get())),
+            (form.block_bytes, form.metadata_bytes)
+        );
+        assert_eq!(
+            structure.nvmcap.get(),
+            (64 * form.block_bytes as u128).next_multiple_of(4096)
+        );
         // Data and metadata are not written as one over a power failure.
         assert_eq!((structure.nawupf.get(), structure.nabspf.get()), (0, 0));
         let allocated = drive.succeeds(id, &identify(0x11, nsid), &[]).1;
@@ -400,8 +452,13 @@ fn formatting_changes_the_form_and_erases_metadata() {
     let mut drive = Drive::new();
     let id = drive.host();
     let neighbour = create(&mut drive, &[id], SMALL.extended(), 64);
-    let kept: Vec<Block> = (0..64).map(|_| SMALL.random(&mut seeded(5))).collect();
-    carry_out(&mut drive, id, &io(IoOpcode::Write, neighbour, 0, 64), &SMALL.extended().bytes(&kept));
+    let kept = SMALL.randoms(64, 5);
+    carry_out(
+        &mut drive,
+        id,
+        &io(IoOpcode::Write, neighbour, 0, 64),
+        &SMALL.extended().bytes(&kept),
+    );
     drive.succeeds(id, &delete_entry(neighbour), &[]);
     assert!(drive.memory.is_zero(), "deleted with its metadata");
 
@@ -409,21 +466,36 @@ fn formatting_changes_the_form_and_erases_metadata() {
     let neighbour = create(&mut drive, &[id], LARGE, 16);
     // Both write through the handle that the controller chose, so they are formatted together.
     let others = [SMALL.extended(), SMALL, LARGE, LARGE.extended(), LARGE];
-    for (form, next) in [LARGE, SMALL.extended(), SMALL, LARGE, LARGE.extended()].into_iter().zip(others) {
+    for (form, next) in [LARGE, SMALL.extended(), SMALL, LARGE, LARGE.extended()]
+        .into_iter()
+        .zip(others)
+    {
         let size = 16 * form.blocks_per_page();
         for nsid in [formatted, neighbour] {
             assert_eq!(described(&mut drive, id, nsid).nsze.get(), size);
             let read = carry_out(&mut drive, id, &io(IoOpcode::Read, nsid, 0, size), &[]).data;
-            assert!(read == form.bytes(&vec![form.zero(); size as usize]), "{form:?}: not erased");
-            let blocks: Vec<Block> = (0..size).map(|_| form.random(&mut seeded(6))).collect();
-            carry_out(&mut drive, id, &io(IoOpcode::Write, nsid, 0, size), &form.bytes(&blocks));
+            assert!(
+                read == form.bytes(&vec![form.zero(); size as usize]),
+                "{form:?}: not erased"
+            );
+            let blocks = form.randoms(size, 6);
+            carry_out(
+                &mut drive,
+                id,
+                &io(IoOpcode::Write, nsid, 0, size),
+                &form.bytes(&blocks),
+            );
         }
         drive.succeeds(id, &get_log(0x04, 0, 4096), &[]);
         drive.succeeds(id, &format_entry(NSID_ALL, next.dword()), &[]);
         assert!(drive.memory.is_zero(), "{form:?} to {next:?}");
         assert_eq!(described(&mut drive, id, formatted).flbas, next.flbas());
         let changed = drive.succeeds(id, &get_log(0x04, 0, 4096), &[]).1;
-        assert_eq!(changed[..8], [formatted.to_le_bytes(), neighbour.to_le_bytes()].concat(), "{form:?} to {next:?}");
+        assert_eq!(
+            changed[..8],
+            [formatted.to_le_bytes(), neighbour.to_le_bytes()].concat(),
+            "{form:?} to {next:?}"
+        );
     }
 }
 
@@ -432,7 +504,7 @@ fn sanitizing_erases_metadata() {
     let mut drive = Drive::new();
     let id = drive.host();
     let nsid = create(&mut drive, &[id], LARGE, 16);
-    let blocks: Vec<Block> = (0..16).map(|_| LARGE.random(&mut seeded(8))).collect();
+    let blocks = LARGE.randoms(16, 8);
     carry_out(&mut drive, id, &io(IoOpcode::Write, nsid, 0, 16), &LARGE.bytes(&blocks));
     let entry = SubmissionEntry {
         cdw10: SanitizeCdw10::new().with_sanact(2).into_bits().into(),
@@ -451,7 +523,7 @@ fn a_restart_keeps_the_form_and_the_metadata() {
         let mut drive = Drive::new();
         let id = drive.host();
         let nsid = create(&mut drive, &[id], form, 64);
-        let blocks: Vec<Block> = (0..64).map(|_| form.random(&mut seeded(9))).collect();
+        let blocks = form.randoms(64, 9);
         carry_out(&mut drive, id, &io(IoOpcode::Write, nsid, 0, 64), &form.bytes(&blocks));
         let mut drive = drive.restart();
         let id = drive.host();
@@ -468,8 +540,14 @@ fn failing_storage_fails_metadata_too() {
     let nsid = create(&mut drive, &[id], SMALL, 64);
     drive.memory.broken.store(true, std::sync::atomic::Ordering::Relaxed);
     let sent = SMALL.bytes(&[SMALL.zero()]);
-    assert_eq!(status(&mut drive, id, &io(IoOpcode::Write, nsid, 0, 1), &sent), Status::WRITE_FAULT);
-    assert_eq!(status(&mut drive, id, &io(IoOpcode::Read, nsid, 0, 1), &[]), Status::UNRECOVERED_READ_ERROR);
+    assert_eq!(
+        status(&mut drive, id, &io(IoOpcode::Write, nsid, 0, 1), &sent),
+        Status::WRITE_FAULT
+    );
+    assert_eq!(
+        status(&mut drive, id, &io(IoOpcode::Read, nsid, 0, 1), &[]),
+        Status::UNRECOVERED_READ_ERROR
+    );
     assert_eq!(drive.subsystem.state().smart.media_errors, 2);
 }
 
@@ -489,10 +567,20 @@ fn over_fabrics_metadata_is_in_extended_blocks_only() {
     let controller = IdentifyController::read_from_bytes(&drive.succeeds(fabrics, &identify(1, 0), &[]).1).unwrap();
     assert!(controller.ctratt.mem() && !controller.sgls.mptr_sgl());
     drive.refuses(fabrics, &format_entry(nsid, LARGE.dword()), &[], Status::INVALID_FORMAT);
-    drive.refuses(fabrics, &format_entry(NSID_ALL, SMALL.dword()), &[], Status::INVALID_FORMAT);
+    drive.refuses(
+        fabrics,
+        &format_entry(NSID_ALL, SMALL.dword()),
+        &[],
+        Status::INVALID_FORMAT,
+    );
     drive.succeeds(fabrics, &format_entry(nsid, SMALL.extended().dword()), &[]);
-    let blocks: Vec<Block> = (0..8).map(|_| SMALL.random(&mut seeded(10))).collect();
-    carry_out(&mut drive, fabrics, &io(IoOpcode::Write, nsid, 0, 8), &SMALL.extended().bytes(&blocks));
+    let blocks = SMALL.randoms(8, 10);
+    carry_out(
+        &mut drive,
+        fabrics,
+        &io(IoOpcode::Write, nsid, 0, 8),
+        &SMALL.extended().bytes(&blocks),
+    );
     let read = carry_out(&mut drive, fabrics, &io(IoOpcode::Read, nsid, 0, 8), &[]).data;
     assert!(read == SMALL.extended().bytes(&blocks));
 }
@@ -506,10 +594,19 @@ fn a_separate_buffer_cannot_be_used_over_fabrics() {
     let nsid = create(&mut drive, &[pcie, fabrics], LARGE, 64);
     assert_eq!(described(&mut drive, fabrics, nsid).flbas, LARGE.flbas());
     let block = LARGE.random(&mut seeded(11));
-    carry_out(&mut drive, pcie, &io(IoOpcode::Write, nsid, 3, 1), &LARGE.bytes(&[block.clone()]));
+    carry_out(
+        &mut drive,
+        pcie,
+        &io(IoOpcode::Write, nsid, 3, 1),
+        &LARGE.bytes(std::slice::from_ref(&block)),
+    );
     for opcode in [IoOpcode::Read, IoOpcode::Write, IoOpcode::Compare] {
         let entry = io(opcode, nsid, 3, 1);
-        assert_eq!(status(&mut drive, fabrics, &entry, &[]), Status::INVALID_NAMESPACE_OR_FORMAT, "{opcode:?}");
+        assert_eq!(
+            status(&mut drive, fabrics, &entry, &[]),
+            Status::INVALID_NAMESPACE_OR_FORMAT,
+            "{opcode:?}"
+        );
     }
     carry_out(&mut drive, fabrics, &io(IoOpcode::Verify, nsid, 3, 1), &[]);
     let (entry, source) = copy(nsid, 3, 9, 1);
@@ -535,5 +632,8 @@ fn a_new_drive_has_extended_blocks() {
     let block = LARGE.random(&mut seeded(12));
     let sent = LARGE.extended().bytes(&[block]);
     carry_out(&mut drive, fabrics, &io(IoOpcode::Write, 1, last, 1), &sent);
-    assert_eq!(carry_out(&mut drive, fabrics, &io(IoOpcode::Read, 1, last, 1), &[]).data, sent);
+    assert_eq!(
+        carry_out(&mut drive, fabrics, &io(IoOpcode::Read, 1, last, 1), &[]).data,
+        sent
+    );
 }

@@ -255,7 +255,7 @@ impl Machine {
         let mut bytes = [0; 16];
         self.ram.read(pair.completion + u64::from(pair.head) * 16, &mut bytes).unwrap();
         let entry = CompletionEntry::read_from_bytes(&bytes).unwrap();
-        if entry.status.p() != (pair.wraps % 2 == 0) {
+        if entry.status.p() != pair.wraps.is_multiple_of(2) {
             return None;
         }
         pair.head += 1;
@@ -697,7 +697,7 @@ fn malformed_sgls_are_refused() {
         ("a segment in the middle", segment(at(1), 2), Status::INVALID_NUMBER_OF_SGL_DESCRIPTORS),
         ("a chain without an end", segment(at(5), 1), Status::INVALID_NUMBER_OF_SGL_DESCRIPTORS),
         ("the same with data in it", segment(at(6), 2), Status::INVALID_NUMBER_OF_SGL_DESCRIPTORS),
-        ("a segment of 4 GiB", odd(SglType::LastSegment, at(2), u32::MAX & !15), Status::INVALID_NUMBER_OF_SGL_DESCRIPTORS),
+        ("a segment of 4 GiB", odd(SglType::LastSegment, at(2), 0xffff_fff0), Status::INVALID_NUMBER_OF_SGL_DESCRIPTORS),
         ("no memory for a segment", last_segment(1 << 60, 1), Status::DATA_TRANSFER_ERROR),
         ("a segment at the end of addresses", last_segment(u64::MAX - 7, 100), Status::DATA_TRANSFER_ERROR),
         ("no memory for data", block(u64::MAX - 100, page), Status::DATA_TRANSFER_ERROR),
@@ -1198,14 +1198,14 @@ fn random_entry(random: &mut Xoshiro256PlusPlus) -> SubmissionEntry {
     random.fill_bytes(entry.as_mut_bytes());
     entry.opcode = OPCODES[random.next_u32() as usize % OPCODES.len()];
     // Mostly plausible, so that commands get far.
-    if random.next_u32() % 8 != 0 {
+    if !random.next_u32().is_multiple_of(8) {
         entry.flags.set_fuse(0);
         entry.nsid.set(1);
         entry.cdw10.set(random.next_u32() % 16384);
         entry.cdw11.set(0);
         entry.cdw12.set(random.next_u32() % 32);
     }
-    if random.next_u32() % 4 != 0 {
+    if !random.next_u32().is_multiple_of(4) {
         let near = |random: &mut Xoshiro256PlusPlus| DATA + u64::from(random.next_u32() % 256) * 4096;
         let (first, second) = (near(random), near(random));
         entry.flags.set_psdt(random.next_u32() as u8 % 3);

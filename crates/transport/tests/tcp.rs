@@ -177,13 +177,20 @@ fn a_session_from_discovery_to_the_end() {
     drop(discovery);
 
     let mut controller = Controller::connect(&target.host()).unwrap();
-    assert_eq!(controller.property_get(Property::Vs).unwrap(), u64::from(Vs::V2_1.into_bits()));
+    assert_eq!(
+        controller.property_get(Property::Vs).unwrap(),
+        u64::from(Vs::V2_1.into_bits())
+    );
     let capabilities = Cap::from_bits(controller.property_get(Property::Cap).unwrap());
     assert_eq!(u32::from(capabilities.mqes()) + 1, nvme::controller::QUEUE_ENTRIES_MAX);
     let identify = controller.identify_controller().unwrap();
     assert_eq!(identify.cntlid.get(), controller.id());
     assert_eq!(trimmed(&identify.subnqn), NQN);
-    assert_eq!(identify.ioccsz.get() * 16, 64 + 8192, "what fits into a capsule is what is told");
+    assert_eq!(
+        identify.ioccsz.get() * 16,
+        64 + 8192,
+        "what fits into a capsule is what is told"
+    );
     assert_eq!(controller.set_queue_count(4).unwrap(), 4);
     let mut queue = controller.io_queue(1, 128).unwrap();
     for (first, bytes) in [(0, 4096), (1, 8192), (100, 12288), (200, MIB as usize)] {
@@ -217,14 +224,21 @@ fn the_discovery_log_is_the_same_in_pieces_and_as_a_whole() {
     for bytes in [4, 20, 64, 1000, 1024, 2048] {
         let mut pieces = Vec::new();
         while pieces.len() < 2048 {
-            pieces.extend(controller.log_page(LogId::Discovery, 0, pieces.len() as u64, bytes).unwrap());
+            pieces.extend(
+                controller
+                    .log_page(LogId::Discovery, 0, pieces.len() as u64, bytes)
+                    .unwrap(),
+            );
         }
         assert_eq!(pieces[..2048], whole[..2048], "in pieces of {bytes}");
     }
     let entry = controller.discover().unwrap()[0];
     assert_eq!(trimmed(&entry.traddr), "127.0.0.1");
     assert_eq!(trimmed(&entry.trsvcid), target.address().port().to_string());
-    assert_eq!((entry.trtype, entry.subtype), (TransportType::Tcp.code(), SubsystemType::Nvm.code()));
+    assert_eq!(
+        (entry.trtype, entry.subtype),
+        (TransportType::Tcp.code(), SubsystemType::Nvm.code())
+    );
     assert_eq!((entry.adrfam, entry.cntlid.get()), (1, CNTLID_DYNAMIC));
     assert_eq!(controller.log_page(LogId::Discovery, 0, 2048, 4).unwrap(), [0; 4]);
 
@@ -234,7 +248,10 @@ fn the_discovery_log_is_the_same_in_pieces_and_as_a_whole() {
     };
     let log = |offset| log_page_command(LogId::Discovery, 0, offset, 4);
     assert_eq!(status(&mut controller, log(2052), 4), (Status::INVALID_FIELD, 0));
-    assert_eq!(status(&mut controller, log(u64::MAX - 3), 4), (Status::INVALID_FIELD, 0));
+    assert_eq!(
+        status(&mut controller, log(u64::MAX - 3), 4),
+        (Status::INVALID_FIELD, 0)
+    );
     assert_eq!(status(&mut controller, log(2), 4), (Status::INVALID_FIELD, 0));
     let smart = log_page_command(LogId::SmartHealth, 0, 0, 512);
     assert_eq!(status(&mut controller, smart, 512), (Status::INVALID_LOG_PAGE, 0));
@@ -251,7 +268,10 @@ fn the_discovery_log_says_what_is_advertised() {
         advertised: Some("10.0.2.2:4420".parse().unwrap()),
         ..TcpOptions::new(loopback())
     });
-    let entry = Controller::connect(&target.host().discovery()).unwrap().discover().unwrap()[0];
+    let entry = Controller::connect(&target.host().discovery())
+        .unwrap()
+        .discover()
+        .unwrap()[0];
     assert_eq!((trimmed(&entry.traddr), trimmed(&entry.trsvcid)), ("10.0.2.2", "4420"));
 }
 
@@ -275,7 +295,6 @@ fn many_hosts_and_queues_do_not_disturb_each_other() {
             scope.spawn(move || {
                 let controller = Controller::connect(&options).unwrap();
                 let mut queues: Vec<Queue> = (1..=3).map(|id| controller.io_queue(id, 32).unwrap()).collect();
-                // The queues are dropped together: losing one ends the association.
                 std::thread::scope(|scope| {
                     for (queue, index) in queues.iter_mut().zip(0..) {
                         scope.spawn(move || exercise(queue, host * 3 + index));
@@ -318,7 +337,10 @@ fn exercise(queue: &mut Queue, part: u64) {
         while queue.outstanding() > 0 || !expected.is_empty() {
             let done = queue.wait().unwrap();
             assert_eq!(done.status(), Status::SUCCESS, "part (seed) {part}, round {round}");
-            if let Some(index) = expected.iter().position(|(cid, _)| *cid == done.cid && done.received > 0) {
+            if let Some(index) = expected
+                .iter()
+                .position(|(cid, _)| *cid == done.cid && done.received > 0)
+            {
                 let (_, data) = expected.swap_remove(index);
                 assert!(done.data == data, "other data, part (seed) {part}, round {round}");
             }
@@ -368,7 +390,10 @@ fn heads_count_completions_and_success_is_left_out_only_without_flow_control() {
     let mut raw = Raw::open(target.address(), DigestFlags::new());
     let (command, data) = connect_command(&without, CNTLID_DYNAMIC, 0, 32);
     let completion = raw.command(as_entry(&command), data.as_bytes());
-    assert_eq!((completion.status.status(), completion.sqhd.get()), (Status::SUCCESS, 0xffff));
+    assert_eq!(
+        (completion.status.status(), completion.sqhd.get()),
+        (Status::SUCCESS, 0xffff)
+    );
 }
 
 #[test]
@@ -394,7 +419,10 @@ fn events_reach_an_idle_admin_connection() {
     let delete = SubmissionEntry {
         opcode: AdminOpcode::NamespaceManagement.code(),
         nsid: 1.into(),
-        cdw10: NamespaceManagementCdw10::new().with_sel(NAMESPACE_DELETE).into_bits().into(),
+        cdw10: NamespaceManagementCdw10::new()
+            .with_sel(NAMESPACE_DELETE)
+            .into_bits()
+            .into(),
         ..SubmissionEntry::default()
     };
     assert_eq!(actor.admin(delete, Data::None).unwrap().status(), Status::SUCCESS);
@@ -402,7 +430,9 @@ fn events_reach_an_idle_admin_connection() {
     assert_eq!((event.cid, event.status()), (cid, Status::SUCCESS));
     // Notice: attached namespace attribute changed; log page 04h says which.
     assert_eq!(event.entry.dw0.get(), 0x0004_0002);
-    let changed = listener.log_page(LogId::ChangedAttachedNamespaceList, 0, 0, 4096).unwrap();
+    let changed = listener
+        .log_page(LogId::ChangedAttachedNamespaceList, 0, 0, 4096)
+        .unwrap();
     assert_eq!(changed[..4], [1, 0, 0, 0]);
 }
 
@@ -415,7 +445,10 @@ fn a_reset_ends_the_io_queues_and_leaves_the_admin_queue() {
     controller.property_set(Property::Cc, 0).unwrap();
     assert_eq!(controller.property_get(Property::Csts).unwrap(), 0);
     let lost = queue.command(block_command(IoOpcode::Read, 1, 0, 1), Data::ToHost(vec![0; 4096]));
-    assert!(matches!(lost, Err(InitiatorError::Closed | InitiatorError::Io { .. })), "{lost:?}");
+    assert!(
+        matches!(lost, Err(InitiatorError::Closed | InitiatorError::Io { .. })),
+        "{lost:?}"
+    );
     eventually("the I/O connection's end", || target.server.connections() == 1);
     // Commands wait for the controller to be enabled; Connect of an I/O queue as well.
     let identify = SubmissionEntry {
@@ -425,7 +458,16 @@ fn a_reset_ends_the_io_queues_and_leaves_the_admin_queue() {
     let done = controller.admin(identify, Data::ToHost(vec![0; 4096])).unwrap();
     assert_eq!(done.status(), Status::COMMAND_SEQUENCE_ERROR);
     let early = controller.io_queue(1, 16).map(|_| ());
-    assert!(matches!(early, Err(InitiatorError::Command { status: Status::COMMAND_SEQUENCE_ERROR, .. })), "{early:?}");
+    assert!(
+        matches!(
+            early,
+            Err(InitiatorError::Command {
+                status: Status::COMMAND_SEQUENCE_ERROR,
+                ..
+            })
+        ),
+        "{early:?}"
+    );
     controller.enable().unwrap();
     let mut queue = controller.io_queue(1, 16).unwrap();
     assert_eq!(read(&mut queue, 0, 4096), [1; 4096]);
@@ -518,7 +560,10 @@ fn a_lost_admin_connection_ends_the_association() {
     eventually("the controller's end", || !locked(&target.shared).is_connected(id));
     for queue in &mut queues {
         let lost = queue.command(block_command(IoOpcode::Flush, 1, 0, 1), Data::None);
-        assert!(matches!(lost, Err(InitiatorError::Closed | InitiatorError::Io { .. })), "{lost:?}");
+        assert!(
+            matches!(lost, Err(InitiatorError::Closed | InitiatorError::Io { .. })),
+            "{lost:?}"
+        );
     }
     eventually("the connections' end", || target.server.connections() == 1);
     other.keep_alive().unwrap();
@@ -744,7 +789,12 @@ impl Raw {
         let flags = PduFlags::new().with_hdgst(self.header_digest).with_ddgst(data_digest);
         let length = offset + data.len() + if data_digest { 4 } else { 0 };
         let capsule = CapsuleCmd {
-            ch: header(PduType::CapsuleCmd, flags, if data.is_empty() { 0 } else { offset }, length),
+            ch: header(
+                PduType::CapsuleCmd,
+                flags,
+                if data.is_empty() { 0 } else { offset },
+                length,
+            ),
             ccsqe: entry,
         };
         let mut pdu = capsule.as_bytes().to_vec();
@@ -790,11 +840,26 @@ fn every_malformed_pdu_ends_the_connection_with_its_reason() {
         ..TcpOptions::new(loopback())
     });
     let initial: &[(&str, &dyn Fn(&mut IcReq), FatalErrorStatus, u32)] = &[
-        ("a version that does not exist", &|pdu| pdu.pfv = 1.into(), UnsupportedParameter, 8),
-        ("an alignment that does not exist", &|pdu| pdu.hpda = 32, InvalidPduHeaderField, 10),
+        (
+            "a version that does not exist",
+            &|pdu| pdu.pfv = 1.into(),
+            UnsupportedParameter,
+            8,
+        ),
+        (
+            "an alignment that does not exist",
+            &|pdu| pdu.hpda = 32,
+            InvalidPduHeaderField,
+            10,
+        ),
         ("too long", &|pdu| pdu.ch.plen = 132.into(), InvalidPduHeaderField, 4),
         ("too short", &|pdu| pdu.ch.plen = 64.into(), InvalidPduHeaderField, 4),
-        ("another header length", &|pdu| pdu.ch.hlen = 24, InvalidPduHeaderField, 2),
+        (
+            "another header length",
+            &|pdu| pdu.ch.hlen = 24,
+            InvalidPduHeaderField,
+            2,
+        ),
         ("a response", &|pdu| pdu.ch.pdu_type = 1, InvalidPduHeaderField, 0),
         ("a command first", &|pdu| pdu.ch.pdu_type = 4, PduSequenceError, 0),
     ];
@@ -817,26 +882,61 @@ fn every_malformed_pdu_ends_the_connection_with_its_reason() {
         capsule.as_bytes().to_vec()
     };
     let commands: &[(&str, Vec<u8>, FatalErrorStatus, u32)] = &[
-        ("a second ICReq", initialize(DigestFlags::new()).as_bytes().to_vec(), PduSequenceError, 0),
-        ("an unknown type", capsule(&|ch| ch.pdu_type = 0x55), InvalidPduHeaderField, 0),
-        ("a type of controllers", capsule(&|ch| ch.pdu_type = 7), InvalidPduHeaderField, 0),
-        ("a header digest flag", capsule(&|ch| ch.flags.set_hdgst(true)), InvalidPduHeaderField, 1),
+        (
+            "a second ICReq",
+            initialize(DigestFlags::new()).as_bytes().to_vec(),
+            PduSequenceError,
+            0,
+        ),
+        (
+            "an unknown type",
+            capsule(&|ch| ch.pdu_type = 0x55),
+            InvalidPduHeaderField,
+            0,
+        ),
+        (
+            "a type of controllers",
+            capsule(&|ch| ch.pdu_type = 7),
+            InvalidPduHeaderField,
+            0,
+        ),
+        (
+            "a header digest flag",
+            capsule(&|ch| ch.flags.set_hdgst(true)),
+            InvalidPduHeaderField,
+            1,
+        ),
         ("a header length", capsule(&|ch| ch.hlen = 73), InvalidPduHeaderField, 2),
-        ("no data offset", capsule(&|ch| ch.plen = 80.into()), InvalidPduHeaderField, 3),
+        (
+            "no data offset",
+            capsule(&|ch| ch.plen = 80.into()),
+            InvalidPduHeaderField,
+            3,
+        ),
         (
             "a data offset that is no multiple of 4",
             capsule(&|ch| (ch.pdo, ch.plen) = (74, 100.into())),
             InvalidPduHeaderField,
             3,
         ),
-        ("a length below the header's", capsule(&|ch| ch.plen = 8.into()), InvalidPduHeaderField, 4),
+        (
+            "a length below the header's",
+            capsule(&|ch| ch.plen = 8.into()),
+            InvalidPduHeaderField,
+            4,
+        ),
         (
             "more data than a capsule may have",
             capsule(&|ch| (ch.pdo, ch.plen) = (72, (72 + 8196).into())),
             InvalidPduHeaderField,
             4,
         ),
-        ("an endless capsule", capsule(&|ch| (ch.pdo, ch.plen) = (72, u32::MAX.into())), InvalidPduHeaderField, 4),
+        (
+            "an endless capsule",
+            capsule(&|ch| (ch.pdo, ch.plen) = (72, u32::MAX.into())),
+            InvalidPduHeaderField,
+            4,
+        ),
     ];
     for (what, pdu, status, information) in commands {
         let mut raw = Raw::open(target.address(), DigestFlags::new());
@@ -846,16 +946,46 @@ fn every_malformed_pdu_ends_the_connection_with_its_reason() {
 
     let data: &[(&str, &dyn Fn(&mut H2cData), FatalErrorStatus, u32)] = &[
         ("another command", &|pdu| pdu.cccid = 9.into(), InvalidPduHeaderField, 8),
-        ("a tag that was not given", &|pdu| pdu.ttag = 7.into(), InvalidPduHeaderField, 10),
-        ("lengths that differ", &|pdu| pdu.datal = 8.into(), InvalidPduHeaderField, 16),
-        ("an offset that is not next", &|pdu| pdu.datao = 4096.into(), DataTransferOutOfRange, 0),
-        ("not the last, but said to be", &|pdu| pdu.ch.flags.set_last_pdu(true), InvalidPduHeaderField, 1),
-        ("more than MAXH2CDATA", &|pdu| pdu.ch.plen = (24 + 4100).into(), LimitExceeded, 0),
+        (
+            "a tag that was not given",
+            &|pdu| pdu.ttag = 7.into(),
+            InvalidPduHeaderField,
+            10,
+        ),
+        (
+            "lengths that differ",
+            &|pdu| pdu.datal = 8.into(),
+            InvalidPduHeaderField,
+            16,
+        ),
+        (
+            "an offset that is not next",
+            &|pdu| pdu.datao = 4096.into(),
+            DataTransferOutOfRange,
+            0,
+        ),
+        (
+            "not the last, but said to be",
+            &|pdu| pdu.ch.flags.set_last_pdu(true),
+            InvalidPduHeaderField,
+            1,
+        ),
+        (
+            "more than MAXH2CDATA",
+            &|pdu| pdu.ch.plen = (24 + 4100).into(),
+            LimitExceeded,
+            0,
+        ),
         ("no data", &|pdu| pdu.ch.plen = 24.into(), InvalidPduHeaderField, 4),
-        ("a data digest flag", &|pdu| pdu.ch.flags.set_ddgst(true), InvalidPduHeaderField, 1),
+        (
+            "a data digest flag",
+            &|pdu| pdu.ch.flags.set_ddgst(true),
+            InvalidPduHeaderField,
+            1,
+        ),
     ];
     for (what, spoil, status, information) in data {
-        let (mut raw, request) = with_request(&target, 16384);
+        let (_controller, mut raw, request) = with_request(&target, 16384);
         let mut pdu = H2cData {
             ch: header(PduType::H2cData, plain, 24, 24 + 4096),
             cccid: request.cccid,
@@ -875,26 +1005,35 @@ fn every_malformed_pdu_ends_the_connection_with_its_reason() {
         ..H2cData::default()
     };
     raw.send(unasked.as_bytes());
-    raw.expect_end(InvalidPduHeaderField, 10, unasked.as_bytes(), "data that nobody asked for");
+    raw.expect_end(
+        InvalidPduHeaderField,
+        10,
+        unasked.as_bytes(),
+        "data that nobody asked for",
+    );
     eventually("the connections' end", || target.server.connections() == 0);
     assert_eq!(target.controllers(), 0);
 }
 
-/// A host that was asked for the data of a Set Features command (512 bytes) or, with an I/O queue, of a write.
-fn with_request(target: &Target, bytes: usize) -> (Raw, R2t) {
+/// A host that was asked for the data of a write, with its controller.
+fn with_request(target: &Target, bytes: usize) -> (Controller, Raw, R2t) {
     let controller = Controller::connect(&target.host()).unwrap();
     let mut raw = Raw::open(target.address(), DigestFlags::new());
     let (command, data) = connect_command(&target.host(), controller.id(), 1, 32);
-    assert_eq!(raw.command(as_entry(&command), data.as_bytes()).status.status(), Status::SUCCESS);
-    // The association lasts as long as the raw host does: its admin connection is left open on purpose.
-    std::mem::forget(controller);
+    assert_eq!(
+        raw.command(as_entry(&command), data.as_bytes()).status.status(),
+        Status::SUCCESS
+    );
     let mut entry = block_command(IoOpcode::Write, 1, 0, (bytes / 4096) as u32);
     entry.cid = 40.into();
     entry.set_sgl1(sgl(bytes, false));
     raw.send(&raw.capsule(entry, &[], false));
     let request = R2t::read_from_bytes(&raw.pdu().unwrap()).unwrap();
-    assert_eq!((request.cccid.get(), request.r2to.get(), request.r2tl.get()), (40, 0, bytes as u32));
-    (raw, request)
+    assert_eq!(
+        (request.cccid.get(), request.r2to.get(), request.r2tl.get()),
+        (40, 0, bytes as u32)
+    );
+    (controller, raw, request)
 }
 
 #[test]
@@ -997,19 +1136,74 @@ fn wrong_connects_are_refused_with_the_place_of_the_mistake() {
         field
     };
     let cases: &[(&str, Spoil<'_>, Status, u32)] = &[
-        ("record format", &|command, _| command.recfmt = 1.into(), Status::CONNECT_INCOMPATIBLE_FORMAT, 0),
-        ("queue of one entry", &|command, _| command.sqsize = 0.into(), invalid, 44),
-        ("queue too large", &|command, _| command.sqsize = 4096.into(), invalid, 44),
-        ("another subsystem", &|_, data| data.subnqn = name("nqn.2026-01.io.warp:other"), invalid, DATA | 256),
+        (
+            "record format",
+            &|command, _| command.recfmt = 1.into(),
+            Status::CONNECT_INCOMPATIBLE_FORMAT,
+            0,
+        ),
+        (
+            "queue of one entry",
+            &|command, _| command.sqsize = 0.into(),
+            invalid,
+            44,
+        ),
+        (
+            "queue too large",
+            &|command, _| command.sqsize = 4096.into(),
+            invalid,
+            44,
+        ),
+        (
+            "another subsystem",
+            &|_, data| data.subnqn = name("nqn.2026-01.io.warp:other"),
+            invalid,
+            DATA | 256,
+        ),
         ("no subsystem", &|_, data| data.subnqn = [0; 256], invalid, DATA | 256),
-        ("an endless name", &|_, data| data.subnqn = [b'n'; 256], invalid, DATA | 256),
+        (
+            "an endless name",
+            &|_, data| data.subnqn = [b'n'; 256],
+            invalid,
+            DATA | 256,
+        ),
         ("no host", &|_, data| data.hostnqn = [0; 256], invalid, DATA | 512),
-        ("a host that is no NQN", &|_, data| data.hostnqn = name("somebody"), invalid, DATA | 512),
-        ("a host that is no text", &|_, data| data.hostnqn[5] = 0xff, invalid, DATA | 512),
-        ("a host with a long name", &|_, data| data.hostnqn[32..225].fill(b'x'), invalid, DATA | 512),
-        ("a static controller", &|_, data| data.cntlid = CNTLID_STATIC.into(), invalid, DATA | 16),
-        ("a chosen controller", &|_, data| data.cntlid = 1.into(), invalid, DATA | 16),
-        ("a queue of nobody", &|command, _| command.qid = 1.into(), invalid, DATA | 16),
+        (
+            "a host that is no NQN",
+            &|_, data| data.hostnqn = name("somebody"),
+            invalid,
+            DATA | 512,
+        ),
+        (
+            "a host that is no text",
+            &|_, data| data.hostnqn[5] = 0xff,
+            invalid,
+            DATA | 512,
+        ),
+        (
+            "a host with a long name",
+            &|_, data| data.hostnqn[32..225].fill(b'x'),
+            invalid,
+            DATA | 512,
+        ),
+        (
+            "a static controller",
+            &|_, data| data.cntlid = CNTLID_STATIC.into(),
+            invalid,
+            DATA | 16,
+        ),
+        (
+            "a chosen controller",
+            &|_, data| data.cntlid = 1.into(),
+            invalid,
+            DATA | 16,
+        ),
+        (
+            "a queue of nobody",
+            &|command, _| command.qid = 1.into(),
+            invalid,
+            DATA | 16,
+        ),
         (
             "a queue too many",
             &|command, data| (command.qid, data.cntlid) = (5.into(), id.into()),
@@ -1041,7 +1235,11 @@ fn wrong_connects_are_refused_with_the_place_of_the_mistake() {
         let (mut command, mut data) = connect_command(&target.host(), CNTLID_DYNAMIC, 0, 32);
         spoil(&mut command, &mut data);
         let completion = raw.command(as_entry(&command), data.as_bytes());
-        assert_eq!((completion.status.status(), completion.dw0.get()), (*status, *result), "{what}");
+        assert_eq!(
+            (completion.status.status(), completion.dw0.get()),
+            (*status, *result),
+            "{what}"
+        );
         assert!(completion.status.dnr(), "{what}");
     }
     assert_eq!(target.controllers(), 1);
@@ -1055,7 +1253,10 @@ fn wrong_connects_are_refused_with_the_place_of_the_mistake() {
         opcode: AdminOpcode::Identify.code(),
         ..SubmissionEntry::default()
     };
-    assert_eq!(raw.command(identify, &[]).status.status(), Status::COMMAND_SEQUENCE_ERROR);
+    assert_eq!(
+        raw.command(identify, &[]).status.status(),
+        Status::COMMAND_SEQUENCE_ERROR
+    );
     let get = SubmissionEntry {
         opcode: OPCODE,
         nsid: u32::from(FabricsCommandType::PropertyGet.code()).into(),
@@ -1063,7 +1264,10 @@ fn wrong_connects_are_refused_with_the_place_of_the_mistake() {
     };
     assert_eq!(raw.command(get, &[]).status.status(), Status::COMMAND_SEQUENCE_ERROR);
     // The right one, and then a second one.
-    assert_eq!(raw.command(as_entry(&command), data.as_bytes()).status.status(), Status::SUCCESS);
+    assert_eq!(
+        raw.command(as_entry(&command), data.as_bytes()).status.status(),
+        Status::SUCCESS
+    );
     let again = raw.command(as_entry(&command), data.as_bytes());
     assert_eq!(again.status.status(), Status::COMMAND_SEQUENCE_ERROR);
 
@@ -1071,7 +1275,16 @@ fn wrong_connects_are_refused_with_the_place_of_the_mistake() {
     controller.enable().unwrap();
     let _queue = controller.io_queue(1, 16).unwrap();
     let twice = controller.io_queue(1, 16).map(|_| ());
-    assert!(matches!(twice, Err(InitiatorError::Command { status: Status::COMMAND_SEQUENCE_ERROR, .. })), "{twice:?}");
+    assert!(
+        matches!(
+            twice,
+            Err(InitiatorError::Command {
+                status: Status::COMMAND_SEQUENCE_ERROR,
+                ..
+            })
+        ),
+        "{twice:?}"
+    );
     // A controller of the discovery subsystem has no I/O queues, whatever it is called.
     let discovery = Controller::connect(&target.host().discovery()).unwrap();
     let (mut command, mut data) = connect_command(&target.host(), discovery.id(), 1, 16);
@@ -1107,13 +1320,31 @@ fn wrong_properties_fabrics_commands_and_data_pointers_have_their_statuses() {
     };
     use FabricsCommandType::{Disconnect, PropertyGet, PropertySet};
     assert_eq!(status(&mut controller, property(PropertyGet, 1, 0)), Status::SUCCESS);
-    assert_eq!(status(&mut controller, property(PropertyGet, 0, 0)), Status::INVALID_FIELD);
-    assert_eq!(status(&mut controller, property(PropertyGet, 1, 0x14)), Status::INVALID_FIELD);
-    assert_eq!(status(&mut controller, property(PropertyGet, 0, 0x13)), Status::INVALID_FIELD);
-    assert_eq!(status(&mut controller, property(PropertySet, 1, 0)), Status::INVALID_FIELD);
+    assert_eq!(
+        status(&mut controller, property(PropertyGet, 0, 0)),
+        Status::INVALID_FIELD
+    );
+    assert_eq!(
+        status(&mut controller, property(PropertyGet, 1, 0x14)),
+        Status::INVALID_FIELD
+    );
+    assert_eq!(
+        status(&mut controller, property(PropertyGet, 0, 0x13)),
+        Status::INVALID_FIELD
+    );
+    assert_eq!(
+        status(&mut controller, property(PropertySet, 1, 0)),
+        Status::INVALID_FIELD
+    );
     // No subsystem reset over fabrics (CAP.NSSRS is 0).
-    assert_eq!(status(&mut controller, property(PropertySet, 0, 0x20)), Status::INVALID_FIELD);
-    assert_eq!(status(&mut controller, property(Disconnect, 0, 0)), Status::INVALID_COMMAND_OPCODE);
+    assert_eq!(
+        status(&mut controller, property(PropertySet, 0, 0x20)),
+        Status::INVALID_FIELD
+    );
+    assert_eq!(
+        status(&mut controller, property(Disconnect, 0, 0)),
+        Status::INVALID_COMMAND_OPCODE
+    );
     let mut unknown = property(PropertyGet, 0, 0);
     unknown.nsid = 0x33.into();
     assert_eq!(status(&mut controller, unknown), Status::INVALID_COMMAND_OPCODE);
@@ -1145,16 +1376,31 @@ fn wrong_properties_fabrics_commands_and_data_pointers_have_their_statuses() {
         raw.send(capsule.as_bytes());
         raw.completion().status.status()
     };
-    assert_eq!(status(identify(&|entry| entry.flags.set_psdt(0))), Status::INVALID_FIELD);
-    assert_eq!(status(identify(&|entry| entry.set_sgl1(sgl(4092, false)))), Status::DATA_SGL_LENGTH_INVALID);
+    assert_eq!(
+        status(identify(&|entry| entry.flags.set_psdt(0))),
+        Status::INVALID_FIELD
+    );
+    assert_eq!(
+        status(identify(&|entry| entry.set_sgl1(sgl(4092, false)))),
+        Status::DATA_SGL_LENGTH_INVALID
+    );
     let other = |id: u8| {
         let mut descriptor = sgl(4096, false);
         descriptor.id = id.into();
         descriptor
     };
-    assert_eq!(status(identify(&|entry| entry.set_sgl1(other(0x00)))), Status::SGL_DESCRIPTOR_TYPE_INVALID);
-    assert_eq!(status(identify(&|entry| entry.set_sgl1(other(0x20)))), Status::SGL_DESCRIPTOR_TYPE_INVALID);
-    assert_eq!(status(identify(&|entry| entry.set_sgl1(sgl(4096, true)))), Status::SGL_DESCRIPTOR_TYPE_INVALID);
+    assert_eq!(
+        status(identify(&|entry| entry.set_sgl1(other(0x00)))),
+        Status::SGL_DESCRIPTOR_TYPE_INVALID
+    );
+    assert_eq!(
+        status(identify(&|entry| entry.set_sgl1(other(0x20)))),
+        Status::SGL_DESCRIPTOR_TYPE_INVALID
+    );
+    assert_eq!(
+        status(identify(&|entry| entry.set_sgl1(sgl(4096, true)))),
+        Status::SGL_DESCRIPTOR_TYPE_INVALID
+    );
     // Host Behavior Support takes 512 bytes; the capsule has none.
     let set = identify(&|entry| {
         entry.opcode = AdminOpcode::SetFeatures.code();
@@ -1181,7 +1427,9 @@ fn connections_are_limited_in_all_and_half_open_and_for_each_host() {
         // Closed at once, without an answer.
         matches!(stream.read(&mut [0; 8]), Ok(0) | Err(_))
     };
-    let half_open: Vec<Raw> = (0..2).map(|_| Raw::open(target.address(), DigestFlags::new())).collect();
+    let half_open: Vec<Raw> = (0..2)
+        .map(|_| Raw::open(target.address(), DigestFlags::new()))
+        .collect();
     assert!(refused(), "a third half-open connection");
     drop(half_open);
     eventually("the half-open ones' end", || target.server.connections() == 0);
@@ -1192,7 +1440,11 @@ fn connections_are_limited_in_all_and_half_open_and_for_each_host() {
     let mut raw = Raw::open(target.address(), DigestFlags::new());
     let (command, data) = connect_command(&target.host(), controller.id(), 3, 16);
     let completion = raw.command(as_entry(&command), data.as_bytes());
-    assert_eq!(completion.status.status(), Status::CONNECT_CONTROLLER_BUSY, "a fourth connection of the host");
+    assert_eq!(
+        completion.status.status(),
+        Status::CONNECT_CONTROLLER_BUSY,
+        "a fourth connection of the host"
+    );
     drop(raw);
     eventually("its end", || target.server.connections() == 3);
     let other = HostOptions {
@@ -1230,7 +1482,10 @@ fn more_commands_than_the_queue_has_entries_end_the_connection() {
     let controller = Controller::connect(&target.host()).unwrap();
     let mut raw = Raw::open(target.address(), DigestFlags::new());
     let (command, data) = connect_command(&target.host(), controller.id(), 1, 4);
-    assert_eq!(raw.command(as_entry(&command), data.as_bytes()).status.status(), Status::SUCCESS);
+    assert_eq!(
+        raw.command(as_entry(&command), data.as_bytes()).status.status(),
+        Status::SUCCESS
+    );
     // Writes whose data is not sent stay outstanding.
     let mut entry = block_command(IoOpcode::Write, 1, 0, 4);
     entry.set_sgl1(sgl(16384, false));
@@ -1255,7 +1510,10 @@ fn data_is_asked_for_only_as_far_as_there_is_room_for_it() {
     let controller = Controller::connect(&target.host()).unwrap();
     let mut raw = Raw::open(target.address(), DigestFlags::new());
     let (command, data) = connect_command(&target.host(), controller.id(), 1, 64);
-    assert_eq!(raw.command(as_entry(&command), data.as_bytes()).status.status(), Status::SUCCESS);
+    assert_eq!(
+        raw.command(as_entry(&command), data.as_bytes()).status.status(),
+        Status::SUCCESS
+    );
     // Five writes of 100 KiB: two fit into the limit. A read shows that nothing else was asked for before it.
     const BYTES: usize = 100 << 10;
     let mut entry = block_command(IoOpcode::Write, 1, 0, (BYTES / 4096) as u32);
@@ -1280,7 +1538,10 @@ fn data_is_asked_for_only_as_far_as_there_is_room_for_it() {
     while requests.len() < 2 {
         requests.push(R2t::read_from_bytes(&raw.pdu().unwrap()).unwrap());
     }
-    assert_eq!(requests.iter().map(|request| request.cccid.get()).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(
+        requests.iter().map(|request| request.cccid.get()).collect::<Vec<_>>(),
+        [0, 1]
+    );
     // Each write that is finished makes room for the next one.
     let content = random_bytes(3, BYTES);
     let mut next = 2;
@@ -1323,7 +1584,8 @@ fn data_is_asked_for_only_as_far_as_there_is_room_for_it() {
 
 const SECRET: &str = "DHHC-1:01:J0qR2WNHWlQcsHLbbnAJ90qQOCgwxh9SLRo7BIMIUsGJ8cUH:";
 const OTHER_SECRET: &str = "DHHC-1:00:4lrDhF+MvhKAGi36WonUxV3EeQDztu3Jqe5ZDzwrkxL2ZdADnJOCi3tY8zlQvIF6ov77qA==:";
-const CONTROLLER_SECRET: &str = "DHHC-1:03:l/KQ4OkeYQDWzmMSbhlDILpjnzQfCiuq2I9XcNP7qRwJN4osyA2MfNxVYjRaGYUZJ9iEh+4P/PxnrPl9z562aM79+jk=:";
+const CONTROLLER_SECRET: &str =
+    "DHHC-1:03:l/KQ4OkeYQDWzmMSbhlDILpjnzQfCiuq2I9XcNP7qRwJN4osyA2MfNxVYjRaGYUZJ9iEh+4P/PxnrPl9z562aM79+jk=:";
 
 /// A target that asks [`HOST`] for its secret, and has one of its own.
 fn guarded() -> Target {
@@ -1362,7 +1624,8 @@ fn hosts_authenticate_with_every_hash_and_group() {
                 controller_secret: (group != DhGroupId::Null).then(|| CONTROLLER_SECRET.parse().unwrap()),
                 ..with_secret(&target, SECRET)
             };
-            let mut controller = Controller::connect(&options).unwrap_or_else(|error| panic!("{hash}, {group}: {error}"));
+            let mut controller =
+                Controller::connect(&options).unwrap_or_else(|error| panic!("{hash}, {group}: {error}"));
             controller.keep_alive().unwrap();
         }
     }
@@ -1389,7 +1652,10 @@ fn hosts_that_cannot_prove_who_they_are_stay_out() {
         error(&with_secret(&target, OTHER_SECRET)),
         "authentication: the controller refuses us: Authentication failed"
     );
-    assert_eq!(error(&target.host()), "authentication: the controller asks for it, but there is no secret");
+    assert_eq!(
+        error(&target.host()),
+        "authentication: the controller asks for it, but there is no secret"
+    );
     let unknown = HostOptions {
         host_nqn: "nqn.2026-01.io.warp:unknown".to_string(),
         ..with_secret(&target, SECRET)
@@ -1399,7 +1665,10 @@ fn hosts_that_cannot_prove_who_they_are_stay_out() {
         controller_secret: Some(OTHER_SECRET.parse().unwrap()),
         ..with_secret(&target, SECRET)
     };
-    assert_eq!(error(&deceived), "authentication: the controller is not the one that it says it is");
+    assert_eq!(
+        error(&deceived),
+        "authentication: the controller is not the one that it says it is"
+    );
     // An I/O queue has to authenticate as well, and with the right secret.
     let controller = Controller::connect(&with_secret(&target, SECRET)).unwrap();
     let mut raw = Raw::open(target.address(), DigestFlags::new());
@@ -1410,7 +1679,7 @@ fn hosts_that_cannot_prove_who_they_are_stay_out() {
     write.flags.set_psdt(PSDT_SGL_MPTR_CONTIGUOUS);
     let completion = raw.command(write, &[1; 4096]);
     assert_eq!(completion.status.status(), Status::AUTHENTICATION_REQUIRED);
-    drop(raw);
+    drop((raw, controller));
     eventually("the association's end", || target.controllers() == 0);
 }
 
@@ -1439,29 +1708,50 @@ fn nothing_but_authentication_is_taken_before_it() {
         cdw10: 1.into(),
         ..SubmissionEntry::default()
     };
-    for opcode in [AdminOpcode::Identify, AdminOpcode::KeepAlive, AdminOpcode::AsynchronousEventRequest] {
+    for opcode in [
+        AdminOpcode::Identify,
+        AdminOpcode::KeepAlive,
+        AdminOpcode::AsynchronousEventRequest,
+    ] {
         let entry = SubmissionEntry {
             opcode: opcode.code(),
             ..SubmissionEntry::default()
         };
-        assert_eq!(raw.command(entry, &[]).status.status(), Status::AUTHENTICATION_REQUIRED, "{opcode}");
+        assert_eq!(
+            raw.command(entry, &[]).status.status(),
+            Status::AUTHENTICATION_REQUIRED,
+            "{opcode}"
+        );
     }
     assert_eq!(raw.command(get, &[]).status.status(), Status::AUTHENTICATION_REQUIRED);
     let mut other = authentication(FabricsCommandType::AuthenticationSend, 8);
     other.secp = 0xea;
-    assert_eq!(raw.command(as_entry(&other), &[0; 8]).status.status(), Status::INVALID_FIELD);
+    assert_eq!(
+        raw.command(as_entry(&other), &[0; 8]).status.status(),
+        Status::INVALID_FIELD
+    );
     let mut other = authentication(FabricsCommandType::AuthenticationSend, 8);
     other.spsp0 = 0;
-    assert_eq!(raw.command(as_entry(&other), &[0; 8]).status.status(), Status::INVALID_FIELD);
+    assert_eq!(
+        raw.command(as_entry(&other), &[0; 8]).status.status(),
+        Status::INVALID_FIELD
+    );
     for length in [0, 4097, u32::MAX as usize] {
         let other = authentication(FabricsCommandType::AuthenticationSend, length);
-        assert_eq!(raw.command(as_entry(&other), &[0; 8]).status.status(), Status::INVALID_FIELD, "{length}");
+        assert_eq!(
+            raw.command(as_entry(&other), &[0; 8]).status.status(),
+            Status::INVALID_FIELD,
+            "{length}"
+        );
     }
     // Without a secret there is nothing to authenticate with.
     let open = Target::start();
     let mut raw = Raw::connected(&open, DigestFlags::new());
     let send = authentication(FabricsCommandType::AuthenticationSend, 8);
-    assert_eq!(raw.command(as_entry(&send), &[0; 8]).status.status(), Status::INVALID_COMMAND_OPCODE);
+    assert_eq!(
+        raw.command(as_entry(&send), &[0; 8]).status.status(),
+        Status::INVALID_COMMAND_OPCODE
+    );
 }
 
 #[test]
@@ -1492,24 +1782,59 @@ fn wrong_authentication_messages_are_answered_with_their_reason_and_end_the_conn
     let cases: &[(&str, Vec<u8>, FailureReason)] = &[
         ("too short", vec![0; 4], FailureReason::IncorrectPayload),
         ("no descriptor", negotiate(&[0, 1]), FailureReason::IncorrectPayload),
-        ("more hashes than there is room", negotiate(&too_many), FailureReason::IncorrectPayload),
-        ("another protocol", negotiate(&descriptor(2, &[1], &[0])), FailureReason::ProtocolNotUsable),
-        ("no descriptors at all", negotiate(&[0, 0]), FailureReason::ProtocolNotUsable),
-        ("an unknown hash", negotiate(&descriptor(1, &[9], &[0])), FailureReason::HashNotUsable),
-        ("an unknown group", negotiate(&descriptor(1, &[1], &[9])), FailureReason::DhGroupNotUsable),
-        ("TLS", negotiate(&with_tls), FailureReason::SecureChannelConcatenationMismatch),
+        (
+            "more hashes than there is room",
+            negotiate(&too_many),
+            FailureReason::IncorrectPayload,
+        ),
+        (
+            "another protocol",
+            negotiate(&descriptor(2, &[1], &[0])),
+            FailureReason::ProtocolNotUsable,
+        ),
+        (
+            "no descriptors at all",
+            negotiate(&[0, 0]),
+            FailureReason::ProtocolNotUsable,
+        ),
+        (
+            "an unknown hash",
+            negotiate(&descriptor(1, &[9], &[0])),
+            FailureReason::HashNotUsable,
+        ),
+        (
+            "an unknown group",
+            negotiate(&descriptor(1, &[1], &[9])),
+            FailureReason::DhGroupNotUsable,
+        ),
+        (
+            "TLS",
+            negotiate(&with_tls),
+            FailureReason::SecureChannelConcatenationMismatch,
+        ),
         (
             "a reply first",
             message(AUTH_TYPE_DHCHAP, MessageId::Reply.code(), &[0; 10]),
             FailureReason::IncorrectPayload,
         ),
-        ("an unknown message", message(0, 0x77, &[]), FailureReason::IncorrectProtocolMessage),
-        ("a wrong type", message(7, MessageId::Negotiate.code(), &[0; 66]), FailureReason::IncorrectProtocolMessage),
+        (
+            "an unknown message",
+            message(0, 0x77, &[]),
+            FailureReason::IncorrectProtocolMessage,
+        ),
+        (
+            "a wrong type",
+            message(7, MessageId::Negotiate.code(), &[0; 66]),
+            FailureReason::IncorrectProtocolMessage,
+        ),
     ];
     let unconnected = |target: &Target| {
         let mut raw = Raw::open(target.address(), DigestFlags::new());
         let (command, data) = connect_command(&target.host(), CNTLID_DYNAMIC, 0, 32);
-        assert_eq!(raw.command(as_entry(&command), data.as_bytes()).status.status(), Status::SUCCESS);
+        assert_eq!(
+            raw.command(as_entry(&command), data.as_bytes()).status.status(),
+            Status::SUCCESS
+        );
         raw
     };
     let fetch = |raw: &mut Raw| {
@@ -1524,7 +1849,11 @@ fn wrong_authentication_messages_are_answered_with_their_reason_and_end_the_conn
     for (what, message, reason) in cases {
         let mut raw = unconnected(&target);
         let send = authentication(FabricsCommandType::AuthenticationSend, message.len());
-        assert_eq!(raw.command(as_entry(&send), message).status.status(), Status::SUCCESS, "{what}");
+        assert_eq!(
+            raw.command(as_entry(&send), message).status.status(),
+            Status::SUCCESS,
+            "{what}"
+        );
         let failure = fetch(&mut raw);
         assert_eq!(failure[1], MessageId::Failure1.code(), "{what}");
         assert_eq!((failure[6], failure[7]), (1, reason.code()), "{what}");
@@ -1535,7 +1864,10 @@ fn wrong_authentication_messages_are_answered_with_their_reason_and_end_the_conn
     assert_eq!(fetch(&mut raw)[7], FailureReason::IncorrectProtocolMessage.code());
     assert_eq!(raw.pdu(), None);
     // A challenge that is answered with noise, and one that is answered in another transaction.
-    for (transaction, reason) in [(5, FailureReason::AuthenticationFailed), (6, FailureReason::IncorrectPayload)] {
+    for (transaction, reason) in [
+        (5, FailureReason::AuthenticationFailed),
+        (6, FailureReason::IncorrectPayload),
+    ] {
         let mut raw = unconnected(&target);
         let first = negotiate(&descriptor(1, &[1], &[0]));
         let send = authentication(FabricsCommandType::AuthenticationSend, first.len());

@@ -168,7 +168,10 @@ mod tests {
             parsed(FormatNvmCdw10::new().with_mset(true).with_pil(true).with_ses(2)),
             Ok((0, false))
         );
-        assert_eq!(parsed(FormatNvmCdw10::new().with_mset(true).with_lbafl(2)), Ok((2, true)));
+        assert_eq!(
+            parsed(FormatNvmCdw10::new().with_mset(true).with_lbafl(2)),
+            Ok((2, true))
+        );
         assert_eq!(parsed(FormatNvmCdw10::new().with_lbafl(3)), Ok((3, false)));
         assert_eq!(parsed(FormatNvmCdw10::new().with_ses(3)), Err(Status::INVALID_FIELD));
     }

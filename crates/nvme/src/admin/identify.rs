@@ -190,7 +190,11 @@ impl Subsystem {
         if over_pcie {
             structure.vid = VENDOR_ID.into();
             structure.ssvid = VENDOR_ID.into();
-            structure.sgls = structure.sgls.with_sbbds(true).with_sgl_length_larger(true).with_mptr_sgl(true);
+            structure.sgls = structure
+                .sgls
+                .with_sbbds(true)
+                .with_sgl_length_larger(true)
+                .with_mptr_sgl(true);
         }
         structure.cntrltype = ControllerType::Io.code();
         structure.rab = 6;
@@ -201,7 +205,12 @@ impl Subsystem {
         structure.rtd3e = 10_000_000.into();
         structure.oaes = Oaes::new().with_nsan(true).with_egealpcn(true);
         // MDTS and the limits of commands count no metadata.
-        structure.ctratt = structure.ctratt.with_egs(true).with_ng(true).with_fdps(true).with_mem(true);
+        structure.ctratt = structure
+            .ctratt
+            .with_egs(true)
+            .with_ng(true)
+            .with_fdps(true)
+            .with_mem(true);
         structure.fguid = Uuid::new_v5(&Uuid::NAMESPACE_URL, self.config.identity.nqn.as_bytes()).into_bytes();
         // An NVMe storage device.
         structure.nvmsr = 1;

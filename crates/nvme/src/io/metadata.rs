@@ -26,7 +26,10 @@ fn interleaved(data_then_metadata: &[u8], namespace: &Namespace) -> Vec<u8> {
     let blocks = data_then_metadata.len() / (block_bytes + metadata_bytes);
     let (data, metadata) = data_then_metadata.split_at(blocks * block_bytes);
     let mut extended = Vec::with_capacity(data_then_metadata.len());
-    for (data, metadata) in data.chunks_exact(block_bytes).zip(metadata.chunks_exact(metadata_bytes)) {
+    for (data, metadata) in data
+        .chunks_exact(block_bytes)
+        .zip(metadata.chunks_exact(metadata_bytes))
+    {
         extended.extend_from_slice(data);
         extended.extend_from_slice(metadata);
     }
@@ -106,7 +109,13 @@ impl Subsystem {
         for piece in self.metadata_of(nsid, blocks) {
             let (part, behind) = rest.split_at_mut(piece.bytes as usize);
             let read = self.media.read(piece.offset, part);
-            read.map_err(|error| media_failure(&mut self.state.smart.media_errors, Status::UNRECOVERED_READ_ERROR, &error))?;
+            read.map_err(|error| {
+                media_failure(
+                    &mut self.state.smart.media_errors,
+                    Status::UNRECOVERED_READ_ERROR,
+                    &error,
+                )
+            })?;
             rest = behind;
         }
         assert!(rest.is_empty(), "the pieces are the blocks");
@@ -129,7 +138,9 @@ impl Subsystem {
     /// Where the metadata of blocks is.
     fn metadata_of(&self, nsid: u32, blocks: Blocks) -> Vec<ByteRange> {
         let capacity_bytes = self.capacity_bytes();
-        let pieces = self.namespace(nsid).locate(blocks.first, blocks.count, self.page_bytes());
+        let pieces = self
+            .namespace(nsid)
+            .locate(blocks.first, blocks.count, self.page_bytes());
         pieces.map(|piece| media::metadata_of(capacity_bytes, piece)).collect()
     }
 

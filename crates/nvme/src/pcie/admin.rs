@@ -114,7 +114,7 @@ impl PcieController {
         }
         let (base, size) = ring(entry, dword10, dword11.pc())?;
         bus.doorbells.store(tail_index(queue), 0);
-        self.submission[usize::from(queue)] = Some(SubmissionQueue::new(base, size, target));
+        self.set_submission(queue, Some(SubmissionQueue::new(base, size, target)));
         self.completion[usize::from(target)].as_mut().expect("found above").users += 1;
         Ok(())
     }
@@ -126,9 +126,9 @@ impl PcieController {
             return Err(invalid_queue(queue, "does not exist, or is the admin queue"));
         }
         self.abort_commands(bus, queue);
-        let submission = self.submission[usize::from(queue)].take().expect("found above");
-        let target = usize::from(submission.completion_queue);
-        self.completion[target].as_mut().expect("outlives its submission queues").users -= 1;
+        let target = self.submission[usize::from(queue)].as_ref().expect("found above").completion_queue;
+        self.set_submission(queue, None);
+        self.completion[usize::from(target)].as_mut().expect("outlives its submission queues").users -= 1;
         Ok(())
     }
 
@@ -148,7 +148,7 @@ impl PcieController {
     /// Doorbell Buffer Config: from here on the doorbells of I/O queues are read in host memory.
     fn configure_shadow_doorbells(&mut self, bus: Bus<'_>, entry: &SubmissionEntry) -> Result<(), Failure> {
         for (address, dword) in [(entry.prp1(), 6), (entry.prp2(), 8)] {
-            let usable = address != 0 && address % PAGE_BYTES == 0 && bus.memory.load(address).is_ok();
+            let usable = address != 0 && address.is_multiple_of(PAGE_BYTES) && bus.memory.load(address).is_ok();
             if !usable {
                 let cause = format!("{address:#x} is not the address of a page for doorbells");
                 return Err(Failure::invalid_field(Parameter::dword(dword, 0), cause));
@@ -193,7 +193,7 @@ fn ring(entry: &SubmissionEntry, dword10: CreateQueueCdw10, contiguous: bool) ->
         return Err(Failure::invalid_field(Parameter::dword(11, 0), cause));
     }
     let base = entry.prp1();
-    if base % PAGE_BYTES != 0 {
+    if !base.is_multiple_of(PAGE_BYTES) {
         let cause = format!("the queue's address {base:#x} is not page aligned");
         return Err(Failure::new(Status::PRP_OFFSET_INVALID, cause).at(Parameter::DATA_POINTER));
     }

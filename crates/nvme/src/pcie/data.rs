@@ -69,7 +69,7 @@ pub(super) fn describe(
 
 /// Metadata in one piece, at a dword-aligned address (Identify Controller, SGLS: no byte aligned metadata).
 fn describe_contiguous_metadata(address: u64, bytes: usize, segments: &mut Vec<Segment>) -> Result<(), Failure> {
-    if address % 4 != 0 {
+    if !address.is_multiple_of(4) {
         let cause = format!("the metadata pointer ({address:#x}) is not dword aligned");
         return Err(Failure::invalid_field(METADATA_POINTER, cause));
     }
@@ -79,7 +79,7 @@ fn describe_contiguous_metadata(address: u64, bytes: usize, segments: &mut Vec<S
 
 /// The one SGL descriptor that the metadata pointer leads to.
 fn metadata_descriptor(memory: &dyn HostMemory, address: u64) -> Result<SglDescriptor, Failure> {
-    if address % 8 != 0 {
+    if !address.is_multiple_of(8) {
         let cause = format!("the metadata's SGL segment ({address:#x}) is not qword aligned");
         return Err(Failure::invalid_field(METADATA_POINTER, cause));
     }
@@ -93,14 +93,12 @@ fn metadata_descriptor(memory: &dyn HostMemory, address: u64) -> Result<SglDescr
 /// # Errors
 /// There is no memory at an address.
 pub(super) fn gather(memory: &dyn HostMemory, segments: &[Segment], bytes: usize, data: &mut Vec<u8>) -> Result<(), Failure> {
-    data.resize(bytes, 0);
-    let mut at = 0;
+    data.clear();
     for segment in segments {
         let address = segment.address.expect("bit buckets are left out of data for the controller");
-        memory.read(address, &mut data[at..at + segment.bytes]).map_err(not_transferred)?;
-        at += segment.bytes;
+        memory.append(address, segment.bytes, data).map_err(not_transferred)?;
     }
-    assert_eq!(at, bytes, "segments cover the transfer");
+    assert_eq!(data.len(), bytes, "segments cover the transfer");
     Ok(())
 }
 
@@ -152,7 +150,7 @@ fn describe_prps(
     segments: &mut Vec<Segment>,
 ) -> Result<(), Failure> {
     let prp1 = entry.prp1();
-    if prp1 % 4 != 0 {
+    if !prp1.is_multiple_of(4) {
         return Err(offset_invalid(Parameter::DATA_POINTER, format!("PRP entry 1 ({prp1:#x}) is not dword aligned")));
     }
     let first = bytes.min((PAGE_BYTES - prp1 % PAGE_BYTES) as usize);
@@ -169,7 +167,7 @@ fn describe_prps(
     if rest > PAGE_BYTES as usize {
         return describe_prp_list(memory, prp2, rest, segments);
     }
-    if prp2 % PAGE_BYTES != 0 {
+    if !prp2.is_multiple_of(PAGE_BYTES) {
         return Err(offset_invalid(SECOND_HALF, format!("PRP entry 2 ({prp2:#x}) is not page aligned")));
     }
     push(segments, prp2, rest);
@@ -185,7 +183,7 @@ fn describe_prp_list(
     segments: &mut Vec<Segment>,
 ) -> Result<(), Failure> {
     const ENTRY_BYTES: u64 = 8;
-    if list % ENTRY_BYTES != 0 {
+    if !list.is_multiple_of(ENTRY_BYTES) {
         return Err(offset_invalid(SECOND_HALF, format!("the PRP list ({list:#x}) is not qword aligned")));
     }
     let mut page = [zerocopy::little_endian::U64::ZERO; (PAGE_BYTES / ENTRY_BYTES) as usize];
@@ -200,7 +198,7 @@ fn describe_prp_list(
         let data_entries = if needed > slots { slots - 1 } else { needed };
         for (index, entry) in entries.iter().enumerate() {
             let entry = entry.get();
-            if entry % PAGE_BYTES != 0 {
+            if !entry.is_multiple_of(PAGE_BYTES) {
                 let cause = format!("the PRP list entry at {:#x} ({entry:#x}) is not page aligned", address + index as u64 * 8);
                 return Err(offset_invalid(SECOND_HALF, cause));
             }
@@ -330,7 +328,7 @@ impl<'a> SglWalk<'a> {
         const DESCRIPTOR_BYTES: usize = size_of::<SglDescriptor>();
         let is_last = pointer.id.sgl_type() == SglType::LastSegment.code();
         let (address, bytes) = (pointer.addr.get(), pointer.length.get() as usize);
-        if bytes == 0 || bytes % DESCRIPTOR_BYTES != 0 || address % 8 != 0 {
+        if bytes == 0 || !bytes.is_multiple_of(DESCRIPTOR_BYTES) || !address.is_multiple_of(8) {
             return Err(self.segment_invalid(format!("a segment of {bytes} bytes at {address:#x}")));
         }
         let count = bytes / DESCRIPTOR_BYTES;

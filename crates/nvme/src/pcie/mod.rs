@@ -65,6 +65,16 @@ pub trait HostMemory {
     /// A part of the range is not memory; `data` is then undefined.
     fn read(&self, address: u64, data: &mut [u8]) -> Result<(), Fault>;
 
+    /// Appends a copy of host memory to `data`. Where the bytes need not be zeroed first this is cheaper than `read`.
+    ///
+    /// # Errors
+    /// A part of the range is not memory; what was appended is then undefined.
+    fn append(&self, address: u64, bytes: usize, data: &mut Vec<u8>) -> Result<(), Fault> {
+        let start = data.len();
+        data.resize(start + bytes, 0);
+        self.read(address, &mut data[start..])
+    }
+
     /// Copies to host memory.
     ///
     /// # Errors
@@ -150,6 +160,8 @@ pub struct PcieController {
     running: bool,
     submission: Vec<Option<SubmissionQueue>>,
     completion: Vec<Option<CompletionQueue>>,
+    /// Submission queues exist below this identifier only, so that few queues are quickly looked at.
+    submission_end: u16,
     /// Submission queue that is looked at first in the next batch.
     next_queue: u16,
     shadow: Option<ShadowDoorbells>,
@@ -185,6 +197,7 @@ impl PcieController {
             running: false,
             submission: (0..slots).map(|_| None).collect(),
             completion: (0..slots).map(|_| None).collect(),
+            submission_end: 0,
             next_queue: 0,
             shadow: None,
             unposted: Unposted::default(),
@@ -214,11 +227,19 @@ impl PcieController {
         self.shadow.is_some()
     }
 
+    /// Puts a submission queue into its place, or takes it away.
+    fn set_submission(&mut self, queue: u16, submission: Option<SubmissionQueue>) {
+        self.submission[usize::from(queue)] = submission;
+        let last = self.submission.iter().rposition(Option::is_some);
+        self.submission_end = last.map_or(0, |last| last as u16 + 1);
+    }
+
     /// Forgets queues and outstanding commands, as every reset does.
     fn clear(&mut self, bus: Bus<'_>) {
         self.running = false;
         self.submission.fill_with(|| None);
         self.completion.fill_with(|| None);
+        self.submission_end = 0;
         self.shadow = None;
         self.unposted.clear();
         self.raise.clear();

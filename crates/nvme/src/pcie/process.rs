@@ -31,7 +31,7 @@ impl PcieController {
             return false;
         }
         let mut work = false;
-        for queue in 0..self.submission.len() as u16 {
+        for queue in 0..self.submission_end {
             if self.look_at_tail(bus, queue) && self.room_for(bus, queue, 1) > 0 {
                 work = true;
             }
@@ -51,8 +51,9 @@ impl PcieController {
         self.post_events(subsystem, bus);
         self.post_due(bus, now);
         let mut budget = BATCH_COMMANDS;
-        let queues = self.submission.len() as u16;
+        let queues = self.submission_end;
         for turn in 0..queues {
+            // An admin command may have deleted queues meanwhile; their places are empty then.
             let queue = (self.next_queue + turn) % queues;
             self.look_at_tail(bus, queue);
             budget -= self.process_queue(subsystem, bus, now, queue, budget);

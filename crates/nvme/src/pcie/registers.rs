@@ -47,7 +47,7 @@ impl PcieController {
     /// Writes a register or a doorbell: an aligned access of 4 or 8 bytes. What else is written is undefined by the
     /// standard, and ignored here.
     pub fn write_register(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>, now: Nanos, offset: u64, data: &[u8]) {
-        if offset % 4 != 0 || !matches!(data.len(), 4 | 8) {
+        if !offset.is_multiple_of(4) || !matches!(data.len(), 4 | 8) {
             return;
         }
         for (dword, bytes) in (offset..).step_by(4).zip(data.chunks_exact(4)) {
@@ -121,14 +121,14 @@ impl PcieController {
         self.clear(bus);
         let attributes = Aqa::from_bits(self.registers.attributes);
         let (submission, completion) = (self.registers.submission_base, self.registers.completion_base);
-        let usable = |base: u64, size: u16| base != 0 && base % PAGE_BYTES == 0 && size > 0;
+        let usable = |base: u64, size: u16| base != 0 && base.is_multiple_of(PAGE_BYTES) && size > 0;
         if !usable(submission, attributes.asqs()) || !usable(completion, attributes.acqs()) {
             let csts = &mut subsystem.controller_mut(self.id).csts;
             csts.set_rdy(false);
             csts.set_cfs(true);
             return;
         }
-        self.submission[0] = Some(SubmissionQueue::new(submission, attributes.asqs() + 1, 0));
+        self.set_submission(0, Some(SubmissionQueue::new(submission, attributes.asqs() + 1, 0)));
         // The admin completion queue always has interrupts, on vector 0.
         let mut queue = CompletionQueue::new(completion, attributes.acqs() + 1, Some(0));
         queue.users = 1;

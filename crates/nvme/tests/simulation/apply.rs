@@ -1,10 +1,9 @@
 //! What a command does to the drive, and what the host must be told: result, data, durability.
 
-use super::judge::{Submission, blocks_of};
+use super::judge::{Objection, Submission, blocks_of};
 use super::model::{ALL, AsyncEvent, BLOCK_BYTES, Completion, EVENT_TYPES, Model, NN, Namespace, Sanitize};
 use super::model::{UNREADABLE, Unit, METADATA_BYTES, ZEROES, status};
 use super::operation::{Command, Create, Directive, Kind, Range};
-use super::storage::Fault;
 use super::wire::u64_at;
 
 /// A successful completion as the drive gave it.
@@ -588,7 +587,8 @@ impl Model {
     // ---------------------------------------------------------------------------------------------- after failures --
 
     /// What a command does that fails for one of its objections.
-    pub fn apply_failure(&mut self, submission: &Submission, status: u16) {
+    pub fn apply_failure(&mut self, submission: &Submission, found: Objection) {
+        let Objection { status, do_not_retry } = found;
         if let Command::Compare { nsid, range, .. } = submission.command
             && status == status::COMPARE_FAILURE
         {
@@ -604,10 +604,9 @@ impl Model {
                 namespace.blocks.fill(ZEROES);
             }
         }
-        let fault = self.fault.take();
-        let of_media = matches!(status, status::WRITE_FAULT) || (status == status::UNRECOVERED_READ && fault == Some(Fault::Read));
+        // What Write Uncorrectable made unreadable stays so, and is no error of the media.
+        let of_media = matches!(status, status::WRITE_FAULT | status::UNRECOVERED_READ) && !do_not_retry;
         if !of_media {
-            self.fault = fault;
             return;
         }
         self.counters.media_errors += 1;

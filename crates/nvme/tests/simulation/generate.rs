@@ -211,6 +211,11 @@ impl<E: Entropy> Generator<E> {
         }
     }
 
+    /// Where its choices come from.
+    pub fn entropy(&self) -> &E {
+        &self.entropy
+    }
+
     fn mistake(&mut self) -> bool {
         self.entropy.percent(self.mistakes)
     }

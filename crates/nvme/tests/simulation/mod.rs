@@ -15,6 +15,7 @@
 pub mod apply;
 pub mod entropy;
 pub mod generate;
+pub mod host;
 pub mod judge;
 pub mod model;
 pub mod operation;

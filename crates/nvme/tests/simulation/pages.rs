@@ -224,7 +224,7 @@ impl Model {
         let (host, written, erased) = (u128_at(page, 0), u128_at(page, 16), u128_at(page, 32));
         equal("HBMW", host, self.counters.host_bytes_with_metadata.into())?;
         let (written_before, erased_before) = self.media_bytes;
-        if written < host || written < written_before || erased < erased_before || erased > written {
+        if written < host || written < written_before || erased < erased_before {
             return Err(format!("MBMW {written}, MBE {erased} after {:?} with HBMW {host}", self.media_bytes));
         }
         self.media_bytes = (written, erased);

@@ -427,7 +427,7 @@ impl Run {
             true => self.coverage.note(format!("{name}: {}", status.name())),
             false => self.coverage.note("failed with one of several"),
         }
-        self.model.apply_failure(submission, found.status);
+        self.model.apply_failure(submission, found);
         self.model.note_failure(controller, Error {
             count: 0,
             queue: u16::from(!submission.command.is_admin()),

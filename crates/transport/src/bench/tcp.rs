@@ -9,6 +9,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -21,7 +22,7 @@ use ssd::config::{GcConfig, Geometry, Handles};
 
 use crate::data::Memory;
 use crate::initiator::tcp::{Controller, Data, HostOptions, InitiatorError, Queue, block_command};
-use crate::tcp::{TcpOptions, TcpServer};
+use crate::tcp::{THREAD_NAME, TcpOptions, TcpServer};
 use crate::{Clock, Shared};
 
 /// What to measure.
@@ -53,6 +54,10 @@ pub struct Figure {
     pub block_bytes: u32,
     /// What plain TCP does in place of it, in the same unit.
     pub limit_per_second: f64,
+    /// Processor time of the target's thread for a command; what it waits for a core that others use is not in it.
+    pub target_busy: Duration,
+    /// Processor time of the initiator's thread for a command.
+    pub initiator_busy: Duration,
 }
 
 impl Figure {
@@ -71,12 +76,14 @@ impl std::fmt::Display for Figure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "{:<28} {:>9.1} k/s {:>8.0} MB/s   {:>4.0} % of plain TCP ({:.1} k/s)",
+            "{:<24} {:>7.1} K IOPS {:>5.0} MB/s  {:>3.0} % of plain TCP ({:.1} K); busy for each: target {:.2?}, initiator {:.2?}",
             self.name,
             self.commands_per_second / 1e3,
             self.bytes_per_second() / 1e6,
             100.0 * self.ratio(),
             self.limit_per_second / 1e3,
+            self.target_busy,
+            self.initiator_busy,
         )
     }
 }
@@ -147,7 +154,8 @@ pub fn run(settings: Settings) -> Result<Vec<Figure>, InitiatorError> {
     let shared = drive(settings.capacity_bytes);
     let nqn = crate::locked(&shared).config().identity.nqn.clone();
     let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let server = TcpServer::start(TcpOptions::new(listen), shared, Clock::start()).expect("loopback can be listened on");
+    let server =
+        TcpServer::start(TcpOptions::new(listen), shared, Clock::start()).expect("loopback can be listened on");
     let options = HostOptions {
         // What is left out by this is left out by any host that wants speed (`nvme connect --disable-sqflow`).
         flow_control: false,
@@ -159,12 +167,15 @@ pub fn run(settings: Settings) -> Result<Vec<Figure>, InitiatorError> {
     let mut figures = Vec::new();
     for load in LOADS {
         let limit_per_second = limit(&load, settings.time);
-        let commands_per_second = measure(&mut queue, &load, settings)?;
+        let (target_before, initiator_before) = (target_busy(), initiator_busy());
+        let (commands, elapsed) = measure(&mut queue, &load, settings)?;
         figures.push(Figure {
             name: load.name,
-            commands_per_second,
+            commands_per_second: commands as f64 / elapsed.as_secs_f64(),
             block_bytes: load.block_bytes,
             limit_per_second,
+            target_busy: (target_busy() - target_before).div_f64(commands as f64),
+            initiator_busy: (initiator_busy() - initiator_before).div_f64(commands as f64),
         });
     }
     drop((queue, controller));
@@ -222,14 +233,38 @@ fn fill(queue: &mut Queue, capacity_bytes: u64) -> Result<(), InitiatorError> {
     Ok(())
 }
 
-/// Commands per second under a load.
-fn measure(queue: &mut Queue, load: &Load, settings: Settings) -> Result<f64, InitiatorError> {
+/// Time that a thread had a processor, from the kernel's accounts; zero if it keeps none.
+fn busy(task: &Path) -> Duration {
+    let accounts = std::fs::read_to_string(task.join("schedstat")).unwrap_or_default();
+    let busy_ns = accounts.split_whitespace().next().and_then(|word| word.parse().ok());
+    Duration::from_nanos(busy_ns.unwrap_or(0))
+}
+
+fn initiator_busy() -> Duration {
+    busy(Path::new("/proc/thread-self"))
+}
+
+/// The target has a thread for each connection.
+fn target_busy() -> Duration {
+    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let is_ours = |task: &std::fs::DirEntry| {
+        std::fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.starts_with(THREAD_NAME))
+    };
+    tasks.filter(is_ours).map(|task| busy(&task.path())).sum()
+}
+
+/// Commands that were carried out under a load, and how long that took.
+fn measure(queue: &mut Queue, load: &Load, settings: Settings) -> Result<(u64, Duration), InitiatorError> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
     let places = settings.capacity_bytes / u64::from(load.block_bytes);
     let blocks = load.block_bytes / 4096;
     let mut next = 0;
     let mut submit = |queue: &mut Queue, buffer: Vec<u8>| {
-        let place = if load.random { random.random_range(0..places) } else { next % places };
+        let place = if load.random {
+            random.random_range(0..places)
+        } else {
+            next % places
+        };
         next += 1;
         let entry = block_command(load.opcode, 1, place * u64::from(blocks), blocks);
         let data = match load.opcode {
@@ -256,12 +291,12 @@ fn measure(queue: &mut Queue, load: &Load, settings: Settings) -> Result<f64, In
             commands += 1;
         }
     }
-    let seconds = start.elapsed().as_secs_f64();
+    let elapsed = start.elapsed();
     while queue.outstanding() > 0 {
         queue.wait()?;
     }
     while queue.poll().is_some() {}
-    Ok(commands as f64 / seconds)
+    Ok((commands, elapsed))
 }
 
 /// What plain TCP does in place of a load.
@@ -314,7 +349,9 @@ fn ask(mut stream: TcpStream, depth: u16, request: usize, response: usize, time:
         received += stream.read(&mut input).expect("the other side answers");
         let more = received / response - answered;
         answered = received / response;
-        stream.write_all(&output[..more * request]).expect("the other side reads");
+        stream
+            .write_all(&output[..more * request])
+            .expect("the other side reads");
     }
     answered as f64 / start.elapsed().as_secs_f64()
 }

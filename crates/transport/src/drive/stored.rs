@@ -137,9 +137,14 @@ impl Display for StoredState {
                 .map(|handle| handle.0.to_string())
                 .collect();
             let bytes = ByteSize(namespace.blocks * namespace.block_bytes());
+            let metadata = match (namespace.metadata_bytes(), namespace.extended_metadata) {
+                (0, _) => String::new(),
+                (metadata_bytes, true) => format!(" extended by {metadata_bytes} of metadata"),
+                (metadata_bytes, false) => format!(" with {metadata_bytes} of separate metadata"),
+            };
             writeln!(
                 out,
-                "namespace {nsid}: {bytes} in {} blocks of {} bytes, placement handles on RUH {}, {} written by hosts",
+                "namespace {nsid}: {bytes} in {} blocks of {} bytes{metadata}, placement handles on RUH {}, {} written by hosts",
                 namespace.blocks,
                 namespace.block_bytes(),
                 handles.join(" "),

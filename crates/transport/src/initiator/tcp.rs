@@ -184,7 +184,12 @@ pub fn connect_command(options: &HostOptions, controller: u16, id: u16, entries:
 
 /// Opens a connection and connects it to a queue, with authentication if that is asked for. Returns the controller's
 /// identifier as well.
-fn connect_queue(options: &HostOptions, controller: u16, id: u16, entries: u16) -> Result<(Queue, u16), InitiatorError> {
+fn connect_queue(
+    options: &HostOptions,
+    controller: u16,
+    id: u16,
+    entries: u16,
+) -> Result<(Queue, u16), InitiatorError> {
     let mut queue = Queue::open(options, entries)?;
     let (command, data) = connect_command(options, controller, id, entries);
     let done = queue.command(as_entry(&command), Data::ToController(data.as_bytes().to_vec()))?;
@@ -371,7 +376,9 @@ impl Controller {
                 return Ok(entries);
             }
         }
-        Err(InitiatorError::Protocol("the discovery log changed each time that it was read".to_string()))
+        Err(InitiatorError::Protocol(
+            "the discovery log changed each time that it was read".to_string(),
+        ))
     }
 
     /// Asks for I/O queues; returns how many there may be.
@@ -416,7 +423,11 @@ impl Controller {
 }
 
 fn size_of_property(property: Property) -> u8 {
-    if property.is_64_bit() { PROPERTY_SIZE_8 } else { PROPERTY_SIZE_4 }
+    if property.is_64_bit() {
+        PROPERTY_SIZE_8
+    } else {
+        PROPERTY_SIZE_4
+    }
 }
 
 /// Get Log Page.

@@ -93,7 +93,9 @@ pub struct Associations {
 
 impl Associations {
     fn map(&self) -> MutexGuard<'_, HashMap<u16, Arc<Association>>> {
-        self.by_controller.lock().expect("nothing panics while it holds the map")
+        self.by_controller
+            .lock()
+            .expect("nothing panics while it holds the map")
     }
 
     /// Connections that a host has.
@@ -101,7 +103,9 @@ impl Associations {
         let map = self.map();
         let associations = map.values().filter(|association| association.host.nqn == host_nqn);
         let established = |link: &&Arc<Link>| link.established.load(Ordering::Acquire);
-        associations.map(|association| association.links().iter().filter(established).count()).sum()
+        associations
+            .map(|association| association.links().iter().filter(established).count())
+            .sum()
     }
 
     /// The association of a controller that was just made, with its admin connection.
@@ -112,7 +116,10 @@ impl Associations {
             links: Mutex::new(vec![admin]),
         });
         let previous = self.map().insert(controller, Arc::clone(&association));
-        assert!(previous.is_none(), "a controller's association ends before its identifier is used again");
+        assert!(
+            previous.is_none(),
+            "a controller's association ends before its identifier is used again"
+        );
         association
     }
 

@@ -70,10 +70,7 @@ enum Step {
     /// The host has to reply.
     ExpectReply(Box<Offer>),
     /// The host has to fetch Success1.
-    SendSuccess1 {
-        hash: HashId,
-        response: Option<Vec<u8>>,
-    },
+    SendSuccess1 { hash: HashId, response: Option<Vec<u8>> },
     /// The host has to say that it is satisfied.
     ExpectSuccess2,
     /// The host has to fetch the failure.
@@ -274,7 +271,10 @@ impl Authenticator {
             });
         }
         // The host wants to know who we are: it must not be able to make us answer our own challenge.
-        let key = names.controller_key.as_ref().ok_or(FailureReason::AuthenticationFailed)?;
+        let key = names
+            .controller_key
+            .as_ref()
+            .ok_or(FailureReason::AuthenticationFailed)?;
         if host_challenge == offer.challenge || reply.seqnum.get() == 0 {
             return Err(wrong_payload);
         }
@@ -330,7 +330,10 @@ fn choose(message: &[u8]) -> Result<Offer, FailureReason> {
     let descriptors = <[ProtocolDescriptor]>::ref_from_prefix_with_elems(descriptors, usize::from(negotiate.napd));
     let (descriptors, _) = descriptors.map_err(|_| wrong_payload)?;
     let usable = |descriptor: &&ProtocolDescriptor| descriptor.auth_id == AUTH_ID_DHCHAP;
-    let descriptor = descriptors.iter().find(usable).ok_or(FailureReason::ProtocolNotUsable)?;
+    let descriptor = descriptors
+        .iter()
+        .find(usable)
+        .ok_or(FailureReason::ProtocolNotUsable)?;
     let (hashes, groups) = descriptor.idlist.split_at(IDLIST_DH_GROUPS);
     let hashes = hashes.get(..usize::from(descriptor.halen)).ok_or(wrong_payload)?;
     let groups = groups.get(..usize::from(descriptor.dhlen)).ok_or(wrong_payload)?;

@@ -31,7 +31,10 @@ impl Bell {
     /// # Errors
     /// The system has no file descriptor for it.
     pub fn new() -> std::io::Result<Arc<Bell>> {
-        Ok(Arc::new(Bell(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?)))
+        Ok(Arc::new(Bell(eventfd(
+            0,
+            EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC,
+        )?)))
     }
 
     /// Wakes the thread.

@@ -63,7 +63,8 @@ impl KeyPair {
         let parameters = parameters(group)?;
         let mut bytes = [0; EXPONENT_BYTES];
         random(&mut bytes);
-        let exponent = BoxedUint::from_be_slice(&bytes, EXPONENT_BYTES as u32 * 8).expect("the length is the precision");
+        let exponent =
+            BoxedUint::from_be_slice(&bytes, EXPONENT_BYTES as u32 * 8).expect("the length is the precision");
         let generator = BoxedUint::from_be_slice(&[2], parameters.bits_precision()).expect("every group is larger");
         let power = BoxedMontyForm::new(generator, parameters).pow(&exponent);
         Some(KeyPair {

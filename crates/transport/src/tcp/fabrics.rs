@@ -389,7 +389,10 @@ impl Session {
         })?;
         subsystem.set_keep_alive(controller, command.kato.get());
         subsystem.set_waker(controller, Arc::clone(&self.surroundings.waker));
-        Ok(self.context.associations.begin(subsystem, controller, host, Arc::clone(link)))
+        Ok(self
+            .context
+            .associations
+            .begin(subsystem, controller, host, Arc::clone(link)))
     }
 
     fn connect_io(
@@ -472,7 +475,11 @@ fn property(size: u8, offset: u32, known: &[Property]) -> Result<Property, Failu
         let cause = format!("there is no property at {offset:#x}, or it cannot be accessed this way");
         return Err(Failure::invalid_field(Parameter::dword(11, 0), cause));
     };
-    let expected = if property.is_64_bit() { PROPERTY_SIZE_8 } else { PROPERTY_SIZE_4 };
+    let expected = if property.is_64_bit() {
+        PROPERTY_SIZE_8
+    } else {
+        PROPERTY_SIZE_4
+    };
     if size != expected {
         let cause = format!("{property} does not have this size");
         return Err(Failure::invalid_field(Parameter::dword(10, 0), cause));
@@ -481,7 +488,13 @@ fn property(size: u8, offset: u32, known: &[Property]) -> Result<Property, Failu
 }
 
 /// Properties that a host may read over fabrics.
-const READABLE: [Property; 5] = [Property::Cap, Property::Vs, Property::Cc, Property::Csts, Property::Crto];
+const READABLE: [Property; 5] = [
+    Property::Cap,
+    Property::Vs,
+    Property::Cc,
+    Property::Csts,
+    Property::Crto,
+];
 
 fn property_get(subsystem: &Subsystem, controller: u16, entry: &SubmissionEntry) -> Result<u64, Failure> {
     let command: PropertyGetCommand = as_command(entry);

@@ -180,6 +180,9 @@ pub struct TcpServer {
     acceptor: Mutex<Option<JoinHandle<()>>>,
 }
 
+/// What the names of the server's threads start with.
+pub const THREAD_NAME: &str = "nvme-tcp";
+
 /// How long accepting rests if the system has no descriptor or thread for another connection.
 const REST: Duration = Duration::from_millis(100);
 
@@ -201,7 +204,7 @@ impl TcpServer {
         });
         let accepting = Arc::clone(&inner);
         let acceptor = std::thread::Builder::new()
-            .name("nvme-tcp".to_string())
+            .name(THREAD_NAME.to_string())
             .spawn(move || accepting.accept(&listener))
             .map_err(system("starting a thread"))?;
         Ok(TcpServer {
@@ -239,12 +242,22 @@ impl TcpServer {
     pub fn stop(&self) {
         self.inner.stopping.store(true, Ordering::Release);
         self.inner.stop.ring();
-        let acceptor = self.acceptor.lock().expect("nothing panics while it holds the handle").take();
+        let acceptor = self
+            .acceptor
+            .lock()
+            .expect("nothing panics while it holds the handle")
+            .take();
         if let Some(acceptor) = acceptor {
             let _ = acceptor.join();
         }
         // Nothing is added any more.
-        let remaining: Vec<Accepted> = self.inner.connections().by_number.drain().map(|(_, accepted)| accepted).collect();
+        let remaining: Vec<Accepted> = self
+            .inner
+            .connections()
+            .by_number
+            .drain()
+            .map(|(_, accepted)| accepted)
+            .collect();
         for accepted in &remaining {
             let _ = accepted.stream.shutdown(std::net::Shutdown::Both);
         }
@@ -271,7 +284,9 @@ fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
 
 impl Inner {
     fn connections(&self) -> MutexGuard<'_, Connections> {
-        self.connections.lock().expect("nothing panics while it holds the connections")
+        self.connections
+            .lock()
+            .expect("nothing panics while it holds the connections")
     }
 
     fn accept(self: &Arc<Inner>, listener: &TcpListener) {
@@ -321,7 +336,7 @@ impl Inner {
             connection::serve(Arc::clone(&inner.context), stream, bell, established);
             inner.connections().by_number.remove(&number);
         };
-        let thread = std::thread::Builder::new().name(format!("nvme-tcp-{number}"));
+        let thread = std::thread::Builder::new().name(format!("{THREAD_NAME}-{number}"));
         // The thread cannot remove its entry before it is there: the connections are locked.
         accepted.thread = Some(thread.spawn(work)?);
         connections.by_number.insert(number, accepted);

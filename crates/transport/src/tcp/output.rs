@@ -4,10 +4,10 @@
 use std::io::IoSlice;
 use std::ops::Range;
 
+use nvme_spec::CompletionEntry;
 use nvme_spec::tcp::{
     C2hData, CapsuleResp, CommonHeader, DIGEST_LENGTH, DigestFlags, IcResp, PFV_1_0, PduFlags, PduType, R2t, TermReq,
 };
-use nvme_spec::CompletionEntry;
 use zerocopy::IntoBytes;
 
 use super::pdu::{Digests, Fault};

@@ -97,7 +97,11 @@ impl Layout {
         let length = header.plen.get() as usize;
         match kind {
             PduType::IcReq | PduType::H2cTermReq => {
-                let most = if initializes { header_bytes } else { header_bytes + TERM_REQ_MAX_DATA };
+                let most = if initializes {
+                    header_bytes
+                } else {
+                    header_bytes + TERM_REQ_MAX_DATA
+                };
                 if length < header_bytes || length > most {
                     return Err(Fault::field(PLEN));
                 }
@@ -134,7 +138,11 @@ impl Layout {
             data_digest: false,
         };
         if length == header_end {
-            return if kind == PduType::H2cData { Err(Fault::field(PLEN)) } else { Ok(layout) };
+            return if kind == PduType::H2cData {
+                Err(Fault::field(PLEN))
+            } else {
+                Ok(layout)
+            };
         }
         if header.flags.ddgst() != digests.data {
             return Err(Fault::field(FLAGS));
@@ -227,7 +235,10 @@ mod tests {
         let plain = Layout::of(&header(PduType::CapsuleCmd, 0, 72), &OPEN).unwrap();
         assert_eq!((plain.data_bytes, plain.total_bytes()), (0, 72));
         let full = Layout::of(&header(PduType::CapsuleCmd, 72, 72 + 8192), &OPEN).unwrap();
-        assert_eq!((full.data_offset, full.data_bytes, full.total_bytes()), (72, 8192, 8264));
+        assert_eq!(
+            (full.data_offset, full.data_bytes, full.total_bytes()),
+            (72, 8192, 8264)
+        );
         let digests = Digests {
             header: true,
             data: true,
@@ -235,7 +246,14 @@ mod tests {
         let mut with_digests = header(PduType::CapsuleCmd, 76, 76 + 512 + 4);
         with_digests.flags = PduFlags::new().with_hdgst(true).with_ddgst(true);
         let with_digests = Layout::of(&with_digests, &Agreement { digests, ..OPEN }).unwrap();
-        assert_eq!((with_digests.data_offset, with_digests.data_bytes, with_digests.total_bytes()), (76, 512, 592));
+        assert_eq!(
+            (
+                with_digests.data_offset,
+                with_digests.data_bytes,
+                with_digests.total_bytes()
+            ),
+            (76, 512, 592)
+        );
     }
 
     #[test]
@@ -253,7 +271,10 @@ mod tests {
         assert_eq!(of(header(PduType::IcReq, 0, 128)), Fault::of(PduSequenceError));
         let early = Layout::of(&header(PduType::CapsuleCmd, 0, 72), &closed);
         assert_eq!(early.unwrap_err(), Fault::of(PduSequenceError));
-        assert_eq!(Layout::of(&header(PduType::IcReq, 0, 129), &closed).unwrap_err(), Fault::field(4));
+        assert_eq!(
+            Layout::of(&header(PduType::IcReq, 0, 129), &closed).unwrap_err(),
+            Fault::field(4)
+        );
         let mut short = header(PduType::CapsuleCmd, 0, 72);
         short.hlen = 71;
         assert_eq!(of(short), Fault::field(2));

@@ -105,8 +105,8 @@ mod tests {
         assert_eq!(plain.key_of("nqn.2014-08.org.example:host"), key);
         let transformed: Secret = WITH_SHA_256.parse().unwrap();
         let expected = [
-            0x78, 0x63, 0xa3, 0x39, 0x22, 0x40, 0x10, 0xef, 0xc7, 0xe5, 0xb0, 0xe1, 0x58, 0xcc, 0xc7, 0x74,
-            0xc0, 0x33, 0xe6, 0x4c, 0xa1, 0x1d, 0x99, 0x5b, 0xa9, 0x4d, 0x47, 0x58, 0x19, 0x74, 0xe6, 0x25,
+            0x78, 0x63, 0xa3, 0x39, 0x22, 0x40, 0x10, 0xef, 0xc7, 0xe5, 0xb0, 0xe1, 0x58, 0xcc, 0xc7, 0x74, 0xc0, 0x33,
+            0xe6, 0x4c, 0xa1, 0x1d, 0x99, 0x5b, 0xa9, 0x4d, 0x47, 0x58, 0x19, 0x74, 0xe6, 0x25,
         ];
         assert_eq!(transformed.key_of("nqn.2014-08.org.example:host"), expected);
         assert_eq!(format!("{plain:?}"), "Secret(..)");
@@ -117,7 +117,10 @@ mod tests {
         let parse = |text: &str| text.parse::<Secret>().map(|_| ());
         assert_eq!(parse("hello"), Err(SecretError::Form));
         assert_eq!(parse(PLAIN.trim_end_matches(':')), Err(SecretError::Form));
-        assert_eq!(parse(&PLAIN.replace(":00:", ":04:")), Err(SecretError::Hash("04".to_string())));
+        assert_eq!(
+            parse(&PLAIN.replace(":00:", ":04:")),
+            Err(SecretError::Hash("04".to_string()))
+        );
         assert_eq!(parse(&PLAIN.replace(":00:", ":03:")), Err(SecretError::Length(36)));
         assert_eq!(parse(&PLAIN.replace("AAEC", "AAED")), Err(SecretError::Checksum));
         assert_eq!(parse(&PLAIN.replace("AAEC", "A*EC")), Err(SecretError::Base64));

@@ -43,6 +43,11 @@ const BATCH_COMMANDS: usize = 64;
 /// the cache when it is copied out.
 const OUTPUT_BYTES: usize = 256 << 10;
 
+/// Data that goes straight to its command and is so much that little else is read with it.
+const LARGE_DATA_BYTES: usize = 16 << 10;
+/// That little: a few headers.
+const BEHIND_LARGE_DATA_BYTES: usize = 1 << 10;
+
 /// What the owner of the socket has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
@@ -257,7 +262,15 @@ impl Session {
             }
             _ => &mut [],
         };
-        [IoSliceMut::new(data), IoSliceMut::new(self.input.space())]
+        // What comes behind much data is likely more of it, better read to its place than copied there.
+        let space = self.input.space();
+        let bytes = if direct >= LARGE_DATA_BYTES {
+            BEHIND_LARGE_DATA_BYTES
+        } else {
+            space.len()
+        };
+        let space = &mut space[..bytes];
+        [IoSliceMut::new(data), IoSliceMut::new(space)]
     }
 
     /// Bytes that may go to the command that is receiving without passing the input buffer: none while there are earlier
@@ -359,14 +372,22 @@ impl Session {
     /// Returns whether there was something to look at.
     fn parse_one(&mut self) -> Result<bool, Fault> {
         if let Some(receiving) = &self.receiving {
-            return Ok(if receiving.left > 0 { self.take_data() } else { self.finish_data() });
+            return Ok(if receiving.left > 0 {
+                self.take_data()
+            } else {
+                self.finish_data()
+            });
         }
         let Ok((common, _)) = CommonHeader::read_from_prefix(self.input.bytes()) else {
             return Ok(false);
         };
         let layout = Layout::of(&common, &self.agreement())?;
         // Data of an H2CData PDU is not waited for: it goes to its command as it comes.
-        let needed = if layout.kind == PduType::H2cData { layout.data_offset } else { layout.total_bytes() };
+        let needed = if layout.kind == PduType::H2cData {
+            layout.data_offset
+        } else {
+            layout.total_bytes()
+        };
         assert!(needed <= BUFFERED_PDU_BYTES_MAX, "it fits into the input buffer");
         if self.input.bytes().len() < needed {
             return Ok(false);
@@ -400,7 +421,8 @@ impl Session {
             header: request.dgst.hdgst_enable(),
             data: request.dgst.ddgst_enable(),
         };
-        self.output.initialize(self.digests, self.context.options.h2c_data_bytes_max);
+        self.output
+            .initialize(self.digests, self.context.options.h2c_data_bytes_max);
         self.output.digests = self.digests;
         self.output.data_alignment = (usize::from(request.hpda) + 1) * 4;
         Ok(())
@@ -413,7 +435,11 @@ impl Session {
             return Err(Fault::of(FatalErrorStatus::PduSequenceError));
         }
         self.outstanding += 1;
-        let mut data = if layout.data_bytes > 0 { self.spare.take() } else { Vec::new() };
+        let mut data = if layout.data_bytes > 0 {
+            self.spare.take()
+        } else {
+            Vec::new()
+        };
         let pdu = self.input.bytes();
         let (capsule, _) = CapsuleCmd::ref_from_prefix(pdu).expect("the whole PDU is there");
         let mut progress = Progress::Capsule;
@@ -501,7 +527,11 @@ impl Session {
             self.ready.push_back(Ready {
                 entry: requested.entry,
                 data: requested.data,
-                progress: if requested.damaged { Progress::Damaged } else { Progress::Transferred },
+                progress: if requested.damaged {
+                    Progress::Damaged
+                } else {
+                    Progress::Transferred
+                },
             });
         }
         self.receiving = None;
@@ -634,7 +664,14 @@ impl Session {
         Ok(true)
     }
 
-    fn refuse(&mut self, subsystem: &mut Subsystem, now: Nanos, entry: &SubmissionEntry, data: Vec<u8>, failure: Failure) {
+    fn refuse(
+        &mut self,
+        subsystem: &mut Subsystem,
+        now: Nanos,
+        entry: &SubmissionEntry,
+        data: Vec<u8>,
+        failure: Failure,
+    ) {
         self.recycle(data);
         let reply = self.fail(subsystem, entry, failure);
         self.complete(Done {
@@ -770,7 +807,9 @@ impl Session {
         if let Some(queue) = self.queue.take() {
             let context = Arc::clone(&self.context);
             let mut subsystem = locked(&context.shared);
-            context.associations.leave(&mut subsystem, &queue.association, &queue.link);
+            context
+                .associations
+                .leave(&mut subsystem, &queue.association, &queue.link);
         }
     }
 

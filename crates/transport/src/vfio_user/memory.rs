@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use nvme::pcie::{Fault, HostMemory};
 use rustix::io::Errno;
 use vm_memory::mmap::MmapRegionBuilder;
-use vm_memory::{FileOffset, MmapRegion, VolatileMemory};
+use vm_memory::{FileOffset, MmapRegion, VolatileMemory, VolatileSlice, WriteVolatile};
 
 /// Ranges that a client may map; one more is refused.
 const RANGES_MAX: usize = 16384;
@@ -117,6 +117,29 @@ impl GuestMemory {
         }
     }
 
+    /// Calls `copy` with the pieces of memory that are `bytes` from an address on: one, unless ranges meet there.
+    #[inline]
+    fn for_each_piece(
+        &self,
+        address: u64,
+        bytes: usize,
+        allowed: impl Fn(&Range) -> bool,
+        mut copy: impl FnMut(VolatileSlice<'_>),
+    ) -> Result<(), Fault> {
+        let mut done = 0;
+        while done < bytes {
+            let address = address.checked_add(done as u64).ok_or(Fault { address })?;
+            let (range, offset) = self.find(address)?;
+            if !allowed(range) {
+                return Err(Fault { address });
+            }
+            let piece_bytes = (bytes - done).min(range.map.size() - offset);
+            copy(range.map.get_slice(offset, piece_bytes).map_err(|_| Fault { address })?);
+            done += piece_bytes;
+        }
+        Ok(())
+    }
+
     /// A number in memory that is shared with the guest.
     #[inline]
     fn number(&self, address: u64) -> Result<(&Range, &AtomicU32), Fault> {
@@ -128,35 +151,27 @@ impl GuestMemory {
 
 impl HostMemory for GuestMemory {
     fn read(&self, address: u64, data: &mut [u8]) -> Result<(), Fault> {
-        let mut at = 0;
-        while at < data.len() {
-            let address = address.checked_add(at as u64).ok_or(Fault { address })?;
-            let (range, offset) = self.find(address)?;
-            if !range.readable {
-                return Err(Fault { address });
-            }
-            let bytes = (data.len() - at).min(range.map.size() - offset);
-            let slice = range.map.get_slice(offset, bytes).map_err(|_| Fault { address })?;
-            slice.copy_to(&mut data[at..at + bytes]);
-            at += bytes;
-        }
-        Ok(())
+        let mut rest = data;
+        self.for_each_piece(address, rest.len(), |range| range.readable, |piece| {
+            let (part, behind) = std::mem::take(&mut rest).split_at_mut(piece.len());
+            piece.copy_to(part);
+            rest = behind;
+        })
+    }
+
+    fn append(&self, address: u64, bytes: usize, data: &mut Vec<u8>) -> Result<(), Fault> {
+        self.for_each_piece(address, bytes, |range| range.readable, |piece| {
+            data.write_all_volatile(&piece).expect("a vector takes everything");
+        })
     }
 
     fn write(&self, address: u64, data: &[u8]) -> Result<(), Fault> {
-        let mut at = 0;
-        while at < data.len() {
-            let address = address.checked_add(at as u64).ok_or(Fault { address })?;
-            let (range, offset) = self.find(address)?;
-            if !range.writable {
-                return Err(Fault { address });
-            }
-            let bytes = (data.len() - at).min(range.map.size() - offset);
-            let slice = range.map.get_slice(offset, bytes).map_err(|_| Fault { address })?;
-            slice.copy_from(&data[at..at + bytes]);
-            at += bytes;
-        }
-        Ok(())
+        let mut rest = data;
+        self.for_each_piece(address, rest.len(), |range| range.writable, |piece| {
+            let (part, behind) = rest.split_at(piece.len());
+            piece.copy_from(part);
+            rest = behind;
+        })
     }
 
     fn load(&self, address: u64) -> Result<u32, Fault> {

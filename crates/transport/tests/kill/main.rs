@@ -300,7 +300,7 @@ fn kill_again_and_again(name: &str, format: u8, lanes: u32, kills: u32) {
         let once = std::panic::AssertUnwindSafe(|| {
             last = match lanes {
                 1 => {
-                    let lines = if early { 0 } else { random.random_range(1..60) };
+                    let lines = if early { 0 } else { random.random_range(1..40) };
                     kill_one(plan, last + 1, &path, lines, delay, &mut expected)
                 }
                 _ => {

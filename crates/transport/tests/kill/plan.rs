@@ -1,6 +1,7 @@
 //! What is done to the drive, and what must be there afterwards.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -81,13 +82,16 @@ impl Plan {
     }
 }
 
+/// Bytes of what a power failure leaves whole (NAWUPF, NABSPF): aligned pieces, also of several small blocks.
+const ATOMIC_BYTES: u64 = 4096;
+
 /// What blocks and state may be after a crash.
 pub struct Expected {
     plan: Plan,
-    /// Generation of each block for certain, up to the operations in `perhaps`.
+    /// Generation of each block after the last operation on it that was durable.
     blocks: Vec<u32>,
-    /// Generations that blocks may have instead.
-    perhaps: HashMap<u64, Vec<u32>>,
+    /// What may have been done since to each aligned piece, in order: to which of its blocks, and their generation then.
+    perhaps: HashMap<u64, Vec<(Range<usize>, u32)>>,
     event: Vec<bool>,
 }
 
@@ -115,28 +119,45 @@ impl Expected {
             }
             Kind::Flush | Kind::Checkpoint | Kind::Restart => return,
         };
-        for block in first..first + count {
+        let piece_blocks = ATOMIC_BYTES / self.plan.block_bytes();
+        let end = first + count;
+        for piece in first / piece_blocks..end.div_ceil(piece_blocks) {
+            let start = piece * piece_blocks;
+            let blocks = first.max(start) as usize..end.min(start + piece_blocks) as usize;
+            let since = self.perhaps.entry(piece).or_default();
+            since.push((blocks, generation));
             if durable {
-                self.blocks[block as usize] = generation;
-                self.perhaps.remove(&block);
-            } else {
-                self.perhaps.entry(block).or_default().push(generation);
+                // Operations on the same blocks are carried out one after the other: those before it were too.
+                for (blocks, generation) in since.drain(..) {
+                    self.blocks[blocks].fill(generation);
+                }
             }
         }
     }
 
-    /// What was found must be one of what may be; from now on it is what is.
+    /// Each piece must be as it was after one of the operations that may have been the last; from now on it is what was
+    /// found.
     pub fn compare(&mut self, found: &[u32], event: bool) {
         assert_eq!(found.len(), self.blocks.len());
-        for (block, (&found, expected)) in found.iter().zip(&mut self.blocks).enumerate() {
-            let perhaps = self.perhaps.get(&(block as u64)).map_or(&[][..], Vec::as_slice);
+        let piece_blocks = (ATOMIC_BYTES / self.plan.block_bytes()) as usize;
+        for (piece, found) in found.chunks_exact(piece_blocks).enumerate() {
+            let start = piece * piece_blocks;
+            let flushed = self.blocks[start..start + piece_blocks].to_vec();
+            let since = self.perhaps.remove(&(piece as u64)).unwrap_or_default();
+            let is_found = |blocks: &[u32]| blocks[start..start + piece_blocks] == *found;
+            let mut matches = is_found(&self.blocks);
+            for (blocks, generation) in &since {
+                if matches {
+                    break;
+                }
+                self.blocks[blocks.clone()].fill(*generation);
+                matches = is_found(&self.blocks);
+            }
             assert!(
-                found == *expected || perhaps.contains(&found),
-                "block {block} is of generation {found}; it was flushed with {expected}, later ones are {perhaps:?}"
+                matches,
+                "blocks from {start} on are of generations {found:?}; flushed were {flushed:?}, then perhaps {since:?}"
             );
-            *expected = found;
         }
-        self.perhaps.clear();
         assert!(
             self.event.contains(&event),
             "the stored state is {event}, it may be {:?}",

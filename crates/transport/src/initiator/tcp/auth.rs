@@ -113,7 +113,10 @@ pub fn authenticate(queue: &mut Queue, options: &HostOptions) -> Result<(), Init
     let keys = KeyPair::new(offer.group);
     let session_key = match &keys {
         None => None,
-        Some(keys) => Some(keys.session_key(offer.public).ok_or_else(|| refused("the controller's DH value is weak"))?),
+        Some(keys) => Some(
+            keys.session_key(offer.public)
+                .ok_or_else(|| refused("the controller's DH value is weak"))?,
+        ),
     };
     let transaction = Transaction {
         id,
@@ -121,7 +124,13 @@ pub fn authenticate(queue: &mut Queue, options: &HostOptions) -> Result<(), Init
         session: session_key.map(|key| crypto::digest(offer.hash, &key)),
     };
     let (host, subsystem) = (options.host_nqn.as_str(), options.subsystem_nqn.as_str());
-    let response = transaction.response(&host_key, offer.challenge, offer.sequence, "HostHost", [host, subsystem]);
+    let response = transaction.response(
+        &host_key,
+        offer.challenge,
+        offer.sequence,
+        "HostHost",
+        [host, subsystem],
+    );
     let mut our_challenge = vec![0; response.len()];
     if controller_key.is_some() {
         crypto::random(&mut our_challenge);
@@ -142,7 +151,13 @@ pub fn authenticate(queue: &mut Queue, options: &HostOptions) -> Result<(), Init
         return Ok(());
     };
     let (success, values) = Success1::ref_from_prefix(&message).expect("it is longer than that");
-    let expected = transaction.response(&controller_key, &our_challenge, sequence, "Controller", [subsystem, host]);
+    let expected = transaction.response(
+        &controller_key,
+        &our_challenge,
+        sequence,
+        "Controller",
+        [subsystem, host],
+    );
     if success.rvalid != 1 || !crypto::equal(&values[..expected.len()], &expected) {
         let failure = Failure {
             header: header(AUTH_TYPE_COMMON, MessageId::Failure2, id),

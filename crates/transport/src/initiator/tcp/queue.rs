@@ -5,7 +5,9 @@ use std::io::{ErrorKind, IoSlice, IoSliceMut, Read};
 use std::net::TcpStream;
 use std::ops::Range;
 
-use nvme_spec::command::{PSDT_SGL_MPTR_CONTIGUOUS, SGL_SUBTYPE_OFFSET, SGL_SUBTYPE_TRANSPORT_A, SglIdentifier, SglType};
+use nvme_spec::command::{
+    PSDT_SGL_MPTR_CONTIGUOUS, SGL_SUBTYPE_OFFSET, SGL_SUBTYPE_TRANSPORT_A, SglIdentifier, SglType,
+};
 use nvme_spec::tcp::{
     C2hData, CapsuleCmd, CapsuleResp, CommonHeader, DIGEST_LENGTH, DigestFlags, H2cData, IcReq, IcResp, PFV_1_0,
     PduFlags, PduType, R2t, TermReq,
@@ -20,6 +22,10 @@ use super::{HostOptions, InitiatorError};
 
 /// Bytes that are read at once, beside data that goes straight to its command.
 const BUFFER_BYTES: usize = 256 << 10;
+/// Data that goes straight to its command and is so much that little else is read with it.
+const LARGE_DATA_BYTES: usize = 16 << 10;
+/// That little: a few headers.
+const BEHIND_LARGE_DATA_BYTES: usize = 1 << 10;
 /// Pieces of output that are given to the system at once; its limit is 1024.
 const PIECES_MAX: usize = 512;
 
@@ -332,7 +338,9 @@ impl Queue {
         let slice = |piece: &Piece| match piece {
             Piece::Headers(range) => &self.headers[range.clone()],
             Piece::Data { cid, range } => {
-                let pending = self.pending[usize::from(*cid)].as_ref().expect("an outstanding command");
+                let pending = self.pending[usize::from(*cid)]
+                    .as_ref()
+                    .expect("an outstanding command");
                 &pending.data[range.clone()]
             }
         };
@@ -362,7 +370,11 @@ impl Queue {
         if ready == 0 {
             return Err(io("sending")(ErrorKind::TimedOut.into()));
         }
-        if events.contains(PollFlags::IN) { self.receive() } else { Ok(()) }
+        if events.contains(PollFlags::IN) {
+            self.receive()
+        } else {
+            Ok(())
+        }
     }
 
     // ----------------------------------------------------------------------------------------------- receiving --
@@ -380,13 +392,20 @@ impl Queue {
             self.end -= self.start;
             self.start = 0;
         }
-        let space = &mut self.input[self.end..];
+        let mut space = &mut self.input[self.end..];
         let mut direct: &mut [u8] = &mut [];
         if let Some(receiving) = self.receiving.as_ref().filter(|_| self.start == self.end) {
-            let pending = self.pending[usize::from(receiving.cid)].as_mut().expect("an outstanding command");
+            let pending = self.pending[usize::from(receiving.cid)]
+                .as_mut()
+                .expect("an outstanding command");
             direct = &mut pending.data[receiving.at..][..receiving.left];
         }
         let direct_bytes = direct.len();
+        if direct_bytes >= LARGE_DATA_BYTES {
+            // What comes behind much data is likely more of it, better read to its place than copied there.
+            let bytes = space.len().min(BEHIND_LARGE_DATA_BYTES);
+            space = &mut space[..bytes];
+        }
         let mut slices = [IoSliceMut::new(direct), IoSliceMut::new(space)];
         let bytes = loop {
             match self.stream.read_vectored(&mut slices) {
@@ -409,7 +428,11 @@ impl Queue {
         self.fill()?;
         while self.parse_one()? {}
         // Answers to R2Ts go out at once; while sending is under way already, it takes them along.
-        if self.output.is_empty() { Ok(()) } else { self.send_without_waiting() }
+        if self.output.is_empty() {
+            Ok(())
+        } else {
+            self.send_without_waiting()
+        }
     }
 
     fn send_without_waiting(&mut self) -> Result<(), InitiatorError> {
@@ -448,7 +471,11 @@ impl Queue {
             return Ok(false);
         }
         let header_end = self.header_end(header_bytes);
-        let needed = if kind == PduType::C2hData { usize::from(common.pdo).max(header_end) } else { header_end };
+        let needed = if kind == PduType::C2hData {
+            usize::from(common.pdo).max(header_end)
+        } else {
+            header_end
+        };
         if self.unread().len() < needed {
             return Ok(false);
         }
@@ -489,7 +516,8 @@ impl Queue {
         self.outstanding_command(cid)?;
         let pending = self.pending[usize::from(cid)].take().expect("it was just found");
         // Data that was asked for and then not waited for must not be sent any more.
-        self.output.retain(|piece| !matches!(piece, Piece::Data { cid: other, .. } if *other == cid));
+        self.output
+            .retain(|piece| !matches!(piece, Piece::Data { cid: other, .. } if *other == cid));
         self.free.push(cid);
         self.completed.push_back(Completed {
             cid,
@@ -510,13 +538,17 @@ impl Queue {
         let total = offset + bytes + if flags.ddgst() { DIGEST_LENGTH } else { 0 };
         let smallest = self.header_end(size_of::<C2hData>());
         if offset < smallest || !offset.is_multiple_of(alignment) || total != header.ch.plen.get() as usize {
-            return Err(broken("a C2HData PDU has its data at the wrong place, or the wrong length"));
+            return Err(broken(
+                "a C2HData PDU has its data at the wrong place, or the wrong length",
+            ));
         }
         if flags.ddgst() != self.data_digest || (flags.success() && !flags.last_pdu()) {
             return Err(broken("the flags of a C2HData PDU are wrong"));
         }
         if flags.success() && self.options.flow_control {
-            return Err(broken("a completion was left out although the submission queue's head has to be told"));
+            return Err(broken(
+                "a completion was left out although the submission queue's head has to be told",
+            ));
         }
         let cid = header.cccid.get();
         let pending = self.outstanding_command(cid)?;
@@ -538,7 +570,9 @@ impl Queue {
         let receiving = self.receiving.as_ref().expect("data is coming in");
         let bytes = (self.end - self.start).min(receiving.left);
         if bytes > 0 {
-            let pending = self.pending[usize::from(receiving.cid)].as_mut().expect("an outstanding command");
+            let pending = self.pending[usize::from(receiving.cid)]
+                .as_mut()
+                .expect("an outstanding command");
             pending.data[receiving.at..][..bytes].copy_from_slice(&self.input[self.start..][..bytes]);
             self.start += bytes;
             self.note_data(bytes);
@@ -569,7 +603,9 @@ impl Queue {
 
     fn note_data(&mut self, bytes: usize) {
         let receiving = self.receiving.as_mut().expect("data is coming in");
-        let pending = self.pending[usize::from(receiving.cid)].as_mut().expect("an outstanding command");
+        let pending = self.pending[usize::from(receiving.cid)]
+            .as_mut()
+            .expect("an outstanding command");
         if let Some(digest) = &mut receiving.digest {
             *digest = crc32c::crc32c_append(*digest, &pending.data[receiving.at..][..bytes]);
         }
@@ -593,7 +629,12 @@ impl Queue {
             let offset = self.header_end(size_of::<H2cData>());
             let flags = self.flags(true).with_last_pdu(at + length == end);
             let header = H2cData {
-                ch: common(PduType::H2cData, flags, offset, offset + length + self.data_digest_bytes()),
+                ch: common(
+                    PduType::H2cData,
+                    flags,
+                    offset,
+                    offset + length + self.data_digest_bytes(),
+                ),
                 cccid: cid.into(),
                 ttag: request.ttag,
                 datao: (at as u32).into(),

@@ -1,0 +1,78 @@
+//! Running the `warp` command in a folder of its own.
+
+// Each test program uses a part of it.
+#![allow(dead_code)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// Exit code of bad input.
+pub const BAD_INPUT: i32 = 2;
+
+pub fn folder() -> TempDir {
+    tempfile::tempdir().expect("a temporary folder")
+}
+
+pub fn warp(folder: &TempDir, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warp"));
+    // What a developer has set must not show: a panic would print differently.
+    command.env_remove("RUST_BACKTRACE").current_dir(folder).args(arguments);
+    command.output().expect("the program runs")
+}
+
+/// Everything in a folder, folders too.
+pub fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("the folder can be listed") {
+        let path = entry.expect("the entry can be read").path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        }
+        found.push(path);
+    }
+    found.sort();
+    found
+}
+
+pub fn write(folder: &TempDir, name: &str, text: impl AsRef<[u8]>) {
+    std::fs::write(folder.path().join(name), text).expect("the file is written");
+}
+
+/// The command is refused in one sentence that says all of this, and writes nothing.
+#[track_caller]
+pub fn refused(folder: &TempDir, arguments: &[&str], says: &[&str]) {
+    let before = files(folder.path());
+    let output = warp(folder, arguments);
+    let error = String::from_utf8(output.stderr).expect("text");
+    let printed = String::from_utf8(output.stdout).expect("text");
+    assert_eq!(output.status.code(), Some(BAD_INPUT), "{arguments:?}: {error}{printed}");
+    assert!(error.starts_with("warp: "), "{arguments:?}: {error}");
+    assert_eq!(error.trim_end().lines().count(), 1, "{arguments:?}: {error}");
+    assert!(error.ends_with('\n'), "{arguments:?}: {error}");
+    for never in ["panicked", "backtrace", "stack", "unwrap"] {
+        assert!(!error.contains(never), "{arguments:?}: {error}");
+    }
+    assert!(printed.is_empty(), "{arguments:?} printed {printed}");
+    for part in says {
+        assert!(error.contains(part), "{arguments:?} does not say {part:?}: {error}");
+    }
+    assert_eq!(files(folder.path()), before, "{arguments:?} wrote something");
+}
+
+/// The command succeeds; returns what it prints.
+#[track_caller]
+pub fn prints(folder: &TempDir, arguments: &[&str]) -> String {
+    let output = warp(folder, arguments);
+    let error = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {error}");
+    assert!(error.is_empty(), "{arguments:?}: {error}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[track_caller]
+pub fn json(text: &str) -> serde_json::Value {
+    assert_eq!(text.trim_end().lines().count(), 1, "JSON is one line");
+    serde_json::from_str(text).expect("JSON")
+}

@@ -1,0 +1,210 @@
+//! `warp serve` and `warp inspect` as a shell sees them: what is refused, in one sentence and with nothing damaged; what is
+//! printed; that a drive outlives its server.
+
+mod common;
+
+use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, TcpListener};
+use std::process::{Child, Command, Stdio};
+
+use common::{BAD_INPUT, files, folder, json, prints, refused, warp, write};
+use nvme_spec::command::ReadWriteCdw12;
+use nvme_spec::{IoOpcode, Status, SubmissionEntry};
+use tempfile::TempDir;
+use transport::initiator::tcp::{Controller, Data, HostOptions};
+
+/// A running server. It is stopped in order when the test says so, and killed when the test fails.
+struct Served {
+    process: Child,
+    /// What it printed until it was ready.
+    introduction: String,
+    output: BufReader<std::process::ChildStdout>,
+}
+
+impl Served {
+    fn start(folder: &TempDir, arguments: &[&str]) -> Served {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warp"));
+        command.arg("serve").args(arguments).current_dir(folder);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut process = command.spawn().expect("the program runs");
+        let mut output = BufReader::new(process.stdout.take().expect("it is piped"));
+        let mut introduction = String::new();
+        while !introduction.contains("Ctrl-C") {
+            let bytes = output.read_line(&mut introduction).expect("text");
+            assert!(bytes > 0, "the server ended: {introduction}{}", errors(&mut process));
+        }
+        Served {
+            process,
+            introduction,
+            output,
+        }
+    }
+
+    fn address(&self) -> SocketAddr {
+        let line = self.introduction.lines().find(|line| line.contains("nvme connect"));
+        let words: Vec<&str> = line.expect("NVMe/TCP is served").split_whitespace().collect();
+        let after = |flag: &str| words[words.iter().position(|word| *word == flag).expect("a flag") + 1];
+        format!("{}:{}", after("-a"), after("-s")).parse().expect("an address")
+    }
+
+    fn nqn(&self) -> String {
+        self.introduction.split(" -n ").nth(1).expect("an NQN").split_whitespace().next().expect("an NQN").to_string()
+    }
+
+    /// Ctrl-C; returns what it printed at the end.
+    fn stop(mut self) -> String {
+        let id = rustix::process::Pid::from_child(&self.process);
+        rustix::process::kill_process(id, rustix::process::Signal::INT).expect("it runs");
+        let mut last = String::new();
+        std::io::Read::read_to_string(&mut self.output, &mut last).expect("text");
+        let status = self.process.wait().expect("it ends");
+        assert!(status.success(), "{last}{}", errors(&mut self.process));
+        last
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn errors(process: &mut Child) -> String {
+    let mut text = String::new();
+    if let Some(stderr) = &mut process.stderr {
+        let _ = std::io::Read::read_to_string(stderr, &mut text);
+    }
+    text
+}
+
+fn block_command(opcode: IoOpcode, block: u64) -> SubmissionEntry {
+    SubmissionEntry {
+        opcode: opcode.code(),
+        nsid: 1.into(),
+        cdw10: (block as u32).into(),
+        cdw12: ReadWriteCdw12::new().with_nlb(0).into_bits().into(),
+        ..SubmissionEntry::default()
+    }
+}
+
+const SMALL: [&str; 4] = ["--capacity", "64M", "--data", "drive.img"];
+
+#[test]
+fn options_that_make_no_sense_are_refused() {
+    let folder = folder();
+    refused(&folder, &["serve"], &["nothing to serve on", "--vfio-user", "--tcp"]);
+    refused(&folder, &["serve", "--tcp", "here"], &["--tcp"]);
+    refused(&folder, &["serve", "--tcp", "127.0.0.1:0", "--capacity", "much"], &["--capacity", "8G"]);
+    refused(&folder, &["serve", "--tcp", "127.0.0.1:0", "--block", "520"], &["512 or 4096"]);
+    refused(&folder, &["serve", "--tcp", "127.0.0.1:0", "--serial", "more than twenty characters"], &["--serial", "20"]);
+    refused(&folder, &["serve", "--tcp", "127.0.0.1:0", "--nqn", "drive"], &["--nqn", "nqn."]);
+    refused(&folder, &["serve", "--tcp", "0.0.0.0:0"], &["0.0.0.0", "DH-HMAC-CHAP", "127.0.0.1"]);
+    refused(&folder, &["serve", "--tcp", "127.0.0.1:0", "--device", "ssd_z"], &["no device ssd_z"]);
+    let too_large = ["serve", "--tcp", "127.0.0.1:0", "--device", "ssd_a"];
+    refused(&folder, &too_large, &["the drive needs", "of memory", "smaller capacity"]);
+}
+
+#[test]
+fn hosts_files_that_make_no_sense_are_refused() {
+    let folder = folder();
+    let serve = ["serve", "--tcp", "0.0.0.0:0", "--hosts", "hosts.toml", "--capacity", "64M"];
+    refused(&folder, &serve, &["hosts.toml"]);
+    write(&folder, "hosts.toml", "[[host]]\nnqn = \"nqn.2026-01.test:a\"\n");
+    refused(&folder, &serve, &["nqn.2026-01.test:a", "no DH-HMAC-CHAP secret"]);
+    write(&folder, "hosts.toml", "[[host]]\nnqn = \"nqn.2026-01.test:a\"\nsecret = \"DHHC-1:00:AAAA:\"\n");
+    refused(&folder, &serve, &["hosts.toml", "nqn.2026-01.test:a", "secret"]);
+    write(&folder, "hosts.toml", "[[host]]\nname = \"a\"\n");
+    refused(&folder, &serve, &["hosts.toml", "name"]);
+}
+
+#[test]
+fn what_others_use_is_left_alone() {
+    let folder = folder();
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address").to_string();
+    refused(&folder, &["serve", "--capacity", "64M", "--tcp", &address], &[&address, "in use"]);
+
+    write(&folder, "notes.txt", "mine");
+    refused(&folder, &["serve", "--capacity", "64M", "--vfio-user", "notes.txt"], &["notes.txt", "not a socket"]);
+    refused(&folder, &["serve", "--capacity", "64M", "--tcp", "127.0.0.1:0", "--data", "notes.txt"], &["notes.txt"]);
+    assert_eq!(std::fs::read(folder.path().join("notes.txt")).expect("still there"), b"mine");
+
+    let first = Served::start(&folder, &[&SMALL[..], &["--vfio-user", "drive.sock"]].concat());
+    let second = warp(&folder, &[&["serve"], &SMALL[..], &["--tcp", "127.0.0.1:0"]].concat());
+    let error = String::from_utf8_lossy(&second.stderr).to_string();
+    assert_eq!(second.status.code(), Some(BAD_INPUT), "{error}");
+    assert!(error.contains("in use by another server") && error.trim_end().lines().count() == 1, "{error}");
+    refused(&folder, &["serve", "--capacity", "64M", "--vfio-user", "drive.sock"], &["drive.sock", "another server"]);
+    first.stop();
+    assert!(!folder.path().join("drive.sock").exists(), "the socket is removed");
+}
+
+#[test]
+fn a_drive_of_another_shape_is_refused_and_stays() {
+    let folder = folder();
+    Served::start(&folder, &[&SMALL[..], &["--tcp", "127.0.0.1:0"]].concat()).stop();
+    let before: Vec<(std::path::PathBuf, Vec<u8>)> = files(folder.path())
+        .into_iter()
+        .map(|path| (path.clone(), std::fs::read(path).expect("a file")))
+        .collect();
+    let serve = ["serve", "--tcp", "127.0.0.1:0", "--data", "drive.img", "--capacity"];
+    refused(&folder, &[&serve[..], &["128M"]].concat(), &["drive.img"]);
+    let other = ["64M", "--set", "geometry.over_provisioning=0.3"];
+    refused(&folder, &[&serve[..], &other].concat(), &["drive.img", "over_provisioning"]);
+    for (path, bytes) in before {
+        assert!(std::fs::read(&path).expect("still there") == bytes, "{} changed", path.display());
+    }
+    // What is damaged is said, too.
+    std::fs::write(folder.path().join("drive.img.state"), b"no state").expect("written");
+    refused(&folder, &[&serve[..], &["64M"]].concat(), &["drive.img.state"]);
+}
+
+#[test]
+fn a_drive_outlives_its_server() {
+    let folder = folder();
+    let arguments = [&SMALL[..], &["--tcp", "127.0.0.1:0"]].concat();
+    let served = Served::start(&folder, &arguments);
+    assert!(served.introduction.starts_with("new drive of 64.0 MiB"), "{}", served.introduction);
+    let write = |served: &Served, block: u64, byte: u8| {
+        let mut controller = Controller::connect(&HostOptions::new(served.address(), &served.nqn())).expect("a drive");
+        controller.set_queue_count(1).expect("a queue");
+        let mut queue = controller.io_queue(1, 16).expect("a queue");
+        let data = Data::ToController(vec![byte; 4096]);
+        let done = queue.command(block_command(IoOpcode::Write, block), data).expect("a completion");
+        assert_eq!(done.status(), Status::SUCCESS);
+    };
+    write(&served, 3, 7);
+    let inspected = json(&prints(&folder, &["inspect", &format!("tcp:{}", served.address()), "--json"]));
+    assert_eq!(inspected["enabled"]["statistics"]["host_bytes_written"], 4096);
+    assert!(served.stop().contains("write amplification 1.000"));
+
+    let stored = prints(&folder, &["inspect", "drive.img"]);
+    assert!(stored.contains("shut down in order") && stored.contains("HBMW 4096 bytes"), "{stored}");
+
+    let served = Served::start(&folder, &arguments);
+    assert!(served.introduction.contains("as it was when it was shut down"), "{}", served.introduction);
+    let mut controller = Controller::connect(&HostOptions::new(served.address(), &served.nqn())).expect("a drive");
+    controller.set_queue_count(1).expect("a queue");
+    let mut queue = controller.io_queue(1, 16).expect("a queue");
+    let read = queue.command(block_command(IoOpcode::Read, 3), Data::ToHost(vec![0; 4096])).expect("a completion");
+    assert_eq!((read.status(), read.data), (Status::SUCCESS, vec![7; 4096]));
+}
+
+#[test]
+fn inspect_says_what_it_cannot_look_into() {
+    let folder = folder();
+    refused(&folder, &["inspect", "nothing.img"], &["nothing.img"]);
+    refused(&folder, &["inspect", "tcp:here"], &["tcp:ADDRESS:PORT"]);
+    refused(&folder, &["inspect", "/dev/null"], &["/dev/null", "not an NVMe device"]);
+    write(&folder, "log.bin", [0; 32]);
+    refused(&folder, &["inspect", "log.bin"], &["log.bin"]);
+    refused(&folder, &["inspect", "log.bin", "--log", "0x22"], &["FDP Statistics", "64 bytes"]);
+    refused(&folder, &["inspect", "log.bin", "--log", "0x02"], &["--log", "0x23"]);
+    // The statistics of a drive that wrote 2 bytes for each one of the host's.
+    let mut page = [0; 64];
+    page[0] = 100;
+    page[16] = 200;
+    write(&folder, "statistics.bin", page);
+    assert!(prints(&folder, &["inspect", "statistics.bin", "--log", "22h"]).contains("write amplification 2.000"));
+}
