@@ -61,7 +61,7 @@ pub struct Serve {
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub checkpoint: u64,
     /// Whether a new drive has Flexible Data Placement enabled
-    #[arg(long, value_name = "on|off", default_value = "on", value_parser = on_or_off)]
+    #[arg(long, value_name = "on|off", default_value = "on", action = clap::ArgAction::Set, value_parser = on_or_off)]
     pub fdp: bool,
     /// Bytes of a logical block of a new drive's namespace
     #[arg(long, value_name = "512|4096", default_value = "4096", value_parser = logical_block)]

@@ -192,6 +192,18 @@ fn a_drive_outlives_its_server() {
 }
 
 #[test]
+fn a_drive_without_placement_says_so() {
+    let folder = folder();
+    let served = Served::start(&folder, &["--capacity", "64M", "--fdp", "off", "--tcp", "127.0.0.1:0"]);
+    let target = format!("tcp:{}", served.address());
+    assert!(prints(&folder, &["inspect", &target]).contains("Flexible Data Placement is not enabled"));
+    let inspected = json(&prints(&folder, &["inspect", &target, "--json"]));
+    assert_eq!((&inspected["supported"], &inspected["enabled"]), (&true.into(), &serde_json::Value::Null));
+    assert!(served.stop().contains("nothing written"));
+    refused(&folder, &["serve", "--tcp", "127.0.0.1:0", "--fdp", "perhaps"], &["--fdp", "on or off"]);
+}
+
+#[test]
 fn inspect_says_what_it_cannot_look_into() {
     let folder = folder();
     refused(&folder, &["inspect", "nothing.img"], &["nothing.img"]);

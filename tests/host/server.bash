@@ -1,0 +1,90 @@
+# shellcheck shell=bash
+# Starts and ends `warp serve`.
+#
+# Uses: WARP, WORK, SERVER_PIDS. Sets: TCP_PORT, VFIO_USER (the QEMU arguments that attach the drive).
+
+SOCKET=$WORK/drive.sock
+
+# A TCP port of 127.0.0.1 that nobody listens on.
+free_port() {
+    local port
+    while :; do
+        port=$((RANDOM % 20000 + 20000))
+        (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break
+    done
+    echo "$port"
+}
+
+# Starts a server and waits until it serves: vfio-user|tcp|both ARGUMENTS...
+start_server() {
+    local transports=$1 arguments=() tries pid
+    shift
+    if [ "$transports" != tcp ]; then
+        rm -f "$SOCKET"
+        arguments+=(--vfio-user "$SOCKET")
+        # shellcheck disable=SC2034  # for the callers
+        VFIO_USER=(-device "{\"driver\":\"vfio-user-pci\",\"socket\":{\"type\":\"unix\",\"path\":\"$SOCKET\"}}")
+    fi
+    if [ "$transports" != vfio-user ]; then
+        TCP_PORT=$(free_port)
+        arguments+=(--tcp "127.0.0.1:$TCP_PORT")
+    fi
+    "$WARP" serve "$@" "${arguments[@]}" </dev/null >>"$WORK/server" 2>&1 &
+    pid=$!
+    SERVER_PIDS+=("$pid")
+    for ((tries = 0; tries < 300; tries++)); do
+        kill -0 "$pid" 2>/dev/null || break
+        if { [ "$transports" = tcp ] || [ -S "$SOCKET" ]; } &&
+            { [ "$transports" = vfio-user ] || (: <"/dev/tcp/127.0.0.1/$TCP_PORT") 2>/dev/null; }; then
+            return
+        fi
+        sleep 0.1
+    done
+    on_report_line "not ok - the server serves within 30 s: warp serve $* ${arguments[*]}"
+    show_server_log
+    summary
+}
+
+# Ends the last server in an orderly way, which must succeed.
+stop_server() {
+    local pid=${SERVER_PIDS[-1]} status=0 tries
+    unset 'SERVER_PIDS[-1]'
+    kill -TERM "$pid" 2>/dev/null || true
+    for ((tries = 0; tries < 300; tries++)); do
+        kill -0 "$pid" 2>/dev/null || break
+        sleep 0.1
+    done
+    if ((tries == 300)); then
+        kill -KILL "$pid" 2>/dev/null || true
+    fi
+    wait "$pid" || status=$?
+    if [ "$status" = 0 ]; then
+        on_report_line "ok - the server ends in an orderly way"
+    else
+        on_report_line "not ok - the server ends in an orderly way, it ended with status $status"
+    fi
+}
+
+# Ends the last server without warning, at the guest's wish.
+kill_server() {
+    kill -KILL "${SERVER_PIDS[-1]}" 2>/dev/null || true
+}
+
+# Collects what kill_server left.
+reap_killed_server() {
+    local pid=${SERVER_PIDS[-1]}
+    kill_server
+    unset 'SERVER_PIDS[-1]'
+    wait "$pid" 2>/dev/null || true
+}
+
+# Ends all servers, however they are.
+end_servers() {
+    while [ ${#SERVER_PIDS[@]} -gt 0 ]; do
+        reap_killed_server
+    done
+}
+
+show_server_log() {
+    [ ! -s "$WORK/server" ] || tail -n 40 "$WORK/server" | tr '\r' '\n' | tail -n 40 | sed 's/^/# server: /'
+}
