@@ -107,8 +107,12 @@ fn on_or_off(text: &str) -> Result<bool, String> {
 /// Index of the LBA format with this block size.
 fn logical_block(text: &str) -> Result<u8, String> {
     let formats = nvme::namespace::FORMATS;
-    let index = formats.iter().position(|format| text == (1u32 << format.data_bytes_log2).to_string());
-    index.map(|index| index as u8).ok_or_else(|| "give 512 or 4096".to_string())
+    let index = formats
+        .iter()
+        .position(|format| text == (1u32 << format.data_bytes_log2).to_string());
+    index
+        .map(|index| index as u8)
+        .ok_or_else(|| "give 512 or 4096".to_string())
 }
 
 #[derive(Args)]

@@ -58,7 +58,8 @@ struct Row {
 fn over_vfio_user() -> Result<Vec<Row>, AnyError> {
     let folder = tempfile::tempdir()?;
     let mut rows = Vec::new();
-    for (write, queue_depth, map_doorbells) in [(true, 32, true), (false, 32, true), (true, 1, true), (true, 32, false)] {
+    for (write, queue_depth, map_doorbells) in [(true, 32, true), (false, 32, true), (true, 1, true), (true, 32, false)]
+    {
         let workload = vfio_user::Workload {
             write,
             queue_depth,

@@ -17,9 +17,12 @@ use crate::{AnyError, Outcome, bad_option, print};
 pub fn inspect(command: &Inspect) -> Result<Outcome, AnyError> {
     let target = command.target.as_str();
     if let Some(address) = target.strip_prefix("tcp:") {
-        let address: SocketAddr = address
-            .parse()
-            .map_err(|_| bad_option("warp inspect", format!("{target:?}: give tcp:ADDRESS:PORT, such as tcp:127.0.0.1:4420")))?;
+        let address: SocketAddr = address.parse().map_err(|_| {
+            bad_option(
+                "warp inspect",
+                format!("{target:?}: give tcp:ADDRESS:PORT, such as tcp:127.0.0.1:4420"),
+            )
+        })?;
         let mut port = Remote::connect(address, &visitor(command)?)?;
         return show_report(command, &report(&mut port, command.endurance_group)?);
     }
@@ -58,7 +61,11 @@ fn raw_log(command: &Inspect, path: &Path, log: u8) -> Result<Outcome, AnyError>
         Some(LogId::ReclaimUnitHandleUsage) => show(command, &decode::usage(&bytes)?, |all| usage(all)),
         Some(LogId::FdpStatistics) => show(command, &decode::statistics(&bytes)?, statistics),
         Some(LogId::FdpEvents) => show(command, &decode::events(&bytes)?, |all| events(all)),
-        _ => Err(bad_option("--log", format!("{log:#04x} is not an FDP log page; give 0x20, 0x21, 0x22 or 0x23")).into()),
+        _ => Err(bad_option(
+            "--log",
+            format!("{log:#04x} is not an FDP log page; give 0x20, 0x21, 0x22 or 0x23"),
+        )
+        .into()),
     }
 }
 
@@ -112,7 +119,16 @@ fn nonzero(value: u32) -> String {
 }
 
 fn configurations(all: &[decode::Configuration]) -> String {
-    let mut table = table(["FDP configuration", "valid", "RGs", "RG bits", "RUHs", "RU size", "time limit s", "PIDs per namespace"]);
+    let mut table = table([
+        "FDP configuration",
+        "valid",
+        "RGs",
+        "RG bits",
+        "RUHs",
+        "RU size",
+        "time limit s",
+        "PIDs per namespace",
+    ]);
     for (index, configuration) in all.iter().enumerate() {
         table.add_row([
             index.to_string(),
@@ -120,7 +136,10 @@ fn configurations(all: &[decode::Configuration]) -> String {
             configuration.reclaim_groups.to_string(),
             configuration.reclaim_group_bits.to_string(),
             handles(&configuration.handles),
-            bytesize::ByteSize(configuration.reclaim_unit_bytes).display().iec().to_string(),
+            bytesize::ByteSize(configuration.reclaim_unit_bytes)
+                .display()
+                .iec()
+                .to_string(),
             nonzero(configuration.time_limit_s),
             configuration.placement_identifiers_max.to_string(),
         ]);
@@ -141,7 +160,9 @@ fn usage(all: &[decode::HandleUse]) -> String {
 }
 
 fn statistics(statistics: &decode::Statistics) -> String {
-    let waf = statistics.write_amplification.map_or("-".to_string(), |waf| format!("{waf:.3}"));
+    let waf = statistics
+        .write_amplification
+        .map_or("-".to_string(), |waf| format!("{waf:.3}"));
     format!(
         "HBMW {} bytes, MBMW {} bytes, MBE {} bytes: write amplification {waf}\n",
         statistics.host_bytes_written, statistics.media_bytes_written, statistics.media_bytes_erased

@@ -30,7 +30,11 @@ const STATUS_EVERY: Duration = Duration::from_secs(1);
 
 pub fn serve(command: &Serve) -> Result<Outcome, AnyError> {
     if command.vfio_user.is_empty() && command.tcp.is_none() {
-        return Err(bad_option("warp serve", "nothing to serve on; give --vfio-user SOCKET, --tcp ADDRESS:PORT or both").into());
+        return Err(bad_option(
+            "warp serve",
+            "nothing to serve on; give --vfio-user SOCKET, --tcp ADDRESS:PORT or both",
+        )
+        .into());
     }
     let (stop, stopped) = mpsc::channel();
     ctrlc::set_handler(move || {
@@ -44,7 +48,9 @@ pub fn serve(command: &Serve) -> Result<Outcome, AnyError> {
     let last = server.status();
     server.stop()?;
     let waf = last.stats.write_amplification();
-    let waf = waf.map_or("nothing written".to_string(), |waf| format!("write amplification {waf:.3}"));
+    let waf = waf.map_or("nothing written".to_string(), |waf| {
+        format!("write amplification {waf:.3}")
+    });
     print(&format!("stopped; {waf}\n"));
     Ok(outcome)
 }
@@ -75,7 +81,10 @@ fn options(command: &Serve) -> Result<ServeOptions, AnyError> {
         serial: command.serial.clone(),
         model: "WARP FDP SSD".to_string(),
         firmware: env!("CARGO_PKG_VERSION").to_string(),
-        nqn: command.nqn.clone().unwrap_or_else(|| format!("nqn.2026-01.io.warp:{}", command.serial)),
+        nqn: command
+            .nqn
+            .clone()
+            .unwrap_or_else(|| format!("nqn.2026-01.io.warp:{}", command.serial)),
     };
     check_names(&identity)?;
     let subsystem = SubsystemConfig {
@@ -133,7 +142,8 @@ fn hosts(file: &Path) -> Result<Vec<AllowedHost>, LabError> {
         source,
     })?;
     let invalid = |problem: String| LabError::invalid(&name, problem);
-    let listed: HostsFile = toml::from_str(&text).map_err(|error| invalid(error.to_string().trim().replace('\n', "; ")))?;
+    let listed: HostsFile =
+        toml::from_str(&text).map_err(|error| invalid(error.to_string().trim().replace('\n', "; ")))?;
     let secret = |nqn: &str, field: &str, text: Option<String>| {
         let parsed = text.map(|text| text.parse::<Secret>()).transpose();
         parsed.map_err(|error| invalid(format!("host {nqn}, {field}: {error}")))
@@ -155,7 +165,10 @@ fn check_names(identity: &Identity) -> Result<(), LabError> {
         return Err(bad_option("--serial", "give 1 to 20 printable ASCII characters"));
     }
     if identity.nqn.len() > 223 || !identity.nqn.starts_with("nqn.") || !printable(&identity.nqn) {
-        return Err(bad_option("--nqn", "give an NVMe qualified name such as nqn.2026-01.io.warp:drive1, up to 223 bytes"));
+        return Err(bad_option(
+            "--nqn",
+            "give an NVMe qualified name such as nqn.2026-01.io.warp:drive1, up to 223 bytes",
+        ));
     }
     Ok(())
 }

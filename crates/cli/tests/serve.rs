@@ -48,7 +48,14 @@ impl Served {
     }
 
     fn nqn(&self) -> String {
-        self.introduction.split(" -n ").nth(1).expect("an NQN").split_whitespace().next().expect("an NQN").to_string()
+        self.introduction
+            .split(" -n ")
+            .nth(1)
+            .expect("an NQN")
+            .split_whitespace()
+            .next()
+            .expect("an NQN")
+            .to_string()
     }
 
     /// Ctrl-C; returns what it printed at the end.
@@ -95,24 +102,70 @@ fn options_that_make_no_sense_are_refused() {
     let folder = folder();
     refused(&folder, &["serve"], &["nothing to serve on", "--vfio-user", "--tcp"]);
     refused(&folder, &["serve", "--tcp", "here"], &["--tcp"]);
-    refused(&folder, &["serve", "--tcp", "127.0.0.1:0", "--capacity", "much"], &["--capacity", "8G"]);
-    refused(&folder, &["serve", "--tcp", "127.0.0.1:0", "--block", "520"], &["512 or 4096"]);
-    refused(&folder, &["serve", "--tcp", "127.0.0.1:0", "--serial", "more than twenty characters"], &["--serial", "20"]);
-    refused(&folder, &["serve", "--tcp", "127.0.0.1:0", "--nqn", "drive"], &["--nqn", "nqn."]);
-    refused(&folder, &["serve", "--tcp", "0.0.0.0:0"], &["0.0.0.0", "DH-HMAC-CHAP", "127.0.0.1"]);
-    refused(&folder, &["serve", "--tcp", "127.0.0.1:0", "--device", "ssd_z"], &["no device ssd_z"]);
+    refused(
+        &folder,
+        &["serve", "--tcp", "127.0.0.1:0", "--capacity", "much"],
+        &["--capacity", "8G"],
+    );
+    refused(
+        &folder,
+        &["serve", "--tcp", "127.0.0.1:0", "--block", "520"],
+        &["512 or 4096"],
+    );
+    refused(
+        &folder,
+        &[
+            "serve",
+            "--tcp",
+            "127.0.0.1:0",
+            "--serial",
+            "more than twenty characters",
+        ],
+        &["--serial", "20"],
+    );
+    refused(
+        &folder,
+        &["serve", "--tcp", "127.0.0.1:0", "--nqn", "drive"],
+        &["--nqn", "nqn."],
+    );
+    refused(
+        &folder,
+        &["serve", "--tcp", "0.0.0.0:0"],
+        &["0.0.0.0", "DH-HMAC-CHAP", "127.0.0.1"],
+    );
+    refused(
+        &folder,
+        &["serve", "--tcp", "127.0.0.1:0", "--device", "ssd_z"],
+        &["no device ssd_z"],
+    );
     let too_large = ["serve", "--tcp", "127.0.0.1:0", "--device", "ssd_a"];
-    refused(&folder, &too_large, &["the drive needs", "of memory", "smaller capacity"]);
+    refused(
+        &folder,
+        &too_large,
+        &["the drive needs", "of memory", "smaller capacity"],
+    );
 }
 
 #[test]
 fn hosts_files_that_make_no_sense_are_refused() {
     let folder = folder();
-    let serve = ["serve", "--tcp", "0.0.0.0:0", "--hosts", "hosts.toml", "--capacity", "64M"];
+    let serve = [
+        "serve",
+        "--tcp",
+        "0.0.0.0:0",
+        "--hosts",
+        "hosts.toml",
+        "--capacity",
+        "64M",
+    ];
     refused(&folder, &serve, &["hosts.toml"]);
     write(&folder, "hosts.toml", "[[host]]\nnqn = \"nqn.2026-01.test:a\"\n");
     refused(&folder, &serve, &["nqn.2026-01.test:a", "no DH-HMAC-CHAP secret"]);
-    write(&folder, "hosts.toml", "[[host]]\nnqn = \"nqn.2026-01.test:a\"\nsecret = \"DHHC-1:00:AAAA:\"\n");
+    write(
+        &folder,
+        "hosts.toml",
+        "[[host]]\nnqn = \"nqn.2026-01.test:a\"\nsecret = \"DHHC-1:00:AAAA:\"\n",
+    );
     refused(&folder, &serve, &["hosts.toml", "nqn.2026-01.test:a", "secret"]);
     write(&folder, "hosts.toml", "[[host]]\nname = \"a\"\n");
     refused(&folder, &serve, &["hosts.toml", "name"]);
@@ -123,19 +176,49 @@ fn what_others_use_is_left_alone() {
     let folder = folder();
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address").to_string();
-    refused(&folder, &["serve", "--capacity", "64M", "--tcp", &address], &[&address, "in use"]);
+    refused(
+        &folder,
+        &["serve", "--capacity", "64M", "--tcp", &address],
+        &[&address, "in use"],
+    );
 
     write(&folder, "notes.txt", "mine");
-    refused(&folder, &["serve", "--capacity", "64M", "--vfio-user", "notes.txt"], &["notes.txt", "not a socket"]);
-    refused(&folder, &["serve", "--capacity", "64M", "--tcp", "127.0.0.1:0", "--data", "notes.txt"], &["notes.txt"]);
-    assert_eq!(std::fs::read(folder.path().join("notes.txt")).expect("still there"), b"mine");
+    refused(
+        &folder,
+        &["serve", "--capacity", "64M", "--vfio-user", "notes.txt"],
+        &["notes.txt", "not a socket"],
+    );
+    refused(
+        &folder,
+        &[
+            "serve",
+            "--capacity",
+            "64M",
+            "--tcp",
+            "127.0.0.1:0",
+            "--data",
+            "notes.txt",
+        ],
+        &["notes.txt"],
+    );
+    assert_eq!(
+        std::fs::read(folder.path().join("notes.txt")).expect("still there"),
+        b"mine"
+    );
 
     let first = Served::start(&folder, &[&SMALL[..], &["--vfio-user", "drive.sock"]].concat());
     let second = warp(&folder, &[&["serve"], &SMALL[..], &["--tcp", "127.0.0.1:0"]].concat());
     let error = String::from_utf8_lossy(&second.stderr).to_string();
     assert_eq!(second.status.code(), Some(BAD_INPUT), "{error}");
-    assert!(error.contains("in use by another server") && error.trim_end().lines().count() == 1, "{error}");
-    refused(&folder, &["serve", "--capacity", "64M", "--vfio-user", "drive.sock"], &["drive.sock", "another server"]);
+    assert!(
+        error.contains("in use by another server") && error.trim_end().lines().count() == 1,
+        "{error}"
+    );
+    refused(
+        &folder,
+        &["serve", "--capacity", "64M", "--vfio-user", "drive.sock"],
+        &["drive.sock", "another server"],
+    );
     first.stop();
     assert!(!folder.path().join("drive.sock").exists(), "the socket is removed");
 }
@@ -151,9 +234,17 @@ fn a_drive_of_another_shape_is_refused_and_stays() {
     let serve = ["serve", "--tcp", "127.0.0.1:0", "--data", "drive.img", "--capacity"];
     refused(&folder, &[&serve[..], &["128M"]].concat(), &["drive.img"]);
     let other = ["64M", "--set", "geometry.over_provisioning=0.3"];
-    refused(&folder, &[&serve[..], &other].concat(), &["drive.img", "over_provisioning"]);
+    refused(
+        &folder,
+        &[&serve[..], &other].concat(),
+        &["drive.img", "over_provisioning"],
+    );
     for (path, bytes) in before {
-        assert!(std::fs::read(&path).expect("still there") == bytes, "{} changed", path.display());
+        assert!(
+            std::fs::read(&path).expect("still there") == bytes,
+            "{} changed",
+            path.display()
+        );
     }
     // What is damaged is said, too.
     std::fs::write(folder.path().join("drive.img.state"), b"no state").expect("written");
@@ -165,29 +256,47 @@ fn a_drive_outlives_its_server() {
     let folder = folder();
     let arguments = [&SMALL[..], &["--tcp", "127.0.0.1:0"]].concat();
     let served = Served::start(&folder, &arguments);
-    assert!(served.introduction.starts_with("new drive of 64.0 MiB"), "{}", served.introduction);
+    assert!(
+        served.introduction.starts_with("new drive of 64.0 MiB"),
+        "{}",
+        served.introduction
+    );
     let write = |served: &Served, block: u64, byte: u8| {
         let mut controller = Controller::connect(&HostOptions::new(served.address(), &served.nqn())).expect("a drive");
         controller.set_queue_count(1).expect("a queue");
         let mut queue = controller.io_queue(1, 16).expect("a queue");
         let data = Data::ToController(vec![byte; 4096]);
-        let done = queue.command(block_command(IoOpcode::Write, block), data).expect("a completion");
+        let done = queue
+            .command(block_command(IoOpcode::Write, block), data)
+            .expect("a completion");
         assert_eq!(done.status(), Status::SUCCESS);
     };
     write(&served, 3, 7);
-    let inspected = json(&prints(&folder, &["inspect", &format!("tcp:{}", served.address()), "--json"]));
+    let inspected = json(&prints(
+        &folder,
+        &["inspect", &format!("tcp:{}", served.address()), "--json"],
+    ));
     assert_eq!(inspected["enabled"]["statistics"]["host_bytes_written"], 4096);
     assert!(served.stop().contains("write amplification 1.000"));
 
     let stored = prints(&folder, &["inspect", "drive.img"]);
-    assert!(stored.contains("shut down in order") && stored.contains("HBMW 4096 bytes"), "{stored}");
+    assert!(
+        stored.contains("shut down in order") && stored.contains("HBMW 4096 bytes"),
+        "{stored}"
+    );
 
     let served = Served::start(&folder, &arguments);
-    assert!(served.introduction.contains("as it was when it was shut down"), "{}", served.introduction);
+    assert!(
+        served.introduction.contains("as it was when it was shut down"),
+        "{}",
+        served.introduction
+    );
     let mut controller = Controller::connect(&HostOptions::new(served.address(), &served.nqn())).expect("a drive");
     controller.set_queue_count(1).expect("a queue");
     let mut queue = controller.io_queue(1, 16).expect("a queue");
-    let read = queue.command(block_command(IoOpcode::Read, 3), Data::ToHost(vec![0; 4096])).expect("a completion");
+    let read = queue
+        .command(block_command(IoOpcode::Read, 3), Data::ToHost(vec![0; 4096]))
+        .expect("a completion");
     assert_eq!((read.status(), read.data), (Status::SUCCESS, vec![7; 4096]));
 }
 
@@ -198,9 +307,16 @@ fn a_drive_without_placement_says_so() {
     let target = format!("tcp:{}", served.address());
     assert!(prints(&folder, &["inspect", &target]).contains("Flexible Data Placement is not enabled"));
     let inspected = json(&prints(&folder, &["inspect", &target, "--json"]));
-    assert_eq!((&inspected["supported"], &inspected["enabled"]), (&true.into(), &serde_json::Value::Null));
+    assert_eq!(
+        (&inspected["supported"], &inspected["enabled"]),
+        (&true.into(), &serde_json::Value::Null)
+    );
     assert!(served.stop().contains("nothing written"));
-    refused(&folder, &["serve", "--tcp", "127.0.0.1:0", "--fdp", "perhaps"], &["--fdp", "on or off"]);
+    refused(
+        &folder,
+        &["serve", "--tcp", "127.0.0.1:0", "--fdp", "perhaps"],
+        &["--fdp", "on or off"],
+    );
 }
 
 #[test]
@@ -211,7 +327,11 @@ fn inspect_says_what_it_cannot_look_into() {
     refused(&folder, &["inspect", "/dev/null"], &["/dev/null", "not an NVMe device"]);
     write(&folder, "log.bin", [0; 32]);
     refused(&folder, &["inspect", "log.bin"], &["log.bin"]);
-    refused(&folder, &["inspect", "log.bin", "--log", "0x22"], &["FDP Statistics", "64 bytes"]);
+    refused(
+        &folder,
+        &["inspect", "log.bin", "--log", "0x22"],
+        &["FDP Statistics", "64 bytes"],
+    );
     refused(&folder, &["inspect", "log.bin", "--log", "0x02"], &["--log", "0x23"]);
     // The statistics of a drive that wrote 2 bytes for each one of the host's.
     let mut page = [0; 64];

@@ -24,7 +24,8 @@ const NQN: &str = "nqn.2026-01.test:three-paths";
 
 fn device() -> DeviceConfig {
     let profile = Profile::find("warp_default").expect("a built-in profile");
-    let over_provisioning = lab::profile::Overrides::from_iter([("geometry.over_provisioning".to_string(), 0.2.into())]);
+    let over_provisioning =
+        lab::profile::Overrides::from_iter([("geometry.over_provisioning".to_string(), 0.2.into())]);
     let config = profile.config(&over_provisioning).expect("a setting");
     twin::resized("warp_default", &config, CAPACITY_BYTES).expect("a small drive")
 }
@@ -143,7 +144,9 @@ fn over_vfio_user(_server: &Server, socket: &std::path::Path, next: &mut dyn FnM
     let mut driver = Driver::start(socket, DriverOptions::default()).expect("a drive on the socket");
     driver.create_queues(1, 64, None).expect("a queue pair");
     let buffer = driver.allocate(128 << 10);
-    let list: Vec<u8> = (1..32u64).flat_map(|page| (buffer + page * 4096).to_le_bytes()).collect();
+    let list: Vec<u8> = (1..32u64)
+        .flat_map(|page| (buffer + page * 4096).to_le_bytes())
+        .collect();
     let list = driver.allocate_with(&list);
     while let Some(request) = next() {
         let mut entry = write_command(&request);
@@ -180,6 +183,11 @@ fn lab_vfio_user_and_tcp_count_the_same_bytes() {
         assert_eq!(tcp, lab, "{name}: counters over NVMe/TCP and in the lab");
         amplifications.push(lab.write_amplification().expect("something was written"));
     }
-    let [fdp, mixed, none] = amplifications[..] else { unreachable!() };
-    assert!(1.0 <= fdp && fdp < mixed && mixed < none, "placement matters: {amplifications:?}");
+    let [fdp, mixed, none] = amplifications[..] else {
+        unreachable!()
+    };
+    assert!(
+        1.0 <= fdp && fdp < mixed && mixed < none,
+        "placement matters: {amplifications:?}"
+    );
 }

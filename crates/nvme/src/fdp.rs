@@ -152,12 +152,9 @@ impl EventSink for DeviceReports {
                 owner,
                 reason: CloseReason::RoomNeeded,
                 ..
-            } => owner.handle().map(|handle| {
-                DeviceReport::Modified(Placement {
-                    group: *group,
-                    handle,
-                })
-            }),
+            } => owner
+                .handle()
+                .map(|handle| DeviceReport::Modified(Placement { group: *group, handle })),
             _ => None,
         };
         self.pending.extend(report);

@@ -167,21 +167,23 @@ impl Namespace {
     pub fn locate(&self, first: u64, count: u64, page_bytes: u64) -> impl Iterator<Item = ByteRange> + '_ {
         let mut skip = first << self.block_bytes_log2();
         let mut left = count << self.block_bytes_log2();
-        self.extents.iter().map_while(move |extent| {
-            if left == 0 {
-                return None;
-            }
-            let bytes = u64::from(extent.pages) * page_bytes;
-            let from = skip.min(bytes);
-            let take = left.min(bytes - from);
-            skip -= from;
-            left -= take;
-            Some(ByteRange {
-                offset: u64::from(extent.first) * page_bytes + from,
-                bytes: take,
+        self.extents
+            .iter()
+            .map_while(move |extent| {
+                if left == 0 {
+                    return None;
+                }
+                let bytes = u64::from(extent.pages) * page_bytes;
+                let from = skip.min(bytes);
+                let take = left.min(bytes - from);
+                skip -= from;
+                left -= take;
+                Some(ByteRange {
+                    offset: u64::from(extent.first) * page_bytes + from,
+                    bytes: take,
+                })
             })
-        })
-        .filter(|piece| piece.bytes > 0)
+            .filter(|piece| piece.bytes > 0)
     }
 
     /// The logical block that a page of the drive begins with, if the page is of this namespace.
@@ -205,7 +207,9 @@ pub fn allocate<'a>(
     capacity_pages: u32,
     pages: u32,
 ) -> Option<Vec<Extent>> {
-    let mut taken: Vec<Extent> = namespaces.flat_map(|namespace| namespace.extents.iter().copied()).collect();
+    let mut taken: Vec<Extent> = namespaces
+        .flat_map(|namespace| namespace.extents.iter().copied())
+        .collect();
     taken.sort_by_key(|extent| extent.first);
     let end = Extent {
         first: capacity_pages,
@@ -224,7 +228,11 @@ pub fn allocate<'a>(
         at = extent.first + extent.pages;
     }
     // One hole that is large enough is better than several; the smallest such leaves the large ones whole.
-    if let Some(hole) = holes.iter().filter(|hole| hole.pages >= pages).min_by_key(|hole| hole.pages) {
+    if let Some(hole) = holes
+        .iter()
+        .filter(|hole| hole.pages >= pages)
+        .min_by_key(|hole| hole.pages)
+    {
         return Some(vec![Extent {
             first: hole.first,
             pages,
@@ -263,7 +271,10 @@ impl BlockSet {
         if before.is_some_and(|(_, &end)| end > first) && count > 0 {
             return Some(first);
         }
-        self.0.range(first..first.saturating_add(count)).next().map(|(&start, _)| start)
+        self.0
+            .range(first..first.saturating_add(count))
+            .next()
+            .map(|(&start, _)| start)
     }
 
     /// Adds a range.
@@ -342,8 +353,14 @@ mod tests {
         assert_eq!(
             pieces,
             [
-                ByteRange { offset: 13 * 4096, bytes: 4096 },
-                ByteRange { offset: 100 * 4096, bytes: 4096 }
+                ByteRange {
+                    offset: 13 * 4096,
+                    bytes: 4096
+                },
+                ByteRange {
+                    offset: 100 * 4096,
+                    bytes: 4096
+                }
             ]
         );
         assert_eq!(namespace.block_of(Lpn(101), 4096), Some(5));
@@ -353,7 +370,10 @@ mod tests {
     #[test]
     fn allocation_prefers_the_hole_that_fits_and_joins_holes_if_none_does() {
         let there = [namespace(&[(0, 4)]), namespace(&[(8, 2)]), namespace(&[(12, 4)])];
-        assert_eq!(allocate(there.iter(), 20, 2), Some(vec![Extent { first: 10, pages: 2 }]));
+        assert_eq!(
+            allocate(there.iter(), 20, 2),
+            Some(vec![Extent { first: 10, pages: 2 }])
+        );
         let joined = allocate(there.iter(), 20, 7).unwrap();
         assert_eq!(joined.iter().map(|extent| extent.pages).sum::<u32>(), 7);
         assert_eq!(joined.len(), 3);

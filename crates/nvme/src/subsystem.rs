@@ -141,7 +141,11 @@ impl Transfer {
     /// From host to controller.
     pub fn to_controller(bytes: u64) -> Transfer {
         Transfer {
-            direction: if bytes == 0 { Direction::None } else { Direction::ToController },
+            direction: if bytes == 0 {
+                Direction::None
+            } else {
+                Direction::ToController
+            },
             bytes: bytes as usize,
             metadata_bytes: 0,
         }
@@ -313,7 +317,8 @@ impl Subsystem {
             false => fdp::default_handles(),
         };
         let pages = self.device.layout().logical_pages;
-        let blocks = u64::from(pages) * self.page_bytes() >> crate::namespace::FORMATS[usize::from(self.config.format)].data_bytes_log2;
+        let blocks = u64::from(pages) * self.page_bytes()
+            >> crate::namespace::FORMATS[usize::from(self.config.format)].data_bytes_log2;
         let mut namespace = self
             .new_namespace(blocks, self.config.format, handles)
             .expect("a new drive has room for a namespace");
@@ -412,17 +417,23 @@ impl Subsystem {
     /// # Panics
     /// There is no such controller: transports use only what `connect` gave them.
     pub fn controller(&self, id: u16) -> &Controller {
-        self.controllers[usize::from(id) - 1].as_ref().expect("a connected controller")
+        self.controllers[usize::from(id) - 1]
+            .as_ref()
+            .expect("a connected controller")
     }
 
     /// The same, to change it.
     pub(crate) fn controller_mut(&mut self, id: u16) -> &mut Controller {
-        self.controllers[usize::from(id) - 1].as_mut().expect("a connected controller")
+        self.controllers[usize::from(id) - 1]
+            .as_mut()
+            .expect("a connected controller")
     }
 
     /// Whether a controller is still there (keep alive may have ended it).
     pub fn is_connected(&self, id: u16) -> bool {
-        self.controllers.get(usize::from(id).wrapping_sub(1)).is_some_and(Option::is_some)
+        self.controllers
+            .get(usize::from(id).wrapping_sub(1))
+            .is_some_and(Option::is_some)
     }
 
     /// All controllers.
@@ -576,7 +587,10 @@ impl Subsystem {
     /// The reply to a command whose data could not be made durable.
     pub fn failed_to_sync(&mut self, id: u16, queue: u16, entry: &SubmissionEntry, error: &std::io::Error) -> Reply {
         self.state.smart.media_errors += 1;
-        let failure = Failure::new(Status::WRITE_FAULT, format!("the data could not be made durable: {error}"));
+        let failure = Failure::new(
+            Status::WRITE_FAULT,
+            format!("the data could not be made durable: {error}"),
+        );
         self.fail(id, queue, entry, failure)
     }
 
@@ -595,7 +609,10 @@ impl Subsystem {
     }
 
     pub(crate) fn unknown_opcode(entry: &SubmissionEntry, queue: &str) -> Failure {
-        let cause = format!("opcode {:#04x} is not an {queue} command of this controller", entry.opcode);
+        let cause = format!(
+            "opcode {:#04x} is not an {queue} command of this controller",
+            entry.opcode
+        );
         Failure::new(Status::INVALID_COMMAND_OPCODE, cause).at(Parameter::OPCODE)
     }
 
@@ -623,7 +640,10 @@ impl Subsystem {
             let timeout_ns = u64::from(controller.keep_alive_ms) * 1_000_000;
             timeout_ns > 0 && now.saturating_sub(controller.heard_of) > timeout_ns
         };
-        self.controllers().filter(expired).map(|controller| controller.id).collect()
+        self.controllers()
+            .filter(expired)
+            .map(|controller| controller.id)
+            .collect()
     }
 
     /// A message of the host came: it is alive.

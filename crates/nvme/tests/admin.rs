@@ -243,7 +243,9 @@ fn identify_answers_for_every_namespace_identifier() {
     assert_eq!(allocated.nsze.get(), 16);
     let common = identify_namespace(&mut drive, id, NSID_ALL);
     assert_eq!((common.nsze.get(), common.nlbaf), (0, 3));
-    let formats = common.lbaf[..5].iter().map(|format| (format.lbads, format.ms.get(), format.rp));
+    let formats = common.lbaf[..5]
+        .iter()
+        .map(|format| (format.lbads, format.ms.get(), format.rp));
     let expected = [(12, 0, 0), (9, 0, 2), (12, 64, 1), (9, 8, 3), (0, 0, 0)];
     assert_eq!(formats.collect::<Vec<_>>(), expected);
 }

@@ -111,7 +111,9 @@ impl Machine {
     }
 
     fn on(mut drive: Drive) -> Machine {
-        let connected = drive.subsystem.connect(0, Transport::Pcie, ControllerKind::Io, Host::default());
+        let connected = drive
+            .subsystem
+            .connect(0, Transport::Pcie, ControllerKind::Io, Host::default());
         let id = connected.expect("room for a controller");
         let mut machine = Machine {
             drive,
@@ -141,7 +143,8 @@ impl Machine {
 
     fn read_register<const N: usize>(&mut self, offset: u32) -> [u8; N] {
         let mut data = [0xee; N];
-        self.controller.read_register(&self.drive.subsystem, u64::from(offset), &mut data);
+        self.controller
+            .read_register(&self.drive.subsystem, u64::from(offset), &mut data);
         data
     }
 
@@ -180,7 +183,9 @@ impl Machine {
         let mut entry = admin(AdminOpcode::CreateIoCompletionQueue, 0);
         entry.set_prps(Machine::place(queue).1, 0);
         let size = entries.wrapping_sub(1) as u16;
-        entry.cdw10.set(CreateQueueCdw10::new().with_qid(queue).with_qsize(size).into_bits());
+        entry
+            .cdw10
+            .set(CreateQueueCdw10::new().with_qid(queue).with_qsize(size).into_bits());
         let dword11 = CreateIoCompletionQueueCdw11::new()
             .with_pc(true)
             .with_ien(vector.is_some())
@@ -193,8 +198,15 @@ impl Machine {
         let mut entry = admin(AdminOpcode::CreateIoSubmissionQueue, 0);
         entry.set_prps(Machine::place(queue).0, 0);
         let size = entries.wrapping_sub(1) as u16;
-        entry.cdw10.set(CreateQueueCdw10::new().with_qid(queue).with_qsize(size).into_bits());
-        entry.cdw11.set(CreateIoSubmissionQueueCdw11::new().with_pc(true).with_cqid(target).into_bits());
+        entry
+            .cdw10
+            .set(CreateQueueCdw10::new().with_qid(queue).with_qsize(size).into_bits());
+        entry.cdw11.set(
+            CreateIoSubmissionQueueCdw11::new()
+                .with_pc(true)
+                .with_cqid(target)
+                .into_bits(),
+        );
         entry
     }
 
@@ -253,7 +265,9 @@ impl Machine {
     fn take(&mut self, queue: u16) -> Option<CompletionEntry> {
         let pair = &mut self.pairs[usize::from(queue)];
         let mut bytes = [0; 16];
-        self.ram.read(pair.completion + u64::from(pair.head) * 16, &mut bytes).unwrap();
+        self.ram
+            .read(pair.completion + u64::from(pair.head) * 16, &mut bytes)
+            .unwrap();
         let entry = CompletionEntry::read_from_bytes(&bytes).unwrap();
         if entry.status.p() != pair.wraps.is_multiple_of(2) {
             return None;
@@ -349,14 +363,22 @@ fn registers_read_at_any_size_and_write_as_dwords_and_qwords() {
     assert_eq!(machine.read_register(0xffc), [0; 8]);
 
     machine.write_register(register::ASQ, &(8 * PAGE).to_le_bytes());
-    assert_eq!(machine.read_register(register::ASQ), PAGE.to_le_bytes(), "fixed while enabled");
+    assert_eq!(
+        machine.read_register(register::ASQ),
+        PAGE.to_le_bytes(),
+        "fixed while enabled"
+    );
     machine.disable();
     machine.write_register(register::ASQ, &0x5000u32.to_le_bytes());
     machine.write_register(register::ASQ + 4, &7u32.to_le_bytes());
     assert_eq!(machine.read_register(register::ASQ), 0x7_0000_5000u64.to_le_bytes());
     machine.write_register(register::ASQ, &[0xff; 2]);
     machine.write_register(register::ASQ + 2, &[0xff; 4]);
-    assert_eq!(machine.read_register(register::ASQ), 0x7_0000_5000u64.to_le_bytes(), "odd accesses do nothing");
+    assert_eq!(
+        machine.read_register(register::ASQ),
+        0x7_0000_5000u64.to_le_bytes(),
+        "odd accesses do nothing"
+    );
 
     machine.write_register(register::INTMS, &5u32.to_le_bytes());
     machine.write_register(register::INTMC, &4u32.to_le_bytes());
@@ -380,7 +402,10 @@ fn admin_queues_that_cannot_be_are_a_fatal_status() {
         machine.write_register(register::ACQ, &completion.to_le_bytes());
         machine.write_register(register::CC, &0x0046_0001u32.to_le_bytes());
         let csts = machine.csts();
-        assert!(csts.cfs() && !csts.rdy(), "{attributes:#x} {submission:#x} {completion:#x}: {csts:?}");
+        assert!(
+            csts.cfs() && !csts.rdy(),
+            "{attributes:#x} {submission:#x} {completion:#x}: {csts:?}"
+        );
         machine.disable();
         assert!(!machine.csts().cfs(), "a reset helps");
         machine.enable();
@@ -413,13 +438,25 @@ fn completion_queues_are_created_only_as_the_standard_allows() {
         ..good()
     };
     let refused = [
-        (Machine::create_completion(0, 64, None), Status::INVALID_QUEUE_IDENTIFIER),
-        (Machine::create_completion(5, 64, None), Status::INVALID_QUEUE_IDENTIFIER),
-        (Machine::create_completion(0xffff, 64, None), Status::INVALID_QUEUE_IDENTIFIER),
+        (
+            Machine::create_completion(0, 64, None),
+            Status::INVALID_QUEUE_IDENTIFIER,
+        ),
+        (
+            Machine::create_completion(5, 64, None),
+            Status::INVALID_QUEUE_IDENTIFIER,
+        ),
+        (
+            Machine::create_completion(0xffff, 64, None),
+            Status::INVALID_QUEUE_IDENTIFIER,
+        ),
         (Machine::create_completion(1, 1, None), Status::INVALID_QUEUE_SIZE),
         (Machine::create_completion(1, 4097, None), Status::INVALID_QUEUE_SIZE),
         (Machine::create_completion(1, 65536, None), Status::INVALID_QUEUE_SIZE),
-        (Machine::create_completion(1, 64, Some(VECTORS)), Status::INVALID_INTERRUPT_VECTOR),
+        (
+            Machine::create_completion(1, 64, Some(VECTORS)),
+            Status::INVALID_INTERRUPT_VECTOR,
+        ),
         (with_cdw11(1 << 16 | 2), Status::INVALID_FIELD), // in pieces
         (prps(good(), 0x5008, 0), Status::PRP_OFFSET_INVALID),
         (prps(good(), 0, 0), Status::INVALID_FIELD),
@@ -464,8 +501,17 @@ fn submission_queues_are_created_only_as_the_standard_allows() {
 fn queues_are_deleted_in_order() {
     let mut machine = Machine::with_queue();
     machine.succeeds(0, Machine::create_submission(2, 64, 1));
-    let (submission, completion) = (AdminOpcode::DeleteIoSubmissionQueue, AdminOpcode::DeleteIoCompletionQueue);
-    for (opcode, queue) in [(submission, 0), (submission, 3), (submission, 0xffff), (completion, 0), (completion, 2)] {
+    let (submission, completion) = (
+        AdminOpcode::DeleteIoSubmissionQueue,
+        AdminOpcode::DeleteIoCompletionQueue,
+    );
+    for (opcode, queue) in [
+        (submission, 0),
+        (submission, 3),
+        (submission, 0xffff),
+        (completion, 0),
+        (completion, 2),
+    ] {
         machine.refuses(0, Machine::delete(opcode, queue), Status::INVALID_QUEUE_IDENTIFIER);
     }
     machine.refuses(0, Machine::delete(completion, 1), Status::INVALID_QUEUE_DELETION);
@@ -488,13 +534,31 @@ fn the_number_of_queues_is_what_was_granted() {
     // Two submission and three completion queues.
     assert_eq!(machine.succeeds(0, set(2 << 16 | 1)).dw0.get(), 2 << 16 | 1);
     machine.succeeds(0, Machine::create_completion(3, 64, None));
-    machine.refuses(0, Machine::create_completion(4, 64, None), Status::INVALID_QUEUE_IDENTIFIER);
-    machine.refuses(0, Machine::create_submission(3, 64, 3), Status::INVALID_QUEUE_IDENTIFIER);
-    machine.refuses(0, Machine::create_submission(2, 64, 4), Status::INVALID_QUEUE_IDENTIFIER);
+    machine.refuses(
+        0,
+        Machine::create_completion(4, 64, None),
+        Status::INVALID_QUEUE_IDENTIFIER,
+    );
+    machine.refuses(
+        0,
+        Machine::create_submission(3, 64, 3),
+        Status::INVALID_QUEUE_IDENTIFIER,
+    );
+    machine.refuses(
+        0,
+        Machine::create_submission(2, 64, 4),
+        Status::INVALID_QUEUE_IDENTIFIER,
+    );
     machine.succeeds(0, Machine::create_submission(2, 64, 3));
     machine.refuses(0, set(0), Status::COMMAND_SEQUENCE_ERROR);
     // Other features do not care.
-    machine.succeeds(0, SubmissionEntry { cdw10: 1.into(), ..set(3) });
+    machine.succeeds(
+        0,
+        SubmissionEntry {
+            cdw10: 1.into(),
+            ..set(3)
+        },
+    );
     machine.disable();
     machine.enable();
     machine.succeeds(0, set(0));
@@ -536,7 +600,10 @@ fn prps_describe_data_in_pages() {
     // Two whole pages that are not neighbours.
     machine.succeeds(1, read(2, DATA + 0x11_0000, DATA + 0x12_0000));
     assert_eq!(machine.ram(DATA + 0x11_0000, PAGE), data[..PAGE as usize]);
-    assert_eq!(machine.ram(DATA + 0x12_0000, PAGE), data[PAGE as usize..2 * PAGE as usize]);
+    assert_eq!(
+        machine.ram(DATA + 0x12_0000, PAGE),
+        data[PAGE as usize..2 * PAGE as usize]
+    );
 }
 
 #[test]
@@ -573,19 +640,55 @@ fn malformed_prps_are_refused() {
     let far = 1 << 60;
     let refused = [
         ("not dword aligned", write(1, DATA + 2, 0), Status::PRP_OFFSET_INVALID),
-        ("second entry with an offset", write(2, DATA, DATA + 16), Status::PRP_OFFSET_INVALID),
+        (
+            "second entry with an offset",
+            write(2, DATA, DATA + 16),
+            Status::PRP_OFFSET_INVALID,
+        ),
         ("second entry missing", write(2, DATA, 0), Status::INVALID_FIELD),
         ("list missing", write(3, DATA, 0), Status::INVALID_FIELD),
-        ("list not qword aligned", write(3, DATA, list + 4), Status::PRP_OFFSET_INVALID),
-        ("first list entry with an offset", write(3, DATA, list), Status::PRP_OFFSET_INVALID),
-        ("second list entry with an offset", write(3, DATA, list + 0x100), Status::PRP_OFFSET_INVALID),
-        ("next list with an offset", write(3, DATA, list + PAGE - 8), Status::PRP_OFFSET_INVALID),
-        ("list entry without memory", write(3, DATA, list + 0x200), Status::DATA_TRANSFER_ERROR),
+        (
+            "list not qword aligned",
+            write(3, DATA, list + 4),
+            Status::PRP_OFFSET_INVALID,
+        ),
+        (
+            "first list entry with an offset",
+            write(3, DATA, list),
+            Status::PRP_OFFSET_INVALID,
+        ),
+        (
+            "second list entry with an offset",
+            write(3, DATA, list + 0x100),
+            Status::PRP_OFFSET_INVALID,
+        ),
+        (
+            "next list with an offset",
+            write(3, DATA, list + PAGE - 8),
+            Status::PRP_OFFSET_INVALID,
+        ),
+        (
+            "list entry without memory",
+            write(3, DATA, list + 0x200),
+            Status::DATA_TRANSFER_ERROR,
+        ),
         ("no memory", write(1, far, 0), Status::DATA_TRANSFER_ERROR),
-        ("no memory, at the end of addresses", write(1, u64::MAX - 3, 0), Status::INVALID_FIELD),
-        ("no memory for the list", write(3, DATA, far), Status::DATA_TRANSFER_ERROR),
+        (
+            "no memory, at the end of addresses",
+            write(1, u64::MAX - 3, 0),
+            Status::INVALID_FIELD,
+        ),
+        (
+            "no memory for the list",
+            write(3, DATA, far),
+            Status::DATA_TRANSFER_ERROR,
+        ),
         ("no memory to read to", read(1, far, 0), Status::DATA_TRANSFER_ERROR),
-        ("no memory behind the first page", read(2, RAM_BYTES - PAGE, RAM_BYTES), Status::DATA_TRANSFER_ERROR),
+        (
+            "no memory behind the first page",
+            read(2, RAM_BYTES - PAGE, RAM_BYTES),
+            Status::DATA_TRANSFER_ERROR,
+        ),
     ];
     for (what, entry, status) in refused {
         println!("{what}");
@@ -648,14 +751,24 @@ fn sgls_describe_data_in_pieces() {
     assert_eq!(machine.ram(DATA + 0x10_0001, 2 * PAGE), data);
 
     // Pieces of odd sizes in two segments; a bit bucket has no length in data for the controller.
-    machine.put(list, &[block(DATA, 1), block(DATA + 1, 0), bucket(77), segment(more, 2)]);
+    machine.put(
+        list,
+        &[block(DATA, 1), block(DATA + 1, 0), bucket(77), segment(more, 2)],
+    );
     machine.put(more, &[block(DATA + 1, page), last_segment(list + 0x800, 1)]);
     machine.put(list + 0x800, &[block(DATA + 1 + PAGE, page - 1)]);
     let write_other = |sgl1| sgl(io(IoOpcode::Write, 1, 10, 2), sgl1);
     machine.succeeds(1, write_other(segment(list, 4)));
 
     // Data for the host goes past a bit bucket.
-    machine.put(list, &[block(DATA + 0x20_0000, 100), bucket(page), block(DATA + 0x20_0064, page - 100)]);
+    machine.put(
+        list,
+        &[
+            block(DATA + 0x20_0000, 100),
+            bucket(page),
+            block(DATA + 0x20_0064, page - 100),
+        ],
+    );
     let mut read_other = sgl(io(IoOpcode::Read, 1, 10, 2), last_segment(list, 3));
     read_other.flags.set_psdt(2);
     machine.succeeds(1, read_other);
@@ -678,29 +791,97 @@ fn malformed_sgls_are_refused() {
     let odd = |kind, address, bytes| descriptor(kind, SGL_SUBTYPE_ADDRESS, address, bytes);
     let refused = [
         ("too short", block(DATA, page - 1), Status::DATA_SGL_LENGTH_INVALID),
-        ("too short in a segment", last_segment(at(0), 2), Status::DATA_SGL_LENGTH_INVALID),
+        (
+            "too short in a segment",
+            last_segment(at(0), 2),
+            Status::DATA_SGL_LENGTH_INVALID,
+        ),
         ("nothing but a bucket", bucket(page), Status::DATA_SGL_LENGTH_INVALID),
-        ("keyed", odd(SglType::KeyedDataBlock, DATA, page), Status::SGL_DESCRIPTOR_TYPE_INVALID),
-        ("of a transport", odd(SglType::TransportDataBlock, DATA, page), Status::SGL_DESCRIPTOR_TYPE_INVALID),
-        ("of a vendor", odd(SglType::VendorSpecific, DATA, page), Status::SGL_DESCRIPTOR_TYPE_INVALID),
+        (
+            "keyed",
+            odd(SglType::KeyedDataBlock, DATA, page),
+            Status::SGL_DESCRIPTOR_TYPE_INVALID,
+        ),
+        (
+            "of a transport",
+            odd(SglType::TransportDataBlock, DATA, page),
+            Status::SGL_DESCRIPTOR_TYPE_INVALID,
+        ),
+        (
+            "of a vendor",
+            odd(SglType::VendorSpecific, DATA, page),
+            Status::SGL_DESCRIPTOR_TYPE_INVALID,
+        ),
         (
             "an offset",
             descriptor(SglType::DataBlock, SGL_SUBTYPE_OFFSET, 0, page),
             Status::SGL_DESCRIPTOR_TYPE_INVALID,
         ),
-        ("an offset in a segment", last_segment(at(4), 1), Status::SGL_DESCRIPTOR_TYPE_INVALID),
-        ("an empty segment", segment(at(2), 0), Status::INVALID_SGL_SEGMENT_DESCRIPTOR),
-        ("half a descriptor", odd(SglType::LastSegment, at(2), 24), Status::INVALID_SGL_SEGMENT_DESCRIPTOR),
-        ("a segment that is not aligned", last_segment(at(2) + 4, 1), Status::INVALID_SGL_SEGMENT_DESCRIPTOR),
-        ("a segment that leads nowhere", segment(at(2), 1), Status::INVALID_SGL_SEGMENT_DESCRIPTOR),
-        ("a last segment that leads on", last_segment(at(3), 1), Status::INVALID_SGL_SEGMENT_DESCRIPTOR),
-        ("a segment in the middle", segment(at(1), 2), Status::INVALID_NUMBER_OF_SGL_DESCRIPTORS),
-        ("a chain without an end", segment(at(5), 1), Status::INVALID_NUMBER_OF_SGL_DESCRIPTORS),
-        ("the same with data in it", segment(at(6), 2), Status::INVALID_NUMBER_OF_SGL_DESCRIPTORS),
-        ("a segment of 4 GiB", odd(SglType::LastSegment, at(2), 0xffff_fff0), Status::INVALID_NUMBER_OF_SGL_DESCRIPTORS),
-        ("no memory for a segment", last_segment(1 << 60, 1), Status::DATA_TRANSFER_ERROR),
-        ("a segment at the end of addresses", last_segment(u64::MAX - 7, 100), Status::DATA_TRANSFER_ERROR),
-        ("no memory for data", block(u64::MAX - 100, page), Status::DATA_TRANSFER_ERROR),
+        (
+            "an offset in a segment",
+            last_segment(at(4), 1),
+            Status::SGL_DESCRIPTOR_TYPE_INVALID,
+        ),
+        (
+            "an empty segment",
+            segment(at(2), 0),
+            Status::INVALID_SGL_SEGMENT_DESCRIPTOR,
+        ),
+        (
+            "half a descriptor",
+            odd(SglType::LastSegment, at(2), 24),
+            Status::INVALID_SGL_SEGMENT_DESCRIPTOR,
+        ),
+        (
+            "a segment that is not aligned",
+            last_segment(at(2) + 4, 1),
+            Status::INVALID_SGL_SEGMENT_DESCRIPTOR,
+        ),
+        (
+            "a segment that leads nowhere",
+            segment(at(2), 1),
+            Status::INVALID_SGL_SEGMENT_DESCRIPTOR,
+        ),
+        (
+            "a last segment that leads on",
+            last_segment(at(3), 1),
+            Status::INVALID_SGL_SEGMENT_DESCRIPTOR,
+        ),
+        (
+            "a segment in the middle",
+            segment(at(1), 2),
+            Status::INVALID_NUMBER_OF_SGL_DESCRIPTORS,
+        ),
+        (
+            "a chain without an end",
+            segment(at(5), 1),
+            Status::INVALID_NUMBER_OF_SGL_DESCRIPTORS,
+        ),
+        (
+            "the same with data in it",
+            segment(at(6), 2),
+            Status::INVALID_NUMBER_OF_SGL_DESCRIPTORS,
+        ),
+        (
+            "a segment of 4 GiB",
+            odd(SglType::LastSegment, at(2), 0xffff_fff0),
+            Status::INVALID_NUMBER_OF_SGL_DESCRIPTORS,
+        ),
+        (
+            "no memory for a segment",
+            last_segment(1 << 60, 1),
+            Status::DATA_TRANSFER_ERROR,
+        ),
+        (
+            "a segment at the end of addresses",
+            last_segment(u64::MAX - 7, 100),
+            Status::DATA_TRANSFER_ERROR,
+        ),
+        (
+            "no memory for data",
+            block(u64::MAX - 100, page),
+            Status::DATA_TRANSFER_ERROR,
+        ),
     ];
     for (what, sgl1, status) in refused {
         println!("{what}");
@@ -765,7 +946,10 @@ fn the_metadata_pointer_is_an_address_or_an_sgl() {
     machine.put(list, &[block(meta, 200)]);
     machine.succeeds(1, metadata(sgl(write(2, 0, 0), block_of(DATA)), 2, list));
     machine.put(list, &[last_segment(more, 3)]);
-    machine.put(more, &[block(to_meta, 1), block(to_meta + 1, 100), block(to_meta + 101, 27)]);
+    machine.put(
+        more,
+        &[block(to_meta, 1), block(to_meta + 1, 100), block(to_meta + 101, 27)],
+    );
     machine.succeeds(1, metadata(sgl(read(2, 0, 0), block_of(to)), 2, list));
     check(&mut machine, "SGLs for both");
 
@@ -781,7 +965,10 @@ fn malformed_metadata_pointers_are_refused() {
     let mut machine = Machine::with_metadata();
     let list = DATA - PAGE;
     machine.put(list, &[block(DATA + PAGE, 63)]);
-    machine.put(list + 0x10, &[descriptor(SglType::DataBlock, SGL_SUBTYPE_OFFSET, 0, 64)]);
+    machine.put(
+        list + 0x10,
+        &[descriptor(SglType::DataBlock, SGL_SUBTYPE_OFFSET, 0, 64)],
+    );
     machine.put(list + 0x20, &[last_segment(DATA + 4, 1)]);
     machine.put(list + 0x30, &[block(u64::MAX - 10, 64)]);
     let writes = |psdt, mptr| match psdt {
@@ -790,21 +977,45 @@ fn malformed_metadata_pointers_are_refused() {
     };
     let refused = [
         ("an odd address", writes(0, DATA + 2), Status::INVALID_FIELD),
-        ("an odd address beside an SGL", writes(1, DATA + 1), Status::INVALID_FIELD),
+        (
+            "an odd address beside an SGL",
+            writes(1, DATA + 1),
+            Status::INVALID_FIELD,
+        ),
         ("no memory", writes(0, u64::MAX - 63), Status::DATA_TRANSFER_ERROR),
-        ("memory for a part", writes(1, RAM_BYTES - 60), Status::DATA_TRANSFER_ERROR),
+        (
+            "memory for a part",
+            writes(1, RAM_BYTES - 60),
+            Status::DATA_TRANSFER_ERROR,
+        ),
         ("an SGL that is not aligned", writes(2, list + 4), Status::INVALID_FIELD),
         ("no memory for an SGL", writes(2, 1 << 60), Status::DATA_TRANSFER_ERROR),
-        ("an SGL that is too short", writes(2, list), Status::METADATA_SGL_LENGTH_INVALID),
+        (
+            "an SGL that is too short",
+            writes(2, list),
+            Status::METADATA_SGL_LENGTH_INVALID,
+        ),
         ("an offset", writes(2, list + 0x10), Status::SGL_DESCRIPTOR_TYPE_INVALID),
-        ("a segment that is not aligned", writes(2, list + 0x20), Status::INVALID_SGL_SEGMENT_DESCRIPTOR),
-        ("an SGL without memory", writes(2, list + 0x30), Status::DATA_TRANSFER_ERROR),
+        (
+            "a segment that is not aligned",
+            writes(2, list + 0x20),
+            Status::INVALID_SGL_SEGMENT_DESCRIPTOR,
+        ),
+        (
+            "an SGL without memory",
+            writes(2, list + 0x30),
+            Status::DATA_TRANSFER_ERROR,
+        ),
     ];
     for (what, entry, status) in refused {
         println!("{what}");
         machine.refuses(1, entry, status);
     }
-    assert_eq!(machine.drive.subsystem.state().smart.host_bytes_written, 0, "nothing was changed");
+    assert_eq!(
+        machine.drive.subsystem.state().smart.host_bytes_written,
+        0,
+        "nothing was changed"
+    );
     // Without separate metadata the pointer means nothing.
     let mut format = admin(AdminOpcode::FormatNvm, 1);
     format.cdw10.set(0);
@@ -914,7 +1125,9 @@ fn wrong_doorbells_are_events_and_nothing_else() {
         machine.ring(1);
     });
     assert_eq!(head, 0x0001_0100, "an entry that the completion queue does not have");
-    let register = event_of(&mut machine, &|machine| machine.write_register(0x1000 + 4 * 2 * 3, &[1, 0, 0, 0]));
+    let register = event_of(&mut machine, &|machine| {
+        machine.write_register(0x1000 + 4 * 2 * 3, &[1, 0, 0, 0])
+    });
     assert_eq!(register, 0x0001_0000, "queue 3 does not exist");
     assert_eq!(machine.take_all(1).len(), 63);
     machine.ring_head(1);
@@ -942,7 +1155,13 @@ fn shadow_doorbells_stand_in_for_those_of_io_queues() {
     let mut machine = Machine::with_queue();
     let (values, indexes) = (DATA - PAGE, DATA - 2 * PAGE);
     let configure = |prp1, prp2| prps(admin(AdminOpcode::DoorbellBufferConfig, 0), prp1, prp2);
-    for (prp1, prp2) in [(values + 4, indexes), (values, indexes + 8), (0, indexes), (values, 0), (1 << 60, indexes)] {
+    for (prp1, prp2) in [
+        (values + 4, indexes),
+        (values, indexes + 8),
+        (0, indexes),
+        (values, 0),
+        (1 << 60, indexes),
+    ] {
         machine.refuses(0, configure(prp1, prp2), Status::INVALID_FIELD);
     }
     assert!(!machine.controller.has_shadow_doorbells());
@@ -1033,7 +1252,10 @@ fn commands_complete_when_they_are_durable_and_share_the_wait() {
     machine.run();
     let done: Vec<u16> = machine.take_all(1).iter().map(|entry| entry.cid.get()).collect();
     assert_eq!(done, [written], "a write with a volatile cache need not wait");
-    let durable = machine.controller.start_sync().expect("the flush is to be made durable");
+    let durable = machine
+        .controller
+        .start_sync()
+        .expect("the flush is to be made durable");
     assert!(machine.controller.start_sync().is_none(), "one at a time");
     let late = [machine.submit(1, flush()), machine.submit(1, flush())];
     machine.ring(1);
@@ -1072,7 +1294,11 @@ fn deleting_a_queue_completes_what_is_outstanding() {
     machine.succeeds(0, Machine::delete(AdminOpcode::DeleteIoSubmissionQueue, 1));
     let aborted = machine.take_all(1);
     assert_eq!(aborted.iter().map(|entry| entry.cid.get()).collect::<Vec<_>>(), cids);
-    assert!(aborted.iter().all(|entry| entry.status.status() == Status::ABORTED_SQ_DELETION));
+    assert!(
+        aborted
+            .iter()
+            .all(|entry| entry.status.status() == Status::ABORTED_SQ_DELETION)
+    );
     machine.succeeds(0, Machine::delete(AdminOpcode::DeleteIoCompletionQueue, 1));
     let result = durable.make_durable();
     machine.with(|controller, subsystem, bus| controller.finish_sync(subsystem, bus, 2, &result));
@@ -1090,7 +1316,11 @@ fn outstanding_commands_keep_their_place_in_the_completion_queue() {
     assert_eq!(machine.run(), [3]);
     machine.submit(1, read(1, DATA, 0));
     machine.ring(1);
-    assert_eq!(machine.run(), [], "three places are taken by commands that nobody has seen completed");
+    assert_eq!(
+        machine.run(),
+        [],
+        "three places are taken by commands that nobody has seen completed"
+    );
     assert!(machine.sync());
     assert_eq!(machine.take_all(1).len(), 3);
     machine.ring_head(1);
@@ -1105,7 +1335,12 @@ fn a_reset_forgets_what_is_outstanding() {
     machine.run();
     let durable = machine.controller.start_sync().unwrap();
     machine.disable();
-    assert!(machine.doorbells.iter().all(|doorbell| doorbell.load(Ordering::Relaxed) == 0));
+    assert!(
+        machine
+            .doorbells
+            .iter()
+            .all(|doorbell| doorbell.load(Ordering::Relaxed) == 0)
+    );
     machine.enable();
     machine.create_pair(1, 64, None);
     let result = durable.make_durable();

@@ -108,7 +108,11 @@ impl Stats {
     /// Goes on counting where another device of as many handles stopped; what it has counted itself (reclaim units that
     /// were opened at once) is added.
     pub(crate) fn take_over(&mut self, before: &Stats) {
-        assert_eq!(self.handles.len(), before.handles.len(), "the handles of a drive do not change in number");
+        assert_eq!(
+            self.handles.len(),
+            before.handles.len(),
+            "the handles of a drive do not change in number"
+        );
         let opened: Vec<u64> = self.handles.iter().map(|row| row.units_opened).collect();
         let shared_opened = self.shared.units_opened;
         self.clone_from(before);

@@ -95,26 +95,68 @@ impl Collector for DriveCollector {
             metric.encode(encoder.encode_descriptor(name, help, unit, MetricType::Counter)?)
         };
         let bytes = Some(&Unit::Bytes);
-        counter("warp_host_written", "Bytes written by hosts (HBMW)", bytes, stats.host_bytes_written())?;
-        counter("warp_media_written", "Bytes written to media (MBMW)", bytes, stats.media_bytes_written())?;
-        counter("warp_media_erased", "Bytes erased (MBE)", bytes, stats.media_bytes_erased())?;
+        counter(
+            "warp_host_written",
+            "Bytes written by hosts (HBMW)",
+            bytes,
+            stats.host_bytes_written(),
+        )?;
+        counter(
+            "warp_media_written",
+            "Bytes written to media (MBMW)",
+            bytes,
+            stats.media_bytes_written(),
+        )?;
+        counter(
+            "warp_media_erased",
+            "Bytes erased (MBE)",
+            bytes,
+            stats.media_bytes_erased(),
+        )?;
         counter("warp_host_read", "Bytes read by hosts", bytes, status.host_bytes_read)?;
         counter("warp_read_commands", "Commands that read", None, status.read_commands)?;
-        counter("warp_write_commands", "Commands that wrote", None, status.write_commands)?;
-        counter("warp_media_errors", "Commands that failed with the storage", None, status.media_errors)?;
+        counter(
+            "warp_write_commands",
+            "Commands that wrote",
+            None,
+            status.write_commands,
+        )?;
+        counter(
+            "warp_media_errors",
+            "Commands that failed with the storage",
+            None,
+            status.media_errors,
+        )?;
         let collections = stats.background_collections + stats.foreground_collections + stats.forced_collections;
         counter("warp_collections", "Reclaim units reclaimed", None, collections)?;
-        counter("warp_fdp_events_overwritten", "FDP events lost to newer ones", None, status.events_overwritten)?;
+        counter(
+            "warp_fdp_events_overwritten",
+            "FDP events lost to newer ones",
+            None,
+            status.events_overwritten,
+        )?;
         let mut gauge = |name, help, value: f64| {
             let metric = ConstGauge::new(value);
             metric.encode(encoder.encode_descriptor(name, help, None, MetricType::Gauge)?)
         };
         let waf = stats.write_amplification().unwrap_or(f64::NAN);
         gauge("warp_write_amplification", "MBMW / HBMW since the drive was made", waf)?;
-        gauge("warp_logical_pages_mapped", "Logical pages that hold data", status.live_pages as f64)?;
-        gauge("warp_logical_pages", "Logical pages of the drive", status.logical_pages as f64)?;
+        gauge(
+            "warp_logical_pages_mapped",
+            "Logical pages that hold data",
+            status.live_pages as f64,
+        )?;
+        gauge(
+            "warp_logical_pages",
+            "Logical pages of the drive",
+            status.logical_pages as f64,
+        )?;
         gauge("warp_controllers", "Enabled controllers", status.controllers as f64)?;
-        gauge("warp_fdp_enabled", "Whether Flexible Data Placement is enabled", f64::from(u8::from(status.fdp)))?;
+        gauge(
+            "warp_fdp_enabled",
+            "Whether Flexible Data Placement is enabled",
+            f64::from(u8::from(status.fdp)),
+        )?;
         let mut family = |name, help, unit: Option<&Unit>, value: fn(&OwnerStats) -> u64| {
             let mut family = encoder.encode_descriptor(name, help, unit, MetricType::Counter)?;
             for (handle, row) in stats.handles.iter().enumerate() {
@@ -122,11 +164,26 @@ impl Collector for DriveCollector {
             }
             Ok::<(), fmt::Error>(())
         };
-        family("warp_handle_host_written", "Bytes written by hosts through a handle", bytes, |row| row.host_bytes_written)?;
-        family("warp_handle_pages_copied", "Pages that collection copied out of its reclaim units", None, |row| {
-            row.gc_pages_copied
+        family(
+            "warp_handle_host_written",
+            "Bytes written by hosts through a handle",
+            bytes,
+            |row| row.host_bytes_written,
+        )?;
+        family(
+            "warp_handle_pages_copied",
+            "Pages that collection copied out of its reclaim units",
+            None,
+            |row| row.gc_pages_copied,
+        )?;
+        family("warp_handle_units_opened", "Reclaim units opened for it", None, |row| {
+            row.units_opened
         })?;
-        family("warp_handle_units_opened", "Reclaim units opened for it", None, |row| row.units_opened)?;
-        family("warp_handle_units_reclaimed", "Its reclaim units that were reclaimed", None, |row| row.units_reclaimed)
+        family(
+            "warp_handle_units_reclaimed",
+            "Its reclaim units that were reclaimed",
+            None,
+            |row| row.units_reclaimed,
+        )
     }
 }

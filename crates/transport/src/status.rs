@@ -36,7 +36,10 @@ impl Status {
         let (device, state) = (subsystem.device(), subsystem.state());
         Status {
             at: now,
-            controllers: subsystem.controllers().filter(|controller| controller.is_ready()).count(),
+            controllers: subsystem
+                .controllers()
+                .filter(|controller| controller.is_ready())
+                .count(),
             read_commands: state.smart.read_commands,
             write_commands: state.smart.write_commands,
             host_bytes_read: state.smart.host_bytes_read,
@@ -80,7 +83,13 @@ impl Status {
             waf(self.stats.write_amplification()),
         );
         let in_use = |row: &&(usize, &OwnerStats)| row.1.host_pages_written > 0;
-        let rows: Vec<(usize, &OwnerStats)> = self.stats.handles.iter().enumerate().filter(|row| in_use(&row)).collect();
+        let rows: Vec<(usize, &OwnerStats)> = self
+            .stats
+            .handles
+            .iter()
+            .enumerate()
+            .filter(|row| in_use(&row))
+            .collect();
         if self.fdp && rows.len() > 1 {
             for (handle, row) in rows {
                 line += &format!("  RUH{handle} {}", waf(row.write_amplification()));

@@ -73,7 +73,10 @@ struct Setup {
 
 impl Setup {
     fn new() -> Setup {
-        Setup::with(Box::new(Memory::new(bytes_for(CAPACITY_BYTES))), VfioUserOptions::default())
+        Setup::with(
+            Box::new(Memory::new(bytes_for(CAPACITY_BYTES))),
+            VfioUserOptions::default(),
+        )
     }
 
     fn with(media: Box<dyn Media>, options: VfioUserOptions) -> Setup {
@@ -123,7 +126,9 @@ fn io(opcode: IoOpcode, first: u64, blocks: u64) -> SubmissionEntry {
     };
     entry.nsid.set(1);
     entry.cdw10.set(first as u32);
-    entry.cdw12.set(ReadWriteCdw12::new().with_nlb((blocks - 1) as u16).into_bits());
+    entry
+        .cdw12
+        .set(ReadWriteCdw12::new().with_nlb((blocks - 1) as u16).into_bits());
     entry
 }
 
@@ -194,11 +199,18 @@ fn a_client_finds_an_nvme_function() {
     assert_eq!(&controller[4..8], b"VFIO");
     assert_eq!(controller[257] & 1, 1, "Doorbell Buffer Config is offered");
     let namespace = identify(&mut driver, 0, 1);
-    assert_eq!(u64::from_le_bytes(namespace[..8].try_into().unwrap()), CAPACITY_BYTES / BLOCK);
+    assert_eq!(
+        u64::from_le_bytes(namespace[..8].try_into().unwrap()),
+        CAPACITY_BYTES / BLOCK
+    );
 
     assert!(driver.has_mapped_doorbells());
     let msix = driver.client().get_irq_info(2).unwrap();
-    assert_eq!((msix.count, msix.flags), (5, 1), "a vector for each of 4 I/O queues and the admin queue");
+    assert_eq!(
+        (msix.count, msix.flags),
+        (5, 1),
+        "a vector for each of 4 I/O queues and the admin queue"
+    );
     assert_eq!(driver.client().get_irq_info(0).unwrap().count, 0, "no INTx");
     assert_eq!(driver.client().region(0).unwrap().size, 0x4000);
 }
@@ -244,7 +256,10 @@ fn data_pointers_are_prps_or_sgls() {
     }
     let mut entry = io(IoOpcode::Write, 8, 4);
     entry.set_prps(from + 1, 0);
-    assert_eq!(driver.command(1, entry).unwrap().status.status(), Status::PRP_OFFSET_INVALID);
+    assert_eq!(
+        driver.command(1, entry).unwrap().status.status(),
+        Status::PRP_OFFSET_INVALID
+    );
     assert_reads(&mut driver, 8, &data);
 }
 
@@ -299,7 +314,10 @@ fn mapped_doorbells_need_no_messages() {
 
 #[test]
 fn without_a_mapped_page_every_doorbell_is_a_message() {
-    let setup = Setup::with(Box::new(Memory::new(bytes_for(CAPACITY_BYTES))), VfioUserOptions { map_doorbells: false });
+    let setup = Setup::with(
+        Box::new(Memory::new(bytes_for(CAPACITY_BYTES))),
+        VfioUserOptions { map_doorbells: false },
+    );
     let mut driver = setup.driver_with_queue();
     assert!(!driver.has_mapped_doorbells());
     let before = setup.messages();
@@ -309,7 +327,10 @@ fn without_a_mapped_page_every_doorbell_is_a_message() {
 
 #[test]
 fn shadow_doorbells_save_messages() {
-    let setup = Setup::with(Box::new(Memory::new(bytes_for(CAPACITY_BYTES))), VfioUserOptions { map_doorbells: false });
+    let setup = Setup::with(
+        Box::new(Memory::new(bytes_for(CAPACITY_BYTES))),
+        VfioUserOptions { map_doorbells: false },
+    );
     let mut driver = setup.driver();
     driver.use_shadow_doorbells().unwrap();
     driver.create_queues(1, 1024, None).unwrap();
@@ -332,7 +353,11 @@ fn shadow_doorbells_save_messages() {
     }
     let messages = setup.messages() - before;
     println!("{messages} messages for {} doorbells", 2 * COMMANDS);
-    assert!(messages < COMMANDS, "{messages} messages for {} doorbells", 2 * COMMANDS);
+    assert!(
+        messages < COMMANDS,
+        "{messages} messages for {} doorbells",
+        2 * COMMANDS
+    );
     // One at a time: each finds the worker asleep, or going to sleep, and must wake it.
     for block in 0..2000 {
         let mut entry = io(IoOpcode::Write, block, 1);
@@ -365,7 +390,10 @@ fn interrupts_come_by_event_file_descriptors() {
     driver.client().region_read(0, 0x3000, &mut pending).unwrap();
     assert_eq!(pending, [2, 0, 0, 0, 0, 0, 0, 0]);
     let event = rustix::event::eventfd(0, rustix::event::EventfdFlags::NONBLOCK).unwrap();
-    driver.client().set_irqs(MSIX, 4 | 32, 1, 1, &[event.as_raw_fd()]).unwrap();
+    driver
+        .client()
+        .set_irqs(MSIX, 4 | 32, 1, 1, &[event.as_raw_fd()])
+        .unwrap();
     let mut count = [0; 8];
     std::fs::File::from(event).read_exact(&mut count).unwrap();
     assert_eq!(u64::from_ne_bytes(count), 1, "delivered when it could be");
@@ -373,7 +401,10 @@ fn interrupts_come_by_event_file_descriptors() {
 
 #[test]
 fn events_reach_a_sleeping_worker() {
-    let setup = Setup::with(Box::new(Memory::new(bytes_for(CAPACITY_BYTES))), VfioUserOptions { map_doorbells: false });
+    let setup = Setup::with(
+        Box::new(Memory::new(bytes_for(CAPACITY_BYTES))),
+        VfioUserOptions { map_doorbells: false },
+    );
     let mut driver = setup.driver();
     let second = setup.serve("second.sock", VfioUserOptions::default()).unwrap();
     let mut other = Driver::start(&setup.path("second.sock"), DriverOptions::default()).unwrap();
@@ -389,7 +420,11 @@ fn events_reach_a_sleeping_worker() {
     delete.cdw10.set(1);
     assert_eq!(other.command(0, delete).unwrap().status.status(), Status::SUCCESS);
     let event = driver.wait_completion(0).unwrap();
-    assert_eq!((event.cid.get(), event.dw0.get()), (request, 0x0004_0002), "notice, namespace list changed, log 4");
+    assert_eq!(
+        (event.cid.get(), event.dw0.get()),
+        (request, 0x0004_0002),
+        "notice, namespace list changed, log 4"
+    );
     second.stop();
 }
 
@@ -468,7 +503,10 @@ fn memory_that_is_taken_away_under_a_queue_is_a_fatal_status() {
     let error = driver.wait_for("fail", |_| false).unwrap_err();
     assert!(matches!(error, DriverError::Fatal), "{error}");
     let file = driver.ram_file().try_clone().unwrap();
-    driver.client().dma_map(0, RAM_BASE, ram_bytes, file.as_raw_fd()).unwrap();
+    driver
+        .client()
+        .dma_map(0, RAM_BASE, ram_bytes, file.as_raw_fd())
+        .unwrap();
     driver.enable().unwrap();
     driver.create_queues(1, 64, None).unwrap();
     write_and_read(&mut driver, 0, BLOCK, 1);
@@ -486,7 +524,11 @@ fn maps_come_and_go_during_io() {
         driver.client().dma_map(0, elsewhere, MIB, file.as_raw_fd()).unwrap();
         driver.client().dma_unmap(elsewhere, MIB).unwrap();
         for _ in 0..63 {
-            assert_eq!(driver.wait_completion(1).unwrap().status.status(), Status::SUCCESS, "round {round}");
+            assert_eq!(
+                driver.wait_completion(1).unwrap().status.status(),
+                Status::SUCCESS,
+                "round {round}"
+            );
         }
     }
 }
@@ -636,10 +678,16 @@ fn a_socket_is_taken_only_from_the_dead() {
     assert!(!setup.path("fourth.sock").exists());
     server.stop();
 
-    let nowhere = setup.serve("no/such/directory.sock", VfioUserOptions::default()).err().unwrap();
+    let nowhere = setup
+        .serve("no/such/directory.sock", VfioUserOptions::default())
+        .err()
+        .unwrap();
     assert!(matches!(nowhere, ServeError::Socket { .. }), "{nowhere}");
     let long = "x".repeat(200);
-    assert!(matches!(setup.serve(&long, VfioUserOptions::default()).err().unwrap(), ServeError::Socket { .. }));
+    assert!(matches!(
+        setup.serve(&long, VfioUserOptions::default()).err().unwrap(),
+        ServeError::Socket { .. }
+    ));
 }
 
 // -------------------------------------------------------------------------------------------------- hostile client --
@@ -692,7 +740,13 @@ impl Raw {
     }
 
     fn access(offset: u64, region: u32, count: u32, data: &[u8]) -> Vec<u8> {
-        [&offset.to_le_bytes()[..], &region.to_le_bytes(), &count.to_le_bytes(), data].concat()
+        [
+            &offset.to_le_bytes()[..],
+            &region.to_le_bytes(),
+            &count.to_le_bytes(),
+            data,
+        ]
+        .concat()
     }
 }
 
@@ -710,7 +764,11 @@ fn impossible_requests_are_errors_and_the_connection_goes_on() {
     assert_eq!(raw.ask(4, &[0; 16]).0, EINVAL, "nothing before the version");
     assert_eq!(raw.ask(1, &[]).0, EINVAL, "a version without one");
     assert_eq!(raw.ask(1, &[9, 0, 0, 0]).0, EINVAL, "version 9");
-    assert_eq!(raw.ask(1, b"\0\0\x01\0not even text\xff").0, 0, "the capabilities do not matter");
+    assert_eq!(
+        raw.ask(1, b"\0\0\x01\0not even text\xff").0,
+        0,
+        "the capabilities do not matter"
+    );
     for command in [0, 6, 11, 12, 14, 15, 0xffff] {
         assert_eq!(raw.ask(command, &[1; 40]).0, ENOTSUP, "command {command}");
     }
@@ -729,7 +787,11 @@ fn impossible_requests_are_errors_and_the_connection_goes_on() {
         (5, words(&[32, 0, 9, 0, 0, 0, 0, 0]), "region 9"),
         (7, words(&[16, 0, 5, 0]), "interrupts of a sixth kind"),
         (8, words(&[20, 32 | 4, 2, 5, 1]), "a sixth vector"),
-        (8, words(&[20, 32 | 4, 2, u32::MAX, u32::MAX]), "vectors beyond counting"),
+        (
+            8,
+            words(&[20, 32 | 4, 2, u32::MAX, u32::MAX]),
+            "vectors beyond counting",
+        ),
         (8, words(&[20, 32 | 4, 0, 0, 1]), "INTx"),
         (8, words(&[20, 32, 2, 0, 1]), "no kind of data"),
         (8, words(&[20, 32 | 2, 2, 0, 5]), "booleans that are not there"),
@@ -739,11 +801,22 @@ fn impossible_requests_are_errors_and_the_connection_goes_on() {
         assert_eq!(raw.ask(command, &body).0, EINVAL, "{what}");
     }
     // What is unusual but means something.
-    assert_eq!(raw.ask(2, &[words(&[32, 3]), vec![0; 24]].concat()).0, 0, "a map without a file is ignored");
-    assert_eq!(raw.ask(3, &[words(&[24, 4]), vec![0; 16]].concat()).0, 0, "unmap everything");
+    assert_eq!(
+        raw.ask(2, &[words(&[32, 3]), vec![0; 24]].concat()).0,
+        0,
+        "a map without a file is ignored"
+    );
+    assert_eq!(
+        raw.ask(3, &[words(&[24, 4]), vec![0; 16]].concat()).0,
+        0,
+        "unmap everything"
+    );
     assert_eq!(raw.ask(8, &words(&[20, 32 | 1, 2, 0, 0])).0, 0, "all vectors off");
     assert_eq!(raw.ask(8, &words(&[20, 32 | 1, 0, 0, 0])).0, 0, "INTx off");
-    assert_eq!(raw.ask(8, &[words(&[20, 32 | 2, 2, 0, 3]), vec![1, 0, 1]].concat()).0, 0);
+    assert_eq!(
+        raw.ask(8, &[words(&[20, 32 | 2, 2, 0, 3]), vec![1, 0, 1]].concat()).0,
+        0
+    );
     // No reply where none is wanted, not even to a mistake.
     raw.send(10, 16 + 20, 0x10, &Raw::access(0x14, 0, 4, &[0; 4]));
     raw.send(10, 16 + 20, 0x10, &Raw::access(0x14, 3, 4, &[0; 4]));
@@ -756,7 +829,12 @@ fn impossible_requests_are_errors_and_the_connection_goes_on() {
 #[test]
 fn what_is_no_message_ends_the_connection_and_only_that() {
     let setup = Setup::new();
-    for (bytes, what) in [(0, "nothing"), (15, "less than a header"), (u32::MAX, "4 GiB"), (2 << 20, "2 MiB")] {
+    for (bytes, what) in [
+        (0, "nothing"),
+        (15, "less than a header"),
+        (u32::MAX, "4 GiB"),
+        (2 << 20, "2 MiB"),
+    ] {
         let mut raw = Raw::negotiated(&setup.socket());
         raw.send(9, bytes, 0, &[]);
         let mut rest = Vec::new();
@@ -809,7 +887,10 @@ fn the_benchmark_measures_something() {
         ..Workload::default()
     };
     let figures = run(&directory.path().join("bench.sock"), &workload).unwrap();
-    assert!(figures.commands >= 32 && figures.write_amplification >= 1.0, "{figures}");
+    assert!(
+        figures.commands >= 32 && figures.write_amplification >= 1.0,
+        "{figures}"
+    );
 }
 
 #[test]
@@ -826,6 +907,9 @@ fn benchmark() {
             map_doorbells,
             ..Workload::default()
         };
-        println!("4 KiB {what}: {}", run(&directory.path().join("bench.sock"), &workload).unwrap());
+        println!(
+            "4 KiB {what}: {}",
+            run(&directory.path().join("bench.sock"), &workload).unwrap()
+        );
     }
 }

@@ -264,7 +264,10 @@ impl Subsystem {
     /// A sanitize operation begins: events of the one before are history (Base Specification, "Sanitize Operations").
     pub(crate) fn forget_sanitize_events(&mut self) {
         for controller in self.controllers_mut() {
-            controller.async_events.waiting.retain(|event| event.log != LogId::SanitizeStatus);
+            controller
+                .async_events
+                .waiting
+                .retain(|event| event.log != LogId::SanitizeStatus);
         }
     }
 

@@ -31,10 +31,14 @@ impl Subsystem {
             Directive::Placement(pid) => {
                 let placement = self.placement(nsid, pid);
                 if placement.is_none() {
-                    self.log_host_event(nsid, 0, FdpEvent {
-                        pid: Some(pid),
-                        ..self.new_event(kind::INVALID_PLACEMENT_IDENTIFIER, nsid)
-                    });
+                    self.log_host_event(
+                        nsid,
+                        0,
+                        FdpEvent {
+                            pid: Some(pid),
+                            ..self.new_event(kind::INVALID_PLACEMENT_IDENTIFIER, nsid)
+                        },
+                    );
                 }
                 placement
             }
@@ -45,7 +49,11 @@ impl Subsystem {
     /// Pages left in a handle's reclaim unit, if they matter: for [`Subsystem::note_pages_written`] after writing.
     pub(super) fn pages_before_writing(&self, placement: Placement) -> Option<u32> {
         let matters = self.config.reclaim_unit_time_limit_s > 0;
-        matters.then(|| self.device.available_media_writes(placement).expect("a handle of the device"))
+        matters.then(|| {
+            self.device
+                .available_media_writes(placement)
+                .expect("a handle of the device")
+        })
     }
 
     /// The time of a reclaim unit begins with the first page that is written to it.
@@ -54,7 +62,10 @@ impl Subsystem {
             return;
         };
         let key = (placement.group.0, placement.handle.0);
-        let left = self.device.available_media_writes(placement).expect("a handle of the device");
+        let left = self
+            .device
+            .available_media_writes(placement)
+            .expect("a handle of the device");
         if pages == u64::from(left_before) {
             // Filled to the last page: the next write opens another one.
             self.opened.remove(&key);
@@ -105,7 +116,13 @@ impl Subsystem {
 
     /// Reclaim unit handle status: a descriptor for each placement handle and reclaim group, as much as the host has room
     /// for; the header counts them all.
-    pub(super) fn handle_status(&mut self, _id: u16, nsid: u32, bytes: u64, data: &mut Vec<u8>) -> Result<Success, Failure> {
+    pub(super) fn handle_status(
+        &mut self,
+        _id: u16,
+        nsid: u32,
+        bytes: u64,
+        data: &mut Vec<u8>,
+    ) -> Result<Success, Failure> {
         self.require_fdp()?;
         let namespace = self.namespace(nsid);
         let groups = self.device.layout().groups;
@@ -120,7 +137,10 @@ impl Subsystem {
                     group: RgId(group),
                     handle,
                 };
-                let pages = self.device.available_media_writes(placement).expect("a handle of the device");
+                let pages = self
+                    .device
+                    .available_media_writes(placement)
+                    .expect("a handle of the device");
                 let mut descriptor = RuhStatusDescriptor::default();
                 descriptor.pid = fdp::placement_identifier(group, index, groups).into();
                 descriptor.ruhid = handle.0.into();
@@ -164,7 +184,10 @@ impl Subsystem {
 
     /// Closes a handle's reclaim unit before it is full, with the event that says why.
     fn leave_reclaim_unit(&mut self, nsid: u32, pid: u16, placement: Placement, event_kind: u8) {
-        let unwritten = self.device.update_handle(self.now, placement).expect("a handle of the device");
+        let unwritten = self
+            .device
+            .update_handle(self.now, placement)
+            .expect("a handle of the device");
         self.opened.remove(&(placement.group.0, placement.handle.0));
         if unwritten > 0 {
             let (_, index) = fdp::split_placement_identifier(pid, self.device.layout().groups);
@@ -204,7 +227,10 @@ impl Subsystem {
     fn namespace_of_handle(&self, placement: Placement) -> Option<(u32, u16)> {
         let groups = self.device.layout().groups;
         self.namespaces().find_map(|(nsid, namespace)| {
-            let index = namespace.placement_handles.iter().position(|&handle| handle == placement.handle)?;
+            let index = namespace
+                .placement_handles
+                .iter()
+                .position(|&handle| handle == placement.handle)?;
             Some((nsid, fdp::placement_identifier(placement.group.0, index as u16, groups)))
         })
     }
@@ -231,7 +257,9 @@ impl Subsystem {
 
     fn is_event_enabled(&self, nsid: u32, placement_handle: u16, kind: u8) -> bool {
         let masks = &self.namespace(nsid).events_enabled;
-        masks.get(usize::from(placement_handle)).is_some_and(|mask| mask.contains(kind))
+        masks
+            .get(usize::from(placement_handle))
+            .is_some_and(|mask| mask.contains(kind))
     }
 
     /// Makes controller events of what the device reported.
@@ -285,7 +313,10 @@ impl Subsystem {
         let index = handle.and_then(|handle| namespace.placement_handles.iter().position(|&its| its == handle));
         let enabled = match index {
             Some(index) => self.is_event_enabled(nsid, index as u16, kind::MEDIA_REALLOCATED),
-            None => namespace.events_enabled.iter().any(|mask| mask.contains(kind::MEDIA_REALLOCATED)),
+            None => namespace
+                .events_enabled
+                .iter()
+                .any(|mask| mask.contains(kind::MEDIA_REALLOCATED)),
         };
         if !enabled {
             return;

@@ -100,22 +100,14 @@ fn parse(entry: &SubmissionEntry) -> Result<Command, Failure> {
     let specific = (entry.cdw13.get() >> 16) as u16;
     Ok(match Subsystem::io_opcode(entry)? {
         IoOpcode::Flush => Command::Flush,
-        IoOpcode::Read => {
-            Command::Read(blocks)
-        }
-        IoOpcode::Compare => {
-            Command::Compare(blocks)
-        }
-        IoOpcode::Verify => {
-            Command::Verify(blocks)
-        }
-        IoOpcode::Write => {
-            Command::Write {
-                blocks,
-                force_unit_access: cdw12.fua(),
-                directive: directive(cdw12.dtype(), specific)?,
-            }
-        }
+        IoOpcode::Read => Command::Read(blocks),
+        IoOpcode::Compare => Command::Compare(blocks),
+        IoOpcode::Verify => Command::Verify(blocks),
+        IoOpcode::Write => Command::Write {
+            blocks,
+            force_unit_access: cdw12.fua(),
+            directive: directive(cdw12.dtype(), specific)?,
+        },
         IoOpcode::WriteZeroes => {
             let dword12 = command::WriteZeroesCdw12::from_bits(entry.cdw12.get());
             Command::WriteZeroes {
@@ -199,7 +191,12 @@ impl Subsystem {
         })
     }
 
-    pub(crate) fn execute_io(&mut self, id: u16, entry: &SubmissionEntry, data: &mut Vec<u8>) -> Result<Success, Failure> {
+    pub(crate) fn execute_io(
+        &mut self,
+        id: u16,
+        entry: &SubmissionEntry,
+        data: &mut Vec<u8>,
+    ) -> Result<Success, Failure> {
         let nsid = entry.nsid.get();
         let command = parse(entry)?;
         // Flush is the one I/O command that a sanitize operation lets through (Base Specification, "Sanitize Operations").
@@ -225,7 +222,9 @@ impl Subsystem {
                 directive,
             } => self.write_zeroes(nsid, blocks, directive, deallocate, force_unit_access),
             Command::WriteUncorrectable(blocks) => self.write_uncorrectable(nsid, blocks),
-            Command::DatasetManagement { ranges, deallocate } => self.dataset_management(nsid, ranges, deallocate, data),
+            Command::DatasetManagement { ranges, deallocate } => {
+                self.dataset_management(nsid, ranges, deallocate, data)
+            }
             Command::Copy {
                 destination,
                 ranges,
@@ -272,11 +271,15 @@ impl Subsystem {
 
     /// The namespace of a command that was found active.
     pub(crate) fn namespace(&self, nsid: u32) -> &Namespace {
-        self.state.namespaces[nsid as usize - 1].as_ref().expect("an active namespace")
+        self.state.namespaces[nsid as usize - 1]
+            .as_ref()
+            .expect("an active namespace")
     }
 
     pub(crate) fn namespace_mut(&mut self, nsid: u32) -> &mut Namespace {
-        self.state.namespaces[nsid as usize - 1].as_mut().expect("an active namespace")
+        self.state.namespaces[nsid as usize - 1]
+            .as_mut()
+            .expect("an active namespace")
     }
 
     /// Refuses a range that reaches beyond the namespace.

@@ -66,7 +66,8 @@ impl Subsystem {
         let page_bytes = self.page_bytes();
         let pieces: Vec<_> = self.namespace(nsid).locate(first, count, page_bytes).collect();
         for piece in pieces {
-            let whole = |part: &crate::namespace::ByteRange| part.offset % page_bytes == 0 && part.bytes % page_bytes == 0;
+            let whole =
+                |part: &crate::namespace::ByteRange| part.offset % page_bytes == 0 && part.bytes % page_bytes == 0;
             for part in split_by_page(piece, page_bytes).filter(whole) {
                 self.discard_blocks(nsid, part)?;
                 let (page, pages) = (Lpn((part.offset / page_bytes) as u32), (part.bytes / page_bytes) as u32);
@@ -120,7 +121,10 @@ impl Subsystem {
             self.check_readable(nsid, source)?;
             let apart = source.first + source.count <= target.first || target.first + target.count <= source.first;
             if !apart {
-                let cause = format!("source range at {} overlaps the destination at {}", source.first, target.first);
+                let cause = format!(
+                    "source range at {} overlaps the destination at {}",
+                    source.first, target.first
+                );
                 return Err(Failure::new(Status::OVERLAPPING_IO_RANGE, cause));
             }
         }

@@ -28,14 +28,25 @@ impl Subsystem {
     /// Reads blocks that were found readable.
     pub(super) fn read_into(&mut self, nsid: u32, blocks: Blocks, data: &mut Vec<u8>) -> Result<(), Failure> {
         let page_bytes = self.page_bytes();
-        let namespace = self.state.namespaces[nsid as usize - 1].as_ref().expect("an active namespace");
+        let namespace = self.state.namespaces[nsid as usize - 1]
+            .as_ref()
+            .expect("an active namespace");
         let metadata_bytes = blocks.count * namespace.metadata_bytes();
-        data.resize(((blocks.count << namespace.block_bytes_log2()) + metadata_bytes) as usize, 0);
+        data.resize(
+            ((blocks.count << namespace.block_bytes_log2()) + metadata_bytes) as usize,
+            0,
+        );
         let mut at = 0;
         for piece in namespace.locate(blocks.first, blocks.count, page_bytes) {
             let end = at + piece.bytes as usize;
             let read = self.media.read(piece.offset, &mut data[at..end]);
-            read.map_err(|error| media_failure(&mut self.state.smart.media_errors, Status::UNRECOVERED_READ_ERROR, &error))?;
+            read.map_err(|error| {
+                media_failure(
+                    &mut self.state.smart.media_errors,
+                    Status::UNRECOVERED_READ_ERROR,
+                    &error,
+                )
+            })?;
             at = end;
         }
         match metadata_bytes {
@@ -54,8 +65,13 @@ impl Subsystem {
     ) -> Result<Success, Failure> {
         self.check_writable(nsid, blocks)?;
         let namespace = self.namespace(nsid);
-        check_length(blocks.count * (namespace.block_bytes() + namespace.metadata_bytes()), data)?;
-        let apart = namespace.extended_metadata.then(|| metadata::taken_apart(data, namespace));
+        check_length(
+            blocks.count * (namespace.block_bytes() + namespace.metadata_bytes()),
+            data,
+        )?;
+        let apart = namespace
+            .extended_metadata
+            .then(|| metadata::taken_apart(data, namespace));
         let placement = self.resolve(nsid, directive)?;
         self.write_from(nsid, blocks, placement, apart.as_deref().unwrap_or(data))?;
         self.state.smart.write_commands += 1;
@@ -76,7 +92,9 @@ impl Subsystem {
         let page_bytes = self.page_bytes();
         let left_before = self.pages_before_writing(placement);
         let mut pages = 0;
-        let namespace = self.state.namespaces[nsid as usize - 1].as_mut().expect("an active namespace");
+        let namespace = self.state.namespaces[nsid as usize - 1]
+            .as_mut()
+            .expect("an active namespace");
         let (data, metadata) = data.split_at((blocks.count << namespace.block_bytes_log2()) as usize);
         let mut at = 0;
         for piece in namespace.locate(blocks.first, blocks.count, page_bytes) {
@@ -86,7 +104,10 @@ impl Subsystem {
             at = end;
             let write = device_write(piece, page_bytes, placement);
             pages += u64::from(write.pages);
-            let _ = self.device.write(self.now, &write).expect("namespaces lie inside the device");
+            let _ = self
+                .device
+                .write(self.now, &write)
+                .expect("namespaces lie inside the device");
         }
         namespace.host_bytes_written += data.len() as u64;
         self.state.smart.host_bytes_written += data.len() as u64;
@@ -166,7 +187,10 @@ impl Subsystem {
         let page_bytes = self.page_bytes();
         let left_before = self.pages_before_writing(placement);
         let mut pages = 0;
-        let pieces: Vec<ByteRange> = self.namespace(nsid).locate(blocks.first, blocks.count, page_bytes).collect();
+        let pieces: Vec<ByteRange> = self
+            .namespace(nsid)
+            .locate(blocks.first, blocks.count, page_bytes)
+            .collect();
         for piece in pieces {
             self.discard_blocks(nsid, piece)?;
             // What covers only a part of a page is written: the rest of the page stays.
@@ -238,7 +262,9 @@ pub(super) fn split_by_page(piece: ByteRange, page_bytes: u64) -> impl Iterator<
 pub(super) fn check_length(bytes: u64, data: &[u8]) -> Result<(), Failure> {
     if data.len() as u64 != bytes {
         let cause = format!("the command moves {bytes} bytes, its data has {}", data.len());
-        return Err(Failure::new(Status::DATA_TRANSFER_ERROR, cause).at(Parameter::DATA_POINTER).retryable());
+        return Err(Failure::new(Status::DATA_TRANSFER_ERROR, cause)
+            .at(Parameter::DATA_POINTER)
+            .retryable());
     }
     Ok(())
 }

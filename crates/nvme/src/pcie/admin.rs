@@ -7,7 +7,9 @@ use nvme_spec::command::{
 use nvme_spec::feature::NumberOfQueues;
 use nvme_spec::{AdminOpcode, FeatureId, Status};
 
-use super::{Bus, CompletionQueue, PAGE_BYTES, PcieController, ShadowDoorbells, SubmissionQueue, head_index, tail_index};
+use super::{
+    Bus, CompletionQueue, PAGE_BYTES, PcieController, ShadowDoorbells, SubmissionQueue, head_index, tail_index,
+};
 use crate::controller::QUEUE_ENTRIES_MAX;
 use crate::error::{Failure, Parameter};
 use crate::subsystem::{Reply, Subsystem};
@@ -59,7 +61,11 @@ impl PcieController {
 
     /// I/O submission and completion queues that the host may create: what Set Features granted, or all.
     fn queues_granted(&self, subsystem: &Subsystem) -> (u16, u16) {
-        match subsystem.controller(self.id).features.value(FeatureId::NumberOfQueues, 0) {
+        match subsystem
+            .controller(self.id)
+            .features
+            .value(FeatureId::NumberOfQueues, 0)
+        {
             Some(value) => {
                 let granted = NumberOfQueues::from_bits(value);
                 (granted.nsq() + 1, granted.ncq() + 1)
@@ -71,20 +77,32 @@ impl PcieController {
         }
     }
 
-    fn create_completion_queue(&mut self, subsystem: &Subsystem, bus: Bus<'_>, entry: &SubmissionEntry) -> Result<(), Failure> {
+    fn create_completion_queue(
+        &mut self,
+        subsystem: &Subsystem,
+        bus: Bus<'_>,
+        entry: &SubmissionEntry,
+    ) -> Result<(), Failure> {
         let dword10 = CreateQueueCdw10::from_bits(entry.cdw10.get());
         let dword11 = CreateIoCompletionQueueCdw11::from_bits(entry.cdw11.get());
         let queue = dword10.qid();
         let (_, granted) = self.queues_granted(subsystem);
         if !self.is_free(&self.completion, queue, granted) {
-            return Err(invalid_queue(queue, "cannot be created: it exists, or is 0, or was not granted"));
+            return Err(invalid_queue(
+                queue,
+                "cannot be created: it exists, or is 0, or was not granted",
+            ));
         }
         if subsystem.controller(self.id).cc.iocqes() != COMPLETION_ENTRY_SIZE {
             return Err(invalid_size("CC.IOCQES is not 4"));
         }
         let (base, size) = ring(entry, dword10, dword11.pc())?;
         if dword11.iv() >= self.vectors {
-            let cause = format!("interrupt vector {} does not exist, there are {}", dword11.iv(), self.vectors);
+            let cause = format!(
+                "interrupt vector {} does not exist, there are {}",
+                dword11.iv(),
+                self.vectors
+            );
             return Err(Failure::new(Status::INVALID_INTERRUPT_VECTOR, cause).at(Parameter::dword(11, 16)));
         }
         let vector = dword11.ien().then_some(dword11.iv());
@@ -93,13 +111,21 @@ impl PcieController {
         Ok(())
     }
 
-    fn create_submission_queue(&mut self, subsystem: &Subsystem, bus: Bus<'_>, entry: &SubmissionEntry) -> Result<(), Failure> {
+    fn create_submission_queue(
+        &mut self,
+        subsystem: &Subsystem,
+        bus: Bus<'_>,
+        entry: &SubmissionEntry,
+    ) -> Result<(), Failure> {
         let dword10 = CreateQueueCdw10::from_bits(entry.cdw10.get());
         let dword11 = CreateIoSubmissionQueueCdw11::from_bits(entry.cdw11.get());
         let (queue, target) = (dword10.qid(), dword11.cqid());
         let (granted, completion_granted) = self.queues_granted(subsystem);
         if !self.is_free(&self.submission, queue, granted) {
-            return Err(invalid_queue(queue, "cannot be created: it exists, or is 0, or was not granted"));
+            return Err(invalid_queue(
+                queue,
+                "cannot be created: it exists, or is 0, or was not granted",
+            ));
         }
         if target == 0 || target > completion_granted {
             let cause = format!("completion queue {target} cannot be used by an I/O submission queue");
@@ -115,7 +141,10 @@ impl PcieController {
         let (base, size) = ring(entry, dword10, dword11.pc())?;
         bus.doorbells.store(tail_index(queue), 0);
         self.set_submission(queue, Some(SubmissionQueue::new(base, size, target)));
-        self.completion[usize::from(target)].as_mut().expect("found above").users += 1;
+        self.completion[usize::from(target)]
+            .as_mut()
+            .expect("found above")
+            .users += 1;
         Ok(())
     }
 
@@ -126,9 +155,15 @@ impl PcieController {
             return Err(invalid_queue(queue, "does not exist, or is the admin queue"));
         }
         self.abort_commands(bus, queue);
-        let target = self.submission[usize::from(queue)].as_ref().expect("found above").completion_queue;
+        let target = self.submission[usize::from(queue)]
+            .as_ref()
+            .expect("found above")
+            .completion_queue;
         self.set_submission(queue, None);
-        self.completion[usize::from(target)].as_mut().expect("outlives its submission queues").users -= 1;
+        self.completion[usize::from(target)]
+            .as_mut()
+            .expect("outlives its submission queues")
+            .users -= 1;
         Ok(())
     }
 
@@ -137,7 +172,10 @@ impl PcieController {
         if queue == 0 || !exists(&self.completion, queue) {
             return Err(invalid_queue(queue, "does not exist, or is the admin queue"));
         }
-        if self.completion[usize::from(queue)].as_ref().is_some_and(|completion| completion.users > 0) {
+        if self.completion[usize::from(queue)]
+            .as_ref()
+            .is_some_and(|completion| completion.users > 0)
+        {
             let cause = format!("completion queue {queue} still has submission queues");
             return Err(Failure::new(Status::INVALID_QUEUE_DELETION, cause).at(Parameter::dword(10, 0)));
         }
@@ -186,7 +224,9 @@ fn exists<Q>(queues: &[Option<Q>], queue: u16) -> bool {
 fn ring(entry: &SubmissionEntry, dword10: CreateQueueCdw10, contiguous: bool) -> Result<(u64, u16), Failure> {
     let size = u32::from(dword10.qsize()) + 1;
     if !(2..=QUEUE_ENTRIES_MAX).contains(&size) {
-        return Err(invalid_size(format!("{size} entries; there must be 2 to {QUEUE_ENTRIES_MAX}")));
+        return Err(invalid_size(format!(
+            "{size} entries; there must be 2 to {QUEUE_ENTRIES_MAX}"
+        )));
     }
     if !contiguous {
         let cause = "queues must be physically contiguous (CAP.CQR)";
@@ -198,7 +238,10 @@ fn ring(entry: &SubmissionEntry, dword10: CreateQueueCdw10, contiguous: bool) ->
         return Err(Failure::new(Status::PRP_OFFSET_INVALID, cause).at(Parameter::DATA_POINTER));
     }
     if base == 0 {
-        return Err(Failure::invalid_field(Parameter::DATA_POINTER, "the queue's address is 0"));
+        return Err(Failure::invalid_field(
+            Parameter::DATA_POINTER,
+            "the queue's address is 0",
+        ));
     }
     Ok((base, size as u16))
 }

@@ -46,7 +46,10 @@ pub(super) fn describe(
         return Err(Failure::invalid_field(PSDT, "PSDT is a reserved value"));
     }
     if queue == 0 && psdt != PSDT_PRP {
-        return Err(Failure::invalid_field(PSDT, "admin commands take PRPs on PCI Express, not SGLs"));
+        return Err(Failure::invalid_field(
+            PSDT,
+            "admin commands take PRPs on PCI Express, not SGLs",
+        ));
     }
     if transfer.direction == Direction::None {
         return Ok(());
@@ -84,7 +87,9 @@ fn metadata_descriptor(memory: &dyn HostMemory, address: u64) -> Result<SglDescr
         return Err(Failure::invalid_field(METADATA_POINTER, cause));
     }
     let mut descriptor = SglDescriptor::default();
-    memory.read(address, descriptor.as_mut_bytes()).map_err(not_transferred)?;
+    memory
+        .read(address, descriptor.as_mut_bytes())
+        .map_err(not_transferred)?;
     Ok(descriptor)
 }
 
@@ -92,10 +97,17 @@ fn metadata_descriptor(memory: &dyn HostMemory, address: u64) -> Result<SglDescr
 ///
 /// # Errors
 /// There is no memory at an address.
-pub(super) fn gather(memory: &dyn HostMemory, segments: &[Segment], bytes: usize, data: &mut Vec<u8>) -> Result<(), Failure> {
+pub(super) fn gather(
+    memory: &dyn HostMemory,
+    segments: &[Segment],
+    bytes: usize,
+    data: &mut Vec<u8>,
+) -> Result<(), Failure> {
     data.clear();
     for segment in segments {
-        let address = segment.address.expect("bit buckets are left out of data for the controller");
+        let address = segment
+            .address
+            .expect("bit buckets are left out of data for the controller");
         memory.append(address, segment.bytes, data).map_err(not_transferred)?;
     }
     assert_eq!(data.len(), bytes, "segments cover the transfer");
@@ -126,7 +138,9 @@ fn not_transferred(fault: Fault) -> Failure {
 /// Adds a piece, making one of pieces that follow each other in memory.
 fn push(segments: &mut Vec<Segment>, address: u64, bytes: usize) {
     if let Some(last) = segments.last_mut()
-        && last.address.is_some_and(|start| start.checked_add(last.bytes as u64) == Some(address))
+        && last
+            .address
+            .is_some_and(|start| start.checked_add(last.bytes as u64) == Some(address))
     {
         last.bytes += bytes;
         return;
@@ -151,7 +165,10 @@ fn describe_prps(
 ) -> Result<(), Failure> {
     let prp1 = entry.prp1();
     if !prp1.is_multiple_of(4) {
-        return Err(offset_invalid(Parameter::DATA_POINTER, format!("PRP entry 1 ({prp1:#x}) is not dword aligned")));
+        return Err(offset_invalid(
+            Parameter::DATA_POINTER,
+            format!("PRP entry 1 ({prp1:#x}) is not dword aligned"),
+        ));
     }
     let first = bytes.min((PAGE_BYTES - prp1 % PAGE_BYTES) as usize);
     push(segments, prp1, first);
@@ -168,7 +185,10 @@ fn describe_prps(
         return describe_prp_list(memory, prp2, rest, segments);
     }
     if !prp2.is_multiple_of(PAGE_BYTES) {
-        return Err(offset_invalid(SECOND_HALF, format!("PRP entry 2 ({prp2:#x}) is not page aligned")));
+        return Err(offset_invalid(
+            SECOND_HALF,
+            format!("PRP entry 2 ({prp2:#x}) is not page aligned"),
+        ));
     }
     push(segments, prp2, rest);
     Ok(())
@@ -184,7 +204,10 @@ fn describe_prp_list(
 ) -> Result<(), Failure> {
     const ENTRY_BYTES: u64 = 8;
     if !list.is_multiple_of(ENTRY_BYTES) {
-        return Err(offset_invalid(SECOND_HALF, format!("the PRP list ({list:#x}) is not qword aligned")));
+        return Err(offset_invalid(
+            SECOND_HALF,
+            format!("the PRP list ({list:#x}) is not qword aligned"),
+        ));
     }
     let mut page = [zerocopy::little_endian::U64::ZERO; (PAGE_BYTES / ENTRY_BYTES) as usize];
     let mut address = list;
@@ -199,7 +222,10 @@ fn describe_prp_list(
         for (index, entry) in entries.iter().enumerate() {
             let entry = entry.get();
             if !entry.is_multiple_of(PAGE_BYTES) {
-                let cause = format!("the PRP list entry at {:#x} ({entry:#x}) is not page aligned", address + index as u64 * 8);
+                let cause = format!(
+                    "the PRP list entry at {:#x} ({entry:#x}) is not page aligned",
+                    address + index as u64 * 8
+                );
                 return Err(offset_invalid(SECOND_HALF, cause));
             }
             if index < data_entries {
@@ -282,7 +308,11 @@ impl<'a> SglWalk<'a> {
 
     fn type_invalid(&self, descriptor: &SglDescriptor) -> Failure {
         let id = descriptor.id;
-        let cause = format!("descriptor type {:#x}, subtype {:#x} is not supported", id.sgl_type(), id.subtype());
+        let cause = format!(
+            "descriptor type {:#x}, subtype {:#x} is not supported",
+            id.sgl_type(),
+            id.subtype()
+        );
         self.failure(Status::SGL_DESCRIPTOR_TYPE_INVALID, cause)
     }
 
@@ -342,7 +372,10 @@ impl<'a> SglWalk<'a> {
         let mut done = 0;
         while done < count {
             let chunk = &mut buffer[..DESCRIPTORS_AT_ONCE.min(count - done)];
-            let at = address.checked_add((done * DESCRIPTOR_BYTES) as u64).ok_or(Fault { address }).map_err(not_transferred)?;
+            let at = address
+                .checked_add((done * DESCRIPTOR_BYTES) as u64)
+                .ok_or(Fault { address })
+                .map_err(not_transferred)?;
             self.memory.read(at, chunk.as_mut_bytes()).map_err(not_transferred)?;
             for descriptor in chunk.iter() {
                 if next.is_some() {

@@ -187,7 +187,11 @@ impl PcieController {
     /// # Panics
     /// There are more queues than doorbells, or no vectors.
     pub fn new(id: u16, queues: u16, vectors: u16) -> PcieController {
-        assert!(queues < QUEUES_MAX, "{queues} I/O queues, but doorbells for {}", QUEUES_MAX - 1);
+        assert!(
+            queues < QUEUES_MAX,
+            "{queues} I/O queues, but doorbells for {}",
+            QUEUES_MAX - 1
+        );
         assert!(vectors > 0, "a controller needs a vector");
         let slots = usize::from(queues) + 1;
         PcieController {

@@ -106,12 +106,16 @@ impl PcieController {
             let slot = |index: usize| shadow.event_indexes + index as u64 * 4;
             // A buffer that is gone means missing wake-ups for a host that took it away; its doorbells are polled anyway.
             if let Some(submission) = &self.submission[queue] {
-                let _ = bus.memory.store(slot(tail_index(queue as u16)), u32::from(submission.tail()));
+                let _ = bus
+                    .memory
+                    .store(slot(tail_index(queue as u16)), u32::from(submission.tail()));
             }
             if let Some(completion) = &self.completion[queue]
                 && !completion.has_room()
             {
-                let _ = bus.memory.store(slot(head_index(queue as u16)), u32::from(completion.head()));
+                let _ = bus
+                    .memory
+                    .store(slot(head_index(queue as u16)), u32::from(completion.head()));
             }
         }
         // The host writes the shadow doorbell, then reads the event index; here it is the other way round. With a full
@@ -156,7 +160,10 @@ impl PcieController {
     /// be less than `wanted`.
     #[inline]
     fn room_for(&mut self, bus: Bus<'_>, queue: u16, wanted: u16) -> u16 {
-        let queue = self.submission[usize::from(queue)].as_ref().expect("a queue with work").completion_queue;
+        let queue = self.submission[usize::from(queue)]
+            .as_ref()
+            .expect("a queue with work")
+            .completion_queue;
         if self.completion(queue).room() < wanted {
             let value = self.doorbell(bus, head_index(queue));
             let completion = self.completion(queue);
@@ -179,7 +186,9 @@ impl PcieController {
 
     /// Carries out up to `budget` commands of a queue.
     fn process_queue(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>, now: Nanos, queue: u16, budget: u16) -> u16 {
-        let pending = self.submission[usize::from(queue)].as_ref().map_or(0, |submission| submission.pending());
+        let pending = self.submission[usize::from(queue)]
+            .as_ref()
+            .map_or(0, |submission| submission.pending());
         let wanted = pending.min(BURST_COMMANDS).min(budget);
         if wanted == 0 {
             return 0;
@@ -292,9 +301,13 @@ impl PcieController {
     /// Writes a completion queue entry; there is room.
     #[inline]
     fn post(&mut self, bus: Bus<'_>, queue: u16, cid: u16, reply: &Reply) {
-        let submission = self.submission[usize::from(queue)].as_ref().expect("commands end before their queue");
+        let submission = self.submission[usize::from(queue)]
+            .as_ref()
+            .expect("commands end before their queue");
         let (head, target) = (submission.head(), submission.completion_queue);
-        let completion = self.completion[usize::from(target)].as_mut().expect("outlives its submission queues");
+        let completion = self.completion[usize::from(target)]
+            .as_mut()
+            .expect("outlives its submission queues");
         let entry = reply.entry(cid, queue, head, completion.phase());
         if let Err(fault) = completion.post(bus.memory, &entry) {
             self.fault = Some(fault);
@@ -336,13 +349,17 @@ impl PcieController {
     }
 
     fn completion_of(&mut self, queue: u16) -> &mut super::CompletionQueue {
-        let submission = self.submission[usize::from(queue)].as_ref().expect("commands end before their queue");
+        let submission = self.submission[usize::from(queue)]
+            .as_ref()
+            .expect("commands end before their queue");
         let target = submission.completion_queue;
         self.completion(target)
     }
 
     fn completion(&mut self, queue: u16) -> &mut super::CompletionQueue {
-        self.completion[usize::from(queue)].as_mut().expect("outlives its submission queues")
+        self.completion[usize::from(queue)]
+            .as_mut()
+            .expect("outlives its submission queues")
     }
 
     /// Completes the commands of a submission queue that is deleted.

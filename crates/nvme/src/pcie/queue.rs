@@ -94,7 +94,10 @@ impl SubmissionQueue {
         let until_end = usize::from(self.size - self.head).min(entries.len());
         let count = entries.len() as u16;
         let (first, rest) = entries.split_at_mut(until_end);
-        memory.read(self.base + u64::from(self.head) * SUBMISSION_ENTRY_BYTES, first.as_mut_bytes())?;
+        memory.read(
+            self.base + u64::from(self.head) * SUBMISSION_ENTRY_BYTES,
+            first.as_mut_bytes(),
+        )?;
         if !rest.is_empty() {
             memory.read(self.base, rest.as_mut_bytes())?;
         }

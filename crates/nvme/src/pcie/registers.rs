@@ -3,7 +3,10 @@
 use nvme_spec::register::{self, Aqa, Property};
 use ssd::Nanos;
 
-use super::{AdminQueueRegisters, Bus, CompletionQueue, DOORBELL_BYTES, PAGE_BYTES, PcieController, REGISTER_BYTES, SubmissionQueue};
+use super::{
+    AdminQueueRegisters, Bus, CompletionQueue, DOORBELL_BYTES, PAGE_BYTES, PcieController, REGISTER_BYTES,
+    SubmissionQueue,
+};
 use crate::admin::async_event::DoorbellError;
 use crate::controller::PropertyEffect;
 use crate::subsystem::Subsystem;

@@ -211,7 +211,10 @@ mod tests {
         unposted.until_durable(held(2, 0), Arc::new(Nothing));
         let synced = unposted.finish_sync();
         assert!(synced.commands.is_empty() && !synced.shutdown);
-        assert!(unposted.start_sync().is_some(), "what came after the reset needs a sync of its own");
+        assert!(
+            unposted.start_sync().is_some(),
+            "what came after the reset needs a sync of its own"
+        );
     }
 
     #[test]
@@ -222,7 +225,9 @@ mod tests {
         }
         assert_eq!(unposted.next_due(), Some(10));
         assert!(unposted.take_due(9).is_none());
-        let order: Vec<u16> = std::iter::from_fn(|| unposted.take_due(30)).map(|held| held.queue).collect();
+        let order: Vec<u16> = std::iter::from_fn(|| unposted.take_due(30))
+            .map(|held| held.queue)
+            .collect();
         assert_eq!(order, [2, 4, 1, 3]);
     }
 }

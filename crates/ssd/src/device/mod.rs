@@ -195,11 +195,19 @@ impl<S: EventSink> Device<S> {
     pub fn take_over<T: EventSink>(&mut self, before: &Device<T>) {
         let (old, new) = (&before.state, &mut self.state);
         assert_eq!(new.host_pages_written, 0, "only an empty device can take over");
-        assert_eq!(new.erase_counts.len(), old.erase_counts.len(), "the same flash has as many blocks");
+        assert_eq!(
+            new.erase_counts.len(),
+            old.erase_counts.len(),
+            "the same flash has as many blocks"
+        );
         new.stats.take_over(&old.stats);
         new.erase_counts.clone_from(&old.erase_counts);
         new.host_pages_written = old.host_pages_written;
-        let in_use = old.units.iter().enumerate().filter(|(_, unit)| unit.state != UnitState::Free);
+        let in_use = old
+            .units
+            .iter()
+            .enumerate()
+            .filter(|(_, unit)| unit.state != UnitState::Free);
         for (slice, unit) in in_use {
             let row = new.stats.owner_mut(unit.owner);
             row.units_reclaimed += 1;
@@ -379,12 +387,7 @@ impl<S: EventSink> Device<S> {
             valid_pages: 0,
         };
         let mut rows: Vec<_> = (0..=handles).map(empty).collect();
-        for unit in self
-            .state
-            .units
-            .iter()
-            .filter(|unit| unit.state != UnitState::Free)
-        {
+        for unit in self.state.units.iter().filter(|unit| unit.state != UnitState::Free) {
             let row = &mut rows[self.owner_index(unit.owner)];
             row.units += 1;
             row.pages += u64::from(unit.pages);

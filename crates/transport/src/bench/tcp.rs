@@ -279,7 +279,7 @@ fn measure(queue: &mut Queue, load: &Load, settings: Settings) -> Result<(u64, D
     let start = Instant::now();
     let mut commands = 0u64;
     // The clock is read once for many commands.
-    while commands % 64 != 0 || start.elapsed() < settings.time {
+    while !commands.is_multiple_of(64) || start.elapsed() < settings.time {
         let completed = queue.wait()?;
         completed.check(load.name)?;
         submit(queue, completed.data);

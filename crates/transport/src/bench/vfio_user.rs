@@ -223,7 +223,9 @@ impl Run {
         let mut driver = Driver::start(socket, options)?;
         driver.create_queues(QUEUE, 1024, None)?;
         let pattern: Vec<u8> = (0..FILL_BYTES).map(|at| at as u8).collect();
-        let buffers = (0..workload.queue_depth).map(|_| driver.allocate_with(&pattern)).collect();
+        let buffers = (0..workload.queue_depth)
+            .map(|_| driver.allocate_with(&pattern))
+            .collect();
         Ok(Run {
             driver,
             workload: *workload,
@@ -244,8 +246,13 @@ impl Run {
         entry.nsid.set(1);
         entry.cdw10.set(block as u32);
         entry.cdw11.set((block >> 32) as u32);
-        entry.cdw12.set(ReadWriteCdw12::new().with_nlb((bytes / BLOCK_BYTES - 1) as u16).into_bits());
-        self.driver.set_prps(&mut entry, self.buffers[usize::from(buffer)], bytes);
+        entry.cdw12.set(
+            ReadWriteCdw12::new()
+                .with_nlb((bytes / BLOCK_BYTES - 1) as u16)
+                .into_bits(),
+        );
+        self.driver
+            .set_prps(&mut entry, self.buffers[usize::from(buffer)], bytes);
         entry
     }
 
@@ -301,7 +308,11 @@ impl Run {
     }
 
     fn submit(&mut self, buffer: u16) {
-        let opcode = if self.workload.write { IoOpcode::Write } else { IoOpcode::Read };
+        let opcode = if self.workload.write {
+            IoOpcode::Write
+        } else {
+            IoOpcode::Read
+        };
         let blocks = self.workload.capacity_bytes / BLOCK_BYTES;
         let address = next_random(&mut self.random) % blocks * BLOCK_BYTES;
         let entry = self.entry(buffer, opcode, address, BLOCK_BYTES);
@@ -324,7 +335,9 @@ fn worker_busy() -> std::io::Result<Duration> {
         if std::fs::read_to_string(path.join("comm"))?.trim() == crate::vfio_user::WORKER_THREAD {
             let accounts = std::fs::read_to_string(path.join("schedstat"))?;
             let busy_ns = accounts.split_whitespace().next().and_then(|word| word.parse().ok());
-            return busy_ns.map(Duration::from_nanos).ok_or_else(|| std::io::Error::other("schedstat has no number"));
+            return busy_ns
+                .map(Duration::from_nanos)
+                .ok_or_else(|| std::io::Error::other("schedstat has no number"));
         }
     }
     Err(std::io::Error::other("there is no such thread"))

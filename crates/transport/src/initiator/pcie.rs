@@ -180,7 +180,8 @@ impl Driver {
             .collect();
         self.events = events.map_err(system("making event file descriptors"))?;
         for (vector, event) in (0..).zip(&self.events) {
-            self.client.set_irqs(MSIX, SET_EVENTFDS, vector, 1, &[event.as_raw_fd()])?;
+            self.client
+                .set_irqs(MSIX, SET_EVENTFDS, vector, 1, &[event.as_raw_fd()])?;
         }
         Ok(())
     }
@@ -204,7 +205,10 @@ impl Driver {
     pub fn allocate(&mut self, bytes: u64) -> u64 {
         let address = self.unused;
         self.unused += bytes.next_multiple_of(PAGE_BYTES);
-        assert!(self.unused <= RAM_BASE + self.ram.size() as u64, "the driver needs more RAM");
+        assert!(
+            self.unused <= RAM_BASE + self.ram.size() as u64,
+            "the driver needs more RAM"
+        );
         address
     }
 
@@ -213,7 +217,10 @@ impl Driver {
     /// # Panics
     /// There is no RAM at the address.
     pub fn write_ram(&self, address: u64, data: &[u8]) {
-        self.ram.get_slice((address - RAM_BASE) as usize, data.len()).expect("RAM").copy_from(data);
+        self.ram
+            .get_slice((address - RAM_BASE) as usize, data.len())
+            .expect("RAM")
+            .copy_from(data);
     }
 
     /// Reads RAM.
@@ -221,7 +228,10 @@ impl Driver {
     /// # Panics
     /// There is no RAM at the address.
     pub fn read_ram(&self, address: u64, data: &mut [u8]) {
-        self.ram.get_slice((address - RAM_BASE) as usize, data.len()).expect("RAM").copy_to(data);
+        self.ram
+            .get_slice((address - RAM_BASE) as usize, data.len())
+            .expect("RAM")
+            .copy_to(data);
     }
 
     /// Takes RAM and fills it.
@@ -232,7 +242,9 @@ impl Driver {
     }
 
     fn number(&self, address: u64) -> &AtomicU32 {
-        self.ram.get_atomic_ref((address - RAM_BASE) as usize).expect("a number in RAM")
+        self.ram
+            .get_atomic_ref((address - RAM_BASE) as usize)
+            .expect("a number in RAM")
     }
 
     /// The file behind RAM, which begins at [`RAM_BASE`].
@@ -257,11 +269,15 @@ impl Driver {
     /// # Errors
     /// The server is gone.
     pub fn write_register(&mut self, offset: u32, value: u32) -> Result<(), DriverError> {
-        Ok(self.client.region_write(BAR0, u64::from(offset), &value.to_le_bytes())?)
+        Ok(self
+            .client
+            .region_write(BAR0, u64::from(offset), &value.to_le_bytes())?)
     }
 
     fn write_address(&mut self, offset: u32, value: u64) -> Result<(), DriverError> {
-        Ok(self.client.region_write(BAR0, u64::from(offset), &value.to_le_bytes())?)
+        Ok(self
+            .client
+            .region_write(BAR0, u64::from(offset), &value.to_le_bytes())?)
     }
 
     /// Controller Status.
@@ -375,7 +391,12 @@ impl Driver {
         let mut entry = admin_entry(AdminOpcode::CreateIoSubmissionQueue);
         entry.set_prps(pair.submission, 0);
         entry.cdw10.set(identity.into_bits());
-        entry.cdw11.set(CreateIoSubmissionQueueCdw11::new().with_pc(true).with_cqid(queue).into_bits());
+        entry.cdw11.set(
+            CreateIoSubmissionQueueCdw11::new()
+                .with_pc(true)
+                .with_cqid(queue)
+                .into_bits(),
+        );
         self.must(AdminOpcode::CreateIoSubmissionQueue, entry)?;
 
         let slot = usize::from(queue);
@@ -413,7 +434,9 @@ impl Driver {
     // ------------------------------------------------------------------------------------------------- commands --
 
     fn pair(&mut self, queue: u16) -> &mut QueuePair {
-        self.queues[usize::from(queue)].as_mut().expect("a queue that was created")
+        self.queues[usize::from(queue)]
+            .as_mut()
+            .expect("a queue that was created")
     }
 
     /// Puts an entry into a submission queue with a command identifier of its own, which is returned. The caller sees to
@@ -454,7 +477,9 @@ impl Driver {
             let place = self.number(shadow.values + u64::from(index) * 4);
             let old = place.swap(u32::from(value), Ordering::Release) as u16;
             fence(Ordering::SeqCst);
-            let event = self.number(shadow.event_indexes + u64::from(index) * 4).load(Ordering::Acquire) as u16;
+            let event = self
+                .number(shadow.event_indexes + u64::from(index) * 4)
+                .load(Ordering::Acquire) as u16;
             // The real doorbell is wanted if the event index is among the values passed over.
             if value.wrapping_sub(event).wrapping_sub(1) >= value.wrapping_sub(old) {
                 return Ok(());
@@ -540,7 +565,8 @@ impl Driver {
             tv_nsec: 0,
         };
         let mut waiting = [PollFd::from_borrowed_fd(event.as_fd(), PollFlags::IN)];
-        let ready = poll(&mut waiting, Some(&timeout)).map_err(|errno| system("waiting for an interrupt")(errno.into()))?;
+        let ready =
+            poll(&mut waiting, Some(&timeout)).map_err(|errno| system("waiting for an interrupt")(errno.into()))?;
         if ready == 0 {
             return Err(DriverError::Timeout("raise an interrupt"));
         }

@@ -214,7 +214,9 @@ pub fn events(bytes: &[u8]) -> Result<Vec<EventRecord>, DecodeError> {
     };
     let header: FdpEventsHeader = page.at(0)?;
     let event = |index: usize| page.at::<FdpEvent>(size_of::<FdpEventsHeader>() + index * size_of::<FdpEvent>());
-    (0..header.nevents.get() as usize).map(|index| Ok(record(&event(index)?))).collect()
+    (0..header.nevents.get() as usize)
+        .map(|index| Ok(record(&event(index)?)))
+        .collect()
 }
 
 fn record(event: &FdpEvent) -> EventRecord {
@@ -224,7 +226,10 @@ fn record(event: &FdpEvent) -> EventRecord {
     let mut milliseconds = [0; 8];
     milliseconds[..6].copy_from_slice(&event.timestamp.timestamp);
     EventRecord {
-        event: kind.map_or_else(|| format!("event {:#04x}", event.event_type), |kind| kind.name().to_string()),
+        event: kind.map_or_else(
+            || format!("event {:#04x}", event.event_type),
+            |kind| kind.name().to_string(),
+        ),
         event_type: event.event_type,
         placement_identifier: flags.piv().then(|| event.pid.get()),
         nsid: flags.nsidv().then(|| event.nsid.get()),
@@ -232,7 +237,9 @@ fn record(event: &FdpEvent) -> EventRecord {
         reclaim_unit_handle: flags.lv().then(|| event.ruhid.get()),
         timestamp_ms: u64::from_le_bytes(milliseconds),
         blocks_moved: reallocated.map(|moved| moved.nlbam.get()),
-        lba: reallocated.filter(|moved| moved.sef.lbav()).map(|moved| moved.lba.get()),
+        lba: reallocated
+            .filter(|moved| moved.sef.lbav())
+            .map(|moved| moved.lba.get()),
     }
 }
 

@@ -118,7 +118,9 @@ pub fn report(port: &mut impl CommandPort, endurance_group: u16) -> Result<FdpRe
     let enabled = match statistics {
         Ok(page) => {
             bytes = identify(port, Cns::ActiveNamespaceList, 0)?;
-            let nsids = bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+            let nsids = bytes
+                .chunks_exact(4)
+                .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
             let mut namespaces = Vec::new();
             for nsid in nsids.take_while(|&nsid| nsid != 0) {
                 namespaces.push(NamespaceHandles {
@@ -152,19 +154,37 @@ pub fn report(port: &mut impl CommandPort, endurance_group: u16) -> Result<FdpRe
 ///
 /// # Errors
 /// As [`report`].
-pub fn events(port: &mut impl CommandPort, endurance_group: u16, specific: u8) -> Result<Vec<EventRecord>, InspectError> {
+pub fn events(
+    port: &mut impl CommandPort,
+    endurance_group: u16,
+    specific: u8,
+) -> Result<Vec<EventRecord>, InspectError> {
     /// Header and 63 events.
     const PAGE_BYTES: usize = 64 + 63 * 64;
-    Ok(decode::events(&get_log(port, LogId::FdpEvents, specific, endurance_group, PAGE_BYTES)?)?)
+    Ok(decode::events(&get_log(
+        port,
+        LogId::FdpEvents,
+        specific,
+        endurance_group,
+        PAGE_BYTES,
+    )?)?)
 }
 
 /// The configurations page is as long as its header says.
 fn whole_configurations(port: &mut impl CommandPort, endurance_group: u16) -> Result<Vec<u8>, InspectError> {
     /// More than 128 handles in each of 16 configurations need; a drive that says more is not believed.
     const PAGE_BYTES_MAX: usize = 64 << 10;
-    let header = get_log(port, LogId::FdpConfigurations, 0, endurance_group, size_of::<FdpConfigurationsHeader>())?;
+    let header = get_log(
+        port,
+        LogId::FdpConfigurations,
+        0,
+        endurance_group,
+        size_of::<FdpConfigurationsHeader>(),
+    )?;
     let header = FdpConfigurationsHeader::read_from_bytes(&header).expect("as long as was asked for");
-    let bytes = (header.sze.get() as usize).clamp(16, PAGE_BYTES_MAX).next_multiple_of(4);
+    let bytes = (header.sze.get() as usize)
+        .clamp(16, PAGE_BYTES_MAX)
+        .next_multiple_of(4);
     get_log(port, LogId::FdpConfigurations, 0, endurance_group, bytes)
 }
 
@@ -225,7 +245,9 @@ pub fn get_log(
         // Reading must not make events vanish for those who wait for them.
         .with_rae(true)
         .with_numdl(dwords as u16);
-    let dword11 = GetLogPageCdw11::new().with_numdu((dwords >> 16) as u16).with_lsi(endurance_group);
+    let dword11 = GetLogPageCdw11::new()
+        .with_numdu((dwords >> 16) as u16)
+        .with_lsi(endurance_group);
     entry.cdw10 = dword10.into_bits().into();
     entry.cdw11 = dword11.into_bits().into();
     port.receive(Queue::Admin, entry, &mut data)?;

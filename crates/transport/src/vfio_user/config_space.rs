@@ -11,9 +11,9 @@
 use nvme::pcie::{DEVICE_ID, DOORBELL_BYTES, REGISTER_BYTES, VENDOR_ID};
 use nvme_spec::pci::{
     BAR_MEMORY_64, CAP_ID_MSIX, CAP_ID_PCI_EXPRESS, CAP_ID_POWER_MANAGEMENT, CLASS_MASS_STORAGE, ConfigHeader,
-    EXTENDED_CONFIG_SPACE_SIZE, MsixCapability, MsixControl, MsixLocation, PROG_IF_NVME, PciCommand, PciExpressCapability,
-    PciStatus, PowerManagementCapability, PowerManagementControl, PxCap, PxDeviceCap, PxDeviceControl, PxLinkCap,
-    SUBCLASS_NVM,
+    EXTENDED_CONFIG_SPACE_SIZE, MsixCapability, MsixControl, MsixLocation, PROG_IF_NVME, PciCommand,
+    PciExpressCapability, PciStatus, PowerManagementCapability, PowerManagementControl, PxCap, PxDeviceCap,
+    PxDeviceControl, PxLinkCap, SUBCLASS_NVM,
 };
 use zerocopy::IntoBytes;
 
@@ -95,7 +95,11 @@ impl ConfigSpace {
     /// Reads; beyond the end there are zeroes.
     pub fn read(&self, offset: u64, data: &mut [u8]) {
         for (at, byte) in (offset..).zip(data) {
-            *byte = usize::try_from(at).ok().and_then(|at| self.bytes.get(at)).copied().unwrap_or(0);
+            *byte = usize::try_from(at)
+                .ok()
+                .and_then(|at| self.bytes.get(at))
+                .copied()
+                .unwrap_or(0);
         }
     }
 
@@ -191,7 +195,11 @@ fn pci_express() -> (PciExpressCapability, PciExpressCapability) {
     let capability = PciExpressCapability {
         cap_id: CAP_ID_PCI_EXPRESS,
         pxcap: PxCap::new().with_ver(2),
-        pxdcap: PxDeviceCap::new().with_mps(1).with_etfs(true).with_rer(true).with_flrc(true),
+        pxdcap: PxDeviceCap::new()
+            .with_mps(1)
+            .with_etfs(true)
+            .with_rer(true)
+            .with_flrc(true),
         pxdc: PxDeviceControl::new().with_ero(true).with_ens(true).with_mrrs(2),
         pxlcap: PxLinkCap::new().with_sls(SPEED_16_GT).with_mlw(LANES),
         pxls: (u16::from(SPEED_16_GT) | u16::from(LANES) << 4).into(),
@@ -263,7 +271,10 @@ mod tests {
     fn a_function_level_reset_resets_the_space() {
         let mut space = ConfigSpace::new(LAYOUT);
         space.write(4, &[6, 0]);
-        assert_eq!(space.write(DEVICE_CONTROL as u64 + 1, &[0x80]), ConfigEffect::FunctionReset);
+        assert_eq!(
+            space.write(DEVICE_CONTROL as u64 + 1, &[0x80]),
+            ConfigEffect::FunctionReset
+        );
         assert_eq!(read(&space, 4), [0, 0]);
         assert_eq!(read::<2>(&space, DEVICE_CONTROL as u64)[1] & 0x80, 0);
     }

@@ -34,7 +34,10 @@ const INTERRUPT_MSIX: u32 = 2;
 const INTERRUPT_KINDS: u32 = 5;
 /// What the server says of itself.
 const CAPABILITIES: &str = r#"{"capabilities":{"max_msg_fds":16,"max_data_xfer_size":1048576}}"#;
-const _: () = assert!(wire::DESCRIPTORS_MAX == 16 && wire::DATA_BYTES_MAX == 1048576, "as CAPABILITIES says");
+const _: () = assert!(
+    wire::DESCRIPTORS_MAX == 16 && wire::DATA_BYTES_MAX == 1048576,
+    "as CAPABILITIES says"
+);
 
 /// What a device shows its clients, whoever they are.
 pub struct Device {
@@ -152,7 +155,9 @@ impl Connection<'_> {
             self.device.requests.ask(|answer| Request::UnmapAll { answer })?;
         } else {
             let (address, bytes) = (unmap.address, unmap.bytes);
-            self.device.requests.ask(|answer| Request::Unmap { address, bytes, answer })??;
+            self.device
+                .requests
+                .ask(|answer| Request::Unmap { address, bytes, answer })??;
         }
         Ok(Answer::of(unmap))
     }
@@ -211,7 +216,8 @@ impl Connection<'_> {
     fn access(&self, body: &mut Body<'_>) -> io::Result<wire::RegionAccess> {
         let access: wire::RegionAccess = body.take()?;
         let end = access.offset.checked_add(u64::from(access.count));
-        if access.count as usize > wire::DATA_BYTES_MAX || end.is_none_or(|end| end > self.region_bytes(access.region)) {
+        if access.count as usize > wire::DATA_BYTES_MAX || end.is_none_or(|end| end > self.region_bytes(access.region))
+        {
             return Err(wire::invalid());
         }
         Ok(access)
@@ -226,7 +232,10 @@ impl Connection<'_> {
                 self.config.read(offset, &mut data);
                 data
             }
-            _ => self.device.requests.ask(|answer| Request::Read { offset, bytes, answer })?,
+            _ => self
+                .device
+                .requests
+                .ask(|answer| Request::Read { offset, bytes, answer })?,
         };
         let mut answer = Answer::of(access);
         answer.body.extend_from_slice(&data);
@@ -249,9 +258,17 @@ impl Connection<'_> {
         }
         // Doorbells have no result that could be waited for; requests stay in order.
         if is_doorbell || !wait {
-            self.device.requests.send(Request::Write { offset, data, answer: None })?;
+            self.device.requests.send(Request::Write {
+                offset,
+                data,
+                answer: None,
+            })?;
         } else {
-            let answer = |answer| Request::Write { offset, data, answer: Some(answer) };
+            let answer = |answer| Request::Write {
+                offset,
+                data,
+                answer: Some(answer),
+            };
             self.device.requests.ask(answer)?;
         }
         Ok(Answer::of(access))
@@ -269,7 +286,11 @@ impl Connection<'_> {
             argument_bytes: size_of::<wire::InterruptInfo>() as u32,
             flags: if is_msix { wire::INTERRUPT_EVENTFD } else { 0 },
             index: asked.index,
-            count: if is_msix { u32::from(self.device.layout.vectors) } else { 0 },
+            count: if is_msix {
+                u32::from(self.device.layout.vectors)
+            } else {
+                0
+            },
         }))
     }
 
@@ -278,7 +299,11 @@ impl Connection<'_> {
         let vectors = u32::from(self.device.layout.vectors);
         if set.index != INTERRUPT_MSIX {
             // There are no interrupts of other kinds, so only switching them off makes sense.
-            return if set.count == 0 { Ok(Answer::default()) } else { Err(wire::invalid()) };
+            return if set.count == 0 {
+                Ok(Answer::default())
+            } else {
+                Err(wire::invalid())
+            };
         }
         if set.start > vectors || set.count > vectors - set.start {
             return Err(wire::invalid());
@@ -304,7 +329,9 @@ impl Connection<'_> {
             return Err(wire::invalid());
         };
         let first = set.start as usize;
-        self.device.requests.ask(|answer| Request::Vectors { first, change, answer })??;
+        self.device
+            .requests
+            .ask(|answer| Request::Vectors { first, change, answer })??;
         Ok(Answer::default())
     }
 

@@ -35,8 +35,18 @@ impl Range {
     ///
     /// # Errors
     /// The range is empty, ends beyond the address space or the file, or the system does not map it.
-    pub fn map(address: u64, bytes: u64, file: OwnedFd, offset: u64, readable: bool, writable: bool) -> io::Result<Range> {
-        let end = address.checked_add(bytes).filter(|end| *end > address).ok_or(Errno::INVAL)?;
+    pub fn map(
+        address: u64,
+        bytes: u64,
+        file: OwnedFd,
+        offset: u64,
+        readable: bool,
+        writable: bool,
+    ) -> io::Result<Range> {
+        let end = address
+            .checked_add(bytes)
+            .filter(|end| *end > address)
+            .ok_or(Errno::INVAL)?;
         let file = File::from(file);
         // Checked here because an access behind the end of a file kills a process.
         let file_end = offset.checked_add(bytes).ok_or(Errno::INVAL)?;
@@ -95,7 +105,11 @@ impl GuestMemory {
     pub fn remove(&mut self, address: u64, bytes: u64) -> io::Result<()> {
         let end = address.checked_add(bytes).ok_or(Errno::INVAL)?;
         let inside = |range: &Range| range.start >= address && range.end <= end;
-        if self.ranges.iter().any(|range| range.start < end && range.end > address && !inside(range)) {
+        if self
+            .ranges
+            .iter()
+            .any(|range| range.start < end && range.end > address && !inside(range))
+        {
             return Err(Errno::INVAL.into());
         }
         self.ranges.retain(|range| !inside(range));
@@ -134,7 +148,12 @@ impl GuestMemory {
                 return Err(Fault { address });
             }
             let piece_bytes = (bytes - done).min(range.map.size() - offset);
-            copy(range.map.get_slice(offset, piece_bytes).map_err(|_| Fault { address })?);
+            copy(
+                range
+                    .map
+                    .get_slice(offset, piece_bytes)
+                    .map_err(|_| Fault { address })?,
+            );
             done += piece_bytes;
         }
         Ok(())
@@ -144,7 +163,10 @@ impl GuestMemory {
     #[inline]
     fn number(&self, address: u64) -> Result<(&Range, &AtomicU32), Fault> {
         let (range, offset) = self.find(address)?;
-        let number = range.map.get_atomic_ref::<AtomicU32>(offset).map_err(|_| Fault { address })?;
+        let number = range
+            .map
+            .get_atomic_ref::<AtomicU32>(offset)
+            .map_err(|_| Fault { address })?;
         Ok((range, number))
     }
 }
@@ -152,26 +174,41 @@ impl GuestMemory {
 impl HostMemory for GuestMemory {
     fn read(&self, address: u64, data: &mut [u8]) -> Result<(), Fault> {
         let mut rest = data;
-        self.for_each_piece(address, rest.len(), |range| range.readable, |piece| {
-            let (part, behind) = std::mem::take(&mut rest).split_at_mut(piece.len());
-            piece.copy_to(part);
-            rest = behind;
-        })
+        self.for_each_piece(
+            address,
+            rest.len(),
+            |range| range.readable,
+            |piece| {
+                let (part, behind) = std::mem::take(&mut rest).split_at_mut(piece.len());
+                piece.copy_to(part);
+                rest = behind;
+            },
+        )
     }
 
     fn append(&self, address: u64, bytes: usize, data: &mut Vec<u8>) -> Result<(), Fault> {
-        self.for_each_piece(address, bytes, |range| range.readable, |piece| {
-            data.write_all_volatile(&piece).expect("a vector takes everything");
-        })
+        self.for_each_piece(
+            address,
+            bytes,
+            |range| range.readable,
+            |piece| {
+                data.write_all_volatile(&piece).expect("a vector takes everything");
+            },
+        )
     }
 
     fn write(&self, address: u64, data: &[u8]) -> Result<(), Fault> {
         let mut rest = data;
-        self.for_each_piece(address, rest.len(), |range| range.writable, |piece| {
-            let (part, behind) = rest.split_at(piece.len());
-            piece.copy_from(part);
-            rest = behind;
-        })
+        self.for_each_piece(
+            address,
+            rest.len(),
+            |range| range.writable,
+            |piece| {
+                let (part, behind) = rest.split_at(piece.len());
+                piece.copy_from(part);
+                rest = behind;
+            },
+        )
     }
 
     fn load(&self, address: u64) -> Result<u32, Fault> {
@@ -232,7 +269,10 @@ mod tests {
     fn maps_do_not_overlap_and_are_taken_away_whole() {
         let mut memory = GuestMemory::default();
         memory.add(range(0x1000, 0x2000, true)).unwrap();
-        assert_eq!(memory.add(range(0x2000, 0x1000, true)).unwrap_err().raw_os_error(), Some(17));
+        assert_eq!(
+            memory.add(range(0x2000, 0x1000, true)).unwrap_err().raw_os_error(),
+            Some(17)
+        );
         assert!(memory.remove(0x1000, 0x1000).is_err());
         memory.remove(0x8000, 0x1000).unwrap();
         assert_eq!(memory.load(0x2000), Ok(0));

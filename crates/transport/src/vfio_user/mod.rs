@@ -85,7 +85,12 @@ impl VfioUserServer {
     ///
     /// # Errors
     /// The socket cannot be had, the drive has no controller left, or the system refuses what a server needs.
-    pub fn start(path: &Path, shared: Shared, clock: Clock, options: VfioUserOptions) -> Result<VfioUserServer, ServeError> {
+    pub fn start(
+        path: &Path,
+        shared: Shared,
+        clock: Clock,
+        options: VfioUserOptions,
+    ) -> Result<VfioUserServer, ServeError> {
         let socket = Arc::new(Socket::bind(path)?);
         let (page, file) = DoorbellPage::new().map_err(|source| system("making the doorbell page", source))?;
         let (controller, queues) = connect(&shared, clock)?;
@@ -120,9 +125,13 @@ impl VfioUserServer {
         // An error below drops the server, which ends the threads that there are.
         server.worker_threads.push(spawn(WORKER_THREAD, move || worker.run())?);
         let requests = server.requests.clone();
-        server.worker_threads.push(spawn("vfio-syncer", move || worker::run_syncer(&to_sync, &requests))?);
+        server
+            .worker_threads
+            .push(spawn("vfio-syncer", move || worker::run_syncer(&to_sync, &requests))?);
         let (socket, clients) = (Arc::clone(&server.socket), Arc::clone(&server.clients));
-        server.socket_thread = Some(spawn("vfio-socket", move || accept_clients(&socket.listener, &device, &clients))?);
+        server.socket_thread = Some(spawn("vfio-socket", move || {
+            accept_clients(&socket.listener, &device, &clients)
+        })?);
         Ok(server)
     }
 
@@ -152,7 +161,12 @@ impl Drop for VfioUserServer {
             let _ = client.shutdown(Shutdown::Both);
         }
         let _ = self.requests.send(Request::Stop);
-        for thread in self.socket_thread.take().into_iter().chain(self.worker_threads.drain(..)) {
+        for thread in self
+            .socket_thread
+            .take()
+            .into_iter()
+            .chain(self.worker_threads.drain(..))
+        {
             if thread.join().is_err() {
                 eprintln!("warp: a thread of the vfio-user server ended with a panic, see above");
             }

@@ -66,7 +66,12 @@ fn remove_stale(path: &Path) -> Result<(), ServeError> {
     let path_buf = || path.to_path_buf();
     let metadata = match std::fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(source) => return Err(ServeError::Socket { path: path_buf(), source }),
+        Err(source) => {
+            return Err(ServeError::Socket {
+                path: path_buf(),
+                source,
+            });
+        }
         Ok(metadata) => metadata,
     };
     if !metadata.file_type().is_socket() {
@@ -75,8 +80,14 @@ fn remove_stale(path: &Path) -> Result<(), ServeError> {
     match UnixStream::connect(path) {
         Ok(_) => Err(ServeError::SocketTaken { path: path_buf() }),
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            std::fs::remove_file(path).map_err(|source| ServeError::Socket { path: path_buf(), source })
+            std::fs::remove_file(path).map_err(|source| ServeError::Socket {
+                path: path_buf(),
+                source,
+            })
         }
-        Err(source) => Err(ServeError::Socket { path: path_buf(), source }),
+        Err(source) => Err(ServeError::Socket {
+            path: path_buf(),
+            source,
+        }),
     }
 }

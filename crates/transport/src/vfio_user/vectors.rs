@@ -50,7 +50,9 @@ impl Vectors {
             pending: vec![false; count],
             table,
         };
-        Vectors { state: RefCell::new(state) }
+        Vectors {
+            state: RefCell::new(state),
+        }
     }
 
     /// How many there are.
@@ -68,7 +70,10 @@ impl Vectors {
             Change::Off(count) => *count,
             Change::Raise(raised) => raised.len(),
         };
-        let end = first.checked_add(count).filter(|end| *end <= self.count()).ok_or(Errno::INVAL)?;
+        let end = first
+            .checked_add(count)
+            .filter(|end| *end <= self.count())
+            .ok_or(Errno::INVAL)?;
         match change {
             Change::Off(_) => self.state.get_mut().events[first..end].fill_with(|| None),
             Change::Raise(raised) => {
@@ -133,7 +138,11 @@ fn bits_of(flags: &[bool]) -> u8 {
 
 fn copy_at(source: &[u8], offset: u64, data: &mut [u8]) {
     for (at, byte) in (offset..).zip(data) {
-        *byte = usize::try_from(at).ok().and_then(|at| source.get(at)).copied().unwrap_or(0);
+        *byte = usize::try_from(at)
+            .ok()
+            .and_then(|at| source.get(at))
+            .copied()
+            .unwrap_or(0);
     }
 }
 

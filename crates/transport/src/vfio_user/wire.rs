@@ -10,7 +10,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    recvmsg, sendmsg,
 };
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
@@ -238,11 +239,20 @@ pub fn receive(stream: &UnixStream, body: &mut Vec<u8>) -> io::Result<Option<(He
     Ok(Some((header, descriptors)))
 }
 
-fn receive_with_descriptors(stream: &UnixStream, bytes: &mut [u8], descriptors: &mut Vec<OwnedFd>) -> io::Result<usize> {
+fn receive_with_descriptors(
+    stream: &UnixStream,
+    bytes: &mut [u8],
+    descriptors: &mut Vec<OwnedFd>,
+) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let got = loop {
-        match recvmsg(stream, &mut [IoSliceMut::new(bytes)], &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
+        match recvmsg(
+            stream,
+            &mut [IoSliceMut::new(bytes)],
+            &mut ancillary,
+            RecvFlags::CMSG_CLOEXEC,
+        ) {
             Err(rustix::io::Errno::INTR) => {}
             result => break result?.bytes,
         }
@@ -284,7 +294,12 @@ fn send_with_descriptor(stream: &UnixStream, message: &[u8], descriptor: Borrowe
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     let fits = ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
     assert!(fits, "the space is for one descriptor");
-    let sent = sendmsg(stream.as_fd(), &[IoSlice::new(message)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    let sent = sendmsg(
+        stream.as_fd(),
+        &[IoSlice::new(message)],
+        &mut ancillary,
+        SendFlags::NOSIGNAL,
+    )?;
     Ok(sent)
 }
 

@@ -213,7 +213,8 @@ impl Worker {
         if !self.controller.has_work(bus) && !woken && !due {
             return false;
         }
-        self.controller.process(&mut locked(&self.shared), bus, self.clock.now());
+        self.controller
+            .process(&mut locked(&self.shared), bus, self.clock.now());
         self.start_sync();
         true
     }
@@ -241,7 +242,10 @@ impl Worker {
             true => (idle / 4).clamp(SLEEP_MIN, SLEEP_MAX),
             false => SLEEP_LONG,
         });
-        let until_due = self.controller.next_due().map(|due| Duration::from_nanos(due.saturating_sub(self.clock.now())));
+        let until_due = self
+            .controller
+            .next_due()
+            .map(|due| Duration::from_nanos(due.saturating_sub(self.clock.now())));
         match [doze, until_due].into_iter().flatten().min() {
             None => Some(self.requests.recv().unwrap_or(Request::Stop)),
             Some(time) => match self.requests.recv_timeout(time) {
@@ -289,7 +293,8 @@ impl Worker {
             }
             Request::Synced(result) => {
                 let bus = bus(&self.memory, &self.vectors, &self.doorbells);
-                self.controller.finish_sync(&mut locked(&self.shared), bus, self.clock.now(), &result);
+                self.controller
+                    .finish_sync(&mut locked(&self.shared), bus, self.clock.now(), &result);
                 self.start_sync();
             }
             Request::Wake => {}
@@ -300,7 +305,9 @@ impl Worker {
     fn read(&self, offset: u64, bytes: usize) -> Vec<u8> {
         let mut data = vec![0; bytes];
         match offset {
-            offset if offset >= self.layout.pending() => self.vectors.read_pending(offset - self.layout.pending(), &mut data),
+            offset if offset >= self.layout.pending() => {
+                self.vectors.read_pending(offset - self.layout.pending(), &mut data)
+            }
             offset if offset >= Layout::TABLE => self.vectors.read_table(offset - Layout::TABLE, &mut data),
             _ => self.controller.read_register(&locked(&self.shared), offset, &mut data),
         }
@@ -315,7 +322,8 @@ impl Worker {
             _ => {
                 let bus = bus(&self.memory, &self.vectors, &self.doorbells);
                 let now = self.clock.now();
-                self.controller.write_register(&mut locked(&self.shared), bus, now, offset, data);
+                self.controller
+                    .write_register(&mut locked(&self.shared), bus, now, offset, data);
                 self.start_sync();
             }
         }
