@@ -128,6 +128,13 @@ pub struct ByteRange {
     pub bytes: u64,
 }
 
+impl ByteRange {
+    /// Whether it begins and ends with pages.
+    pub fn is_whole_pages(&self, page_bytes: u64) -> bool {
+        self.offset.is_multiple_of(page_bytes) && self.bytes.is_multiple_of(page_bytes)
+    }
+}
+
 impl Namespace {
     /// In [`Namespace::attached`]: every controller.
     pub const EVERYONE: u16 = u16::MAX;

@@ -317,8 +317,8 @@ impl Subsystem {
             false => fdp::default_handles(),
         };
         let pages = self.device.layout().logical_pages;
-        let blocks = u64::from(pages) * self.page_bytes()
-            >> crate::namespace::FORMATS[usize::from(self.config.format)].data_bytes_log2;
+        let block_bytes_log2 = crate::namespace::FORMATS[usize::from(self.config.format)].data_bytes_log2;
+        let blocks = (u64::from(pages) * self.page_bytes()) >> block_bytes_log2;
         let mut namespace = self
             .new_namespace(blocks, self.config.format, handles)
             .expect("a new drive has room for a namespace");

@@ -127,8 +127,10 @@ impl Subsystem {
         let namespace = self.namespace(nsid);
         let groups = self.device.layout().groups;
         let blocks_per_page = self.page_bytes() >> namespace.block_bytes_log2();
-        let mut header = RuhStatusHeader::default();
-        header.nruhsd = (namespace.placement_handles.len() as u16 * groups).into();
+        let header = RuhStatusHeader {
+            nruhsd: (namespace.placement_handles.len() as u16 * groups).into(),
+            ..RuhStatusHeader::default()
+        };
         data.clear();
         data.extend_from_slice(header.as_bytes());
         for (index, &handle) in (0..).zip(&namespace.placement_handles) {
@@ -141,11 +143,13 @@ impl Subsystem {
                     .device
                     .available_media_writes(placement)
                     .expect("a handle of the device");
-                let mut descriptor = RuhStatusDescriptor::default();
-                descriptor.pid = fdp::placement_identifier(group, index, groups).into();
-                descriptor.ruhid = handle.0.into();
-                descriptor.earutr = self.seconds_left(placement).into();
-                descriptor.ruamw = (u64::from(pages) * blocks_per_page).into();
+                let descriptor = RuhStatusDescriptor {
+                    pid: fdp::placement_identifier(group, index, groups).into(),
+                    ruhid: handle.0.into(),
+                    earutr: self.seconds_left(placement).into(),
+                    ruamw: (u64::from(pages) * blocks_per_page).into(),
+                    ..RuhStatusDescriptor::default()
+                };
                 data.extend_from_slice(descriptor.as_bytes());
             }
         }

@@ -66,9 +66,7 @@ impl Subsystem {
         let page_bytes = self.page_bytes();
         let pieces: Vec<_> = self.namespace(nsid).locate(first, count, page_bytes).collect();
         for piece in pieces {
-            let whole =
-                |part: &crate::namespace::ByteRange| part.offset % page_bytes == 0 && part.bytes % page_bytes == 0;
-            for part in split_by_page(piece, page_bytes).filter(whole) {
+            for part in split_by_page(piece, page_bytes).filter(|part| part.is_whole_pages(page_bytes)) {
                 self.discard_blocks(nsid, part)?;
                 let (page, pages) = (Lpn((part.offset / page_bytes) as u32), (part.bytes / page_bytes) as u32);
                 let done = self.device.deallocate(self.now, page, pages);

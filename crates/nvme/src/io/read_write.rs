@@ -195,9 +195,8 @@ impl Subsystem {
             self.discard_blocks(nsid, piece)?;
             // What covers only a part of a page is written: the rest of the page stays.
             for part in split_by_page(piece, page_bytes) {
-                let whole_pages = part.offset % page_bytes == 0 && part.bytes % page_bytes == 0;
                 let write = device_write(part, page_bytes, placement);
-                let deallocates = deallocate && whole_pages;
+                let deallocates = deallocate && part.is_whole_pages(page_bytes);
                 let done = self.device.write_zeroes(self.now, &write, deallocates);
                 let _ = done.expect("namespaces lie inside the device");
                 pages += if deallocates { 0 } else { u64::from(write.pages) };
