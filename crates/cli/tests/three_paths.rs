@@ -152,7 +152,7 @@ fn over_vfio_user(_server: &Server, socket: &std::path::Path, next: &mut dyn FnM
         let mut entry = write_command(&request);
         match request.bytes {
             ..=4096 => entry.set_prps(buffer, 0),
-            ..=8192 => entry.set_prps(buffer, buffer + 4096),
+            4097..=8192 => entry.set_prps(buffer, buffer + 4096),
             _ => entry.set_prps(buffer, list),
         }
         let completion = driver.command(1, entry).expect("a completion");

@@ -40,7 +40,12 @@ fn keep_panics_quiet() {
     ONCE.call_once(|| {
         let print = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |information| {
-            let kept = QUIET.with(|quiet| quiet.borrow_mut().as_mut().map(|message| *message = information.to_string()));
+            let kept = QUIET.with(|quiet| {
+                quiet
+                    .borrow_mut()
+                    .as_mut()
+                    .map(|message| *message = information.to_string())
+            });
             if kept.is_none() {
                 print(information);
             }
@@ -163,7 +168,10 @@ fn swarm() {
     for (what, times) in &coverage.0 {
         println!("{times:>9} {what}");
     }
-    println!("{cases} cases from seed {first} in {seconds:.1} s: {:.1} cases/s", cases as f64 / seconds);
+    println!(
+        "{cases} cases from seed {first} in {seconds:.1} s: {:.1} cases/s",
+        cases as f64 / seconds
+    );
 }
 
 #[test]
@@ -175,7 +183,11 @@ fn survey() {
     let mut messages: std::collections::BTreeMap<String, Vec<u64>> = Default::default();
     for seed in first..first + most {
         if let Err((_, failure)) = run_case(seed) {
-            let last = failure.operations.last().map(|last| format!("{last:?}")).unwrap_or_default();
+            let last = failure
+                .operations
+                .last()
+                .map(|last| format!("{last:?}"))
+                .unwrap_or_default();
             let message: String = format!("{} <- {}", failure.message, last).chars().take(400).collect();
             messages.entry(message).or_default().push(seed);
         }

@@ -34,7 +34,8 @@ use transport::data::Memory;
 use transport::initiator::tcp::{
     Controller, Data, HostOptions, InitiatorError, Queue, block_command, connect_command, log_page_command,
 };
-use transport::tcp::{AllowedHost, Limits, TcpOptions, TcpServer};
+use transport::tcp::session::{Closing, Next, Session, Surroundings};
+use transport::tcp::{AllowedHost, Context, Limits, TcpOptions, TcpServer};
 use transport::{Clock, ServeError, Shared, locked};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -839,7 +840,8 @@ fn every_malformed_pdu_ends_the_connection_with_its_reason() {
         h2c_data_bytes_max: 4096,
         ..TcpOptions::new(loopback())
     });
-    let initial: &[(&str, &dyn Fn(&mut IcReq), FatalErrorStatus, u32)] = &[
+    type Case<'a, T> = (&'a str, &'a dyn Fn(&mut T), FatalErrorStatus, u32);
+    let initial: &[Case<'_, IcReq>] = &[
         (
             "a version that does not exist",
             &|pdu| pdu.pfv = 1.into(),
@@ -944,7 +946,7 @@ fn every_malformed_pdu_ends_the_connection_with_its_reason() {
         raw.expect_end(*status, *information, pdu, what);
     }
 
-    let data: &[(&str, &dyn Fn(&mut H2cData), FatalErrorStatus, u32)] = &[
+    let data: &[Case<'_, H2cData>] = &[
         ("another command", &|pdu| pdu.cccid = 9.into(), InvalidPduHeaderField, 8),
         (
             "a tag that was not given",
@@ -1580,6 +1582,53 @@ fn data_is_asked_for_only_as_far_as_there_is_room_for_it() {
     assert!(read(&mut checker, 1000, data.len()) == data);
 }
 
+/// More commands in one message than are looked at together, none of which can go on before the data behind them has come.
+#[test]
+fn data_behind_many_waiting_commands_is_found() {
+    let limits = Limits {
+        bytes_in_flight: 16384,
+        ..Limits::default()
+    };
+    let target = Target::limited(limits);
+    let controller = Controller::connect(&target.host()).unwrap();
+    let mut raw = Raw::open(target.address(), DigestFlags::new());
+    let (command, data) = connect_command(&target.host(), controller.id(), 1, 256);
+    assert_eq!(
+        raw.command(as_entry(&command), data.as_bytes()).status.status(),
+        Status::SUCCESS
+    );
+    let mut entry = block_command(IoOpcode::Write, 1, 0, 4);
+    entry.set_sgl1(sgl(16384, false));
+    let data_for = |request: &R2t| {
+        let data = H2cData {
+            ch: header(PduType::H2cData, PduFlags::new().with_last_pdu(true), 24, 24 + 16384),
+            cccid: request.cccid,
+            ttag: request.ttag,
+            datal: 16384.into(),
+            ..H2cData::default()
+        };
+        [data.as_bytes(), &[4; 16384]].concat()
+    };
+    raw.send(&raw.capsule(entry, &[], false));
+    let request = R2t::read_from_bytes(&raw.pdu().unwrap()).unwrap();
+    let mut message = Vec::new();
+    for cid in 1..200u16 {
+        entry.cid = cid.into();
+        message.extend(raw.capsule(entry, &[], false));
+    }
+    message.extend(data_for(&request));
+    raw.send(&message);
+    let mut completed = 0;
+    while completed < 200 {
+        let pdu = raw.pdu().unwrap();
+        if pdu[0] == PduType::R2t.code() {
+            raw.send(&data_for(&R2t::read_from_bytes(&pdu).unwrap()));
+        } else {
+            completed += 1;
+        }
+    }
+}
+
 // -------------------------------------------------------------------------------------------------- authentication --
 
 const SECRET: &str = "DHHC-1:01:J0qR2WNHWlQcsHLbbnAJ90qQOCgwxh9SLRo7BIMIUsGJ8cUH:";
@@ -1882,4 +1931,203 @@ fn wrong_authentication_messages_are_answered_with_their_reason_and_end_the_conn
         assert_eq!(raw.pdu(), None);
     }
     eventually("the controllers' end", || target.controllers() == 0);
+}
+
+// ----------------------------------------------------------------------------------------------------- any bytes --
+
+/// A connection without a socket, fed with what a host might send.
+struct Feed {
+    session: Session,
+    random: Xoshiro256PlusPlus,
+    /// Times that the session was told to go on.
+    steps: usize,
+    /// Bytes that it was given.
+    bytes: usize,
+    sent: Vec<u8>,
+}
+
+impl Feed {
+    /// Feeds bytes in pieces of random sizes.
+    fn feed(&mut self, mut bytes: &[u8]) -> Result<(), Closing> {
+        loop {
+            self.steps += 1;
+            match self.session.advance() {
+                Ok(Next::Send) => {
+                    let slices = self.session.output().slices();
+                    self.sent.extend(slices.iter().flat_map(|slice| slice.iter().copied()));
+                    self.session.sent();
+                }
+                Ok(Next::Sync) => self.session.sync(),
+                Ok(Next::Wait { input, until }) => {
+                    assert!(input && until.is_none(), "there is room, and nothing is held");
+                    if bytes.is_empty() {
+                        return Ok(());
+                    }
+                    let mut taken = 0;
+                    let most = self.random.random_range(1..=bytes.len());
+                    for slice in &mut self.session.input() {
+                        let length = slice.len().min(most - taken);
+                        slice[..length].copy_from_slice(&bytes[taken..taken + length]);
+                        taken += length;
+                    }
+                    self.session.received(taken);
+                    self.bytes += taken;
+                    bytes = &bytes[taken..];
+                }
+                Err(closing) => return Err(closing),
+            }
+        }
+    }
+
+    /// Answers the data requests among what was sent, as far as it can be made sense of.
+    fn answers(&mut self) -> Vec<u8> {
+        let mut answers = Vec::new();
+        let sent = std::mem::take(&mut self.sent);
+        let mut rest = sent.as_slice();
+        while let Ok((common, _)) = CommonHeader::read_from_prefix(rest) {
+            if let (Ok((request, _)), Some(PduType::R2t)) = (R2t::read_from_prefix(rest), PduType::from_u8(rest[0])) {
+                let bytes = request.r2tl.get() as usize;
+                let data = H2cData {
+                    ch: header(PduType::H2cData, PduFlags::new().with_last_pdu(true), 24, 24 + bytes),
+                    cccid: request.cccid,
+                    ttag: request.ttag,
+                    datal: request.r2tl,
+                    ..H2cData::default()
+                };
+                answers.extend_from_slice(data.as_bytes());
+                answers.resize(answers.len() + bytes, 9);
+            }
+            rest = &rest[common.plen.get() as usize..];
+        }
+        answers
+    }
+}
+
+/// PDUs of a host that does no wrong: connects, enables the controller, and sends commands of all kinds.
+fn stream_of_pdus(host: &HostOptions, random: &mut Xoshiro256PlusPlus) -> Vec<Vec<u8>> {
+    let capsule = |mut entry: SubmissionEntry, data: &[u8], transport_bytes: usize| {
+        entry.flags.set_psdt(PSDT_SGL_MPTR_CONTIGUOUS);
+        entry.set_sgl1(match data.len() {
+            0 => sgl(transport_bytes, false),
+            bytes => sgl(bytes, true),
+        });
+        let offset = if data.is_empty() { 0 } else { 72 };
+        let ch = header(PduType::CapsuleCmd, PduFlags::new(), offset, 72 + data.len());
+        let capsule = CapsuleCmd { ch, ccsqe: entry };
+        [capsule.as_bytes(), data].concat()
+    };
+    let (command, data) = connect_command(host, CNTLID_DYNAMIC, 0, 32);
+    let mut enable = SubmissionEntry {
+        opcode: OPCODE,
+        cdw11: Property::Cc.code().into(),
+        cdw12: Cc::new().with_en(true).with_iosqes(6).with_iocqes(4).into_bits().into(),
+        ..SubmissionEntry::default()
+    };
+    enable.cid = 1.into();
+    let mut pdus = vec![
+        initialize(DigestFlags::new()).as_bytes().to_vec(),
+        capsule(as_entry(&command), data.as_bytes(), 0),
+        capsule(enable, &[], 0),
+    ];
+    for cid in 2..30u16 {
+        let opcodes = [
+            AdminOpcode::Identify,
+            AdminOpcode::GetLogPage,
+            AdminOpcode::SetFeatures,
+            AdminOpcode::GetFeatures,
+            AdminOpcode::Abort,
+            AdminOpcode::KeepAlive,
+            AdminOpcode::NamespaceAttachment,
+            AdminOpcode::Fabrics,
+        ];
+        let mut entry = SubmissionEntry {
+            opcode: opcodes[random.random_range(0..opcodes.len())].code(),
+            nsid: random.random_range(0..3u32).into(),
+            cdw10: random.random_range(0..0x20u32).into(),
+            cdw11: random.random_range(0..4u32).into(),
+            ..SubmissionEntry::default()
+        };
+        entry.cid = cid.into();
+        let in_capsule = random_bytes(cid.into(), [0, 512, 4096, 8192][random.random_range(0..4)]);
+        pdus.push(capsule(entry, &in_capsule, 4096));
+    }
+    pdus
+}
+
+/// Streams of PDUs with random damage, in pieces of random sizes: the session does neither panic nor go round in circles,
+/// and leaves no controller behind. Streams without damage are served to the end.
+#[test]
+fn any_stream_of_bytes_is_survived() {
+    let shared = {
+        let memory = Memory::new(nvme::media::bytes_for(CAPACITY_BYTES));
+        Arc::new(Mutex::new(Subsystem::new(config(), Box::new(memory)).unwrap()))
+    };
+    let clock = Clock::start();
+    let host = HostOptions::new(loopback(), NQN);
+    let context = Context::new(TcpOptions::new(loopback()), Arc::clone(&shared), clock);
+    let mut completed = 0;
+    for seed in 0..1500u64 {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let damage = random.random_range(0..4);
+        let mut pdus = stream_of_pdus(&host, &mut random);
+        for _ in 0..damage {
+            let index = random.random_range(0..pdus.len());
+            match random.random_range(0..5) {
+                0 => {
+                    pdus.remove(index);
+                }
+                1 => pdus.swap(0, index),
+                2 => {
+                    let length = random.random_range(0..pdus[index].len());
+                    pdus[index].truncate(length);
+                }
+                _ => {
+                    // Mostly in the header, where it matters.
+                    let most = if random.random_bool(0.8) { 72 } else { pdus[index].len() };
+                    let at = random.random_range(0..most.min(pdus[index].len()));
+                    pdus[index][at] = random.random();
+                }
+            }
+            if pdus.is_empty() || pdus.iter().any(Vec::is_empty) {
+                break;
+            }
+        }
+        let surroundings = Surroundings {
+            local: loopback(),
+            hang_up: Arc::new(|| {}),
+            waker: Arc::new(|| {}),
+        };
+        let mut feed = Feed {
+            session: Session::new(Arc::clone(&context), surroundings),
+            random,
+            steps: 0,
+            bytes: 0,
+            sent: Vec::new(),
+        };
+        let mut alive = feed.feed(&pdus.concat());
+        while alive.is_ok() {
+            let answers = feed.answers();
+            if answers.is_empty() {
+                break;
+            }
+            alive = feed.feed(&answers);
+        }
+        assert!(
+            damage > 0 || alive.is_ok(),
+            "seed {seed}: a good stream was refused: {alive:?}"
+        );
+        completed += usize::from(alive.is_ok());
+        assert!(
+            feed.steps <= 10 + 4 * feed.bytes,
+            "seed {seed}: {} steps for {} bytes",
+            feed.steps,
+            feed.bytes
+        );
+        feed.session.close();
+        assert_eq!(locked(&shared).controllers().count(), 0, "seed {seed}");
+    }
+    assert!(
+        (400..1400).contains(&completed),
+        "{completed} streams were served to the end"
+    );
 }

@@ -2,7 +2,7 @@
 
 use super::judge::{Objection, Submission, blocks_of};
 use super::model::{ALL, AsyncEvent, BLOCK_BYTES, Completion, EVENT_TYPES, Model, NN, Namespace, Sanitize};
-use super::model::{UNREADABLE, Unit, METADATA_BYTES, ZEROES, status};
+use super::model::{METADATA_BYTES, TRANSFER_MAX, UNREADABLE, Unit, ZEROES, status};
 use super::operation::{Command, Create, Directive, Kind, Range};
 use super::wire::u64_at;
 
@@ -35,7 +35,11 @@ pub fn same_bytes(what: &str, found: &[u8], expected: &[u8]) -> Check {
         None => Ok(()),
         Some(at) => {
             let end = (at + 16).min(found.len());
-            Err(format!("{what}: from byte {at} on {:02x?}, must be {:02x?}", &found[at..end], &expected[at..end]))
+            Err(format!(
+                "{what}: from byte {at} on {:02x?}, must be {:02x?}",
+                &found[at..end],
+                &expected[at..end]
+            ))
         }
     }
 }
@@ -49,25 +53,42 @@ pub enum Way {
 }
 
 impl Model {
-    /// What a command without objections moves.
+    /// What a command moves that gets as far as that.
     /// The bytes of data, and those of metadata with a buffer of its own.
     pub fn transfer(&self, controller: u16, submission: &Submission) -> (Way, u64, u64) {
-        let to_host = |bytes: u64| if bytes == 0 { (Way::None, 0, 0) } else { (Way::ToHost, bytes, 0) };
-        match &submission.command {
-            Command::Read { nsid, range } => {
-                let (data, metadata) = self.namespaces[nsid].transfer_bytes(range.count.into());
-                (Way::ToHost, data, metadata)
+        let to_host = |bytes: u64| {
+            if bytes == 0 {
+                (Way::None, 0, 0)
+            } else {
+                (Way::ToHost, bytes, 0)
             }
-            Command::Write { nsid, range, .. } | Command::Compare { nsid, range, .. } => {
-                let namespace = self.active(controller, *nsid).expect("nothing is wrong with the command");
+        };
+        let of_blocks = |way: Way, nsid: u32, range: Range| {
+            let namespace = self.active(controller, nsid);
+            let fits = |its: &&Namespace| u64::from(range.count) * its.block_bytes() <= TRANSFER_MAX;
+            namespace.filter(fits).map_or((Way::None, 0, 0), |namespace| {
                 let (data, metadata) = namespace.transfer_bytes(range.count.into());
-                (Way::ToDrive, data, metadata)
+                (way, data, metadata)
+            })
+        };
+        match &submission.command {
+            Command::Read { nsid, range } => of_blocks(Way::ToHost, *nsid, *range),
+            Command::Write { nsid, range, .. } | Command::Compare { nsid, range, .. } => {
+                of_blocks(Way::ToDrive, *nsid, *range)
             }
-            Command::HandleStatus { nsid, operation: 1, dwords } => {
-                let descriptors = self.namespaces[nsid].handles.len() as u64 * u64::from(self.configuration().groups);
+            Command::HandleStatus {
+                nsid,
+                operation: 1,
+                dwords,
+            } => {
+                let handles = self
+                    .active(controller, *nsid)
+                    .map_or(0, |namespace| namespace.handles.len());
+                let descriptors = handles as u64 * u64::from(self.configuration().groups);
                 to_host((16 + 32 * descriptors).min(u64::from(*dwords) * 4))
             }
             Command::Identify { .. } => to_host(4096),
+            Command::GetLog { dwords, .. } if u64::from(*dwords) * 4 > TRANSFER_MAX => (Way::None, 0, 0),
             Command::GetLog { dwords, .. } => to_host(u64::from(*dwords) * 4),
             Command::DirectiveReceive { dwords, .. } => to_host((u64::from(*dwords) * 4).min(4096)),
             Command::GetFeature { select: 3, .. } => (Way::None, 0, 0),
@@ -101,7 +122,7 @@ impl Model {
     }
 
     /// Whether a command's completion says that something is on stable storage.
-    fn must_be_durable(&self, command: &Command) -> bool {
+    pub fn must_be_durable(&self, command: &Command) -> bool {
         let through = match command {
             Command::Flush { .. } => true,
             Command::Write { fua, .. } | Command::WriteZeroes { fua, .. } | Command::Copy { fua, .. } => {
@@ -110,8 +131,12 @@ impl Model {
             // What is erased must not come back.
             Command::Manage { .. } | Command::Format { .. } => true,
             // The cache is emptied before it is off; protected data that is lost could not be written again.
-            Command::SetFeature { feature: 0x06, dword11, .. } => dword11 & 1 == 0,
-            Command::SetFeature { feature: 0x84, dword11, .. } => dword11 & 7 == 1,
+            Command::SetFeature {
+                feature: 0x06, dword11, ..
+            } => dword11 & 1 == 0,
+            Command::SetFeature {
+                feature: 0x84, dword11, ..
+            } => dword11 & 7 == 1,
             _ => false,
         };
         through && self.drive.cached
@@ -132,25 +157,52 @@ impl Model {
                 // SMART, Data Units Read: Compare, Read and Verify.
                 self.counters.bytes_read += u64::from(range.count) * self.namespaces[&nsid].block_bytes();
             }
-            Command::Write { nsid, range, placement, .. } => {
+            Command::Write {
+                nsid, range, placement, ..
+            } => {
                 self.write(nsid, range, placement, |block| submission.first_tag + block);
                 self.counters.write_commands += 1;
             }
-            Command::WriteZeroes { nsid, range, placement, deallocate, .. } => self.write_zeroes(nsid, range, placement, deallocate),
+            Command::WriteZeroes {
+                nsid,
+                range,
+                placement,
+                deallocate,
+                ..
+            } => self.write_zeroes(nsid, range, placement, deallocate),
             Command::WriteUncorrectable { nsid, range } => self.blocks_mut(nsid, range).fill(UNREADABLE),
-            Command::DatasetManagement { nsid, ref ranges, deallocate: true } => {
+            Command::DatasetManagement {
+                nsid,
+                ref ranges,
+                deallocate: true,
+            } => {
                 for &range in ranges {
                     self.deallocate(nsid, range);
                 }
             }
-            Command::Copy { nsid, to, ref ranges, placement, .. } => {
-                let sources = ranges.iter().flat_map(|&range| blocks_of(&self.namespaces[&nsid], range).expect("checked"));
+            Command::Copy {
+                nsid,
+                to,
+                ref ranges,
+                placement,
+                ..
+            } => {
+                let sources = ranges
+                    .iter()
+                    .flat_map(|&range| blocks_of(&self.namespaces[&nsid], range).expect("checked"));
                 let tags: Vec<u64> = sources.copied().collect();
-                let range = Range { first: to, count: tags.len() as u32 };
+                let range = Range {
+                    first: to,
+                    count: tags.len() as u32,
+                };
                 self.write_parts(nsid, range, ranges, placement, |block| tags[block as usize]);
             }
             Command::HandleStatus { nsid, operation: 1, .. } => self.check_handle_status(nsid, &success.data)?,
-            Command::HandleUpdate { nsid, operation: 1, ref identifiers } => {
+            Command::HandleUpdate {
+                nsid,
+                operation: 1,
+                ref identifiers,
+            } => {
                 for &pid in identifiers {
                     let placement = self.placement(nsid, pid).expect("nothing is wrong with the command");
                     if self.leave_unit(placement) {
@@ -177,11 +229,27 @@ impl Model {
     }
 
     fn write(&mut self, nsid: u32, range: Range, directive: Directive, tag: impl Fn(u64) -> u64) {
-        self.write_parts(nsid, range, &[Range { first: 0, count: range.count }], directive, tag);
+        self.write_parts(
+            nsid,
+            range,
+            &[Range {
+                first: 0,
+                count: range.count,
+            }],
+            directive,
+            tag,
+        );
     }
 
     /// Writes a range in parts of these lengths; each programs the pages that it touches.
-    fn write_parts(&mut self, nsid: u32, range: Range, parts: &[Range], directive: Directive, tag: impl Fn(u64) -> u64) {
+    fn write_parts(
+        &mut self,
+        nsid: u32,
+        range: Range,
+        parts: &[Range],
+        directive: Directive,
+        tag: impl Fn(u64) -> u64,
+    ) {
         let placement = self.choose_placement(nsid, directive);
         let block_bytes = self.namespaces[&nsid].block_bytes();
         for (index, block) in (0..).zip(self.blocks_mut(nsid, range)) {
@@ -208,7 +276,10 @@ impl Model {
         let block_bytes = self.namespaces[&nsid].block_bytes();
         let page_bytes = self.drive.page_bytes;
         self.blocks_mut(nsid, range).fill(ZEROES);
-        let (from, to) = (range.first * block_bytes, (range.first + u64::from(range.count)) * block_bytes);
+        let (from, to) = (
+            range.first * block_bytes,
+            (range.first + u64::from(range.count)) * block_bytes,
+        );
         let whole = (from.div_ceil(page_bytes) * page_bytes, to / page_bytes * page_bytes);
         let mut bytes = to - from;
         let mut pages = self.pages_touched(from, to);
@@ -254,7 +325,10 @@ impl Model {
             return same_bytes("reclaim unit handle status", data, &expected);
         }
         // Times and room depend on the device's policies: room is at most a unit.
-        for (found, expected) in data[16.min(data.len())..].chunks_exact(32).zip(expected[16.min(data.len())..].chunks_exact(32)) {
+        for (found, expected) in data[16.min(data.len())..]
+            .chunks_exact(32)
+            .zip(expected[16.min(data.len())..].chunks_exact(32))
+        {
             equal("identifier and handle", &found[..4], &expected[..4])?;
             if u64_at(found, 8) > self.unit_pages() * blocks_per_page {
                 return Err(format!("RUAMW is {}, more than a reclaim unit", u64_at(found, 8)));
@@ -286,7 +360,12 @@ impl Model {
             Command::KeepAlive => self.controllers.get_mut(&controller).expect("connected").heard_ns = self.now,
             Command::Create(create) => self.create(create, success.result)?,
             Command::Manage { nsid, .. } => self.delete(*nsid),
-            Command::Attach { nsid, operation, controllers, count } => {
+            Command::Attach {
+                nsid,
+                operation,
+                controllers,
+                count,
+            } => {
                 self.attach(*nsid, *operation == 0, &controllers[..usize::from(*count)]);
             }
             Command::SelfTest { code: 0xf, .. } => {}
@@ -302,14 +381,18 @@ impl Model {
                 expected.truncate(success.data.len());
                 same_bytes("directives", &success.data, &expected)?;
             }
-            Command::Format { nsid, format, extended, .. } => self.format(controller, *nsid, *format, *extended),
+            Command::Format {
+                nsid, format, extended, ..
+            } => self.format(controller, *nsid, *format, *extended),
             Command::Sanitize { action: 1, .. } => {
                 if let Sanitize::Failed { exited, .. } = &mut self.sanitize {
                     *exited = true;
                 }
             }
             Command::Sanitize { .. } => {
-                self.sanitize = Sanitize::Running { dword10: submission.command.wire().cdw[0] };
+                self.sanitize = Sanitize::Running {
+                    dword10: submission.command.wire().cdw[0],
+                };
                 // Base Specification, "Sanitize Operations": outstanding events of the one before are cleared.
                 for its in self.controllers.values_mut() {
                     its.waiting.retain(|event| event.log != 0x81);
@@ -324,7 +407,9 @@ impl Model {
     pub fn hold_event_request(&mut self, controller: u16, cid: u16) -> Check {
         let its = self.controllers.get_mut(&controller).expect("connected");
         if let Some(event) = its.take_event() {
-            return Err(format!("an Asynchronous Event Request waits although there is {event:?}"));
+            return Err(format!(
+                "an Asynchronous Event Request waits although there is {event:?}"
+            ));
         }
         its.requests.push_back(cid);
         Ok(())
@@ -337,7 +422,12 @@ impl Model {
         equal("result", success.result, u64::from(found.is_none()))?;
         if let Some(index) = found {
             its.requests.remove(index);
-            its.owed.push_back(Completion { cid, status: status::ABORT_REQUESTED, do_not_retry: false, result: 0 });
+            its.owed.push_back(Completion {
+                cid,
+                status: status::ABORT_REQUESTED,
+                do_not_retry: false,
+                result: 0,
+            });
         }
         Ok(())
     }
@@ -347,7 +437,9 @@ impl Model {
     fn create(&mut self, create: &Create, result: u64) -> Check {
         let nsid = u32::try_from(result).map_err(|_| format!("namespace identifier {result:#x}"))?;
         if nsid == 0 || nsid > NN || self.namespaces.contains_key(&nsid) {
-            return Err(format!("the new namespace has identifier {nsid}, which cannot be or is another's"));
+            return Err(format!(
+                "the new namespace has identifier {nsid}, which cannot be or is another's"
+            ));
         }
         let handles = match (self.fdp, create.handles) {
             (None, _) => vec![0],
@@ -369,7 +461,9 @@ impl Model {
         let used = |handle: &u16| self.namespaces.values().any(|its| its.handles.contains(handle));
         match shared {
             Some(namespace) => namespace.handles[0],
-            None => (0..self.configuration().handles).find(|handle| !used(handle)).expect("checked"),
+            None => (0..self.configuration().handles)
+                .find(|handle| !used(handle))
+                .expect("checked"),
         }
     }
 
@@ -438,7 +532,13 @@ impl Model {
     // ------------------------------------------------------------------------------------------------- features --
 
     fn check_feature(&self, controller: u16, command: &Command, success: &Success) -> Check {
-        let &Command::GetFeature { feature, select, nsid, dword11 } = command else {
+        let &Command::GetFeature {
+            feature,
+            select,
+            nsid,
+            dword11,
+        } = command
+        else {
             unreachable!("a Get Features command");
         };
         let known = self.feature(controller, feature).expect("checked");
@@ -454,9 +554,19 @@ impl Model {
                 data = timestamp.to_le_bytes().to_vec();
             }
             0x0f => result = if select == 0 { its.keep_alive_ms } else { 0 },
-            0x16 => data = if select == 0 { its.host_behavior.clone() } else { vec![0; 512] },
+            0x16 => {
+                data = if select == 0 {
+                    its.host_behavior.clone()
+                } else {
+                    vec![0; 512]
+                }
+            }
             0x1d => {
-                let fdp = if select == 1 { self.drive.initial_fdp.then_some(0) } else { self.fdp };
+                let fdp = if select == 1 {
+                    self.drive.initial_fdp.then_some(0)
+                } else {
+                    self.fdp
+                };
                 result = fdp.map_or(0, |index| 1 | u32::from(index) << 8);
             }
             0x1e => {
@@ -486,7 +596,15 @@ impl Model {
     }
 
     fn set_feature(&mut self, controller: u16, command: &Command, success: &Success) -> Check {
-        let Command::SetFeature { feature, save, nsid, dword11, dword12, data } = command else {
+        let Command::SetFeature {
+            feature,
+            save,
+            nsid,
+            dword11,
+            dword12,
+            data,
+        } = command
+        else {
             unreachable!("a Set Features command");
         };
         let (feature, dword11) = (*feature, *dword11);
@@ -524,7 +642,11 @@ impl Model {
             }
             _ => {
                 let value = self.kept_value(controller, feature, dword11);
-                let instances = if feature == 5 { nsids } else { vec![instance(feature, dword11, 0)] };
+                let instances = if feature == 5 {
+                    nsids
+                } else {
+                    vec![instance(feature, dword11, 0)]
+                };
                 self.set_number(controller, feature, &instances, value, *save || feature == 0x80);
                 if feature == 7 {
                     equal("queues granted", success.result, value.into())?;

@@ -10,8 +10,8 @@ use ssd::config::{GcConfig, Geometry, Handles, Isolation, Opening, ReclaimUnitSi
 use ssd::{DeviceConfig, Layout};
 
 use super::entropy::Entropy;
-use super::model::{ALL, EVENT_TYPES, Model, NN, Namespace};
-use super::operation::{Command, Create, Directive, Kind, Operation, Range};
+use super::model::{ALL, EVENT_TYPES, Model, NN, Namespace, Sanitize};
+use super::operation::{Command, Create, Directive, FEATURES, Kind, LOGS, Operation, QueueCommand, Range, STRUCTURES};
 use super::storage::{Control, Fault, Storage};
 
 const KIB: u64 = 1 << 10;
@@ -31,7 +31,10 @@ pub struct Setup {
 pub fn setup(entropy: &mut impl Entropy) -> Setup {
     loop {
         let setup = any_setup(entropy);
-        if setup.as_ref().is_some_and(|setup| Subsystem::new(setup.config.clone(), Box::new(setup.storage().0)).is_ok()) {
+        if setup
+            .as_ref()
+            .is_some_and(|setup| Subsystem::new(setup.config.clone(), Box::new(setup.storage().0)).is_ok())
+        {
             return setup.expect("just asked");
         }
     }
@@ -82,7 +85,11 @@ fn device(entropy: &mut impl Entropy, exact_units: bool) -> DeviceConfig {
         ..Handles::default()
     };
     if !exact_units {
-        handles.reclaim_unit = entropy.pick(&[ReclaimUnitSize::Die, ReclaimUnitSize::Channel, ReclaimUnitSize::Adaptive]);
+        handles.reclaim_unit = entropy.pick(&[
+            ReclaimUnitSize::Die,
+            ReclaimUnitSize::Channel,
+            ReclaimUnitSize::Adaptive,
+        ]);
         handles.open_reclaim_units = entropy.between(1, 3) as u16;
     }
     DeviceConfig {
@@ -108,7 +115,7 @@ fn device(entropy: &mut impl Entropy, exact_units: bool) -> DeviceConfig {
 }
 
 /// Kinds of operations, with how much of them a case may have.
-const CLASSES: [(Class, u64); 31] = [
+const CLASSES: [(Class, u64); 33] = [
     (Class::Connect, 4),
     (Class::Disconnect, 2),
     (Class::Reset, 2),
@@ -140,6 +147,8 @@ const CLASSES: [(Class, u64); 31] = [
     (Class::Little, 6),
     (Class::Late, 10),
     (Class::Fail, 4),
+    (Class::Queues, 8),
+    (Class::InFlight, 5),
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,6 +184,8 @@ enum Class {
     Little,
     Late,
     Fail,
+    Queues,
+    InFlight,
 }
 
 /// Makes operations for one case.
@@ -222,7 +233,11 @@ impl<E: Entropy> Generator<E> {
 
     fn cid(&mut self) -> u16 {
         self.next_cid = self.next_cid.wrapping_add(1);
-        if self.mistake() { self.entropy.below(8) as u16 } else { self.next_cid }
+        if self.mistake() {
+            self.entropy.below(8) as u16
+        } else {
+            self.next_cid
+        }
     }
 
     /// The next operation, for a drive in this state.
@@ -230,8 +245,13 @@ impl<E: Entropy> Generator<E> {
         if let Some(planned) = self.planned.pop() {
             return planned;
         }
-        if model.controllers.is_empty() || model.controllers.values().all(|its| !its.ready || !its.is_io()) && self.entropy.percent(60) {
+        if model.controllers.is_empty()
+            || model.controllers.values().all(|its| !its.ready || !its.is_io()) && self.entropy.percent(60)
+        {
             return self.come_back(model);
+        }
+        if let Some(remedy) = self.remedy(model) {
+            return remedy;
         }
         let total = self.weights.iter().map(|(_, weight)| weight).sum::<u64>().max(1);
         let mut at = self.entropy.below(total);
@@ -246,6 +266,53 @@ impl<E: Entropy> Generator<E> {
         self.operation(class, model)
     }
 
+    /// What a host does sooner or later about a drive that it cannot use.
+    fn remedy(&mut self, model: &Model) -> Option<Operation> {
+        let controller = self.controller(model);
+        if !model.controllers[&controller].is_io() {
+            return None;
+        }
+        match model.sanitize {
+            Sanitize::Running { .. } => {
+                return self.entropy.percent(5).then_some(Operation::Time {
+                    ns: 1_000_000,
+                    tick: true,
+                });
+            }
+            Sanitize::Failed { exited: false, .. } if self.entropy.percent(5) => {
+                let (unrestricted, no_deallocate, verify) = (false, false, false);
+                return Some(self.submit(
+                    controller,
+                    Command::Sanitize {
+                        action: 2,
+                        unrestricted,
+                        no_deallocate,
+                        verify,
+                    },
+                ));
+            }
+            _ => {}
+        }
+        let has_none = model.formatted(controller, ALL).is_empty();
+        if !has_none || self.entropy.percent(75) {
+            return None;
+        }
+        let detached = model
+            .namespaces
+            .iter()
+            .find(|(_, namespace)| namespace.shared || namespace.attached.is_empty());
+        let command = match detached {
+            Some((&nsid, _)) => Command::Attach {
+                nsid,
+                operation: 0,
+                controllers: vec![controller],
+                count: 1,
+            },
+            None => Command::Create(self.create(model)),
+        };
+        Some(self.submit(controller, command))
+    }
+
     fn come_back(&mut self, model: &Model) -> Operation {
         let asleep = model.controllers.iter().find(|(_, its)| !its.ready && its.is_io());
         match asleep {
@@ -256,15 +323,23 @@ impl<E: Entropy> Generator<E> {
 
     fn connect(&mut self) -> Operation {
         Operation::Connect {
-            kind: self.entropy.pick(&[Kind::Pcie, Kind::Pcie, Kind::Fabrics, Kind::Fabrics, Kind::Discovery]),
+            kind: self
+                .entropy
+                .pick(&[Kind::Pcie, Kind::Pcie, Kind::Fabrics, Kind::Fabrics, Kind::Discovery]),
             host: self.entropy.below(3) as u8,
             enable: self.entropy.percent(90),
+            queues: self.entropy.percent(60),
         }
     }
 
     /// A controller that is there, mostly one that works.
     fn controller(&mut self, model: &Model) -> u16 {
-        let good: Vec<u16> = model.controllers.iter().filter(|(_, its)| its.ready && its.is_io()).map(|(&id, _)| id).collect();
+        let good: Vec<u16> = model
+            .controllers
+            .iter()
+            .filter(|(_, its)| its.ready && its.is_io())
+            .map(|(&id, _)| id)
+            .collect();
         let all: Vec<u16> = model.controllers.keys().copied().collect();
         match good.is_empty() || self.entropy.percent(6) {
             true => self.entropy.pick(&all),
@@ -281,7 +356,10 @@ impl<E: Entropy> Generator<E> {
                 if self.entropy.percent(85) {
                     self.planned.push(Operation::Enable { controller });
                 }
-                Operation::Reset { controller, by_host: self.entropy.percent(70) }
+                Operation::Reset {
+                    controller,
+                    by_host: self.entropy.percent(70),
+                }
             }
             Class::ShutDown => Operation::ShutDown { controller },
             Class::Time => {
@@ -291,20 +369,33 @@ impl<E: Entropy> Generator<E> {
                     2 => self.entropy.below(2_000_000_000),
                     _ => self.entropy.below(30_000_000_000),
                 };
-                Operation::Time { ns, tick: self.entropy.percent(80) }
+                Operation::Time {
+                    ns,
+                    tick: self.entropy.percent(80),
+                }
             }
             Class::KeepAlive => match self.entropy.below(3) {
-                0 => Operation::KeepAliveTime { controller, ms: self.entropy.pick(&[0, 50, 100, 5_000, 120_000]) },
+                0 => Operation::KeepAliveTime {
+                    controller,
+                    ms: self.entropy.pick(&[0, 50, 100, 5_000, 120_000]),
+                },
                 1 => Operation::HeardOf { controller },
                 _ => self.submit(controller, Command::KeepAlive),
             },
             Class::Fail => {
-                let fault = self.entropy.pick(&[Fault::Read, Fault::Write, Fault::Discard, Fault::Keep]);
+                let fault = self
+                    .entropy
+                    .pick(&[Fault::Read, Fault::Write, Fault::Discard, Fault::Keep]);
                 let next = match fault {
-                    Fault::Read => self.entropy.pick(&[Class::Read, Class::Compare, Class::Verify, Class::Copy]),
+                    Fault::Read => self
+                        .entropy
+                        .pick(&[Class::Read, Class::Compare, Class::Verify, Class::Copy]),
                     Fault::Write => self.entropy.pick(&[Class::Write, Class::Copy]),
                     Fault::Discard if self.entropy.percent(25) => Class::Sanitize,
-                    Fault::Discard => self.entropy.pick(&[Class::WriteZeroes, Class::Dataset, Class::Format, Class::Namespace]),
+                    Fault::Discard => {
+                        self.entropy
+                            .pick(&[Class::WriteZeroes, Class::Dataset, Class::Format, Class::Namespace])
+                    }
                     Fault::Keep => self.entropy.pick(&[Class::Namespace, Class::Sanitize]),
                 };
                 if (fault, next) == (Fault::Discard, Class::Sanitize) {
@@ -316,11 +407,50 @@ impl<E: Entropy> Generator<E> {
                 self.planned.push(planned);
                 Operation::Fail { fault }
             }
+            Class::InFlight => match self.entropy.below(8) {
+                0 => Operation::ResetSubsystem { controller },
+                1 | 2 => Operation::Doorbell {
+                    controller,
+                    no_queue: self.entropy.percent(50),
+                },
+                _ => {
+                    // Something must be in the queue.
+                    self.planned.push(Operation::DeleteInFlight {
+                        controller,
+                        how: self.entropy.below(3) as u8,
+                    });
+                    for class in [Class::Write, Class::Flush, Class::Read] {
+                        let command = self.command(class, model, controller);
+                        let cid = self.cid();
+                        self.planned.push(Operation::Begin {
+                            controller,
+                            cid,
+                            command,
+                        });
+                    }
+                    return self.planned.pop().expect("just put in");
+                }
+            },
             Class::Late if self.entropy.percent(50) => Operation::Finish,
             Class::Late => {
-                let class = self.entropy.pick(&[Class::Write, Class::Write, Class::Compare, Class::Dataset, Class::Copy, Class::Namespace]);
+                let class = self.entropy.pick(&[
+                    Class::Write,
+                    Class::Write,
+                    Class::Compare,
+                    Class::Dataset,
+                    Class::Copy,
+                    Class::Namespace,
+                ]);
                 match self.operation(class, model) {
-                    Operation::Submit { controller, cid, command } => Operation::Begin { controller, cid, command },
+                    Operation::Submit {
+                        controller,
+                        cid,
+                        command,
+                    } => Operation::Begin {
+                        controller,
+                        cid,
+                        command,
+                    },
                     other => other,
                 }
             }
@@ -341,18 +471,28 @@ impl<E: Entropy> Generator<E> {
     }
 
     fn submit(&mut self, controller: u16, command: Command) -> Operation {
-        Operation::Submit { controller, cid: self.cid(), command }
+        Operation::Submit {
+            controller,
+            cid: self.cid(),
+            command,
+        }
     }
 
     fn command(&mut self, class: Class, model: &Model, controller: u16) -> Command {
         let nsid = self.nsid(model, controller);
         match class {
-            Class::Flush => Command::Flush { nsid: if self.entropy.percent(30) { ALL } else { nsid } },
+            Class::Flush => Command::Flush {
+                nsid: if self.entropy.percent(30) { ALL } else { nsid },
+            },
             Class::Identify => self.identify(model, nsid),
             Class::Log => self.get_log(model, nsid),
             Class::GetFeature => Command::GetFeature {
                 feature: self.feature_number(),
-                select: if self.mistake() { self.entropy.below(8) as u8 } else { self.entropy.below(4) as u8 },
+                select: if self.mistake() {
+                    self.entropy.below(8) as u8
+                } else {
+                    self.entropy.below(4) as u8
+                },
                 nsid,
                 dword11: self.feature_value(false),
             },
@@ -363,18 +503,31 @@ impl<E: Entropy> Generator<E> {
             Class::Placement => self.switch_placement(model),
             Class::Format => Command::Format {
                 nsid: if self.entropy.percent(15) { ALL } else { nsid },
-                format: if self.mistake() { self.entropy.below(64) as u8 } else { self.entropy.below(4) as u8 },
+                format: if self.mistake() {
+                    self.entropy.below(64) as u8
+                } else {
+                    self.entropy.below(4) as u8
+                },
                 extended: self.entropy.percent(70),
-                erase: if self.mistake() { self.entropy.below(8) as u8 } else { self.entropy.below(3) as u8 },
+                erase: if self.mistake() {
+                    self.entropy.below(8) as u8
+                } else {
+                    self.entropy.below(3) as u8
+                },
                 protection: u8::from(self.mistake()),
             },
             Class::Sanitize => Command::Sanitize {
-                action: if self.mistake() { self.entropy.below(8) as u8 } else { self.entropy.pick(&[1, 2, 2, 2, 4]) },
+                action: if self.mistake() {
+                    self.entropy.below(8) as u8
+                } else {
+                    self.entropy.pick(&[1, 2, 2, 2, 4])
+                },
                 unrestricted: self.entropy.percent(50),
                 no_deallocate: self.entropy.percent(25),
                 verify: self.mistake(),
             },
             Class::Little => self.little(nsid),
+            Class::Queues => Command::Queue(self.queue_command(model)),
             _ => self.io_command(class, model, controller, nsid),
         }
     }
@@ -399,17 +552,29 @@ impl<E: Entropy> Generator<E> {
         let namespace = model.active(controller, nsid);
         let range = self.range(model, namespace);
         match class {
-            Class::Write => Command::Write { nsid, range, placement: self.directive(model, nsid), fua: self.entropy.percent(10) },
+            Class::Write => Command::Write {
+                nsid,
+                range,
+                placement: self.directive(model, nsid),
+                fua: self.entropy.percent(10),
+            },
             Class::WriteZeroes => Command::WriteZeroes {
                 nsid,
                 range,
                 // DTYPE has three bits here, the fourth is another field.
-                placement: Directive { kind: self.directive(model, nsid).kind & 7, ..self.directive(model, nsid) },
+                placement: Directive {
+                    kind: self.directive(model, nsid).kind & 7,
+                    ..self.directive(model, nsid)
+                },
                 fua: self.entropy.percent(10),
                 deallocate: self.entropy.percent(50),
             },
             Class::Read => Command::Read { nsid, range },
-            Class::Compare => Command::Compare { nsid, range, equal: self.entropy.percent(70) },
+            Class::Compare => Command::Compare {
+                nsid,
+                range,
+                equal: self.entropy.percent(70),
+            },
             Class::Verify => Command::Verify { nsid, range },
             Class::Uncorrectable => Command::WriteUncorrectable { nsid, range },
             Class::Dataset => {
@@ -420,35 +585,62 @@ impl<E: Entropy> Generator<E> {
                     next.count = if self.mistake() { 0 } else { next.count.min(64) };
                     ranges.push(next);
                 }
-                Command::DatasetManagement { nsid, ranges, deallocate: self.entropy.percent(80) }
+                Command::DatasetManagement {
+                    nsid,
+                    ranges,
+                    deallocate: self.entropy.percent(80),
+                }
             }
             Class::Copy => self.copy(model, namespace, nsid),
             Class::HandleStatus => Command::HandleStatus {
                 nsid,
-                operation: if self.mistake() { self.entropy.pick(&[0, 2, 0xff]) } else { 1 },
+                operation: if self.mistake() {
+                    self.entropy.pick(&[0, 2, 0xff])
+                } else {
+                    1
+                },
                 dwords: self.entropy.pick(&[4, 12, 100, 2044]),
             },
             Class::HandleUpdate => {
                 let count = self.entropy.pick(&[1, 1, 2, 5]);
                 let identifiers = (0..count).map(|_| self.identifier(model, nsid)).collect();
-                let operation = if self.mistake() { self.entropy.pick(&[0, 2, 0xff]) } else { 1 };
-                Command::HandleUpdate { nsid, operation, identifiers }
+                let operation = if self.mistake() {
+                    self.entropy.pick(&[0, 2, 0xff])
+                } else {
+                    1
+                };
+                Command::HandleUpdate {
+                    nsid,
+                    operation,
+                    identifiers,
+                }
             }
             _ => unreachable!("{class:?} is not of I/O"),
         }
     }
 
     fn copy(&mut self, model: &Model, namespace: Option<&Namespace>, nsid: u32) -> Command {
-        let count = if self.mistake() { self.entropy.between(1, 140) } else { self.entropy.between(1, 4) };
+        let count = if self.mistake() {
+            self.entropy.between(1, 140)
+        } else {
+            self.entropy.between(1, 4)
+        };
         let ranges = (0..count).map(|_| {
             let range = self.range(model, namespace);
-            Range { count: range.count.min(65536), ..range }
+            Range {
+                count: range.count.min(65536),
+                ..range
+            }
         });
         Command::Copy {
             nsid,
             ranges: ranges.collect(),
             to: self.range(model, namespace).first,
-            format: if self.mistake() { self.entropy.below(16) as u8 } else { 0 },
+            format: if self.mistake() {
+                self.entropy.below(16) as u8
+            } else {
+                0
+            },
             placement: self.directive(model, nsid),
             fua: self.entropy.percent(10),
         }
@@ -456,7 +648,10 @@ impl<E: Entropy> Generator<E> {
 
     fn range(&mut self, model: &Model, namespace: Option<&Namespace>) -> Range {
         let Some(namespace) = namespace else {
-            return Range { first: self.entropy.below(100), count: self.entropy.between(1, 8) as u32 };
+            return Range {
+                first: self.entropy.below(100),
+                count: self.entropy.between(1, 8) as u32,
+            };
         };
         let (size, block_bytes) = (namespace.blocks.len() as u64, namespace.block_bytes());
         let per_page = (model.drive.page_bytes / block_bytes).max(1);
@@ -467,7 +662,11 @@ impl<E: Entropy> Generator<E> {
             2 => self.entropy.between(1, 2 * per_page),
             _ => self.entropy.between(1, most),
         };
-        let reach = if self.entropy.percent(self.hot) { size.div_ceil(8) } else { size };
+        let reach = if self.entropy.percent(self.hot) {
+            size.div_ceil(8)
+        } else {
+            size
+        };
         let mut first = self.entropy.below(reach.max(1));
         if self.entropy.percent(50) {
             first -= first % per_page;
@@ -483,7 +682,10 @@ impl<E: Entropy> Generator<E> {
         } else if first < size {
             count = count.min(size - first);
         }
-        Range { first, count: count.clamp(1, 65536) as u32 }
+        Range {
+            first,
+            count: count.clamp(1, 65536) as u32,
+        }
     }
 
     fn directive(&mut self, model: &Model, nsid: u32) -> Directive {
@@ -492,7 +694,10 @@ impl<E: Entropy> Generator<E> {
             true => self.entropy.pick(&[2, 2, 2, 0]),
             false => 0,
         };
-        Directive { kind, specific: self.identifier(model, nsid) }
+        Directive {
+            kind,
+            specific: self.identifier(model, nsid),
+        }
     }
 
     fn identifier(&mut self, model: &Model, nsid: u32) -> u16 {
@@ -508,16 +713,21 @@ impl<E: Entropy> Generator<E> {
     // ---------------------------------------------------------------------------------------------------- admin --
 
     fn identify(&mut self, model: &Model, nsid: u32) -> Command {
-        const KNOWN: [u8; 17] = [
-            0x00, 0x01, 0x02, 0x03, 0x05, 0x06, 0x07, 0x08, 0x10, 0x11, 0x12, 0x13, 0x19, 0x1a, 0x1b, 0x1c, 0x1f,
-        ];
-        let cns = if self.mistake() { self.entropy.below(256) as u8 } else { self.entropy.pick(&KNOWN) };
+        let cns = if self.mistake() {
+            self.entropy.below(256) as u8
+        } else {
+            self.entropy.pick(&STRUCTURES)
+        };
         let list = matches!(cns, 0x02 | 0x07 | 0x10 | 0x1a);
         let small = self.entropy.between(1, 5) as u32;
         let any = self.entropy.pick(&[nsid, small, ALL]);
         Command::Identify {
             cns,
-            nsid: if list && !self.mistake() { self.entropy.below(5) as u32 } else { any },
+            nsid: if list && !self.mistake() {
+                self.entropy.below(5) as u32
+            } else {
+                any
+            },
             controller: match cns {
                 0x1c => self.entropy.pick(&[u16::MAX, 1, model.drive.controllers_max + 1]),
                 _ => self.entropy.below(4) as u16,
@@ -528,10 +738,11 @@ impl<E: Entropy> Generator<E> {
     }
 
     fn log(&mut self) -> u8 {
-        const KNOWN: [u8; 15] = [
-            0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x09, 0x0f, 0x12, 0x20, 0x21, 0x22, 0x23, 0x81,
-        ];
-        if self.mistake() { self.entropy.below(256) as u8 } else { self.entropy.pick(&KNOWN) }
+        if self.mistake() {
+            self.entropy.below(256) as u8
+        } else {
+            self.entropy.pick(&LOGS)
+        }
     }
 
     fn get_log(&mut self, _model: &Model, nsid: u32) -> Command {
@@ -544,7 +755,11 @@ impl<E: Entropy> Generator<E> {
         let log = self.log();
         Command::GetLog {
             log,
-            nsid: if log == 0x02 && !self.mistake() { self.entropy.pick(&[0, ALL]) } else { nsid },
+            nsid: if log == 0x02 && !self.mistake() {
+                self.entropy.pick(&[0, ALL])
+            } else {
+                nsid
+            },
             parameter: self.entropy.below(2) as u8,
             retain: self.entropy.percent(40),
             group: u16::from(!self.mistake()),
@@ -559,10 +774,11 @@ impl<E: Entropy> Generator<E> {
     }
 
     fn feature_number(&mut self) -> u8 {
-        const KNOWN: [u8; 20] = [
-            0x01, 0x02, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0e, 0x0f, 0x16, 0x17, 0x18, 0x1d, 0x1e, 0x80, 0x81, 0x84,
-        ];
-        if self.mistake() { self.entropy.below(256) as u8 } else { self.entropy.pick(&KNOWN) }
+        if self.mistake() {
+            self.entropy.below(256) as u8
+        } else {
+            self.entropy.pick(&FEATURES)
+        }
     }
 
     fn feature_value(&mut self, setting: bool) -> u32 {
@@ -629,7 +845,10 @@ impl<E: Entropy> Generator<E> {
 
     /// Feature 1Eh: which events placement handles log.
     fn set_events(&mut self, model: &Model, nsid: u32) -> Command {
-        let handles = model.namespaces.get(&nsid).map_or(1, |namespace| namespace.handles.len() as u64);
+        let handles = model
+            .namespaces
+            .get(&nsid)
+            .map_or(1, |namespace| namespace.handles.len() as u64);
         let wrong = u64::from(self.mistake());
         let handle = self.entropy.below(handles + wrong) as u32;
         let mut data: Vec<u8> = EVENT_TYPES.into_iter().filter(|_| self.entropy.percent(70)).collect();
@@ -673,11 +892,25 @@ impl<E: Entropy> Generator<E> {
 
     fn namespace_command(&mut self, model: &Model, controller: u16, nsid: u32) -> Command {
         let existing: Vec<u32> = model.namespaces.keys().copied().collect();
-        let detached: Vec<u32> = existing.iter().copied().filter(|nsid| !model.namespaces[nsid].is_attached(controller)).collect();
+        let detached: Vec<u32> = existing
+            .iter()
+            .copied()
+            .filter(|nsid| !model.namespaces[nsid].is_attached(controller))
+            .collect();
         match self.entropy.below(8) {
             0..3 => Command::Create(self.create(model)),
-            3 if self.mistake() => Command::Manage { nsid: ALL, operation: self.entropy.below(3) as u8 + 1 },
-            3 => Command::Manage { nsid: if existing.is_empty() { nsid } else { self.entropy.pick(&existing) }, operation: 1 },
+            3 if self.mistake() => Command::Manage {
+                nsid: ALL,
+                operation: self.entropy.below(3) as u8 + 1,
+            },
+            3 => Command::Manage {
+                nsid: if existing.is_empty() {
+                    nsid
+                } else {
+                    self.entropy.pick(&existing)
+                },
+                operation: 1,
+            },
             4..7 if !detached.is_empty() => {
                 let nsid = self.entropy.pick(&detached);
                 self.attach(model, controller, nsid, 0)
@@ -697,14 +930,34 @@ impl<E: Entropy> Generator<E> {
             controllers.sort_unstable();
             controllers.dedup();
         }
-        let count = if self.mistake() { self.entropy.pick(&[0, 1, 2048, u16::MAX]) } else { controllers.len() as u16 };
-        let operation = if self.mistake() { self.entropy.below(16) as u8 } else { operation };
-        Command::Attach { nsid, operation, controllers, count }
+        let count = if self.mistake() {
+            self.entropy.pick(&[0, 1, 2048, u16::MAX])
+        } else {
+            controllers.len() as u16
+        };
+        let operation = if self.mistake() {
+            self.entropy.below(16) as u8
+        } else {
+            operation
+        };
+        Command::Attach {
+            nsid,
+            operation,
+            controllers,
+            count,
+        }
     }
 
     fn create(&mut self, model: &Model) -> Create {
-        let format = if self.mistake() { self.entropy.below(64) as u8 } else { self.entropy.below(4) as u8 };
-        let block_bytes = super::model::BLOCK_BYTES.get(usize::from(format)).copied().unwrap_or(4096);
+        let format = if self.mistake() {
+            self.entropy.below(64) as u8
+        } else {
+            self.entropy.below(4) as u8
+        };
+        let block_bytes = super::model::BLOCK_BYTES
+            .get(usize::from(format))
+            .copied()
+            .unwrap_or(4096);
         let free = model.pages_free() * model.drive.page_bytes / block_bytes;
         let blocks = match self.entropy.below(4) {
             _ if self.mistake() => self.entropy.pick(&[0, free + 1, u64::MAX, 1 << 52]),
@@ -712,13 +965,21 @@ impl<E: Entropy> Generator<E> {
             1 => self.entropy.between(1, 300),
             _ => self.entropy.between(1, free.max(1)),
         };
-        let capacity = if self.mistake() { self.entropy.below(blocks.saturating_add(2).max(1)) } else { blocks };
+        let capacity = if self.mistake() {
+            self.entropy.below(blocks.saturating_add(2).max(1))
+        } else {
+            blocks
+        };
         let handles = model.configuration().handles;
         let mut handle_list: Vec<u16> = (0..handles).filter(|_| self.entropy.percent(60)).collect();
         if self.mistake() {
             handle_list.push(self.entropy.below(u64::from(handles) + 2) as u16);
         }
-        let count = if self.mistake() { self.entropy.pick(&[handles + 1, 129, u16::MAX]) } else { handle_list.len() as u16 };
+        let count = if self.mistake() {
+            self.entropy.pick(&[handles + 1, 129, u16::MAX])
+        } else {
+            handle_list.len() as u16
+        };
         Create {
             blocks,
             capacity,
@@ -728,7 +989,11 @@ impl<E: Entropy> Generator<E> {
             shared: self.entropy.percent(70),
             ana_group: u32::from(self.mistake()),
             nvm_set: u16::from(self.mistake()),
-            endurance_group: if self.mistake() { 2 } else { self.entropy.below(2) as u16 },
+            endurance_group: if self.mistake() {
+                2
+            } else {
+                self.entropy.below(2) as u16
+            },
             command_set: if self.mistake() { 2 } else { 0 },
             handles: count,
             handle_list,
@@ -743,7 +1008,11 @@ impl<E: Entropy> Generator<E> {
             feature: 0x1d,
             save: self.entropy.percent(50),
             nsid: self.entropy.pick(&[0, ALL]),
-            dword11: if self.mistake() { 2 } else { self.entropy.below(2) as u32 },
+            dword11: if self.mistake() {
+                2
+            } else {
+                self.entropy.below(2) as u32
+            },
             dword12: (index as u32) << 8 | u32::from(self.entropy.percent(70)),
             data: Vec::new(),
         };
@@ -756,14 +1025,62 @@ impl<E: Entropy> Generator<E> {
             let planned = self.submit(controller, command);
             self.planned.push(planned);
         }
-        Command::Manage { nsid: ALL, operation: 1 }
+        Command::Manage {
+            nsid: ALL,
+            operation: 1,
+        }
+    }
+
+    fn queue_command(&mut self, model: &Model) -> QueueCommand {
+        let most = u64::from(model.drive.io_queues_max) + u64::from(self.mistake());
+        let id = if self.mistake() {
+            self.entropy.pick(&[0, 100, u16::MAX])
+        } else {
+            self.entropy.between(1, most) as u16
+        };
+        let entries = match self.mistake() {
+            true => self.entropy.pick(&[1, 4097, 65536]),
+            false => self.entropy.pick(&[2, 3, 4, 9, 64]),
+        };
+        let (contiguous, misaligned) = (!self.mistake(), self.mistake());
+        match self.entropy.below(8) {
+            0..3 => QueueCommand::CreateCompletion {
+                id,
+                entries,
+                vector: if self.mistake() {
+                    100
+                } else {
+                    self.entropy.below(most) as u16
+                },
+                interrupts: self.entropy.percent(70),
+                contiguous,
+                misaligned,
+            },
+            3 | 4 => {
+                let completion = self.entropy.between(1, most) as u16;
+                QueueCommand::CreateSubmission {
+                    id,
+                    entries,
+                    completion,
+                    contiguous,
+                    misaligned,
+                }
+            }
+            5 => QueueCommand::DeleteSubmission { id },
+            6 => QueueCommand::DeleteCompletion { id },
+            _ => QueueCommand::Shadow { misaligned },
+        }
     }
 
     fn little(&mut self, nsid: u32) -> Command {
         match self.entropy.below(5) {
             0 => Command::SelfTest {
                 nsid: self.entropy.pick(&[0, ALL, nsid]),
-                code: if self.mistake() { self.entropy.below(16) as u8 } else { self.entropy.pick(&[1, 2, 0xf]) },
+                code: if self.mistake() {
+                    self.entropy.below(16) as u8
+                } else {
+                    self.entropy.pick(&[1, 2, 0xf])
+                },
             },
             1 => Command::DirectiveSend {
                 nsid: self.entropy.pick(&[ALL, nsid]),
@@ -776,16 +1093,29 @@ impl<E: Entropy> Generator<E> {
                 nsid: self.entropy.pick(&[ALL, nsid]),
                 operation: if self.mistake() { self.entropy.below(3) as u8 } else { 1 },
                 kind: if self.mistake() { self.entropy.below(4) as u8 } else { 0 },
-                dwords: if self.mistake() { 262_145 } else { self.entropy.pick(&[1, 1024, 2048]) },
+                dwords: if self.mistake() {
+                    262_145
+                } else {
+                    self.entropy.pick(&[1, 1024, 2048])
+                },
             },
             _ => {
                 let admin = self.entropy.percent(50);
                 // Opcodes that this drive has not got, or that are PCI Express's own.
                 let opcode = match admin {
-                    true => self.entropy.pick(&[0x00, 0x01, 0x04, 0x05, 0x0e, 0x10, 0x11, 0x1c, 0x7c, 0x7f, 0x81, 0x82, 0xc0, 0xff]),
-                    false => self.entropy.pick(&[0x0d, 0x0e, 0x11, 0x15, 0x18, 0x20, 0x79, 0x7f, 0x80, 0xff]),
+                    true => self.entropy.pick(&[
+                        0x00, 0x01, 0x04, 0x05, 0x0e, 0x10, 0x11, 0x1c, 0x7c, 0x7f, 0x81, 0x82, 0xc0, 0xff,
+                    ]),
+                    false => self
+                        .entropy
+                        .pick(&[0x0d, 0x0e, 0x11, 0x15, 0x18, 0x20, 0x79, 0x7f, 0x80, 0xff]),
                 };
-                Command::Other { admin, opcode, nsid, fuse: if self.mistake() { self.entropy.below(3) as u8 } else { 0 } }
+                Command::Other {
+                    admin,
+                    opcode,
+                    nsid,
+                    fuse: if self.mistake() { self.entropy.below(3) as u8 } else { 0 },
+                }
             }
         }
     }

@@ -28,7 +28,9 @@ impl Ram {
     fn range(&self, address: u64, bytes: usize) -> Result<std::ops::Range<usize>, Fault> {
         let start = usize::try_from(address).ok();
         let range = start.and_then(|start| Some(start..start.checked_add(bytes)?));
-        range.filter(|range| range.end <= self.0.borrow().len()).ok_or(Fault { address })
+        range
+            .filter(|range| range.end <= self.0.borrow().len())
+            .ok_or(Fault { address })
     }
 
     fn aligned(&self, address: u64) -> Result<std::ops::Range<usize>, Fault> {

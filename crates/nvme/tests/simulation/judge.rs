@@ -3,7 +3,9 @@
 //! Where several things are wrong the standard leaves open which one the host is told of; so a judgement is a set. A
 //! command without objections must succeed, one with objections must fail with one of them.
 
-use super::model::{ALL, BLOCK_BYTES, Model, NN, Namespace, Sanitize, TRANSFER_MAX, UNREADABLE, METADATA_BYTES, status};
+use super::model::{
+    ALL, BLOCK_BYTES, METADATA_BYTES, Model, NN, Namespace, Sanitize, TRANSFER_MAX, UNREADABLE, status,
+};
 use super::operation::{Command, Create, Directive, Kind, Range};
 use super::storage::Fault;
 
@@ -25,15 +27,24 @@ pub struct Judgement {
 
 impl Judgement {
     fn must(&mut self, status: u16) {
-        self.must.push(Objection { status, do_not_retry: true });
+        self.must.push(Objection {
+            status,
+            do_not_retry: true,
+        });
     }
 
     fn must_for_now(&mut self, status: u16) {
-        self.must.push(Objection { status, do_not_retry: false });
+        self.must.push(Objection {
+            status,
+            do_not_retry: false,
+        });
     }
 
     fn may(&mut self, status: u16) {
-        self.may.push(Objection { status, do_not_retry: true });
+        self.may.push(Objection {
+            status,
+            do_not_retry: true,
+        });
     }
 
     fn must_if(&mut self, condition: bool, status: u16) {
@@ -59,6 +70,12 @@ pub struct Submission {
     pub first_tag: u64,
     /// Whether its data has metadata in the blocks.
     pub extended: bool,
+    /// What is wrong with its data pointer.
+    pub pointer: Option<u16>,
+    /// On PCI Express: what is wrong with it as far as queues are concerned; `None` if the controller has no queues.
+    pub queues: Option<Vec<u16>>,
+    /// The submission queue that it is put into; without queues 1 for all I/O.
+    pub queue: u16,
 }
 
 impl Model {
@@ -72,6 +89,19 @@ impl Model {
         if let Command::Other { fuse, .. } = command {
             found.must_if(*fuse != 0, status::INVALID_FIELD);
             found.must(status::INVALID_OPCODE);
+            return found;
+        }
+        if let Some(status) = submission.pointer {
+            found.must(status);
+        }
+        match &submission.queues {
+            None if matches!(command, Command::Queue(_)) => {
+                found.must(status::INVALID_OPCODE);
+                return found;
+            }
+            queues => queues.iter().flatten().for_each(|&status| found.must(status)),
+        }
+        if matches!(command, Command::Queue(_)) {
             return found;
         }
         if self.controllers[&controller].kind == Kind::Discovery && !is_of_discovery(command) {
@@ -129,19 +159,27 @@ impl Model {
                 self.judge_compare(controller, *nsid, *range, &submission.data, found);
             }
             Command::Verify { nsid, range } => self.judge_blocks(controller, *nsid, *range, Access::VERIFY, found),
-            Command::Write { nsid, range, placement, .. } => {
+            Command::Write {
+                nsid, range, placement, ..
+            } => {
                 self.judge_blocks(controller, *nsid, *range, Access::WRITE, found);
                 self.judge_directive(*placement, found);
                 self.judge_length(controller, *nsid, range.count.into(), submission.data.len(), found);
             }
-            Command::WriteZeroes { nsid, range, placement, .. } => {
+            Command::WriteZeroes {
+                nsid, range, placement, ..
+            } => {
                 self.judge_blocks(controller, *nsid, *range, Access::CHANGE, found);
                 self.judge_directive(*placement, found);
             }
             Command::WriteUncorrectable { nsid, range } => {
                 self.judge_blocks(controller, *nsid, *range, Access::CHANGE, found);
             }
-            Command::DatasetManagement { nsid, ranges, deallocate } => {
+            Command::DatasetManagement {
+                nsid,
+                ranges,
+                deallocate,
+            } => {
                 self.judge_dataset(controller, *nsid, ranges, *deallocate, found);
             }
             Command::Copy { .. } => self.judge_copy(controller, submission, found),
@@ -150,7 +188,11 @@ impl Model {
                 self.judge_active(controller, *nsid, found);
                 found.must_if(*operation == 1 && self.fdp.is_none(), status::FDP_DISABLED);
             }
-            Command::HandleUpdate { nsid, operation, identifiers } => {
+            Command::HandleUpdate {
+                nsid,
+                operation,
+                identifiers,
+            } => {
                 found.must_if(*operation > 1, status::INVALID_FIELD);
                 let active = self.judge_active(controller, *nsid, found).is_some();
                 if *operation == 1 {
@@ -194,9 +236,13 @@ impl Model {
     }
 
     fn judge_compare(&self, controller: u16, nsid: u32, range: Range, data: &[u8], found: &mut Judgement) {
-        let Some(namespace) = self.active(controller, nsid) else { return };
+        let Some(namespace) = self.active(controller, nsid) else {
+            return;
+        };
         self.judge_length(controller, nsid, range.count.into(), data.len(), found);
-        let Some(blocks) = blocks_of(namespace, range) else { return };
+        let Some(blocks) = blocks_of(namespace, range) else {
+            return;
+        };
         // Nothing may be compared with what cannot be read.
         if !blocks.contains(&UNREADABLE) && blocks.len() as u64 * namespace.block_bytes() <= TRANSFER_MAX {
             found.must_if(namespace.content(blocks) != data, status::COMPARE_FAILURE);
@@ -223,7 +269,15 @@ impl Model {
     }
 
     fn judge_copy(&self, controller: u16, submission: &Submission, found: &mut Judgement) {
-        let Command::Copy { nsid, to, ranges, format, placement, .. } = &submission.command else {
+        let Command::Copy {
+            nsid,
+            to,
+            ranges,
+            format,
+            placement,
+            ..
+        } = &submission.command
+        else {
             unreachable!("a Copy command");
         };
         found.must_if(*format != 0, status::INVALID_FIELD);
@@ -233,7 +287,10 @@ impl Model {
         };
         let total: u64 = ranges.iter().map(|range| u64::from(range.count)).sum();
         found.must_if(ranges.len() > 128, status::SIZE_LIMIT_EXCEEDED);
-        found.must_if(total * namespace.block_bytes() > TRANSFER_MAX, status::SIZE_LIMIT_EXCEEDED);
+        found.must_if(
+            total * namespace.block_bytes() > TRANSFER_MAX,
+            status::SIZE_LIMIT_EXCEEDED,
+        );
         found.must_if(namespace.protected, status::WRITE_PROTECTED);
         let size = namespace.blocks.len() as u64;
         found.must_if(*to > size || total > size - to, status::LBA_OUT_OF_RANGE);
@@ -259,7 +316,12 @@ impl Model {
             Command::Abort { .. } | Command::KeepAlive => {}
             Command::Create(create) => self.judge_create(controller, create, found),
             Command::Manage { nsid, operation } => self.judge_manage(*nsid, *operation, found),
-            Command::Attach { nsid, operation, controllers, count } => {
+            Command::Attach {
+                nsid,
+                operation,
+                controllers,
+                count,
+            } => {
                 self.judge_attach(*nsid, *operation, controllers, *count, found);
             }
             Command::SelfTest { nsid, code } => {
@@ -274,7 +336,13 @@ impl Model {
                     }
                 }
             }
-            Command::DirectiveSend { nsid, operation, kind, enable, target } => {
+            Command::DirectiveSend {
+                nsid,
+                operation,
+                kind,
+                enable,
+                target,
+            } => {
                 found.must_if(*kind != 0 || *operation != 1, status::INVALID_FIELD);
                 // Identify is always enabled, data placement is switched elsewhere, nothing else exists.
                 found.must_if(*target != 0 || !enable, status::INVALID_FIELD);
@@ -282,7 +350,12 @@ impl Model {
                     self.judge_active(controller, *nsid, found);
                 }
             }
-            Command::DirectiveReceive { nsid, operation, kind, dwords } => {
+            Command::DirectiveReceive {
+                nsid,
+                operation,
+                kind,
+                dwords,
+            } => {
                 found.must_if(*kind != 0 || *operation != 1, status::INVALID_FIELD);
                 found.must_if(u64::from(*dwords) * 4 > TRANSFER_MAX, status::INVALID_FIELD);
                 if *nsid != ALL {
@@ -290,7 +363,12 @@ impl Model {
                 }
             }
             Command::Format { .. } => self.judge_format(controller, &submission.command, found),
-            Command::Sanitize { action, unrestricted, no_deallocate, verify } => {
+            Command::Sanitize {
+                action,
+                unrestricted,
+                no_deallocate,
+                verify,
+            } => {
                 self.judge_sanitize(*action, *unrestricted, *no_deallocate, *verify, found);
             }
             _ => unreachable!("an I/O command"),
@@ -298,7 +376,14 @@ impl Model {
     }
 
     fn judge_identify(&self, controller: u16, command: &Command, found: &mut Judgement) {
-        let &Command::Identify { cns, nsid, controller: asked, command_set, .. } = command else {
+        let &Command::Identify {
+            cns,
+            nsid,
+            controller: asked,
+            command_set,
+            ..
+        } = command
+        else {
             unreachable!("an Identify command");
         };
         if self.controllers[&controller].kind == Kind::Discovery {
@@ -329,7 +414,16 @@ impl Model {
     }
 
     fn judge_log(&self, controller: u16, command: &Command, found: &mut Judgement) {
-        let &Command::GetLog { log, nsid, group, dwords, offset, by_index, .. } = command else {
+        let &Command::GetLog {
+            log,
+            nsid,
+            group,
+            dwords,
+            offset,
+            by_index,
+            ..
+        } = command
+        else {
             unreachable!("a Get Log Page command");
         };
         let Some(bytes) = self.log_bytes(controller, log) else {
@@ -390,8 +484,11 @@ impl Model {
 
     fn judge_handles(&self, create: &Create, found: &mut Judgement) {
         let configuration = self.configuration();
-        let chosen_by_controller =
-            |handle: u16| self.namespaces.values().any(|its| !its.host_specified && its.handles.contains(&handle));
+        let chosen_by_controller = |handle: u16| {
+            self.namespaces
+                .values()
+                .any(|its| !its.host_specified && its.handles.contains(&handle))
+        };
         let count = usize::from(create.handles);
         if count == 0 {
             // The controller's handle; if it has none, one that no namespace uses.
@@ -399,7 +496,10 @@ impl Model {
             let used = |handle: &u16| self.namespaces.values().any(|its| its.handles.contains(handle));
             match shared {
                 Some(other) => found.must_if(other.format != create.format, status::INVALID_FORMAT),
-                None => found.must_if((0..configuration.handles).all(|handle| used(&handle)), status::INVALID_HANDLE_LIST),
+                None => found.must_if(
+                    (0..configuration.handles).all(|handle| used(&handle)),
+                    status::INVALID_HANDLE_LIST,
+                ),
             }
             return;
         }
@@ -407,7 +507,9 @@ impl Model {
             found.must(status::INVALID_HANDLE_LIST);
             return;
         }
-        let listed: Vec<u16> = (0..count).map(|index| create.handle_list.get(index).copied().unwrap_or(0)).collect();
+        let listed: Vec<u16> = (0..count)
+            .map(|index| create.handle_list.get(index).copied().unwrap_or(0))
+            .collect();
         let twice = |index: usize| listed[..index].contains(&listed[index]);
         found.must_if((0..count).any(twice), status::INVALID_HANDLE_LIST);
         let wrong = |&handle: &u16| handle >= configuration.handles || chosen_by_controller(handle);
@@ -424,7 +526,10 @@ impl Model {
             return;
         }
         if nsid == ALL {
-            found.must_if(self.namespaces.values().any(|namespace| namespace.protected), status::WRITE_PROTECTED);
+            found.must_if(
+                self.namespaces.values().any(|namespace| namespace.protected),
+                status::WRITE_PROTECTED,
+            );
         } else if let Some(namespace) = self.judge_allocated(nsid, found) {
             found.must_if(namespace.protected, status::WRITE_PROTECTED);
         }
@@ -437,8 +542,13 @@ impl Model {
             found.must(status::CONTROLLER_LIST_INVALID);
             return;
         }
-        let listed: Vec<u16> = (0..usize::from(count)).map(|index| listed.get(index).copied().unwrap_or(0)).collect();
-        found.must_if(listed.windows(2).any(|pair| pair[0] >= pair[1]), status::CONTROLLER_LIST_INVALID);
+        let listed: Vec<u16> = (0..usize::from(count))
+            .map(|index| listed.get(index).copied().unwrap_or(0))
+            .collect();
+        found.must_if(
+            listed.windows(2).any(|pair| pair[0] >= pair[1]),
+            status::CONTROLLER_LIST_INVALID,
+        );
         let there = |id: &u16| self.controllers.get(id).is_some_and(|controller| controller.is_io());
         found.must_if(!listed.iter().all(there), status::CONTROLLER_LIST_INVALID);
         let Some(namespace) = namespace else { return };
@@ -457,18 +567,31 @@ impl Model {
     }
 
     fn judge_format(&self, controller: u16, command: &Command, found: &mut Judgement) {
-        let &Command::Format { nsid, format, extended, erase, protection } = command else {
+        let &Command::Format {
+            nsid,
+            format,
+            extended,
+            erase,
+            protection,
+        } = command
+        else {
             unreachable!("a Format NVM command");
         };
         self.judge_metadata(controller, format, extended, found);
         found.must_if(erase > 2, status::INVALID_FIELD);
-        found.must_if(usize::from(format) >= BLOCK_BYTES.len() || protection != 0, status::INVALID_FORMAT);
+        found.must_if(
+            usize::from(format) >= BLOCK_BYTES.len() || protection != 0,
+            status::INVALID_FORMAT,
+        );
         let nsids = self.formatted(controller, nsid);
         if nsid != ALL {
             self.judge_active(controller, nsid, found);
         }
         let namespaces = nsids.iter().map(|nsid| &self.namespaces[nsid]);
-        found.must_if(namespaces.clone().any(|namespace| namespace.protected), status::WRITE_PROTECTED);
+        found.must_if(
+            namespaces.clone().any(|namespace| namespace.protected),
+            status::WRITE_PROTECTED,
+        );
         // Those that share a handle have the same format.
         let others = self.namespaces.iter().filter(|(other, _)| !nsids.contains(other));
         let clash = |other: &Namespace| {
@@ -481,8 +604,13 @@ impl Model {
 
     /// The namespaces that Format NVM is for.
     pub fn formatted(&self, controller: u16, nsid: u32) -> Vec<u32> {
-        let all = self.namespaces.iter().filter(|(_, namespace)| namespace.is_attached(controller));
-        all.map(|(&its, _)| its).filter(|&its| nsid == ALL || its == nsid).collect()
+        let all = self
+            .namespaces
+            .iter()
+            .filter(|(_, namespace)| namespace.is_attached(controller));
+        all.map(|(&its, _)| its)
+            .filter(|&its| nsid == ALL || its == nsid)
+            .collect()
     }
 
     fn judge_sanitize(&self, action: u8, unrestricted: bool, no_deallocate: bool, verify: bool, found: &mut Judgement) {
@@ -507,7 +635,13 @@ impl Model {
     // ------------------------------------------------------------------------------------------------- features --
 
     fn judge_get_feature(&self, controller: u16, command: &Command, found: &mut Judgement) {
-        let &Command::GetFeature { feature, select, nsid, dword11 } = command else {
+        let &Command::GetFeature {
+            feature,
+            select,
+            nsid,
+            dword11,
+        } = command
+        else {
             unreachable!("a Get Features command");
         };
         found.must_if(select > 3, status::INVALID_FIELD);
@@ -523,7 +657,10 @@ impl Model {
         }
         match feature {
             0x04 => found.must_if(dword11 >> 16 & 0xf != 0 || dword11 >> 20 & 3 > 1, status::INVALID_FIELD),
-            0x09 => found.must_if(dword11 & 0xffff > self.drive.io_queues_max.into(), status::INVALID_FIELD),
+            0x09 => found.must_if(
+                dword11 & 0xffff > self.drive.io_queues_max.into(),
+                status::INVALID_FIELD,
+            ),
             0x18 => found.must_if(dword11 & 0xffff != 1, status::INVALID_FIELD),
             0x1d => found.must_if(dword11 & 0xffff > 1, status::INVALID_FIELD),
             0x1e => self.judge_events_handle(controller, nsid, dword11, found),
@@ -537,15 +674,30 @@ impl Model {
 
     /// The placement handle of feature 1Eh.
     fn judge_events_handle(&self, controller: u16, nsid: u32, dword11: u32, found: &mut Judgement) {
-        let nsids = if nsid == ALL { self.formatted(controller, ALL) } else { vec![nsid] };
+        let nsids = if nsid == ALL {
+            self.formatted(controller, ALL)
+        } else {
+            vec![nsid]
+        };
         found.must_if(self.fdp.is_none() && !nsids.is_empty(), status::FDP_DISABLED);
         let handle = (dword11 & 0xffff) as usize;
-        let lacks = |nsid: &u32| self.active(controller, *nsid).is_some_and(|namespace| handle >= namespace.handles.len());
+        let lacks = |nsid: &u32| {
+            self.active(controller, *nsid)
+                .is_some_and(|namespace| handle >= namespace.handles.len())
+        };
         found.must_if(nsids.iter().any(lacks), status::INVALID_FIELD);
     }
 
     fn judge_set_feature(&self, controller: u16, command: &Command, found: &mut Judgement) {
-        let Command::SetFeature { feature, save, nsid, dword11, dword12, data } = command else {
+        let Command::SetFeature {
+            feature,
+            save,
+            nsid,
+            dword11,
+            dword12,
+            data,
+        } = command
+        else {
             unreachable!("a Set Features command");
         };
         let Some(known) = self.feature(controller, *feature) else {
@@ -568,8 +720,14 @@ impl Model {
                 found.must_if(wrong, status::INVALID_FIELD);
             }
             0x05 => found.must_if(dword11 >> 16 & 1 == 1, status::INVALID_FIELD),
-            0x07 => found.must_if(dword11 & 0xffff == 0xffff || dword11 >> 16 == 0xffff, status::INVALID_FIELD),
-            0x09 => found.must_if(dword11 & 0xffff > self.drive.io_queues_max.into(), status::INVALID_FIELD),
+            0x07 => found.must_if(
+                dword11 & 0xffff == 0xffff || dword11 >> 16 == 0xffff,
+                status::INVALID_FIELD,
+            ),
+            0x09 => found.must_if(
+                dword11 & 0xffff > self.drive.io_queues_max.into(),
+                status::INVALID_FIELD,
+            ),
             0x16 => {
                 let wrong = data[..4].iter().any(|&switch| switch > 1) || data[3..6].iter().any(|&byte| byte != 0);
                 found.must_if(wrong, status::INVALID_FIELD);
@@ -598,7 +756,22 @@ impl Model {
             (_, 0x08 | 0x09) => kind == Kind::Pcie,
             _ => matches!(
                 feature,
-                0x01 | 0x02 | 0x04 | 0x05 | 0x07 | 0x0a | 0x0b | 0x0e | 0x0f | 0x16 | 0x17 | 0x18 | 0x1d | 0x1e | 0x80 | 0x81 | 0x84
+                0x01 | 0x02
+                    | 0x04
+                    | 0x05
+                    | 0x07
+                    | 0x0a
+                    | 0x0b
+                    | 0x0e
+                    | 0x0f
+                    | 0x16
+                    | 0x17
+                    | 0x18
+                    | 0x1d
+                    | 0x1e
+                    | 0x80
+                    | 0x81
+                    | 0x84
             ),
         };
         there.then_some(Feature {
@@ -621,14 +794,20 @@ impl Model {
             found.must.clear();
         }
         match (fault, &submission.command) {
-            (Fault::Read, Command::Read { .. } | Command::Compare { .. } | Command::Verify { .. } | Command::Copy { .. }) => {
+            (
+                Fault::Read,
+                Command::Read { .. } | Command::Compare { .. } | Command::Verify { .. } | Command::Copy { .. },
+            ) => {
                 found.must_for_now(status::UNRECOVERED_READ);
             }
             (Fault::Write, Command::Write { .. } | Command::Copy { .. }) => found.must_for_now(status::WRITE_FAULT),
             (Fault::Discard, command) if self.discards(controller, command) => found.must_for_now(status::WRITE_FAULT),
             (Fault::Keep, Command::Manage { nsid: ALL, .. }) if self.namespaces.is_empty() => {}
-            (Fault::Keep, Command::Create(_) | Command::Manage { .. } | Command::Attach { .. }) => found.must_for_now(status::INTERNAL_ERROR),
-            (Fault::Keep, Command::Sanitize { action: 1, .. }) if !matches!(self.sanitize, Sanitize::Failed { .. }) => {}
+            (Fault::Keep, Command::Create(_) | Command::Manage { .. } | Command::Attach { .. }) => {
+                found.must_for_now(status::INTERNAL_ERROR)
+            }
+            (Fault::Keep, Command::Sanitize { action: 1, .. }) if !matches!(self.sanitize, Sanitize::Failed { .. }) => {
+            }
             (Fault::Keep, Command::Sanitize { .. }) => found.must_for_now(status::INTERNAL_ERROR),
             _ => {}
         }
@@ -638,9 +817,11 @@ impl Model {
     fn discards(&self, controller: u16, command: &Command) -> bool {
         match command {
             Command::WriteZeroes { .. } => true,
-            Command::DatasetManagement { nsid, ranges, deallocate: true } => {
-                ranges.iter().any(|range| !self.whole_pages(*nsid, *range).is_empty())
-            }
+            Command::DatasetManagement {
+                nsid,
+                ranges,
+                deallocate: true,
+            } => ranges.iter().any(|range| !self.whole_pages(*nsid, *range).is_empty()),
             Command::Manage { nsid: ALL, .. } => !self.namespaces.is_empty(),
             Command::Manage { .. } => true,
             Command::Format { nsid, .. } => !self.formatted(controller, *nsid).is_empty(),
@@ -674,11 +855,25 @@ struct Access {
 }
 
 impl Access {
-    const READ: Access = Access { reads: true, changes: false, transfers: true };
+    const READ: Access = Access {
+        reads: true,
+        changes: false,
+        transfers: true,
+    };
     const COMPARE: Access = Access::READ;
-    const VERIFY: Access = Access { transfers: false, ..Access::READ };
-    const WRITE: Access = Access { reads: false, changes: true, transfers: true };
-    const CHANGE: Access = Access { transfers: false, ..Access::WRITE };
+    const VERIFY: Access = Access {
+        transfers: false,
+        ..Access::READ
+    };
+    const WRITE: Access = Access {
+        reads: false,
+        changes: true,
+        transfers: true,
+    };
+    const CHANGE: Access = Access {
+        transfers: false,
+        ..Access::WRITE
+    };
 }
 
 /// The tags of a range, if it lies in the namespace.
@@ -704,7 +899,9 @@ fn is_of_discovery(command: &Command) -> bool {
 /// Base Specification, "Sanitize Operations - Admin Commands Allowed"; of the I/O commands it is Flush.
 fn is_allowed_during_sanitize(command: &Command) -> bool {
     match command {
-        Command::GetLog { log, .. } => matches!(log, 0x00..=0x05 | 0x12 | 0x81) || !matches!(log, 0x06 | 0x09 | 0x0f | 0x20..=0x23),
+        Command::GetLog { log, .. } => {
+            matches!(log, 0x00..=0x05 | 0x12 | 0x81) || !matches!(log, 0x06 | 0x09 | 0x0f | 0x20..=0x23)
+        }
         // A device cannot be divided anew while it is erased.
         Command::SetFeature { feature: 0x1d, .. } => false,
         Command::Flush { .. }

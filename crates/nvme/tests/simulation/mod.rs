@@ -14,6 +14,7 @@
 
 pub mod apply;
 pub mod entropy;
+pub mod front;
 pub mod generate;
 pub mod host;
 pub mod judge;

@@ -85,7 +85,9 @@ pub fn fill(tag: u64, block: &mut [u8]) {
     }
     let mut state = tag;
     for word in block.chunks_exact_mut(8) {
-        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        state = state
+            .wrapping_mul(0x5851_f42d_4c95_7f2d)
+            .wrapping_add(0x1405_7b7e_f767_814f);
         word.copy_from_slice(&(state ^ state >> 29).to_le_bytes());
     }
 }
@@ -167,7 +169,11 @@ impl Namespace {
     /// What a host sends or gets of blocks: in the data buffer, and in that of metadata.
     pub fn transfer_bytes(&self, blocks: u64) -> (u64, u64) {
         let (data, metadata) = (blocks * self.block_bytes(), blocks * self.metadata_bytes());
-        if self.extended { (data + metadata, 0) } else { (data, metadata) }
+        if self.extended {
+            (data + metadata, 0)
+        } else {
+            (data, metadata)
+        }
     }
 
     /// The same together.
@@ -445,7 +451,9 @@ impl Model {
 
     /// A namespace that a controller may use.
     pub fn active(&self, controller: u16, nsid: u32) -> Option<&Namespace> {
-        self.namespaces.get(&nsid).filter(|namespace| namespace.is_attached(controller))
+        self.namespaces
+            .get(&nsid)
+            .filter(|namespace| namespace.is_attached(controller))
     }
 
     /// The reclaim group and handle of a placement identifier of a namespace.
@@ -473,7 +481,10 @@ impl Model {
 
     /// Puts an event in the host event log, if the placement handle of the namespace has the type enabled.
     pub fn log_event(&mut self, kind: u8, nsid: u32, index: usize, pid: u16, location: Option<(u16, u16)>) {
-        let enabled = self.namespaces[&nsid].events.get(index).is_some_and(|events| events.contains(&kind));
+        let enabled = self.namespaces[&nsid]
+            .events
+            .get(index)
+            .is_some_and(|events| events.contains(&kind));
         if !enabled {
             return;
         }
@@ -552,7 +563,11 @@ impl Model {
     /// Controllers that a namespace is attached to and that are there.
     pub fn viewers(&self, nsid: u32) -> Vec<u16> {
         let namespace = &self.namespaces[&nsid];
-        self.controllers.keys().copied().filter(|&id| namespace.is_attached(id)).collect()
+        self.controllers
+            .keys()
+            .copied()
+            .filter(|&id| namespace.is_attached(id))
+            .collect()
     }
 
     /// Critical warnings of a controller, as SMART tells them.
@@ -598,7 +613,9 @@ impl Model {
     pub fn shared_value(&self, feature: u8, instance: u32) -> u32 {
         let key = (feature, instance);
         let current = self.shared_features.get(&key).or_else(|| self.saved_features.get(&key));
-        current.copied().unwrap_or_else(|| self.default_value(feature, instance))
+        current
+            .copied()
+            .unwrap_or_else(|| self.default_value(feature, instance))
     }
 
     /// The value of a feature that nobody set.
@@ -625,7 +642,10 @@ impl Model {
     /// What a controller has at first and after a reset.
     pub fn initial_features(&self) -> BTreeMap<(u8, u32), u32> {
         let of_controller = |feature: u8| matches!(feature, 0x01 | 0x02 | 0x04 | 0x06 | 0x08 | 0x09 | 0x0a | 0x0b);
-        let saved = self.saved_features.iter().filter(|((feature, _), _)| of_controller(*feature));
+        let saved = self
+            .saved_features
+            .iter()
+            .filter(|((feature, _), _)| of_controller(*feature));
         saved.map(|(&key, &value)| (key, value)).collect()
     }
 
@@ -666,7 +686,11 @@ impl Model {
     /// A command failed: an entry in the error log.
     pub fn note_failure(&mut self, controller: u16, error: Error) {
         self.counters.errors += 1;
-        let errors = &mut self.controllers.get_mut(&controller).expect("it sent the command").errors;
+        let errors = &mut self
+            .controllers
+            .get_mut(&controller)
+            .expect("it sent the command")
+            .errors;
         errors.push_front(Error {
             count: self.counters.errors,
             ..error
@@ -722,11 +746,18 @@ impl Model {
         }
         let now = self.now;
         let expired = |unit: &Unit| unit.since_ns.is_some_and(|since| now - since >= limit_ns);
-        let expired: Vec<(u16, u16)> =
-            self.units.iter().filter(|(_, unit)| expired(unit)).map(|(&placement, _)| placement).collect();
+        let expired: Vec<(u16, u16)> = self
+            .units
+            .iter()
+            .filter(|(_, unit)| expired(unit))
+            .map(|(&placement, _)| placement)
+            .collect();
         for placement in expired {
             let index_in = |namespace: &Namespace| namespace.handles.iter().position(|&handle| handle == placement.1);
-            let user = self.namespaces.iter().find_map(|(&nsid, namespace)| Some((nsid, index_in(namespace)?)));
+            let user = self
+                .namespaces
+                .iter()
+                .find_map(|(&nsid, namespace)| Some((nsid, index_in(namespace)?)));
             let Some((nsid, index)) = user else {
                 // There is no namespace whose host could be told; its time runs again from the next write on.
                 self.units.get_mut(&placement).expect("listed").since_ns = None;

@@ -4,6 +4,20 @@
 
 use super::wire::Wire;
 
+/// Identify structures (CNS) that the drive has.
+pub const STRUCTURES: [u8; 17] = [
+    0x00, 0x01, 0x02, 0x03, 0x05, 0x06, 0x07, 0x08, 0x10, 0x11, 0x12, 0x13, 0x19, 0x1a, 0x1b, 0x1c, 0x1f,
+];
+/// Log pages that it has.
+pub const LOGS: [u8; 15] = [
+    0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x09, 0x0f, 0x12, 0x20, 0x21, 0x22, 0x23, 0x81,
+];
+/// Features that it has, on one transport or the other.
+pub const FEATURES: [u8; 20] = [
+    0x01, 0x02, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0e, 0x0f, 0x16, 0x17, 0x18, 0x1d, 0x1e, 0x80, 0x81,
+    0x84,
+];
+
 /// How a host leaves or comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -18,8 +32,14 @@ pub enum Kind {
 /// One thing that happens.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
-    /// A host connects; its controller is enabled if `enable`.
-    Connect { kind: Kind, host: u8, enable: bool },
+    /// A host connects; its controller is enabled if `enable`. With `queues`, one on PCI Express uses queues in its memory,
+    /// otherwise the subsystem's functions.
+    Connect {
+        kind: Kind,
+        host: u8,
+        enable: bool,
+        queues: bool,
+    },
     /// The connection is lost, with whatever is outstanding.
     Disconnect { controller: u16 },
     /// CC.EN = 0, or a reset that is not the host's.
@@ -35,15 +55,35 @@ pub enum Operation {
     /// Time passes; with `tick`, the drive is told.
     Time { ns: u64, tick: bool },
     /// A command is carried out.
-    Submit { controller: u16, cid: u16, command: Command },
+    Submit {
+        controller: u16,
+        cid: u16,
+        command: Command,
+    },
     /// A command begins: its data is on its way, other things happen first.
-    Begin { controller: u16, cid: u16, command: Command },
+    Begin {
+        controller: u16,
+        cid: u16,
+        command: Command,
+    },
     /// The data of the oldest such command is there.
     Finish,
     /// The storage fails in the next command, once.
     Fail { fault: super::storage::Fault },
+    /// An I/O submission queue is deleted while commands are in it: not announced (0), announced (1), carried out and not
+    /// yet durable (2).
+    DeleteInFlight { controller: u16, how: u8 },
+    /// A doorbell is rung of a queue that does not exist, or with a value that a queue does not have.
+    Doorbell { controller: u16, no_queue: bool },
+    /// NSSR.
+    ResetSubsystem { controller: u16 },
     /// A log page is read in pieces, which must be the whole.
-    ReadInPieces { controller: u16, log: u8, parameter: u8, pieces: Vec<u16> },
+    ReadInPieces {
+        controller: u16,
+        log: u8,
+        parameter: u8,
+        pieces: Vec<u16>,
+    },
 }
 
 /// Which blocks.
@@ -58,36 +98,213 @@ pub struct Range {
 /// A command with its fields; data is made when it is submitted.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
-    Flush { nsid: u32 },
-    Read { nsid: u32, range: Range },
-    Write { nsid: u32, range: Range, placement: Directive, fua: bool },
+    Flush {
+        nsid: u32,
+    },
+    Read {
+        nsid: u32,
+        range: Range,
+    },
+    Write {
+        nsid: u32,
+        range: Range,
+        placement: Directive,
+        fua: bool,
+    },
     /// `equal`: the data is what is stored when it is submitted, otherwise one byte is not.
-    Compare { nsid: u32, range: Range, equal: bool },
-    Verify { nsid: u32, range: Range },
-    WriteZeroes { nsid: u32, range: Range, placement: Directive, fua: bool, deallocate: bool },
-    WriteUncorrectable { nsid: u32, range: Range },
-    DatasetManagement { nsid: u32, ranges: Vec<Range>, deallocate: bool },
-    Copy { nsid: u32, to: u64, ranges: Vec<Range>, format: u8, placement: Directive, fua: bool },
-    HandleStatus { nsid: u32, operation: u8, dwords: u32 },
-    HandleUpdate { nsid: u32, operation: u8, identifiers: Vec<u16> },
-    Identify { cns: u8, nsid: u32, controller: u16, command_set: u8, specific: u16 },
-    GetLog { log: u8, nsid: u32, parameter: u8, retain: bool, group: u16, dwords: u32, offset: u64, by_index: bool },
-    GetFeature { feature: u8, select: u8, nsid: u32, dword11: u32 },
-    SetFeature { feature: u8, save: bool, nsid: u32, dword11: u32, dword12: u32, data: Vec<u8> },
-    Abort { queue: u16, cid: u16 },
+    Compare {
+        nsid: u32,
+        range: Range,
+        equal: bool,
+    },
+    Verify {
+        nsid: u32,
+        range: Range,
+    },
+    WriteZeroes {
+        nsid: u32,
+        range: Range,
+        placement: Directive,
+        fua: bool,
+        deallocate: bool,
+    },
+    WriteUncorrectable {
+        nsid: u32,
+        range: Range,
+    },
+    DatasetManagement {
+        nsid: u32,
+        ranges: Vec<Range>,
+        deallocate: bool,
+    },
+    Copy {
+        nsid: u32,
+        to: u64,
+        ranges: Vec<Range>,
+        format: u8,
+        placement: Directive,
+        fua: bool,
+    },
+    HandleStatus {
+        nsid: u32,
+        operation: u8,
+        dwords: u32,
+    },
+    HandleUpdate {
+        nsid: u32,
+        operation: u8,
+        identifiers: Vec<u16>,
+    },
+    Identify {
+        cns: u8,
+        nsid: u32,
+        controller: u16,
+        command_set: u8,
+        specific: u16,
+    },
+    GetLog {
+        log: u8,
+        nsid: u32,
+        parameter: u8,
+        retain: bool,
+        group: u16,
+        dwords: u32,
+        offset: u64,
+        by_index: bool,
+    },
+    GetFeature {
+        feature: u8,
+        select: u8,
+        nsid: u32,
+        dword11: u32,
+    },
+    SetFeature {
+        feature: u8,
+        save: bool,
+        nsid: u32,
+        dword11: u32,
+        dword12: u32,
+        data: Vec<u8>,
+    },
+    Abort {
+        queue: u16,
+        cid: u16,
+    },
     AsyncEvent,
     KeepAlive,
     Create(Create),
     /// Namespace Management with any other operation; 1 is Delete.
-    Manage { nsid: u32, operation: u8 },
-    Attach { nsid: u32, operation: u8, controllers: Vec<u16>, count: u16 },
-    SelfTest { nsid: u32, code: u8 },
-    DirectiveSend { nsid: u32, operation: u8, kind: u8, enable: bool, target: u8 },
-    DirectiveReceive { nsid: u32, operation: u8, kind: u8, dwords: u32 },
-    Format { nsid: u32, format: u8, extended: bool, erase: u8, protection: u8 },
-    Sanitize { action: u8, unrestricted: bool, no_deallocate: bool, verify: bool },
+    Manage {
+        nsid: u32,
+        operation: u8,
+    },
+    Attach {
+        nsid: u32,
+        operation: u8,
+        controllers: Vec<u16>,
+        count: u16,
+    },
+    SelfTest {
+        nsid: u32,
+        code: u8,
+    },
+    DirectiveSend {
+        nsid: u32,
+        operation: u8,
+        kind: u8,
+        enable: bool,
+        target: u8,
+    },
+    DirectiveReceive {
+        nsid: u32,
+        operation: u8,
+        kind: u8,
+        dwords: u32,
+    },
+    Format {
+        nsid: u32,
+        format: u8,
+        extended: bool,
+        erase: u8,
+        protection: u8,
+    },
+    Sanitize {
+        action: u8,
+        unrestricted: bool,
+        no_deallocate: bool,
+        verify: bool,
+    },
+    /// Of PCI Express only.
+    Queue(QueueCommand),
     /// Anything else, without data.
-    Other { admin: bool, opcode: u8, nsid: u32, fuse: u8 },
+    Other {
+        admin: bool,
+        opcode: u8,
+        nsid: u32,
+        fuse: u8,
+    },
+}
+
+/// Commands about the queues of PCI Express. The addresses are chosen by whoever has the memory.
+#[derive(Clone, Debug, PartialEq)]
+pub enum QueueCommand {
+    CreateCompletion {
+        id: u16,
+        entries: u32,
+        vector: u16,
+        interrupts: bool,
+        contiguous: bool,
+        misaligned: bool,
+    },
+    CreateSubmission {
+        id: u16,
+        entries: u32,
+        completion: u16,
+        contiguous: bool,
+        misaligned: bool,
+    },
+    DeleteSubmission {
+        id: u16,
+    },
+    DeleteCompletion {
+        id: u16,
+    },
+    /// Doorbell Buffer Config.
+    Shadow {
+        misaligned: bool,
+    },
+}
+
+impl QueueCommand {
+    fn wire(&self) -> Wire {
+        let create = |id: u16, entries: u32| (entries - 1) << 16 | u32::from(id);
+        match *self {
+            QueueCommand::CreateCompletion {
+                id,
+                entries,
+                vector,
+                interrupts,
+                contiguous,
+                ..
+            } => {
+                let bits = u32::from(vector) << 16 | u32::from(interrupts) << 1 | u32::from(contiguous);
+                Wire::new(0x05, 0).dword(10, create(id, entries)).dword(11, bits)
+            }
+            QueueCommand::CreateSubmission {
+                id,
+                entries,
+                completion,
+                contiguous,
+                ..
+            } => {
+                let bits = u32::from(completion) << 16 | u32::from(contiguous);
+                Wire::new(0x01, 0).dword(10, create(id, entries)).dword(11, bits)
+            }
+            QueueCommand::DeleteSubmission { id } => Wire::new(0x00, 0).dword(10, id.into()),
+            QueueCommand::DeleteCompletion { id } => Wire::new(0x04, 0).dword(10, id.into()),
+            QueueCommand::Shadow { .. } => Wire::new(0x7c, 0),
+        }
+    }
 }
 
 /// DTYPE and DSPEC of a write.
@@ -141,11 +358,27 @@ impl Command {
     /// A short name for the coverage table.
     pub fn name(&self) -> String {
         let debug = format!("{self:?}");
-        let name = debug.split([' ', '(', '{']).next().expect("there is a first part").to_string();
+        let name = debug
+            .split([' ', '(', '{'])
+            .next()
+            .expect("there is a first part")
+            .to_string();
         match self {
-            Command::GetLog { log, .. } => format!("{name} {log:02x}h"),
-            Command::GetFeature { feature, .. } | Command::SetFeature { feature, .. } => format!("{name} {feature:02x}h"),
-            Command::Identify { cns, .. } => format!("{name} {cns:02x}h"),
+            Command::GetLog { log, .. } if LOGS.contains(log) => format!("{name} {log:02x}h"),
+            Command::GetFeature { feature, .. } | Command::SetFeature { feature, .. } if FEATURES.contains(feature) => {
+                format!("{name} {feature:02x}h")
+            }
+            Command::Identify { cns, .. } if STRUCTURES.contains(cns) => format!("{name} {cns:02x}h"),
+            Command::GetLog { .. }
+            | Command::GetFeature { .. }
+            | Command::SetFeature { .. }
+            | Command::Identify { .. } => {
+                format!("{name} of what there is not")
+            }
+            Command::Queue(command) => {
+                let debug = format!("{command:?}");
+                debug.split(' ').next().expect("there is a first part").to_string()
+            }
             Command::Manage { operation: 1, .. } => "Delete".to_string(),
             Command::Attach { operation: 1, .. } => "Detach".to_string(),
             _ => name,
@@ -157,50 +390,116 @@ impl Command {
         match *self {
             Command::Flush { nsid } => Wire::new(0x00, nsid),
             Command::Read { nsid, range } => blocks(0x02, nsid, range, 0),
-            Command::Write { nsid, range, placement, fua } => blocks(0x01, nsid, range, write_bits(placement, fua)).dword(13, u32::from(placement.specific) << 16),
+            Command::Write {
+                nsid,
+                range,
+                placement,
+                fua,
+            } => blocks(0x01, nsid, range, write_bits(placement, fua)).dword(13, u32::from(placement.specific) << 16),
             Command::Compare { nsid, range, .. } => blocks(0x05, nsid, range, 0),
             Command::Verify { nsid, range } => blocks(0x0c, nsid, range, 0),
-            Command::WriteZeroes { nsid, range, placement, fua, deallocate } => {
+            Command::WriteZeroes {
+                nsid,
+                range,
+                placement,
+                fua,
+                deallocate,
+            } => {
                 let bits = write_bits(placement, fua) | u32::from(deallocate) << 25;
                 blocks(0x08, nsid, range, bits).dword(13, u32::from(placement.specific) << 16)
             }
             Command::WriteUncorrectable { nsid, range } => blocks(0x04, nsid, range, 0),
-            Command::DatasetManagement { nsid, ref ranges, deallocate } => {
-                Wire::new(0x09, nsid).dword(10, ranges.len() as u32 - 1).dword(11, u32::from(deallocate) << 2)
-            }
-            Command::Copy { nsid, to, ref ranges, format, placement, fua } => {
+            Command::DatasetManagement {
+                nsid,
+                ref ranges,
+                deallocate,
+            } => Wire::new(0x09, nsid)
+                .dword(10, ranges.len() as u32 - 1)
+                .dword(11, u32::from(deallocate) << 2),
+            Command::Copy {
+                nsid,
+                to,
+                ref ranges,
+                format,
+                placement,
+                fua,
+            } => {
                 let bits = write_bits(placement, fua) | u32::from(format) << 8 | (ranges.len() as u32 - 1);
-                Wire::new(0x19, nsid).lba(to).dword(12, bits).dword(13, u32::from(placement.specific) << 16)
+                Wire::new(0x19, nsid)
+                    .lba(to)
+                    .dword(12, bits)
+                    .dword(13, u32::from(placement.specific) << 16)
             }
-            Command::HandleStatus { nsid, operation, dwords } => Wire::new(0x12, nsid).dword(10, operation.into()).dword(11, dwords - 1),
-            Command::HandleUpdate { nsid, operation, ref identifiers } => {
-                Wire::new(0x1d, nsid).dword(10, (identifiers.len() as u32 - 1) << 16 | u32::from(operation))
-            }
-            Command::Other { opcode, nsid, fuse, .. } => Wire { flags: fuse, ..Wire::new(opcode, nsid) },
+            Command::HandleStatus {
+                nsid,
+                operation,
+                dwords,
+            } => Wire::new(0x12, nsid).dword(10, operation.into()).dword(11, dwords - 1),
+            Command::HandleUpdate {
+                nsid,
+                operation,
+                ref identifiers,
+            } => Wire::new(0x1d, nsid).dword(10, (identifiers.len() as u32 - 1) << 16 | u32::from(operation)),
+            Command::Other { opcode, nsid, fuse, .. } => Wire {
+                flags: fuse,
+                ..Wire::new(opcode, nsid)
+            },
             _ => self.admin_wire(),
         }
     }
 
     fn admin_wire(&self) -> Wire {
         match *self {
-            Command::Identify { cns, nsid, controller, command_set, specific } => Wire::new(0x06, nsid)
+            Command::Identify {
+                cns,
+                nsid,
+                controller,
+                command_set,
+                specific,
+            } => Wire::new(0x06, nsid)
                 .dword(10, u32::from(controller) << 16 | u32::from(cns))
                 .dword(11, u32::from(command_set) << 24 | u32::from(specific)),
-            Command::GetLog { log, nsid, parameter, retain, group, dwords, offset, by_index } => {
+            Command::GetLog {
+                log,
+                nsid,
+                parameter,
+                retain,
+                group,
+                dwords,
+                offset,
+                by_index,
+            } => {
                 let numd = dwords - 1;
                 Wire::new(0x02, nsid)
-                    .dword(10, (numd & 0xffff) << 16 | u32::from(retain) << 15 | u32::from(parameter) << 8 | u32::from(log))
+                    .dword(
+                        10,
+                        (numd & 0xffff) << 16 | u32::from(retain) << 15 | u32::from(parameter) << 8 | u32::from(log),
+                    )
                     .dword(11, u32::from(group) << 16 | numd >> 16)
                     .dword(12, offset as u32)
                     .dword(13, (offset >> 32) as u32)
                     .dword(14, u32::from(by_index) << 23)
             }
-            Command::GetFeature { feature, select, nsid, dword11 } => {
-                Wire::new(0x0a, nsid).dword(10, u32::from(select) << 8 | u32::from(feature)).dword(11, dword11)
-            }
-            Command::SetFeature { feature, save, nsid, dword11, dword12, .. } => {
-                Wire::new(0x09, nsid).dword(10, u32::from(save) << 31 | u32::from(feature)).dword(11, dword11).dword(12, dword12)
-            }
+            Command::GetFeature {
+                feature,
+                select,
+                nsid,
+                dword11,
+            } => Wire::new(0x0a, nsid)
+                .dword(10, u32::from(select) << 8 | u32::from(feature))
+                .dword(11, dword11),
+            Command::SetFeature {
+                feature,
+                save,
+                nsid,
+                dword11,
+                dword12,
+                ..
+            } => Wire::new(0x09, nsid)
+                .dword(10, u32::from(save) << 31 | u32::from(feature))
+                .dword(11, dword11)
+                .dword(12, dword12),
+            Command::Queue(ref command) => command.wire(),
             Command::Abort { queue, cid } => Wire::new(0x08, 0).dword(10, u32::from(cid) << 16 | u32::from(queue)),
             Command::AsyncEvent => Wire::new(0x0c, 0),
             Command::KeepAlive => Wire::new(0x18, 0),
@@ -208,17 +507,39 @@ impl Command {
             Command::Manage { nsid, operation } => Wire::new(0x0d, nsid).dword(10, operation.into()),
             Command::Attach { nsid, operation, .. } => Wire::new(0x15, nsid).dword(10, operation.into()),
             Command::SelfTest { nsid, code } => Wire::new(0x14, nsid).dword(10, code.into()),
-            Command::DirectiveSend { nsid, operation, kind, enable, target } => Wire::new(0x19, nsid)
+            Command::DirectiveSend {
+                nsid,
+                operation,
+                kind,
+                enable,
+                target,
+            } => Wire::new(0x19, nsid)
                 .dword(11, u32::from(kind) << 8 | u32::from(operation))
                 .dword(12, u32::from(target) << 8 | u32::from(enable)),
-            Command::DirectiveReceive { nsid, operation, kind, dwords } => {
-                Wire::new(0x1a, nsid).dword(10, dwords - 1).dword(11, u32::from(kind) << 8 | u32::from(operation))
-            }
-            Command::Format { nsid, format, extended, erase, protection } => {
+            Command::DirectiveReceive {
+                nsid,
+                operation,
+                kind,
+                dwords,
+            } => Wire::new(0x1a, nsid)
+                .dword(10, dwords - 1)
+                .dword(11, u32::from(kind) << 8 | u32::from(operation)),
+            Command::Format {
+                nsid,
+                format,
+                extended,
+                erase,
+                protection,
+            } => {
                 let format = u32::from(format >> 4) << 12 | u32::from(extended) << 4 | u32::from(format & 0xf);
                 Wire::new(0x80, nsid).dword(10, u32::from(erase) << 9 | u32::from(protection) << 5 | format)
             }
-            Command::Sanitize { action, unrestricted, no_deallocate, verify } => {
+            Command::Sanitize {
+                action,
+                unrestricted,
+                no_deallocate,
+                verify,
+            } => {
                 let bits = u32::from(verify) << 10 | u32::from(no_deallocate) << 9 | u32::from(unrestricted) << 3;
                 Wire::new(0x84, 0).dword(10, bits | u32::from(action))
             }
@@ -232,9 +553,14 @@ impl Command {
             Command::SetFeature { data, .. } => data.clone(),
             Command::DatasetManagement { ranges, .. } => ranges.iter().flat_map(dataset_range).collect(),
             Command::Copy { ranges, .. } => ranges.iter().flat_map(source_range).collect(),
-            Command::HandleUpdate { operation: 1, identifiers, .. } => {
-                identifiers.iter().flat_map(|identifier| identifier.to_le_bytes()).collect()
-            }
+            Command::HandleUpdate {
+                operation: 1,
+                identifiers,
+                ..
+            } => identifiers
+                .iter()
+                .flat_map(|identifier| identifier.to_le_bytes())
+                .collect(),
             Command::Create(create) => create.data(),
             Command::Attach { controllers, count, .. } => {
                 let mut data = count.to_le_bytes().to_vec();
@@ -248,7 +574,9 @@ impl Command {
 }
 
 fn blocks(opcode: u8, nsid: u32, range: Range, bits: u32) -> Wire {
-    Wire::new(opcode, nsid).lba(range.first).dword(12, bits | (range.count - 1))
+    Wire::new(opcode, nsid)
+        .lba(range.first)
+        .dword(12, bits | (range.count - 1))
 }
 
 fn write_bits(placement: Directive, fua: bool) -> u32 {
@@ -277,7 +605,10 @@ impl Create {
         let mut put = |at: usize, bytes: &[u8]| data[at..at + bytes.len()].copy_from_slice(bytes);
         put(0, &self.blocks.to_le_bytes());
         put(8, &self.capacity.to_le_bytes());
-        put(26, &[self.format & 0xf | u8::from(self.extended) << 4 | self.format >> 4 << 5]);
+        put(
+            26,
+            &[self.format & 0xf | u8::from(self.extended) << 4 | self.format >> 4 << 5],
+        );
         put(29, &[self.protection]);
         put(30, &[u8::from(self.shared)]);
         put(92, &self.ana_group.to_le_bytes());

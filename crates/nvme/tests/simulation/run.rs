@@ -2,17 +2,19 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use nvme::{ControllerKind, Direction, Host, PropertyEffect, Subsystem, Transport};
+use nvme_spec::Status;
 use nvme_spec::register::Property;
-use nvme_spec::{Status, command::SubmissionEntry};
 use ssd::{Placement, RgId, RuhId};
 
 use super::apply::{Check, Success, Way, equal, same_bytes};
+use super::front::{Entry, Front, Sent};
 use super::generate::Setup;
 use super::judge::{Objection, Submission, blocks_of};
-use super::model::{ALL, Completion, Drive, Error, Model, TRANSFER_MAX, Unit, status};
-use super::operation::{Command, Kind, Operation, Range};
+use super::model::{ALL, AsyncEvent, Completion, Drive, Error, Model, TRANSFER_MAX, Unit, status};
+use super::operation::{Command, Kind, Operation, QueueCommand, Range};
 use super::pages::parse_configurations;
 use super::storage::Control;
 use super::wire::u16_at;
@@ -42,6 +44,17 @@ const ENABLE: u64 = 0x0046_0001;
 /// The same with CC.SHN = normal shutdown.
 const SHUT_DOWN: u64 = ENABLE | 1 << 14;
 
+/// What a host is told of a command.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    status: u16,
+    do_not_retry: bool,
+    more: bool,
+    result: u64,
+    /// Only after what was written was made durable.
+    durable: bool,
+}
+
 /// A drive beside its model.
 pub struct Run {
     pub subsystem: Subsystem,
@@ -49,6 +62,11 @@ pub struct Run {
     pub coverage: Coverage,
     control: Arc<Control>,
     late: VecDeque<(u16, Submission)>,
+    /// Controllers that are used through queues.
+    fronts: BTreeMap<u16, Front>,
+    /// Asynchronous completions that came through queues.
+    events: BTreeMap<u16, Vec<Completion>>,
+    next_cid: u16,
     /// Statistics that say that the device did what RUAMW cannot foretell.
     surprises: u64,
 }
@@ -59,7 +77,10 @@ impl Run {
         let (storage, control) = setup.storage();
         let made = Subsystem::new(setup.config.clone(), Box::new(storage));
         let mut subsystem = made.map_err(|error| format!("the drive cannot be made: {error}"))?;
-        let host = Host { nqn: String::new(), id: [9; 16] };
+        let host = Host {
+            nqn: String::new(),
+            id: [9; 16],
+        };
         let id = subsystem.connect(0, Transport::Pcie, ControllerKind::Io, host);
         let id = id.map_err(|failure| format!("the first host: {failure:?}"))?;
         subsystem.property_set(0, id, Property::Cc, ENABLE);
@@ -71,7 +92,11 @@ impl Run {
             let block_bytes = super::model::BLOCK_BYTES[usize::from(setup.config.format)];
             let blocks = model.drive.pages * model.drive.page_bytes / block_bytes;
             let fdp = setup.config.fdp;
-            let handles = if fdp { (0..model.configuration().handles).collect() } else { vec![0] };
+            let handles = if fdp {
+                (0..model.configuration().handles).collect()
+            } else {
+                vec![0]
+            };
             model.put_namespace(1, setup.config.format, blocks, handles);
             let namespace = model.namespaces.get_mut(&1).expect("just put in");
             (namespace.shared, namespace.everyone, namespace.host_specified) = (true, true, fdp);
@@ -83,19 +108,30 @@ impl Run {
             coverage: Coverage::default(),
             control,
             late: VecDeque::new(),
+            fronts: BTreeMap::new(),
+            events: BTreeMap::new(),
+            next_cid: 0,
             surprises: 0,
         })
     }
 
     /// Does one thing, and checks all that it shows.
     pub fn step(&mut self, operation: &Operation) -> Check {
+        self.flush_others(commands_stay(operation))?;
         match operation {
-            Operation::Connect { kind, host, enable } => self.connect(*kind, *host, *enable)?,
+            Operation::Connect {
+                kind,
+                host,
+                enable,
+                queues,
+            } => self.connect(*kind, *host, *enable, *queues)?,
             Operation::Time { ns, tick } => self.pass_time(*ns, *tick)?,
             Operation::Finish => {
                 // Transports refuse data that came for another layout of blocks; of another length the drive does.
                 let late = self.late.pop_front();
-                if let Some((controller, submission)) = late.filter(|(_, submission)| self.layout_is_same(submission)) {
+                if let Some((controller, submission)) = late.filter(|(_, submission)| self.layout_is_same(submission))
+                    && let Some(submission) = self.begin(controller, submission, true)?
+                {
                     self.execute(controller, submission)?;
                 }
             }
@@ -112,6 +148,9 @@ impl Run {
             | Operation::HeardOf { controller }
             | Operation::Submit { controller, .. }
             | Operation::Begin { controller, .. }
+            | Operation::DeleteInFlight { controller, .. }
+            | Operation::Doorbell { controller, .. }
+            | Operation::ResetSubsystem { controller }
             | Operation::ReadInPieces { controller, .. } => {
                 if self.is_possible(*controller, operation) {
                     self.step_of_controller(*controller, operation)?;
@@ -128,6 +167,10 @@ impl Run {
         };
         match operation {
             Operation::Submit { command, .. } | Operation::Begin { command, .. } => its.is_io() || command.is_admin(),
+            Operation::DeleteInFlight { .. } | Operation::Doorbell { .. } => {
+                its.ready && self.fronts.contains_key(&controller)
+            }
+            Operation::ResetSubsystem { .. } => self.fronts.contains_key(&controller),
             _ => true,
         }
     }
@@ -149,17 +192,45 @@ impl Run {
             }
             Operation::Submit { cid, command, .. } => {
                 let submission = self.submission(controller, *cid, command);
-                if let Some(submission) = self.begin(controller, submission)? {
+                if self.fronts.contains_key(&controller) {
+                    return self.with_front(controller, |run, front| {
+                        run.submit(front, controller, submission, false)
+                    });
+                }
+                if let Some(submission) = self.begin(controller, submission, false)? {
                     self.execute(controller, submission)?;
                 }
             }
             Operation::Begin { cid, command, .. } => {
                 let submission = self.submission(controller, *cid, command);
-                if let Some(submission) = self.begin(controller, submission)? {
-                    self.late.push_back((controller, submission));
+                if self.fronts.contains_key(&controller) {
+                    return self.with_front(controller, |run, front| run.submit(front, controller, submission, true));
+                }
+                match self.begin(controller, submission, false)? {
+                    Some(submission) if submission.data.is_empty() => self.execute(controller, submission)?,
+                    Some(submission) => self.late.push_back((controller, submission)),
+                    None => {}
                 }
             }
-            Operation::ReadInPieces { log, parameter, pieces, .. } => self.read_in_pieces(controller, *log, *parameter, pieces)?,
+            Operation::DeleteInFlight { how, .. } => {
+                self.with_front(controller, |run, front| run.delete_in_flight(front, controller, *how))?;
+            }
+            Operation::Doorbell { no_queue, .. } => {
+                self.with_front(controller, |run, front| {
+                    front.ring_wrongly(&mut run.subsystem, now, *no_queue);
+                    Ok(())
+                })?;
+                let event = if *no_queue {
+                    AsyncEvent::DOORBELL_REGISTER
+                } else {
+                    AsyncEvent::DOORBELL_VALUE
+                };
+                self.model.note_doorbell(controller, event);
+            }
+            Operation::ResetSubsystem { .. } => self.reset_subsystem(controller)?,
+            Operation::ReadInPieces {
+                log, parameter, pieces, ..
+            } => self.read_in_pieces(controller, *log, *parameter, pieces)?,
             _ => unreachable!("not of a controller"),
         }
         Ok(())
@@ -171,13 +242,16 @@ impl Run {
 
     // ---------------------------------------------------------------------------------------------- controllers --
 
-    fn connect(&mut self, kind: Kind, host: u8, enable: bool) -> Check {
+    fn connect(&mut self, kind: Kind, host: u8, enable: bool, queues: bool) -> Check {
         let (transport, purpose) = match kind {
             Kind::Pcie => (Transport::Pcie, ControllerKind::Io),
             Kind::Fabrics => (Transport::Fabrics, ControllerKind::Io),
             Kind::Discovery => (Transport::Fabrics, ControllerKind::Discovery),
         };
-        let who = Host { nqn: format!("nqn.2026-01.org.example:host{host}"), id: [host; 16] };
+        let who = Host {
+            nqn: format!("nqn.2026-01.org.example:host{host}"),
+            id: [host; 16],
+        };
         let full = self.model.controllers.len() == usize::from(self.model.drive.controllers_max);
         let id = match self.subsystem.connect(self.model.now, transport, purpose, who) {
             Err(failure) => {
@@ -190,42 +264,101 @@ impl Run {
         };
         equal("a controller is free", full, false)?;
         if id == 0 || id >= 0xfff0 || self.model.controllers.contains_key(&id) {
-            return Err(format!("a new controller has identifier {id}, which cannot be or is taken"));
+            return Err(format!(
+                "a new controller has identifier {id}, which cannot be or is taken"
+            ));
         }
         self.coverage.note(format!("connect: {kind:?}"));
         self.model.connect(id, kind, [host; 16]);
+        if queues && kind == Kind::Pcie {
+            self.fronts.insert(id, Front::new(id, self.model.drive.io_queues_max));
+        }
         if enable { self.enable(id) } else { Ok(()) }
+    }
+
+    /// Writes CC, as its host reaches it.
+    fn configure(&mut self, controller: u16, value: u64, expected: PropertyEffect) -> Check {
+        let now = self.model.now;
+        match self.fronts.get_mut(&controller) {
+            Some(front) => front.configure(
+                &mut self.subsystem,
+                now,
+                value as u32,
+                expected == PropertyEffect::Enabled,
+            ),
+            None => {
+                let effect = self.subsystem.property_set(now, controller, Property::Cc, value);
+                equal(&format!("effect of CC = {value:#x}"), effect, expected)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// RDY, CFS and SHST.
+    fn status(&self, controller: u16) -> u64 {
+        let csts = match self.fronts.get(&controller) {
+            Some(front) => front.status(&self.subsystem).into(),
+            None => self.subsystem.property_get(controller, Property::Csts),
+        };
+        csts & 0xf
     }
 
     fn enable(&mut self, controller: u16) -> Check {
         let ready = self.model.controllers[&controller].ready;
-        let effect = self.subsystem.property_set(self.model.now, controller, Property::Cc, ENABLE);
-        let expected = if ready { PropertyEffect::None } else { PropertyEffect::Enabled };
-        equal("effect of CC.EN = 1", effect, expected)?;
+        let expected = if ready {
+            PropertyEffect::None
+        } else {
+            PropertyEffect::Enabled
+        };
+        self.configure(controller, ENABLE, expected)?;
         let now = self.model.now;
         let its = self.its(controller);
         if !ready {
             (its.ready, its.heard_ns) = (true, now);
         }
-        // RDY, not CFS, SHST 0.
-        equal("CSTS", self.subsystem.property_get(controller, Property::Csts) & 0xf, 1)
+        equal("CSTS", self.status(controller), 1)
     }
 
     fn reset(&mut self, controller: u16, by_host: bool) -> Check {
-        self.coverage.note(if by_host { "reset by the host" } else { "reset from outside" });
+        self.coverage.note(if by_host {
+            "reset by the host"
+        } else {
+            "reset from outside"
+        });
+        let ready = self.model.controllers[&controller].ready;
+        self.drop_commands(controller);
         if by_host {
-            let effect = self.subsystem.property_set(self.model.now, controller, Property::Cc, ENABLE & !1);
-            let ready = self.model.controllers[&controller].ready;
-            equal("effect of CC.EN = 0", effect, if ready { PropertyEffect::Reset } else { PropertyEffect::None })?;
+            let expected = if ready {
+                PropertyEffect::Reset
+            } else {
+                PropertyEffect::None
+            };
+            self.configure(controller, ENABLE & !1, expected)?;
             if !ready {
                 return Ok(());
             }
         } else {
-            self.subsystem.reset_controller(controller);
+            match self.fronts.get_mut(&controller) {
+                Some(front) => front.reset_function(&mut self.subsystem),
+                None => self.subsystem.reset_controller(controller),
+            }
         }
-        self.drop_commands(controller);
         self.model.reset(controller);
-        equal("CSTS", self.subsystem.property_get(controller, Property::Csts) & 0xf, 0)
+        equal("CSTS", self.status(controller), 0)
+    }
+
+    fn reset_subsystem(&mut self, controller: u16) -> Check {
+        self.coverage.note("subsystem reset");
+        let now = self.model.now;
+        let front = self.fronts.get_mut(&controller).expect("asked before");
+        front.reset_subsystem(&mut self.subsystem, now);
+        let ids: Vec<u16> = self.model.controllers.keys().copied().collect();
+        for id in ids {
+            self.drop_commands(id);
+            self.model.reset(id);
+            equal("CSTS", self.status(id), 0)?;
+        }
+        Ok(())
     }
 
     fn shut_down(&mut self, controller: u16) -> Check {
@@ -233,33 +366,56 @@ impl Run {
             return Ok(());
         }
         self.coverage.note("shutdown");
-        let effect = self.subsystem.property_set(self.model.now, controller, Property::Cc, SHUT_DOWN);
-        equal("effect of CC.SHN", effect, PropertyEffect::Shutdown)?;
-        let state = |run: &Run| run.subsystem.property_get(controller, Property::Csts) >> 2 & 3;
-        equal("shutdown status", state(self), 1)?;
-        if let Some(durable) = self.subsystem.durable() {
-            durable.make_durable().expect("this storage can");
+        self.configure(controller, SHUT_DOWN, PropertyEffect::Shutdown)?;
+        let now = self.model.now;
+        match self.fronts.remove(&controller) {
+            Some(mut front) => {
+                let expected = if self.model.drive.cached { 1 } else { 2 };
+                equal("shutdown status", front.status(&self.subsystem) >> 2 & 3, expected)?;
+                let syncs = self.control.syncs.load(Ordering::Relaxed);
+                front.finish_shutdown(&mut self.subsystem, now)?;
+                let synced = self.control.syncs.load(Ordering::Relaxed) > syncs;
+                equal("made durable", synced, self.model.drive.cached)?;
+                self.fronts.insert(controller, front);
+            }
+            None => {
+                equal("shutdown status", self.status(controller) >> 2, 1)?;
+                if let Some(durable) = self.subsystem.durable() {
+                    durable.make_durable().expect("this storage can");
+                }
+                self.subsystem.finish_shutdown(controller);
+            }
         }
-        self.subsystem.finish_shutdown(controller);
-        equal("shutdown status", state(self), 2)?;
+        equal("shutdown status", self.status(controller) >> 2, 2)?;
         self.reset(controller, true)
     }
 
     fn disconnect(&mut self, controller: u16) {
         self.coverage.note("lost connection");
+        self.drop_commands(controller);
+        self.fronts.remove(&controller);
         self.subsystem.disconnect(controller);
         self.model.controllers.remove(&controller);
-        self.drop_commands(controller);
     }
 
     /// Commands whose data is on its way are gone with their queue.
     fn drop_commands(&mut self, controller: u16) {
         let before = self.late.len();
         self.late.retain(|(its, _)| *its != controller);
-        if self.late.len() < before {
+        let front = self.fronts.get_mut(&controller);
+        let in_queues = front.as_ref().map_or(0, |front| front.sent.len());
+        if let Some(front) = front {
+            front.forget();
+        }
+        self.events.remove(&controller);
+        if self.late.len() < before || in_queues > 0 {
             self.coverage.note("commands lost in flight");
         }
-        let requests = self.model.controllers.get(&controller).map_or(0, |its| its.requests.len());
+        let requests = self
+            .model
+            .controllers
+            .get(&controller)
+            .map_or(0, |its| its.requests.len());
         if requests > 0 {
             self.coverage.note("event requests lost in flight");
         }
@@ -291,9 +447,11 @@ impl Run {
     /// Whether the namespace of a command has its metadata where it had it when the command began.
     fn layout_is_same(&self, submission: &Submission) -> bool {
         match submission.command {
-            Command::Write { nsid, .. } | Command::Compare { nsid, .. } => {
-                self.model.namespaces.get(&nsid).is_none_or(|namespace| namespace.extended == submission.extended)
-            }
+            Command::Write { nsid, .. } | Command::Compare { nsid, .. } => self
+                .model
+                .namespaces
+                .get(&nsid)
+                .is_none_or(|namespace| namespace.extended == submission.extended),
             _ => true,
         }
     }
@@ -317,16 +475,34 @@ impl Run {
             other => other.fixed_data(),
         };
         let extended = match command {
-            Command::Write { nsid, .. } | Command::Compare { nsid, .. } => {
-                self.model.namespaces.get(nsid).is_some_and(|namespace| namespace.extended)
-            }
+            Command::Write { nsid, .. } | Command::Compare { nsid, .. } => self
+                .model
+                .namespaces
+                .get(nsid)
+                .is_some_and(|namespace| namespace.extended),
             _ => false,
         };
-        Submission { cid, command: command.clone(), data, first_tag, extended }
+        let queue = u16::from(!command.is_admin());
+        Submission {
+            cid,
+            command: command.clone(),
+            data,
+            first_tag,
+            extended,
+            pointer: None,
+            queues: None,
+            queue,
+        }
     }
 
     /// Bytes of as many blocks as a command says, if it may send them.
-    fn blocks_to_send(&self, controller: u16, nsid: u32, range: Range, tags: impl FnOnce(&[u64]) -> Vec<u64>) -> Vec<u8> {
+    fn blocks_to_send(
+        &self,
+        controller: u16,
+        nsid: u32,
+        range: Range,
+        tags: impl FnOnce(&[u64]) -> Vec<u64>,
+    ) -> Vec<u8> {
         let Some(namespace) = self.model.active(controller, nsid) else {
             return Vec::new();
         };
@@ -339,18 +515,22 @@ impl Run {
         namespace.content(&tags)
     }
 
-    /// Asks what a command moves. `None`: it has failed.
-    fn begin(&mut self, controller: u16, submission: Submission) -> Result<Option<Submission>, String> {
+    /// Asks what a command moves, before its data comes or, `again`, after that. `None`: it has failed.
+    fn begin(&mut self, controller: u16, submission: Submission, again: bool) -> Result<Option<Submission>, String> {
         let queue = u16::from(!submission.command.is_admin());
         let entry = submission.command.wire().entry(submission.cid);
         let judgement = self.model.judge(controller, &submission);
         match self.subsystem.transfer(controller, queue, &entry) {
             Err(failure) => {
                 let reply = self.subsystem.fail(controller, queue, &entry, failure);
-                self.complete_failed(controller, &submission, &entry, reply.status, reply.do_not_retry)?;
-                equal("result of a failed command", reply.result, 0)?;
-                equal("more status information", reply.more, true)?;
-                self.disarm();
+                let told = Told {
+                    status: reply.status.to_u16(),
+                    do_not_retry: reply.do_not_retry,
+                    more: reply.more,
+                    result: reply.result,
+                    durable: false,
+                };
+                self.settle(controller, &submission, told, Vec::new())?;
                 Ok(None)
             }
             Ok(transfer) => {
@@ -359,7 +539,7 @@ impl Run {
                     Direction::ToController => Way::ToDrive,
                     Direction::ToHost => Way::ToHost,
                 };
-                if way == Way::ToDrive {
+                if way == Way::ToDrive && !again {
                     equal("bytes from the host", transfer.total_bytes(), submission.data.len())?;
                 }
                 if judgement.must.is_empty() {
@@ -373,71 +553,352 @@ impl Run {
     }
 
     fn execute(&mut self, controller: u16, submission: Submission) -> Check {
-        let queue = u16::from(!submission.command.is_admin());
         let entry = submission.command.wire().entry(submission.cid);
         let now = self.model.now;
-        let judgement = self.model.judge(controller, &submission);
         let mut data = submission.data.clone();
-        let outcome = self.subsystem.execute(now, controller, queue, &entry, &mut data);
+        let outcome = self
+            .subsystem
+            .execute(now, controller, submission.queue, &entry, &mut data);
         equal("due", outcome.due, now)?;
         if let Some(durable) = &outcome.durable {
             durable.make_durable().expect("this storage can");
         }
         let Some(reply) = outcome.reply else {
-            equal("a command without completion", &submission.command, &Command::AsyncEvent)?;
-            equal("objections", judgement.must, Vec::new())?;
-            self.coverage.note("AsyncEvent waits");
-            self.disarm();
-            return self.model.hold_event_request(controller, submission.cid);
+            return self.hold(controller, &submission);
         };
         if reply.status != Status::SUCCESS {
-            self.complete_failed(controller, &submission, &entry, reply.status, reply.do_not_retry)?;
-            equal("result of a failed command", reply.result, 0)?;
             equal("data of a failed command", data.len(), 0)?;
-            equal("durability of a failed command", outcome.durable.is_some(), false)?;
+        }
+        let told = Told {
+            status: reply.status.to_u16(),
+            do_not_retry: reply.do_not_retry,
+            more: reply.more,
+            result: reply.result,
+            durable: outcome.durable.is_some(),
+        };
+        self.settle(controller, &submission, told, data)
+    }
+
+    /// A command that is not completed.
+    fn hold(&mut self, controller: u16, submission: &Submission) -> Check {
+        equal(
+            "a command without completion",
+            &submission.command,
+            &Command::AsyncEvent,
+        )?;
+        equal("objections", self.model.judge(controller, submission).must, Vec::new())?;
+        self.coverage.note("AsyncEvent waits");
+        self.disarm();
+        self.model.hold_event_request(controller, submission.cid)
+    }
+
+    /// A command that is completed: as it must be?
+    fn settle(&mut self, controller: u16, submission: &Submission, told: Told, data: Vec<u8>) -> Check {
+        let name = submission.command.name();
+        let judgement = self.model.judge(controller, submission);
+        equal("more status information", told.more, told.status != 0)?;
+        if told.status == 0 {
+            if !judgement.must.is_empty() {
+                return Err(format!("success, must fail with one of {:03x?}", judgement.must));
+            }
+            self.coverage.note(format!("{name} ok"));
+            let success = Success {
+                result: told.result,
+                data,
+                durable: told.durable,
+            };
+            self.model.apply(controller, submission, &success)?;
             self.disarm();
             return Ok(());
         }
-        if !judgement.must.is_empty() {
-            return Err(format!("success, must fail with one of {:03x?}", judgement.must));
+        equal("result of a failed command", told.result, 0)?;
+        equal("durability of a failed command", told.durable, false)?;
+        let (status, do_not_retry) = (told.status, told.do_not_retry);
+        let status_name = Status::from_u16(status).name();
+        let found = Objection { status, do_not_retry };
+        if !judgement.allows(found) {
+            return Err(format!(
+                "failed with {status_name} (DNR {do_not_retry}); allowed are {judgement:03x?}"
+            ));
         }
-        equal("more status information", reply.more, false)?;
-        self.coverage.note(format!("{} ok", submission.command.name()));
-        let success = Success { result: reply.result, data, durable: outcome.durable.is_some() };
-        self.model.apply(controller, &submission, &success)?;
+        match judgement.must.iter().all(|objection| *objection == found) {
+            true => self.coverage.note(format!("{name}: {status_name}")),
+            false => self.coverage.note("failed with one of several"),
+        }
+        self.model.apply_failure(submission, found);
+        let wire = submission.command.wire();
+        self.model.note_failure(
+            controller,
+            Error {
+                count: 0,
+                queue: submission.queue,
+                cid: submission.cid,
+                status,
+                do_not_retry,
+                nsid: wire.nsid,
+                opcode: wire.opcode,
+            },
+        );
         self.disarm();
         Ok(())
     }
 
-    fn complete_failed(
-        &mut self,
-        controller: u16,
-        submission: &Submission,
-        entry: &SubmissionEntry,
-        status: Status,
-        do_not_retry: bool,
-    ) -> Check {
-        let judgement = self.model.judge(controller, submission);
-        let found = Objection { status: status.to_u16(), do_not_retry };
-        if !judgement.allows(found) {
-            return Err(format!("failed with {status} (DNR {do_not_retry}); allowed are {judgement:03x?}"));
+    // ---------------------------------------------------------------------------------------------- PCI Express --
+
+    /// Does something with the front of a controller.
+    fn with_front(&mut self, controller: u16, act: impl FnOnce(&mut Run, &mut Front) -> Check) -> Check {
+        let mut front = self.fronts.remove(&controller).expect("a controller with queues");
+        let result = act(self, &mut front);
+        for seen in std::mem::take(&mut front.seen) {
+            self.coverage.note(seen);
         }
-        let name = submission.command.name();
-        match judgement.must.iter().all(|objection| *objection == found) {
-            true => self.coverage.note(format!("{name}: {}", status.name())),
-            false => self.coverage.note("failed with one of several"),
+        self.fronts.insert(controller, front);
+        result
+    }
+
+    /// Carries out what is in the queues of all controllers but one.
+    fn flush_others(&mut self, except: Option<u16>) -> Check {
+        let ids: Vec<u16> = self.fronts.keys().copied().filter(|&id| Some(id) != except).collect();
+        for id in ids {
+            self.with_front(id, |run, front| run.flush(front, id))?;
         }
-        self.model.apply_failure(submission, found);
-        self.model.note_failure(controller, Error {
-            count: 0,
-            queue: u16::from(!submission.command.is_admin()),
-            cid: submission.cid,
-            status: found.status,
-            do_not_retry,
-            nsid: entry.nsid.get(),
-            opcode: entry.opcode,
-        });
         Ok(())
+    }
+
+    /// Carries out what is in the queues of a controller.
+    fn flush(&mut self, front: &mut Front, controller: u16) -> Check {
+        if front.sent.is_empty() {
+            return Ok(());
+        }
+        let now = self.model.now;
+        front.ring(&mut self.subsystem, now, front.queue);
+        let entries = front.work(&mut self.subsystem, now)?;
+        let sent = std::mem::take(&mut front.sent);
+        self.settle_all(front, controller, sent, entries)
+    }
+
+    /// Puts a command into a queue, and carries it out unless it is to wait for others.
+    fn submit(&mut self, front: &mut Front, controller: u16, mut submission: Submission, waits: bool) -> Check {
+        if !self.model.controllers[&controller].ready {
+            return Ok(());
+        }
+        let admin = submission.command.is_admin();
+        if let Command::Other {
+            admin: true,
+            opcode: 0x00 | 0x01 | 0x04 | 0x05 | 0x7c,
+            ..
+        } = submission.command
+        {
+            // Here those are commands about queues, which have a form of their own.
+            return Ok(());
+        }
+        let cid = submission.cid;
+        let outstanding = front.sent.iter().any(|sent| sent.submission.cid == cid);
+        let requested = self.model.controllers[&controller].requests.contains(&cid);
+        if outstanding || requested && submission.command != Command::AsyncEvent {
+            // A host does not use an identifier twice.
+            return Ok(());
+        }
+        if !admin {
+            self.make_io_queue(front, controller)?;
+        }
+        let io_queues = front.io_queues();
+        let queue = if admin {
+            0
+        } else {
+            io_queues[usize::from(cid) % io_queues.len()]
+        };
+        if admin || front.queue != queue || !front.has_room(queue) {
+            self.flush(front, controller)?;
+        }
+        submission.queue = queue;
+        submission.queues = Some(self.judge_queues(front, controller, &submission.command));
+        let transfer = self.model.transfer(controller, &submission);
+        front.put(queue, submission, transfer);
+        match admin || !waits {
+            true => self.flush(front, controller),
+            false => Ok(()),
+        }
+    }
+
+    /// I/O queues that a host may have: submission and completion.
+    fn granted(&self, controller: u16) -> (u16, u16) {
+        let set = self.model.controllers[&controller].features.get(&(7, 0)).copied();
+        let value = set.unwrap_or_else(|| self.model.default_value(7, 0));
+        (value as u16 + 1, (value >> 16) as u16 + 1)
+    }
+
+    fn judge_queues(&self, front: &Front, controller: u16, command: &Command) -> Vec<u16> {
+        match command {
+            Command::Queue(command) => front.judge(command, self.granted(controller)),
+            // The number of queues is settled once there are some.
+            Command::SetFeature { feature: 7, .. } if !front.io_completions().is_empty() => {
+                vec![status::SEQUENCE_ERROR]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// A host that wants to do I/O makes queues first.
+    fn make_io_queue(&mut self, front: &mut Front, controller: u16) -> Check {
+        if !front.io_queues().is_empty() {
+            return Ok(());
+        }
+        let vector = self.model.now as u16 % (self.model.drive.io_queues_max + 1);
+        if front.io_completions().is_empty() {
+            let command = QueueCommand::CreateCompletion {
+                id: 1,
+                entries: 16,
+                vector,
+                interrupts: true,
+                contiguous: true,
+                misaligned: false,
+            };
+            self.queue_command(front, controller, command)?;
+        }
+        let completion = front.io_completions()[0];
+        let command = QueueCommand::CreateSubmission {
+            id: 1,
+            entries: 16,
+            completion,
+            contiguous: true,
+            misaligned: false,
+        };
+        self.queue_command(front, controller, command)
+    }
+
+    fn queue_command(&mut self, front: &mut Front, controller: u16, command: QueueCommand) -> Check {
+        self.next_cid = self.next_cid.wrapping_add(1);
+        let submission = self.submission(controller, 0x8000 | self.next_cid & 0x3fff, &Command::Queue(command));
+        self.submit(front, controller, submission, false)
+    }
+
+    /// Completes commands in the order in which they were carried out; what is left is events.
+    fn settle_all(&mut self, front: &mut Front, controller: u16, sent: Vec<Sent>, mut entries: Vec<Entry>) -> Check {
+        for sent in sent {
+            let (queue, cid) = (sent.submission.queue, sent.submission.cid);
+            match entries
+                .iter()
+                .position(|entry| (entry.queue, entry.cid) == (queue, cid))
+            {
+                None => self.hold(controller, &sent.submission)?,
+                Some(index) => {
+                    let entry = entries.remove(index);
+                    self.settle_one(front, controller, &sent, entry)?;
+                }
+            }
+        }
+        self.note_events(controller, entries)
+    }
+
+    fn settle_one(&mut self, front: &mut Front, controller: u16, sent: &Sent, entry: Entry) -> Check {
+        let told = Told {
+            status: entry.status,
+            do_not_retry: entry.do_not_retry,
+            more: entry.more,
+            result: entry.result,
+            durable: entry.synced,
+        };
+        let (way, ..) = self.model.transfer(controller, &sent.submission);
+        let data = if way == Way::ToHost {
+            front.data_of(sent)
+        } else {
+            Vec::new()
+        };
+        self.settle(controller, &sent.submission, told, data)?;
+        if let Command::Queue(command) = &sent.submission.command
+            && entry.status == 0
+        {
+            front.apply(command);
+        }
+        Ok(())
+    }
+
+    /// Completions that belong to no command which was just carried out: of event requests.
+    fn note_events(&mut self, controller: u16, entries: Vec<Entry>) -> Check {
+        for entry in entries {
+            equal("queue of an asynchronous completion", entry.queue, 0)?;
+            self.events.entry(controller).or_default().push(Completion {
+                cid: entry.cid,
+                status: entry.status,
+                do_not_retry: entry.do_not_retry,
+                result: entry.result,
+            });
+        }
+        Ok(())
+    }
+
+    /// Deletes the queue that commands are in; see [`Operation::DeleteInFlight`].
+    fn delete_in_flight(&mut self, front: &mut Front, controller: u16, how: u8) -> Check {
+        let queue = front.queue;
+        if queue == 0 || front.sent.is_empty() {
+            return Ok(());
+        }
+        let now = self.model.now;
+        let command = QueueCommand::DeleteSubmission { id: queue };
+        if how == 0 || !front.can_complete_all() {
+            // The controller never heard of them.
+            front.sent.clear();
+            self.coverage.note("queue deleted: commands not announced");
+            return self.queue_command(front, controller, command);
+        }
+        front.ring(&mut self.subsystem, now, queue);
+        let sent = std::mem::take(&mut front.sent);
+        let mut held = Vec::new();
+        if how == 2 {
+            let mut entries = front.process(&mut self.subsystem, now)?;
+            for sent in sent {
+                let place = entries
+                    .iter()
+                    .position(|entry| (entry.queue, entry.cid) == (queue, sent.submission.cid));
+                match place.map(|index| entries.remove(index)) {
+                    Some(entry) => self.settle_one(front, controller, &sent, entry)?,
+                    None => held.push(self.carry_out_held(controller, &sent)?),
+                }
+            }
+            self.note_events(controller, entries)?;
+        }
+        self.coverage.note(if how == 1 {
+            "queue deleted: commands announced"
+        } else {
+            "queue deleted: commands carried out"
+        });
+        self.next_cid = self.next_cid.wrapping_add(1);
+        let cid = 0x8000 | self.next_cid & 0x3fff;
+        let mut submission = self.submission(controller, cid, &Command::Queue(command));
+        submission.queues = Some(Vec::new());
+        front.put(0, submission, (Way::None, 0, 0));
+        front.ring(&mut self.subsystem, now, 0);
+        let entries = front.work(&mut self.subsystem, now)?;
+        let (of_queue, others): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(|entry| entry.queue == queue);
+        let found: Vec<(u16, u16, bool)> = of_queue
+            .iter()
+            .map(|entry| (entry.cid, entry.status, entry.do_not_retry))
+            .collect();
+        let expected = held
+            .into_iter()
+            .map(|cid| (cid, status::ABORTED_SQ_DELETION, false))
+            .collect();
+        equal("completions of the deleted queue", found, expected)?;
+        let sent = std::mem::take(&mut front.sent);
+        self.settle_all(front, controller, sent, others)
+    }
+
+    /// A command that is carried out and waits until it is durable; its completion never comes, because its queue goes.
+    fn carry_out_held(&mut self, controller: u16, sent: &Sent) -> Result<u16, String> {
+        equal(
+            "objections to a command that waits",
+            self.model.judge(controller, &sent.submission).must,
+            Vec::new(),
+        )?;
+        let success = Success {
+            result: 0,
+            data: Vec::new(),
+            durable: true,
+        };
+        self.model.apply(controller, &sent.submission, &success)?;
+        self.coverage.note("Command Aborted due to SQ Deletion");
+        Ok(sent.submission.cid)
     }
 
     fn read_in_pieces(&mut self, controller: u16, log: u8, parameter: u8, pieces: &[u16]) -> Check {
@@ -465,7 +926,11 @@ impl Run {
             let dwords = u32::from(pieces[turn % pieces.len()]);
             let piece = self.log_now(controller, &get(at, dwords))?;
             let end = (at as usize + piece.len()).min(whole.len());
-            same_bytes(&format!("log page {log:#x} from {at} on"), &piece[..end - at as usize], &whole[at as usize..end])?;
+            same_bytes(
+                &format!("log page {log:#x} from {at} on"),
+                &piece[..end - at as usize],
+                &whole[at as usize..end],
+            )?;
             at += u64::from(dwords) * 4;
             turn += 1;
         }
@@ -478,25 +943,43 @@ impl Run {
         execute_admin(&mut self.subsystem, self.model.now, controller, command)
     }
 
+    /// Asynchronous completions that a host has got.
+    fn take_events(&mut self, controller: u16) -> Result<Vec<Completion>, String> {
+        if self.fronts.contains_key(&controller) {
+            let now = self.model.now;
+            self.with_front(controller, |run, front| {
+                let entries = front.work(&mut run.subsystem, now)?;
+                run.note_events(controller, entries)
+            })?;
+            return Ok(self.events.remove(&controller).unwrap_or_default());
+        }
+        let found = self.subsystem.async_completions(controller);
+        let completion = |its: nvme::controller::AsyncCompletion| Completion {
+            cid: its.cid,
+            status: its.reply.status.to_u16(),
+            do_not_retry: its.reply.do_not_retry,
+            result: its.reply.result,
+        };
+        Ok(found.into_iter().map(completion).collect())
+    }
+
     // ------------------------------------------------------------------------------------------ after every step --
 
     fn after(&mut self) -> Check {
         let ids: Vec<u16> = self.model.controllers.keys().copied().collect();
         for id in ids {
-            let found = self.subsystem.async_completions(id);
-            let found: Vec<Completion> = found
-                .iter()
-                .map(|completion| Completion {
-                    cid: completion.cid,
-                    status: completion.reply.status.to_u16(),
-                    do_not_retry: completion.reply.do_not_retry,
-                    result: completion.reply.result,
-                })
-                .collect();
+            let found = self.take_events(id)?;
             let expected: Vec<Completion> = self.its(id).owed.drain(..).collect();
-            equal(&format!("asynchronous completions of controller {id}"), &found, &expected)?;
+            equal(
+                &format!("asynchronous completions of controller {id}"),
+                &found,
+                &expected,
+            )?;
             for completion in found {
-                self.coverage.note(format!("asynchronous completion {:03x} {:06x}", completion.status, completion.result));
+                self.coverage.note(format!(
+                    "asynchronous completion {:03x} {:06x}",
+                    completion.status, completion.result
+                ));
             }
         }
         self.follow_surprises()
@@ -514,17 +997,34 @@ impl Run {
         self.coverage.note("reclaim units closed early, or data redirected");
         let configuration = self.model.configuration();
         let unit_pages = self.model.unit_pages();
-        for (group, handle) in (0..configuration.groups).flat_map(|group| (0..configuration.handles).map(move |handle| (group, handle))) {
-            let placement = Placement { group: RgId(group), handle: RuhId(handle) };
-            let available = self.subsystem.device().available_media_writes(placement).expect("a placement of the device");
+        for (group, handle) in
+            (0..configuration.groups).flat_map(|group| (0..configuration.handles).map(move |handle| (group, handle)))
+        {
+            let placement = Placement {
+                group: RgId(group),
+                handle: RuhId(handle),
+            };
+            let available = self
+                .subsystem
+                .device()
+                .available_media_writes(placement)
+                .expect("a placement of the device");
             let available = u64::from(available);
             if available > unit_pages {
-                return Err(format!("{available} pages are available in a reclaim unit of {unit_pages}"));
+                return Err(format!(
+                    "{available} pages are available in a reclaim unit of {unit_pages}"
+                ));
             }
             if available != self.model.available_pages((group, handle)) {
                 let written_pages = unit_pages - available;
                 let since_ns = (written_pages > 0).then_some(self.model.now);
-                self.model.units.insert((group, handle), Unit { written_pages, since_ns });
+                self.model.units.insert(
+                    (group, handle),
+                    Unit {
+                        written_pages,
+                        since_ns,
+                    },
+                );
             }
         }
         Ok(())
@@ -533,19 +1033,51 @@ impl Run {
     /// At the end: the device is consistent, every block reads back, the counters are right.
     pub fn finish(&mut self) -> Check {
         self.disarm();
+        self.flush_others(None)?;
         self.late.clear();
-        self.subsystem.device().check().map_err(|problem| format!("the device: {problem}"))?;
+        self.subsystem
+            .device()
+            .check()
+            .map_err(|problem| format!("the device: {problem}"))?;
         while matches!(self.model.sanitize, super::model::Sanitize::Running { .. }) {
             self.step(&Operation::Time { ns: 1, tick: true })?;
         }
-        let controllers: Vec<u16> = self.model.controllers.iter().filter(|(_, its)| its.ready && its.is_io()).map(|(&id, _)| id).collect();
+        let controllers: Vec<u16> = self
+            .model
+            .controllers
+            .iter()
+            .filter(|(_, its)| its.ready && its.is_io())
+            .map(|(&id, _)| id)
+            .collect();
         for &controller in &controllers {
             for nsid in self.model.formatted(controller, ALL) {
                 self.read_all(controller, nsid)?;
             }
-            for (log, parameter) in [(0x01, 0), (0x02, 0), (0x06, 0), (0x21, 0), (0x22, 0), (0x23, 0), (0x23, 1), (0x81, 0)] {
-                let command = Command::GetLog { log, nsid: 0, parameter, retain: true, group: 1, dwords: 1024, offset: 0, by_index: false };
-                self.step(&Operation::Submit { controller, cid: 0, command })?;
+            for (log, parameter) in [
+                (0x01, 0),
+                (0x02, 0),
+                (0x06, 0),
+                (0x21, 0),
+                (0x22, 0),
+                (0x23, 0),
+                (0x23, 1),
+                (0x81, 0),
+            ] {
+                let command = Command::GetLog {
+                    log,
+                    nsid: 0,
+                    parameter,
+                    retain: true,
+                    group: 1,
+                    dwords: 1024,
+                    offset: 0,
+                    by_index: false,
+                };
+                self.step(&Operation::Submit {
+                    controller,
+                    cid: 0,
+                    command,
+                })?;
             }
         }
         Ok(())
@@ -556,10 +1088,30 @@ impl Run {
         let (size, step) = (namespace.blocks.len() as u64, TRANSFER_MAX / namespace.block_bytes());
         for first in (0..size).step_by(step as usize) {
             let count = step.min(size - first) as u32;
-            let command = Command::Read { nsid, range: Range { first, count } };
-            self.step(&Operation::Submit { controller, cid: 0, command })?;
+            let command = Command::Read {
+                nsid,
+                range: Range { first, count },
+            };
+            self.step(&Operation::Submit {
+                controller,
+                cid: 0,
+                command,
+            })?;
         }
         Ok(())
+    }
+}
+
+/// The controller whose commands may stay in its queues while something is done.
+fn commands_stay(operation: &Operation) -> Option<u16> {
+    match operation {
+        Operation::Begin { controller, .. }
+        | Operation::Submit { controller, .. }
+        | Operation::Reset { controller, .. }
+        | Operation::Disconnect { controller }
+        | Operation::DeleteInFlight { controller, .. }
+        | Operation::ResetSubsystem { controller } => Some(*controller),
+        _ => None,
     }
 }
 
@@ -567,7 +1119,9 @@ impl Run {
 fn execute_admin(subsystem: &mut Subsystem, now: u64, controller: u16, command: &Command) -> Result<Vec<u8>, String> {
     let entry = command.wire().entry(0);
     let mut data = Vec::new();
-    subsystem.transfer(controller, 0, &entry).map_err(|failure| format!("{command:?}: {failure:?}"))?;
+    subsystem
+        .transfer(controller, 0, &entry)
+        .map_err(|failure| format!("{command:?}: {failure:?}"))?;
     let outcome = subsystem.execute(now, controller, 0, &entry, &mut data);
     let reply = outcome.reply.ok_or("no completion")?;
     match reply.status {
@@ -578,7 +1132,16 @@ fn execute_admin(subsystem: &mut Subsystem, now: u64, controller: u16, command: 
 
 /// Asks a new drive what it is.
 fn learn(subsystem: &mut Subsystem, controller: u16, setup: &Setup) -> Result<Drive, String> {
-    let log = |log: u8, dwords: u32| Command::GetLog { log, nsid: 0, parameter: 0, retain: true, group: 1, dwords, offset: 0, by_index: false };
+    let log = |log: u8, dwords: u32| Command::GetLog {
+        log,
+        nsid: 0,
+        parameter: 0,
+        retain: true,
+        group: 1,
+        dwords,
+        offset: 0,
+        by_index: false,
+    };
     let header = execute_admin(subsystem, 0, controller, &log(0x20, 4))?;
     let bytes = super::wire::u32_at(&header, 4);
     let page = execute_admin(subsystem, 0, controller, &log(0x20, bytes / 4))?;

@@ -71,7 +71,10 @@ impl Storage {
 
     fn access(&self, fault: Fault, action: &'static str, offset: u64, bytes: u64) -> Result<(), MediaError> {
         assert!(bytes > 0, "{action} nothing at {offset}");
-        assert!(offset + bytes <= self.bytes.len() as u64, "{action} {bytes} bytes at {offset}");
+        assert!(
+            offset + bytes <= self.bytes.len() as u64,
+            "{action} {bytes} bytes at {offset}"
+        );
         if !self.control.fails(fault) {
             return Ok(());
         }

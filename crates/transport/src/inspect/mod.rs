@@ -197,11 +197,13 @@ fn usage(port: &mut impl CommandPort, endurance_group: u16) -> Result<Vec<u8>, I
 fn handle_status(port: &mut impl CommandPort, nsid: u32) -> Result<Vec<u8>, InspectError> {
     let mut read = |bytes: usize| {
         let mut data = vec![0; bytes];
-        let mut entry = SubmissionEntry::default();
-        entry.opcode = IoOpcode::IoManagementReceive.code();
-        entry.nsid = nsid.into();
-        entry.cdw10 = IoManagementCdw10::new().with_mo(MO_RUH_STATUS).into_bits().into();
-        entry.cdw11 = (bytes as u32 / 4 - 1).into();
+        let entry = SubmissionEntry {
+            opcode: IoOpcode::IoManagementReceive.code(),
+            nsid: nsid.into(),
+            cdw10: IoManagementCdw10::new().with_mo(MO_RUH_STATUS).into_bits().into(),
+            cdw11: (bytes as u32 / 4 - 1).into(),
+            ..SubmissionEntry::default()
+        };
         port.receive(Queue::Io, entry, &mut data)?;
         Ok::<_, InspectError>(data)
     };
@@ -216,10 +218,12 @@ fn handle_status(port: &mut impl CommandPort, nsid: u32) -> Result<Vec<u8>, Insp
 /// As [`CommandPort::receive`].
 pub fn identify(port: &mut impl CommandPort, cns: Cns, nsid: u32) -> Result<Vec<u8>, InspectError> {
     let mut data = vec![0; nvme_spec::IDENTIFY_SIZE];
-    let mut entry = SubmissionEntry::default();
-    entry.opcode = AdminOpcode::Identify.code();
-    entry.nsid = nsid.into();
-    entry.cdw10 = IdentifyCdw10::new().with_cns(cns.code()).into_bits().into();
+    let entry = SubmissionEntry {
+        opcode: AdminOpcode::Identify.code(),
+        nsid: nsid.into(),
+        cdw10: IdentifyCdw10::new().with_cns(cns.code()).into_bits().into(),
+        ..SubmissionEntry::default()
+    };
     port.receive(Queue::Admin, entry, &mut data)?;
     Ok(data)
 }
@@ -237,8 +241,6 @@ pub fn get_log(
 ) -> Result<Vec<u8>, InspectError> {
     let mut data = vec![0; bytes];
     let dwords = (bytes / 4 - 1) as u32;
-    let mut entry = SubmissionEntry::default();
-    entry.opcode = AdminOpcode::GetLogPage.code();
     let dword10 = GetLogPageCdw10::new()
         .with_lid(log.code())
         .with_lsp(specific)
@@ -248,8 +250,12 @@ pub fn get_log(
     let dword11 = GetLogPageCdw11::new()
         .with_numdu((dwords >> 16) as u16)
         .with_lsi(endurance_group);
-    entry.cdw10 = dword10.into_bits().into();
-    entry.cdw11 = dword11.into_bits().into();
+    let entry = SubmissionEntry {
+        opcode: AdminOpcode::GetLogPage.code(),
+        cdw10: dword10.into_bits().into(),
+        cdw11: dword11.into_bits().into(),
+        ..SubmissionEntry::default()
+    };
     port.receive(Queue::Admin, entry, &mut data)?;
     Ok(data)
 }

@@ -61,7 +61,8 @@ pub struct Limits {
     pub half_open: usize,
     /// Connections of one host: an admin queue and I/O queues for each of its controllers.
     pub connections_per_host: usize,
-    /// Data in memory for the commands of one connection. One command is always served, whatever it moves.
+    /// Data in memory for the commands of one connection. One command is always served, whatever it moves. As much again
+    /// may be kept in buffers that are used over and over.
     pub bytes_in_flight: usize,
     /// Time until a connection has to be established.
     pub handshake: Duration,
@@ -70,10 +71,10 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
-            connections: 256,
+            connections: 128,
             half_open: 32,
-            connections_per_host: 128,
-            bytes_in_flight: 8 << 20,
+            connections_per_host: 96,
+            bytes_in_flight: 4 << 20,
             handshake: Duration::from_secs(10),
         }
     }

@@ -151,9 +151,9 @@ impl Output {
     }
 
     /// Everything that waits, in order.
-    pub fn slices(&self) -> Vec<IoSlice<'_>> {
-        let slice = |piece| match piece {
-            &Piece::Headers(ref range) => IoSlice::new(&self.headers[range.clone()]),
+    pub fn slices<'a>(&'a self) -> Vec<IoSlice<'a>> {
+        let slice = |piece: &'a Piece| match piece {
+            Piece::Headers(range) => IoSlice::new(&self.headers[range.clone()]),
             Piece::Data(data) => IoSlice::new(data),
         };
         self.pieces.iter().map(slice).collect()

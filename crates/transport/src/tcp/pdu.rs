@@ -149,7 +149,7 @@ impl Layout {
         }
         layout.data_offset = usize::from(header.pdo);
         layout.data_digest = digests.data;
-        if layout.data_offset < header_end || layout.data_offset % 4 != 0 {
+        if layout.data_offset < header_end || !layout.data_offset.is_multiple_of(4) {
             return Err(Fault::field(PDO));
         }
         let data_end = length.checked_sub(layout.digest_bytes());

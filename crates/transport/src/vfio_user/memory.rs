@@ -116,6 +116,11 @@ impl GuestMemory {
         Ok(())
     }
 
+    /// Whether the client has given none.
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
     /// Takes away everything.
     pub fn clear(&mut self) {
         self.ranges.clear();

@@ -10,7 +10,8 @@
 //!
 //! The connection never waits for a command: its requests are answered between two batches. Without requests and doorbells
 //! the worker first spins, then sleeps, the longer the longer nothing happens; a request wakes it at once. (It does not
-//! yield: where others want its processor it would get it back a time slice later.) If nobody can map the doorbells every doorbell is a request, and it sleeps until one comes.
+//! yield: where others want its processor it would get it back a time slice later.) If nobody can map the doorbells every
+//! doorbell is a request, and it sleeps until one comes.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -38,6 +39,9 @@ const LONG_IDLE: Duration = Duration::from_secs(1);
 const SLEEP_LONG: Duration = Duration::from_millis(1);
 /// How much later than asked the kernel may end a sleep, in nanoseconds; 50 000 if nobody says.
 const TIMER_SLACK_NS: NonZeroU64 = NonZeroU64::new(1000).expect("not 0");
+/// What a user is told whose QEMU cannot work.
+const NO_MEMORY: &str = "warp: vfio-user: the client enables the controller but shares no memory with it, so no command can \
+    be read; start QEMU with -object memory-backend-memfd,id=ram,size=...,share=on -machine memory-backend=ram";
 /// Requests that can wait; then who makes them does.
 const REQUESTS_MAX: usize = 256;
 
@@ -321,10 +325,14 @@ impl Worker {
             offset if offset >= Layout::TABLE => self.vectors.write_table(offset - Layout::TABLE, data),
             _ => {
                 let bus = bus(&self.memory, &self.vectors, &self.doorbells);
+                let was_running = self.controller.is_running();
                 let now = self.clock.now();
                 self.controller
                     .write_register(&mut locked(&self.shared), bus, now, offset, data);
                 self.start_sync();
+                if !was_running && self.controller.is_running() && self.memory.is_empty() {
+                    eprintln!("{NO_MEMORY}");
+                }
             }
         }
     }

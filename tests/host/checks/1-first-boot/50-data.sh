@@ -12,11 +12,11 @@ for transport in $TRANSPORTS; do
     succeeds "$transport: passthrough, verified" \
         run_fio "$generic" --ioengine=io_uring_cmd --cmd_type=nvme --rw=randwrite --bs=4k --iodepth=8 --size=1m \
         --offset=64m --verify=crc32c --verify_fatal=1
-    succeeds "$transport: four writers, verified" \
-        run_fio "$device" --ioengine=io_uring --rw=randrw --bs=8k --iodepth=4 --size=512k --numjobs=4 \
+    succeeds "$transport: two writers, verified" \
+        run_fio "$device" --ioengine=io_uring --rw=randrw --bs=8k --iodepth=4 --size=512k --numjobs=2 \
         --offset=128m --offset_increment=16m --verify=crc32c --verify_fatal=1
     succeeds "$transport: transfers of the largest size, verified" \
-        run_fio "$device" --ioengine=io_uring --rw=write --bs=1m --iodepth=2 --size=8m --offset=256m \
+        run_fio "$device" --ioengine=io_uring --rw=write --bs=1m --iodepth=2 --size=4m --offset=256m \
         --verify=crc32c --verify_fatal=1
 done
 

@@ -35,6 +35,8 @@ for transport in $TRANSPORTS; do
     tail -c $((8 * BLOCK_BYTES)) "$SCRATCH/data" >"$SCRATCH/expected"
     head -c $((8 * BLOCK_BYTES)) "$SCRATCH/data" >>"$SCRATCH/expected"
     succeeds "$transport: both ranges were copied" holds $((region + 64)) 16 "$SCRATCH/expected"
+    refused "$transport: copy onto itself" 0x187 \
+        nvme copy "$device" --sdlba=$((region + 4)) --slbs=$region --blocks=7 --format=0
     refused "$transport: copy beyond the end" 0x080 nvme copy "$device" --sdlba="$end" --slbs=$region --blocks=7 --format=0
     refused "$transport: copy from beyond the end" 0x080 nvme copy "$device" --sdlba=$region --slbs="$end" --blocks=7 --format=0
 

@@ -27,7 +27,7 @@ use_file_system ext4 "${TRANSPORTS##* }" 1 4
 succeeds "ext4: trim" fstrim /mnt/ext4
 succeeds "ext4: unmount" umount /mnt/ext4
 
-use_file_system f2fs "${TRANSPORTS%% *}" 2 24
+use_file_system f2fs "${TRANSPORTS%% *}" 2 12
 # F2FS sends what the host calls cold to a write stream of its own.
 device=$(block_device pcie 2)
 before=$(handle_status "$device")

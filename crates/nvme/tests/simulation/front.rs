@@ -1,0 +1,690 @@
+//! A host on PCI Express: queues in its memory, doorbells, data pointers, interrupts, in front of `nvme::pcie`.
+//!
+//! ```text
+//! put (entry and data into memory) -> ring (doorbell) -> work (the controller processes; completions are collected)
+//! ```
+//!
+//! It keeps its own picture of which queues exist, and says what must be wrong with commands that create and delete them
+//! and with data pointers. How data is laid out in memory, and which pointers are wrong, follows from the command
+//! identifier, so that an operation means the same when it is done again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use nvme::Subsystem;
+use nvme::pcie::PcieController;
+use nvme_spec::command::SubmissionEntry;
+use zerocopy::IntoBytes;
+
+use super::apply::{Check, Way, equal};
+use super::host::PciHost;
+use super::judge::Submission;
+use super::model::status;
+use super::operation::QueueCommand;
+use super::wire::{u16_at, u32_at};
+
+const PAGE: u64 = 4096;
+/// Entries of the admin queues.
+const ADMIN_ENTRIES: u16 = 32;
+/// Commands that have a place for their data.
+pub const SLOTS: usize = 6;
+const SLOT_BYTES: u64 = 2 << 20;
+const SUBMISSION_QUEUES: u64 = 0x1_0000;
+const COMPLETION_QUEUES: u64 = 0x4_0000;
+const SHADOW_DOORBELLS: u64 = 0x6_0000;
+const SLOTS_AT: u64 = 0x10_0000;
+/// In a slot: metadata, and lists of pointers.
+const METADATA: u64 = 0x14_0000;
+const LISTS: u64 = 0x18_0000;
+/// Most entries of an I/O queue here: what its place holds.
+pub const ENTRIES_MAX: u32 = 64;
+
+/// Registers.
+const CC: u64 = 0x14;
+const CSTS: u64 = 0x1c;
+const NSSR: u64 = 0x20;
+const AQA: u64 = 0x24;
+const ASQ: u64 = 0x28;
+const ACQ: u64 = 0x30;
+const DOORBELLS: u64 = 0x1000;
+
+struct SubmissionRing {
+    entries: u16,
+    tail: u16,
+    completion: u16,
+}
+
+struct CompletionRing {
+    entries: u16,
+    head: u16,
+    phase: bool,
+    vector: Option<u16>,
+}
+
+/// A completion queue entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub queue: u16,
+    pub cid: u16,
+    pub status: u16,
+    pub do_not_retry: bool,
+    pub more: bool,
+    pub result: u64,
+    /// It came only after everything was made durable.
+    pub synced: bool,
+}
+
+/// A command in memory.
+pub struct Sent {
+    pub submission: Submission,
+    pub entry: SubmissionEntry,
+    /// Where its data lies, and then its metadata: address and bytes.
+    data: Vec<(u64, usize)>,
+}
+
+/// See the module.
+pub struct Front {
+    host: PciHost,
+    pci: PcieController,
+    submission: BTreeMap<u16, SubmissionRing>,
+    completion: BTreeMap<u16, CompletionRing>,
+    vectors: u16,
+    shadow: bool,
+    /// The queue of commands that were put and are not complete, and those.
+    pub queue: u16,
+    pub sent: Vec<Sent>,
+    /// Wrong doorbell values used so far: each is reported once.
+    wrong: u32,
+    /// What was seen, for the coverage.
+    pub seen: BTreeSet<&'static str>,
+}
+
+impl Front {
+    pub fn new(id: u16, io_queues: u16) -> Front {
+        let vectors = io_queues + 1;
+        Front {
+            host: PciHost::new((SLOTS_AT + SLOTS as u64 * SLOT_BYTES) as usize),
+            pci: PcieController::new(id, io_queues, vectors),
+            submission: BTreeMap::new(),
+            completion: BTreeMap::new(),
+            vectors,
+            shadow: false,
+            queue: 0,
+            sent: Vec::new(),
+            wrong: 0,
+            seen: BTreeSet::new(),
+        }
+    }
+
+    // ---------------------------------------------------------------------------------------------- registers --
+
+    fn write(&mut self, subsystem: &mut Subsystem, now: u64, offset: u64, value: u32) {
+        let data = value.to_le_bytes();
+        self.pci.write_register(subsystem, self.host.bus(), now, offset, &data);
+    }
+
+    /// CSTS.
+    pub fn status(&self, subsystem: &Subsystem) -> u32 {
+        let mut data = [0; 4];
+        self.pci.read_register(subsystem, CSTS, &mut data);
+        u32::from_le_bytes(data)
+    }
+
+    /// Writes CC; to enable it, the admin queues are described first.
+    pub fn configure(&mut self, subsystem: &mut Subsystem, now: u64, value: u32, enables: bool) {
+        if enables {
+            let entries = u32::from(ADMIN_ENTRIES) - 1;
+            self.write(subsystem, now, AQA, entries << 16 | entries);
+            // In two halves, as a 32-bit host does.
+            for (register, base) in [(ASQ, SUBMISSION_QUEUES), (ACQ, COMPLETION_QUEUES)] {
+                self.write(subsystem, now, register, base as u32);
+                self.write(subsystem, now, register + 4, 0);
+            }
+            self.forget();
+            self.add_submission(0, ADMIN_ENTRIES, 0);
+            self.add_completion(0, ADMIN_ENTRIES, Some(0));
+        }
+        self.write(subsystem, now, CC, value);
+    }
+
+    /// Everything that a reset takes away.
+    pub fn forget(&mut self) {
+        self.submission.clear();
+        self.completion.clear();
+        self.sent.clear();
+        self.shadow = false;
+    }
+
+    /// Function level reset.
+    pub fn reset_function(&mut self, subsystem: &mut Subsystem) {
+        self.pci.reset_function(subsystem, self.host.bus());
+        self.forget();
+    }
+
+    /// NVM Subsystem Reset: "NVMe".
+    pub fn reset_subsystem(&mut self, subsystem: &mut Subsystem, now: u64) {
+        self.write(subsystem, now, NSSR, 0x4e56_4d65);
+    }
+
+    // -------------------------------------------------------------------------------------------------- queues --
+
+    fn add_submission(&mut self, id: u16, entries: u16, completion: u16) {
+        let ring = SubmissionRing {
+            entries,
+            tail: 0,
+            completion,
+        };
+        self.submission.insert(id, ring);
+    }
+
+    fn add_completion(&mut self, id: u16, entries: u16, vector: Option<u16>) {
+        // Entries of an earlier queue must not look like new ones.
+        self.host.ram.put(completion_base(id), &[0; ENTRIES_MAX as usize * 16]);
+        let ring = CompletionRing {
+            entries,
+            head: 0,
+            phase: true,
+            vector,
+        };
+        self.completion.insert(id, ring);
+    }
+
+    /// I/O submission queues.
+    pub fn io_queues(&self) -> Vec<u16> {
+        self.submission.keys().copied().filter(|&id| id > 0).collect()
+    }
+
+    /// I/O completion queues.
+    pub fn io_completions(&self) -> Vec<u16> {
+        self.completion.keys().copied().filter(|&id| id > 0).collect()
+    }
+
+    /// Whether another command can be put into a queue.
+    pub fn has_room(&self, queue: u16) -> bool {
+        let usable = usize::from(self.submission[&queue].entries - 1);
+        self.sent.len() < usable.min(SLOTS)
+    }
+
+    /// Whether the completion queue has room for all commands that were put.
+    pub fn can_complete_all(&self) -> bool {
+        let completion = self.submission[&self.queue].completion;
+        self.sent.len() < usize::from(self.completion[&completion].entries)
+    }
+
+    /// What is wrong with a command that creates or deletes a queue.
+    pub fn judge(&self, command: &QueueCommand, granted: (u16, u16)) -> Vec<u16> {
+        let mut found = Vec::new();
+        let mut must = |condition: bool, status: u16| {
+            if condition {
+                found.push(status);
+            }
+        };
+        match *command {
+            QueueCommand::CreateCompletion {
+                id,
+                entries,
+                vector,
+                contiguous,
+                misaligned,
+                ..
+            } => {
+                let taken = id == 0 || id > granted.1 || self.completion.contains_key(&id);
+                must(taken, status::INVALID_QUEUE_IDENTIFIER);
+                must(!(2..=4096).contains(&entries), status::INVALID_QUEUE_SIZE);
+                must(vector >= self.vectors, status::INVALID_VECTOR);
+                must(!contiguous, status::INVALID_FIELD);
+                must(misaligned, status::PRP_OFFSET_INVALID);
+            }
+            QueueCommand::CreateSubmission {
+                id,
+                entries,
+                completion,
+                contiguous,
+                misaligned,
+            } => {
+                let taken = id == 0 || id > granted.0 || self.submission.contains_key(&id);
+                let impossible = completion == 0 || completion > granted.1;
+                must(taken || impossible, status::INVALID_QUEUE_IDENTIFIER);
+                must(
+                    !impossible && !self.completion.contains_key(&completion),
+                    status::COMPLETION_QUEUE_INVALID,
+                );
+                must(!(2..=4096).contains(&entries), status::INVALID_QUEUE_SIZE);
+                must(!contiguous, status::INVALID_FIELD);
+                must(misaligned, status::PRP_OFFSET_INVALID);
+            }
+            QueueCommand::DeleteSubmission { id } => {
+                must(
+                    id == 0 || !self.submission.contains_key(&id),
+                    status::INVALID_QUEUE_IDENTIFIER,
+                );
+            }
+            QueueCommand::DeleteCompletion { id } => {
+                must(
+                    id == 0 || !self.completion.contains_key(&id),
+                    status::INVALID_QUEUE_IDENTIFIER,
+                );
+                let used = self.submission.values().any(|ring| ring.completion == id);
+                must(id != 0 && used, status::INVALID_QUEUE_DELETION);
+            }
+            QueueCommand::Shadow { misaligned } => must(misaligned, status::INVALID_FIELD),
+        }
+        found
+    }
+
+    /// A command that creates or deletes a queue has succeeded.
+    pub fn apply(&mut self, command: &QueueCommand) {
+        match *command {
+            QueueCommand::CreateCompletion {
+                id,
+                entries,
+                vector,
+                interrupts,
+                ..
+            } => {
+                self.add_completion(id, entries as u16, interrupts.then_some(vector));
+            }
+            QueueCommand::CreateSubmission {
+                id,
+                entries,
+                completion,
+                ..
+            } => {
+                self.add_submission(id, entries as u16, completion);
+            }
+            QueueCommand::DeleteSubmission { id } => {
+                self.submission.remove(&id);
+            }
+            QueueCommand::DeleteCompletion { id } => {
+                self.completion.remove(&id);
+            }
+            QueueCommand::Shadow { .. } => self.shadow = true,
+        }
+    }
+
+    /// Before it asks for shadow doorbells, the host writes into them what its doorbells are; before it makes a queue, 0.
+    fn prepare_shadow(&self, command: &QueueCommand) {
+        let put = |queue: u16, half: u64| {
+            self.host
+                .ram
+                .put(SHADOW_DOORBELLS + u64::from(queue % 16) * 8 + half, &[0; 4])
+        };
+        match *command {
+            QueueCommand::CreateSubmission { id, .. } if !self.submission.contains_key(&id) => return put(id, 0),
+            QueueCommand::CreateCompletion { id, .. } if !self.completion.contains_key(&id) => return put(id, 4),
+            QueueCommand::Shadow { .. } if !self.shadow => {}
+            _ => return,
+        }
+        for (&id, ring) in &self.submission {
+            self.host.ram.put(
+                SHADOW_DOORBELLS + u64::from(id) * 8,
+                &u32::from(ring.tail).to_le_bytes(),
+            );
+        }
+        for (&id, ring) in &self.completion {
+            self.host.ram.put(
+                SHADOW_DOORBELLS + u64::from(id) * 8 + 4,
+                &u32::from(ring.head).to_le_bytes(),
+            );
+        }
+    }
+
+    fn set_shadow(&mut self, queue: u16, tail: u16) {
+        if self.shadow {
+            self.host
+                .ram
+                .put(SHADOW_DOORBELLS + u64::from(queue) * 8, &u32::from(tail).to_le_bytes());
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------------ commands --
+
+    /// Puts a command into a queue, with its data; `transfer` is what it moves. Returns what is wrong with its pointers.
+    pub fn put(&mut self, queue: u16, mut submission: Submission, transfer: (Way, u64, u64)) -> &mut Sent {
+        let mut entry = submission.command.wire().entry(submission.cid);
+        if let super::operation::Command::Queue(command) = &submission.command {
+            point_at_queue(&mut entry, command);
+            self.prepare_shadow(command);
+        }
+        let slot = SLOTS_AT + self.sent.len() as u64 * SLOT_BYTES;
+        let mut places = Places::new(&self.host, slot, submission.cid, queue == 0);
+        let (way, bytes, metadata) = transfer;
+        let mut data = Vec::new();
+        if way != Way::None {
+            data = places.describe(&mut entry, bytes as usize, way, &mut submission.pointer);
+            self.seen.insert(places.layout);
+        }
+        if metadata > 0 {
+            entry.mptr = (slot + METADATA).into();
+            data.push((slot + METADATA, metadata as usize));
+        }
+        let mut rest = submission.data.as_slice();
+        for &(address, bytes) in &data {
+            let (now, later) = rest.split_at(bytes.min(rest.len()));
+            self.host.ram.put(address, now);
+            rest = later;
+        }
+        let ring = self.submission.get_mut(&queue).expect("a queue that exists");
+        self.host
+            .ram
+            .put(submission_base(queue) + u64::from(ring.tail) * 64, entry.as_bytes());
+        ring.tail = (ring.tail + 1) % ring.entries;
+        self.queue = queue;
+        self.sent.push(Sent {
+            submission,
+            entry,
+            data,
+        });
+        self.sent.last_mut().expect("just put in")
+    }
+
+    /// Tells the controller of what was put into a queue.
+    pub fn ring(&mut self, subsystem: &mut Subsystem, now: u64, queue: u16) {
+        let tail = self.submission[&queue].tail;
+        match self.shadow && queue > 0 {
+            true => self.set_shadow(queue, tail),
+            false => self.write(subsystem, now, DOORBELLS + u64::from(queue) * 8, tail.into()),
+        }
+    }
+
+    /// Rings a doorbell of a queue that does not exist (`true`), or with a value that the admin queue does not have.
+    pub fn ring_wrongly(&mut self, subsystem: &mut Subsystem, now: u64, no_queue: bool) {
+        if no_queue {
+            self.write(subsystem, now, DOORBELLS + 400 * 8, 1);
+            return;
+        }
+        self.wrong += 1;
+        self.write(subsystem, now, DOORBELLS, u32::from(ADMIN_ENTRIES) + self.wrong);
+        self.pci.process(subsystem, self.host.bus(), now);
+        self.ring(subsystem, now, 0);
+    }
+
+    /// Lets the controller carry out what it was told of, once.
+    pub fn process(&mut self, subsystem: &mut Subsystem, now: u64) -> Result<Vec<Entry>, String> {
+        self.pci.process(subsystem, self.host.bus(), now);
+        self.collect(subsystem, now, false)
+    }
+
+    /// Lets the controller do all that there is to do.
+    pub fn work(&mut self, subsystem: &mut Subsystem, now: u64) -> Result<Vec<Entry>, String> {
+        let mut all = Vec::new();
+        loop {
+            let before = all.len();
+            all.extend(self.process(subsystem, now)?);
+            if let Some(durable) = self.pci.start_sync() {
+                let result = durable.make_durable();
+                self.pci.finish_sync(subsystem, self.host.bus(), now, &result);
+                all.extend(self.collect(subsystem, now, true)?);
+            }
+            self.pci.announce_sleep(self.host.bus());
+            if all.len() == before && !self.pci.has_work(self.host.bus()) {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// Takes new completions, and checks what belongs to none of them: phases, heads, vectors.
+    fn collect(&mut self, subsystem: &mut Subsystem, now: u64, synced: bool) -> Result<Vec<Entry>, String> {
+        let mut found = Vec::new();
+        let mut vectors = BTreeSet::new();
+        let ids: Vec<u16> = self.completion.keys().copied().collect();
+        for id in ids {
+            let ring = self.completion.get_mut(&id).expect("listed");
+            let before = found.len();
+            loop {
+                let bytes = self.host.ram.get(completion_base(id) + u64::from(ring.head) * 16, 16);
+                let field = u16_at(&bytes, 14);
+                if (field & 1 == 1) != ring.phase {
+                    break;
+                }
+                let queue = u16_at(&bytes, 10);
+                found.push(Entry {
+                    queue,
+                    cid: u16_at(&bytes, 12),
+                    status: field >> 1 & 0x7ff,
+                    do_not_retry: field >> 15 == 1,
+                    more: field >> 14 & 1 == 1,
+                    result: u64::from(u32_at(&bytes, 0)) | u64::from(u32_at(&bytes, 4)) << 32,
+                    synced,
+                });
+                let of = self.submission.get(&queue).filter(|of| of.completion == id);
+                let of = of.ok_or_else(|| format!("a completion of queue {queue} in completion queue {id}"))?;
+                if u16_at(&bytes, 8) >= of.entries {
+                    return Err(format!(
+                        "SQHD {} of queue {queue}, which has {}",
+                        u16_at(&bytes, 8),
+                        of.entries
+                    ));
+                }
+                ring.head = (ring.head + 1) % ring.entries;
+                ring.phase ^= ring.head == 0;
+            }
+            if found.len() > before {
+                vectors.extend(ring.vector);
+                let (head, at) = (ring.head, u64::from(id) * 8 + 4);
+                match self.shadow && id > 0 {
+                    true => self.host.ram.put(SHADOW_DOORBELLS + at, &u32::from(head).to_le_bytes()),
+                    false => self.write(subsystem, now, DOORBELLS + at, head.into()),
+                }
+            }
+        }
+        let raised: BTreeSet<u16> = self.host.vectors.take().into_iter().collect();
+        equal("vectors raised", raised, vectors)?;
+        Ok(found)
+    }
+
+    /// What the drive put into the buffers of a command.
+    pub fn data_of(&self, sent: &Sent) -> Vec<u8> {
+        sent.data
+            .iter()
+            .flat_map(|&(address, bytes)| self.host.ram.get(address, bytes))
+            .collect()
+    }
+
+    /// What a shutdown waits for.
+    pub fn finish_shutdown(&mut self, subsystem: &mut Subsystem, now: u64) -> Check {
+        self.work(subsystem, now).map(|_| ())
+    }
+}
+
+fn submission_base(queue: u16) -> u64 {
+    SUBMISSION_QUEUES + u64::from(queue) * PAGE
+}
+
+fn completion_base(queue: u16) -> u64 {
+    COMPLETION_QUEUES + u64::from(queue) * PAGE
+}
+
+/// PRP entry 1, or both, of a command about queues.
+fn point_at_queue(entry: &mut SubmissionEntry, command: &QueueCommand) {
+    let wrong = |misaligned: bool| if misaligned { 8 } else { 0 };
+    match *command {
+        QueueCommand::CreateCompletion { id, misaligned, .. } => {
+            entry.set_prps(COMPLETION_QUEUES + u64::from(id % 16) * PAGE + wrong(misaligned), 0);
+        }
+        QueueCommand::CreateSubmission { id, misaligned, .. } => {
+            entry.set_prps(SUBMISSION_QUEUES + u64::from(id % 16) * PAGE + wrong(misaligned), 0);
+        }
+        QueueCommand::Shadow { misaligned } => {
+            entry.set_prps(SHADOW_DOORBELLS, SHADOW_DOORBELLS + PAGE + wrong(misaligned));
+        }
+        QueueCommand::DeleteSubmission { .. } | QueueCommand::DeleteCompletion { .. } => {}
+    }
+}
+
+/// Where the data of a command is put, and how its pointers say so.
+struct Places<'a> {
+    host: &'a PciHost,
+    slot: u64,
+    /// What decides on the layout.
+    choice: u64,
+    admin: bool,
+    layout: &'static str,
+}
+
+impl<'a> Places<'a> {
+    fn new(host: &'a PciHost, slot: u64, cid: u16, admin: bool) -> Places<'a> {
+        let choice = u64::from(cid).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
+        Places {
+            host,
+            slot,
+            choice,
+            admin,
+            layout: "",
+        }
+    }
+
+    fn choose(&mut self, among: u64) -> u64 {
+        let chosen = self.choice % among;
+        self.choice /= among;
+        chosen
+    }
+
+    /// Sets the data pointer; where it is wrong, `wrong` is the status for it.
+    fn describe(
+        &mut self,
+        entry: &mut SubmissionEntry,
+        bytes: usize,
+        way: Way,
+        wrong: &mut Option<u16>,
+    ) -> Vec<(u64, usize)> {
+        let mistake = self.choose(24);
+        if self.admin && mistake == 1 {
+            entry.flags.set_psdt(1);
+            *wrong = Some(status::INVALID_FIELD);
+            self.layout = "data pointer: SGL of an admin command";
+        }
+        let prps = self.admin || self.choose(2) == 0;
+        match prps {
+            true => self.prps(entry, bytes, way, mistake, wrong),
+            false => self.sgl(entry, bytes, mistake, wrong),
+        }
+    }
+
+    fn prps(
+        &mut self,
+        entry: &mut SubmissionEntry,
+        bytes: usize,
+        way: Way,
+        mistake: u64,
+        wrong: &mut Option<u16>,
+    ) -> Vec<(u64, usize)> {
+        let offset = self.choose(3) * 4 * self.choose(300);
+        // Later pages come before earlier ones, so that they are not one piece.
+        let pages = 320;
+        let page = |index: u64| self.slot + if index == 0 { 0 } else { (pages - index) * PAGE };
+        let first = bytes.min((PAGE - offset) as usize);
+        let mut data = vec![(page(0) + offset, first)];
+        let mut rest = bytes - first;
+        let mut list = Vec::new();
+        while rest > 0 {
+            let at = page(list.len() as u64 + 1);
+            list.push(at);
+            data.push((at, rest.min(PAGE as usize)));
+            rest -= rest.min(PAGE as usize);
+        }
+        let (mut prp1, mut prp2) = (page(0) + offset, 0);
+        self.layout = "data pointer: PRP 1";
+        if list.len() == 1 {
+            (prp2, self.layout) = (list[0], "data pointer: PRP 2");
+        } else if list.len() > 1 {
+            (prp2, self.layout) = (self.put_prp_list(&list), "data pointer: PRP list");
+        }
+        if mistake == 2 {
+            prp1 += 2;
+            *wrong = wrong.or(Some(status::PRP_OFFSET_INVALID));
+        } else if mistake == 3 && !list.is_empty() {
+            prp2 += 4;
+            *wrong = wrong.or(Some(status::PRP_OFFSET_INVALID));
+        } else if mistake == 4 && way == Way::ToDrive {
+            prp1 = (1 << 40) + offset;
+            *wrong = wrong.or(Some(status::DATA_TRANSFER_ERROR));
+        }
+        entry.set_prps(prp1, prp2);
+        data
+    }
+
+    /// A list that begins near the end of a page, or at the beginning of one, and goes on in the next pages.
+    fn put_prp_list(&mut self, list: &[u64]) -> u64 {
+        let in_first = [512, 3, 2, 200][self.choose(4) as usize];
+        let start = self.slot + LISTS + PAGE - in_first * 8;
+        let mut at = start;
+        for (index, &entry) in list.iter().enumerate() {
+            let last_of_page = at % PAGE == PAGE - 8;
+            if last_of_page && index + 1 < list.len() {
+                self.host.ram.put(at, &(at + 8).to_le_bytes());
+                at += 8;
+            }
+            self.host.ram.put(at, &entry.to_le_bytes());
+            at += 8;
+        }
+        start
+    }
+
+    fn sgl(
+        &mut self,
+        entry: &mut SubmissionEntry,
+        bytes: usize,
+        mistake: u64,
+        wrong: &mut Option<u16>,
+    ) -> Vec<(u64, usize)> {
+        entry.flags.set_psdt(1);
+        let start = self.slot + self.choose(5000);
+        let parts = [1, 1, 2, 5, 9][self.choose(5) as usize].min(bytes);
+        let mut data = Vec::new();
+        let mut left = bytes;
+        let mut at = start;
+        for part in 0..parts {
+            let take = if part + 1 == parts {
+                left
+            } else {
+                left.div_ceil(parts - part)
+            };
+            data.push((at, take));
+            // A gap between the pieces.
+            at += take as u64 + 3;
+            left -= take;
+        }
+        let mut descriptors: Vec<[u8; 16]> = data
+            .iter()
+            .map(|&(address, bytes)| sgl_descriptor(address, bytes as u32, 0x00))
+            .collect();
+        if mistake == 5 {
+            let last = descriptors.last_mut().expect("there is a piece");
+            let bytes = u32_at(last, 8);
+            last[8..12].copy_from_slice(&(bytes - 1).to_le_bytes());
+            *wrong = Some(status::SGL_DATA_LENGTH_INVALID);
+        } else if mistake == 6 {
+            descriptors[0][15] = 0xf0;
+            *wrong = Some(status::SGL_TYPE_INVALID);
+        }
+        self.layout = "data pointer: SGL data block";
+        let mut pointer = descriptors[0];
+        if descriptors.len() > 1 {
+            self.layout = "data pointer: SGL segments";
+            pointer = self.put_sgl_segments(&descriptors);
+        }
+        entry.dptr = pointer;
+        data
+    }
+
+    /// The descriptors in two segments, the second of which is the last.
+    fn put_sgl_segments(&self, descriptors: &[[u8; 16]]) -> [u8; 16] {
+        let lists = self.slot + LISTS;
+        let (first, last) = descriptors.split_at(descriptors.len() / 2);
+        let put = |at: u64, descriptors: &[[u8; 16]]| self.host.ram.put(at, descriptors.concat().as_slice());
+        let (first_at, last_at) = (lists, lists + PAGE + 64);
+        put(last_at, last);
+        let to_last = sgl_descriptor(last_at, last.len() as u32 * 16, 0x30);
+        put(first_at, &[first, &[to_last]].concat());
+        sgl_descriptor(first_at, (first.len() as u32 + 1) * 16, 0x20)
+    }
+}
+
+/// An SGL descriptor: address, length, and in the last byte its type.
+fn sgl_descriptor(address: u64, bytes: u32, kind: u8) -> [u8; 16] {
+    let mut descriptor = [0; 16];
+    descriptor[..8].copy_from_slice(&address.to_le_bytes());
+    descriptor[8..12].copy_from_slice(&bytes.to_le_bytes());
+    descriptor[15] = kind;
+    descriptor
+}

@@ -1,0 +1,295 @@
+//! From ready commands to completions: data pointers are checked, the subsystem carries the commands out, and the host is
+//! told when it may know.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use nvme::{Direction, Failure, Outcome, Parameter, Reply, Subsystem, Transfer};
+use nvme_spec::command::{
+    PSDT_SGL_MPTR_CONTIGUOUS, PSDT_SGL_MPTR_SGL, SGL_SUBTYPE_OFFSET, SGL_SUBTYPE_TRANSPORT_A, SglType,
+};
+use nvme_spec::{Status, SubmissionEntry};
+use ssd::Nanos;
+
+use super::{Closing, Done, Held, OUTPUT_BYTES, Progress, Ready, Session, Unsynced};
+use crate::locked;
+use crate::tcp::output::Data;
+
+impl Session {
+    /// Completions that are held keep their data; what they have must not grow without limit.
+    pub(super) fn may_execute(&self) -> bool {
+        self.held.is_empty() || self.bytes_in_flight < self.context.options.limits.bytes_in_flight
+    }
+
+    pub(super) fn carry_out_ready(&mut self) -> Result<(), Closing> {
+        if self.ready.is_empty() || !self.may_execute() {
+            return Ok(());
+        }
+        let context = Arc::clone(&self.context);
+        let mut subsystem = locked(&context.shared);
+        let now = context.clock.now();
+        self.check_link(&mut subsystem, now)?;
+        while let Some(ready) = self.ready.pop_front() {
+            self.carry_out(&mut subsystem, now, ready);
+            if self.output.bytes() >= OUTPUT_BYTES || !self.may_execute() || self.closing {
+                break;
+            }
+        }
+        self.take_events(&mut subsystem);
+        Ok(())
+    }
+
+    /// The controller is still ours, and its host alive.
+    fn check_link(&self, subsystem: &mut Subsystem, now: Nanos) -> Result<(), Closing> {
+        if let Some(queue) = &self.queue {
+            if queue.link.has_ended() {
+                return Err(Closing::Ended);
+            }
+            subsystem.heard_of(now, queue.association.controller());
+        }
+        Ok(())
+    }
+
+    fn carry_out(&mut self, subsystem: &mut Subsystem, now: Nanos, ready: Ready) {
+        let Ready {
+            entry,
+            mut data,
+            progress,
+        } = ready;
+        self.bytes_in_flight -= data.len();
+        let transfer = match self.transfer(subsystem, &entry) {
+            Ok(transfer) => transfer,
+            Err(failure) => return self.refuse(subsystem, now, &entry, data, failure),
+        };
+        match self.prepare(&entry, transfer, &progress, &mut data) {
+            Ok(true) => {}
+            Ok(false) => return self.ungranted.push_back((entry, transfer.bytes)),
+            Err(failure) => return self.refuse(subsystem, now, &entry, data, failure),
+        }
+        if transfer.direction == Direction::ToHost && data.capacity() == 0 {
+            data = self.spare.take();
+        }
+        let outcome = self.execute(subsystem, now, &entry, &mut data);
+        self.finish(entry, outcome, data, now);
+    }
+
+    /// Brings the data of a command into the form that executing it takes. `false`: it has to be asked for first.
+    fn prepare(
+        &self,
+        entry: &SubmissionEntry,
+        transfer: Transfer,
+        progress: &Progress,
+        data: &mut Vec<u8>,
+    ) -> Result<bool, Failure> {
+        if matches!(progress, Progress::Damaged) {
+            let cause = "the data digest does not match the data";
+            return Err(Failure::new(Status::TRANSIENT_TRANSPORT_ERROR, cause).retryable());
+        }
+        if matches!(progress, Progress::Transferred) {
+            if transfer.direction == Direction::ToController && transfer.bytes == data.len() {
+                return Ok(true);
+            }
+            // The namespace was formatted while the data was on its way.
+            let cause = "the length of the command's data has changed while it was transferred";
+            return Err(Failure::new(Status::DATA_TRANSFER_ERROR, cause).retryable());
+        }
+        match (transfer.direction, place(entry, transfer, data.len())?) {
+            (Direction::None, _) => data.clear(),
+            (Direction::ToHost, Place::Transport) => {}
+            (Direction::ToHost, Place::Capsule(_)) => {
+                let cause = "data for the host cannot be in the command's capsule";
+                return Err(Failure::new(Status::SGL_DESCRIPTOR_TYPE_INVALID, cause).at(Parameter::DATA_POINTER));
+            }
+            (Direction::ToController, Place::Capsule(offset)) => {
+                data.copy_within(offset..offset + transfer.bytes, 0);
+                data.truncate(transfer.bytes);
+            }
+            (Direction::ToController, Place::Transport) => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn refuse(
+        &mut self,
+        subsystem: &mut Subsystem,
+        now: Nanos,
+        entry: &SubmissionEntry,
+        data: Vec<u8>,
+        failure: Failure,
+    ) {
+        self.recycle(data);
+        let reply = self.fail(subsystem, entry, failure);
+        self.complete(Done {
+            entry: *entry,
+            reply,
+            data: Vec::new(),
+            due: now,
+        });
+    }
+
+    fn finish(&mut self, entry: SubmissionEntry, outcome: Outcome, data: Vec<u8>, now: Nanos) {
+        let Some(reply) = outcome.reply else {
+            // An Asynchronous Event Request does not count: the subsystem limits them.
+            self.outstanding -= 1;
+            return self.recycle(data);
+        };
+        let done = Done {
+            entry,
+            reply,
+            data,
+            due: outcome.due,
+        };
+        match outcome.durable {
+            Some(durable) => {
+                self.durable = Some(durable);
+                let shutdown = std::mem::take(&mut self.shuts_down);
+                self.unsynced.push(Unsynced { done, shutdown });
+            }
+            None => self.complete_when_due(done, now),
+        }
+    }
+
+    pub(super) fn complete_when_due(&mut self, done: Done, now: Nanos) {
+        if done.due <= now {
+            return self.complete(done);
+        }
+        self.bytes_in_flight += done.data.len();
+        self.held_count += 1;
+        self.held.push(Reverse(Held {
+            due: done.due,
+            number: self.held_count,
+            done,
+        }));
+    }
+
+    pub(super) fn release_held(&mut self) {
+        if self.held.is_empty() {
+            return;
+        }
+        let now = self.context.clock.now();
+        while self.held.peek().is_some_and(|Reverse(held)| held.due <= now) && self.output.bytes() < OUTPUT_BYTES {
+            let Reverse(held) = self.held.pop().expect("there is one");
+            self.bytes_in_flight -= held.done.data.len();
+            self.complete(held.done);
+        }
+    }
+
+    /// Tells the host.
+    pub(super) fn complete(&mut self, done: Done) {
+        self.outstanding -= 1;
+        let cid = done.entry.cid.get();
+        let (head, flow_control) = match &mut self.queue {
+            Some(queue) => (queue.next_head(), queue.flow_control),
+            None => (0, true),
+        };
+        // Success needs no words of its own if nothing but the command's success is to be said, the queue's head included.
+        let success = !flow_control && done.reply == Reply::success(0) && !done.data.is_empty();
+        if done.data.is_empty() {
+            self.recycle(done.data);
+        } else {
+            self.output.send_data(Data {
+                cid,
+                bytes: done.data,
+                success,
+            });
+        }
+        if !success {
+            self.output.respond(done.reply.entry(cid, 0, head, false));
+        }
+    }
+
+    /// Tells the host of events, if it has asked.
+    fn take_events(&mut self, subsystem: &mut Subsystem) {
+        let Some(queue) = &mut self.queue else {
+            return;
+        };
+        if queue.id != 0 || queue.link.has_ended() {
+            return;
+        }
+        for event in subsystem.async_completions(queue.association.controller()) {
+            let head = queue.next_head();
+            self.output.respond(event.reply.entry(event.cid, 0, head, false));
+        }
+    }
+
+    /// The waker was called.
+    pub fn deliver_events(&mut self) {
+        let context = Arc::clone(&self.context);
+        self.take_events(&mut locked(&context.shared));
+    }
+
+    /// Makes everything written durable and completes the commands that wait for it.
+    pub fn sync(&mut self) {
+        let context = Arc::clone(&self.context);
+        let synced = match self.durable.take() {
+            Some(durable) => durable.make_durable(),
+            None => Ok(()),
+        };
+        let unsynced = std::mem::take(&mut self.unsynced);
+        let mut subsystem = locked(&context.shared);
+        let now = context.clock.now();
+        let Some(queue) = self.queue.as_ref().filter(|queue| !queue.link.has_ended()) else {
+            self.closing = true;
+            return;
+        };
+        let (controller, queue_id) = (queue.association.controller(), queue.id);
+        for Unsynced { mut done, shutdown } in unsynced {
+            match &synced {
+                Ok(()) if shutdown => subsystem.finish_shutdown(controller),
+                Ok(()) => {}
+                Err(error) => done.reply = subsystem.failed_to_sync(controller, queue_id, &done.entry, error),
+            }
+            self.complete_when_due(done, now);
+        }
+    }
+
+    fn recycle(&mut self, data: Vec<u8>) {
+        self.spare.give(data, self.context.options.limits.bytes_in_flight);
+    }
+}
+
+/// Where a command's data is.
+enum Place {
+    /// In its capsule, from this offset on.
+    Capsule(usize),
+    /// In PDUs of its own.
+    Transport,
+}
+
+/// Reads the data pointer of a command that came with `capsule_bytes` of data (TCP Transport, "SGL Descriptors"). It may
+/// describe more than the command moves; Linux does so for Dataset Management.
+fn place(entry: &SubmissionEntry, transfer: Transfer, capsule_bytes: usize) -> Result<Place, Failure> {
+    if transfer.direction == Direction::None {
+        return Ok(Place::Transport);
+    }
+    if transfer.metadata_bytes > 0 {
+        let cause = "over fabrics metadata is part of the data, but this namespace has it in a separate buffer";
+        return Err(Failure::new(Status::INVALID_NAMESPACE_OR_FORMAT, cause).at(Parameter::NSID));
+    }
+    if !matches!(entry.flags.psdt(), PSDT_SGL_MPTR_CONTIGUOUS | PSDT_SGL_MPTR_SGL) {
+        let cause = "over fabrics data pointers are SGLs";
+        return Err(Failure::invalid_field(Parameter::dword(0, 14), cause));
+    }
+    let descriptor = entry.sgl1();
+    let length = descriptor.length.get() as usize;
+    if length < transfer.bytes {
+        let cause = format!("the SGL describes {length} bytes, the command moves {}", transfer.bytes);
+        return Err(Failure::new(Status::DATA_SGL_LENGTH_INVALID, cause).at(Parameter::DATA_POINTER));
+    }
+    match (SglType::from_u8(descriptor.id.sgl_type()), descriptor.id.subtype()) {
+        (Some(SglType::TransportDataBlock), SGL_SUBTYPE_TRANSPORT_A) => Ok(Place::Transport),
+        (Some(SglType::DataBlock), SGL_SUBTYPE_OFFSET) => {
+            let offset = descriptor.addr.get();
+            let end = offset.saturating_add(length as u64);
+            if transfer.direction == Direction::ToController && end > capsule_bytes as u64 {
+                let cause = format!("the SGL reaches to byte {end} of the capsule's data, it has {capsule_bytes}");
+                return Err(Failure::new(Status::SGL_OFFSET_INVALID, cause).at(Parameter::DATA_POINTER));
+            }
+            Ok(Place::Capsule(offset as usize))
+        }
+        _ => {
+            let cause = "over TCP an SGL is a data block with an offset, or a transport data block";
+            Err(Failure::new(Status::SGL_DESCRIPTOR_TYPE_INVALID, cause).at(Parameter::DATA_POINTER))
+        }
+    }
+}

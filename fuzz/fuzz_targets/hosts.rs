@@ -1,0 +1,41 @@
+//! The hosts of `crates/nvme/tests/simulation.rs` against the same model of every completion, chosen by libFuzzer and
+//! without an end. Any difference from the model, and any panic, is a finding.
+#![no_main]
+
+// The swarm uses more of it.
+#[allow(dead_code)]
+#[path = "../../crates/nvme/tests/simulation/mod.rs"]
+mod simulation;
+
+#[path = "../support/bytes.rs"]
+mod bytes;
+
+use bytes::Bytes;
+use libfuzzer_sys::fuzz_target;
+use simulation::entropy::{Entropy, Seeded};
+use simulation::generate::{self, Generator};
+use simulation::run::Run;
+
+/// Kinds of drives, as seeds of the generator.
+const DRIVES: u64 = 256;
+/// Operations of an input, at most.
+const OPERATIONS_MAX: usize = 400;
+
+fuzz_target!(|input: &[u8]| {
+    let mut bytes = Bytes(input);
+    let setup = generate::setup(&mut Seeded::new(bytes.below(DRIVES)));
+    let mut run = Run::new(&setup).expect("the generator only keeps drives that work");
+    let mut generator = Generator::new(bytes);
+    let mut done = Vec::new();
+    while done.len() < OPERATIONS_MAX && !generator.entropy().is_empty() {
+        let operation = generator.next(&run.model);
+        done.push(operation);
+        let result = run.step(done.last().expect("just put in"));
+        if let Err(difference) = result {
+            panic!("{difference}\n  after {done:#?}\n  on {setup:#?}");
+        }
+    }
+    if let Err(difference) = run.finish() {
+        panic!("at the end: {difference}\n  after {done:#?}\n  on {setup:#?}");
+    }
+});

@@ -1,0 +1,184 @@
+//! Raw submission queue entries, admin and I/O, from several controllers.
+//!
+//! Input: a byte that chooses the drive, then steps of one byte and what it needs ([`Step`]). Whatever an entry says, the
+//! drive must not panic, must complete it exactly once and give as much data as it said it would, and must be consistent
+//! afterwards.
+#![no_main]
+
+// It uses the drives and the storage of it, not the model.
+#[allow(dead_code)]
+#[path = "../../crates/nvme/tests/simulation/mod.rs"]
+mod simulation;
+
+#[path = "../support/bytes.rs"]
+mod bytes;
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use libfuzzer_sys::fuzz_target;
+use nvme::{ControllerKind, Direction, Host, Outcome, Subsystem, Transport};
+use nvme_spec::command::SubmissionEntry;
+use nvme_spec::register::Property;
+use nvme_spec::{AdminOpcode, Status};
+use simulation::entropy::Seeded;
+use simulation::generate;
+use zerocopy::FromBytes;
+
+/// Kinds of drives, as seeds of the simulation's generator.
+const DRIVES: u64 = 64;
+/// CC of an enabled controller.
+const ENABLE: u64 = 0x0046_0001;
+/// Steps of an input, at most.
+const STEPS_MAX: usize = 256;
+
+struct Fuzz<'a> {
+    bytes: Bytes<'a>,
+    subsystem: Subsystem,
+    now: u64,
+    /// Controllers that are there, and the asynchronous event requests that each holds.
+    controllers: BTreeMap<u16, Vec<u16>>,
+}
+
+impl Fuzz<'_> {
+    fn step(&mut self) {
+        let control = self.bytes.byte();
+        let controller = self.controllers.keys().nth(usize::from(control >> 5) % self.controllers.len().max(1)).copied();
+        let Some(controller) = controller.filter(|_| control & 0x1f != 0x1f) else {
+            self.connect(control);
+            return;
+        };
+        match control & 0x1f {
+            0x18 => {
+                self.now += u64::from(u32::from_le_bytes(self.bytes.array())) * 1000;
+                for expired in self.subsystem.tick(self.now) {
+                    self.disconnect(expired);
+                }
+            }
+            0x19 => {
+                let value = u64::from(u32::from_le_bytes(self.bytes.array()));
+                self.subsystem.property_set(self.now, controller, Property::Cc, value);
+                self.forget_requests_of_reset(controller);
+            }
+            0x1a => {
+                self.subsystem.property_set(self.now, controller, Property::Cc, 0);
+                self.subsystem.property_set(self.now, controller, Property::Cc, ENABLE);
+                self.controllers.insert(controller, Vec::new());
+            }
+            0x1b => {
+                self.subsystem.reset_controller(controller);
+                self.controllers.insert(controller, Vec::new());
+            }
+            0x1c => self.disconnect(controller),
+            0x1d => self.subsystem.finish_shutdown(controller),
+            queue => self.command(controller, u16::from(queue & 1)),
+        }
+    }
+
+    /// Writing CC may have been a reset; then there are no requests any more.
+    fn forget_requests_of_reset(&mut self, controller: u16) {
+        if !self.subsystem.controller(controller).is_ready() {
+            self.controllers.insert(controller, Vec::new());
+        }
+    }
+
+    fn connect(&mut self, control: u8) {
+        let (transport, kind) = match control >> 6 {
+            0 | 1 => (Transport::Pcie, ControllerKind::Io),
+            2 => (Transport::Fabrics, ControllerKind::Io),
+            _ => (Transport::Fabrics, ControllerKind::Discovery),
+        };
+        if let Ok(id) = self.subsystem.connect(self.now, transport, kind, Host::default()) {
+            self.subsystem.property_set(self.now, id, Property::Cc, ENABLE);
+            assert!(self.controllers.insert(id, Vec::new()).is_none(), "two controllers with identifier {id}");
+        }
+    }
+
+    fn disconnect(&mut self, controller: u16) {
+        self.subsystem.disconnect(controller);
+        self.controllers.remove(&controller);
+    }
+
+    fn command(&mut self, controller: u16, queue: u16) {
+        let entry = SubmissionEntry::read_from_bytes(&self.bytes.array::<64>()).expect("64 bytes");
+        let transfer = match self.subsystem.transfer(controller, queue, &entry) {
+            Ok(transfer) => transfer,
+            Err(failure) => {
+                let reply = self.subsystem.fail(controller, queue, &entry, failure);
+                assert_ne!(reply.status, Status::SUCCESS, "a failure is no success");
+                return;
+            }
+        };
+        assert_eq!(transfer.direction == Direction::None, transfer.total_bytes() == 0, "{transfer:?}");
+        let mut data = Vec::new();
+        if transfer.direction == Direction::ToController {
+            data = self.data(transfer.total_bytes());
+        }
+        let outcome = self.subsystem.execute(self.now, controller, queue, &entry, &mut data);
+        self.check(controller, queue, &entry, &outcome);
+        let succeeded = outcome.reply.is_some_and(|reply| reply.status == Status::SUCCESS);
+        let expected = if succeeded && transfer.direction == Direction::ToHost { transfer.total_bytes() } else { 0 };
+        assert_eq!(data.len(), expected, "data of {entry:?} with {transfer:?}");
+        if let Some(durable) = outcome.durable {
+            assert!(succeeded, "what failed has nothing to make durable");
+            durable.make_durable().expect("this storage can");
+        }
+    }
+
+    /// Data for the drive: a length in the input, then bytes, repeated.
+    fn data(&mut self, bytes: usize) -> Vec<u8> {
+        let given = usize::from(self.bytes.byte());
+        let given = self.bytes.take(given * 4);
+        if given.is_empty() {
+            return vec![0; bytes];
+        }
+        // What structures hold comes once, contents of blocks again and again.
+        let mut data: Vec<u8> = match bytes {
+            4096 => given.to_vec(),
+            _ => given.iter().copied().cycle().take(bytes).collect(),
+        };
+        data.resize(bytes, 0);
+        data
+    }
+
+    /// A command is completed once: now, or later if it asks for an event.
+    fn check(&mut self, controller: u16, queue: u16, entry: &SubmissionEntry, outcome: &Outcome) {
+        assert!(outcome.due >= self.now, "due before it came");
+        let requests = self.controllers.get_mut(&controller).expect("connected");
+        if outcome.reply.is_none() {
+            assert_eq!((queue, entry.opcode), (0, AdminOpcode::AsynchronousEventRequest.code()), "never completed");
+            requests.push(entry.cid.get());
+        }
+    }
+
+    /// Completions without a command belong to requests that wait.
+    fn take_events(&mut self) {
+        for (&controller, requests) in &mut self.controllers {
+            for completion in self.subsystem.async_completions(controller) {
+                let waits = requests.iter().position(|&cid| cid == completion.cid);
+                requests.remove(waits.expect("a completion of a request that waits"));
+            }
+        }
+    }
+}
+
+fuzz_target!(|input: &[u8]| {
+    let mut bytes = Bytes(input);
+    let setup = generate::setup(&mut Seeded::new(u64::from(bytes.byte()) % DRIVES));
+    let (storage, _) = setup.storage();
+    let mut fuzz = Fuzz {
+        bytes,
+        subsystem: Subsystem::new(setup.config, Box::new(storage)).expect("the generator only keeps drives that work"),
+        now: 0,
+        controllers: BTreeMap::new(),
+    };
+    fuzz.connect(0);
+    for _ in 0..STEPS_MAX {
+        if fuzz.bytes.is_empty() {
+            break;
+        }
+        fuzz.step();
+        fuzz.take_events();
+    }
+    fuzz.subsystem.device().check().expect("the device is consistent");
+});

@@ -1,0 +1,45 @@
+//! Choices from a fuzzer's bytes.
+
+use crate::simulation::entropy::Entropy;
+
+/// As many bytes as a choice needs; zeros when they are used up.
+pub struct Bytes<'a>(pub &'a [u8]);
+
+impl<'a> Bytes<'a> {
+    /// Whether there is nothing left to decide with.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The next bytes, fewer at the end.
+    pub fn take(&mut self, count: usize) -> &'a [u8] {
+        let (taken, rest) = self.0.split_at(count.min(self.0.len()));
+        self.0 = rest;
+        taken
+    }
+
+    /// The next bytes, with zeros behind the end.
+    pub fn array<const N: usize>(&mut self) -> [u8; N] {
+        let mut array = [0; N];
+        let taken = self.take(N);
+        array[..taken.len()].copy_from_slice(taken);
+        array
+    }
+
+    /// The next byte.
+    pub fn byte(&mut self) -> u8 {
+        self.array::<1>()[0]
+    }
+}
+
+impl Entropy for Bytes<'_> {
+    fn below(&mut self, limit: u64) -> u64 {
+        let mut number = 0;
+        let mut covered = 1;
+        while covered < limit {
+            number = number << 8 | u64::from(self.byte());
+            covered <<= 8;
+        }
+        number % limit
+    }
+}
