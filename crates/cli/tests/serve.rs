@@ -130,7 +130,7 @@ fn options_that_make_no_sense_are_refused() {
     );
     refused(
         &folder,
-        &["serve", "--tcp", "0.0.0.0:0"],
+        &["serve", "--capacity", "64M", "--tcp", "0.0.0.0:0"],
         &["0.0.0.0", "DH-HMAC-CHAP", "127.0.0.1"],
     );
     refused(
