@@ -55,8 +55,14 @@ impl Get {
             .dword(13, (offset >> 32) as u32)
             .dword(14, self.dword14)
             .entry(1);
-        let transfer = subsystem.transfer(controller, 0, &entry).map_err(|failure| failure.status)?;
-        assert_eq!(transfer.total_bytes() as u64, bytes, "what is asked for is what is moved");
+        let transfer = subsystem
+            .transfer(controller, 0, &entry)
+            .map_err(|failure| failure.status)?;
+        assert_eq!(
+            transfer.total_bytes() as u64,
+            bytes,
+            "what is asked for is what is moved"
+        );
         let mut data = Vec::new();
         let outcome = subsystem.execute(0, controller, 0, &entry, &mut data);
         match outcome.reply.expect("completed at once").status {
@@ -80,10 +86,16 @@ fn used_drive(bytes: &mut Bytes) -> (Subsystem, u16) {
         run.step(&operation).expect("as the model says");
     }
     let mut subsystem = run.subsystem;
-    if let Some(id) = subsystem.controllers().map(|its| its.id).next().filter(|_| before % 2 == 0) {
+    let first = subsystem.controllers().map(|its| its.id).next();
+    if let Some(id) = first.filter(|_| before % 2 == 0) {
         subsystem.disconnect(id);
     }
-    let kinds = [ControllerKind::Io, ControllerKind::Io, ControllerKind::Io, ControllerKind::Discovery];
+    let kinds = [
+        ControllerKind::Io,
+        ControllerKind::Io,
+        ControllerKind::Io,
+        ControllerKind::Discovery,
+    ];
     let kind = kinds[usize::from(before / 2 % 4)];
     let connected = subsystem.connect(0, Transport::Fabrics, kind, Host::default());
     let id = connected.unwrap_or_else(|_| subsystem.controllers().next().expect("there are too many").id);
@@ -114,24 +126,40 @@ fuzz_target!(|input: &[u8]| {
         let whole = get.read(&mut subsystem, controller, 0, WHOLE_BYTES);
         let piece = get.read(&mut subsystem, controller, offset, length);
         match (whole, piece) {
-            (Err(whole), Err(piece)) => assert!(piece == whole || piece == Status::INVALID_FIELD, "{get:?}: {whole}, {piece}"),
+            (Err(whole), Err(piece)) => assert!(
+                piece == whole || piece == Status::INVALID_FIELD,
+                "{get:?}: {whole}, {piece}"
+            ),
             (Err(whole), Ok(_)) => panic!("{get:?}: a piece can be read, the whole fails with {whole}"),
             (Ok(whole), Ok(piece)) => {
                 assert_eq!(offset % 4, 0, "{get:?}: an offset that is no multiple of 4");
                 let rest = whole.get(offset as usize..).unwrap_or(&[]);
                 for (index, &byte) in piece.iter().enumerate() {
-                    assert_eq!(byte, rest.get(index).copied().unwrap_or(0), "{get:?}: byte {index} from {offset} on");
+                    assert_eq!(
+                        byte,
+                        rest.get(index).copied().unwrap_or(0),
+                        "{get:?}: byte {index} from {offset} on"
+                    );
                 }
                 for before in [0, offset / 2 & !3] {
-                    assert!(get.read(&mut subsystem, controller, before, 4).is_ok(), "{get:?}: at {before} but not at {offset}");
+                    assert!(
+                        get.read(&mut subsystem, controller, before, 4).is_ok(),
+                        "{get:?}: at {before} but not at {offset}"
+                    );
                 }
             }
             (Ok(whole), Err(status)) => {
                 assert_eq!(status, Status::INVALID_FIELD, "{get:?} from {offset} on");
                 let rest = whole.get(offset as usize..).unwrap_or(&[]);
-                assert!(offset % 4 != 0 || rest.iter().all(|&byte| byte == 0), "{get:?}: {offset} is in the page");
+                assert!(
+                    offset % 4 != 0 || rest.iter().all(|&byte| byte == 0),
+                    "{get:?}: {offset} is in the page"
+                );
                 if let Some(after) = offset.checked_add(4) {
-                    assert!(get.read(&mut subsystem, controller, after, 4).is_err(), "{get:?}: at {after} but not at {offset}");
+                    assert!(
+                        get.read(&mut subsystem, controller, after, 4).is_err(),
+                        "{get:?}: at {after} but not at {offset}"
+                    );
                 }
             }
         }

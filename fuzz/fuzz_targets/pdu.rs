@@ -74,8 +74,14 @@ fn drain(session: &mut Session, sent: &mut Vec<u8>) {
     session.sent();
     while sent.len() >= 8 {
         let (kind, header_bytes, pdu_bytes) = (sent[0], usize::from(sent[2]), u32_at(sent, 4) as usize);
-        assert!(OF_CONTROLLER.contains(&kind), "a controller sends no PDU of type {kind:#x}");
-        assert!(header_bytes >= 8 && pdu_bytes >= header_bytes, "a PDU of {pdu_bytes} bytes with a header of {header_bytes}");
+        assert!(
+            OF_CONTROLLER.contains(&kind),
+            "a controller sends no PDU of type {kind:#x}"
+        );
+        assert!(
+            header_bytes >= 8 && pdu_bytes >= header_bytes,
+            "a PDU of {pdu_bytes} bytes with a header of {header_bytes}"
+        );
         if sent.len() < pdu_bytes {
             break;
         }
@@ -96,7 +102,10 @@ fuzz_target!(|input: &[u8]| {
             Ok(Next::Send) => drain(&mut session, &mut sent),
             Ok(Next::Sync) => session.sync(),
             Ok(Next::Wait { input, .. }) => {
-                assert!(input || bytes.is_empty(), "nothing is outstanding here, so input is wanted");
+                assert!(
+                    input || bytes.is_empty(),
+                    "nothing is outstanding here, so input is wanted"
+                );
                 if !feed(&mut session, &mut bytes) {
                     break;
                 }
@@ -110,6 +119,10 @@ fuzz_target!(|input: &[u8]| {
     assert!(sent.is_empty(), "a PDU was sent in part: {sent:02x?}");
     session.close();
     let subsystem = locked(&shared);
-    assert_eq!(subsystem.controllers().count(), 0, "the controller of a lost connection is still there");
+    assert_eq!(
+        subsystem.controllers().count(),
+        0,
+        "the controller of a lost connection is still there"
+    );
     subsystem.device().check().expect("the device is consistent");
 });

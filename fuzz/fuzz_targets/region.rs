@@ -61,11 +61,13 @@ impl Fuzz<'_> {
             0..=3 => {
                 let (offset, bytes) = self.place(REGISTER_BYTES + DOORBELL_BYTES);
                 let data = &self.bytes.array::<ACCESS_BYTES_MAX>()[..bytes];
-                self.controller.write_register(&mut self.subsystem, self.host.bus(), self.now, offset, data);
+                self.controller
+                    .write_register(&mut self.subsystem, self.host.bus(), self.now, offset, data);
             }
             4 => {
                 let (offset, bytes) = self.place(REGISTER_BYTES + DOORBELL_BYTES);
-                self.controller.read_register(&self.subsystem, offset, &mut vec![0; bytes]);
+                self.controller
+                    .read_register(&self.subsystem, offset, &mut vec![0; bytes]);
             }
             5 => {
                 let (offset, bytes) = self.place(EXTENDED_CONFIG_SPACE_SIZE as u64);
@@ -91,7 +93,8 @@ impl Fuzz<'_> {
             14 => {
                 if let Some(durable) = self.controller.start_sync() {
                     let result = durable.make_durable();
-                    self.controller.finish_sync(&mut self.subsystem, self.host.bus(), self.now, &result);
+                    self.controller
+                        .finish_sync(&mut self.subsystem, self.host.bus(), self.now, &result);
                 }
             }
             _ => {
@@ -101,7 +104,11 @@ impl Fuzz<'_> {
             }
         }
         let raised = self.host.vectors.take();
-        assert!(raised.iter().all(|&vector| vector < self.vectors), "raised {raised:?} of {}", self.vectors);
+        assert!(
+            raised.iter().all(|&vector| vector < self.vectors),
+            "raised {raised:?} of {}",
+            self.vectors
+        );
     }
 }
 
@@ -110,8 +117,11 @@ fuzz_target!(|input: &[u8]| {
     let setup = generate::setup(&mut Seeded::new(u64::from(bytes.byte()) % DRIVES));
     let (storage, _) = setup.storage();
     let queues = setup.config.io_queues_max;
-    let mut subsystem = Subsystem::new(setup.config, Box::new(storage)).expect("the generator only keeps drives that work");
-    let id = subsystem.connect(0, Transport::Pcie, ControllerKind::Io, Host::default()).expect("the first host");
+    let mut subsystem =
+        Subsystem::new(setup.config, Box::new(storage)).expect("the generator only keeps drives that work");
+    let id = subsystem
+        .connect(0, Transport::Pcie, ControllerKind::Io, Host::default())
+        .expect("the first host");
     let mut fuzz = Fuzz {
         bytes,
         subsystem,

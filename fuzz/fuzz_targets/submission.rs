@@ -43,7 +43,11 @@ struct Fuzz<'a> {
 impl Fuzz<'_> {
     fn step(&mut self) {
         let control = self.bytes.byte();
-        let controller = self.controllers.keys().nth(usize::from(control >> 5) % self.controllers.len().max(1)).copied();
+        let controller = self
+            .controllers
+            .keys()
+            .nth(usize::from(control >> 5) % self.controllers.len().max(1))
+            .copied();
         let Some(controller) = controller.filter(|_| control & 0x1f != 0x1f) else {
             self.connect(control);
             return;
@@ -90,7 +94,10 @@ impl Fuzz<'_> {
         };
         if let Ok(id) = self.subsystem.connect(self.now, transport, kind, Host::default()) {
             self.subsystem.property_set(self.now, id, Property::Cc, ENABLE);
-            assert!(self.controllers.insert(id, Vec::new()).is_none(), "two controllers with identifier {id}");
+            assert!(
+                self.controllers.insert(id, Vec::new()).is_none(),
+                "two controllers with identifier {id}"
+            );
         }
     }
 
@@ -109,7 +116,11 @@ impl Fuzz<'_> {
                 return;
             }
         };
-        assert_eq!(transfer.direction == Direction::None, transfer.total_bytes() == 0, "{transfer:?}");
+        assert_eq!(
+            transfer.direction == Direction::None,
+            transfer.total_bytes() == 0,
+            "{transfer:?}"
+        );
         let mut data = Vec::new();
         if transfer.direction == Direction::ToController {
             data = self.data(transfer.total_bytes());
@@ -117,7 +128,11 @@ impl Fuzz<'_> {
         let outcome = self.subsystem.execute(self.now, controller, queue, &entry, &mut data);
         self.check(controller, queue, &entry, &outcome);
         let succeeded = outcome.reply.is_some_and(|reply| reply.status == Status::SUCCESS);
-        let expected = if succeeded && transfer.direction == Direction::ToHost { transfer.total_bytes() } else { 0 };
+        let expected = if succeeded && transfer.direction == Direction::ToHost {
+            transfer.total_bytes()
+        } else {
+            0
+        };
         assert_eq!(data.len(), expected, "data of {entry:?} with {transfer:?}");
         if let Some(durable) = outcome.durable {
             assert!(succeeded, "what failed has nothing to make durable");
@@ -146,7 +161,11 @@ impl Fuzz<'_> {
         assert!(outcome.due >= self.now, "due before it came");
         let requests = self.controllers.get_mut(&controller).expect("connected");
         if outcome.reply.is_none() {
-            assert_eq!((queue, entry.opcode), (0, AdminOpcode::AsynchronousEventRequest.code()), "never completed");
+            assert_eq!(
+                (queue, entry.opcode),
+                (0, AdminOpcode::AsynchronousEventRequest.code()),
+                "never completed"
+            );
             requests.push(entry.cid.get());
         }
     }

@@ -30,6 +30,7 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use ssd::DeviceConfig;
 use ssd::config::{GcConfig, Geometry, Handles};
+use transport::bench::tcp::{Settings, run};
 use transport::data::Memory;
 use transport::initiator::tcp::{
     Controller, Data, HostOptions, InitiatorError, Queue, block_command, connect_command, log_page_command,
@@ -2130,4 +2131,27 @@ fn any_stream_of_bytes_is_survived() {
         (400..1400).contains(&completed),
         "{completed} streams were served to the end"
     );
+}
+
+// ------------------------------------------------------------------------------------------------------ benchmark --
+
+/// Figures of a moment on a machine that does other things mean little; that there are some does.
+#[test]
+fn the_benchmark_measures() {
+    let settings = Settings {
+        time: Duration::from_millis(20),
+        capacity_bytes: 256 * MIB,
+    };
+    let figures = run(settings).unwrap();
+    assert_eq!(figures.len(), 6);
+    for figure in figures {
+        assert!(
+            figure.commands_per_second > 100.0 && figure.limit_per_second > 100.0,
+            "{figure}"
+        );
+        assert!(
+            figure.target_busy > Duration::ZERO && figure.initiator_busy > Duration::ZERO,
+            "{figure}"
+        );
+    }
 }

@@ -62,14 +62,10 @@ impl Subsystem {
             return;
         };
         let key = (placement.group.0, placement.handle.0);
-        let left = self
-            .device
-            .available_media_writes(placement)
-            .expect("a handle of the device");
-        if pages == u64::from(left_before) {
-            // Filled to the last page: the next write opens another one.
+        if !self.device.is_unit_begun(placement).expect("a handle of the device") {
+            // Filled to the last page: the next write begins another one.
             self.opened.remove(&key);
-        } else if pages > u64::from(left_before) || u64::from(left) + pages > u64::from(left_before) {
+        } else if pages >= u64::from(left_before) {
             self.opened.insert(key, self.now);
         } else {
             self.opened.entry(key).or_insert(self.now);

@@ -76,7 +76,6 @@ pub struct Entry {
 /// A command in memory.
 pub struct Sent {
     pub submission: Submission,
-    pub entry: SubmissionEntry,
     /// Where its data lies, and then its metadata: address and bytes.
     data: Vec<(u64, usize)>,
 }
@@ -338,8 +337,8 @@ impl Front {
 
     // ------------------------------------------------------------------------------------------------ commands --
 
-    /// Puts a command into a queue, with its data; `transfer` is what it moves. Returns what is wrong with its pointers.
-    pub fn put(&mut self, queue: u16, mut submission: Submission, transfer: (Way, u64, u64)) -> &mut Sent {
+    /// Puts a command into a queue, with its data; `transfer` is what it moves.
+    pub fn put(&mut self, queue: u16, mut submission: Submission, transfer: (Way, u64, u64)) {
         let mut entry = submission.command.wire().entry(submission.cid);
         if let super::operation::Command::Queue(command) = &submission.command {
             point_at_queue(&mut entry, command);
@@ -369,12 +368,7 @@ impl Front {
             .put(submission_base(queue) + u64::from(ring.tail) * 64, entry.as_bytes());
         ring.tail = (ring.tail + 1) % ring.entries;
         self.queue = queue;
-        self.sent.push(Sent {
-            submission,
-            entry,
-            data,
-        });
-        self.sent.last_mut().expect("just put in")
+        self.sent.push(Sent { submission, data });
     }
 
     /// Tells the controller of what was put into a queue.

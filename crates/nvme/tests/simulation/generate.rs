@@ -454,6 +454,17 @@ impl<E: Entropy> Generator<E> {
                     other => other,
                 }
             }
+            Class::Async if self.entropy.percent(3) && !model.controllers[&controller].requests.is_empty() => {
+                // An identifier that is in use.
+                let cid = model.controllers[&controller].requests[0];
+                let command = Command::AsyncEvent;
+                Operation::Submit {
+                    controller,
+                    cid,
+                    command,
+                }
+            }
+            Class::Namespace if self.entropy.percent(2) => self.fill_identifiers(model, controller),
             Class::Pieces => {
                 let count = self.entropy.between(1, 12);
                 Operation::ReadInPieces {
@@ -471,9 +482,10 @@ impl<E: Entropy> Generator<E> {
     }
 
     fn submit(&mut self, controller: u16, command: Command) -> Operation {
+        let cid = self.cid();
         Operation::Submit {
             controller,
-            cid: self.cid(),
+            cid,
             command,
         }
     }
@@ -998,6 +1010,27 @@ impl<E: Entropy> Generator<E> {
             handles: count,
             handle_list,
         }
+    }
+
+    /// More small namespaces than there are identifiers.
+    fn fill_identifiers(&mut self, model: &Model, controller: u16) -> Operation {
+        let mut create = self.create(model);
+        (create.blocks, create.capacity, create.handles) = (1, 1, 0);
+        for _ in 0..NN {
+            let planned = self.submit(controller, Command::Create(create.clone()));
+            self.planned.push(planned);
+        }
+        // They would be in the way of everything else.
+        let nsid = ALL;
+        self.planned.insert(
+            0,
+            Operation::Submit {
+                controller,
+                cid: 0,
+                command: Command::Manage { nsid, operation: 1 },
+            },
+        );
+        self.submit(controller, Command::Create(create))
     }
 
     /// Feature 1Dh; to change anything there must be no namespaces, so mostly they go first.

@@ -54,6 +54,53 @@ pub mod status {
     pub const WRITE_FAULT: u16 = 0x280;
     pub const UNRECOVERED_READ: u16 = 0x281;
     pub const COMPARE_FAILURE: u16 = 0x285;
+
+    /// All of them: each is expected now and then.
+    pub const ALL: [u16; 43] = [
+        INVALID_OPCODE,
+        INVALID_FIELD,
+        COMMAND_ID_CONFLICT,
+        DATA_TRANSFER_ERROR,
+        INTERNAL_ERROR,
+        ABORT_REQUESTED,
+        ABORTED_SQ_DELETION,
+        INVALID_NAMESPACE,
+        SEQUENCE_ERROR,
+        PRP_OFFSET_INVALID,
+        SGL_DATA_LENGTH_INVALID,
+        SGL_TYPE_INVALID,
+        SANITIZE_FAILED,
+        SANITIZE_IN_PROGRESS,
+        WRITE_PROTECTED,
+        FDP_DISABLED,
+        INVALID_HANDLE_LIST,
+        LBA_OUT_OF_RANGE,
+        COMPLETION_QUEUE_INVALID,
+        INVALID_QUEUE_IDENTIFIER,
+        INVALID_QUEUE_SIZE,
+        EVENT_LIMIT_EXCEEDED,
+        INVALID_VECTOR,
+        INVALID_LOG_PAGE,
+        INVALID_FORMAT,
+        INVALID_QUEUE_DELETION,
+        NOT_SAVEABLE,
+        NOT_NAMESPACE_SPECIFIC,
+        INSUFFICIENT_CAPACITY,
+        IDENTIFIER_UNAVAILABLE,
+        ALREADY_ATTACHED,
+        IS_PRIVATE,
+        NOT_ATTACHED,
+        THIN_PROVISIONING,
+        CONTROLLER_LIST_INVALID,
+        ANA_GROUP_INVALID,
+        COMMAND_SET_NOT_SUPPORTED,
+        CONNECT_BUSY,
+        SIZE_LIMIT_EXCEEDED,
+        OVERLAPPING_RANGE,
+        WRITE_FAULT,
+        UNRECOVERED_READ,
+        COMPARE_FAILURE,
+    ];
 }
 
 /// Broadcast namespace identifier.

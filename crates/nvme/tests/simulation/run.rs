@@ -117,6 +117,7 @@ impl Run {
 
     /// Does one thing, and checks all that it shows.
     pub fn step(&mut self, operation: &Operation) -> Check {
+        self.coverage.note("operations");
         self.flush_others(commands_stay(operation))?;
         match operation {
             Operation::Connect {
@@ -255,7 +256,8 @@ impl Run {
         let full = self.model.controllers.len() == usize::from(self.model.drive.controllers_max);
         let id = match self.subsystem.connect(self.model.now, transport, purpose, who) {
             Err(failure) => {
-                self.coverage.note(format!("connect: {}", failure.status.name()));
+                self.coverage.note("connect: all controllers are taken");
+                self.coverage.note(format!("status {:03x}h", failure.status.to_u16()));
                 equal("status of a Connect", failure.status.to_u16(), status::CONNECT_BUSY)?;
                 equal("do not retry", failure.do_not_retry, false)?;
                 return equal("all controllers taken", true, full);
@@ -602,6 +604,9 @@ impl Run {
                 return Err(format!("success, must fail with one of {:03x?}", judgement.must));
             }
             self.coverage.note(format!("{name} ok"));
+            if matches!(submission.command, Command::HandleStatus { .. }) && self.model.drive.exact_units {
+                self.coverage.note("reclaim unit handle status foretold");
+            }
             let success = Success {
                 result: told.result,
                 data,
@@ -622,7 +627,10 @@ impl Run {
             ));
         }
         match judgement.must.iter().all(|objection| *objection == found) {
-            true => self.coverage.note(format!("{name}: {status_name}")),
+            true => {
+                self.coverage.note(format!("{name}: {status_name}"));
+                self.coverage.note(format!("status {status:03x}h"));
+            }
             false => self.coverage.note("failed with one of several"),
         }
         self.model.apply_failure(submission, found);
@@ -897,7 +905,8 @@ impl Run {
             durable: true,
         };
         self.model.apply(controller, &sent.submission, &success)?;
-        self.coverage.note("Command Aborted due to SQ Deletion");
+        self.coverage
+            .note(format!("status {:03x}h", status::ABORTED_SQ_DELETION));
         Ok(sent.submission.cid)
     }
 
@@ -977,9 +986,10 @@ impl Run {
             )?;
             for completion in found {
                 self.coverage.note(format!(
-                    "asynchronous completion {:03x} {:06x}",
+                    "asynchronous completion {:03x}h {:06x}h",
                     completion.status, completion.result
                 ));
+                self.coverage.note(format!("status {:03x}h", completion.status));
             }
         }
         self.follow_surprises()
@@ -1034,6 +1044,9 @@ impl Run {
     pub fn finish(&mut self) -> Check {
         self.disarm();
         self.flush_others(None)?;
+        for event in &self.model.host_events {
+            self.coverage.note(format!("host event {:02x}h", event.kind));
+        }
         self.late.clear();
         self.subsystem
             .device()

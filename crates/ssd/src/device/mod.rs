@@ -303,6 +303,16 @@ impl<S: EventSink> Device<S> {
         }))
     }
 
+    /// Whether the host has written to the handle's current reclaim unit; `false` also if it has none yet.
+    ///
+    /// # Errors
+    /// The placement does not exist.
+    pub fn is_unit_begun(&self, placement: Placement) -> Result<bool, HostError> {
+        self.check_placement(placement)?;
+        let owner = &self.state.groups[usize::from(placement.group.0)].owners[usize::from(placement.handle.0)];
+        Ok(owner.open[owner.turn].as_ref().is_some_and(|open| open.written > 0))
+    }
+
     /// Where a logical page is, or `None` if it is not mapped.
     pub fn lookup(&self, lpn: Lpn) -> Option<Ppn> {
         let ppn = self.maps.lookup(lpn);

@@ -6,10 +6,13 @@
 //! The limits: for throughput, one thread writes blocks into a socket as fast as another one reads them; for commands,
 //! one thread sends requests of the size of a command and another one answers with the size of a block, at the same queue
 //! depth, doing nothing else.
+//!
+//! Where there are two cores, each side gets one of its own. Left alone, the scheduler likes to put a thread where the one
+//! is that woke it, and two sides that could work at the same time take turns.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -17,6 +20,7 @@ use nvme::{Identity, Subsystem, SubsystemConfig};
 use nvme_spec::IoOpcode;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 use ssd::DeviceConfig;
 use ssd::config::{GcConfig, Geometry, Handles};
 
@@ -156,6 +160,7 @@ pub fn run(settings: Settings) -> Result<Vec<Figure>, InitiatorError> {
     let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let server =
         TcpServer::start(TcpOptions::new(listen), shared, Clock::start()).expect("loopback can be listened on");
+    let cores = Cores::of_this_thread();
     let options = HostOptions {
         // What is left out by this is left out by any host that wants speed (`nvme connect --disable-sqflow`).
         flow_control: false,
@@ -163,10 +168,11 @@ pub fn run(settings: Settings) -> Result<Vec<Figure>, InitiatorError> {
     };
     let controller = Controller::connect(&options)?;
     let mut queue = controller.io_queue(1, 64)?;
+    cores.divide();
     fill(&mut queue, settings.capacity_bytes)?;
     let mut figures = Vec::new();
     for load in LOADS {
-        let limit_per_second = limit(&load, settings.time);
+        let limit_per_second = limit(&load, settings.time, &cores);
         let (target_before, initiator_before) = (target_busy(), initiator_busy());
         let (commands, elapsed) = measure(&mut queue, &load, settings)?;
         figures.push(Figure {
@@ -180,6 +186,7 @@ pub fn run(settings: Settings) -> Result<Vec<Figure>, InitiatorError> {
     }
     drop((queue, controller));
     server.stop();
+    cores.give_back();
     Ok(figures)
 }
 
@@ -244,13 +251,69 @@ fn initiator_busy() -> Duration {
     busy(Path::new("/proc/thread-self"))
 }
 
-/// The target has a thread for each connection.
-fn target_busy() -> Duration {
+/// The threads of the target, one for each connection.
+fn target_tasks() -> impl Iterator<Item = PathBuf> {
     let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let is_ours = |task: &std::fs::DirEntry| {
-        std::fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.starts_with(THREAD_NAME))
-    };
-    tasks.filter(is_ours).map(|task| busy(&task.path())).sum()
+    let is_ours =
+        |task: &PathBuf| std::fs::read_to_string(task.join("comm")).is_ok_and(|name| name.starts_with(THREAD_NAME));
+    tasks.map(|task| task.path()).filter(is_ours)
+}
+
+fn target_busy() -> Duration {
+    target_tasks().map(|task| busy(&task)).sum()
+}
+
+/// The cores that this thread may use.
+struct Cores {
+    all: Option<CpuSet>,
+    /// One for each side, if there are two.
+    sides: Option<[CpuSet; 2]>,
+}
+
+impl Cores {
+    fn of_this_thread() -> Cores {
+        let all = sched_getaffinity(None).ok();
+        let numbers: Vec<usize> = match &all {
+            Some(all) => (0..CpuSet::MAX_CPU).filter(|&core| all.is_set(core)).take(2).collect(),
+            None => Vec::new(),
+        };
+        let sides = <[usize; 2]>::try_from(numbers).ok().map(|numbers| {
+            numbers.map(|number| {
+                let mut side = CpuSet::new();
+                side.set(number);
+                side
+            })
+        });
+        Cores { all, sides }
+    }
+
+    /// The target's threads get one core and this thread the other. That a system does not do so is no error: the
+    /// figures are what they are.
+    fn divide(&self) {
+        let Some([ours, theirs]) = &self.sides else {
+            return;
+        };
+        let _ = sched_setaffinity(None, ours);
+        for task in target_tasks() {
+            let number = task.file_name().and_then(|name| name.to_str()?.parse().ok());
+            if let Some(number) = number.and_then(Pid::from_raw) {
+                let _ = sched_setaffinity(Some(number), theirs);
+            }
+        }
+    }
+
+    /// Puts the calling thread where the target is.
+    fn go_to_the_other_side(&self) {
+        if let Some([_, theirs]) = &self.sides {
+            let _ = sched_setaffinity(None, theirs);
+        }
+    }
+
+    fn give_back(&self) {
+        if let Some(all) = &self.all {
+            let _ = sched_setaffinity(None, all);
+        }
+    }
 }
 
 /// Commands that were carried out under a load, and how long that took.
@@ -300,7 +363,7 @@ fn measure(queue: &mut Queue, load: &Load, settings: Settings) -> Result<(u64, D
 }
 
 /// What plain TCP does in place of a load.
-fn limit(load: &Load, time: Duration) -> f64 {
+fn limit(load: &Load, time: Duration, cores: &Cores) -> f64 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback can be listened on");
     let address = listener.local_addr().expect("it has an address");
     let (request, response) = match load.opcode {
@@ -309,6 +372,7 @@ fn limit(load: &Load, time: Duration) -> f64 {
     };
     std::thread::scope(|scope| {
         scope.spawn(move || {
+            cores.go_to_the_other_side();
             let (stream, _) = listener.accept().expect("the other side connects");
             answer(stream, request, response);
         });

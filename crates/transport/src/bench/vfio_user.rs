@@ -75,7 +75,7 @@ pub struct Figures {
     pub commands_per_doorbell: f64,
     /// Media bytes written for each byte that the host wrote, in the measurement.
     pub write_amplification: f64,
-    /// Random 4 KiB blocks that one core of this machine copies in a second, to memory of the drive's size.
+    /// Random 4 KiB blocks that one core of this machine copies in a second of its own, to memory of the drive's size.
     pub copies_per_second: f64,
 }
 

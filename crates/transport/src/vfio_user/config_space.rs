@@ -94,19 +94,18 @@ impl ConfigSpace {
 
     /// Reads; beyond the end there are zeroes.
     pub fn read(&self, offset: u64, data: &mut [u8]) {
-        for (at, byte) in (offset..).zip(data) {
-            *byte = usize::try_from(at)
-                .ok()
-                .and_then(|at| self.bytes.get(at))
-                .copied()
-                .unwrap_or(0);
+        let first = usize::try_from(offset).unwrap_or(usize::MAX);
+        for (index, byte) in data.iter_mut().enumerate() {
+            let there = first.checked_add(index).and_then(|at| self.bytes.get(at));
+            *byte = there.copied().unwrap_or(0);
         }
     }
 
     /// Writes; bits that are read-only, and what lies beyond the end, stay.
     pub fn write(&mut self, offset: u64, data: &[u8]) -> ConfigEffect {
-        for (at, byte) in (offset..).zip(data) {
-            let Some(at) = usize::try_from(at).ok().filter(|at| *at < self.bytes.len()) else {
+        let first = usize::try_from(offset).unwrap_or(usize::MAX);
+        for (index, byte) in data.iter().enumerate() {
+            let Some(at) = first.checked_add(index).filter(|at| *at < self.bytes.len()) else {
                 break;
             };
             let mask = self.writable[at];
