@@ -5,10 +5,8 @@
 
 mod common;
 
-use std::path::Path;
 
-use common::{BAD_INPUT, files, folder, json, prints, refused, warp, write};
-use tempfile::TempDir;
+use common::{files, folder, json, prints, refused, write};
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Bad input
