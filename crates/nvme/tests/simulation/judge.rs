@@ -809,6 +809,11 @@ impl Model {
             (Fault::Keep, Command::Sanitize { action: 1, .. }) if !matches!(self.sanitize, Sanitize::Failed { .. }) => {
             }
             (Fault::Keep, Command::Sanitize { .. }) => found.must_for_now(status::INTERNAL_ERROR),
+            // A value that is as it was need not be stored again.
+            (Fault::Keep, Command::SetFeature { .. }) => found.may.push(Objection {
+                status: status::INTERNAL_ERROR,
+                do_not_retry: false,
+            }),
             _ => {}
         }
     }

@@ -7,8 +7,9 @@
 //! one thread sends requests of the size of a command and another one answers with the size of a block, at the same queue
 //! depth, doing nothing else.
 //!
-//! Where there are two cores, each side gets one of its own. Left alone, the scheduler likes to put a thread where the one
-//! is that woke it, and two sides that could work at the same time take turns.
+//! Where there are two cores, each side gets one of its own for queue depths above 1: left alone, the scheduler likes to
+//! put a thread where the one is that woke it, and two sides that could work at the same time take turns. At queue depth
+//! 1 they take turns anyway.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -168,10 +169,10 @@ pub fn run(settings: Settings) -> Result<Vec<Figure>, InitiatorError> {
     };
     let controller = Controller::connect(&options)?;
     let mut queue = controller.io_queue(1, 64)?;
-    cores.divide();
     fill(&mut queue, settings.capacity_bytes)?;
     let mut figures = Vec::new();
     for load in LOADS {
+        cores.assign(load.queue_depth > 1);
         let limit_per_second = limit(&load, settings.time, &cores);
         let (target_before, initiator_before) = (target_busy(), initiator_busy());
         let (commands, elapsed) = measure(&mut queue, &load, settings)?;
@@ -186,7 +187,7 @@ pub fn run(settings: Settings) -> Result<Vec<Figure>, InitiatorError> {
     }
     drop((queue, controller));
     server.stop();
-    cores.give_back();
+    cores.assign(false);
     Ok(figures)
 }
 
@@ -287,31 +288,34 @@ impl Cores {
         Cores { all, sides }
     }
 
-    /// The target's threads get one core and this thread the other. That a system does not do so is no error: the
-    /// figures are what they are.
-    fn divide(&self) {
-        let Some([ours, theirs]) = &self.sides else {
-            return;
-        };
-        let _ = sched_setaffinity(None, ours);
-        for task in target_tasks() {
-            let number = task.file_name().and_then(|name| name.to_str()?.parse().ok());
-            if let Some(number) = number.and_then(Pid::from_raw) {
-                let _ = sched_setaffinity(Some(number), theirs);
+    /// Where the two sides run: on a core each, or both on any.
+    fn side(&self, target: bool, divided: bool) -> Option<&CpuSet> {
+        match &self.sides {
+            Some(sides) if divided => Some(&sides[usize::from(target)]),
+            _ => self.all.as_ref(),
+        }
+    }
+
+    /// Assigns cores to this thread and those of the target. That a system does not do so is no error: the figures are what
+    /// they are.
+    fn assign(&self, divided: bool) {
+        if let Some(set) = self.side(true, divided) {
+            for task in target_tasks() {
+                let number = task.file_name().and_then(|name| name.to_str()?.parse().ok());
+                if let Some(number) = number.and_then(Pid::from_raw) {
+                    let _ = sched_setaffinity(Some(number), set);
+                }
             }
+        }
+        if let Some(set) = self.side(false, divided) {
+            let _ = sched_setaffinity(None, set);
         }
     }
 
     /// Puts the calling thread where the target is.
-    fn go_to_the_other_side(&self) {
-        if let Some([_, theirs]) = &self.sides {
-            let _ = sched_setaffinity(None, theirs);
-        }
-    }
-
-    fn give_back(&self) {
-        if let Some(all) = &self.all {
-            let _ = sched_setaffinity(None, all);
+    fn join_target(&self, divided: bool) {
+        if let Some(set) = self.side(true, divided) {
+            let _ = sched_setaffinity(None, set);
         }
     }
 }
@@ -372,7 +376,7 @@ fn limit(load: &Load, time: Duration, cores: &Cores) -> f64 {
     };
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            cores.go_to_the_other_side();
+            cores.join_target(load.queue_depth > 1);
             let (stream, _) = listener.accept().expect("the other side connects");
             answer(stream, request, response);
         });
