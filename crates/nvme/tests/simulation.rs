@@ -4,10 +4,10 @@
 //! Environment: `WARP_SWARM_SECONDS` is the budget, `WARP_SWARM_SEED` the first case, `WARP_SWARM_CASES` how many at
 //! most. A failure prints the line that repeats it and the shortest list of operations that was found to cause it.
 
-#[path = "simulation/mod.rs"]
 // A failure carries the whole case, so that it can be shrunk and printed; it happens once.
 #![allow(clippy::result_large_err, clippy::needless_return, dead_code)]
 
+#[path = "simulation/mod.rs"]
 mod simulation;
 
 use std::cell::{Cell, RefCell};
