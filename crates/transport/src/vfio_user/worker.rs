@@ -31,7 +31,9 @@ use crate::{Clock, Shared, locked};
 
 /// How long the worker spins before it sleeps.
 const SPIN: Duration = Duration::from_micros(20);
-/// It sleeps for a quarter of the time that it has been idle, within these bounds.
+/// Then it sleeps for this part of the time that it has been idle, so that a command after a pause waits at most 6 % of the
+/// pause for it, within these bounds.
+const IDLE_PER_SLEEP: u32 = 16;
 const SLEEP_MIN: Duration = Duration::from_micros(5);
 const SLEEP_MAX: Duration = Duration::from_micros(50);
 /// After this time it sleeps longer.
@@ -243,7 +245,7 @@ impl Worker {
             return None;
         }
         let doze = (self.polls && self.controller.is_running()).then(|| match idle < LONG_IDLE {
-            true => (idle / 4).clamp(SLEEP_MIN, SLEEP_MAX),
+            true => (idle / IDLE_PER_SLEEP).clamp(SLEEP_MIN, SLEEP_MAX),
             false => SLEEP_LONG,
         });
         let until_due = self
