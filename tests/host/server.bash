@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Starts and ends `warp serve`.
 #
-# Uses: WARP, WORK, SERVER_PIDS. Sets: TCP_PORT, VFIO_USER (the QEMU arguments that attach the drive).
+# Uses: WARP, WORK, SERVER_PIDS. Sets: TCP_PORT, METRICS_PORT, VFIO_USER (the QEMU arguments that attach the drive).
 
 SOCKET=$WORK/drive.sock
 
@@ -29,6 +29,8 @@ start_server() {
         TCP_PORT=$(free_port)
         arguments+=(--tcp "127.0.0.1:$TCP_PORT")
     fi
+    METRICS_PORT=$(free_port)
+    arguments+=(--metrics "127.0.0.1:$METRICS_PORT")
     "$WARP" serve "$@" "${arguments[@]}" </dev/null >>"$WORK/server" 2>&1 &
     pid=$!
     SERVER_PIDS+=("$pid")
@@ -43,6 +45,14 @@ start_server() {
     on_report_line "not ok - the server serves within 30 s: warp serve $* ${arguments[*]}"
     show_server_log
     summary
+}
+
+# A counter of a server: METRICS-PORT NAME
+metric() {
+    exec 9<>"/dev/tcp/127.0.0.1/$1"
+    printf 'GET /metrics HTTP/1.0\r\n\r\n' >&9
+    awk -v name="$2" '$1 == name { print $2 }' <&9
+    exec 9>&-
 }
 
 # Ends the last server in an orderly way, which must succeed.

@@ -151,6 +151,9 @@ pub struct Run {
     /// Device profile to run a job file on, or to restrict an experiment to
     #[arg(long)]
     pub device: Option<String>,
+    /// Run on a drive like the device but of another capacity, such as 64M, as `warp serve --capacity` makes it
+    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "scale")]
+    pub capacity: Option<u64>,
     #[command(flatten)]
     pub settings: Settings,
     /// Where to write report.html; default is out/TARGET
@@ -169,7 +172,7 @@ pub struct Run {
     #[arg(long)]
     pub handles: bool,
     /// Start a job file from this snapshot of a device instead of an empty one
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["device", "scale", "seed", "set"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["device", "capacity", "scale", "seed", "set"])]
     pub from: Option<PathBuf>,
     /// Save the device to this snapshot after a job file
     #[arg(long, value_name = "FILE")]

@@ -30,6 +30,11 @@ pub fn run(command: &Run) -> Result<Outcome, LabError> {
             ));
         }
     }
+    if let Some(capacity_bytes) = command.capacity {
+        for cell in &mut cells {
+            cell.device = lab::twin::resized(&cell.key.device, &cell.device, capacity_bytes)?;
+        }
+    }
     let prepared = lab::run::prepare(cells)?;
     if let Some(path) = &command.save {
         return run_and_save(command, &experiment, &prepared, path);

@@ -19,7 +19,7 @@ use transport::locked;
 use transport::server::{ServeOptions, Server};
 use transport::tcp::TcpOptions;
 
-const CAPACITY_BYTES: u64 = 64 << 20;
+const CAPACITY_BYTES: u64 = 128 << 20;
 const NQN: &str = "nqn.2026-01.test:three-paths";
 
 fn device() -> DeviceConfig {
