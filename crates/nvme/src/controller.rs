@@ -170,9 +170,14 @@ impl Controller {
 
     /// Controller Level Reset: everything but what the standard keeps. Saved feature values are applied by the subsystem.
     pub(crate) fn reset(&mut self) {
-        self.csts = Csts::new();
+        // That there was an NVM Subsystem Reset stays known until the host clears it (NVMe 2.1, "Controller Status").
+        self.csts = Csts::new().with_nssro(self.csts.nssro());
         self.async_events = AsyncEvents::default();
         self.features = Features::default();
+        // On Fabrics the identifier is that of the Connect command, for as long as the association lasts.
+        if self.transport == Transport::Pcie {
+            self.host = Host::default();
+        }
     }
 
     /// Everything is durable: the shutdown that the host asked for is complete.

@@ -3,7 +3,7 @@
 //! The device model knows reclaim groups, reclaim units and handles; this module gives them the standard's clothes. The
 //! bytes of the log pages are made in `admin::log_page`, from what is here and from the device's `Stats` alone.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use ssd::config::{DeviceConfig, Isolation};
@@ -118,6 +118,8 @@ pub mod kind {
 #[derive(Clone, Debug, Default)]
 pub struct DeviceReports {
     pending: Vec<DeviceReport>,
+    /// Pages that went to other reclaim groups than the host asked for, by where they went.
+    redirected: BTreeMap<u16, u64>,
 }
 
 /// A device event that becomes an FDP event.
@@ -140,6 +142,9 @@ pub enum DeviceReport {
 
 impl EventSink for DeviceReports {
     fn event(&mut self, event: &Event) {
+        if let Event::Redirect { to, pages, .. } = event {
+            *self.redirected.entry(to.0).or_default() += u64::from(*pages);
+        }
         let report = match event {
             Event::Reclaim(reclaim) => reclaim.moved.map(|moved| DeviceReport::Reallocated {
                 group: reclaim.group,
@@ -171,6 +176,11 @@ impl DeviceReports {
     /// Takes what is there.
     pub fn take(&mut self) -> Vec<DeviceReport> {
         std::mem::take(&mut self.pending)
+    }
+
+    /// Takes the pages that each reclaim group got because the one that the host asked for was full.
+    pub fn take_redirected(&mut self) -> BTreeMap<u16, u64> {
+        std::mem::take(&mut self.redirected)
     }
 }
 

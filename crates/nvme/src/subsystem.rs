@@ -498,6 +498,12 @@ impl Subsystem {
         }
     }
 
+    /// Whether an NVM Subsystem Reset has reset a controller. On Fabrics, whose hosts cannot clear this (CAP.NSSRS is 0), that
+    /// ends the association.
+    pub fn is_subsystem_reset(&self, id: u16) -> bool {
+        self.controller(id).csts.nssro()
+    }
+
     /// Resets a controller without its host's asking (function level reset, lost connection, subsystem reset).
     pub fn reset_controller(&mut self, id: u16) {
         let controller = self.controller_mut(id);
@@ -540,7 +546,9 @@ impl Subsystem {
     }
 
     /// Carries out a command. `data` is what it moves: the host's data, of the length that [`Subsystem::transfer`] said
-    /// ([`Transfer::total_bytes`]: data, then separate metadata); or a buffer that the data for the host is put into (its length is then what is to be sent).
+    /// ([`Transfer::total_bytes`]: data, then separate metadata); or a buffer that the data for the host is put into. What is
+    /// in `data` afterwards is for the host only if the transfer goes to it; its length is then what is to be sent, 0 if the
+    /// command failed. The host's own data stays after a success, so that its buffer can be used again as it is.
     pub fn execute(&mut self, now: Nanos, id: u16, queue: u16, entry: &SubmissionEntry, data: &mut Vec<u8>) -> Outcome {
         self.now = self.now.max(now);
         let result = match queue {

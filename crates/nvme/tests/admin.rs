@@ -162,6 +162,8 @@ fn a_pcie_controller_says_what_it_can_do() {
     assert_eq!((controller.ioccsz.get(), controller.maxcmd.get()), (0, 0));
     // SGLs without alignment, with bit buckets, and longer than the data.
     assert_eq!(controller.sgls.into_bits().get(), 1 | 1 << 16 | 1 << 18 | 1 << 19);
+    // There is no connection to keep alive: neither support, nor traffic based (bit 6).
+    assert_eq!((controller.kas.get(), ctratt & 1 << 6), (0, 0));
 
     let mut uncached = Drive::on(config(), false);
     let id = uncached.host();
@@ -182,10 +184,10 @@ fn a_fabrics_controller_has_capsules_and_no_doorbells() {
         ),
         (516, 1, 0)
     );
-    assert!(controller.maxcmd.get() > 0 && controller.kas.get() > 0);
+    assert!(controller.maxcmd.get() > 0 && controller.kas.get() > 0 && controller.ctratt.tbkas());
     assert!(!controller.oacs.dbcs());
-    assert_eq!(controller.sgls.sgls(), 1);
-    assert!(controller.sgls.offset() && controller.sgls.transport_data_block());
+    // SGLs longer than the data, with offsets, and in data blocks of the transport.
+    assert_eq!(controller.sgls.into_bits().get(), 1 | 1 << 18 | 1 << 20 | 1 << 21);
     assert_eq!(controller.vid.get(), 0);
 }
 
@@ -671,6 +673,36 @@ fn what_the_storage_does_not_take_has_not_happened() {
 }
 
 #[test]
+fn a_namespace_whose_deletion_cannot_be_stored_keeps_its_features() {
+    use std::sync::atomic::Ordering;
+    const ERROR_RECOVERY: u32 = 0x05;
+    let mut drive = Drive::new();
+    let id = drive.host();
+    let nsid = make_namespace(&mut drive, id, 16, &[0]);
+    let set = SubmissionEntry {
+        cdw10: ERROR_RECOVERY.into(),
+        cdw11: 2.into(),
+        ..admin(AdminOpcode::SetFeatures, nsid)
+    };
+    let get = SubmissionEntry {
+        cdw10: ERROR_RECOVERY.into(),
+        ..admin(AdminOpcode::GetFeatures, nsid)
+    };
+    drive.succeeds(id, &set, &[]);
+    drive.memory.forgetful.store(true, Ordering::Relaxed);
+    drive.refuses(id, &delete_entry(nsid), &[], Status::INTERNAL_ERROR);
+    drive.memory.forgetful.store(false, Ordering::Relaxed);
+    assert_eq!(drive.succeeds(id, &get, &[]).0, 2);
+    drive.succeeds(id, &delete_entry(nsid), &[]);
+    assert_eq!(make_namespace(&mut drive, id, 16, &[0]), nsid);
+    assert_eq!(
+        drive.succeeds(id, &get, &[]).0,
+        0,
+        "another namespace begins with the default"
+    );
+}
+
+#[test]
 fn namespaces_survive_a_restart() {
     let mut drive = Drive::new();
     let id = drive.host();
@@ -949,7 +981,8 @@ fn sanitizing_goes_on_in_the_background_and_keeps_others_out() {
     }
     identify_namespace(&mut drive, id, nsid);
     drive.succeeds(id, &get_log(0x02, 0, 512), &[]);
-    drive.succeeds(id, &admin(AdminOpcode::KeepAlive, 0), &[]);
+    let fabrics = drive.connect(Transport::Fabrics, ControllerKind::Io);
+    drive.succeeds(fabrics, &admin(AdminOpcode::KeepAlive, 0), &[]);
     let log = sanitize_log(&mut drive, id);
     assert_eq!((log.sprog.get(), log.sstat.sos(), log.scdw10.get()), (0, 2, 2));
 

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{Drive, PAGE_BYTES, RECLAIM_UNIT_BYTES, admin, config, get_log, io, set_fdp};
-use nvme::{ControllerKind, Transport};
+use nvme::{ControllerKind, Host, Transport};
 use nvme_spec::command::SubmissionEntry;
+use nvme_spec::register::Property;
 use nvme_spec::{AdminOpcode, IoOpcode, NSID_ALL, Status};
 use rand::{RngExt, SeedableRng};
 
@@ -199,6 +200,56 @@ fn reclaim_groups_and_the_time_limit_are_told() {
     assert_eq!(u32_at(descriptor, 4), 2);
     assert_eq!(u16_at(descriptor, 10), 2 * 4 - 1);
     assert_eq!(u32_at(descriptor, 24), 77);
+}
+
+/// A full reclaim group passes data on to another: the time of the reclaim unit that takes it begins then.
+#[test]
+fn the_time_limit_counts_for_the_reclaim_unit_that_data_was_passed_on_to() {
+    const GROUPS: u16 = 2;
+    const WRITE_PAGES: u64 = 256;
+    let mut config = config();
+    config.namespace = true;
+    config.device.geometry.reclaim_groups = GROUPS;
+    config.reclaim_unit_time_limit_s = 77;
+    let mut drive = Drive::on(config, false);
+    let id = drive.host();
+    let receive = SubmissionEntry {
+        cdw10: 1.into(),
+        cdw11: 1023.into(),
+        ..io(IoOpcode::IoManagementReceive, 1, 0, 1)
+    };
+    // Of the first handle in the second group: EARUTR and RUAMW.
+    let status = |drive: &mut Drive| {
+        let data = drive.command(id, 1, &receive, &[]).data;
+        let descriptor = &data[16 + 32..];
+        assert_eq!((u16_at(descriptor, 0), u16_at(descriptor, 2)), (1 << 15, 0));
+        (u32_at(descriptor, 4), u64_at(descriptor, 8))
+    };
+    assert_eq!(status(&mut drive), (77, RECLAIM_UNIT_BYTES / PAGE_BYTES));
+    let pages = drive.subsystem.capacity_bytes() / PAGE_BYTES;
+    for first in (0..pages).step_by(WRITE_PAGES as usize) {
+        drive.now += 100_000_000;
+        write_placed(&mut drive, id, first, WRITE_PAGES.min(pages - first), 0);
+    }
+    assert!(drive.subsystem.device().stats().pages_redirected > 0);
+    // The last pages are in the second group, and so is what is written in their stead.
+    let full = RECLAIM_UNIT_BYTES / PAGE_BYTES;
+    let mut begun = None;
+    let (_, mut before) = status(&mut drive);
+    for turn in 0..3 * full {
+        drive.now += 250_000_000;
+        write_placed(&mut drive, id, pages - 1 - turn % 8, 1, 0);
+        let (seconds, left) = status(&mut drive);
+        if before == full {
+            begun = Some(drive.now);
+        }
+        if let Some(begun) = begun.filter(|_| left < full) {
+            let passed = ((drive.now - begun) / 1_000_000_000) as u32;
+            assert_eq!(seconds, 77 - passed, "turn {turn}, {left} pages left");
+        }
+        before = left;
+    }
+    assert!(begun.is_some(), "no reclaim unit was begun");
 }
 
 #[test]
@@ -721,6 +772,36 @@ fn fdp_is_switched_on_and_off() {
     assert_eq!(drive.succeeds(id, &get(CAPABILITIES), &[]).0, 0b101);
 }
 
+/// What a handle has open from the start and never used is not erased (FDP statistics: media bytes erased).
+#[test]
+fn switching_fdp_erases_what_was_written_only() {
+    let mut eager = config();
+    eager.device.handles.opening = ssd::config::Opening::Eager;
+    eager.namespace = true;
+    let mut drive = Drive::of(eager);
+    let id = drive.host();
+    let erased = |drive: &mut Drive| {
+        let (_, page) = drive.succeeds(id, &get_log(0x22, 1, 64), &[]);
+        u64::from_le_bytes(page[32..40].try_into().unwrap())
+    };
+    drive.write(id, 1, 0, &[1; 4096]);
+    let delete = SubmissionEntry {
+        cdw10: 1.into(),
+        ..admin(AdminOpcode::NamespaceManagement, 1)
+    };
+    drive.succeeds(id, &delete, &[]);
+    assert_eq!(erased(&mut drive), 0);
+    drive.succeeds(id, &set_fdp(true, 1), &[]);
+    assert_eq!(
+        erased(&mut drive),
+        RECLAIM_UNIT_BYTES,
+        "one of the open reclaim units was written to"
+    );
+    drive.succeeds(id, &set_fdp(true, 0), &[]);
+    assert_eq!(erased(&mut drive), RECLAIM_UNIT_BYTES, "and none since");
+    drive.subsystem.device().check().expect("the counters agree");
+}
+
 #[test]
 fn fdp_does_not_change_under_namespaces() {
     let (mut drive, id) = drive_with_namespace();
@@ -850,9 +931,12 @@ fn what_is_refused_and_with_which_status() {
     let (mut drive, id) = drive_with_namespace();
     drive.refuses(id, &set_feature(0xc0, 0, 0), &[], Status::INVALID_FIELD);
     drive.refuses(id, &get_feature(0x01, 0, 4, 0), &[], Status::INVALID_FIELD);
+    let pcie = id;
+    let fabrics = drive.connect(Transport::Fabrics, ControllerKind::Io);
     // Never saved: number of queues, timestamp, keep alive, host behavior, host identifier, write protection, marker.
     for fid in [0x07, 0x0e, 0x0f, 0x16, 0x81, 0x80, 0x84] {
         let nsid = if fid == 0x84 { 1 } else { 0 };
+        let id = if fid == 0x0f { fabrics } else { pcie };
         let reply = drive.refuses(id, &save_feature(fid, nsid, 0), &[], Status::FEATURE_NOT_SAVEABLE);
         assert_eq!(
             (reply.status.sct(), reply.status.sc(), reply.do_not_retry),
@@ -1032,6 +1116,10 @@ fn host_behavior_and_host_identifier() {
     drive.succeeds(id, &set_feature(0x81, 0, 1), &identifier);
     assert_eq!(drive.succeeds(id, &get_feature(0x81, 0, CURRENT, 1), &[]).1, identifier);
     assert_eq!(drive.subsystem.controller(id).host.id[..], identifier);
+    drive.subsystem.property_set(drive.now, id, Property::Cc, 0);
+    drive.enable(id);
+    let get = get_feature(0x81, 0, CURRENT, 1);
+    assert_eq!(drive.succeeds(id, &get, &[]).1, [0; 16], "a reset forgets it");
     drive.succeeds(id, &set_feature(0x81, 0, 0), &identifier[..8]);
     assert_eq!(
         drive.succeeds(id, &get_feature(0x81, 0, CURRENT, 0), &[]).1,
@@ -1054,6 +1142,22 @@ fn host_behavior_and_host_identifier() {
         drive.succeeds(fabrics, &get_feature(0x81, 0, CAPABILITIES, 0), &[]).0,
         0,
         "not changeable"
+    );
+    let host = Host {
+        nqn: "nqn.2014-08.org.nvmexpress:uuid:1".to_string(),
+        id: [7; 16],
+    };
+    let connected = drive
+        .subsystem
+        .connect(drive.now, Transport::Fabrics, ControllerKind::Io, host);
+    let known = connected.expect("room for a controller");
+    drive.enable(known);
+    drive.subsystem.property_set(drive.now, known, Property::Cc, 0);
+    drive.enable(known);
+    assert_eq!(
+        drive.succeeds(known, &get, &[]).1,
+        [7; 16],
+        "Connect has set it for the whole association"
     );
 }
 
@@ -1261,6 +1365,29 @@ fn keep_alive_holds_the_connection() {
     drive.now += 1_000_000_001;
     assert_eq!(drive.subsystem.tick(drive.now), [id]);
     drive.succeeds(id, &set_feature(0x0f, 0, 0), &[]);
+    assert!(drive.subsystem.tick(drive.now).is_empty());
+}
+
+/// Without a connection there is nothing to keep alive: no command, no timer, and no word of them.
+#[test]
+fn keep_alive_is_not_for_pci_express() {
+    let (mut drive, id) = drive_with_namespace();
+    drive.refuses(
+        id,
+        &admin(AdminOpcode::KeepAlive, 0),
+        &[],
+        Status::INVALID_COMMAND_OPCODE,
+    );
+    drive.refuses(id, &set_feature(0x0f, 0, 1000), &[], Status::INVALID_FIELD);
+    drive.refuses(id, &get_feature(0x0f, 0, CURRENT, 0), &[], Status::INVALID_FIELD);
+    let fabrics = drive.connect(Transport::Fabrics, ControllerKind::Io);
+    for (id, supported) in [(id, 0), (fabrics, 1)] {
+        let (_, effects) = drive.succeeds(id, &get_log(0x05, 0, 4096), &[]);
+        assert_eq!(effects[0x18 * 4] & 1, supported);
+        let (_, effects) = drive.succeeds(id, &get_log(0x12, 0, 1024), &[]);
+        assert_eq!(effects[0x0f * 4] & 1, supported);
+    }
+    drive.now += 1_000_000_000_000;
     assert!(drive.subsystem.tick(drive.now).is_empty());
 }
 

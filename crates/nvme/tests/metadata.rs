@@ -343,6 +343,22 @@ fn data_of_another_length_is_refused() {
     }
 }
 
+/// What the host sent stays where it is: its buffer is used again, and need not be filled before.
+#[test]
+fn data_of_the_host_stays_in_its_buffer() {
+    let mut drive = without_placement();
+    let id = drive.host();
+    let nsid = create(&mut drive, &[id], FORMS[0], 64);
+    let sent = vec![5; 2 * (FORMS[0].block_bytes + FORMS[0].metadata_bytes)];
+    let mut buffer = sent.clone();
+    for opcode in [IoOpcode::Write, IoOpcode::Compare] {
+        let entry = io(opcode, nsid, 0, 2);
+        let outcome = drive.subsystem.execute(0, id, 1, &entry, &mut buffer);
+        assert_eq!(outcome.reply.unwrap().status, Status::SUCCESS);
+        assert_eq!(buffer, sent);
+    }
+}
+
 #[test]
 fn the_largest_command_is_measured_without_metadata() {
     let mut drive = without_placement();

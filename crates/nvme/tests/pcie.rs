@@ -1243,6 +1243,46 @@ fn flush() -> SubmissionEntry {
     entry
 }
 
+/// The request that an Abort aborts completes first, unless there is room for the commands of the batch only.
+#[test]
+fn what_is_aborted_completes_before_its_abort() {
+    let mut machine = Machine::new();
+    let request = machine.submit(0, admin(AdminOpcode::AsynchronousEventRequest, 0));
+    machine.ring(0);
+    machine.run();
+    let mut abort = admin(AdminOpcode::Abort, 0);
+    abort.cdw10.set(u32::from(request) << 16);
+    let mut expected = vec![(request, Status::ABORT_REQUESTED)];
+    expected.push((machine.submit(0, abort), Status::SUCCESS));
+    machine.ring(0);
+    machine.run();
+    let found = |machine: &mut Machine| -> Vec<(u16, Status)> {
+        let completions = machine.take_all(0).into_iter();
+        completions
+            .map(|entry| (entry.cid.get(), entry.status.status()))
+            .collect()
+    };
+    assert_eq!(found(&mut machine), expected);
+    machine.ring_head(0);
+
+    // As many commands as there is room for: the aborted one waits until the host has taken some.
+    let request = machine.submit(0, admin(AdminOpcode::AsynchronousEventRequest, 0));
+    machine.ring(0);
+    machine.run();
+    abort.cdw10.set(u32::from(request) << 16);
+    let mut expected = vec![(machine.submit(0, abort), Status::SUCCESS)];
+    for _ in 2..ADMIN_ENTRIES {
+        let identify = prps(identify(1, 0), DATA, 0);
+        expected.push((machine.submit(0, identify), Status::SUCCESS));
+    }
+    machine.ring(0);
+    machine.run();
+    assert_eq!(found(&mut machine), expected);
+    machine.ring_head(0);
+    machine.run();
+    assert_eq!(found(&mut machine), [(request, Status::ABORT_REQUESTED)]);
+}
+
 #[test]
 fn commands_complete_when_they_are_durable_and_share_the_wait() {
     let mut machine = with_cache();
@@ -1376,6 +1416,11 @@ fn a_subsystem_reset_reaches_every_controller() {
     machine.write_register(register::NSSR, &NSSR_RESET.to_le_bytes());
     assert!(!machine.csts().rdy() && machine.csts().nssro());
     assert!(!machine.drive.subsystem.controller(other).is_ready());
+    // It is a fact until the host has seen it, whatever else it resets.
+    machine.enable();
+    machine.disable();
+    machine.with(|controller, subsystem, bus| controller.reset_function(subsystem, bus));
+    assert!(machine.csts().nssro());
     machine.write_register(register::CSTS, &(1u32 << 4).to_le_bytes());
     assert!(!machine.csts().nssro());
 

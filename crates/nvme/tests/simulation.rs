@@ -5,13 +5,15 @@
 //! most. A failure prints the line that repeats it and the shortest list of operations that was found to cause it.
 
 // A failure carries the whole case, so that it can be shrunk and printed; it happens once.
-#![allow(clippy::result_large_err, clippy::needless_return, dead_code)]
+#![allow(clippy::result_large_err)]
 
 #[path = "simulation/mod.rs"]
 mod simulation;
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use simulation::entropy::{Entropy, Seeded};
@@ -23,6 +25,10 @@ use simulation::run::{Coverage, Run};
 const SECONDS_DEFAULT: u64 = 40;
 /// Operations of a case, at most: many short cases find more than few long ones.
 const OPERATIONS_MAX: u64 = 1_500;
+/// A run of so many cases, which a slow machine does in the default time too, must have seen everything that is required.
+const CASES_DEMANDING: u64 = 400;
+/// Threads that run cases, at most: each has a drive and the memory of its hosts.
+const THREADS_MAX: usize = 8;
 /// What a case may spend on making its failure short.
 const SHRINK_TIME: Duration = Duration::from_secs(30);
 /// Operations of a shrunk failure that are printed.
@@ -94,7 +100,7 @@ fn run_case(seed: u64) -> Result<Coverage, (Setup, Failure)> {
     let mut generator = Generator::new(entropy);
     let next = |run: &Run| {
         left = left.checked_sub(1)?;
-        Some(generator.next(&run.model))
+        generator.next(&run.model)
     };
     run_caught(&setup, next).map_err(|failure| (setup.clone(), failure))
 }
@@ -151,7 +157,7 @@ fn environment(name: &str) -> Option<u64> {
     Some(number.unwrap_or_else(|_| panic!("{name} = {value}: must be a whole number")))
 }
 
-/// Commands that must have succeeded in a run of the default length, or the swarm tests less than it says; those with a
+/// Commands that must have succeeded in a run of [`CASES_DEMANDING`] cases, or the swarm tests less than it says; those with a
 /// structure, log page or feature come by themselves.
 const COMMANDS: &[&str] = &[
     "Abort",
@@ -217,7 +223,7 @@ const FEATURES: &[&str] = &[
     "subsystem reset",
 ];
 
-/// Everything that a run of the default length must have seen.
+/// Everything that a run of [`CASES_DEMANDING`] cases must have seen.
 fn required() -> Vec<String> {
     let mut all: Vec<String> = COMMANDS.iter().map(|name| format!("{name} ok")).collect();
     all.extend(FEATURES.iter().map(|what| what.to_string()));
@@ -249,25 +255,41 @@ fn swarm() {
     let first = environment("WARP_SWARM_SEED").unwrap_or(1);
     let most = environment("WARP_SWARM_CASES").unwrap_or(u64::MAX);
     let start = Instant::now();
-    let mut coverage = Coverage::default();
-    let mut cases = 0;
-    let demanding = budget.as_secs() >= SECONDS_DEFAULT && most == u64::MAX;
-    let required = required();
-    let missing = |coverage: &Coverage| required.iter().find(|what| coverage.get(what) == 0);
-    // A slow machine gets more time to see everything, before that is a failure.
-    let goes_on = |coverage: &Coverage| {
-        let spent = start.elapsed();
-        spent < budget || (demanding && spent < 4 * budget && missing(coverage).is_some())
-    };
-    while cases < most && (cases == 0 || goes_on(&coverage)) {
-        let seed = first.wrapping_add(cases);
-        match run_case(seed) {
-            Ok(covered) => coverage.merge(&covered),
-            Err((setup, failure)) => panic!("{}", report(seed, &setup, failure)),
+    let next = AtomicU64::new(0);
+    let done = Mutex::new((Coverage::default(), 0));
+    let found = Mutex::new(None);
+    let work = || {
+        while start.elapsed() < budget && found.lock().expect("nothing panics with it").is_none() {
+            let case = next.fetch_add(1, Ordering::Relaxed);
+            if case >= most {
+                return;
+            }
+            let seed = first.wrapping_add(case);
+            match run_case(seed) {
+                Ok(covered) => {
+                    let mut done = done.lock().expect("nothing panics with it");
+                    done.0.merge(&covered);
+                    done.1 += 1;
+                }
+                Err((setup, failure)) => {
+                    *found.lock().expect("nothing panics with it") = Some((seed, setup, failure));
+                }
+            }
         }
-        cases += 1;
+    };
+    let threads = std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(THREADS_MAX);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(work);
+        }
+    });
+    if let Some((seed, setup, failure)) = found.into_inner().expect("nothing panics with it") {
+        panic!("{}", report(seed, &setup, failure));
     }
     let seconds = start.elapsed().as_secs_f64();
+    let (coverage, cases) = done.into_inner().expect("nothing panics with it");
     for (what, times) in &coverage.0 {
         println!("{times:>9} {what}");
     }
@@ -276,7 +298,8 @@ fn swarm() {
         cases as f64 / seconds,
         coverage.get("operations") as f64 / seconds
     );
-    if demanding && let Some(what) = missing(&coverage) {
-        panic!("in {cases} cases this never happened: {what}");
+    if cases >= CASES_DEMANDING {
+        let missing: Vec<String> = required().into_iter().filter(|what| coverage.get(what) == 0).collect();
+        assert!(missing.is_empty(), "in {cases} cases this never happened: {missing:?}");
     }
 }

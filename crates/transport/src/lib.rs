@@ -23,7 +23,8 @@ pub mod status;
 pub mod tcp;
 pub mod vfio_user;
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 pub use clock::Clock;
 pub use error::ServeError;
@@ -36,5 +37,29 @@ pub type Shared = Arc<Mutex<nvme::Subsystem>>;
 /// # Panics
 /// Another thread panicked inside it: what it left is not to be served.
 pub fn locked(shared: &Shared) -> MutexGuard<'_, nvme::Subsystem> {
-    shared.lock().expect("the drive is in order")
+    let locked = match shared.try_lock() {
+        Ok(free) => return free,
+        Err(TryLockError::Poisoned(poisoned)) => Err(poisoned),
+        Err(TryLockError::WouldBlock) => {
+            WAITING.fetch_add(1, Ordering::AcqRel);
+            let locked = shared.lock();
+            SERVED.fetch_add(1, Ordering::AcqRel);
+            WAITING.fetch_sub(1, Ordering::AcqRel);
+            locked
+        }
+    };
+    locked.expect("the drive is in order")
+}
+
+/// Threads that wait for a drive now, and how many have had it after a wait. A process serves one drive.
+static WAITING: AtomicUsize = AtomicUsize::new(0);
+static SERVED: AtomicUsize = AtomicUsize::new(0);
+
+/// Lets one of those who wait for the drive have it, if there are any. Who takes the drive again and again calls this
+/// before: the lock goes to whoever comes first, and a thread that has to be woken is always late.
+pub(crate) fn give_way() {
+    let served = SERVED.load(Ordering::Acquire);
+    while WAITING.load(Ordering::Acquire) > 0 && SERVED.load(Ordering::Acquire) == served {
+        std::thread::yield_now();
+    }
 }

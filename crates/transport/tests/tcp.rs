@@ -475,6 +475,95 @@ fn a_reset_ends_the_io_queues_and_leaves_the_admin_queue() {
     assert_eq!(read(&mut queue, 0, 4096), [1; 4096]);
 }
 
+/// NVM Subsystem Reset, by a host on PCI Express: every association ends, even one that was waiting for nothing.
+#[test]
+fn a_subsystem_reset_ends_every_association() {
+    let target = Target::start();
+    let mut controller = Controller::connect(&target.host()).unwrap();
+    let mut queue = controller.io_queue(1, 16).unwrap();
+    write(&mut queue, 0, &[1; 4096]);
+    let id = controller.id();
+    {
+        let mut subsystem = locked(&target.shared);
+        let host = nvme::Host::default();
+        let pcie = subsystem.connect(0, nvme::Transport::Pcie, nvme::ControllerKind::Io, host);
+        let pcie = pcie.unwrap();
+        let mut front = nvme::pcie::PcieController::new(pcie, 1, 1);
+        let doorbells: Vec<_> = (0..usize::from(nvme::pcie::QUEUES_MAX) * 2)
+            .map(|_| std::sync::atomic::AtomicU32::new(0))
+            .collect();
+        let bus = nvme::pcie::Bus {
+            memory: &NoMemory,
+            interrupts: &NoMemory,
+            doorbells: &doorbells,
+        };
+        let signature = nvme_spec::register::NSSR_RESET.to_le_bytes();
+        front.write_register(&mut subsystem, bus, 0, nvme_spec::register::NSSR.into(), &signature);
+        subsystem.disconnect(pcie);
+    }
+    eventually("the controller's end", || !locked(&target.shared).is_connected(id));
+    eventually("the connections' end", || target.server.connections() == 0);
+    let lost = queue.command(block_command(IoOpcode::Read, 1, 0, 1), Data::ToHost(vec![0; 4096]));
+    assert!(
+        matches!(lost, Err(InitiatorError::Closed | InitiatorError::Io { .. })),
+        "{lost:?}"
+    );
+    assert!(controller.keep_alive().is_err());
+    // The host comes again.
+    let again = Controller::connect(&target.host()).unwrap();
+    let mut queue = again.io_queue(1, 16).unwrap();
+    assert_eq!(read(&mut queue, 0, 4096), [1; 4096]);
+}
+
+/// A host on PCI Express that has nothing but registers.
+struct NoMemory;
+
+impl nvme::pcie::HostMemory for NoMemory {
+    fn read(&self, address: u64, _: &mut [u8]) -> Result<(), nvme::pcie::Fault> {
+        Err(nvme::pcie::Fault { address })
+    }
+
+    fn write(&self, address: u64, _: &[u8]) -> Result<(), nvme::pcie::Fault> {
+        Err(nvme::pcie::Fault { address })
+    }
+
+    fn load(&self, address: u64) -> Result<u32, nvme::pcie::Fault> {
+        Err(nvme::pcie::Fault { address })
+    }
+
+    fn store(&self, address: u64, _: u32) -> Result<(), nvme::pcie::Fault> {
+        Err(nvme::pcie::Fault { address })
+    }
+}
+
+impl nvme::pcie::Interrupts for NoMemory {
+    fn raise(&self, _: u16) {}
+}
+
+/// The request that an Abort aborts completes first.
+#[test]
+fn what_is_aborted_completes_before_its_abort() {
+    let target = Target::start();
+    let mut raw = Raw::connected(&target, DigestFlags::new());
+    let mut request = SubmissionEntry {
+        opcode: AdminOpcode::AsynchronousEventRequest.code(),
+        cid: 77.into(),
+        ..SubmissionEntry::default()
+    };
+    raw.send(&raw.capsule(request, &[], false));
+    request.opcode = AdminOpcode::Abort.code();
+    request.cid = 78.into();
+    request.cdw10 = (77 << 16).into();
+    raw.send(&raw.capsule(request, &[], false));
+    let aborted = raw.completion();
+    assert_eq!(
+        (aborted.cid.get(), aborted.status.status()),
+        (77, Status::ABORT_REQUESTED)
+    );
+    let done = raw.completion();
+    assert_eq!((done.cid.get(), done.status.status()), (78, Status::SUCCESS));
+}
+
 /// Counts how often it was asked to make data durable, and fails when told.
 struct Disk {
     memory: Memory,
@@ -1404,6 +1493,33 @@ fn wrong_properties_fabrics_commands_and_data_pointers_have_their_statuses() {
         status(identify(&|entry| entry.set_sgl1(sgl(4096, true)))),
         Status::SGL_DESCRIPTOR_TYPE_INVALID
     );
+    // More than the command moves is allowed (SGLS bit 18), in either direction.
+    let longer = Status::SUCCESS;
+    let capsule = CapsuleCmd {
+        ch: header(PduType::CapsuleCmd, PduFlags::new(), 0, 72),
+        ccsqe: identify(&|entry| entry.set_sgl1(sgl(8192, false))),
+    };
+    raw.send(capsule.as_bytes());
+    let data = raw.pdu().unwrap();
+    assert_eq!((data[0], data.len()), (PduType::C2hData.code(), 24 + 4096));
+    assert_eq!(raw.completion().status.status(), longer);
+    let mut set = SubmissionEntry {
+        opcode: AdminOpcode::SetFeatures.code(),
+        cdw10: 0x16.into(),
+        ..SubmissionEntry::default()
+    };
+    set.cid = 9.into();
+    raw.send(&raw.capsule(set, &[0; 1024], false));
+    assert_eq!(raw.completion().status.status(), longer);
+
+    let mut status = |entry: SubmissionEntry| {
+        let capsule = CapsuleCmd {
+            ch: header(PduType::CapsuleCmd, PduFlags::new(), 0, 72),
+            ccsqe: entry,
+        };
+        raw.send(capsule.as_bytes());
+        raw.completion().status.status()
+    };
     // Host Behavior Support takes 512 bytes; the capsule has none.
     let set = identify(&|entry| {
         entry.opcode = AdminOpcode::SetFeatures.code();

@@ -8,7 +8,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nvme::media::bytes_for;
 use nvme::{Durable, Identity, Media, MediaError, Subsystem, SubsystemConfig};
@@ -23,7 +23,7 @@ use transport::bench::vfio_user::{Workload, run};
 use transport::data::Memory;
 use transport::initiator::pcie::{Driver, DriverError, DriverOptions, RAM_BASE, admin_entry};
 use transport::vfio_user::{VfioUserOptions, VfioUserServer};
-use transport::{Clock, ServeError, Shared};
+use transport::{Clock, ServeError, Shared, locked};
 
 const MIB: u64 = 1 << 20;
 const BLOCK: u64 = 4096;
@@ -428,6 +428,50 @@ fn events_reach_a_sleeping_worker() {
     second.stop();
 }
 
+/// A worker that never runs out of commands leaves the drive to other transports again and again.
+#[test]
+fn a_busy_worker_lets_others_have_the_drive() {
+    const TURNS: usize = 100;
+    const OUTSTANDING: usize = 1000;
+    for blocks in [1, 32, 256] {
+        let setup = Setup::new();
+        let mut driver = setup.driver();
+        driver.create_queues(1, 1024, None).unwrap();
+        let buffer = driver.allocate_with(&pattern(blocks * BLOCK, 1));
+        let mut entry = io(IoOpcode::Write, 0, blocks);
+        driver.set_prps(&mut entry, buffer, blocks * BLOCK);
+        let shared = Arc::clone(&setup.shared);
+        let other = std::thread::spawn(move || {
+            let turn = |_| {
+                let start = Instant::now();
+                drop(locked(&shared));
+                let wait = start.elapsed();
+                // Between two turns a transport has a command to receive.
+                std::thread::sleep(Duration::from_millis(1));
+                wait
+            };
+            (0..TURNS).map(turn).collect::<Vec<Duration>>()
+        });
+        let mut outstanding = 0;
+        while !other.is_finished() {
+            for _ in outstanding..OUTSTANDING {
+                driver.submit(1, entry);
+            }
+            outstanding = OUTSTANDING;
+            driver.ring(1).unwrap();
+            while driver.take_completion(1).is_some() {
+                outstanding -= 1;
+            }
+            driver.ring_head(1).unwrap();
+        }
+        let mut waits = other.join().unwrap();
+        waits.sort();
+        let (median, longest) = (waits[TURNS / 2], waits[TURNS - 1]);
+        println!("commands of {blocks} blocks: median {median:?}, longest {longest:?}");
+        assert!(longest < Duration::from_secs(5), "{longest:?} without a turn");
+    }
+}
+
 // ---------------------------------------------------------------------------------------------------------- resets --
 
 /// Submits as much as the queue takes, without waiting.
@@ -459,6 +503,36 @@ fn resets_in_the_middle_of_io_leave_a_working_controller() {
         write_and_read(&mut driver, 6000, 4 * BLOCK, round);
     }
     assert_reads(&mut driver, 5000, &pattern(BLOCK, 9));
+}
+
+/// Bus Master Enable: without it the function neither reads commands nor completes them.
+#[test]
+fn memory_is_left_alone_without_bus_mastering() {
+    let setup = Setup::new();
+    let mut driver = setup.driver_with_queue();
+    write_and_read(&mut driver, 0, BLOCK, 1);
+    let buffer = driver.allocate(BLOCK);
+    driver.set_bus_master(false).unwrap();
+    let mut entry = io(IoOpcode::Read, 0, 1);
+    entry.set_prps(buffer, 0);
+    let command = driver.submit(1, entry);
+    driver.ring(1).unwrap();
+    // The worker answers requests between two batches, so it has passed the doorbell several times.
+    for _ in 0..100 {
+        assert!(driver.status().unwrap().rdy());
+    }
+    assert!(driver.take_completion(1).is_none());
+    driver.set_bus_master(true).unwrap();
+    assert_eq!(driver.wait_completion(1).unwrap().cid.get(), command);
+
+    // A function level reset takes it back, like everything in configuration space.
+    driver.write_config(0x69, &[0x80]).unwrap();
+    let mut command_register = [0xff; 2];
+    driver.read_config(4, &mut command_register).unwrap();
+    assert_eq!(command_register, [0, 0]);
+    driver.enable().unwrap();
+    driver.create_queues(1, 64, Some(1)).unwrap();
+    write_and_read(&mut driver, 0, BLOCK, 2);
 }
 
 #[test]

@@ -157,15 +157,17 @@ impl Subsystem {
             ver: Vs::V2_1.into_bits().into(),
             aerl: (ASYNC_EVENT_REQUESTS_MAX - 1) as u8,
             elpe: (ERROR_LOG_ENTRIES_MAX - 1) as u8,
-            kas: ((KEEP_ALIVE_GRANULARITY_MS / 100) as u16).into(),
             subnqn: name_field(&identity.nqn),
             ..IdentifyController::default()
         };
         structure.sqes = EntrySize::new().with_min(6).with_max(6);
         structure.cqes = EntrySize::new().with_min(4).with_max(4);
-        structure.sgls = Sgls::new().with_sgls(1);
-        structure.ctratt = Ctratt::new().with_hids(true).with_tbkas(true);
+        // An SGL may describe more than the command moves.
+        structure.sgls = Sgls::new().with_sgls(1).with_sgl_length_larger(true);
+        structure.ctratt = Ctratt::new().with_hids(true);
         if self.controller(id).transport == Transport::Fabrics {
+            structure.kas = ((KEEP_ALIVE_GRANULARITY_MS / 100) as u16).into();
+            structure.ctratt = structure.ctratt.with_tbkas(true);
             structure.maxcmd = (QUEUE_ENTRIES_MAX as u16).into();
             structure.sgls = structure.sgls.with_offset(true).with_transport_data_block(true);
             // In units of 16 bytes; data follows the command at once (ICDOFF 0) in one piece (MSDBD 1).
@@ -190,11 +192,7 @@ impl Subsystem {
         if over_pcie {
             structure.vid = VENDOR_ID.into();
             structure.ssvid = VENDOR_ID.into();
-            structure.sgls = structure
-                .sgls
-                .with_sbbds(true)
-                .with_sgl_length_larger(true)
-                .with_mptr_sgl(true);
+            structure.sgls = structure.sgls.with_sbbds(true).with_mptr_sgl(true);
         }
         structure.cntrltype = ControllerType::Io.code();
         structure.rab = 6;

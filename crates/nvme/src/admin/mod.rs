@@ -26,7 +26,7 @@ pub mod self_test;
 use nvme_spec::AdminOpcode;
 use nvme_spec::command::{GetLogPageCdw10, SubmissionEntry};
 
-use crate::controller::ControllerKind;
+use crate::controller::{ControllerKind, Transport};
 use crate::error::Failure;
 use crate::subsystem::{Subsystem, Success, Transfer};
 
@@ -112,10 +112,18 @@ impl Command {
 impl Subsystem {
     /// The command, if the controller has it.
     fn parse_admin(&self, id: u16, entry: &SubmissionEntry) -> Result<Command, Failure> {
-        if self.controller(id).kind == ControllerKind::Discovery && !is_of_discovery(Subsystem::admin_opcode(entry)?) {
-            return Err(Subsystem::unknown_opcode(entry, "admin"));
+        let controller = self.controller(id);
+        let opcode = Subsystem::admin_opcode(entry)?;
+        // Without connection there is no Keep Alive (Identify Controller, KAS is 0).
+        let known = match (controller.kind, controller.transport) {
+            (ControllerKind::Discovery, _) => is_of_discovery(opcode),
+            (ControllerKind::Io, Transport::Pcie) => opcode != AdminOpcode::KeepAlive,
+            (ControllerKind::Io, Transport::Fabrics) => true,
+        };
+        match known {
+            true => parse(entry),
+            false => Err(Subsystem::unknown_opcode(entry, "admin")),
         }
-        parse(entry)
     }
 
     pub(crate) fn admin_transfer(&self, id: u16, entry: &SubmissionEntry) -> Result<Transfer, Failure> {
@@ -164,7 +172,6 @@ impl Subsystem {
             Command::Format(settings) => self.format(id, &settings),
             Command::Sanitize(request) => self.start_sanitize(&request),
         }?;
-        data.clear();
         Ok(Some(done))
     }
 

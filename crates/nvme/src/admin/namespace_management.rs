@@ -274,12 +274,14 @@ impl Subsystem {
     pub(crate) fn delete_namespace(&mut self, nsid: u32) -> Result<(), Failure> {
         self.erase_namespace(nsid)?;
         let saved_features = self.state.saved_features.clone();
+        let current_features = self.shared_features.clone();
         self.forget_namespace_features(nsid);
         let slot = nsid as usize - 1;
         let deleted = self.state.namespaces[slot].take().expect("a namespace that exists");
         if let Err(failure) = self.store_state() {
             self.state.namespaces[slot] = Some(deleted);
             self.state.saved_features = saved_features;
+            self.shared_features = current_features;
             return Err(failure);
         }
         self.note_namespace_changed(nsid, &deleted.attached);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use nvme_spec::Status;
 use nvme_spec::fdp::{RuhStatusDescriptor, RuhStatusHeader};
-use ssd::{Nanos, Placement, RgId};
+use ssd::{Nanos, Placement, RgId, RuhId};
 use zerocopy::IntoBytes;
 
 use super::Directive;
@@ -46,26 +46,45 @@ impl Subsystem {
         Ok(placement.unwrap_or_else(|| self.default_placement(nsid)))
     }
 
-    /// Pages left in a handle's reclaim unit, if they matter: for [`Subsystem::note_pages_written`] after writing.
-    pub(super) fn pages_before_writing(&self, placement: Placement) -> Option<u32> {
-        let matters = self.config.reclaim_unit_time_limit_s > 0;
-        matters.then(|| {
+    /// Pages left in a handle's reclaim unit of every group, if they matter: for [`Subsystem::note_pages_written`] after
+    /// writing.
+    pub(super) fn pages_before_writing(&mut self, handle: RuhId) -> Option<Vec<u32>> {
+        // Left by a command that failed on its way.
+        self.device.sink_mut().take_redirected();
+        let left = |group| {
             self.device
-                .available_media_writes(placement)
+                .available_media_writes(Placement { group, handle })
                 .expect("a handle of the device")
-        })
+        };
+        let matters = self.config.reclaim_unit_time_limit_s > 0;
+        matters.then(|| (0..self.device.layout().groups).map(RgId).map(left).collect())
     }
 
-    /// The time of a reclaim unit begins with the first page that is written to it.
-    pub(super) fn note_pages_written(&mut self, placement: Placement, pages: u64, left_before: Option<u32>) {
-        let Some(left_before) = left_before.filter(|_| pages > 0) else {
+    /// The time of a reclaim unit begins with the first page that is written to it. A reclaim group that is full passes
+    /// pages on to others, and then it is their reclaim units that are written.
+    pub(super) fn note_pages_written(&mut self, placement: Placement, pages: u64, left_before: Option<Vec<u32>>) {
+        let mut by_group = self.device.sink_mut().take_redirected();
+        let Some(left_before) = left_before else {
             return;
         };
+        let asked = pages - by_group.values().sum::<u64>();
+        *by_group.entry(placement.group.0).or_default() += asked;
+        for (group, pages) in by_group {
+            let filled = pages >= u64::from(left_before[usize::from(group)]);
+            if pages > 0 {
+                let group = RgId(group);
+                self.note_unit_written(Placement { group, ..placement }, filled);
+            }
+        }
+    }
+
+    /// A handle's reclaim unit was written to, in the course of which the one that it had before was `filled` or not.
+    fn note_unit_written(&mut self, placement: Placement, filled: bool) {
         let key = (placement.group.0, placement.handle.0);
         if !self.device.is_unit_begun(placement).expect("a handle of the device") {
             // Filled to the last page: the next write begins another one.
             self.opened.remove(&key);
-        } else if pages >= u64::from(left_before) {
+        } else if filled {
             self.opened.insert(key, self.now);
         } else {
             self.opened.entry(key).or_insert(self.now);
@@ -212,7 +231,7 @@ impl Subsystem {
         for (group, handle) in expired {
             let placement = Placement {
                 group: RgId(group),
-                handle: ssd::RuhId(handle),
+                handle: RuhId(handle),
             };
             match self.namespace_of_handle(placement) {
                 Some((nsid, pid)) => self.leave_reclaim_unit(nsid, pid, placement, kind::RU_TIME_LIMIT_EXCEEDED),
@@ -282,7 +301,8 @@ impl Subsystem {
     }
 
     fn note_modified(&mut self, placement: Placement) {
-        self.opened.remove(&(placement.group.0, placement.handle.0));
+        // The command that made room may have gone on to write to the reclaim unit after it.
+        self.note_unit_written(placement, true);
         let Some((nsid, pid)) = self.namespace_of_handle(placement) else {
             return;
         };

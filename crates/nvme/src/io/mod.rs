@@ -205,7 +205,7 @@ impl Subsystem {
         }
         self.check_no_sanitize()?;
         self.active_namespace(id, nsid)?;
-        let done = match command {
+        match command {
             Command::Flush => unreachable!("handled above: it takes all namespaces too"),
             Command::Read(blocks) => self.read(nsid, blocks, data),
             Command::Compare(blocks) => self.compare(nsid, blocks, data),
@@ -242,11 +242,7 @@ impl Subsystem {
             Command::HandleStatus { bytes } => self.handle_status(id, nsid, bytes, data),
             Command::HandleUpdate { identifiers } => self.handle_update(nsid, identifiers, data),
             Command::NoOperation => Ok(self.done()),
-        }?;
-        if !matches!(command, Command::Read(_) | Command::HandleStatus { .. }) {
-            data.clear();
         }
-        Ok(done)
     }
 
     /// Completed at once, nothing to make durable.

@@ -90,7 +90,7 @@ impl Subsystem {
         data: &[u8],
     ) -> Result<(), Failure> {
         let page_bytes = self.page_bytes();
-        let left_before = self.pages_before_writing(placement);
+        let left_before = self.pages_before_writing(placement.handle);
         let mut pages = 0;
         let namespace = self.state.namespaces[nsid as usize - 1]
             .as_mut()
@@ -185,7 +185,7 @@ impl Subsystem {
         self.check_writable(nsid, blocks)?;
         let placement = self.resolve(nsid, directive)?;
         let page_bytes = self.page_bytes();
-        let left_before = self.pages_before_writing(placement);
+        let left_before = self.pages_before_writing(placement.handle);
         let mut pages = 0;
         let pieces: Vec<ByteRange> = self
             .namespace(nsid)

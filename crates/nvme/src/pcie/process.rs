@@ -7,8 +7,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
-use nvme_spec::Status;
 use nvme_spec::command::SubmissionEntry;
+use nvme_spec::{AdminOpcode, Status};
 use ssd::Nanos;
 
 use super::unposted::Held;
@@ -200,6 +200,8 @@ impl PcieController {
         let submission = self.submission[usize::from(queue)].as_mut().expect("checked above");
         match submission.fetch(bus.memory, fetched) {
             Ok(()) => {
+                // Events that are completed between these commands must not take their places.
+                self.completion_of(queue).reserved += count;
                 for entry in fetched {
                     self.carry_out(subsystem, bus, now, queue, entry);
                 }
@@ -210,6 +212,7 @@ impl PcieController {
         count
     }
 
+    /// Carries out a command that has a place in the completion queue reserved.
     fn carry_out(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>, now: Nanos, queue: u16, entry: &SubmissionEntry) {
         let outcome = match self.execute(subsystem, bus, now, queue, entry) {
             Ok(outcome) => outcome,
@@ -219,6 +222,11 @@ impl PcieController {
                 durable: None,
             },
         };
+        // A command that is aborted completes before the Abort (Base Specification, "Abort command").
+        if queue == 0 && entry.opcode == AdminOpcode::Abort.code() {
+            self.post_events(subsystem, bus);
+        }
+        self.release(queue);
         // Without a reply it is an Asynchronous Event Request, which is completed by an event.
         if let Some(reply) = outcome.reply {
             let held = Held {

@@ -148,7 +148,7 @@ impl PcieController {
     }
 }
 
-/// NVM Subsystem Reset. The other transports are woken; they find their controllers not ready.
+/// NVM Subsystem Reset. The other transports are woken, and look at [`Subsystem::is_subsystem_reset`].
 fn reset_all_controllers(subsystem: &mut Subsystem) {
     let ids: Vec<u16> = subsystem.controllers().map(|controller| controller.id).collect();
     for id in ids {

@@ -30,6 +30,10 @@ pub fn equal<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) 
 
 /// Bytes that must be others.
 pub fn same_bytes(what: &str, found: &[u8], expected: &[u8]) -> Check {
+    // Nearly always, and much faster than one byte after the other.
+    if found == expected {
+        return Ok(());
+    }
     equal(&format!("{what}: length"), found.len(), expected.len())?;
     match found.iter().zip(expected).position(|(a, b)| a != b) {
         None => Ok(()),

@@ -5,6 +5,9 @@ pub trait Entropy {
     /// A number below `limit`, which is at least 1.
     fn below(&mut self, limit: u64) -> u64;
 
+    /// Whether it has come to its end, behind which every choice is the first one.
+    fn exhausted(&self) -> bool;
+
     /// A number of a range, both ends included.
     fn between(&mut self, least: u64, most: u64) -> u64 {
         least + self.below(most - least + 1)
@@ -35,5 +38,9 @@ impl Entropy for Seeded {
     fn below(&mut self, limit: u64) -> u64 {
         let random = rand_xoshiro::rand_core::Rng::next_u64(&mut self.0);
         ((u128::from(random) * u128::from(limit)) >> 64) as u64
+    }
+
+    fn exhausted(&self) -> bool {
+        false
     }
 }

@@ -301,11 +301,12 @@ impl Front {
     }
 
     /// Before it asks for shadow doorbells, the host writes into them what its doorbells are; before it makes a queue, 0.
+    /// Identifiers that no queue can have lie behind those of queues.
     fn prepare_shadow(&self, command: &QueueCommand) {
         let put = |queue: u16, half: u64| {
             self.host
                 .ram
-                .put(SHADOW_DOORBELLS + u64::from(queue % 16) * 8 + half, &[0; 4])
+                .put(SHADOW_DOORBELLS + u64::from(queue) * 8 + half, &[0; 4])
         };
         match *command {
             QueueCommand::CreateSubmission { id, .. } if !self.submission.contains_key(&id) => return put(id, 0),

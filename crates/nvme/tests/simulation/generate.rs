@@ -147,8 +147,18 @@ const CLASSES: [(Class, u64); 33] = [
     (Class::Little, 6),
     (Class::Late, 10),
     (Class::Fail, 4),
-    (Class::Queues, 8),
+    (Class::Queues, 16),
     (Class::InFlight, 5),
+];
+
+/// What keeps a reclaim group from getting full.
+const EMPTYING: [Class; 6] = [
+    Class::WriteZeroes,
+    Class::Dataset,
+    Class::Namespace,
+    Class::Placement,
+    Class::Format,
+    Class::Sanitize,
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,6 +208,8 @@ pub struct Generator<E> {
     hot: u64,
     /// Bytes of an access, at most.
     large: u64,
+    /// Nearly all placement identifiers are of the last reclaim group, until it gets more than it has room for.
+    crowded: bool,
     next_cid: u16,
     /// What must come next, last first.
     planned: Vec<Operation>,
@@ -205,26 +217,29 @@ pub struct Generator<E> {
 
 impl<E: Entropy> Generator<E> {
     pub fn new(mut entropy: E) -> Generator<E> {
+        let crowded = entropy.percent(25);
         let mut weights: Vec<(Class, u64)> = Vec::new();
         for (class, weight) in CLASSES {
             // A class is left out, as usual, or preferred.
-            let factor = entropy.pick(&[0, 1, 2, 2, 2, 8]);
+            let factor = match (class, entropy.pick(&[0, 1, 2, 2, 2, 8])) {
+                (Class::Write, _) if crowded => 8,
+                (class, _) if crowded && EMPTYING.contains(&class) => 0,
+                (_, any) => any,
+            };
             weights.push((class, weight * factor));
         }
+        let hot = entropy.pick(&[0, 50, 90]);
+        let large = entropy.pick(&[8 * KIB, 64 * KIB, 256 * KIB, MIB]);
         Generator {
             mistakes: entropy.pick(&[0, 2, 5, 15]),
-            hot: entropy.pick(&[0, 50, 90]),
-            large: entropy.pick(&[8 * KIB, 64 * KIB, 256 * KIB, MIB]),
+            hot: if crowded { 0 } else { hot },
+            large: if crowded { MIB } else { large },
+            crowded,
             entropy,
             weights,
             next_cid: 0,
             planned: Vec::new(),
         }
-    }
-
-    /// Where its choices come from.
-    pub fn entropy(&self) -> &E {
-        &self.entropy
     }
 
     fn mistake(&mut self) -> bool {
@@ -240,11 +255,12 @@ impl<E: Entropy> Generator<E> {
         }
     }
 
-    /// The next operation, for a drive in this state.
-    pub fn next(&mut self, model: &Model) -> Operation {
-        if let Some(planned) = self.planned.pop() {
-            return planned;
-        }
+    /// The next operation, for a drive in this state; `None` when there is nothing left to decide with.
+    pub fn next(&mut self, model: &Model) -> Option<Operation> {
+        (!self.entropy.exhausted()).then(|| self.planned.pop().unwrap_or_else(|| self.decide(model)))
+    }
+
+    fn decide(&mut self, model: &Model) -> Operation {
         if model.controllers.is_empty()
             || model.controllers.values().all(|its| !its.ready || !its.is_io()) && self.entropy.percent(60)
         {
@@ -428,7 +444,7 @@ impl<E: Entropy> Generator<E> {
                             command,
                         });
                     }
-                    return self.planned.pop().expect("just put in");
+                    self.planned.pop().expect("just put in")
                 }
             },
             Class::Late if self.entropy.percent(50) => Operation::Finish,
@@ -717,7 +733,11 @@ impl<E: Entropy> Generator<E> {
             return self.entropy.below(1 << 16) as u16;
         };
         let wrong = u64::from(self.mistake());
-        let group = self.entropy.below(u64::from(model.configuration().groups) + wrong) as u16;
+        let groups = model.configuration().groups;
+        let group = match self.crowded && self.entropy.percent(95) {
+            true => groups - 1,
+            false => self.entropy.below(u64::from(groups) + wrong) as u16,
+        };
         let index = self.entropy.below(namespace.handles.len() as u64 + wrong);
         model.identifier(group, index as usize)
     }
@@ -1064,23 +1084,28 @@ impl<E: Entropy> Generator<E> {
         }
     }
 
+    /// Wrong queues are worth more than other mistakes: there are few such commands.
+    fn queue_mistake(&mut self) -> bool {
+        self.mistake() || self.entropy.percent(4)
+    }
+
     fn queue_command(&mut self, model: &Model) -> QueueCommand {
-        let most = u64::from(model.drive.io_queues_max) + u64::from(self.mistake());
-        let id = if self.mistake() {
+        let most = u64::from(model.drive.io_queues_max) + u64::from(self.queue_mistake());
+        let id = if self.queue_mistake() {
             self.entropy.pick(&[0, 100, u16::MAX])
         } else {
             self.entropy.between(1, most) as u16
         };
-        let entries = match self.mistake() {
+        let entries = match self.queue_mistake() {
             true => self.entropy.pick(&[1, 4097, 65536]),
             false => self.entropy.pick(&[2, 3, 4, 9, 64]),
         };
-        let (contiguous, misaligned) = (!self.mistake(), self.mistake());
+        let (contiguous, misaligned) = (!self.queue_mistake(), self.queue_mistake());
         match self.entropy.below(8) {
             0..3 => QueueCommand::CreateCompletion {
                 id,
                 entries,
-                vector: if self.mistake() {
+                vector: if self.queue_mistake() {
                     100
                 } else {
                     self.entropy.below(most) as u16

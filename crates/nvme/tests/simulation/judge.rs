@@ -104,7 +104,12 @@ impl Model {
         if matches!(command, Command::Queue(_)) {
             return found;
         }
-        if self.controllers[&controller].kind == Kind::Discovery && !is_of_discovery(command) {
+        let unknown = match self.controllers[&controller].kind {
+            Kind::Discovery => !is_of_discovery(command),
+            Kind::Pcie => *command == Command::KeepAlive,
+            Kind::Fabrics => false,
+        };
+        if unknown {
             found.must(status::INVALID_OPCODE);
             return found;
         }
@@ -754,6 +759,7 @@ impl Model {
             (Kind::Discovery, _) => matches!(feature, 0x0b | 0x0f),
             (_, 0x06) => self.drive.cached,
             (_, 0x08 | 0x09) => kind == Kind::Pcie,
+            (_, 0x0f) => kind == Kind::Fabrics,
             _ => matches!(
                 feature,
                 0x01 | 0x02
@@ -763,7 +769,6 @@ impl Model {
                     | 0x0a
                     | 0x0b
                     | 0x0e
-                    | 0x0f
                     | 0x16
                     | 0x17
                     | 0x18

@@ -9,7 +9,7 @@
 //!
 //! It does not: know which victim garbage collection takes (the device's own swarm does), or how long anything takes.
 
-// The fuzz targets use only some of it.
+// Plain values of a test: those that need words have them.
 #![allow(missing_docs)]
 
 pub mod apply;

@@ -240,9 +240,13 @@ impl Namespace {
         if !self.extended {
             return [data, metadata].concat();
         }
-        let data = data.chunks_exact(self.block_bytes() as usize);
-        let blocks = data.zip(metadata.chunks_exact(self.metadata_bytes() as usize));
-        blocks.flat_map(|(data, metadata)| [data, metadata].concat()).collect()
+        let mut together = Vec::with_capacity(data.len() + metadata.len());
+        let blocks = data.chunks_exact(self.block_bytes() as usize);
+        for (data, metadata) in blocks.zip(metadata.chunks_exact(self.metadata_bytes() as usize)) {
+            together.extend_from_slice(data);
+            together.extend_from_slice(metadata);
+        }
+        together
     }
 
     pub fn is_attached(&self, controller: u16) -> bool {
@@ -723,7 +727,13 @@ impl Model {
     pub fn reset(&mut self, id: u16) {
         let features = self.initial_features();
         let before = self.controllers.remove(&id).expect("a controller that is there");
-        self.connect(id, before.kind, before.host);
+        // On Fabrics the host identifier is that of the Connect command; on PCI Express a reset forgets it.
+        let host = if before.kind == Kind::Pcie {
+            [0; 16]
+        } else {
+            before.host
+        };
+        self.connect(id, before.kind, host);
         let controller = self.controllers.get_mut(&id).expect("just put in");
         controller.features = features;
         controller.heard_ns = before.heard_ns;

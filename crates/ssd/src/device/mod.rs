@@ -9,7 +9,7 @@ mod check;
 mod collect;
 mod place;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
@@ -187,8 +187,8 @@ impl<S: EventSink> Device<S> {
     }
 
     /// Takes over the counters and the wear of the device that it replaces, as when a drive's placement configuration is
-    /// changed: the flash and its history stay, the reclaim units and the data do not. What was in use is erased and counts
-    /// as reclaimed.
+    /// changed: the flash and its history stay, the reclaim units and the data do not. What was in use counts as reclaimed,
+    /// and is erased if anything was written to it.
     ///
     /// # Panics
     /// This device has been written to, or the two are not of the same flash.
@@ -203,6 +203,9 @@ impl<S: EventSink> Device<S> {
         new.stats.take_over(&old.stats);
         new.erase_counts.clone_from(&old.erase_counts);
         new.host_pages_written = old.host_pages_written;
+        let owners = old.groups.iter().flat_map(|group| &group.owners);
+        let open = owners.flat_map(|owner| owner.open.iter().flatten().chain(&owner.collecting));
+        let blank: BTreeSet<u32> = open.filter(|open| open.written == 0).map(|open| open.unit.0).collect();
         let in_use = old
             .units
             .iter()
@@ -211,6 +214,9 @@ impl<S: EventSink> Device<S> {
         for (slice, unit) in in_use {
             let row = new.stats.owner_mut(unit.owner);
             row.units_reclaimed += 1;
+            if blank.contains(&(slice as u32)) {
+                continue;
+            }
             row.pages_erased += u64::from(unit.pages);
             for place in 0..before.layout.classes[usize::from(unit.class)].blocks {
                 new.erase_counts[before.block_of(RuId(slice as u32), place) as usize] += 1;

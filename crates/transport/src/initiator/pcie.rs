@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 use nvme_spec::command::{
     CompletionEntry, CreateIoCompletionQueueCdw11, CreateIoSubmissionQueueCdw11, CreateQueueCdw10, SubmissionEntry,
 };
+use nvme_spec::pci::{ConfigHeader, PciCommand};
 use nvme_spec::register::{self, Aqa, Cc, Csts};
 use nvme_spec::{AdminOpcode, Status};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -325,6 +326,16 @@ impl Driver {
         Ok(self.client.region_write(CONFIG, offset, data)?)
     }
 
+    /// Lets the function access RAM, or not.
+    ///
+    /// # Errors
+    /// The server is gone.
+    pub fn set_bus_master(&mut self, enabled: bool) -> Result<(), DriverError> {
+        let command = PciCommand::new().with_memory_space(true).with_bus_master(enabled);
+        let offset = std::mem::offset_of!(ConfigHeader, command) as u64;
+        self.write_config(offset, command.as_bytes())
+    }
+
     // ------------------------------------------------------------------------------------------------ lifecycle --
 
     /// Resets the controller, forgets queues and RAM, makes the admin queues and enables the controller.
@@ -332,6 +343,7 @@ impl Driver {
     /// # Errors
     /// The controller does not become ready.
     pub fn enable(&mut self) -> Result<(), DriverError> {
+        self.set_bus_master(true)?;
         self.disable()?;
         self.unused = RAM_BASE;
         self.shadow = None;

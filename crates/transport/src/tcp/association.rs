@@ -5,6 +5,7 @@
 //! the admin connection is lost, keep alive expires -> end: the controller is freed, all connections are hung up
 //! an I/O connection is lost -> its queue is gone, the others stay: Linux closes them before it resets the controller
 //! the controller is reset -> the I/O connections are hung up, the admin connection stays
+//! the subsystem is reset -> end
 //! ```
 //!
 //! Controller identifiers are used again. So that no connection ever acts for a controller that is not its own, a

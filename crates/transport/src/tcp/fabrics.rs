@@ -194,7 +194,6 @@ impl Session {
     ) -> Outcome {
         let Some(queue) = &mut self.queue else {
             let reply = self.connect(subsystem, now, entry, data);
-            data.clear();
             return immediately(now, reply);
         };
         let controller = queue.association.controller();
@@ -212,7 +211,6 @@ impl Session {
             Some(FabricsCommandType::AuthenticationSend) => {
                 let authenticator = queue.authenticator.as_mut().expect("checked with the transfer");
                 authenticator.send(data);
-                data.clear();
                 self.after_authentication();
                 immediately(now, Reply::success(0))
             }
@@ -232,17 +230,13 @@ impl Session {
                 immediately(now, self.fail(subsystem, entry, failure))
             }
             Some(FabricsCommandType::PropertyGet) => {
-                data.clear();
                 let reply = match property_get(subsystem, controller, entry) {
                     Ok(value) => Reply::success(value),
                     Err(failure) => self.fail(subsystem, entry, failure),
                 };
                 immediately(now, reply)
             }
-            _ => {
-                data.clear();
-                self.property_set(subsystem, now, entry)
-            }
+            _ => self.property_set(subsystem, now, entry),
         }
     }
 

@@ -23,6 +23,8 @@ const PAGE_BYTES: u64 = 4096;
 /// Vectors that an MSI-X table can have.
 pub const VECTORS_MAX: u16 = 2048;
 
+/// Command register.
+const COMMAND: usize = std::mem::offset_of!(ConfigHeader, command);
 const POWER_MANAGEMENT: usize = 0x40;
 const MSIX: usize = 0x50;
 const PCI_EXPRESS: usize = 0x60;
@@ -99,6 +101,12 @@ impl ConfigSpace {
             let there = first.checked_add(index).and_then(|at| self.bytes.get(at));
             *byte = there.copied().unwrap_or(0);
         }
+    }
+
+    /// Whether the function may read and write the host's memory, which includes sending MSI-X messages (Bus Master Enable).
+    pub fn is_bus_master(&self) -> bool {
+        let command = u16::from_le_bytes([self.bytes[COMMAND], self.bytes[COMMAND + 1]]);
+        PciCommand::from_bits(command.into()).bus_master()
     }
 
     /// Writes; bits that are read-only, and what lies beyond the end, stay.
@@ -270,11 +278,13 @@ mod tests {
     fn a_function_level_reset_resets_the_space() {
         let mut space = ConfigSpace::new(LAYOUT);
         space.write(4, &[6, 0]);
+        assert!(space.is_bus_master());
         assert_eq!(
             space.write(DEVICE_CONTROL as u64 + 1, &[0x80]),
             ConfigEffect::FunctionReset
         );
         assert_eq!(read(&space, 4), [0, 0]);
+        assert!(!space.is_bus_master());
         assert_eq!(read::<2>(&space, DEVICE_CONTROL as u64)[1] & 0x80, 0);
     }
 }

@@ -246,9 +246,7 @@ impl Connection<'_> {
         let access = self.access(body)?;
         let data = body.bytes(access.count)?;
         if access.region == REGION_CONFIG {
-            if self.config.write(access.offset, data) == ConfigEffect::FunctionReset {
-                self.device.requests.ask(|answer| Request::Reset { answer })?;
-            }
+            self.write_config(access.offset, data)?;
             return Ok(Answer::of(access));
         }
         let (offset, data) = (access.offset, data.to_vec());
@@ -272,6 +270,19 @@ impl Connection<'_> {
             self.device.requests.ask(answer)?;
         }
         Ok(Answer::of(access))
+    }
+
+    fn write_config(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let was_bus_master = self.config.is_bus_master();
+        let effect = self.config.write(offset, data);
+        let enabled = self.config.is_bus_master();
+        let requests = &self.device.requests;
+        if effect == ConfigEffect::FunctionReset {
+            requests.ask(|answer| Request::Reset { answer })?;
+        } else if enabled != was_bus_master {
+            requests.ask(|answer| Request::BusMaster { enabled, answer })?;
+        }
+        Ok(())
     }
 
     // ----------------------------------------------------------------------------------------------- interrupts --

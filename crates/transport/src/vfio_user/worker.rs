@@ -27,7 +27,7 @@ use super::config_space::Layout;
 use super::doorbells::DoorbellPage;
 use super::memory::{GuestMemory, Range};
 use super::vectors::{Change, Vectors};
-use crate::{Clock, Shared, locked};
+use crate::{Clock, Shared, give_way, locked};
 
 /// How long the worker spins before it sleeps.
 const SPIN: Duration = Duration::from_micros(20);
@@ -77,6 +77,11 @@ pub enum Request {
         first: usize,
         change: Change,
         answer: SyncSender<io::Result<()>>,
+    },
+    /// Whether the client's memory may be accessed from now on. A reset, and a client's leaving, take that back.
+    BusMaster {
+        enabled: bool,
+        answer: SyncSender<()>,
     },
     /// Function level reset, or the bus's.
     Reset {
@@ -142,6 +147,10 @@ pub struct Worker {
     doorbells: DoorbellPage,
     /// Whether a client can map the doorbells.
     polls: bool,
+    /// Whether the client's memory may be accessed (Bus Master Enable). Otherwise no command is looked at or completed.
+    bus_master: bool,
+    /// What the syncer has finished while it might not.
+    synced: Option<io::Result<()>>,
     shared: Shared,
     clock: Clock,
     requests: Receiver<Request>,
@@ -172,6 +181,8 @@ impl Worker {
             vectors: Vectors::new(parts.layout.vectors),
             doorbells: parts.doorbells,
             polls: parts.polls,
+            bus_master: false,
+            synced: None,
             shared: parts.shared,
             clock: parts.clock,
             requests,
@@ -213,12 +224,17 @@ impl Worker {
 
     /// Carries out a batch of commands, if there are any.
     fn step(&mut self) -> bool {
+        if !self.bus_master {
+            return false;
+        }
         let bus = bus(&self.memory, &self.vectors, &self.doorbells);
         let woken = self.woken.load(Ordering::Relaxed) && self.woken.swap(false, Ordering::Acquire);
         let due = self.controller.next_due().is_some_and(|due| due <= self.clock.now());
         if !self.controller.has_work(bus) && !woken && !due {
             return false;
         }
+        // Between two batches there is less time than a thread takes to wake up that waits for the drive.
+        give_way();
         self.controller
             .process(&mut locked(&self.shared), bus, self.clock.now());
         self.start_sync();
@@ -232,8 +248,24 @@ impl Worker {
         }
     }
 
+    /// Completes what was made durable, as soon as that is allowed; after a reset there is nothing that could be completed.
+    fn finish_sync(&mut self) {
+        if !self.bus_master && self.controller.is_running() {
+            return;
+        }
+        if let Some(result) = self.synced.take() {
+            let bus = bus(&self.memory, &self.vectors, &self.doorbells);
+            self.controller
+                .finish_sync(&mut locked(&self.shared), bus, self.clock.now(), &result);
+            self.start_sync();
+        }
+    }
+
     /// Spends a moment without work. Returns a request that ends it.
     fn pause(&mut self, idle: Duration) -> Option<Request> {
+        if !self.bus_master {
+            return Some(self.requests.recv().unwrap_or(Request::Stop));
+        }
         if self.polls && idle < SPIN {
             for _ in 0..16 {
                 std::hint::spin_loop();
@@ -287,6 +319,11 @@ impl Worker {
             Request::Vectors { first, change, answer } => {
                 let _ = answer.send(self.vectors.change(first, change));
             }
+            Request::BusMaster { enabled, answer } => {
+                self.bus_master = enabled;
+                self.finish_sync();
+                let _ = answer.send(());
+            }
             Request::Reset { answer } => {
                 self.reset();
                 let _ = answer.send(());
@@ -298,10 +335,8 @@ impl Worker {
                 let _ = answer.send(());
             }
             Request::Synced(result) => {
-                let bus = bus(&self.memory, &self.vectors, &self.doorbells);
-                self.controller
-                    .finish_sync(&mut locked(&self.shared), bus, self.clock.now(), &result);
-                self.start_sync();
+                self.synced = Some(result);
+                self.finish_sync();
             }
             Request::Wake => {}
             Request::Stop => unreachable!("the caller has looked for it"),
@@ -343,6 +378,8 @@ impl Worker {
         let bus = bus(&self.memory, &self.vectors, &self.doorbells);
         self.controller.reset_function(&mut locked(&self.shared), bus);
         self.vectors.reset();
+        self.bus_master = false;
+        self.finish_sync();
     }
 }
 

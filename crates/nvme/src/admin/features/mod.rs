@@ -120,6 +120,8 @@ impl Subsystem {
             FeatureId::InterruptCoalescing | FeatureId::InterruptVectorConfiguration => {
                 controller.transport == Transport::Pcie
             }
+            // There is no connection that could be lost on PCI Express.
+            FeatureId::KeepAliveTimer => controller.transport == Transport::Fabrics,
             _ => FEATURES.iter().any(|known| known.id == feature),
         }
     }

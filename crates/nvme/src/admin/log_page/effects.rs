@@ -22,14 +22,13 @@ const SUPPORTED: CommandEffects = CommandEffects::new().with_csupp(true);
 const WRITES: CommandEffects = SUPPORTED.with_lbcc(true);
 
 /// Admin commands of every controller.
-const ADMIN: [(AdminOpcode, CommandEffects); 7] = [
+const ADMIN: [(AdminOpcode, CommandEffects); 6] = [
     (AdminOpcode::GetLogPage, SUPPORTED),
     (AdminOpcode::Identify, SUPPORTED),
     (AdminOpcode::Abort, SUPPORTED),
     (AdminOpcode::SetFeatures, SUPPORTED),
     (AdminOpcode::GetFeatures, SUPPORTED),
     (AdminOpcode::AsynchronousEventRequest, SUPPORTED),
-    (AdminOpcode::KeepAlive, SUPPORTED),
 ];
 
 /// Admin commands of controllers for I/O.
@@ -54,6 +53,9 @@ const ADMIN_OF_PCIE: [(AdminOpcode, CommandEffects); 5] = [
     (AdminOpcode::CreateIoCompletionQueue, SUPPORTED),
     (AdminOpcode::DoorbellBufferConfig, SUPPORTED),
 ];
+
+/// Admin commands that only Fabrics has.
+const ADMIN_OF_FABRICS: [(AdminOpcode, CommandEffects); 1] = [(AdminOpcode::KeepAlive, SUPPORTED)];
 
 /// I/O commands of the NVM command set. Linux warns of I/O commands with any effect beyond these two, scopes included.
 const IO: [(IoOpcode, CommandEffects); 11] = [
@@ -90,8 +92,9 @@ impl Subsystem {
             }
         };
         put(&ADMIN);
-        if controller.transport == Transport::Pcie {
-            put(&ADMIN_OF_PCIE);
+        match controller.transport {
+            Transport::Pcie => put(&ADMIN_OF_PCIE),
+            Transport::Fabrics => put(&ADMIN_OF_FABRICS),
         }
         if controller.kind == ControllerKind::Io {
             put(&ADMIN_OF_DRIVE);

@@ -8,11 +8,12 @@ use nvme::{Direction, Failure, Outcome, Parameter, Reply, Subsystem, Transfer};
 use nvme_spec::command::{
     PSDT_SGL_MPTR_CONTIGUOUS, PSDT_SGL_MPTR_SGL, SGL_SUBTYPE_OFFSET, SGL_SUBTYPE_TRANSPORT_A, SglType,
 };
-use nvme_spec::{Status, SubmissionEntry};
+use nvme_spec::{AdminOpcode, Status, SubmissionEntry};
 use ssd::Nanos;
 
 use super::{Closing, Done, Held, OUTPUT_BYTES, Progress, Ready, Session, Unsynced};
 use crate::locked;
+use crate::tcp::fabrics::Queue;
 use crate::tcp::output::Data;
 
 impl Session {
@@ -42,12 +43,20 @@ impl Session {
     /// The controller is still ours, and its host alive.
     fn check_link(&self, subsystem: &mut Subsystem, now: Nanos) -> Result<(), Closing> {
         if let Some(queue) = &self.queue {
+            self.end_if_reset(queue, subsystem);
             if queue.link.has_ended() {
                 return Err(Closing::Ended);
             }
             subsystem.heard_of(now, queue.association.controller());
         }
         Ok(())
+    }
+
+    /// An NVM Subsystem Reset, which a host on PCI Express asks for, ends every association.
+    fn end_if_reset(&self, queue: &Queue, subsystem: &mut Subsystem) {
+        if !queue.link.has_ended() && subsystem.is_subsystem_reset(queue.association.controller()) {
+            self.context.associations.end(subsystem, &queue.association);
+        }
     }
 
     fn carry_out(&mut self, subsystem: &mut Subsystem, now: Nanos, ready: Ready) {
@@ -70,6 +79,14 @@ impl Session {
             data = self.spare.take();
         }
         let outcome = self.execute(subsystem, now, &entry, &mut data);
+        if transfer.direction != Direction::ToHost {
+            // The host's own data, which it does not get back.
+            self.recycle(std::mem::take(&mut data));
+        }
+        if entry.opcode == AdminOpcode::Abort.code() {
+            // A command that is aborted completes before the Abort (Base Specification, "Abort command").
+            self.take_events(subsystem);
+        }
         self.finish(entry, outcome, data, now);
     }
 
@@ -215,7 +232,11 @@ impl Session {
     /// The waker was called.
     pub fn deliver_events(&mut self) {
         let context = Arc::clone(&self.context);
-        self.take_events(&mut locked(&context.shared));
+        let mut subsystem = locked(&context.shared);
+        if let Some(queue) = &self.queue {
+            self.end_if_reset(queue, &mut subsystem);
+        }
+        self.take_events(&mut subsystem);
     }
 
     /// Makes everything written durable and completes the commands that wait for it.
