@@ -9,11 +9,13 @@
 #[path = "../../crates/ssd/tests/reference/mod.rs"]
 mod reference;
 
-use libfuzzer_sys::fuzz_target;
+use libfuzzer_sys::{Corpus, fuzz_target};
 use reference::{Entropy, generate, lockstep, workload};
 
 /// Host pages of a run, at most, so that the fuzzer sees many short runs.
-const PAGES_MAX: u64 = 5_000;
+const PAGES_MAX: u64 = 2_000;
+/// Physical pages of a device, at most: the reference counts them again for every choice of a victim.
+const PHYSICAL_PAGES_MAX: u64 = 6_000;
 
 /// Choices from bytes, as many as a choice needs; zeros when they are used up.
 struct Bytes<'a>(&'a [u8]);
@@ -36,9 +38,12 @@ impl Entropy for Bytes<'_> {
     }
 }
 
-fuzz_target!(|bytes: &[u8]| {
+fuzz_target!(|bytes: &[u8]| -> Corpus {
     let mut entropy = Bytes(bytes);
     let (config, layout) = generate::configuration(&mut entropy);
+    if u64::from(layout.slices()) * u64::from(layout.slice_pages) > PHYSICAL_PAGES_MAX {
+        return Corpus::Reject;
+    }
     let operations = workload::operations(&mut entropy, &layout, PAGES_MAX);
     let progress = std::cell::Cell::new(0);
     if let Err(difference) = lockstep::run(&config, &layout, &operations, &progress) {
@@ -48,4 +53,5 @@ fuzz_target!(|bytes: &[u8]| {
             progress.get()
         );
     }
+    Corpus::Keep
 });

@@ -27,10 +27,11 @@ fuzz_target!(|input: &[u8]| {
     let mut run = Run::new(&setup).expect("the generator only keeps drives that work");
     let mut generator = Generator::new(bytes);
     let mut done = Vec::new();
-    while done.len() < OPERATIONS_MAX && !generator.entropy().is_empty() {
-        let operation = generator.next(&run.model);
+    while done.len() < OPERATIONS_MAX
+        && let Some(operation) = generator.next(&run.model)
+    {
+        let result = run.step(&operation);
         done.push(operation);
-        let result = run.step(done.last().expect("just put in"));
         if let Err(difference) = result {
             panic!("{difference}\n  after {done:#?}\n  on {setup:#?}");
         }

@@ -82,7 +82,7 @@ fn used_drive(bytes: &mut Bytes) -> (Subsystem, u16) {
     let before = bytes.byte();
     let mut generator = Generator::new(Seeded::new(u64::from(before)));
     for _ in 0..usize::from(before).min(OPERATIONS_MAX) {
-        let operation = generator.next(&run.model);
+        let operation = generator.next(&run.model).expect("a seed has no end");
         run.step(&operation).expect("as the model says");
     }
     let mut subsystem = run.subsystem;

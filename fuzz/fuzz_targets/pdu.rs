@@ -1,7 +1,8 @@
-//! A stream of bytes into an NVMe/TCP connection, in pieces of any size.
+//! Streams of bytes into two NVMe/TCP connections to one drive, in pieces of any size.
 //!
-//! Input: a byte that chooses the drive, then pieces of one byte (how many) and the bytes. Whatever comes, nothing may
-//! panic; what goes out must be PDUs that a controller may send; and when the connection ends, its controller is gone.
+//! Input: a byte that chooses the drive, then pieces of one byte (which connection, how many) and the bytes. Whatever
+//! comes, nothing may panic; what goes out must be PDUs that a controller may send; and when the connections end, their
+//! controllers are gone. A connection that has ended is followed by a new one.
 #![no_main]
 
 // It uses the drives of it.
@@ -26,98 +27,119 @@ use transport::{Clock, Shared, locked};
 
 /// Kinds of drives, as seeds of the generator.
 const DRIVES: u64 = 16;
+/// Where the target listens, as far as its hosts know.
+const ADDRESS: &str = "127.0.0.1:4420";
 /// PDU types that a controller sends: ICResp, C2HTermReq, CapsuleResp, C2HData, R2T.
 const OF_CONTROLLER: [u8; 5] = [0x01, 0x03, 0x05, 0x07, 0x09];
-/// Turns of the connection's loop for one input, at most: it must not run for ever without input.
-const TURNS_MAX: usize = 100_000;
+/// Turns of a connection's loop without input, at most.
+const TURNS_MAX: usize = 10_000;
 
-/// A new drive behind a connection.
-fn connection(drive: u8) -> (Shared, Session) {
-    let setup = generate::setup(&mut Seeded::new(u64::from(drive) % DRIVES));
-    let (storage, _) = setup.storage();
-    let subsystem = Subsystem::new(setup.config, Box::new(storage)).expect("the generator only keeps drives that work");
-    let shared = Arc::new(Mutex::new(subsystem));
-    let local = "127.0.0.1:4420".parse().expect("an address");
-    let surroundings = Surroundings {
-        local,
-        hang_up: Arc::new(|| {}),
-        waker: Arc::new(|| {}),
-    };
-    let context = Context::new(TcpOptions::new(local), Arc::clone(&shared), Clock::start());
-    (shared, Session::new(context, surroundings))
+/// A connection, as its thread has it.
+struct Connection {
+    session: Session,
+    /// What went out and is no whole PDU yet.
+    sent: Vec<u8>,
 }
 
-/// Moves the next piece of input into the session. `false`: there is none.
-fn feed(session: &mut Session, bytes: &mut Bytes) -> bool {
-    if bytes.is_empty() {
-        return false;
-    }
-    let room: usize = session.input().iter().map(|space| space.len()).sum();
-    assert!(room > 0, "input is wanted, but there is no room for it");
-    let wanted = usize::from(bytes.byte()) + 1;
-    let piece = bytes.take(room.min(wanted));
-    let mut rest = piece;
-    for space in &mut session.input() {
-        let (now, later) = rest.split_at(rest.len().min(space.len()));
-        space[..now.len()].copy_from_slice(now);
-        rest = later;
-    }
-    session.received(piece.len());
-    true
-}
-
-/// Takes what goes out, and looks at the headers.
-fn drain(session: &mut Session, sent: &mut Vec<u8>) {
-    for slice in session.output().slices() {
-        sent.extend_from_slice(&slice);
-    }
-    session.sent();
-    while sent.len() >= 8 {
-        let (kind, header_bytes, pdu_bytes) = (sent[0], usize::from(sent[2]), u32_at(sent, 4) as usize);
-        assert!(
-            OF_CONTROLLER.contains(&kind),
-            "a controller sends no PDU of type {kind:#x}"
-        );
-        assert!(
-            header_bytes >= 8 && pdu_bytes >= header_bytes,
-            "a PDU of {pdu_bytes} bytes with a header of {header_bytes}"
-        );
-        if sent.len() < pdu_bytes {
-            break;
+impl Connection {
+    fn new(context: &Arc<Context>) -> Connection {
+        let surroundings = Surroundings {
+            local: ADDRESS.parse().expect("an address"),
+            hang_up: Arc::new(|| {}),
+            waker: Arc::new(|| {}),
+        };
+        Connection {
+            session: Session::new(Arc::clone(context), surroundings),
+            sent: Vec::new(),
         }
-        sent.drain(..pdu_bytes);
+    }
+
+    /// Does all that can be done without input. `false`: the connection has ended.
+    fn advance(&mut self) -> bool {
+        for _ in 0..TURNS_MAX {
+            self.session.deliver_events();
+            match self.session.advance() {
+                Ok(Next::Send) => self.drain(),
+                Ok(Next::Sync) => self.session.sync(),
+                Ok(Next::Wait { input, .. }) => {
+                    assert!(input, "nothing is outstanding here, so input is wanted");
+                    return true;
+                }
+                Err(_) => {
+                    self.drain();
+                    return false;
+                }
+            }
+        }
+        panic!("it goes on and on without input");
+    }
+
+    /// Moves a piece of input into the session, and lets it work.
+    fn feed(&mut self, piece: &[u8]) -> bool {
+        let mut rest = piece;
+        while !rest.is_empty() {
+            let mut moved = 0;
+            for space in &mut self.session.input() {
+                let (now, later) = rest.split_at(rest.len().min(space.len()));
+                space[..now.len()].copy_from_slice(now);
+                moved += now.len();
+                rest = later;
+            }
+            assert!(moved > 0, "input is wanted, but there is no room for it");
+            self.session.received(moved);
+            if !self.advance() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Takes what goes out, and looks at the headers.
+    fn drain(&mut self) {
+        for slice in self.session.output().slices() {
+            self.sent.extend_from_slice(&slice);
+        }
+        self.session.sent();
+        while self.sent.len() >= 8 {
+            let (kind, header_bytes) = (self.sent[0], usize::from(self.sent[2]));
+            let pdu_bytes = u32_at(&self.sent, 4) as usize;
+            assert!(
+                OF_CONTROLLER.contains(&kind),
+                "a controller sends no PDU of type {kind:#x}"
+            );
+            let possible = header_bytes >= 8 && pdu_bytes >= header_bytes;
+            assert!(possible, "a PDU of {pdu_bytes} bytes with a header of {header_bytes}");
+            if self.sent.len() < pdu_bytes {
+                break;
+            }
+            self.sent.drain(..pdu_bytes);
+        }
+    }
+
+    fn close(mut self) {
+        assert!(self.sent.is_empty(), "a PDU was sent in part: {:02x?}", self.sent);
+        self.session.close();
     }
 }
 
 fuzz_target!(|input: &[u8]| {
     let mut bytes = Bytes(input);
-    let (shared, mut session) = connection(bytes.byte());
-    let mut sent = Vec::new();
-    let mut turns = 0;
-    loop {
-        turns += 1;
-        assert!(turns < TURNS_MAX, "it goes on and on");
-        session.deliver_events();
-        match session.advance() {
-            Ok(Next::Send) => drain(&mut session, &mut sent),
-            Ok(Next::Sync) => session.sync(),
-            Ok(Next::Wait { input, .. }) => {
-                assert!(
-                    input || bytes.is_empty(),
-                    "nothing is outstanding here, so input is wanted"
-                );
-                if !feed(&mut session, &mut bytes) {
-                    break;
-                }
-            }
-            Err(_) => {
-                drain(&mut session, &mut sent);
-                break;
-            }
+    let setup = generate::setup(&mut Seeded::new(u64::from(bytes.byte()) % DRIVES));
+    let (storage, _) = setup.storage();
+    let subsystem = Subsystem::new(setup.config, Box::new(storage)).expect("the generator only keeps drives that work");
+    let shared: Shared = Arc::new(Mutex::new(subsystem));
+    let options = TcpOptions::new(ADDRESS.parse().expect("an address"));
+    let context = Context::new(options, Arc::clone(&shared), Clock::start());
+    let mut connections = [Connection::new(&context), Connection::new(&context)];
+    while !bytes.is_empty() {
+        let control = bytes.byte();
+        let piece = bytes.take(2 * usize::from(control & 0x7f) + 2);
+        let connection = &mut connections[usize::from(control >> 7)];
+        if !connection.feed(piece) {
+            std::mem::replace(connection, Connection::new(&context)).close();
         }
     }
-    assert!(sent.is_empty(), "a PDU was sent in part: {sent:02x?}");
-    session.close();
+    connections.into_iter().for_each(Connection::close);
     let subsystem = locked(&shared);
     assert_eq!(
         subsystem.controllers().count(),

@@ -1,8 +1,8 @@
 //! Raw submission queue entries, admin and I/O, from several controllers.
 //!
-//! Input: a byte that chooses the drive, then steps of one byte and what it needs ([`Step`]). Whatever an entry says, the
-//! drive must not panic, must complete it exactly once and give as much data as it said it would, and must be consistent
-//! afterwards.
+//! Input: a byte that chooses the drive, then steps of one byte and what it needs. Whatever an entry says, the drive must
+//! not panic, must complete it exactly once, give as much data as it said it would, leave the host's as it is, and must be
+//! consistent afterwards.
 #![no_main]
 
 // It uses the drives and the storage of it, not the model.
@@ -125,15 +125,17 @@ impl Fuzz<'_> {
         if transfer.direction == Direction::ToController {
             data = self.data(transfer.total_bytes());
         }
+        let sent = data.clone();
         let outcome = self.subsystem.execute(self.now, controller, queue, &entry, &mut data);
         self.check(controller, queue, &entry, &outcome);
         let succeeded = outcome.reply.is_some_and(|reply| reply.status == Status::SUCCESS);
-        let expected = if succeeded && transfer.direction == Direction::ToHost {
-            transfer.total_bytes()
-        } else {
-            0
-        };
-        assert_eq!(data.len(), expected, "data of {entry:?} with {transfer:?}");
+        match transfer.direction {
+            _ if !succeeded => assert!(data.is_empty(), "data of what failed: {entry:?}"),
+            Direction::ToHost => assert_eq!(data.len(), transfer.total_bytes(), "{entry:?} with {transfer:?}"),
+            Direction::ToController | Direction::None => {
+                assert!(data == sent, "what the host sent has changed: {entry:?}");
+            }
+        }
         if let Some(durable) = outcome.durable {
             assert!(succeeded, "what failed has nothing to make durable");
             durable.make_durable().expect("this storage can");

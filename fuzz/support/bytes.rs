@@ -42,4 +42,8 @@ impl Entropy for Bytes<'_> {
         }
         number % limit
     }
+
+    fn exhausted(&self) -> bool {
+        self.is_empty()
+    }
 }
