@@ -56,6 +56,9 @@ fn in_the_lab(jobs: &JobFile) -> Stats {
         device: device(),
         jobs: jobs.clone(),
         run: RunSettings {
+            timed: Some(false),
+            seconds: None,
+            interval_seconds: None,
             write_capacities: None,
             scale: Scale::FULL,
             sample_capacities: 1.0,

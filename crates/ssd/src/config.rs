@@ -5,7 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::endurance::EnduranceConfig;
 pub use crate::gc::{HandleSelection, UnitSelection};
+pub use crate::timing::TimingConfig;
 
 /// A whole device: geometry, reclaim unit handles, garbage collection, seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,6 +24,12 @@ pub struct DeviceConfig {
     /// Seed of everything random inside the device (random and d-choices victim selection).
     #[serde(default)]
     pub seed: u64,
+    /// What takes how long; left out, everything is done at once.
+    #[serde(default)]
+    pub timing: Option<TimingConfig>,
+    /// What the flash survives; left out, wear is counted but not judged.
+    #[serde(default)]
+    pub endurance: Option<EnduranceConfig>,
 }
 
 /// Physical shape of the drive. Exactly one of `capacity_bytes` and `physical_bytes` is given; the other follows
@@ -218,6 +226,8 @@ pub struct GcConfig {
     pub marks_of: MarksOf,
     /// Move fully valid blocks of a victim into the destination by exchanging blocks instead of copying.
     pub block_remapping: bool,
+    /// Which of the free superblocks is used next: wear levelling.
+    pub allocation: Allocation,
     /// Share of the spare reclaim units that host data never gets (bad-block replacement, the drive's own data).
     pub reserve_share: f64,
     /// An adaptive handle is persistently isolated while its reclaim group has at least this many spare reclaim
@@ -237,11 +247,22 @@ impl Default for GcConfig {
             foreground_mark: 0.99,  // WARP section 4.3.
             marks_of: MarksOf::Spare,
             block_remapping: true, // WARP section 5.
+            allocation: Allocation::Oldest,
             reserve_share: 0.0,
             adaptive_isolation_spare: 16.0,
             adaptive_size_noise: 0.10,
         }
     }
+}
+
+/// Which of the free superblocks is used next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Allocation {
+    /// The one that has been free for longest.
+    Oldest,
+    /// The one whose blocks have been erased least (dynamic wear levelling); of equal ones the oldest.
+    LeastWorn,
 }
 
 /// What the garbage collection marks are a share of.

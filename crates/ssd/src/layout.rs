@@ -546,6 +546,12 @@ fn check_ranges(config: &DeviceConfig) -> Result<(), ConfigError> {
         gc.adaptive_isolation_spare.to_string(),
         "must be a number of reclaim units, 0 or more",
     )?;
+    if let Some(endurance) = &config.endurance {
+        endurance.check()?;
+    }
+    if let Some(timing) = &config.timing {
+        timing.check(geometry, handles)?;
+    }
     if let UnitSelection::DChoices(count) | UnitSelection::WindowedGreedy(count) = gc.unit_selection {
         require(
             count >= 1,

@@ -16,6 +16,7 @@
 
 pub mod config;
 pub mod device;
+pub mod endurance;
 pub mod error;
 pub mod event;
 pub mod gc;
@@ -23,13 +24,16 @@ pub mod layout;
 mod maps;
 pub mod snapshot;
 pub mod stats;
+pub mod timing;
 pub mod types;
 pub mod unit;
 
 pub use config::DeviceConfig;
-pub use device::{Device, Done, Write};
+pub use device::{Device, Write};
+pub use endurance::{Endurance, EnduranceConfig};
 pub use error::{ConfigError, HostError, SnapshotError};
 pub use event::{Event, EventSink};
 pub use layout::Layout;
 pub use stats::{OwnerStats, Stats};
+pub use timing::{Done, TimingConfig};
 pub use types::{Lpn, Nanos, Owner, Placement, Ppn, RgId, RuId, RuhId};

@@ -16,8 +16,8 @@ use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error as ValueError, MapAccessDeserializer, MapDeserializer};
 use ssd::config::{
-    DeviceConfig, GcConfig, HandleOverride, HandleSelection, Handles, Isolation, MarksOf, Opening, ReclaimUnitSize,
-    UnitSelection,
+    Allocation, DeviceConfig, GcConfig, HandleOverride, HandleSelection, Handles, Isolation, MarksOf, Opening,
+    ReclaimUnitSize, UnitSelection,
 };
 use ssd::event::{CloseReason, Trigger};
 use ssd::{Device, Event, HostError, Layout, Lpn, Owner, Placement, RgId, RuId, Write};
@@ -600,6 +600,45 @@ fn program_unit_decides_which_blocks_lose_pages_together() {
     assert_eq!(by_two_pages.stats().total().blocks_remapped, 0);
     let by_block = with_full_blocks(true, WHOLE_BLOCK);
     assert!(by_block.stats().total().blocks_remapped > 0);
+}
+
+#[test]
+fn the_least_worn_superblock_is_used_first() {
+    // Superblocks that held data for long come back hardly worn. How often a superblock was used that is not the least worn one
+    // of those that are free:
+    let exceptions = |allocation: Allocation| {
+        const SUPERBLOCKS: u32 = 40;
+        let mut config = small(u64::from(SUPERBLOCKS), 0.2);
+        config.gc.allocation = allocation;
+        let mut device = recorded(&config);
+        let capacity = device.layout().logical_pages;
+        write(&mut device, 0, capacity, 0);
+        for round in 0..20_000 {
+            write(&mut device, round * 7 % (capacity / 8), 1, 1);
+        }
+        write(&mut device, capacity / 8, capacity - capacity / 8, 0);
+        let mut free: BTreeMap<RuId, u32> = (0..SUPERBLOCKS).map(|superblock| (RuId(superblock), 0)).collect();
+        let mut in_use = BTreeMap::new();
+        let mut exceptions = 0;
+        for event in device.sink() {
+            match event {
+                Event::Open { unit, .. } => {
+                    let least = *free.values().min().expect("one is free");
+                    let erases = free.remove(unit).expect("it was free");
+                    exceptions += u32::from(erases > least);
+                    in_use.insert(*unit, erases);
+                }
+                Event::Reclaim(reclaim) => {
+                    let erases = in_use.remove(&reclaim.victim).expect("it was in use");
+                    free.insert(reclaim.victim, erases + 1);
+                }
+                _ => {}
+            }
+        }
+        exceptions
+    };
+    assert!(exceptions(Allocation::Oldest) > 0);
+    assert_eq!(exceptions(Allocation::LeastWorn), 0);
 }
 
 #[test]

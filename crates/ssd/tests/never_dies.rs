@@ -343,6 +343,8 @@ fn small_config(handles: u16) -> DeviceConfig {
         ..GcConfig::default()
     };
     DeviceConfig {
+        timing: None,
+        endurance: None,
         geometry,
         handles,
         gc,

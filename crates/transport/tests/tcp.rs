@@ -56,6 +56,8 @@ fn config() -> SubsystemConfig {
             nqn: NQN.to_string(),
         },
         device: DeviceConfig {
+            timing: None,
+            endurance: None,
             geometry: Geometry {
                 capacity_bytes: Some(CAPACITY_BYTES),
                 physical_bytes: None,

@@ -38,6 +38,8 @@ fn config() -> SubsystemConfig {
             nqn: "nqn.2014-08.org.nvmexpress:uuid:00000000-0000-4000-8000-000000000002".to_string(),
         },
         device: DeviceConfig {
+            timing: None,
+            endurance: None,
             geometry: Geometry {
                 capacity_bytes: Some(CAPACITY_BYTES),
                 physical_bytes: None,

@@ -25,6 +25,8 @@ pub const PAGE_BYTES: u64 = 4096;
 /// A drive of 64 MiB with reclaim units of 1 MiB (4 dies), four initially isolated handles and one reclaim group.
 pub fn device() -> DeviceConfig {
     DeviceConfig {
+        timing: None,
+        endurance: None,
         geometry: Geometry {
             capacity_bytes: Some(CAPACITY_BYTES),
             physical_bytes: None,

@@ -93,6 +93,8 @@ fn device(entropy: &mut impl Entropy, exact_units: bool) -> DeviceConfig {
         handles.open_reclaim_units = entropy.between(1, 3) as u16;
     }
     DeviceConfig {
+        timing: None,
+        endurance: None,
         geometry: Geometry {
             capacity_bytes: Some(capacity_bytes),
             physical_bytes: None,

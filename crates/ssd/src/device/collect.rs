@@ -165,6 +165,7 @@ impl<S: EventSink> Device<S> {
         let pages_copied = valid_pages - pages_remapped;
         let moved = self.copy_valid(group, victim, destination, pages_copied);
         self.erase(victim, &blank_blocks);
+        let elapsed_ns = self.reclaim_in_time(now, victim);
         self.release(victim);
 
         let stats = &mut self.state.stats;
@@ -198,7 +199,7 @@ impl<S: EventSink> Device<S> {
                 pages_copied,
                 moved,
                 blocks_remapped,
-                elapsed_ns: 0,
+                elapsed_ns,
             })
         });
     }
@@ -207,7 +208,7 @@ impl<S: EventSink> Device<S> {
     /// the longest run of consecutive logical pages among them, if anybody listens.
     fn copy_valid(&mut self, group: RgId, victim: RuId, destination: Owner, expected: u32) -> Option<Moved> {
         const BATCH_PAGES: usize = 512;
-        let ReclaimUnit { class, pages, .. } = self.state.units[victim.0 as usize];
+        let ReclaimUnit { pages, .. } = self.state.units[victim.0 as usize];
         let first = victim.0 * self.layout.slice_pages;
         let end = first + pages;
         let (mut from, mut lpns) = (
@@ -225,7 +226,7 @@ impl<S: EventSink> Device<S> {
                 self.maps.gather(word, first, end, &mut from, &mut lpns);
                 word += 1;
             }
-            self.append_copies(group, destination, class, &from, &lpns);
+            self.append_copies(group, victim, destination, &from, &lpns);
             if S::ENABLED {
                 longest_run.extend(&lpns);
             }
@@ -240,7 +241,8 @@ impl<S: EventSink> Device<S> {
         longest_run.finish()
     }
 
-    fn append_copies(&mut self, group: RgId, destination: Owner, class: u8, mut from: &[u32], mut lpns: &[u32]) {
+    fn append_copies(&mut self, group: RgId, victim: RuId, destination: Owner, mut from: &[u32], mut lpns: &[u32]) {
+        let class = self.state.units[victim.0 as usize].class;
         let owner = self.owner_index(destination);
         while !from.is_empty() {
             let open = self.collection_unit(group, destination, class);
@@ -254,6 +256,9 @@ impl<S: EventSink> Device<S> {
             let entry = &mut self.state.units[unit.0 as usize];
             entry.valid_pages += pages;
             entry.last_write = self.state.host_pages_written;
+            if self.timing.is_some() {
+                self.copy_in_time(victim, &from[..pages as usize], unit, position);
+            }
             if run_ends {
                 self.end_collection_run(group, destination);
             }
@@ -422,7 +427,7 @@ impl<S: EventSink> Device<S> {
         members.free_parts[class].retain(|part| !in_superblock(part));
         members.draining = Some(superblock);
         for unit in units {
-            self.close_for_room(group, unit);
+            self.close_for_room(now, group, unit);
             let destination = self.destination(group, self.state.units[unit.0 as usize].owner);
             self.reclaim(now, unit, destination, Trigger::Forced, NO_POLICY);
         }
@@ -430,7 +435,7 @@ impl<S: EventSink> Device<S> {
     }
 
     /// Closes a reclaim unit that a host has open.
-    fn close_for_room(&mut self, group: RgId, unit: RuId) {
+    fn close_for_room(&mut self, now: Nanos, group: RgId, unit: RuId) {
         let entry = &self.state.units[unit.0 as usize];
         if entry.state != UnitState::OpenForHost {
             return;
@@ -443,6 +448,7 @@ impl<S: EventSink> Device<S> {
         let open = slot
             .and_then(Option::take)
             .expect("an open reclaim unit belongs to a handle");
+        self.close_in_time(now, &open);
         self.close(&open, CloseReason::RoomNeeded);
     }
 

@@ -8,6 +8,7 @@
 mod check;
 mod collect;
 mod place;
+mod timed;
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -16,12 +17,14 @@ use rand_xoshiro::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{DeviceConfig, Isolation, Opening};
+use crate::endurance::Endurance;
 use crate::error::{ConfigError, HostError};
 use crate::event::{Event, EventSink, HostWrite};
 use crate::gc::index::ClosedSet;
 use crate::layout::Layout;
 use crate::maps::Maps;
 use crate::stats::Stats;
+use crate::timing::{Done, Timing, TimingConfig, Writing};
 use crate::types::{Lpn, Nanos, Owner, Placement, Ppn, RgId, RuId};
 use crate::unit::{ReclaimUnit, UnitState};
 use place::OpenUnit;
@@ -40,14 +43,6 @@ pub struct Write {
     pub placement: Placement,
 }
 
-/// When a command is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub struct Done {
-    /// In the clock of the caller's `now`; `now` itself as long as the device has no timing.
-    pub at: Nanos,
-}
-
 /// A drive. `S` receives its events; `()` costs nothing.
 #[derive(Clone)]
 pub struct Device<S = ()> {
@@ -56,6 +51,8 @@ pub struct Device<S = ()> {
     slice_divisor: Divisor,
     maps: Maps,
     state: State,
+    /// What everything waits for, if it takes time. Not in snapshots: a drive that is loaded is idle.
+    timing: Option<Box<Timing>>,
     /// Scratch of the copy loop: where pages were, and which they are.
     moving_from: Vec<u32>,
     moving_lpns: Vec<u32>,
@@ -162,7 +159,9 @@ impl<S: EventSink> Device<S> {
 
     pub(crate) fn from_parts(config: DeviceConfig, layout: Layout, maps: Maps, state: State, sink: S) -> Device<S> {
         let slice_divisor = Divisor::new(layout.slice_pages);
+        let timing = Timing::new(&config, &layout);
         Device {
+            timing,
             config,
             layout,
             slice_divisor,
@@ -180,10 +179,9 @@ impl<S: EventSink> Device<S> {
 
     /// The same drive, reporting to another sink from now on.
     pub fn replace_sink<T: EventSink>(self, sink: T) -> (Device<T>, S) {
-        (
-            Device::from_parts(self.config, self.layout, self.maps, self.state, sink),
-            self.sink,
-        )
+        let mut device = Device::from_parts(self.config, self.layout, self.maps, self.state, sink);
+        device.timing = self.timing;
+        (device, self.sink)
     }
 
     /// Takes over the counters and the wear of the device that it replaces, as when a drive's placement configuration is
@@ -244,7 +242,7 @@ impl<S: EventSink> Device<S> {
         for write in writes {
             self.check_write(write)?;
         }
-        let mut done = Done { at: now };
+        let mut done = Done::now(now);
         for together in writes.chunks(TOGETHER) {
             self.maps.touch(together.iter().map(|write| write.first));
             if together.iter().any(|write| write.pages > 1) {
@@ -252,8 +250,7 @@ impl<S: EventSink> Device<S> {
                     .touch(together.iter().map(|write| Lpn(write.first.0 + write.pages - 1)));
             }
             for write in together {
-                let one = self.write_checked(now, write);
-                done.at = done.at.max(one.at);
+                done = done.and(self.write_checked(now, write));
             }
         }
         Ok(done)
@@ -269,7 +266,7 @@ impl<S: EventSink> Device<S> {
         self.maps.unmap(first, pages);
         self.state.stats.pages_deallocated += u64::from(mapped);
         self.emit(|| Event::Deallocate { pages: mapped });
-        Ok(Done { at: now })
+        Ok(self.command(now))
     }
 
     /// Zeroes an extent: with `deallocate` (the DEAC bit of Write Zeroes) by deallocating it, otherwise by writing.
@@ -317,6 +314,38 @@ impl<S: EventSink> Device<S> {
         self.check_placement(placement)?;
         let owner = &self.state.groups[usize::from(placement.group.0)].owners[usize::from(placement.handle.0)];
         Ok(owner.open[owner.turn].as_ref().is_some_and(|open| open.written > 0))
+    }
+
+    /// Reads an extent: nothing changes, but it takes time. Pages that are not mapped are not looked for in the flash.
+    ///
+    /// # Errors
+    /// The extent does not exist.
+    pub fn read(&mut self, now: Nanos, first: Lpn, pages: u32) -> Result<Done, HostError> {
+        self.check_extent(first, pages)?;
+        Ok(self.read_checked(now, first, pages))
+    }
+
+    /// A command that does nothing to the flash: how long the controller needs for it.
+    pub fn command(&mut self, now: Nanos) -> Done {
+        match &mut self.timing {
+            Some(timing) => timing.command(now),
+            None => Done::now(now),
+        }
+    }
+
+    /// Changes what takes how long; the drive is idle then.
+    ///
+    /// # Errors
+    /// The drive cannot be like that.
+    pub fn set_timing(&mut self, timing: Option<TimingConfig>) -> Result<(), ConfigError> {
+        let config = DeviceConfig {
+            timing,
+            ..self.config.clone()
+        };
+        Layout::new(&config)?;
+        self.timing = Timing::new(&config, &self.layout);
+        self.config = config;
+        Ok(())
     }
 
     /// Where a logical page is, or `None` if it is not mapped.
@@ -372,6 +401,19 @@ impl<S: EventSink> Device<S> {
     /// Erase count of each block, in the order of their dies.
     pub fn block_erase_counts(&self) -> &[u32] {
         &self.state.erase_counts
+    }
+
+    /// How the drive has worn; `None` if its configuration does not say what the flash survives.
+    pub fn endurance(&self) -> Option<Endurance> {
+        let config = self.config.endurance.as_ref()?;
+        let (state, seed) = (&self.state, self.config.seed);
+        Some(Endurance::of(
+            config,
+            seed,
+            &self.layout,
+            &state.stats,
+            &state.erase_counts,
+        ))
     }
 
     /// Logical pages mapped.
@@ -463,17 +505,21 @@ impl<S: EventSink> Device<S> {
                 pages: write.pages,
             })
         });
-        let group = self.write_extent(now, write);
+        let mut writing = self.begin_write(now, write);
+        let group = self.write_extent(now, write, &mut writing);
         let owner = &mut self.state.groups[usize::from(group.0)].owners[usize::from(write.placement.handle.0)];
         if owner.open.len() > 1 {
             owner.turn = (owner.turn + 1) % owner.open.len();
         }
         self.collect_in_background(now, group);
-        Done { at: now }
+        match (&mut self.timing, writing) {
+            (Some(timing), Some(writing)) => timing.end_write(writing),
+            _ => Done::now(now),
+        }
     }
 
     /// Places and maps an extent; returns the group that took its last page.
-    fn write_extent(&mut self, now: Nanos, write: &Write) -> RgId {
+    fn write_extent(&mut self, now: Nanos, write: &Write, writing: &mut Option<Writing>) -> RgId {
         let handle = write.placement.handle;
         let mut group = write.placement.group;
         let (mut lpn, mut left) = (write.first, write.pages);
@@ -506,6 +552,9 @@ impl<S: EventSink> Device<S> {
                     to: group,
                     pages,
                 });
+            }
+            if let Some(writing) = writing {
+                self.append_in_time(writing, unit, position, pages);
             }
             if run_ends {
                 self.end_host_run(now, Placement { group, handle }, slot);

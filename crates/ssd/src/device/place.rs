@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Isolation, Opening};
+use crate::config::{Allocation, Isolation, Opening};
 use crate::device::{Device, Superblock};
 use crate::event::{CloseReason, Event, EventSink};
 use crate::layout::SizeClass;
@@ -98,6 +98,7 @@ impl<S: EventSink> Device<S> {
         let class = self.class_for_next(placement);
         self.make_room(now, group, class);
         let open = self.take(group, class, Owner::of(handle), false);
+        self.open_in_time(now, open.unit);
         self.state.groups[usize::from(group.0)].owners[usize::from(handle.0)].open[slot] = Some(open);
     }
 
@@ -117,9 +118,10 @@ impl<S: EventSink> Device<S> {
         let SizeClass {
             divisor, pages, slices, ..
         } = self.layout.classes[usize::from(class)];
+        let next = self.next_superblock(group);
         let members = &mut self.state.groups[usize::from(group.0)];
         let unit = members.free_parts[usize::from(class)].pop_front().unwrap_or_else(|| {
-            let superblock = members.free_superblocks.pop_front();
+            let superblock = members.free_superblocks.remove(next);
             let superblock = superblock.expect("the layout keeps superblocks free for host and collection");
             let first = superblock * self.layout.slices_per_superblock;
             self.state.superblocks[superblock as usize] = Superblock { class, parts_used: 0 };
@@ -169,6 +171,31 @@ impl<S: EventSink> Device<S> {
         }
     }
 
+    /// Position among the free superblocks of the one that is used next.
+    fn next_superblock(&self, group: RgId) -> usize {
+        match self.config.gc.allocation {
+            Allocation::Oldest => 0,
+            Allocation::LeastWorn => {
+                let free = &self.state.groups[usize::from(group.0)].free_superblocks;
+                let least = free
+                    .iter()
+                    .enumerate()
+                    .min_by_key(|(_, superblock)| self.erases(**superblock));
+                least.map_or(0, |(position, _)| position)
+            }
+        }
+    }
+
+    /// Erases of all blocks of a superblock.
+    fn erases(&self, superblock: u32) -> u64 {
+        let first = superblock * self.layout.blocks_per_superblock;
+        let places = first..first + self.layout.blocks_per_superblock;
+        let block = |place: u32| self.state.block_at.get(place as usize).copied().unwrap_or(place);
+        places
+            .map(|place| u64::from(self.state.erase_counts[block(place) as usize]))
+            .sum()
+    }
+
     /// Returns an erased reclaim unit to the free ones.
     pub(super) fn release(&mut self, unit: RuId) {
         let entry = &self.state.units[unit.0 as usize];
@@ -200,6 +227,7 @@ impl<S: EventSink> Device<S> {
             return;
         }
         let open = owner.open[slot].take().expect("still open");
+        self.close_in_time(now, &open);
         self.close(&open, CloseReason::Full);
         if self.config.handles.opening == Opening::Eager {
             self.open_for_host(now, placement, slot);
@@ -214,6 +242,7 @@ impl<S: EventSink> Device<S> {
         let Some(open) = owner.open[slot].take_if(|open| open.written > 0) else {
             return 0;
         };
+        self.close_in_time(now, &open);
         let unwritten_pages = self.close(&open, CloseReason::HostUpdate);
         if self.config.handles.opening == Opening::Eager {
             self.open_for_host(now, placement, slot);

@@ -6,8 +6,8 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use ssd::config::{
-    DeviceConfig, GcConfig, Geometry, HandleSelection, Handles, Isolation, MarksOf, Opening, ReclaimUnitSize,
-    UnitSelection,
+    Allocation, DeviceConfig, GcConfig, Geometry, HandleSelection, Handles, Isolation, MarksOf, Opening,
+    ReclaimUnitSize, UnitSelection,
 };
 use ssd::event::{Reclaim, Trigger};
 use ssd::{Device, Event, EventSink, Lpn, Owner, Placement, RgId, RuId, RuhId, Write};
@@ -24,6 +24,8 @@ pub type Recorded = Device<Vec<Event>>;
 /// isolated handles, which collects only when it has to, and only by copying.
 pub fn small(superblocks: u64, over_provisioning: f64) -> DeviceConfig {
     DeviceConfig {
+        timing: None,
+        endurance: None,
         geometry: Geometry {
             capacity_bytes: None,
             physical_bytes: Some(superblocks * MIB),
@@ -52,6 +54,7 @@ pub fn small(superblocks: u64, over_provisioning: f64) -> DeviceConfig {
             foreground_mark: 1.0,
             marks_of: MarksOf::Spare,
             block_remapping: false,
+            allocation: Allocation::Oldest,
             reserve_share: 0.0,
             adaptive_isolation_spare: 16.0,
             adaptive_size_noise: 0.10,

@@ -1,8 +1,8 @@
 //! Random configurations that a device accepts: odd shapes, every policy, and often as little spare as it can do with.
 
 use ssd::config::{
-    GcConfig, Geometry, HandleOverride, HandleSelection, Handles, Isolation, MarksOf, Opening, ReclaimUnitSize,
-    UnitSelection,
+    Allocation, GcConfig, Geometry, HandleOverride, HandleSelection, Handles, Isolation, MarksOf, Opening,
+    ReclaimUnitSize, UnitSelection,
 };
 use ssd::{ConfigError, DeviceConfig, Layout};
 
@@ -17,6 +17,8 @@ const MIB: u64 = 1 << 20;
 /// A configuration that [`Layout::new`] accepts, and the layout.
 pub fn configuration(entropy: &mut impl Entropy) -> (DeviceConfig, Layout) {
     let mut config = DeviceConfig {
+        timing: None,
+        endurance: None,
         geometry: geometry(entropy),
         handles: Handles::default(),
         gc: collection(entropy),
@@ -265,6 +267,7 @@ fn collection(entropy: &mut impl Entropy) -> GcConfig {
         foreground_mark: entropy.pick(&[0.99, 0.99, 1.0, 0.9, 0.0, share]),
         marks_of: entropy.pick(&[MarksOf::Spare, MarksOf::Spare, MarksOf::All]),
         block_remapping: entropy.percent(60),
+        allocation: entropy.pick(&[Allocation::Oldest, Allocation::LeastWorn]),
         reserve_share: entropy.pick(&[0.0, 0.0, 0.1, 0.5, 0.9]),
         adaptive_isolation_spare: entropy.pick(&[0.0, 0.5, 1.0, 2.0, 4.0, 16.0]),
         adaptive_size_noise: entropy.pick(&[0.0, 0.01, 0.1, 0.3, 1.0]),

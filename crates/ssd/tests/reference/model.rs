@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
-use ssd::config::{Isolation, Opening, ReclaimUnitSize};
+use ssd::config::{Allocation, Isolation, Opening, ReclaimUnitSize};
 use ssd::event::{CloseReason, HostWrite};
 use ssd::layout::SizeClass;
 use ssd::unit::UnitState;
@@ -333,6 +333,25 @@ impl Reference {
         unit
     }
 
+    /// Position among the free superblocks of the one to use: the oldest, or the first of the least erased ones.
+    fn next_superblock(&self, group: usize) -> usize {
+        if self.config.gc.allocation == Allocation::Oldest {
+            return 0;
+        }
+        let blocks = self.layout.blocks_per_superblock as usize;
+        let erases = |superblock: u32| -> u64 {
+            let places = superblock as usize * blocks..(superblock as usize + 1) * blocks;
+            places
+                .map(|place| u64::from(self.erase_counts[self.block_at[place]]))
+                .sum()
+        };
+        let free = &self.groups[group].free_superblocks;
+        let least = free.iter().map(|&superblock| erases(superblock)).min();
+        free.iter()
+            .position(|&superblock| Some(erases(superblock)) == least)
+            .expect("a superblock is free")
+    }
+
     /// Takes the part of a divided superblock that has been free for longest, or else divides the superblock that has.
     fn take(&mut self, group: usize, class: usize, owner: Owner, for_collection: bool) -> u32 {
         let SizeClass {
@@ -340,7 +359,8 @@ impl Reference {
         } = self.layout.classes[class];
         if self.groups[group].free_parts[class].is_empty() {
             assert!(!self.groups[group].free_superblocks.is_empty(), "no superblock is free");
-            let first = self.groups[group].free_superblocks.remove(0) * self.layout.slices_per_superblock;
+            let next = self.next_superblock(group);
+            let first = self.groups[group].free_superblocks.remove(next) * self.layout.slices_per_superblock;
             let parts = (0..divisor).map(|part| first + part * slices);
             self.groups[group].free_parts[class].extend(parts);
         }

@@ -201,6 +201,8 @@ fn drive(capacity_bytes: u64) -> Shared {
             nqn: "nqn.2014-08.org.nvmexpress:uuid:00000000-0000-4000-8000-000000000002".to_string(),
         },
         device: DeviceConfig {
+            timing: None,
+            endurance: None,
             geometry: Geometry {
                 capacity_bytes: Some(capacity_bytes),
                 physical_bytes: None,

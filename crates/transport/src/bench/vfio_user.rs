@@ -177,6 +177,8 @@ fn drive(capacity_bytes: u64) -> Result<Shared, BenchError> {
             nqn: "nqn.2014-08.org.nvmexpress:uuid:00000000-0000-4000-8000-000000000001".to_string(),
         },
         device: DeviceConfig {
+            timing: None,
+            endurance: None,
             geometry: Geometry {
                 capacity_bytes: Some(capacity_bytes),
                 over_provisioning: 0.28,

@@ -377,6 +377,8 @@ mod tests {
                 nqn: "nqn.2026-01.io.warp:session".to_string(),
             },
             device: DeviceConfig {
+                timing: None,
+                endurance: None,
                 geometry: Geometry {
                     capacity_bytes: Some(capacity_bytes),
                     physical_bytes: None,

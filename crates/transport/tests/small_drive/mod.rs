@@ -33,6 +33,8 @@ pub fn config(format: u8) -> SubsystemConfig {
             nqn: "nqn.2026-01.io.warp:test".to_string(),
         },
         device: DeviceConfig {
+            timing: None,
+            endurance: None,
             geometry: Geometry {
                 capacity_bytes: Some(CAPACITY_BYTES),
                 physical_bytes: None,

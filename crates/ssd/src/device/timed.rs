@@ -1,0 +1,112 @@
+//! The device's questions to its times.
+
+use crate::device::place::OpenUnit;
+use crate::device::{Device, Write};
+use crate::event::EventSink;
+use crate::timing::{Done, UnitPlace, Writing};
+use crate::types::{Lpn, Nanos, Ppn, RuId};
+
+impl<S: EventSink> Device<S> {
+    pub(super) fn read_checked(&mut self, now: Nanos, first: Lpn, pages: u32) -> Done {
+        let Some(mut timing) = self.timing.take() else {
+            return Done::now(now);
+        };
+        let at = timing.begin_read(now, pages);
+        let mut done = Done::now(at);
+        let (mut lpn, mut left) = (first, pages);
+        while left > 0 {
+            let (ppn, mut run) = self.maps.mapped_run(lpn, left);
+            if ppn == Ppn::UNMAPPED {
+                done = done.and(timing.send_unmapped(at, run));
+            } else {
+                let unit = self.unit_of(ppn);
+                let place = self.place(unit);
+                run = run.min(place.first.0 + self.unit(unit).pages - ppn.0);
+                done = done.and(timing.read(at, ppn, run, place));
+            }
+            lpn.0 += run;
+            left -= run;
+        }
+        let done = timing.end_read(done);
+        self.timing = Some(timing);
+        done
+    }
+
+    /// The controller takes a write, and reads what it covers only a part of. `None` without timing.
+    #[inline]
+    pub(super) fn begin_write(&mut self, now: Nanos, write: &Write) -> Option<Writing> {
+        self.timing.as_ref()?;
+        self.begin_timed_write(now, write)
+    }
+
+    fn begin_timed_write(&mut self, now: Nanos, write: &Write) -> Option<Writing> {
+        let mut timing = self.timing.take()?;
+        let mut writing = timing.begin_write(now, write.pages, write.host_bytes);
+        if write.host_bytes < u64::from(write.pages) * self.layout.page_bytes {
+            let last = Lpn(write.first.0 + write.pages - 1);
+            let ends = [Some(write.first), (write.pages > 1).then_some(last)];
+            for ppn in ends.into_iter().flatten().filter_map(|lpn| self.lookup(lpn)) {
+                let place = self.place(self.unit_of(ppn));
+                timing.read_before_write(&mut writing, ppn, place);
+            }
+        }
+        self.timing = Some(timing);
+        Some(writing)
+    }
+
+    /// Pages go to a reclaim unit that the host has open.
+    pub(super) fn append_in_time(&mut self, writing: &mut Writing, unit: RuId, position: u32, pages: u32) {
+        let place = self.place(unit);
+        let timing = self.timing.as_mut().expect("a write has a time only if the device has");
+        timing.append(writing, place, position, pages);
+    }
+
+    /// Valid pages of a victim go to another reclaim unit.
+    pub(super) fn copy_in_time(&mut self, victim: RuId, from: &[u32], unit: RuId, position: u32) {
+        let (source, destination) = (self.place(victim), self.place(unit));
+        if let Some(timing) = &mut self.timing {
+            timing.copy(source, from, destination, position);
+        }
+    }
+
+    /// A victim has been emptied and is erased; returns how long all of it takes.
+    pub(super) fn reclaim_in_time(&mut self, now: Nanos, victim: RuId) -> Nanos {
+        let (place, superblock) = (self.place(victim), self.superblock_of(victim));
+        match &mut self.timing {
+            Some(timing) => timing.reclaim(now, place, superblock),
+            None => 0,
+        }
+    }
+
+    /// A host begins to write to a reclaim unit.
+    pub(super) fn open_in_time(&mut self, now: Nanos, unit: RuId) {
+        let (place, superblock) = (self.place(unit), self.superblock_of(unit));
+        if let Some(timing) = &mut self.timing {
+            timing.open(now, place, superblock);
+        }
+    }
+
+    /// A reclaim unit that a host had open is closed.
+    pub(super) fn close_in_time(&mut self, now: Nanos, open: &OpenUnit) {
+        let place = self.place(open.unit);
+        if let Some(timing) = &mut self.timing {
+            timing.close(now, place, open.position);
+        }
+    }
+
+    /// What times depend on of a reclaim unit.
+    fn place(&self, unit: RuId) -> UnitPlace {
+        let entry = self.unit(unit);
+        let class = &self.layout.classes[usize::from(entry.class)];
+        UnitPlace {
+            first: Ppn(unit.0 * self.layout.slice_pages),
+            group: entry.group,
+            class: entry.class,
+            part: unit.0 % self.layout.slices_per_superblock / class.slices,
+        }
+    }
+
+    fn superblock_of(&self, unit: RuId) -> u32 {
+        unit.0 / self.layout.slices_per_superblock
+    }
+}

@@ -1,0 +1,114 @@
+//! Wear: how much of the drive's life is used, what is left of it, and which blocks are worn out.
+//!
+//! Erases come from the device; how many a block survives is a property of the flash, a little different for each block
+//! (normally distributed, seeded). Worn blocks are reported, not retired: the geometry of a run stays what it is.
+
+use rand::RngExt;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+use serde::{Deserialize, Serialize};
+
+use crate::error::ConfigError;
+use crate::layout::Layout;
+use crate::stats::Stats;
+
+/// Keeps the limits of the blocks apart from other random numbers.
+const SEED_OF_ENDURANCE: u64 = 0x0065_6e64_7572_6500;
+const DAYS_OF_YEAR: f64 = 365.0;
+
+/// What the flash survives.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EnduranceConfig {
+    /// Erases that a block survives on average.
+    pub rated_erases: u32,
+    /// Standard deviation of that, as a share of it.
+    #[serde(default)]
+    pub spread: f64,
+    /// Years over which drive-writes in a day are counted.
+    #[serde(default = "default_warranty_years")]
+    pub warranty_years: f64,
+}
+
+/// What data sheets count with.
+fn default_warranty_years() -> f64 {
+    5.0
+}
+
+impl EnduranceConfig {
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        if self.rated_erases == 0 {
+            return Err(ConfigError::new("endurance.rated_erases", 0, "must be 1 or more"));
+        }
+        if !(0.0..=0.5).contains(&self.spread) {
+            let allowed = "must be between 0 and 0.5 of the rated erases";
+            return Err(ConfigError::new("endurance.spread", self.spread, allowed));
+        }
+        if !(self.warranty_years > 0.0 && self.warranty_years <= 100.0) {
+            let allowed = "must be above 0 and at most 100";
+            return Err(ConfigError::new(
+                "endurance.warranty_years",
+                self.warranty_years,
+                allowed,
+            ));
+        }
+        Ok(())
+    }
+
+    /// Erases that each block survives.
+    fn limits(&self, seed: u64) -> impl Iterator<Item = u32> {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ SEED_OF_ENDURANCE);
+        let (mean, deviation) = (f64::from(self.rated_erases), self.spread * f64::from(self.rated_erases));
+        // The sum of twelve uniform numbers has the variance of a standard normal one, and ends at six deviations.
+        std::iter::repeat_with(move || {
+            let normal: f64 = (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
+            (mean + deviation * normal).max(1.0) as u32
+        })
+    }
+}
+
+/// How a drive has worn.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Endurance {
+    /// Share of the rated erases that an average block has had; above 1 if the drive was written to for longer.
+    pub life_used: f64,
+    /// Share of the rated erases that the most worn block has had.
+    pub most_worn: f64,
+    /// Bytes that the host could write to a new drive at the write amplification so far.
+    pub host_bytes_total: f64,
+    /// Bytes that it can still write.
+    pub host_bytes_left: f64,
+    /// Times that the host could write the whole drive each day of the warranty.
+    pub drive_writes_per_day: f64,
+    /// Blocks that have been erased more often than they survive.
+    pub worn_blocks: u64,
+    /// Blocks of the drive.
+    pub blocks: u64,
+}
+
+impl Endurance {
+    pub(crate) fn of(config: &EnduranceConfig, seed: u64, layout: &Layout, stats: &Stats, erases: &[u32]) -> Endurance {
+        let rated = f64::from(config.rated_erases);
+        let blocks = erases.len() as u64;
+        let mean = erases.iter().map(|count| f64::from(*count)).sum::<f64>() / blocks.max(1) as f64;
+        let most = erases.iter().max().copied().unwrap_or(0);
+        let worn = erases
+            .iter()
+            .zip(config.limits(seed))
+            .filter(|(count, limit)| *count >= limit);
+        let amplification = stats.write_amplification().unwrap_or(1.0);
+        let physical_bytes = f64::from(layout.physical_pages) * layout.page_bytes as f64;
+        let capacity_bytes = f64::from(layout.logical_pages) * layout.page_bytes as f64;
+        let host_bytes_total = rated * physical_bytes / amplification;
+        let life_used = mean / rated;
+        Endurance {
+            life_used,
+            most_worn: f64::from(most) / rated,
+            host_bytes_total,
+            host_bytes_left: host_bytes_total * (1.0 - life_used).max(0.0),
+            drive_writes_per_day: host_bytes_total / capacity_bytes / (config.warranty_years * DAYS_OF_YEAR),
+            worn_blocks: worn.count() as u64,
+            blocks,
+        }
+    }
+}

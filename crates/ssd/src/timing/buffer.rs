@@ -1,0 +1,108 @@
+//! The write buffer: what is in it, and when there is room for more.
+//!
+//! A program operation is in the buffer from its first page until it is on flash. Room is given back in the order in which
+//! programs end.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rustc_hash::FxHashMap;
+
+use crate::types::Nanos;
+
+/// The operation is not complete, so nobody knows when it will be programmed.
+const FILLING: Nanos = Nanos::MAX;
+
+#[derive(Clone, Debug)]
+pub(super) struct Buffer {
+    capacity_bytes: u64,
+    used_bytes: u64,
+    /// Somebody had to wait for the room that there is until then: who comes later does not get it earlier.
+    room_at: Nanos,
+    /// Operations that are being programmed, by their end.
+    programs: BinaryHeap<Reverse<Program>>,
+    /// First physical page of each operation with data in the buffer, and when it will be on flash.
+    operations: FxHashMap<u32, Nanos>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Program {
+    end: Nanos,
+    operation: u32,
+    bytes: u64,
+    /// How much later it ends because of garbage collection.
+    delayed_by_collection_ns: Nanos,
+}
+
+/// When there was room.
+pub(super) struct Admitted {
+    pub(super) at: Nanos,
+    pub(super) waited_for_collection_ns: Nanos,
+}
+
+impl Buffer {
+    pub(super) fn new(capacity_bytes: u64) -> Buffer {
+        Buffer {
+            capacity_bytes,
+            used_bytes: 0,
+            room_at: 0,
+            programs: BinaryHeap::new(),
+            operations: FxHashMap::default(),
+        }
+    }
+
+    /// Puts a part of an operation into the buffer, as soon as there is room from `at` on.
+    pub(super) fn admit(&mut self, at: Nanos, operation: u32, bytes: u64) -> Admitted {
+        let mut admitted = Admitted {
+            at: at.max(self.room_at),
+            waited_for_collection_ns: 0,
+        };
+        self.release_until(at);
+        while self.used_bytes + bytes > self.capacity_bytes {
+            let program = self.release_next();
+            let program = program.expect("the buffer holds more than the operations that can be incomplete");
+            if program.end > admitted.at {
+                let waited = program.end - admitted.at;
+                admitted.waited_for_collection_ns += waited.min(program.delayed_by_collection_ns);
+                admitted.at = program.end;
+                self.room_at = program.end;
+            }
+        }
+        self.used_bytes += bytes;
+        self.operations.insert(operation, FILLING);
+        admitted
+    }
+
+    /// The operation is complete and will be on flash at `end`.
+    pub(super) fn programmed(&mut self, operation: u32, bytes: u64, end: Nanos, delayed_by_collection_ns: Nanos) {
+        self.operations.insert(operation, end);
+        self.programs.push(Reverse(Program {
+            end,
+            operation,
+            bytes,
+            delayed_by_collection_ns,
+        }));
+    }
+
+    /// Whether an operation's data is in the buffer at a time.
+    #[inline]
+    pub(super) fn holds(&self, operation: u32, at: Nanos) -> bool {
+        !self.operations.is_empty() && self.operations.get(&operation).is_some_and(|end| *end > at)
+    }
+
+    fn release_until(&mut self, now: Nanos) {
+        while self.programs.peek().is_some_and(|program| program.0.end <= now) {
+            self.release_next();
+        }
+    }
+
+    fn release_next(&mut self) -> Option<Program> {
+        let Reverse(program) = self.programs.pop()?;
+        self.used_bytes -= program.bytes;
+        // A later operation may have the same place already.
+        if self.operations.get(&program.operation) == Some(&program.end) {
+            self.operations.remove(&program.operation);
+        }
+        Some(program)
+    }
+}

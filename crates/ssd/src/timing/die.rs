@@ -1,0 +1,225 @@
+//! A die: reads go first, programs in the gaps between them, garbage collection in what is left.
+//!
+//! ```text
+//! reads               |##|      |##|##|                    next-free time, in order of arrival
+//! programs          ##    ######       ####                in order, each when its data is there
+//! garbage collection                       ###   ###       work that is owed, done when nothing else is
+//! ```
+//!
+//! Time that passes without reads is used up in that order when the die is next looked at, so a read costs a few additions,
+//! and no nanosecond is used twice. A read that comes in the middle of an operation waits for its rest, or for its
+//! suspension.
+
+use std::collections::VecDeque;
+
+use crate::types::Nanos;
+
+/// Operations of equal length, on average.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Operations {
+    /// Time of all of them.
+    pub(super) ns: Nanos,
+    /// How many.
+    pub(super) count: u32,
+}
+
+impl Operations {
+    /// What is left of the operation that has begun, when `left_ns` are left of all; 0 between two.
+    fn rest(self, left_ns: Nanos) -> Nanos {
+        let count = u128::from(self.count);
+        match (u128::from(left_ns) * count).checked_rem(u128::from(self.ns)) {
+            None => 0,
+            Some(rest) => (rest / count) as Nanos,
+        }
+    }
+}
+
+/// Work that is done one operation after the other.
+#[derive(Clone, Copy, Debug)]
+struct Work {
+    /// It cannot begin earlier.
+    ready_at: Nanos,
+    left_ns: Nanos,
+    operations: Operations,
+    /// Garbage collection that a host waits for.
+    is_collection: bool,
+}
+
+/// Garbage collection that is owed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Owed {
+    /// All that was ever asked for, ns.
+    asked_ns: u64,
+    /// What was done of it.
+    done_ns: u64,
+    /// The work that was asked for last.
+    operations: Operations,
+}
+
+impl Owed {
+    fn ns(&self) -> Nanos {
+        self.asked_ns - self.done_ns
+    }
+
+    fn pay(&mut self, time: Nanos) {
+        self.done_ns += time.min(self.ns());
+    }
+
+    /// What is left, after `time`, of the operation that is then being done.
+    fn rest_of_operation(&self, time: Nanos) -> Nanos {
+        self.operations.rest(self.ns().saturating_sub(time))
+    }
+}
+
+/// A die and what it has to do.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Die {
+    /// Reads are served until then; what else there is to do is done up to now.
+    free_at: Nanos,
+    programs: VecDeque<Work>,
+    collection: Owed,
+}
+
+/// When a read has the die.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sensed {
+    /// It is done.
+    pub(super) end: Nanos,
+    /// It waited this long for garbage collection.
+    pub(super) waited_for_collection_ns: Nanos,
+}
+
+impl Die {
+    /// Uses the time until `now` that no read needed.
+    #[inline]
+    fn settle(&mut self, now: Nanos) {
+        while self.free_at < now {
+            let Some(first) = self.programs.front_mut() else {
+                self.collection.pay(now - self.free_at);
+                self.free_at = now;
+                return;
+            };
+            if first.ready_at > self.free_at {
+                let until = first.ready_at.min(now);
+                self.collection.pay(until - self.free_at);
+                self.free_at = until;
+                continue;
+            }
+            let time = first.left_ns.min(now - self.free_at);
+            first.left_ns -= time;
+            self.free_at += time;
+            if first.left_ns == 0 {
+                self.programs.pop_front();
+            }
+        }
+    }
+
+    /// Reads for `length` from `at` on. `suspend_ns`: what a program or erase needs to make way, if it can.
+    #[inline]
+    pub(super) fn read(&mut self, at: Nanos, length: Nanos, suspend_ns: Option<Nanos>) -> Sensed {
+        self.settle(at);
+        let mut waited_for_collection_ns = 0;
+        // Behind another read nothing has begun.
+        if self.free_at == at {
+            let (wait, for_collection) = self.interrupt(at, suspend_ns);
+            self.free_at += wait;
+            waited_for_collection_ns = if for_collection { wait } else { 0 };
+        }
+        self.free_at += length;
+        Sensed {
+            end: self.free_at,
+            waited_for_collection_ns,
+        }
+    }
+
+    /// Ends or suspends the operation that is being done; returns how long that takes, and whether it is collection.
+    fn interrupt(&mut self, at: Nanos, suspend_ns: Option<Nanos>) -> (Nanos, bool) {
+        let program = self.programs.front_mut().filter(|first| first.ready_at <= at);
+        let (rest, for_collection) = match &program {
+            Some(work) => (work.operations.rest(work.left_ns), work.is_collection),
+            None => (self.collection.rest_of_operation(0), true),
+        };
+        let suspended = suspend_ns.filter(|suspend| *suspend < rest);
+        if suspended.is_none() {
+            match program {
+                None => self.collection.pay(rest),
+                Some(work) => {
+                    work.left_ns -= rest;
+                    if work.left_ns == 0 {
+                        self.programs.pop_front();
+                    }
+                }
+            }
+        }
+        (suspended.unwrap_or(rest), for_collection)
+    }
+
+    /// Programs for `length`, of which it is told at `now`, not before `at`; returns when it will be done if no read comes in
+    /// between.
+    pub(super) fn program(&mut self, now: Nanos, at: Nanos, length: Nanos) -> Nanos {
+        self.settle(now);
+        let mut ready_at = at;
+        if self.programs.is_empty() && at >= self.free_at {
+            // An operation of collection that has begun by then is finished first.
+            ready_at += self.collection.rest_of_operation(at - self.free_at);
+        }
+        self.programs.push_back(Work {
+            ready_at,
+            left_ns: length,
+            operations: Operations { ns: length, count: 1 },
+            is_collection: false,
+        });
+        self.end_of_programs()
+    }
+
+    /// When it will have done the programs that it has, if no read comes.
+    pub(super) fn programmed_at(&mut self, now: Nanos) -> Nanos {
+        self.settle(now);
+        self.end_of_programs()
+    }
+
+    /// When all programs will be done, if no read comes.
+    fn end_of_programs(&self) -> Nanos {
+        let programs = self.programs.iter();
+        programs.fold(self.free_at, |end, work| end.max(work.ready_at) + work.left_ns)
+    }
+
+    /// Adds work for garbage collection; returns a mark that [`Die::wait_for`] takes.
+    pub(super) fn collect(&mut self, now: Nanos, operations: Operations) -> u64 {
+        self.settle(now);
+        if operations.ns > 0 {
+            self.collection.asked_ns += operations.ns;
+            self.collection.operations = operations;
+        }
+        self.collection.asked_ns
+    }
+
+    /// A host waits for the collection that was asked for before the mark: it goes before later programs. Returns when it
+    /// will be done.
+    pub(super) fn wait_for(&mut self, now: Nanos, mark: u64) -> Nanos {
+        self.settle(now);
+        let owed = mark.saturating_sub(self.collection.done_ns);
+        if owed > 0 {
+            self.collection.done_ns += owed;
+            self.programs.push_back(Work {
+                ready_at: now,
+                left_ns: owed,
+                operations: self.collection.operations,
+                is_collection: true,
+            });
+            return self.end_of_programs();
+        }
+        // It may have been promoted for another host before.
+        let promoted = self.programs.iter().rposition(|work| work.is_collection);
+        promoted.map_or(now, |last| {
+            let before = self.programs.iter().take(last + 1);
+            before.fold(self.free_at, |end, work| end.max(work.ready_at) + work.left_ns)
+        })
+    }
+
+    /// Nanoseconds of work that it has been given and not done at `now`.
+    pub(super) fn owed_ns(&mut self, now: Nanos) -> Nanos {
+        self.settle(now);
+        self.end_of_programs().saturating_sub(now) + self.collection.ns()
+    }
+}

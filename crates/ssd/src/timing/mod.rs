@@ -1,0 +1,494 @@
+//! When things are done: the times of a command, from the controller's core to the flash and back.
+//!
+//! ```text
+//! read    core -> (buffer or cache | die -> channel) -> link -> pipeline
+//! write   core -> link -> room in the buffer -> pipeline            later: channel -> die
+//! collect                                                           die, channel, die: in the gaps
+//! ```
+//!
+//! The device changes its state at once and asks here when that will have been done. There is no queue of events: cores have
+//! next-free times, channels and link directions have calendars (`calendar.rs`), dies have reads and work that they owe
+//! (`die.rs`), so a command costs some additions.
+//!
+//! What is left out: an end that was told is not taken back. A program's end is told when it is given to its die; reads that
+//! come later delay the programs after it instead. While garbage collection uses a channel, the transfers of hosts are slower by its
+//! share. Nothing of this is in a snapshot: a drive that is loaded is idle.
+
+mod buffer;
+mod calendar;
+mod config;
+mod die;
+mod place;
+
+use rand::RngExt;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+use rustc_hash::FxHashMap;
+
+use crate::config::DeviceConfig;
+use crate::layout::Layout;
+use crate::types::{Nanos, Ppn};
+
+use buffer::Buffer;
+use calendar::Calendar;
+pub use config::{ChannelTiming, ControllerTiming, LinkTiming, NandTiming, Tail, TailOf, TimingConfig};
+use die::{Die, Operations};
+pub(crate) use place::UnitPlace;
+use place::{FlashPage, Places, Sensing};
+
+const SECOND_NS: u128 = 1_000_000_000;
+/// Keeps the random numbers of the times apart from those of the policies.
+const SEED_OF_TIMING: u64 = 0x7469_6d69_6e67;
+
+/// When a command is done, and why not earlier.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Done {
+    /// In the clock of the caller's `now`; `now` itself if the device has no timing.
+    pub at: Nanos,
+    /// Of that, how long it waited for garbage collection.
+    pub waited_for_collection_ns: Nanos,
+}
+
+impl Done {
+    /// Done at once.
+    pub(crate) fn now(now: Nanos) -> Done {
+        Done {
+            at: now,
+            waited_for_collection_ns: 0,
+        }
+    }
+
+    /// Done when both are.
+    pub(crate) fn and(self, other: Done) -> Done {
+        Done {
+            at: self.at.max(other.at),
+            waited_for_collection_ns: self.waited_for_collection_ns.max(other.waited_for_collection_ns),
+        }
+    }
+}
+
+/// The state of everything that a command may wait for.
+#[derive(Clone)]
+pub(crate) struct Timing {
+    config: TimingConfig,
+    places: Places,
+    page_bytes: u64,
+    link_bytes_per_second: u64,
+    /// When each core is free.
+    cores: Vec<Nanos>,
+    to_host: Calendar,
+    from_host: Calendar,
+    channels: Vec<Channel>,
+    dies: Vec<Die>,
+    buffer: Buffer,
+    cache: Option<lru::LruCache<u32, ()>>,
+    random: Xoshiro256PlusPlus,
+    /// Reclaim units that hosts write to and that are not erased yet: when they will be.
+    erased_at: FxHashMap<u32, Nanos>,
+    /// Superblocks that were reclaimed: how far each die's collection must be until they are erased.
+    marks: FxHashMap<u32, Box<[u64]>>,
+    /// The collection that is being put together: work of each die.
+    collection: Collection,
+    /// When the current command came: nobody will ask for an earlier time any more.
+    submitted_at: Nanos,
+    /// Flash pages that the current read has sensed.
+    sensed: Vec<(Sensing, Nanos)>,
+}
+
+/// A channel: the transfers of hosts, slower while garbage collection has its share of the channel.
+#[derive(Clone, Default)]
+struct Channel {
+    calendar: Calendar,
+    /// Collection's transfers take `collects_ns` of the `collection_ns` until `collects_until`.
+    collects_until: Nanos,
+    collection_ns: Nanos,
+    collects_ns: Nanos,
+}
+
+impl Channel {
+    /// A transfer of `length`, as early as possible from `from` on; returns its end.
+    fn transfer(&mut self, submitted_at: Nanos, from: Nanos, length: Nanos) -> Nanos {
+        self.calendar.forget_before(submitted_at);
+        self.calendar.take(from, length) + length
+    }
+
+    /// A transfer that somebody waits for, slower while collection has its share. (What is only programmed later is not in a
+    /// hurry, and must not keep the channel from others for longer than it needs it.)
+    fn urgent_transfer(&mut self, submitted_at: Nanos, from: Nanos, length: Nanos) -> Nanos {
+        let length = match from < self.collects_until {
+            true => scaled(length, self.collection_ns, self.collection_ns - self.collects_ns),
+            false => length,
+        };
+        self.transfer(submitted_at, from, length)
+    }
+
+    /// Collection takes `elapsed_ns` from now on, and its transfers `work_ns` of it. Hosts are left a tenth at least.
+    fn share_with_collection(&mut self, now: Nanos, elapsed_ns: Nanos, work_ns: Nanos) {
+        let before_ns = match self.collects_until.checked_sub(now) {
+            Some(left_ns) if left_ns > 0 => scaled(self.collects_ns, left_ns, self.collection_ns),
+            _ => 0,
+        };
+        self.collects_until = self.collects_until.max(now + elapsed_ns);
+        self.collection_ns = self.collects_until - now;
+        self.collects_ns = (before_ns + work_ns).min(self.collection_ns / 10 * 9);
+    }
+}
+
+/// `ns` times `numerator` by `denominator`.
+fn scaled(ns: Nanos, numerator: u64, denominator: u64) -> Nanos {
+    (u128::from(ns) * u128::from(numerator) / u128::from(denominator)) as Nanos
+}
+
+/// The collection that is being put together.
+#[derive(Clone, Default)]
+struct Collection {
+    dies: Vec<Operations>,
+    /// Time of transfers on each channel, ns.
+    channels: Vec<Nanos>,
+    last_sensed: Option<Sensing>,
+}
+
+impl Collection {
+    fn add(&mut self, place: FlashPage, work_ns: Nanos, transfer_ns: Nanos) {
+        self.dies[place.die as usize].ns += work_ns;
+        self.channels[place.channel as usize] += transfer_ns;
+    }
+}
+
+/// A write on its way.
+#[derive(Clone, Copy)]
+pub(crate) struct Writing {
+    now: Nanos,
+    /// The controller has the data.
+    arrived_at: Nanos,
+    done: Done,
+}
+
+impl Timing {
+    pub(crate) fn new(config: &DeviceConfig, layout: &Layout) -> Option<Box<Timing>> {
+        let timing = config.timing.clone()?;
+        let geometry = &config.geometry;
+        let dies = (geometry.channels * geometry.dies_per_channel) as usize;
+        let page_bytes = layout.page_bytes;
+        let places = Places::new(geometry, layout, &timing);
+        let cached_pages = (timing.read_cache_bytes / (u64::from(places.flash_pages) * page_bytes)) as usize;
+        Some(Box::new(Timing {
+            page_bytes,
+            link_bytes_per_second: timing.link.bytes_per_second(),
+            cores: vec![0; timing.controller.cores as usize],
+            to_host: Calendar::default(),
+            from_host: Calendar::default(),
+            channels: vec![Channel::default(); geometry.channels as usize],
+            dies: vec![Die::default(); dies],
+            buffer: Buffer::new(timing.write_buffer_bytes),
+            cache: std::num::NonZeroUsize::new(cached_pages).map(lru::LruCache::new),
+            random: Xoshiro256PlusPlus::seed_from_u64(config.seed ^ SEED_OF_TIMING),
+            erased_at: FxHashMap::default(),
+            marks: FxHashMap::default(),
+            collection: Collection {
+                dies: vec![Operations::default(); dies],
+                channels: vec![0; geometry.channels as usize],
+                last_sensed: None,
+            },
+            submitted_at: 0,
+            sensed: Vec::new(),
+            config: timing,
+            places,
+        }))
+    }
+
+    /// A command that neither reads nor writes data.
+    pub(crate) fn command(&mut self, now: Nanos) -> Done {
+        let controller = &self.config.controller;
+        let (busy, pipeline) = (controller.write_ns, controller.write_pipeline_ns);
+        Done::now(self.core(now, busy) + pipeline)
+    }
+
+    /// The core that is free first works on a command; returns when it has.
+    fn core(&mut self, now: Nanos, busy: Nanos) -> Nanos {
+        let core = self.cores.iter_mut().min().expect("a controller has a core");
+        *core = now.max(*core) + busy;
+        *core
+    }
+
+    /// Extra time of a command by chance.
+    fn tail(&mut self, of: TailOf) -> Nanos {
+        let mut extra = 0;
+        for tail in self.config.tails.iter().filter(|tail| tail.of == of) {
+            if self.random.random::<f64>() < tail.share {
+                extra += self.random.random_range(tail.least_ns..=tail.most_ns);
+            }
+        }
+        extra
+    }
+
+    /// A command comes: time does not go back.
+    fn advance(&mut self, now: Nanos) {
+        self.submitted_at = now;
+        self.sensed.clear();
+        self.to_host.forget_before(now);
+        self.from_host.forget_before(now);
+    }
+
+    // ---- writes
+
+    /// The controller takes a write and its data.
+    pub(crate) fn begin_write(&mut self, now: Nanos, pages: u32, host_bytes: u64) -> Writing {
+        self.advance(now);
+        let controller = &self.config.controller;
+        let busy = controller.write_ns + controller.page_ns * u64::from(pages - 1);
+        let at = self.core(now, busy);
+        let length = transfer_ns(host_bytes, self.link_bytes_per_second);
+        let at = self.from_host.take(at, length) + length;
+        Writing {
+            now,
+            arrived_at: at,
+            done: Done::now(at),
+        }
+    }
+
+    /// Pages of which the write covers only a part must be read before they are in the buffer.
+    pub(crate) fn read_before_write(&mut self, writing: &mut Writing, ppn: Ppn, unit: UnitPlace) {
+        let done = self.fetch(writing.arrived_at, ppn, 1, unit);
+        writing.done = writing.done.and(done);
+    }
+
+    /// Pages are appended to a reclaim unit: into the buffer, and from there to flash as soon as an operation is complete.
+    pub(crate) fn append(&mut self, writing: &mut Writing, unit: UnitPlace, position: u32, pages: u32) {
+        let operation_pages = self.places.operation_pages(unit);
+        let end = position + pages;
+        let mut at = position;
+        while at < end {
+            let operation_end = (at / operation_pages + 1) * operation_pages;
+            let until = operation_end.min(end);
+            let first = unit.first.0 + operation_end - operation_pages;
+            let bytes = u64::from(until - at) * self.page_bytes;
+            let admitted = self.buffer.admit(writing.done.at, first, bytes);
+            writing.done.at = admitted.at;
+            writing.done.waited_for_collection_ns += admitted.waited_for_collection_ns;
+            if until == operation_end {
+                self.program(
+                    writing.now,
+                    admitted.at,
+                    unit,
+                    operation_end - operation_pages,
+                    operation_pages,
+                );
+            }
+            at = until;
+        }
+    }
+
+    /// A reclaim unit is closed by the host before it is full: what its last operation has is programmed as it is.
+    pub(crate) fn close(&mut self, now: Nanos, unit: UnitPlace, position: u32) {
+        let operation_pages = self.places.operation_pages(unit);
+        let rest = position % operation_pages;
+        if rest > 0 {
+            self.program(now, now, unit, position - rest, rest);
+        }
+        self.erased_at.remove(&unit.first.0);
+    }
+
+    fn program(&mut self, now: Nanos, at: Nanos, unit: UnitPlace, operation: u32, pages: u32) {
+        let erased_at = match self.erased_at.is_empty() {
+            true => at,
+            false => self
+                .erased_at
+                .get(&unit.first.0)
+                .map_or(at, |erased_at| at.max(*erased_at)),
+        };
+        let place = self.places.of(unit, operation);
+        let bytes = u64::from(pages) * self.page_bytes;
+        let length = self.operation_transfer_ns(bytes);
+        let die = &mut self.dies[place.die as usize];
+        // A die takes the data of its next program while it is busy with the one before, not earlier: the channel is for others.
+        let from = erased_at.max(die.programmed_at(now).saturating_sub(length));
+        let there = self.channels[place.channel as usize].transfer(now, from, length);
+        let end = die.program(now, there, self.places.program_ns());
+        if let Some(cache) = &mut self.cache {
+            for page in (0..pages).step_by(self.places.flash_pages as usize) {
+                cache.pop(&((unit.first.0 + operation + page) / self.places.flash_pages));
+            }
+        }
+        let first = unit.first.0 + operation;
+        self.buffer.programmed(first, bytes, end, erased_at - at);
+    }
+
+    /// A write is complete when all of it is in the buffer.
+    pub(crate) fn end_write(&mut self, writing: Writing) -> Done {
+        let extra = self.tail(TailOf::Write) + self.config.controller.write_pipeline_ns;
+        Done {
+            at: writing.done.at + extra,
+            ..writing.done
+        }
+    }
+
+    // ---- reads
+
+    /// The controller takes a read; returns when it looks for the pages.
+    pub(crate) fn begin_read(&mut self, now: Nanos, pages: u32) -> Nanos {
+        self.advance(now);
+        let controller = &self.config.controller;
+        let busy = controller.read_ns + controller.page_ns * u64::from(pages - 1);
+        self.core(now, busy)
+    }
+
+    /// Reads pages that follow each other in a reclaim unit and sends them to the host.
+    pub(crate) fn read(&mut self, at: Nanos, first: Ppn, pages: u32, unit: UnitPlace) -> Done {
+        let mut done = Done::now(at);
+        let (mut ppn, end) = (first.0, first.0 + pages);
+        while ppn < end {
+            let offset = ppn - unit.first.0;
+            let until = self.places.flash_page_end(offset).min(end - unit.first.0);
+            let fetched = self.fetch(at, Ppn(ppn), until - offset, unit);
+            let length = transfer_ns(u64::from(until - offset) * self.page_bytes, self.link_bytes_per_second);
+            let sent = self.to_host.take(fetched.at, length) + length;
+            done = done.and(Done { at: sent, ..fetched });
+            ppn = unit.first.0 + until;
+        }
+        done
+    }
+
+    /// Sends pages to the host that are nowhere: zeroes.
+    pub(crate) fn send_unmapped(&mut self, at: Nanos, pages: u32) -> Done {
+        let length = transfer_ns(u64::from(pages) * self.page_bytes, self.link_bytes_per_second);
+        Done::now(self.to_host.take(at, length) + length)
+    }
+
+    /// A read is complete when all of it has been sent.
+    pub(crate) fn end_read(&mut self, done: Done) -> Done {
+        let extra = self.tail(TailOf::Read) + self.config.controller.read_pipeline_ns;
+        Done {
+            at: done.at + extra,
+            ..done
+        }
+    }
+
+    /// Brings pages of one flash page into the controller.
+    fn fetch(&mut self, at: Nanos, ppn: Ppn, pages: u32, unit: UnitPlace) -> Done {
+        let offset = ppn.0 - unit.first.0;
+        let operation_pages = self.places.operation_pages(unit);
+        if self.buffer.holds(ppn.0 - offset % operation_pages, at) {
+            return Done::now(at);
+        }
+        let flash_page = ppn.0 / self.places.flash_pages;
+        if self
+            .cache
+            .as_mut()
+            .is_some_and(|cache| cache.get(&flash_page).is_some())
+        {
+            return Done::now(at);
+        }
+        let place = self.places.of(unit, offset);
+        // The planes of a die sense pages of the same place at once.
+        let sensing = place.sensing(unit);
+        let known = self.sensed.iter().rev().find(|(known, _)| *known == sensing);
+        let (sensed_at, waited_for_collection_ns) = match known {
+            Some((_, end)) => (*end, 0),
+            None => {
+                let length = self.places.read_ns(place) + self.tail(TailOf::Sense);
+                let sensed = self.dies[place.die as usize].read(at, length, self.config.nand.suspend_ns);
+                self.sensed.push((sensing, sensed.end));
+                (sensed.end, sensed.waited_for_collection_ns)
+            }
+        };
+        if let Some(cache) = &mut self.cache {
+            cache.put(flash_page, ());
+        }
+        let length = self.operation_transfer_ns(u64::from(pages) * self.page_bytes);
+        Done {
+            at: self.channels[place.channel as usize].urgent_transfer(self.submitted_at, sensed_at, length),
+            waited_for_collection_ns,
+        }
+    }
+
+    /// Time that a channel needs for data, with the commands.
+    fn operation_transfer_ns(&self, bytes: u64) -> Nanos {
+        let flash_page_bytes = u64::from(self.places.flash_pages) * self.page_bytes;
+        let commands = bytes.div_ceil(flash_page_bytes);
+        transfer_ns(bytes, self.config.channel.bytes_per_second) + commands * self.config.channel.command_ns
+    }
+
+    // ---- garbage collection
+
+    /// Pages are copied out of a reclaim unit: `from` in ascending order, to `position` of another.
+    pub(crate) fn copy(&mut self, source: UnitPlace, from: &[u32], destination: UnitPlace, position: u32) {
+        let page_ns = transfer_ns(self.page_bytes, self.config.channel.bytes_per_second);
+        for &ppn in from {
+            let place = self.places.of(source, ppn - source.first.0);
+            let sensing = Some(place.sensing(source));
+            let mut work = page_ns;
+            if sensing != self.collection.last_sensed {
+                self.collection.last_sensed = sensing;
+                work += self.places.read_ns(place) + self.config.channel.command_ns;
+                self.collection.dies[place.die as usize].count += 1;
+            }
+            self.collection.add(place, work, page_ns);
+        }
+        let operation_pages = self.places.operation_pages(destination);
+        let transfer_ns = self.operation_transfer_ns(u64::from(operation_pages) * self.page_bytes);
+        let mut end = (position / operation_pages + 1) * operation_pages;
+        while end <= position + from.len() as u32 {
+            let place = self.places.of(destination, end - operation_pages);
+            self.collection
+                .add(place, transfer_ns + self.places.program_ns(), transfer_ns);
+            self.collection.dies[place.die as usize].count += 1;
+            end += operation_pages;
+        }
+    }
+
+    /// All valid pages of a reclaim unit have been copied, and it is erased: the work goes to the dies. Returns how long it
+    /// takes until all is done, if no host wants anything in between.
+    pub(crate) fn reclaim(&mut self, now: Nanos, unit: UnitPlace, superblock: u32) -> Nanos {
+        for die in self.places.dies_of(unit) {
+            let work = &mut self.collection.dies[die as usize];
+            work.ns += self.config.nand.erase_ns;
+            work.count += 1;
+        }
+        let dies = self.places.dies_of_group(unit.group);
+        let mut marks = Vec::with_capacity(dies.len());
+        let mut elapsed_ns = 0;
+        for die in dies.clone() {
+            let work = std::mem::take(&mut self.collection.dies[die as usize]);
+            let server = &mut self.dies[die as usize];
+            marks.push(server.collect(now, work));
+            if work.ns > 0 {
+                elapsed_ns = elapsed_ns.max(server.owed_ns(now));
+            }
+        }
+        let channels = self.places.channels_of(dies);
+        for (channel, work_ns) in self.channels[channels.clone()]
+            .iter_mut()
+            .zip(&mut self.collection.channels[channels])
+        {
+            channel.share_with_collection(now, elapsed_ns, std::mem::take(work_ns));
+        }
+        self.collection.last_sensed = None;
+        match self.marks.get_mut(&superblock) {
+            None => _ = self.marks.insert(superblock, marks.into()),
+            Some(earlier) => earlier.copy_from_slice(&marks),
+        }
+        elapsed_ns
+    }
+
+    /// A host begins to write to a reclaim unit: it waits until that has been erased.
+    pub(crate) fn open(&mut self, now: Nanos, unit: UnitPlace, superblock: u32) {
+        let Some(marks) = self.marks.get(&superblock) else {
+            return;
+        };
+        let dies = &mut self.dies[self.places.dies_of_group(unit.group).start as usize..];
+        let ends = dies.iter_mut().zip(marks).map(|(die, mark)| die.wait_for(now, *mark));
+        let erased_at = ends.max().unwrap_or(now);
+        if erased_at > now {
+            self.erased_at.insert(unit.first.0, erased_at);
+        } else {
+            self.marks.remove(&superblock);
+        }
+    }
+}
+
+/// Time to move bytes, rounded up: nothing is faster than it can be.
+fn transfer_ns(bytes: u64, bytes_per_second: u64) -> Nanos {
+    (u128::from(bytes) * SECOND_NS).div_ceil(u128::from(bytes_per_second)) as Nanos
+}

@@ -1,0 +1,187 @@
+//! Where a page is: its die, channel, page type; and how long that place takes.
+//!
+//! A reclaim unit is filled one program unit after the other, going round its blocks. Blocks that follow each other are the planes
+//! of a die (programmed together), then the dies; a reclaim unit of whole channels goes round the channels first, so that
+//! what follows each other is on different channels. A part of a superblock has the dies of its part.
+
+use std::ops::Range;
+
+use crate::config::Geometry;
+use crate::layout::Layout;
+use crate::types::{Nanos, Ppn};
+
+use super::TimingConfig;
+
+/// A reclaim unit, as far as times depend on it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UnitPlace {
+    /// Its first page.
+    pub(crate) first: Ppn,
+    /// Its reclaim group.
+    pub(crate) group: u16,
+    /// Its size class.
+    pub(crate) class: u8,
+    /// Which part of its superblock it is.
+    pub(crate) part: u32,
+}
+
+/// A flash page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FlashPage {
+    pub(super) die: u32,
+    pub(super) channel: u32,
+    /// Number of the page among those of a one-shot program.
+    page_in_program: u32,
+    /// Number of the program unit in its block.
+    row: u32,
+}
+
+/// What the planes of a die sense at once: pages at the same place of their blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sensing {
+    unit: Ppn,
+    page: FlashPage,
+}
+
+impl FlashPage {
+    pub(super) fn sensing(self, unit: UnitPlace) -> Sensing {
+        Sensing {
+            unit: unit.first,
+            page: self,
+        }
+    }
+}
+
+/// How a size class lies on the dies.
+#[derive(Clone, Copy, Debug)]
+struct Class {
+    blocks: u32,
+    /// Blocks that are programmed together.
+    planes: u32,
+    /// Whole channels that it goes round; 1 if it has no more.
+    channels: u32,
+}
+
+/// The geometry, divided out.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    /// Pages (mapping units) of a flash page.
+    pub(super) flash_pages: u32,
+    program_unit_pages: u32,
+    planes_per_die: u32,
+    dies_per_group: u32,
+    dies_per_channel: u32,
+    /// Dies of a channel that belong to the same reclaim group.
+    dies_per_channel_and_group: u32,
+    classes: Vec<Class>,
+    read_ns: Vec<Nanos>,
+    /// Of one program unit on each of the planes that are programmed together.
+    program_ns: Nanos,
+}
+
+impl Places {
+    pub(super) fn new(geometry: &Geometry, layout: &Layout, timing: &TimingConfig) -> Places {
+        let groups = u32::from(layout.groups);
+        let dies_per_group = geometry.channels * geometry.dies_per_channel / groups;
+        let dies_per_channel_and_group = geometry.dies_per_channel.min(dies_per_group);
+        let planes = geometry.planes_per_die;
+        let class = |class: &crate::layout::SizeClass| {
+            let together = if class.blocks.is_multiple_of(planes) { planes } else { 1 };
+            let dies = class.blocks / planes;
+            let channels = if dies.is_multiple_of(dies_per_channel_and_group) {
+                (dies / dies_per_channel_and_group).max(1)
+            } else {
+                1
+            };
+            Class {
+                blocks: class.blocks,
+                planes: together,
+                channels,
+            }
+        };
+        let program_unit_bytes = u64::from(layout.program_unit_pages) * layout.page_bytes;
+        // A program unit of another size than one shot (that of a twin is smaller) takes its share of the time.
+        let program_ns = u128::from(timing.nand.program_ns) * u128::from(program_unit_bytes);
+        let program_ns = program_ns.div_ceil(u128::from(timing.one_shot_bytes())) as Nanos;
+        let flash_pages = (timing.nand.page_bytes / layout.page_bytes) as u32;
+        Places {
+            flash_pages: gcd(flash_pages, layout.program_unit_pages),
+            program_unit_pages: layout.program_unit_pages,
+            planes_per_die: planes,
+            dies_per_group,
+            dies_per_channel: geometry.dies_per_channel,
+            dies_per_channel_and_group,
+            classes: layout.classes.iter().map(class).collect(),
+            read_ns: timing.nand.read_ns.clone(),
+            program_ns,
+        }
+    }
+
+    /// Pages of a program operation: a program unit on each of the planes that are programmed together.
+    #[inline]
+    pub(super) fn operation_pages(&self, unit: UnitPlace) -> u32 {
+        self.program_unit_pages * self.classes[usize::from(unit.class)].planes
+    }
+
+    /// Time of a program operation.
+    #[inline]
+    pub(super) fn program_ns(&self) -> Nanos {
+        self.program_ns
+    }
+
+    /// Time to sense a flash page.
+    #[inline]
+    pub(super) fn read_ns(&self, page: FlashPage) -> Nanos {
+        self.read_ns[page.page_in_program as usize % self.read_ns.len()]
+    }
+
+    /// End of the flash page that a page at an offset in a reclaim unit belongs to.
+    #[inline]
+    pub(super) fn flash_page_end(&self, offset: u32) -> u32 {
+        (offset / self.flash_pages + 1) * self.flash_pages
+    }
+
+    /// The flash page at an offset in a reclaim unit.
+    #[inline]
+    pub(super) fn of(&self, unit: UnitPlace, offset: u32) -> FlashPage {
+        let class = self.classes[usize::from(unit.class)];
+        let program_unit = offset / self.program_unit_pages;
+        let (row, block) = (program_unit / class.blocks, program_unit % class.blocks);
+        let turn = block / self.planes_per_die;
+        let die_in_part = turn % class.channels * self.dies_per_channel_and_group + turn / class.channels;
+        let first_die = u32::from(unit.group) * self.dies_per_group + unit.part * class.blocks / self.planes_per_die;
+        let die = first_die + die_in_part;
+        FlashPage {
+            die,
+            channel: die / self.dies_per_channel,
+            page_in_program: offset % self.program_unit_pages / self.flash_pages,
+            row,
+        }
+    }
+
+    /// The dies of a reclaim unit.
+    pub(super) fn dies_of(&self, unit: UnitPlace) -> Range<u32> {
+        let blocks = self.classes[usize::from(unit.class)].blocks;
+        let first = u32::from(unit.group) * self.dies_per_group + unit.part * blocks / self.planes_per_die;
+        first..first + blocks.div_ceil(self.planes_per_die)
+    }
+
+    /// The channels of a range of dies.
+    pub(super) fn channels_of(&self, dies: Range<u32>) -> Range<usize> {
+        let (first, last) = (
+            dies.start / self.dies_per_channel,
+            (dies.end - 1) / self.dies_per_channel,
+        );
+        first as usize..last as usize + 1
+    }
+
+    /// The dies of a reclaim group.
+    pub(super) fn dies_of_group(&self, group: u16) -> Range<u32> {
+        let first = u32::from(group) * self.dies_per_group;
+        first..first + self.dies_per_group
+    }
+}
+
+fn gcd(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}

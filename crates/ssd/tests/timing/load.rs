@@ -1,0 +1,301 @@
+//! Long workloads at high queue depth: what no drive can do, and what does not depend on time.
+
+use ssd::{Device, Layout, Lpn};
+
+use crate::common::{Uniform, reclaims, recorded, silent};
+use crate::host::{Ask, Completion, LATER, ask, closed_loop, end, fill, mixed};
+use crate::*;
+
+/// Twice the time for everything.
+fn twice_as_slow(config: &DeviceConfig) -> DeviceConfig {
+    let mut slow = config.clone();
+    let times = times(&mut slow);
+    let nand = &mut times.nand;
+    nand.read_ns.iter_mut().for_each(|time| *time *= 2);
+    nand.program_ns *= 2;
+    nand.erase_ns *= 2;
+    nand.suspend_ns = nand.suspend_ns.map(|time| 2 * time);
+    times.channel.bytes_per_second /= 2;
+    times.channel.command_ns *= 2;
+    let controller = &mut times.controller;
+    controller.read_ns *= 2;
+    controller.write_ns *= 2;
+    controller.page_ns *= 2;
+    controller.read_pipeline_ns *= 2;
+    controller.write_pipeline_ns *= 2;
+    times.link.lanes /= 2;
+    slow
+}
+
+/// Runs a workload on a drive and on one that takes twice as long for everything, each command given at twice the time; the
+/// largest difference of a latency from twice that of the drive, as a share of it, and the longest latency.
+fn difference_of_twice(config: &DeviceConfig, commands: usize, next: &mut dyn FnMut() -> Ask) -> (f64, u64) {
+    let (mut device, mut slow_device) = (silent(config), silent(&twice_as_slow(config)));
+    let mut now = fill(&mut device);
+    let _ = fill(&mut slow_device);
+    let mut clock = Uniform::new(12);
+    let (mut difference, mut slowest) = (0.0_f64, 0);
+    for _ in 0..commands {
+        now += u64::from(clock.below(500_000));
+        let asked = next();
+        let done = ask(&mut device, now, asked);
+        let slow_done = ask(&mut slow_device, 2 * now, asked);
+        let latency = done.at - now;
+        difference = difference.max(slow_done.at.abs_diff(2 * done.at) as f64 / latency as f64);
+        slowest = slowest.max(latency);
+    }
+    assert_eq!(device.stats(), slow_device.stats());
+    (difference, slowest)
+}
+
+/// Everything takes twice as long if every part does: to the nanosecond without collection.
+#[test]
+fn twice_the_times_are_twice_the_results() {
+    let config = timed(100, 0.9);
+    let mut next = mixed(&config, 11);
+    let written = |asked: &Ask| match asked {
+        Ask::Write { pages, .. } => *pages,
+        _ => 0,
+    };
+    // As much as the spare holds.
+    let (mut left, mut commands) = (40 * UNIT_PAGES, Vec::new());
+    while left > 16 {
+        commands.push(next());
+        left -= written(commands.last().expect("just pushed"));
+    }
+    let count = commands.len();
+    let mut commands = commands.into_iter();
+    let (difference, slowest) =
+        difference_of_twice(&config, count, &mut || commands.next().expect("as many as counted"));
+    assert!(slowest > 300_000, "there were queues: {slowest} ns");
+    assert!(difference == 0.0, "a latency differs by {difference} of itself");
+}
+
+/// With collection too; how its share of a channel is rounded may show in a nanosecond.
+#[test]
+fn twice_the_times_are_twice_the_results_of_collection() {
+    for background_mark in [1.0, 0.5] {
+        let mut config = timed(60, 0.25);
+        config.gc.background_mark = background_mark;
+        config.gc.lazy_valid_share = 0.7;
+        let (difference, slowest) = difference_of_twice(&config, 60_000, &mut mixed(&config, 11));
+        assert!(slowest > 3_000_000, "there were queues: {slowest} ns");
+        assert!(difference < 0.001, "a latency differs by {difference} of itself");
+    }
+}
+
+/// Bytes of the reads or writes among the completions.
+fn bytes(completions: &[Completion], reads: bool) -> u64 {
+    let pages = completions.iter().map(|completion| match completion.ask {
+        Ask::Read { pages, .. } if reads => pages,
+        Ask::Write { pages, .. } if !reads => pages,
+        _ => 0,
+    });
+    pages.map(u64::from).sum::<u64>() * PAGE
+}
+
+/// What programs and erases take of the dies' time, and no more commands than the cores can work on, and no more bytes than
+/// link and channels can carry.
+#[test]
+fn nothing_is_used_more_than_all_the_time() {
+    for (seed, depth) in [(1, 1), (2, 8), (3, 64), (4, 256)] {
+        for suspend_ns in [None, Some(SUSPEND)] {
+            let mut config = timed(60, 0.15);
+            config.gc.background_mark = 0.6;
+            config.gc.lazy_valid_share = 0.8;
+            times(&mut config).nand.suspend_ns = suspend_ns;
+            let mut device = recorded(&config);
+            let start = fill(&mut device);
+            let (before, events) = (device.stats().clone(), reclaims(&device).len());
+            let completions = closed_loop(&mut device, start, depth, 60_000, mixed(&config, seed));
+            let of_hosts = end(&completions) - start;
+            let reclaims = reclaims(&device).split_off(events);
+            let collected = reclaims.iter().map(|reclaim| reclaim.now + reclaim.elapsed_ns);
+            // What is in the buffer at the end is programmed later.
+            let buffered = times(&mut config).write_buffer_bytes / (u64::from(OPERATION_PAGES) * PAGE) * PROGRAM;
+            let everything = end(&completions).max(collected.max().unwrap_or(0)) - start;
+
+            assert!(
+                bytes(&completions, true) <= of_hosts,
+                "the link to the host, a byte in a nanosecond"
+            );
+            assert!(bytes(&completions, false) <= of_hosts, "the link from the host");
+            let is_read = |completion: &&Completion| matches!(completion.ask, Ask::Read { .. });
+            let reads = completions.iter().filter(is_read).count() as u64;
+            let busy = reads * READ_CORE + (completions.len() as u64 - reads) * WRITE_CORE;
+            assert!(busy <= 4 * of_hosts, "the cores");
+
+            let after = device.stats().since(&before);
+            let programmed = u64::from(u32::try_from(after.media_bytes_written() / PAGE).expect("a short workload"));
+            assert!(after.total().gc_pages_copied > 10_000, "there was collection");
+            let dies = programmed / u64::from(OPERATION_PAGES) * PROGRAM + reclaims.len() as u64 * 4 * ERASE;
+            assert!(
+                dies <= 4 * everything + buffered,
+                "seed {seed}, depth {depth}: the dies worked for {dies} ns of 4 x {everything}"
+            );
+            let on_channels = (after.media_bytes_written() + after.total().gc_pages_copied * PAGE) * 24 / 25;
+            assert!(on_channels <= 2 * (everything + buffered), "the channels");
+            for completion in &completions {
+                let least = match completion.ask {
+                    Ask::Read { pages, .. } => {
+                        READ_CORE + u64::from(pages - 1) * NEXT_PAGE + u64::from(pages) * PAGE + READ_PIPELINE
+                    }
+                    Ask::Write { pages, .. } => {
+                        WRITE_CORE + u64::from(pages - 1) * NEXT_PAGE + u64::from(pages) * PAGE + WRITE_PIPELINE
+                    }
+                    Ask::Deallocate { .. } => WRITE_CORE + WRITE_PIPELINE,
+                };
+                assert!(
+                    completion.latency() >= least,
+                    "{completion:?} took less than {least} ns"
+                );
+            }
+        }
+    }
+}
+
+/// Random reads of a drive that does nothing else keep the slowest part busy, and no part more than busy.
+#[test]
+fn reads_are_as_fast_as_their_slowest_part() {
+    let page_seconds = |elapsed: u64, count: u64| elapsed as f64 / count as f64;
+    let run = |change: &dyn Fn(&mut TimingConfig)| {
+        let mut config = timed(60, 0.25);
+        change(times(&mut config));
+        let mut device = silent(&config);
+        let start = fill(&mut device);
+        let pages = device.layout().logical_pages - 1000;
+        let mut uniform = Uniform::new(21);
+        let reads = closed_loop(&mut device, start, 256, 50_000, || Ask::Read {
+            first: uniform.below(pages),
+            pages: 1,
+        });
+        page_seconds(end(&reads) - start, 50_000)
+    };
+    let near = |measured: f64, least: f64, what: &str| {
+        assert!(
+            measured >= least * 0.9999,
+            "{what}: {measured} ns for each read, {least} at least"
+        );
+        assert!(
+            measured <= least * 1.03,
+            "{what}: {measured} ns for each read, {least} are enough"
+        );
+    };
+    near(run(&|_| {}), 50_000.0 / 4.0, "four dies of 50 us on average");
+    let slow_channel = |times: &mut TimingConfig| {
+        times.nand.read_ns = vec![1_000];
+        times.channel.bytes_per_second /= 8;
+    };
+    near(run(&slow_channel), (8.0 * 4096.0 + 200.0) / 2.0, "two channels");
+    let slow_link = |times: &mut TimingConfig| {
+        times.nand.read_ns = vec![1_000];
+        times.channel.bytes_per_second *= 8;
+        times.link.payload_share = 0.25;
+    };
+    near(run(&slow_link), 4.0 * 4096.0, "the link");
+    let slow_cores = |times: &mut TimingConfig| {
+        times.nand.read_ns = vec![1_000];
+        times.channel.bytes_per_second *= 8;
+        times.controller.read_ns = 80_000;
+    };
+    near(run(&slow_cores), 80_000.0 / 4.0, "four cores");
+}
+
+/// One channel, and commands whose cores are done in another order than they came: their transfers do not overlap.
+#[test]
+fn transfers_of_a_channel_do_not_overlap() {
+    let mut config = timed(40, 0.25);
+    config.geometry.channels = 1;
+    config.geometry.dies_per_channel = 4;
+    let times = times(&mut config);
+    times.nand.read_ns = vec![1_000];
+    times.link.lanes = 16;
+    times.link.generation = 6;
+    times.controller.cores = 64;
+    // A long command is still in its core when the short ones that came before it are done.
+    times.controller.page_ns = 2_000;
+    let mut device = silent(&config);
+    let now = fill(&mut device);
+    let page = |die: u32| Ask::Read {
+        first: die * OPERATION_PAGES,
+        pages: 1,
+    };
+    let before: Vec<u64> = (0..4).map(|die| ask(&mut device, now, page(die)).at).collect();
+    let _ = ask(
+        &mut device,
+        now,
+        Ask::Read {
+            first: 10_000 / 96 * 96,
+            pages: 32,
+        },
+    );
+    let after: Vec<u64> = (0..4).map(|die| ask(&mut device, now, page(die)).at).collect();
+    let mut ends: Vec<u64> = before.into_iter().chain(after).collect();
+    ends.sort_unstable();
+    for pair in ends.windows(2) {
+        let apart = pair[1] - pair[0];
+        assert!(
+            apart >= PAGE + COMMAND,
+            "two transfers of {} ns ended {apart} ns apart",
+            PAGE + COMMAND
+        );
+    }
+}
+
+/// The flash translation is the same whether anything takes time or not.
+#[test]
+fn time_changes_nothing_but_time() {
+    for seed in 0..3 {
+        let mut config = timed(60, 0.2);
+        config.gc.background_mark = 0.7;
+        config.gc.block_remapping = true;
+        let mut untimed = config.clone();
+        untimed.timing = None;
+        let (mut device, mut untimed_device) = (recorded(&config), recorded(&untimed));
+        let start = fill(&mut device);
+        assert_eq!(
+            fill(&mut untimed_device),
+            LATER,
+            "without times everything is done at once"
+        );
+        let mut asked = Vec::new();
+        let mut next = mixed(&config, seed);
+        let _ = closed_loop(&mut device, start, 32, 40_000, || {
+            asked.push(next());
+            *asked.last().expect("just pushed")
+        });
+        for command in asked {
+            assert_eq!(ask(&mut untimed_device, LATER, command).at, LATER);
+        }
+        assert_eq!(device.stats(), untimed_device.stats());
+        let map = |device: &Device<Vec<ssd::Event>>| -> Vec<_> {
+            (0..device.layout().logical_pages)
+                .map(|lpn| device.lookup(Lpn(lpn)))
+                .collect()
+        };
+        assert!(map(&device) == map(&untimed_device), "the maps differ");
+        assert_eq!(device.block_erase_counts(), untimed_device.block_erase_counts());
+        device.check().expect("every invariant holds");
+    }
+}
+
+#[test]
+fn the_same_calls_have_the_same_times() {
+    let mut config = timed(60, 0.2);
+    times(&mut config).tails = vec![ssd::timing::Tail {
+        of: ssd::timing::TailOf::Sense,
+        share: 0.1,
+        least_ns: 10,
+        most_ns: 50_000,
+    }];
+    let run = |config: &DeviceConfig| {
+        let mut device = silent(config);
+        let start = fill(&mut device);
+        closed_loop(&mut device, start, 16, 20_000, mixed(config, 5))
+    };
+    assert_eq!(run(&config), run(&config));
+    let mut other = config.clone();
+    other.seed += 1;
+    assert_ne!(run(&config), run(&other), "another seed has its tails elsewhere");
+    assert!(Layout::new(&config).is_ok());
+}
