@@ -175,7 +175,10 @@ fn check_names(identity: &Identity) -> Result<(), LabError> {
 
 /// The device of the profile at the capacity asked for.
 fn device(command: &Serve) -> Result<DeviceConfig, LabError> {
-    let config = Profile::find(&command.device)?.config(&overrides(&command.set)?)?;
+    let mut config = Profile::find(&command.device)?.config(&overrides(&command.set)?)?;
+    if !command.timing {
+        config.timing = None;
+    }
     match command.capacity {
         Some(capacity_bytes) => lab::twin::resized(&command.device, &config, capacity_bytes),
         None => Ok(config),

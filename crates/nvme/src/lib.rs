@@ -20,6 +20,7 @@ pub mod fdp;
 pub mod io;
 pub mod media;
 pub mod namespace;
+pub mod pacing;
 pub mod pcie;
 pub mod state;
 pub mod subsystem;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use nvme_spec::command::{CompletionEntry, StatusField, SubmissionEntry};
 use nvme_spec::register::{self, Property};
 use nvme_spec::{AdminOpcode, IoOpcode, Status};
-use ssd::{ConfigError, Device, DeviceConfig, Nanos, RuhId};
+use ssd::{ConfigError, Device, DeviceConfig, Done, Nanos, RuhId};
 use thiserror::Error;
 
 use crate::admin;
@@ -24,6 +24,7 @@ use crate::error::{Failure, Parameter};
 use crate::fdp::{self, DeviceReports};
 use crate::media::{Durable, Media, MediaError};
 use crate::namespace::Namespace;
+use crate::pacing::Pacing;
 use crate::state::Persistent;
 
 /// Namespaces that can exist, and the largest namespace identifier (NN). Boot firmware asks for each one.
@@ -94,6 +95,9 @@ pub struct Subsystem {
     pub(crate) state: Persistent,
     controllers: Vec<Option<Controller>>,
     pub(crate) now: Nanos,
+    /// When the device has done what the command that is carried out asked of it.
+    pub(crate) done_at: Nanos,
+    pacing: Arc<Pacing>,
     /// Milliseconds of the Timestamp feature at `now` = 0, and where they come from.
     pub(crate) clock: admin::features::Clock,
     /// Values of the features that all controllers share.
@@ -221,11 +225,20 @@ pub struct Outcome {
 /// What an executor returns.
 pub(crate) struct Success {
     pub result: u64,
-    pub due: Nanos,
     pub durable: bool,
 }
 
 impl Subsystem {
+    /// How late completions are, for those who hold them back until they are due.
+    pub fn pacing(&self) -> &Arc<Pacing> {
+        &self.pacing
+    }
+
+    /// The device has done its part of the current command at that time.
+    pub(crate) fn note_done(&mut self, done: Done) {
+        self.done_at = self.done_at.max(done.at);
+    }
+
     /// A new drive, empty.
     ///
     /// # Errors
@@ -255,11 +268,13 @@ impl Subsystem {
     /// The device is not the one that the state and the configuration are of.
     pub fn restore(
         config: SubsystemConfig,
-        device: Device,
+        mut device: Device,
         media: Box<dyn Media>,
         state: Persistent,
     ) -> Result<Subsystem, SetupError> {
         let expected = Subsystem::device_config(&config, &state);
+        // What is stored has no times: the drive may be served with others each time.
+        device.set_timing(expected.timing.clone())?;
         if *device.config() != expected {
             return Err(SetupError::Mismatch(
                 "the stored device has another geometry or other handles than the profile; serve it with the profile and \
@@ -302,6 +317,8 @@ impl Subsystem {
             state,
             controllers: Vec::new(),
             now: 0,
+            done_at: 0,
+            pacing: Arc::default(),
             clock: admin::features::Clock::default(),
             sanitize,
             opened: crate::io::management::OpenSince::default(),
@@ -551,17 +568,22 @@ impl Subsystem {
     /// command failed. The host's own data stays after a success, so that its buffer can be used again as it is.
     pub fn execute(&mut self, now: Nanos, id: u16, queue: u16, entry: &SubmissionEntry, data: &mut Vec<u8>) -> Outcome {
         self.now = self.now.max(now);
+        self.done_at = self.now;
         let result = match queue {
             0 => self.execute_admin(id, entry, data),
             _ => self.execute_io(id, entry, data).map(Some),
         };
+        if queue != 0 && self.done_at == self.now {
+            let done = self.device.command(self.now);
+            self.note_done(done);
+        }
         if !self.device.sink().is_empty() {
             self.note_device_reports();
         }
         match result {
             Ok(Some(success)) => Outcome {
                 reply: Some(Reply::success(success.result)),
-                due: success.due,
+                due: self.done_at,
                 durable: if success.durable { self.durable.clone() } else { None },
             },
             Ok(None) => Outcome {

@@ -1,6 +1,6 @@
 //! The one clock of a served drive: nanoseconds since the server's start.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ssd::Nanos;
 
@@ -21,4 +21,13 @@ impl Clock {
     pub fn now(&self) -> Nanos {
         self.start.elapsed().as_nanos() as Nanos
     }
+}
+
+/// The end of a wait for a time that is spun through, because a sleep may end that much late.
+const SPIN: Duration = Duration::from_micros(60);
+
+/// How long to sleep before something that is due; `None`: do not sleep any more, it is due within microseconds.
+pub(crate) fn sleep_before(due: Nanos, now: Nanos) -> Option<Duration> {
+    let left = Duration::from_nanos(due.saturating_sub(now));
+    left.checked_sub(SPIN).filter(|sleep| !sleep.is_zero())
 }

@@ -139,6 +139,27 @@ impl Collector for DriveCollector {
             let metric = ConstGauge::new(value);
             metric.encode(encoder.encode_descriptor(name, help, None, MetricType::Gauge)?)
         };
+        let lateness = &status.lateness;
+        gauge(
+            "warp_completions_due",
+            "Completions that had a time, because the device has timing",
+            lateness.completions as f64,
+        )?;
+        for (name, help, ns) in [
+            (
+                "warp_lateness_p50_seconds",
+                "Half of these were no later",
+                lateness.p50_ns,
+            ),
+            (
+                "warp_lateness_p99_seconds",
+                "99 % of these were no later",
+                lateness.p99_ns,
+            ),
+            ("warp_lateness_max_seconds", "None of these was later", lateness.max_ns),
+        ] {
+            gauge(name, help, ns as f64 / 1e9)?;
+        }
         let waf = stats.write_amplification().unwrap_or(f64::NAN);
         gauge("warp_write_amplification", "MBMW / HBMW since the drive was made", waf)?;
         gauge(

@@ -1,6 +1,7 @@
 //! What there is to say about a served drive at a moment: for the status line and the metrics.
 
 use nvme::Subsystem;
+use nvme::pacing::Lateness;
 use ssd::{Nanos, OwnerStats, Stats};
 
 /// A moment of a served drive. Rates come from two of them.
@@ -28,6 +29,8 @@ pub struct Status {
     pub events_overwritten: u64,
     /// Commands that failed because the storage did.
     pub media_errors: u64,
+    /// How late completions were that had a time.
+    pub lateness: Lateness,
 }
 
 impl Status {
@@ -49,6 +52,7 @@ impl Status {
             fdp: state.fdp.enabled,
             events_overwritten: state.fdp.host_events.overwritten + state.fdp.controller_events.overwritten,
             media_errors: state.smart.media_errors,
+            lateness: subsystem.pacing().lateness(),
         }
     }
 
@@ -94,6 +98,14 @@ impl Status {
             for (handle, row) in rows {
                 line += &format!("  RUH{handle} {}", waf(row.write_amplification()));
             }
+        }
+        if self.lateness.completions > 0 {
+            let us = |ns: Nanos| ns as f64 / 1e3;
+            line += &format!(
+                "  late p50 {:.0} p99 {:.0} us",
+                us(self.lateness.p50_ns),
+                us(self.lateness.p99_ns)
+            );
         }
         line
     }

@@ -249,7 +249,6 @@ impl Subsystem {
     pub(crate) fn done(&self) -> Success {
         Success {
             result: 0,
-            due: self.now,
             durable: false,
         }
     }

@@ -70,7 +70,7 @@ impl Subsystem {
                 self.discard_blocks(nsid, part)?;
                 let (page, pages) = (Lpn((part.offset / page_bytes) as u32), (part.bytes / page_bytes) as u32);
                 let done = self.device.deallocate(self.now, page, pages);
-                let _ = done.expect("namespaces lie inside the device");
+                self.note_done(done.expect("namespaces lie inside the device"));
             }
         }
         let block_bytes_log2 = self.namespace(nsid).block_bytes_log2();

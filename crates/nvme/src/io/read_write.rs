@@ -48,6 +48,9 @@ impl Subsystem {
                 )
             })?;
             at = end;
+            let (first, pages) = pages_of(piece, page_bytes);
+            let done = self.device.read(self.now, first, pages);
+            self.done_at = self.done_at.max(done.expect("namespaces lie inside the device").at);
         }
         match metadata_bytes {
             0 => Ok(()),
@@ -104,10 +107,8 @@ impl Subsystem {
             at = end;
             let write = device_write(piece, page_bytes, placement);
             pages += u64::from(write.pages);
-            let _ = self
-                .device
-                .write(self.now, &write)
-                .expect("namespaces lie inside the device");
+            let done = self.device.write(self.now, &write);
+            self.done_at = self.done_at.max(done.expect("namespaces lie inside the device").at);
         }
         namespace.host_bytes_written += data.len() as u64;
         self.state.smart.host_bytes_written += data.len() as u64;
@@ -198,7 +199,7 @@ impl Subsystem {
                 let write = device_write(part, page_bytes, placement);
                 let deallocates = deallocate && part.is_whole_pages(page_bytes);
                 let done = self.device.write_zeroes(self.now, &write, deallocates);
-                let _ = done.expect("namespaces lie inside the device");
+                self.note_done(done.expect("namespaces lie inside the device"));
                 pages += if deallocates { 0 } else { u64::from(write.pages) };
             }
         }
@@ -231,13 +232,19 @@ impl Subsystem {
     }
 }
 
-/// The device's view of a byte range: the pages that it touches.
-pub(super) fn device_write(piece: ByteRange, page_bytes: u64, placement: Placement) -> Write {
+/// The pages that a byte range touches: the first one, and how many.
+fn pages_of(piece: ByteRange, page_bytes: u64) -> (Lpn, u32) {
     let first = piece.offset / page_bytes;
     let end = (piece.offset + piece.bytes).div_ceil(page_bytes);
+    (Lpn(first as u32), (end - first) as u32)
+}
+
+/// The device's view of a byte range that is written.
+pub(super) fn device_write(piece: ByteRange, page_bytes: u64, placement: Placement) -> Write {
+    let (first, pages) = pages_of(piece, page_bytes);
     Write {
-        first: Lpn(first as u32),
-        pages: (end - first) as u32,
+        first,
+        pages,
         host_bytes: piece.bytes,
         placement,
     }

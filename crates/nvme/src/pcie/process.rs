@@ -49,7 +49,7 @@ impl PcieController {
             subsystem.note_doorbell_error(self.id, mistake);
         }
         self.post_events(subsystem, bus);
-        self.post_due(bus, now);
+        self.post_due(subsystem, bus, now);
         let mut budget = BATCH_COMMANDS;
         let queues = self.submission_end;
         for turn in 0..queues {
@@ -290,8 +290,9 @@ impl PcieController {
         }
     }
 
-    fn post_due(&mut self, bus: Bus<'_>, now: Nanos) {
+    fn post_due(&mut self, subsystem: &Subsystem, bus: Bus<'_>, now: Nanos) {
         while let Some(held) = self.unposted.take_due(now) {
+            subsystem.pacing().completed(held.due, now);
             self.release(held.queue);
             self.post(bus, held.queue, held.entry.cid.get(), &held.reply);
         }

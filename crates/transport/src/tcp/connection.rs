@@ -15,6 +15,7 @@ use ssd::Nanos;
 
 use super::Context;
 use super::session::{Closing, Next, Session, Surroundings};
+use crate::clock::sleep_before;
 
 /// How long a host may refuse to take what we send.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
@@ -143,7 +144,7 @@ impl Connection {
         let handshake = (!established).then_some(self.handshake_until);
         let wake_at = [until, handshake].into_iter().flatten().min();
         let timeout = wake_at.map(|at| {
-            let wait = Duration::from_nanos(at.saturating_sub(now));
+            let wait = sleep_before(at, now).unwrap_or(Duration::ZERO);
             Timespec::try_from(wait).expect("the time to wait is a number of seconds")
         });
         let wanted = if input { PollFlags::IN } else { PollFlags::empty() };

@@ -39,6 +39,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::{Clock, ServeError, Shared, locked};
 use association::Associations;
 use connection::Bell;
+use nvme::pacing::Pacing;
 pub use secret::{Secret, SecretError};
 
 /// A host that may connect.
@@ -136,13 +137,18 @@ pub struct Context {
     options: TcpOptions,
     subsystem_nqn: String,
     associations: Associations,
+    pacing: Arc<Pacing>,
 }
 
 impl Context {
     /// For a server, or for sessions without one.
     pub fn new(options: TcpOptions, shared: Shared, clock: Clock) -> Arc<Context> {
-        let subsystem_nqn = locked(&shared).config().identity.nqn.clone();
+        let (subsystem_nqn, pacing) = {
+            let subsystem = locked(&shared);
+            (subsystem.config().identity.nqn.clone(), Arc::clone(subsystem.pacing()))
+        };
         Arc::new(Context {
+            pacing,
             shared,
             clock,
             options,

@@ -27,6 +27,7 @@ use super::config_space::Layout;
 use super::doorbells::DoorbellPage;
 use super::memory::{GuestMemory, Range};
 use super::vectors::{Change, Vectors};
+use crate::clock::sleep_before;
 use crate::{Clock, Shared, give_way, locked};
 
 /// How long the worker spins before it sleeps.
@@ -280,10 +281,13 @@ impl Worker {
             true => (idle / IDLE_PER_SLEEP).clamp(SLEEP_MIN, SLEEP_MAX),
             false => SLEEP_LONG,
         });
-        let until_due = self
-            .controller
-            .next_due()
-            .map(|due| Duration::from_nanos(due.saturating_sub(self.clock.now())));
+        let until_due = match self.controller.next_due() {
+            None => None,
+            Some(due) => match sleep_before(due, self.clock.now()) {
+                None => return None,
+                sleep => sleep,
+            },
+        };
         match [doze, until_due].into_iter().flatten().min() {
             None => Some(self.requests.recv().unwrap_or(Request::Stop)),
             Some(time) => match self.requests.recv_timeout(time) {

@@ -1,7 +1,8 @@
 //! Log pages of how the drive is and what it has done: SMART, endurance group, self-tests, sanitize.
 //!
-//! What hosts did is counted by the I/O commands, what the media did by the device. The model has no bad blocks and no limit
-//! of erasures, so spare is always whole and no share of its life is ever used; temperature is a constant.
+//! What hosts did is counted by the I/O commands, what the media did by the device. How much of its life is used follows from the
+//! erases that the profile says the flash survives; without such a limit none is. Worn blocks are not retired, so spare is
+//! always whole; temperature is a constant.
 
 use nvme_spec::FeatureId;
 use nvme_spec::command::SanitizeCdw10;
@@ -71,6 +72,12 @@ impl Subsystem {
         if self.is_degraded() { GROUP_DEGRADED } else { 0 }
     }
 
+    /// Percentage Used: 255 stands for more than 254.
+    fn percentage_used(&self) -> u8 {
+        let life_used = self.device.endurance().map_or(0.0, |endurance| endurance.life_used);
+        (100.0 * life_used).min(255.0) as u8
+    }
+
     pub(super) fn smart_page(&self, id: u16) -> Vec<u8> {
         let counted = &self.state.smart;
         SmartLog {
@@ -78,6 +85,7 @@ impl Subsystem {
             ctemp: COMPOSITE_TEMPERATURE_K.into(),
             avsp: AVAILABLE_SPARE,
             avspt: AVAILABLE_SPARE_THRESHOLD,
+            pused: self.percentage_used(),
             egcws: self.endurance_group_warnings(),
             dur: wide(counted.host_bytes_read.div_ceil(DATA_UNIT_BYTES)),
             duw: wide(counted.host_bytes_written.div_ceil(DATA_UNIT_BYTES)),
@@ -98,10 +106,13 @@ impl Subsystem {
     pub(super) fn endurance_group_page(&self) -> Vec<u8> {
         let counted = &self.state.smart;
         let media_bytes_written = self.device.stats().media_bytes_written();
+        let endurance = self.device.endurance();
         EnduranceGroupInformation {
             cw: self.endurance_group_warnings(),
             avsp: AVAILABLE_SPARE,
             avspt: AVAILABLE_SPARE_THRESHOLD,
+            pused: self.percentage_used(),
+            ee: wide(endurance.map_or(0, |endurance| endurance.host_bytes_total as u64 / BILLION_BYTES)),
             dur: wide(counted.host_bytes_read.div_ceil(BILLION_BYTES)),
             duw: wide(counted.host_bytes_written.div_ceil(BILLION_BYTES)),
             muw: wide(media_bytes_written.div_ceil(BILLION_BYTES)),

@@ -187,6 +187,7 @@ impl Session {
         while self.held.peek().is_some_and(|Reverse(held)| held.due <= now) && self.output.bytes() < OUTPUT_BYTES {
             let Reverse(held) = self.held.pop().expect("there is one");
             self.bytes_in_flight -= held.done.data.len();
+            self.context.pacing.completed(held.due, now);
             self.complete(held.done);
         }
     }
