@@ -63,6 +63,9 @@ pub struct Serve {
     /// Whether a new drive has Flexible Data Placement enabled
     #[arg(long, value_name = "on|off", default_value = "on", action = clap::ArgAction::Set, value_parser = on_or_off)]
     pub fdp: bool,
+    /// Whether commands take the time that the device's profile says, if it says one
+    #[arg(long, value_name = "on|off", default_value = "on", action = clap::ArgAction::Set, value_parser = on_or_off)]
+    pub timing: bool,
     /// Bytes of a logical block of a new drive's namespace
     #[arg(long, value_name = "512|4096", default_value = "4096", value_parser = logical_block)]
     pub block: u8,
@@ -165,6 +168,12 @@ pub struct Run {
     /// Write the time series to this Parquet file
     #[arg(long, value_name = "FILE")]
     pub series: Option<PathBuf>,
+    /// Run as fast as possible, without latencies, on a device with timing too
+    #[arg(long, conflicts_with_all = ["fio_json", "from"])]
+    pub untimed: bool,
+    /// Write the latencies and rates of a job file on a device with timing as fio's JSON to this file; - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub fio_json: Option<PathBuf>,
     /// Print JSON instead of tables
     #[arg(long)]
     pub json: bool,
@@ -187,6 +196,9 @@ pub struct Settings {
     /// Bytes for the host to write, in multiples of the capacity [default: the experiment's; what the jobs say]
     #[arg(long, value_name = "CAPACITIES")]
     pub write: Option<f64>,
+    /// On a device with timing: virtual seconds that the last jobs of a job file, and those with a runtime, may run
+    #[arg(long)]
+    pub seconds: Option<f64>,
     /// Seed of device and jobs [default: the experiment's]
     #[arg(long)]
     pub seed: Option<u64>,

@@ -1,5 +1,6 @@
 //! `warp run`.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use lab::claims::Judge;
@@ -18,7 +19,10 @@ pub fn run(command: &Run) -> Result<Outcome, LabError> {
     }
     let experiment = find(command)?;
     check_destinations(command, &experiment)?;
-    let settings = apply(&experiment.run, &command.settings)?;
+    let mut settings = apply(&experiment.run, &command.settings)?;
+    if command.untimed {
+        settings.timed = Some(false);
+    }
     let mut cells = experiment.cells(&settings, &overrides(&command.settings.set)?)?;
     if let Some(device) = &command.device {
         cells.retain(|cell| cell.key.device == *device);
@@ -60,7 +64,8 @@ fn check_destinations(command: &Run, experiment: &Experiment) -> Result<(), LabE
         return Err(LabError::invalid(&out.display().to_string(), problem));
     }
     // The folder of the report is made before the other results are written, but after the snapshot.
-    let results = [&command.events, &command.series].map(|path| (path, true));
+    let fio_json = command.fio_json.clone().filter(|path| path.as_os_str() != "-");
+    let results = [&command.events, &command.series, &fio_json].map(|path| (path, true));
     for (path, after_report) in results.into_iter().chain([(&command.save, false)]) {
         let Some(path) = path else { continue };
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -103,6 +108,15 @@ pub fn apply(run: &RunSettings, settings: &Settings) -> Result<RunSettings, LabE
         }
         run.write_capacities = Some(write);
     }
+    if let Some(seconds) = settings.seconds {
+        if !(1e-6..=1e6).contains(&seconds) {
+            return Err(bad_option(
+                "--seconds",
+                format!("{seconds}: must be at least a microsecond and at most 1000000"),
+            ));
+        }
+        run.seconds = Some(seconds);
+    }
     if let Some(seed) = settings.seed {
         run.seeds = vec![seed];
     }
@@ -139,10 +153,17 @@ fn present(
         return Ok(());
     }
     let judge = Judge::new(experiment, results, settings.tail_capacities);
+    let fio = fio_json(command, results)?;
+    let quiet = command.json || command.fio_json.as_ref().is_some_and(|path| path.as_os_str() == "-");
     if command.json {
         print(&format!("{}\n", json(experiment, &judge, results)));
-    } else {
+    } else if !quiet {
         print(&format!("{}\n{}\n", experiment.title, summary(experiment, results)));
+        for result in results {
+            if let Some(timed) = &result.timed {
+                print(&format!("{}\n{}\n", result.key, table::jobs(timed)));
+            }
+        }
         if command.handles || results.len() == 1 {
             for result in results {
                 print(&format!("{}\n{}\n", result.key, table::handles(result)));
@@ -176,11 +197,36 @@ fn present(
         export::write_series(path, &axes, results)?;
         written.push(path.clone());
     }
-    if !command.json {
+    if let (Some(path), Some(text)) = (&command.fio_json, fio) {
+        if path.as_os_str() == "-" {
+            print(&text);
+        } else {
+            export::write_atomically(path, |file| file.write_all(text.as_bytes()))?;
+            written.push(path.clone());
+        }
+    }
+    if !quiet {
         let names: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
         print(&format!("wrote {}\n", names.join(", ")));
     }
     Ok(())
+}
+
+/// fio's JSON of the one result, if it was asked for.
+fn fio_json(command: &Run, results: &[CellResult]) -> Result<Option<String>, LabError> {
+    if command.fio_json.is_none() {
+        return Ok(None);
+    }
+    let [result] = results else {
+        let problem = format!("{} is {} runs; fio's JSON is about one", command.target, results.len());
+        return Err(bad_option("--fio-json", problem));
+    };
+    let Some(timed) = &result.timed else {
+        let problem = format!("{} has no timing, so there are no latencies", result.key.device);
+        return Err(bad_option("--fio-json", problem));
+    };
+    let text = serde_json::to_string_pretty(&lab::timed::to_fio_json(timed)).expect("JSON serializes");
+    Ok(Some(format!("{text}\n")))
 }
 
 /// The table of write amplifications.

@@ -242,7 +242,8 @@ fn snapshots() {
     let folder = folder();
     write(&folder, "job.fio", "[job]\nrw=randwrite\nbs=4k\nsize=10%\n");
     write(&folder, "text.warp", "this is not a snapshot at all");
-    write(&folder, "short.warp", b"WARPSSD\0\x01\0\0\0\x10\0\0");
+    let header = [&b"WARPSSD\0"[..], &ssd::snapshot::VERSION.to_le_bytes(), b"\x10\0\0"].concat();
+    write(&folder, "short.warp", &header);
     refused(
         &folder,
         &["run", "job.fio", "--from", "text.warp"],

@@ -9,9 +9,13 @@ use std::time::Instant;
 use memmap2::MmapMut;
 use serde::Serialize;
 use ssd::config::{Geometry, Handles};
-use ssd::{Device, DeviceConfig, Event, EventSink, Lpn, Placement, Write};
+use ssd::timing::{ChannelTiming, ControllerTiming, LinkTiming, NandTiming};
+use ssd::{Device, DeviceConfig, Event, EventSink, Lpn, Nanos, Placement, TimingConfig, Write};
 
-use crate::run::Watch;
+use crate::fio;
+use crate::run::{Mapper, Recorder, Watch};
+use crate::timed::{Limits, Runner};
+use crate::workload::WorkloadOptions;
 
 /// Writes handed to the device, and additions to the yardstick's array, at a time.
 const BATCH: usize = 64;
@@ -22,9 +26,9 @@ const PAGE_BYTES: u64 = 4096;
 pub struct Row {
     /// What was written.
     pub workload: String,
-    /// Nanoseconds for each page programmed, host and copies; the median of the rounds.
+    /// Nanoseconds for each page programmed, host and copies, or read; the median of the rounds.
     pub media_page_ns: f64,
-    /// Nanoseconds for each page that the host wrote.
+    /// Nanoseconds for each page that the host wrote or read.
     pub host_page_ns: f64,
     /// Write amplification meanwhile.
     pub write_amplification: f64,
@@ -69,14 +73,55 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Bytes that all workloads together write: a fill, two drive-writes and the rounds each.
+    /// Bytes that all workloads together write: a fill, two drive-writes and the rounds each; the timed ones less.
     pub fn host_bytes(&self) -> u64 {
-        let quarters = 4 * 3 + u64::from(self.rounds);
-        4 * quarters * self.capacity_bytes / 4
+        let rounds = u64::from(self.rounds);
+        let untimed = 4 * (4 * 3 + rounds);
+        let timed = (4 * 2 + rounds) + 4;
+        (untimed + timed) * self.capacity_bytes / 4
+    }
+
+    /// The same device with timing: TLC as of a data centre drive.
+    fn timed_device(&self) -> DeviceConfig {
+        let mut config = self.device();
+        config.geometry.program_unit_bytes = Some(32 << 10);
+        config.timing = Some(TimingConfig {
+            nand: NandTiming {
+                page_bytes: 16 << 10,
+                bits_per_cell: 2,
+                read_ns: vec![45_000],
+                program_ns: 400_000,
+                erase_ns: 3_000_000,
+                suspend_ns: Some(20_000),
+            },
+            channel: ChannelTiming {
+                bytes_per_second: 2_000_000_000,
+                command_ns: 200,
+            },
+            controller: ControllerTiming {
+                cores: 8,
+                read_ns: 4000,
+                write_ns: 4000,
+                page_ns: 100,
+                read_pipeline_ns: 5000,
+                write_pipeline_ns: 5000,
+            },
+            link: LinkTiming {
+                generation: 4,
+                lanes: 4,
+                payload_share: 0.9,
+            },
+            write_buffer_bytes: 64 << 20,
+            read_cache_bytes: 0,
+            tails: Vec::new(),
+        });
+        config
     }
 
     fn device(&self) -> DeviceConfig {
         DeviceConfig {
+            timing: None,
+            endurance: None,
             geometry: Geometry {
                 capacity_bytes: Some(self.capacity_bytes),
                 physical_bytes: None,
@@ -118,6 +163,14 @@ pub fn bench(settings: &Settings, watch: &dyn Watch) -> Option<Bench> {
     let (row, measured) = measure(name, &mut counting, Pattern::Random, 1, settings, &mut yardstick, watch)?;
     rows.push(row);
     yards.extend(measured);
+    for (name, rw) in [
+        ("4 KiB random, QD 32, timed", "randwrite"),
+        ("4 KiB random read, QD 32, timed", "randread"),
+    ] {
+        let (row, measured) = measure_timed(name, rw, settings, &mut yardstick, watch)?;
+        rows.push(row);
+        yards.extend(measured);
+    }
     Some(Bench {
         processor: processor(),
         capacity_bytes: settings.capacity_bytes,
@@ -184,6 +237,82 @@ fn measure<S: EventSink>(
             .since(&before)
             .write_amplification()
             .expect("pages were written"),
+        ratio: median(ratios),
+    };
+    Some((row, yards))
+}
+
+/// Fills a device with timing, for writes writes it once more at random, and measures rounds, all in virtual time.
+fn measure_timed(
+    name: &str,
+    rw: &str,
+    settings: &Settings,
+    yardstick: &mut Yardstick,
+    watch: &dyn Watch,
+) -> Option<(Row, Vec<f64>)> {
+    const SECOND_NS: Nanos = 1_000_000_000;
+    let config = settings.timed_device();
+    let mut device =
+        Device::with_sink(&config, Recorder::new(false, true)).expect("the device of the benchmark is possible");
+    let capacity = u64::from(device.layout().logical_pages);
+    let layout = device.layout().clone();
+    let runner = |jobs: &str, start: Nanos| {
+        let file = fio::parse(jobs, "bench").expect("the jobs of the benchmark are right");
+        let options = WorkloadOptions::default();
+        let mapper = Mapper::new(&layout);
+        let bytes = capacity * PAGE_BYTES;
+        Runner::new(&file, bytes, &options, &Limits::default(), mapper, start).expect("they fit the device")
+    };
+    let drive = |runner: &mut Runner, device: &mut Device<Recorder>, requests: u64, bytes: u64| {
+        let mut left = requests;
+        while left > 0 {
+            if watch.stopped() {
+                return None;
+            }
+            let some = left.min(64 * 1024);
+            runner.advance(device, some);
+            watch.wrote(some * bytes);
+            left -= some;
+        }
+        Some(())
+    };
+    let mut fill = runner("[fill]\nrw=write\nbs=1m\niodepth=8\nruntime=1d\ntime_based\n", 0);
+    drive(&mut fill, &mut device, capacity / 256, 1 << 20)?;
+    let start = fill.now() + 10 * SECOND_NS;
+    let jobs = format!("[measure]\nrw={rw}\nnorandommap\niodepth=32\nruntime=100d\ntime_based\n");
+    let mut work = runner(&jobs, start);
+    let writes = rw == "randwrite";
+    if writes {
+        drive(&mut work, &mut device, capacity, PAGE_BYTES)?;
+    }
+    let before = device.stats().clone();
+    let (mut media_ns, mut host_ns, mut ratios, mut yards) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..settings.rounds {
+        let yard = yardstick.measure(capacity / 4);
+        let start = device.stats().clone();
+        let clock = Instant::now();
+        drive(
+            &mut work,
+            &mut device,
+            capacity / 4,
+            if writes { PAGE_BYTES } else { 0 },
+        )?;
+        let elapsed = clock.elapsed().as_nanos() as f64;
+        let host_pages = capacity / 4;
+        let media_pages = match writes {
+            true => device.stats().since(&start).media_bytes_written() / PAGE_BYTES,
+            false => host_pages,
+        };
+        media_ns.push(elapsed / media_pages as f64);
+        host_ns.push(elapsed / host_pages as f64);
+        ratios.push(elapsed / media_pages as f64 / yard);
+        yards.push(yard);
+    }
+    let row = Row {
+        workload: name.to_string(),
+        media_page_ns: median(media_ns),
+        host_page_ns: median(host_ns),
+        write_amplification: device.stats().since(&before).write_amplification().unwrap_or(1.0),
         ratio: median(ratios),
     };
     Some((row, yards))
@@ -307,4 +436,26 @@ fn processor() -> String {
         || std::env::consts::ARCH.to_string(),
         |(_, name)| name.trim().to_string(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_timed_rows_are_measured() {
+        let settings = Settings {
+            capacity_bytes: 8 << 30,
+            rounds: 3,
+            ..Settings::default()
+        };
+        let mut yardstick = Yardstick::new(settings.capacity_bytes / PAGE_BYTES);
+        for (rw, collects) in [("randwrite", true), ("randread", false)] {
+            let measured = measure_timed(rw, rw, &settings, &mut yardstick, &());
+            let (row, _) = measured.expect("nobody stopped it");
+            println!("{row:?}: {:.2} M page operations/s", 1e3 / row.media_page_ns);
+            assert!(row.media_page_ns > 0.0 && row.host_page_ns >= row.media_page_ns);
+            assert_eq!(row.write_amplification > 1.1, collects);
+        }
+    }
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::{CellKey, Experiment};
+pub use crate::metric::{Metric, Statistic};
 use crate::run::CellResult;
 use crate::source;
 
@@ -31,6 +32,9 @@ pub struct Published {
     /// What was measured.
     #[serde(default)]
     pub metric: Metric,
+    /// Statistics of a latency that the lists follow, instead of an axis.
+    #[serde(default)]
+    pub statistics: Vec<Statistic>,
     /// Table or figure.
     pub source: String,
 }
@@ -46,6 +50,12 @@ pub struct Claim {
     /// Mean absolute difference from the published drive.
     #[serde(default)]
     pub mean_error: Option<MeanError>,
+    /// Difference from every published number, as a share of it.
+    #[serde(default)]
+    pub relative_error: Option<RelativeError>,
+    /// Mean of these shares.
+    #[serde(default)]
+    pub mean_relative_error: Option<MeanRelativeError>,
     /// A range for every selected cell.
     #[serde(default)]
     pub within: Option<Within>,
@@ -66,8 +76,41 @@ pub struct Claim {
 pub struct MeanError {
     /// Published rows to average over: those whose coordinates contain these.
     pub over: Selector,
+    /// Of these, the ones with this metric; all if it is left out.
+    #[serde(default)]
+    pub metric: Option<Metric>,
     /// Greatest mean absolute error.
     pub at_most: f64,
+}
+
+/// See [`Claim::relative_error`].
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RelativeError {
+    /// As in [`MeanError`].
+    pub over: Selector,
+    /// As in [`MeanError`].
+    #[serde(default)]
+    pub metric: Option<Metric>,
+    /// Greatest share, 0.05 for 5 %.
+    pub at_most: f64,
+}
+
+/// See [`Claim::mean_relative_error`]. One of the bounds is given.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MeanRelativeError {
+    /// As in [`MeanError`].
+    pub over: Selector,
+    /// As in [`MeanError`].
+    #[serde(default)]
+    pub metric: Option<Metric>,
+    /// Greatest mean share.
+    #[serde(default)]
+    pub at_most: Option<f64>,
+    /// At most this multiple of the published emulator's own mean share.
+    #[serde(default)]
+    pub of_emulator: Option<f64>,
 }
 
 /// See [`Claim::within`].
@@ -122,6 +165,9 @@ pub struct Ratio {
     /// What is measured.
     #[serde(default)]
     pub metric: Metric,
+    /// What is measured of the denominator; the same if it is left out.
+    #[serde(default)]
+    pub to_metric: Option<Metric>,
     /// Least ratio.
     #[serde(default = "lowest")]
     pub low: f64,
@@ -147,27 +193,6 @@ pub struct Crossover {
     pub low: f64,
     /// Greatest position.
     pub high: f64,
-}
-
-/// A number taken from a result. Capacities are the device's logical capacity.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Metric {
-    /// Media to host bytes over the whole run.
-    #[default]
-    WriteAmplification,
-    /// The same over the end of the run (`run.tail_capacities`).
-    TailWriteAmplification,
-    /// (host + copied) / host of one handle.
-    HandleWriteAmplification(u16),
-    /// Host bytes of one handle, in capacities.
-    HandleHostCapacities(u16),
-    /// Bytes copied out of one handle's reclaim units, in capacities.
-    HandleCopiedCapacities(u16),
-    /// Bytes copied out of the shared pool, in capacities.
-    SharedCopiedCapacities,
-    /// Most to mean erase count of a block.
-    EraseImbalance,
 }
 
 /// The verdict on a claim.
@@ -205,6 +230,18 @@ impl Comparison {
     pub fn error(&self) -> Option<f64> {
         Some(self.ours? - self.drive.or(self.emulator)?)
     }
+
+    /// The error as a share of the published number.
+    pub fn relative_error(&self) -> Option<f64> {
+        let published = self.drive.or(self.emulator)?;
+        (published != 0.0).then_some(self.error()? / published)
+    }
+
+    /// The published emulator's error as a share of the drive's number.
+    fn emulator_relative_error(&self) -> Option<f64> {
+        let drive = self.drive.filter(|drive| *drive != 0.0)?;
+        Some((self.emulator? - drive) / drive)
+    }
 }
 
 /// The results of an experiment, by cell, averaged over seeds.
@@ -230,14 +267,16 @@ impl<'a> Judge<'a> {
     }
 
     /// A metric of a cell, averaged over seeds.
-    pub fn value(&self, key: &CellKey, metric: Metric) -> Option<f64> {
-        let values: Vec<f64> = self
+    pub fn value(&self, key: &CellKey, metric: &Metric) -> Option<f64> {
+        let seeds = self
             .results
             .iter()
-            .filter(|result| result.key == *key && result.complete)
-            .map(|result| measure(result, metric, self.tail_capacities))
+            .filter(|result| result.key == *key && result.complete);
+        let values: Option<Vec<f64>> = seeds
+            .map(|result| metric.measure(result, self.tail_capacities))
             .collect();
-        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        let values = values.filter(|values| !values.is_empty())?;
+        Some(values.iter().sum::<f64>() / values.len() as f64)
     }
 
     /// Every published number beside ours, in the order of the file.
@@ -250,26 +289,32 @@ impl<'a> Judge<'a> {
     }
 
     fn compare(&self, published: &Published) -> Vec<Comparison> {
-        let length = published.drive.len().max(published.emulator.len());
-        let values: Vec<Option<&str>> = match &published.along {
-            None => vec![None],
-            Some(axis) => self.experiment.axis_values(axis).into_iter().map(Some).collect(),
-        };
-        let rows = values.into_iter().take(length).enumerate();
-        rows.filter_map(|(index, value)| {
-            let mut at = published.at.clone();
-            if let (Some(axis), Some(value)) = (&published.along, value) {
+        let mut rows: Vec<(Selector, Metric)> = vec![(published.at.clone(), published.metric.clone())];
+        if let Some(axis) = &published.along {
+            let at = |value: &str| {
+                let mut at = published.at.clone();
                 at.insert(axis.clone(), value.to_string());
-            }
+                (at, published.metric.clone())
+            };
+            rows = self.experiment.axis_values(axis).into_iter().map(at).collect();
+        } else if !published.statistics.is_empty() {
+            let statistics = published.statistics.iter();
+            let metric = |statistic: &Statistic| published.metric.with_statistic(Some(*statistic));
+            rows = statistics
+                .map(|statistic| (published.at.clone(), metric(statistic)))
+                .collect();
+        }
+        let rows = rows.into_iter().enumerate();
+        rows.filter_map(|(index, (at, metric))| {
             let key = self
                 .experiment
                 .keys()
                 .into_iter()
                 .find(|key| self.experiment.selects(&at, key))?;
             Some(Comparison {
-                ours: self.value(&key, published.metric),
+                ours: self.value(&key, &metric),
                 key,
-                metric: published.metric,
+                metric,
                 drive: published.drive.get(index).copied(),
                 emulator: published.emulator.get(index).copied(),
                 source: published.source.clone(),
@@ -295,16 +340,22 @@ impl<'a> Judge<'a> {
     fn judge(&self, claim: &Claim) -> (bool, String) {
         if let Some(rule) = &claim.mean_error {
             self.judge_mean_error(rule)
+        } else if let Some(rule) = &claim.relative_error {
+            self.judge_relative_error(rule)
+        } else if let Some(rule) = &claim.mean_relative_error {
+            self.judge_mean_relative_error(rule)
         } else if let Some(rule) = &claim.within {
             self.judge_within(rule)
         } else if let Some(rule) = &claim.less {
             let allowed = |left: f64, right: f64| left + rule.margin <= right;
-            self.judge_pairs(&rule.left, &rule.right, rule.metric, allowed, |left, right| {
+            let metrics = [&rule.metric, &rule.metric];
+            self.judge_pairs(&rule.left, &rule.right, metrics, allowed, |left, right| {
                 format!("{left:.3} against {right:.3}")
             })
         } else if let Some(rule) = &claim.ratio {
             let allowed = |of: f64, to: f64| (rule.low..=rule.high).contains(&(of / to));
-            let (holds, found) = self.judge_pairs(&rule.of, &rule.to, rule.metric, allowed, |of, to| {
+            let metrics = [&rule.metric, rule.to_metric.as_ref().unwrap_or(&rule.metric)];
+            let (holds, found) = self.judge_pairs(&rule.of, &rule.to, metrics, allowed, |of, to| {
                 format!("{:.3} = {of:.3} / {to:.3}", of / to)
             });
             (holds, format!("{found}, allowed {}", range(rule.low, rule.high)))
@@ -315,30 +366,76 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn judge_mean_error(&self, rule: &MeanError) -> (bool, String) {
-        let contains = |published: &&Published| {
-            rule.over
-                .iter()
-                .all(|(name, value)| published.at.get(name) == Some(value))
-        };
+    /// Published rows with these coordinates, and this metric if one is given.
+    fn published(&self, over: &Selector, metric: Option<&Metric>) -> Vec<Comparison> {
+        let contains = |published: &&Published| over.iter().all(|(name, value)| published.at.get(name) == Some(value));
         let rows = self.experiment.published.iter().filter(contains);
-        let errors: Vec<Option<f64>> = rows.flat_map(|row| self.compare(row)).map(|row| row.error()).collect();
-        let missing = errors.iter().filter(|error| error.is_none()).count();
-        if missing > 0 || errors.is_empty() {
-            return (false, format!("{missing} of {} cells were not measured", errors.len()));
+        let rows = rows.flat_map(|row| self.compare(row));
+        rows.filter(|row| metric.is_none_or(|metric| metric.covers(&row.metric)))
+            .collect()
+    }
+
+    fn judge_mean_error(&self, rule: &MeanError) -> (bool, String) {
+        let rows = self.published(&rule.over, rule.metric.as_ref());
+        match mean_of(&rows, Comparison::error) {
+            Err(missing) => (false, missing),
+            Ok(mean) => (
+                mean <= rule.at_most,
+                format!("{mean:.3} over {} cells, allowed {:.3}", rows.len(), rule.at_most),
+            ),
         }
-        let mean = errors.iter().flatten().map(|error| error.abs()).sum::<f64>() / errors.len() as f64;
-        (
-            mean <= rule.at_most,
-            format!("{mean:.3} over {} cells, allowed {:.3}", errors.len(), rule.at_most),
-        )
+    }
+
+    fn judge_relative_error(&self, rule: &RelativeError) -> (bool, String) {
+        let rows = self.published(&rule.over, rule.metric.as_ref());
+        if let Err(missing) = mean_of(&rows, Comparison::relative_error) {
+            return (false, missing);
+        }
+        let error = |row: &Comparison| row.relative_error().unwrap_or(0.0);
+        let worst = rows
+            .iter()
+            .max_by(|one, other| error(one).abs().total_cmp(&error(other).abs()));
+        let worst = worst.expect("there is a row");
+        let found = format!(
+            "at most {:+.1} % ({} at {}) in {} numbers, allowed {:.1} %",
+            error(worst) * 100.0,
+            worst.metric.name(),
+            worst.key,
+            rows.len(),
+            rule.at_most * 100.0
+        );
+        (error(worst).abs() <= rule.at_most, found)
+    }
+
+    fn judge_mean_relative_error(&self, rule: &MeanRelativeError) -> (bool, String) {
+        let rows = self.published(&rule.over, rule.metric.as_ref());
+        let ours = match mean_of(&rows, Comparison::relative_error) {
+            Ok(mean) => mean,
+            Err(missing) => return (false, missing),
+        };
+        let found = format!("{:.1} % over {} numbers", ours * 100.0, rows.len());
+        if let Some(at_most) = rule.at_most {
+            return (ours <= at_most, format!("{found}, allowed {:.1} %", at_most * 100.0));
+        }
+        match mean_of(&rows, Comparison::emulator_relative_error) {
+            Err(_) => (false, format!("{found}, and the emulator has not as many")),
+            Ok(emulator) => {
+                let allowed = emulator * rule.of_emulator.expect("checked when the experiment was read");
+                let found = format!(
+                    "{found}, the emulator's {:.1} %, allowed {:.1} %",
+                    emulator * 100.0,
+                    allowed * 100.0
+                );
+                (ours <= allowed, found)
+            }
+        }
     }
 
     fn judge_within(&self, rule: &Within) -> (bool, String) {
         let mut found = Vec::new();
         let mut holds = true;
         for key in self.selected(&rule.at) {
-            match self.value(&key, rule.metric) {
+            match self.value(&key, &rule.metric) {
                 Some(value) => {
                     holds &= (rule.low..=rule.high).contains(&value);
                     found.push(value);
@@ -363,7 +460,7 @@ impl<'a> Judge<'a> {
         &self,
         left: &Selector,
         right: &Selector,
-        metric: Metric,
+        metrics: [&Metric; 2],
         allowed: impl Fn(f64, f64) -> bool,
         print: impl Fn(f64, f64) -> String,
     ) -> (bool, String) {
@@ -372,7 +469,7 @@ impl<'a> Judge<'a> {
         let mut count = 0;
         for key in self.selected(left) {
             let other = self.experiment.moved(&key, right);
-            let (Some(a), Some(b)) = (self.value(&key, metric), self.value(&other, metric)) else {
+            let (Some(a), Some(b)) = (self.value(&key, metrics[0]), self.value(&other, metrics[1])) else {
                 return (false, format!("{key} or {other} was not measured"));
             };
             count += 1;
@@ -398,7 +495,7 @@ impl<'a> Judge<'a> {
                 continue;
             };
             let other = self.experiment.moved(&key, &rule.right);
-            let (Some(a), Some(b)) = (self.value(&key, rule.metric), self.value(&other, rule.metric)) else {
+            let (Some(a), Some(b)) = (self.value(&key, &rule.metric), self.value(&other, &rule.metric)) else {
                 return (false, format!("{key} or {other} was not measured"));
             };
             let position: f64 = value.parse().expect("checked when the experiment was read");
@@ -425,32 +522,24 @@ impl<'a> Judge<'a> {
     }
 }
 
+/// Mean of the absolute errors; or how many there are not.
+fn mean_of(rows: &[Comparison], error: fn(&Comparison) -> Option<f64>) -> Result<f64, String> {
+    let errors: Vec<f64> = rows.iter().filter_map(error).map(f64::abs).collect();
+    if errors.is_empty() || errors.len() < rows.len() {
+        return Err(format!(
+            "{} of {} cells were not measured",
+            rows.len() - errors.len(),
+            rows.len()
+        ));
+    }
+    Ok(errors.iter().sum::<f64>() / errors.len() as f64)
+}
+
 fn range(low: f64, high: f64) -> String {
     match (low.is_finite(), high.is_finite()) {
         (true, true) => format!("{low:.3} to {high:.3}"),
         (true, false) => format!("at least {low:.3}"),
         _ => format!("at most {high:.3}"),
-    }
-}
-
-fn measure(result: &CellResult, metric: Metric, tail_capacities: f64) -> f64 {
-    let capacities = |pages: u64| (pages * result.stats.page_bytes) as f64 / result.capacity_bytes as f64;
-    let handle = |index: u16| {
-        result
-            .stats
-            .handles
-            .get(usize::from(index))
-            .copied()
-            .unwrap_or_default()
-    };
-    match metric {
-        Metric::WriteAmplification => result.write_amplification(),
-        Metric::TailWriteAmplification => result.tail_write_amplification(tail_capacities),
-        Metric::HandleWriteAmplification(index) => handle(index).write_amplification().unwrap_or(1.0),
-        Metric::HandleHostCapacities(index) => capacities(handle(index).host_pages_written),
-        Metric::HandleCopiedCapacities(index) => capacities(handle(index).gc_pages_copied),
-        Metric::SharedCopiedCapacities => capacities(result.stats.shared.gc_pages_copied),
-        Metric::EraseImbalance => f64::from(result.block_erases.2) / result.block_erases.1.max(f64::MIN_POSITIVE),
     }
 }
 
@@ -560,6 +649,8 @@ impl Claim {
         let place = |problem: String| format!("claim {:?}: {problem}", self.what);
         let rules = [
             self.mean_error.is_some(),
+            self.relative_error.is_some(),
+            self.mean_relative_error.is_some(),
             self.within.is_some(),
             self.less.is_some(),
             self.ratio.is_some(),
@@ -567,17 +658,29 @@ impl Claim {
         ];
         if rules.iter().filter(|given| **given).count() != 1 {
             return Err(place(
-                "give exactly one of mean_error, within, less, ratio, crossover".to_string(),
+                "give exactly one of mean_error, relative_error, mean_relative_error, within, less, ratio, crossover"
+                    .to_string(),
             ));
         }
         let mut selectors: Vec<&Selector> = Vec::new();
         selectors.extend(self.mean_error.iter().map(|rule| &rule.over));
+        selectors.extend(self.relative_error.iter().map(|rule| &rule.over));
+        selectors.extend(self.mean_relative_error.iter().map(|rule| &rule.over));
         selectors.extend(self.within.iter().map(|rule| &rule.at));
         selectors.extend(self.less.iter().flat_map(|rule| [&rule.left, &rule.right]));
         selectors.extend(self.ratio.iter().flat_map(|rule| [&rule.of, &rule.to]));
         selectors.extend(self.crossover.iter().flat_map(|rule| [&rule.left, &rule.right]));
         for selector in selectors {
             experiment.check_selector(selector).map_err(place)?;
+        }
+        for metric in self.measured() {
+            metric.check().map_err(place)?;
+        }
+        let bounds = self.mean_relative_error.as_ref();
+        if bounds.is_some_and(|rule| rule.at_most.is_some() == rule.of_emulator.is_some()) {
+            return Err(place(
+                "mean_relative_error: give either at_most or of_emulator".to_string(),
+            ));
         }
         if let Some(rule) = &self.crossover {
             let values = experiment.axis_values(&rule.along);
@@ -592,12 +695,33 @@ impl Claim {
     }
 }
 
+impl Claim {
+    /// Metrics that must have a value.
+    fn measured(&self) -> impl Iterator<Item = &Metric> {
+        let within = self.within.iter().map(|rule| &rule.metric);
+        let less = self.less.iter().map(|rule| &rule.metric);
+        let ratio = self
+            .ratio
+            .iter()
+            .flat_map(|rule| [Some(&rule.metric), rule.to_metric.as_ref()].into_iter().flatten());
+        let crossover = self.crossover.iter().map(|rule| &rule.metric);
+        within.chain(less).chain(ratio).chain(crossover)
+    }
+}
+
 impl Published {
     pub(crate) fn check(&self, experiment: &Experiment) -> Result<(), String> {
         let place = |problem: String| format!("published {}: {problem}", self.source);
         experiment.check_selector(&self.at).map_err(place)?;
+        if !self.statistics.is_empty() && (self.along.is_some() || !matches!(self.metric, Metric::LatencyUs(_))) {
+            return Err(place(
+                "statistics go with metric latency_us and without along".to_string(),
+            ));
+        }
+        let first = self.statistics.first().copied();
+        self.metric.with_statistic(first).check().map_err(place)?;
         let length = match &self.along {
-            None => 1,
+            None => self.statistics.len().max(1),
             Some(axis) => experiment.axis_values(axis).len(),
         };
         for (name, list) in [("drive", &self.drive), ("emulator", &self.emulator)] {

@@ -14,6 +14,7 @@ use crate::error::LabError;
 use crate::fio::{self, JobFile};
 use crate::profile::{Overrides, Profile};
 use crate::source;
+use crate::timed::Limits;
 use crate::twin::Scale;
 
 #[derive(RustEmbed)]
@@ -74,9 +75,20 @@ pub struct Experiment {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunSettings {
-    /// Bytes that the host writes, in multiples of the device's capacity; `None` lets the jobs end by themselves.
+    /// Bytes that the host writes, in multiples of the device's capacity, by jobs that go on until then; `None` lets the jobs
+    /// end by themselves.
     #[serde(default)]
     pub write_capacities: Option<f64>,
+    /// Whether to run in virtual time, which takes longer; `None`: if the device has timing.
+    #[serde(default = "untimed")]
+    pub timed: Option<bool>,
+    /// In virtual time: seconds that the jobs of the last group, and others that have a `runtime`, may run
+    /// (after their `ramp_time`); `None` leaves it to the jobs.
+    #[serde(default)]
+    pub seconds: Option<f64>,
+    /// In virtual time: seconds of an interval of the time series; `None`: 200 to 400 intervals in all.
+    #[serde(default)]
+    pub interval_seconds: Option<f64>,
     /// Run on a twin of this scale.
     pub scale: Scale,
     /// Host bytes between two samples of the time series, in multiples of the capacity.
@@ -95,6 +107,69 @@ pub struct RunSettings {
     /// Names of the grid values to run, to keep a quick form quick; axes of which none is named are run whole.
     #[serde(default)]
     pub only: Vec<String>,
+}
+
+fn untimed() -> Option<bool> {
+    Some(false)
+}
+
+impl RunSettings {
+    /// How long a run on a device of this capacity goes on.
+    pub(crate) fn limits(&self, capacity_bytes: u64) -> Limits {
+        let nanoseconds = |seconds: f64| (seconds * 1e9) as ssd::Nanos;
+        Limits {
+            write_bytes: self
+                .write_capacities
+                .map(|capacities| (capacities * capacity_bytes as f64) as u64),
+            job_ns: self.seconds.map(nanoseconds),
+            interval_ns: self.interval_seconds.map(nanoseconds),
+        }
+    }
+
+    /// Refuses what a device without timing cannot do.
+    pub(crate) fn check_untimed(&self, place: &str) -> Result<(), LabError> {
+        match self.seconds.is_some() || self.interval_seconds.is_some() {
+            true => Err(LabError::invalid(
+                place,
+                "seconds and interval_seconds need a device with timing and timed = true",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    fn check(&self, name: &str) -> Result<(), String> {
+        let capacities = [
+            self.write_capacities,
+            Some(self.sample_capacities),
+            Some(self.tail_capacities),
+        ];
+        let sensible = |value: &f64| value.is_finite() && *value > 0.0 && *value <= 1000.0;
+        if !capacities.iter().flatten().all(sensible) {
+            return Err(format!(
+                "{name}: write, sample and tail are multiples of the capacity, above 0 and at most 1000"
+            ));
+        }
+        let seconds = [self.seconds, self.interval_seconds];
+        if !seconds
+            .iter()
+            .flatten()
+            .all(|value| value.is_finite() && *value >= 1e-6 && *value <= 1e6)
+        {
+            return Err(format!(
+                "{name}: seconds and interval_seconds must be at least a microsecond and at most 1000000"
+            ));
+        }
+        if !(0.0..=100.0).contains(&self.prefill_capacities) {
+            return Err(format!(
+                "{name}.prefill_capacities = {}: must be between 0 and 100",
+                self.prefill_capacities
+            ));
+        }
+        if self.seeds.is_empty() {
+            return Err(format!("{name}.seeds = []: give at least one seed"));
+        }
+        Ok(())
+    }
 }
 
 fn default_sample_capacities() -> f64 {
@@ -263,26 +338,7 @@ impl Experiment {
             return invalid("devices = []: name at least one device profile".to_string());
         }
         for (name, run) in [("run", &self.run), ("quick", &self.quick)] {
-            let sensible = |value: f64| value.is_finite() && value > 0.0 && value <= 1000.0;
-            let Some(write_capacities) = run.write_capacities else {
-                return invalid(format!(
-                    "{name}.write_capacities is missing: say how much to write, in multiples of the capacity"
-                ));
-            };
-            if !sensible(write_capacities) || !sensible(run.sample_capacities) || !sensible(run.tail_capacities) {
-                return invalid(format!(
-                    "{name}: write, sample and tail are multiples of the capacity, above 0 and at most 1000"
-                ));
-            }
-            if !(0.0..=100.0).contains(&run.prefill_capacities) {
-                return invalid(format!(
-                    "{name}.prefill_capacities = {}: must be between 0 and 100",
-                    run.prefill_capacities
-                ));
-            }
-            if run.seeds.is_empty() {
-                return invalid(format!("{name}.seeds = []: give at least one seed"));
-            }
+            run.check(name).or_else(invalid)?;
         }
         for axis in &mut self.grid {
             if axis.sweep.is_some() == axis.over.is_empty() || axis.over.is_empty() == axis.values.is_empty() {
@@ -320,6 +376,9 @@ impl Experiment {
     pub fn of_job(jobs: &str, device: &str) -> Experiment {
         let run = RunSettings {
             write_capacities: None,
+            timed: None,
+            seconds: None,
+            interval_seconds: None,
             scale: Scale::FULL,
             sample_capacities: default_sample_capacities(),
             prefill_capacities: 0.0,
@@ -453,6 +512,14 @@ impl Experiment {
         let jobs = read_jobs(workload, &options)?;
         let mut device = profile.config(&overrides)?;
         device.seed = seed;
+        match run.timed {
+            Some(false) => device.timing = None,
+            Some(true) if device.timing.is_none() => {
+                let problem = format!("timed = true, but device {} has no [timing]", key.device);
+                return Err(LabError::invalid(&self.file, problem));
+            }
+            _ => {}
+        }
         Ok(Cell {
             key,
             seed,

@@ -8,7 +8,9 @@ use std::io::Write;
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
+use crate::fio::Operation;
 use crate::run::CellResult;
+use crate::timed::measure::{JobResult, TimedResult};
 
 /// The integers of one cell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +26,67 @@ pub struct GoldenRow {
     pub media_bytes_erased: u64,
     /// Pages copied out of the reclaim units of each handle and, last, of the shared pool.
     pub gc_pages_copied: Vec<u64>,
+    /// What the jobs got from a device with timing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<GoldenJob>,
+}
+
+/// The integers of one direction of one job of a timed run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GoldenJob {
+    /// Name of the job.
+    pub job: String,
+    /// Read, write or trim.
+    pub direction: Operation,
+    /// Requests.
+    pub requests: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// How long the job was measured.
+    pub elapsed_ns: u64,
+    /// Sum of the latencies.
+    pub latency_sum_ns: u64,
+    /// Least, 50, 99, 99.9, 99.99 and 99.999 percent of the latencies, and the greatest.
+    pub latency_ns: [u64; 7],
+    /// Requests that waited for garbage collection.
+    pub waited: u64,
+    /// How long, together.
+    pub waited_ns: u64,
+}
+
+impl GoldenJob {
+    fn of(timed: &TimedResult) -> Vec<GoldenJob> {
+        let row = |job: &JobResult, direction: Operation| {
+            let measured = job.direction(direction);
+            let latencies = &measured.latencies;
+            let percentile = |percent| latencies.percentile_ns(percent);
+            GoldenJob {
+                job: job.name.clone(),
+                direction,
+                requests: measured.requests,
+                bytes: measured.bytes,
+                elapsed_ns: job.elapsed_ns(),
+                latency_sum_ns: latencies.sum_ns() as u64,
+                latency_ns: [
+                    latencies.min_ns(),
+                    percentile(50.0),
+                    percentile(99.0),
+                    percentile(99.9),
+                    percentile(99.99),
+                    percentile(99.999),
+                    latencies.max_ns(),
+                ],
+                waited: measured.waits.requests,
+                waited_ns: measured.waits.sum_ns,
+            }
+        };
+        let rows = timed
+            .jobs
+            .iter()
+            .flat_map(|job| Operation::ALL.map(|direction| row(job, direction)));
+        rows.filter(|row| row.requests > 0).collect()
+    }
 }
 
 /// The rows of results.
@@ -36,6 +99,7 @@ pub fn rows(results: &[CellResult]) -> Vec<GoldenRow> {
         gc_pages_copied: (result.stats.handles.iter().chain([&result.stats.shared]))
             .map(|row| row.gc_pages_copied)
             .collect(),
+        jobs: result.timed.as_ref().map(GoldenJob::of).unwrap_or_default(),
     };
     results.iter().map(row).collect()
 }
@@ -70,6 +134,29 @@ pub fn write(path: &str, rows: &[GoldenRow]) -> Result<(), LabError> {
     crate::export::write_atomically(std::path::Path::new(path), |file| file.write_all(text.as_bytes()))
 }
 
+fn job_differences(golden: &GoldenRow, row: &GoldenRow) -> Vec<String> {
+    let pairs = golden
+        .jobs
+        .iter()
+        .zip(&row.jobs)
+        .filter(|(expected, job)| expected != job);
+    let mut differences: Vec<String> = pairs
+        .map(|(expected, job)| {
+            let text = |job: &GoldenJob| serde_json::to_string(job).expect("a row serializes");
+            format!("{}: {} (golden {})", row.cell, text(job), text(expected))
+        })
+        .collect();
+    if golden.jobs.len() != row.jobs.len() {
+        differences.push(format!(
+            "{}: {} rows of jobs (golden {})",
+            row.cell,
+            row.jobs.len(),
+            golden.jobs.len()
+        ));
+    }
+    differences
+}
+
 /// What differs, one sentence for each difference; empty if nothing does.
 pub fn differences(golden: &[GoldenRow], rows: &[GoldenRow]) -> Vec<String> {
     let mut differences = Vec::new();
@@ -85,6 +172,7 @@ pub fn differences(golden: &[GoldenRow], rows: &[GoldenRow]) -> Vec<String> {
                     row.gc_pages_copied,
                     expected.gc_pages_copied
                 ));
+                differences.extend(job_differences(expected, row));
             }
             Some(_) => {}
         }

@@ -16,11 +16,13 @@ pub mod experiment;
 pub mod export;
 pub mod fio;
 pub mod golden;
+pub mod metric;
 pub mod profile;
 pub mod report;
 pub mod run;
 pub mod source;
 pub mod table;
+pub mod timed;
 pub mod twin;
 pub mod workload;
 

@@ -16,6 +16,7 @@ mod plots;
 #[cfg(test)]
 pub(crate) mod sample;
 mod sections;
+mod timed;
 
 use std::io::Write;
 use std::path::Path;
@@ -67,6 +68,13 @@ impl Report<'_> {
         page.section("summary", "Write amplification", &sections::summary(self, &panels));
         page.section("claims", "Claims", &sections::claims(self.verdicts));
         page.section("published", "Published numbers", &sections::published(self.comparisons));
+        page.section("latency", "Latency", &timed::latency(&panels));
+        page.section("bandwidth", "Bandwidth over time", &timed::bandwidth(&panels));
+        page.section(
+            "block-size",
+            "Bandwidth over block size",
+            &timed::block_sizes(self.results, self.axes),
+        );
         page.section(
             "over-time",
             "Write amplification over written volume",

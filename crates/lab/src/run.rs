@@ -1,9 +1,11 @@
 //! Running cells: a workload against a device, watched.
 //!
 //! ```text
-//! Workload -> batches of requests -> Device<Watcher> -> Stats, GC log, samples -> CellResult
+//! Workload -> batches of requests -> Device<Recorder> -> Stats, GC log, samples -> CellResult
+//! timed::Runner -> requests in virtual time -/            \-> latencies, what happened when
 //! ```
 //!
+//! A device with timing runs the jobs in virtual time (`timed`), any other as fast as it takes requests (`workload`).
 //! Cells run in parallel, as many as there are cores and as memory allows; each is deterministic on its own. A run can be
 //! stopped from outside and then returns what it has measured.
 
@@ -13,11 +15,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rayon::prelude::*;
 use serde::Serialize;
 use ssd::event::Reclaim;
-use ssd::{Device, Event, Layout, Lpn, OwnerStats, Placement, RgId, RuhId, Stats, Write};
+use ssd::{Device, Event, Layout, Lpn, Nanos, OwnerStats, Placement, RgId, RuhId, Stats, Write};
 
 use crate::error::LabError;
 use crate::experiment::{Cell, CellKey, RunSettings};
 use crate::fio::{JobFile, Operation, Request, Twin};
+use crate::timed::Runner;
+use crate::timed::measure::TimedResult;
 use crate::twin::{self, Scale};
 use crate::workload::{Workload, WorkloadOptions};
 
@@ -48,6 +52,9 @@ pub struct CellResult {
     pub gc_log: Vec<Reclaim>,
     /// Fewest, mean and most erase counts of a block.
     pub block_erases: (u32, f64, u32),
+    /// Latencies and what happened when, of a device with timing.
+    #[serde(skip)]
+    pub timed: Option<TimedResult>,
 }
 
 /// A moment of a run.
@@ -188,9 +195,17 @@ fn prepare_cell(cell: Cell) -> Result<Prepared, LabError> {
             denominator: u64::from(scale.0),
             device_bytes: capacity,
             mapping_unit_bytes: layout.page_bytes,
+            keep_requests: config.timing.is_some(),
         }),
     };
-    Workload::new(&cell.jobs, device_bytes, &options)?;
+    let mapper = Mapper::new(&layout);
+    if config.timing.is_some() {
+        let limits = cell.run.limits(capacity);
+        Runner::new(&cell.jobs, device_bytes, &options, &limits, mapper, 0)?;
+    } else {
+        cell.run.check_untimed(&cell.key.to_string())?;
+        Workload::new(&cell.jobs, device_bytes, &options)?;
+    }
     let capacities = cell.run.write_capacities.unwrap_or(1.0) + cell.run.prefill_capacities;
     let host_bytes = (capacities * capacity as f64) as u64;
     let memory_bytes = layout.memory_bytes();
@@ -246,15 +261,80 @@ pub fn run_all(
 }
 
 /// Keeps the rows of the GC log.
-struct Recorder {
+#[derive(Default)]
+pub(crate) struct Recorder {
     keep: bool,
     gc_log: Vec<Reclaim>,
+    /// On a device with timing: collections that nobody has taken notice of, when and how many pages were copied.
+    pub(crate) recent: Vec<(Nanos, u32)>,
+    timed: bool,
+}
+
+impl Recorder {
+    pub(crate) fn new(keep_gc_log: bool, timed: bool) -> Recorder {
+        Recorder {
+            keep: keep_gc_log,
+            timed,
+            ..Recorder::default()
+        }
+    }
 }
 
 impl ssd::EventSink for Recorder {
     fn event(&mut self, event: &Event) {
-        if let (true, Event::Reclaim(reclaim)) = (self.keep, event) {
+        let Event::Reclaim(reclaim) = event else { return };
+        if self.keep {
             self.gc_log.push(reclaim.clone());
+        }
+        if self.timed {
+            self.recent.push((reclaim.now, reclaim.pages_copied));
+        }
+    }
+}
+
+/// From bytes on the drive to its mapping units.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mapper {
+    page_bytes: u64,
+    groups: u16,
+}
+
+impl Mapper {
+    pub(crate) fn new(layout: &Layout) -> Mapper {
+        Mapper {
+            page_bytes: layout.page_bytes,
+            groups: layout.groups,
+        }
+    }
+
+    /// All mapping units that a request touches.
+    #[inline]
+    pub(crate) fn extent(self, request: &Request) -> (Lpn, u32) {
+        let first = request.offset_bytes / self.page_bytes;
+        let end = (request.offset_bytes + u64::from(request.bytes)).div_ceil(self.page_bytes);
+        (Lpn(first as u32), (end - first) as u32)
+    }
+
+    /// Mapping units that a request covers: deallocation leaves a part of one as it is.
+    pub(crate) fn whole_pages(self, request: &Request) -> Option<(Lpn, u32)> {
+        let first = request.offset_bytes.div_ceil(self.page_bytes);
+        let end = (request.offset_bytes + u64::from(request.bytes)) / self.page_bytes;
+        (end > first).then(|| (Lpn(first as u32), (end - first) as u32))
+    }
+
+    #[inline]
+    pub(crate) fn write(self, request: &Request) -> Write {
+        let (first, pages) = self.extent(request);
+        // The drive lists its placement identifiers handle by handle, the groups of each in a row.
+        let placement = request.placement.map_or(Placement::DEFAULT, |index| Placement {
+            group: RgId(index % self.groups),
+            handle: RuhId(index / self.groups),
+        });
+        Write {
+            first,
+            pages,
+            host_bytes: u64::from(request.bytes),
+            placement,
         }
     }
 }
@@ -266,10 +346,8 @@ fn run_cell(prepared: &Prepared, keep_gc_log: bool, watch: &dyn Watch) -> CellRe
 
 /// Runs a cell on a device and gives the device back.
 fn run_device(prepared: &Prepared, device: Device, keep_gc_log: bool, watch: &dyn Watch) -> (CellResult, Device) {
-    let (device, ()) = device.replace_sink(Recorder {
-        keep: keep_gc_log,
-        gc_log: Vec::new(),
-    });
+    let timed = prepared.config.timing.is_some();
+    let (device, ()) = device.replace_sink(Recorder::new(keep_gc_log, timed));
     let start = device.stats().clone();
     let mut run = Run {
         device,
@@ -277,10 +355,14 @@ fn run_device(prepared: &Prepared, device: Device, keep_gc_log: bool, watch: &dy
         writes: Vec::new(),
         start,
         samples: Vec::new(),
+        timed: None,
         watch,
     };
-    run.prefill();
-    let complete = run.work();
+    let begins_at = run.prefill();
+    let complete = match timed {
+        true => run.work_in_time(begins_at),
+        false => run.work(),
+    };
     let result = run.result(complete);
     (result, run.device.replace_sink(()).0)
 }
@@ -342,11 +424,12 @@ struct Run<'a> {
     /// Counters when the workload began.
     start: Stats,
     samples: Vec<Sample>,
+    timed: Option<TimedResult>,
     watch: &'a dyn Watch,
 }
 
-impl Run<'_> {
-    fn settings(&self) -> &RunSettings {
+impl<'a> Run<'a> {
+    fn settings(&self) -> &'a RunSettings {
         &self.prepared.cell.run
     }
 
@@ -354,8 +437,14 @@ impl Run<'_> {
         u64::from(self.prepared.layout.logical_pages) * self.prepared.layout.page_bytes
     }
 
-    /// Writes the device sequentially, in extents of a mebibyte or less.
-    fn prefill(&mut self) {
+    /// Writes the device sequentially, in extents of a mebibyte or less, and lets it do what it owes; returns the device's time.
+    fn prefill(&mut self) -> Nanos {
+        /// Extents in flight, if the device has timing.
+        const IN_FLIGHT: usize = 32;
+        /// Longer than any buffer takes to be programmed and any reclaim unit to be erased.
+        const REST_NS: Nanos = 10_000_000_000;
+        let mut completions = [0; IN_FLIGHT];
+        let (mut now, mut extents) = (0, 0);
         let layout = &self.prepared.layout;
         let extent = ((1 << 20) / layout.page_bytes).max(1) as u32;
         let mut left = (self.settings().prefill_capacities * f64::from(layout.logical_pages)) as u64;
@@ -371,13 +460,68 @@ impl Run<'_> {
                 host_bytes,
                 placement: Placement::DEFAULT,
             };
-            let _ = self.device.write(0, &write).expect("the extent is within the device");
+            let slot = &mut completions[extents % IN_FLIGHT];
+            now = now.max(*slot);
+            let done = self.device.write(now, &write).expect("the extent is within the device");
+            *slot = done.at;
+            extents += 1;
             self.watch.wrote(host_bytes);
             lpn = (lpn + pages) % layout.logical_pages;
             left -= u64::from(pages);
         }
         self.start = self.device.stats().clone();
-        self.device.sink_mut().gc_log.clear();
+        let recorder = self.device.sink_mut();
+        recorder.gc_log.clear();
+        recorder.recent.clear();
+        match completions.into_iter().max() {
+            Some(last) if extents > 0 && self.prepared.config.timing.is_some() => last + REST_NS,
+            _ => 0,
+        }
+    }
+
+    /// Runs the jobs in virtual time, which begins at `begins_at` of the device's; false if it was stopped.
+    fn work_in_time(&mut self, begins_at: Nanos) -> bool {
+        /// Requests between two looks at what was written.
+        const REQUESTS: u64 = 4096;
+        let Prepared {
+            cell,
+            device_bytes,
+            options,
+            layout,
+            ..
+        } = self.prepared;
+        let limits = cell.run.limits(self.capacity_bytes());
+        let mapper = Mapper::new(layout);
+        let mut runner = Runner::new(&cell.jobs, *device_bytes, options, &limits, mapper, begins_at)
+            .expect("the workload was made before");
+        let every = self.sample_bytes();
+        let mut next_sample = every;
+        let mut seen = 0;
+        let mut complete = true;
+        while runner.advance(&mut self.device, REQUESTS) {
+            let written = runner.written();
+            self.watch.wrote(written - seen);
+            seen = written;
+            if written >= next_sample {
+                self.sample();
+                next_sample = written - written % every + every;
+            }
+            if complete && self.watch.stopped() {
+                complete = false;
+                runner.stop();
+            }
+        }
+        self.watch.wrote(runner.written() - seen);
+        self.timed = Some(runner.finish());
+        for reclaim in &mut self.device.sink_mut().gc_log {
+            reclaim.now -= begins_at;
+        }
+        complete
+    }
+
+    /// Host bytes between two samples.
+    fn sample_bytes(&self) -> u64 {
+        ((self.settings().sample_capacities * self.capacity_bytes() as f64) as u64).max(1)
     }
 
     /// Runs the workload until enough is written; false if it was stopped.
@@ -389,12 +533,9 @@ impl Run<'_> {
             ..
         } = self.prepared;
         let mut workload = Workload::new(&cell.jobs, *device_bytes, options).expect("the workload was made before");
-        let capacity = self.capacity_bytes() as f64;
-        let target = self
-            .settings()
-            .write_capacities
-            .map_or(u64::MAX, |capacities| (capacities * capacity) as u64);
-        let every = ((self.settings().sample_capacities * capacity) as u64).max(1);
+        let limits = self.settings().limits(self.capacity_bytes());
+        let target = limits.write_bytes.unwrap_or(u64::MAX);
+        let every = self.sample_bytes();
         let mut next_sample = every;
         let mut requests: Vec<Request> = Vec::with_capacity(BATCH_REQUESTS);
         let mut written: u64 = 0;
@@ -425,39 +566,18 @@ impl Run<'_> {
 
     /// Queues a write, carries out a trim; returns the bytes written.
     fn take(&mut self, request: &Request) -> u64 {
-        let page_bytes = self.prepared.layout.page_bytes;
-        let first = request.offset_bytes / page_bytes;
-        let end = (request.offset_bytes + u64::from(request.bytes)).div_ceil(page_bytes);
+        let mapper = Mapper::new(&self.prepared.layout);
         match request.operation {
             Operation::Read => 0,
             Operation::Write => {
-                let groups = self.prepared.layout.groups;
-                // The drive lists its placement identifiers handle by handle, the groups of each in a row.
-                let placement = request.placement.map_or(Placement::DEFAULT, |index| Placement {
-                    group: RgId(index % groups),
-                    handle: RuhId(index / groups),
-                });
-                let host_bytes = u64::from(request.bytes);
-                let pages = (end - first) as u32;
-                self.writes.push(Write {
-                    first: Lpn(first as u32),
-                    pages,
-                    host_bytes,
-                    placement,
-                });
-                host_bytes
+                self.writes.push(mapper.write(request));
+                u64::from(request.bytes)
             }
             Operation::Trim => {
                 self.write_out();
-                // Deallocation covers whole mapping units only; a part of one stays.
-                let first = request.offset_bytes.div_ceil(page_bytes);
-                let end = (request.offset_bytes + u64::from(request.bytes)) / page_bytes;
-                if end > first {
-                    let pages = (end - first) as u32;
-                    let _ = self
-                        .device
-                        .deallocate(0, Lpn(first as u32), pages)
-                        .expect("requests are within the device");
+                if let Some((first, pages)) = mapper.whole_pages(request) {
+                    let deallocated = self.device.deallocate(0, first, pages);
+                    let _ = deallocated.expect("requests are within the device");
                 }
                 0
             }
@@ -516,6 +636,7 @@ impl Run<'_> {
             samples: std::mem::take(&mut self.samples),
             gc_log: std::mem::take(&mut self.device.sink_mut().gc_log),
             block_erases,
+            timed: self.timed.take(),
         }
     }
 }

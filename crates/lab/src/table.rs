@@ -11,9 +11,11 @@
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use ssd::{Owner, OwnerStats, RuhId};
 
-use crate::claims::{Comparison, Metric, Verdict};
+use crate::claims::{Comparison, Verdict};
 use crate::experiment::CellKey;
+use crate::fio::Operation;
 use crate::run::CellResult;
+use crate::timed::measure::{JobResult, TimedResult};
 
 /// Stands where there is nothing to say: a ratio of nothing, a cell that was not run.
 pub const NOTHING: &str = "–";
@@ -21,6 +23,17 @@ pub const NOTHING: &str = "–";
 /// Write amplification, in three digits after the point.
 pub fn write_amplification(value: f64) -> String {
     format!("{value:.3}")
+}
+
+/// Four significant digits, and all of a whole number: for latencies and rates.
+pub fn significant(value: f64) -> String {
+    let digits = match value.abs() {
+        size if size >= 1000.0 => 0,
+        size if size >= 100.0 => 1,
+        size if size >= 10.0 => 2,
+        _ => 3,
+    };
+    format!("{value:.digits$}")
 }
 
 /// A multiple of the device's logical capacity, in two digits after the point.
@@ -330,6 +343,77 @@ pub fn handles(result: &CellResult) -> String {
     fitted(&table)
 }
 
+/// One direction of a job of a timed run.
+pub struct JobRow<'a> {
+    job: &'a JobResult,
+    operation: Operation,
+}
+
+impl<'a> JobRow<'a> {
+    /// Headings of [`JobRow::texts`].
+    pub const HEADINGS: [&'static str; 13] = [
+        "job",
+        "",
+        "IOPS",
+        "MB/s",
+        "mean, us",
+        "stdev",
+        "p50",
+        "p99",
+        "p99.9",
+        "p99.99",
+        "p99.999",
+        "max",
+        "waited for GC",
+    ];
+
+    /// Everything that was done.
+    pub fn all(timed: &'a TimedResult) -> Vec<JobRow<'a>> {
+        let rows = timed
+            .jobs
+            .iter()
+            .flat_map(|job| Operation::ALL.map(|operation| JobRow { job, operation }));
+        rows.filter(|row| row.job.direction(row.operation).requests > 0)
+            .collect()
+    }
+
+    /// The row in words and digits; latencies in microseconds.
+    pub fn texts(&self) -> [String; 13] {
+        let direction = self.job.direction(self.operation);
+        let per_second = |amount: u64| amount as f64 * 1e9 / self.job.elapsed_ns().max(1) as f64;
+        let latencies = &direction.latencies;
+        let us = |nanoseconds: f64| significant(nanoseconds / 1e3);
+        let percentile = |percent: f64| us(latencies.percentile_ns(percent) as f64);
+        [
+            self.job.name.clone(),
+            OPERATIONS[self.operation as usize].to_string(),
+            count(per_second(direction.requests).round() as u64),
+            significant(per_second(direction.bytes) / 1e6),
+            us(latencies.mean_ns()),
+            us(latencies.deviation_ns()),
+            percentile(50.0),
+            percentile(99.0),
+            percentile(99.9),
+            percentile(99.99),
+            percentile(99.999),
+            us(latencies.max_ns() as f64),
+            share(direction.waits.requests as f64 / direction.requests as f64),
+        ]
+    }
+}
+
+/// Directions, in fio's order.
+pub(crate) const OPERATIONS: [&str; 3] = ["read", "write", "trim"];
+
+/// What the jobs of a timed run got from the drive.
+pub fn jobs(timed: &TimedResult) -> String {
+    let mut table = new_table(JobRow::HEADINGS.map(str::to_string).to_vec(), 2);
+    for row in JobRow::all(timed) {
+        table.add_row(row.texts());
+    }
+    fitted(&table)
+}
+
 /// Headings of [`comparison_texts`].
 pub(crate) const COMPARISON_HEADINGS: [&str; 7] = [
     "cell",
@@ -343,13 +427,19 @@ pub(crate) const COMPARISON_HEADINGS: [&str; 7] = [
 
 /// A published number beside ours, in words and digits.
 pub(crate) fn comparison_texts(comparison: &Comparison) -> [String; 7] {
+    let is_relative = comparison.metric.is_relative();
+    let print: fn(f64) -> String = if is_relative { significant } else { write_amplification };
+    let error = match is_relative {
+        true => optional(comparison.relative_error(), |error| format!("{:+.1} %", error * 100.0)),
+        false => optional(comparison.error(), |error| format!("{error:+.3}")),
+    };
     [
         comparison.key.to_string(),
-        metric_name(comparison.metric),
-        optional(comparison.drive, write_amplification),
-        optional(comparison.emulator, write_amplification),
-        optional(comparison.ours, write_amplification),
-        optional(comparison.error(), |error| format!("{error:+.3}")),
+        comparison.metric.name(),
+        optional(comparison.drive, print),
+        optional(comparison.emulator, print),
+        optional(comparison.ours, print),
+        error,
         comparison.source.clone(),
     ]
 }
@@ -377,19 +467,6 @@ pub fn verdicts(verdicts: &[Verdict]) -> String {
 /// The verdict in a word.
 pub(crate) fn holds(verdict: &Verdict) -> &'static str {
     if verdict.holds { "holds" } else { "FAILS" }
-}
-
-/// A metric in words.
-pub fn metric_name(metric: Metric) -> String {
-    match metric {
-        Metric::WriteAmplification => "WAF".to_string(),
-        Metric::TailWriteAmplification => "WAF at the end".to_string(),
-        Metric::HandleWriteAmplification(handle) => format!("WAF of RUH {handle}"),
-        Metric::HandleHostCapacities(handle) => format!("host x capacity of RUH {handle}"),
-        Metric::HandleCopiedCapacities(handle) => format!("copied x capacity of RUH {handle}"),
-        Metric::SharedCopiedCapacities => "copied x capacity of shared".to_string(),
-        Metric::EraseImbalance => "most / mean erase count".to_string(),
-    }
 }
 
 /// A table whose first `labels` columns are names and whose others are numbers.

@@ -3,7 +3,7 @@
 //! A twin at scale 1/d has the same number of reclaim units, each of 1/d of the pages. Valid shares, and with them write
 //! amplification, depend on the number of reclaim units and on how the workload spreads over them, hardly on the pages in
 //! each (from about a thousand pages on; `crates/lab/tests/twins.rs` holds the error below 2 %). The workload is shrunk by
-//! the same factor (see [`crate::workload`]).
+//! the same factor (see [`crate::workload`]). In virtual time requests and flash operations keep their sizes.
 
 use ssd::DeviceConfig;
 use ssd::layout::Layout;
@@ -78,9 +78,15 @@ pub fn twin(device: &str, config: &DeviceConfig, scale: Scale) -> Result<(Device
     let mut config = config.clone();
     let geometry = &mut config.geometry;
     geometry.reclaim_unit_bytes /= divisor;
+    // Times go with operations: those stay as large as the drive's where a block still holds one, and erasing fewer pages takes
+    // less, so that both have the same share of the time.
+    let program_divisor = if config.timing.is_some() { 1 } else { divisor };
     geometry.program_unit_bytes = geometry
         .program_unit_bytes
-        .map(|bytes| twin_program_unit(bytes / divisor, page_bytes, block_bytes / divisor));
+        .map(|bytes| twin_program_unit(bytes / program_divisor, page_bytes, block_bytes / divisor));
+    if let Some(timing) = &mut config.timing {
+        timing.nand.erase_ns /= divisor;
+    }
     // Both sizes follow the pages that the full drive came to, so that the number of reclaim units is the same.
     geometry.capacity_bytes = Some(u64::from(full.logical_pages) * page_bytes / divisor / page_bytes * page_bytes);
     geometry.physical_bytes = None;
@@ -111,13 +117,17 @@ pub fn resized(device: &str, config: &DeviceConfig, capacity_bytes: u64) -> Resu
     let geometry = &mut config.geometry;
     if capacity_bytes < full_bytes {
         let ratio = capacity_bytes as f64 / full_bytes as f64;
+        let program_ratio = if config.timing.is_some() { 1.0 } else { ratio };
         let block_pages = ((f64::from(full.block_pages) * ratio).round() as u64).max(1);
         let block_bytes = block_pages * full.page_bytes;
         let blocks = geometry.reclaim_unit_bytes / (u64::from(full.block_pages) * full.page_bytes);
         geometry.reclaim_unit_bytes = block_bytes * blocks;
         geometry.program_unit_bytes = geometry
             .program_unit_bytes
-            .map(|bytes| twin_program_unit((bytes as f64 * ratio) as u64, full.page_bytes, block_bytes));
+            .map(|bytes| twin_program_unit((bytes as f64 * program_ratio) as u64, full.page_bytes, block_bytes));
+        if let Some(timing) = &mut config.timing {
+            timing.nand.erase_ns = (timing.nand.erase_ns as f64 * ratio) as u64;
+        }
     }
     geometry.capacity_bytes = Some(capacity_bytes / full.page_bytes * full.page_bytes);
     geometry.physical_bytes = None;

@@ -119,40 +119,23 @@ pub struct StreamSummary {
 impl Workload {
     /// Builds the streams of a job file for a drive of `device_bytes` (of the full-size drive, if a twin is asked for).
     pub fn new(file: &JobFile, device_bytes: u64, options: &WorkloadOptions) -> Result<Self, JobError> {
-        let target = Target {
-            device_bytes,
-            placement_ids: options.placement_ids,
-        };
         let groups = group(&file.jobs);
-        let mut streams = Vec::new();
-        let mut waiting = Vec::new();
         for (index, jobs) in groups.iter().enumerate() {
             check_group(jobs)?;
-            let is_last = index + 1 == groups.len();
-            let first = streams.len();
-            for job in *jobs {
-                if job.time_based && !is_last {
-                    let problem =
-                        "without a clock a time_based job never ends, and the jobs behind the stonewall never start";
-                    return Err(job.error("time_based", problem, "give it an io_size instead of time_based"));
-                }
-                for instance in 0..job.numjobs {
-                    let number = u16::try_from(streams.len())
-                        .map_err(|_| job.error("numjobs", "more than 65536 streams", "ask for fewer instances"))?;
-                    let endless = options.endless && is_last;
-                    streams.push(Stream::new(
-                        job,
-                        instance,
-                        number,
-                        index as u16,
-                        target,
-                        endless,
-                        options.twin,
-                    )?);
-                }
-            }
-            share_out(&mut streams[first..]);
-            waiting.push((first as u16..=(streams.len() - 1) as u16).collect());
+            check_without_clock(jobs, index + 1 == groups.len())?;
+        }
+        let planned = plan_streams(file, device_bytes, options)?;
+        let group_of = |stream: &PlannedStream<'_>| usize::from(stream.summary.group);
+        let mut waiting = vec![Vec::new(); groups.len()];
+        for stream in &planned {
+            waiting[group_of(stream)].push(stream.summary.stream);
+        }
+        let mut streams: Vec<Stream> = planned
+            .into_iter()
+            .map(|stream| Stream::new(stream, options.twin))
+            .collect();
+        for group in &waiting {
+            share_out(&mut streams[usize::from(group[0])..][..group.len()]);
         }
         waiting.reverse();
         Ok(Self {
@@ -220,38 +203,79 @@ impl Workload {
     }
 }
 
-impl Stream {
-    fn new(
-        job: &Job,
-        instance: u32,
-        number: u16,
-        group: u16,
-        target: Target,
-        endless: bool,
-        twin: Option<Twin>,
-    ) -> Result<Self, JobError> {
-        let full = Plan::new(job, instance, target)?;
-        let mut cost = Cost::of(job, &full);
-        let mut plan = full;
-        if let Some(twin) = twin {
-            let shrunk = twin.shrink(&plan);
-            if shrunk.size_bytes < shrunk.min_bytes() || shrunk.region_bytes < shrunk.min_bytes() {
-                let problem = format!("at a scale of 1/{} its region holds no block", twin.denominator);
-                return Err(job.error("size", problem, "enlarge the region or use a larger scale"));
-            }
-            cost = cost.of_twin(&plan, twin);
-            plan = shrunk;
+/// One instance of a job with its plan.
+pub(crate) struct PlannedStream<'a> {
+    /// The job.
+    pub(crate) job: &'a Job,
+    /// What it does on the drive at full size.
+    pub(crate) full: Plan,
+    /// What it does: on the twin, if there is one.
+    pub(crate) plan: Plan,
+    /// Its number and group, and the rest in words.
+    pub(crate) summary: StreamSummary,
+}
+
+/// Plans every instance of every job, group after group.
+pub(crate) fn plan_streams<'a>(
+    file: &'a JobFile,
+    device_bytes: u64,
+    options: &WorkloadOptions,
+) -> Result<Vec<PlannedStream<'a>>, JobError> {
+    let target = Target {
+        device_bytes,
+        placement_ids: options.placement_ids,
+    };
+    let groups = group(&file.jobs);
+    let mut streams = Vec::new();
+    for (index, jobs) in groups.iter().enumerate() {
+        let endless = options.endless && index + 1 == groups.len();
+        for (job, instance) in jobs
+            .iter()
+            .flat_map(|job| (0..job.numjobs).map(move |instance| (job, instance)))
+        {
+            let number = u16::try_from(streams.len())
+                .map_err(|_| job.error("numjobs", "more than 65536 streams", "ask for fewer instances"))?;
+            let full = Plan::new(job, instance, target)?;
+            let mut plan = match options.twin {
+                Some(twin) => shrink(job, &full, twin)?,
+                None => full.clone(),
+            };
+            plan.endless |= endless;
+            let summary = StreamSummary::new(job, instance, number, index as u16, &plan);
+            streams.push(PlannedStream {
+                job,
+                full,
+                plan,
+                summary,
+            });
         }
-        plan.endless |= endless;
-        let summary = StreamSummary::new(job, instance, number, group, &plan);
-        Ok(Self {
-            source: JobStream::new(plan, number),
+    }
+    Ok(streams)
+}
+
+fn shrink(job: &Job, full: &Plan, twin: Twin) -> Result<Plan, JobError> {
+    let shrunk = twin.shrink(full);
+    if shrunk.size_bytes < shrunk.min_bytes() || shrunk.region_bytes < shrunk.min_bytes() {
+        let problem = format!("at a scale of 1/{} its region holds no block", twin.denominator);
+        return Err(job.error("size", problem, "enlarge the region or use a larger scale"));
+    }
+    Ok(shrunk)
+}
+
+impl Stream {
+    fn new(planned: PlannedStream<'_>, twin: Option<Twin>) -> Self {
+        let mut cost = Cost::of(planned.job, &planned.full);
+        if let Some(twin) = twin {
+            cost = cost.of_twin(&planned.full, twin);
+        }
+        Self {
+            source: JobStream::new(planned.plan, planned.summary.stream),
             ready: Vec::new(),
             requests: 0,
             bytes: 0,
             cost,
-            summary,
-        })
+            summary: planned.summary,
+        }
     }
 
     #[inline]
@@ -329,7 +353,7 @@ fn pause_ns(job: &Job) -> f64 {
 }
 
 /// Sum of a rate over the directions that a job uses; a mixed job goes at the sum of both, in the proportion of `rwmixread`.
-fn total(rates: &[Option<u64>; 3], plan: &Plan) -> Option<f64> {
+pub(crate) fn total(rates: &[Option<u64>; 3], plan: &Plan) -> Option<f64> {
     let used = Operation::ALL
         .into_iter()
         .filter(|operation| plan.access.operations.include(*operation));
@@ -352,6 +376,23 @@ fn group(jobs: &[Job]) -> Vec<&[Job]> {
     }
     groups.push(&jobs[first..]);
     groups
+}
+
+/// What only a device with timing can do.
+fn check_without_clock(jobs: &[Job], is_last: bool) -> Result<(), JobError> {
+    for job in jobs {
+        if job.time_based && !is_last {
+            let problem = "without a clock a time_based job never ends, and the jobs behind the stonewall never start";
+            let remedy = "give it an io_size instead of time_based, or run it on a device with timing";
+            return Err(job.error("time_based", problem, remedy));
+        }
+        if job.startdelay_us > 0 {
+            let problem = "a delay needs a clock, and without timing there is none";
+            let remedy = "order jobs with stonewall, or run it on a device with timing";
+            return Err(job.error("startdelay", problem, remedy));
+        }
+    }
+    Ok(())
 }
 
 /// Jobs that run together must say in the same terms how they share the drive.
@@ -749,6 +790,7 @@ mod tests {
             denominator: 64,
             device_bytes: GIB,
             mapping_unit_bytes: 4096,
+            keep_requests: false,
         });
         let mut full = workload(text);
         let mut small = build(
@@ -776,6 +818,7 @@ mod tests {
             denominator: 64,
             device_bytes: GIB,
             mapping_unit_bytes: 4096,
+            keep_requests: false,
         });
         let options = WorkloadOptions {
             twin,

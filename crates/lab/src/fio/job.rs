@@ -2,7 +2,7 @@
 //!
 //! A [`Job`] does not depend on a drive: sizes may still be percentages. `plan` turns it into numbers for a given capacity.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::distribution::{SkewKind, Zone};
 use super::error::Complaint;
@@ -10,7 +10,7 @@ use super::random::DEFAULT_SEED;
 use super::value::{Amount, KbBase, PerDirection};
 
 /// A kind of request. As a number it is the place in everything that fio keeps per direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Operation {
     /// Read; changes nothing on the drive.
@@ -188,8 +188,12 @@ pub struct Job {
     pub loops: u64,
     /// `time_based`
     pub time_based: bool,
-    /// `runtime`, microseconds; has no effect but `time_based` requires it.
+    /// `runtime`, microseconds; 0 without. Means something on devices with timing only, but `time_based` requires it.
     pub runtime_us: u64,
+    /// `ramp_time`, microseconds; for devices with timing.
+    pub ramp_time_us: u64,
+    /// `startdelay`, microseconds; for devices with timing.
+    pub startdelay_us: u64,
     /// `random_distribution`
     pub distribution: Distribution,
     /// `random_generator=tausworthe64`
@@ -261,6 +265,8 @@ impl Job {
             loops: 1,
             time_based: false,
             runtime_us: 0,
+            ramp_time_us: 0,
+            startdelay_us: 0,
             distribution: Distribution::Uniform,
             generator_64: false,
             randseed: None,

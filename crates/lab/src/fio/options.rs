@@ -348,7 +348,7 @@ static TABLE: &[FioOption] = &[
         "time_based",
         &[],
         Kind::Flag,
-        "the job goes on until the run ends",
+        "the job starts over until its `runtime` is over; without timing until the run ends",
         |job, value| {
             job.time_based = switch(value)?;
             Ok(())
@@ -358,7 +358,7 @@ static TABLE: &[FioOption] = &[
         "runtime",
         &["timeout"],
         Kind::Time,
-        "required by `time_based`; there is no clock, so its value has no effect: the run says how much to write",
+        "on a device with timing the job ends after this virtual time, after `ramp_time`; elsewhere there is no clock, so its value has no effect: the run says how much to write; `time_based` requires it",
         |job, value| {
             job.runtime_us = time_us(value, true)?;
             Ok(())
@@ -557,15 +557,20 @@ static TABLE: &[FioOption] = &[
         "startdelay",
         &[],
         Kind::Time,
-        "only 0: there is no clock to wait for",
-        |_, value| {
-            if time_us(value, true)? == 0 {
-                return Ok(());
-            }
-            Err(Complaint::new(
-                "a delay needs a clock, and a workload has none",
-                "order jobs with stonewall, or remove the delay",
-            ))
+        "virtual time from the start of its group to the start of the job; only 0 on devices without timing",
+        |job, value| {
+            job.startdelay_us = time_us(value, true)?;
+            Ok(())
+        },
+    ),
+    acts(
+        "ramp_time",
+        &[],
+        Kind::Time,
+        "virtual time at the start of the job that is not measured; nothing on devices without timing",
+        |job, value| {
+            job.ramp_time_us = time_us(value, true)?;
+            Ok(())
         },
     ),
     acts(
@@ -922,7 +927,6 @@ static TABLE: &[FioOption] = &[
     silent("end_fsync", &[], FLUSH),
     silent("fsync_on_close", &[], FLUSH),
     silent("end_syncfs", &[], FLUSH),
-    silent("ramp_time", &[], LIMITS),
     silent("ramp_size", &[], LIMITS),
     silent("max_latency", &[], LIMITS),
     silent("latency_window", &[], LIMITS),

@@ -323,7 +323,6 @@ mod tests {
             ("[a]\nrandom_distribution=zoned:80/20\n", 2, "zoned:80/20:20/80"),
             ("[a]\nrandom_distribution=zipf:1.0\n", 2, "theta"),
             ("[a]\nrandom_generator=lfsr\n", 2, "tausworthe"),
-            ("[a]\nstartdelay=5\n", 2, "stonewall"),
             ("[a]\nverify=crc32c\n", 2, "stores no data"),
             ("[a]\nplids=4-2\nfdp=1\n", 2, "backwards"),
             ("[a]\nplid_select=scheme\ndp_scheme=/does/not/exist\n", 3, "scheme"),

@@ -10,6 +10,7 @@
 //! - zipf, pareto and normal draw ranks from as many blocks as on the full-size drive; each block of the twin stands for as many
 //!   neighbouring ranks as fit, so that as large a part of the region is touched by as many drive-writes. Everything else (uniform, zoned, sequential) is the same at every size.
 //! - Counts of requests shrink with the bytes they stand for.
+//! - On a device with timing neither sizes nor counts of requests shrink: a request that is smaller is faster too.
 
 use super::plan::{AddressPlan, BlockPlan, PlacementPlan, Plan};
 use super::value::PerDirection;
@@ -23,6 +24,8 @@ pub struct Twin {
     pub device_bytes: u64,
     /// Mapping unit of the twin, bytes: no request is smaller.
     pub mapping_unit_bytes: u64,
+    /// Sizes and numbers of requests stay as they are, because times depend on them; regions and bytes shrink all the same.
+    pub keep_requests: bool,
 }
 
 impl Twin {
@@ -31,7 +34,10 @@ impl Twin {
         let position = |bytes: u64| self.position(bytes, full.device_bytes);
         let start_bytes = position(full.start_bytes);
         let region_bytes = position(full.start_bytes + full.region_bytes) - start_bytes;
-        let blocks = full.blocks.each_ref().map(|block| self.shrink_block(block));
+        let blocks = match self.keep_requests {
+            true => full.blocks.clone(),
+            false => full.blocks.each_ref().map(|block| self.shrink_block(block)),
+        };
         let mut plan = Plan {
             start_bytes,
             region_bytes,
@@ -48,9 +54,11 @@ impl Twin {
         };
         plan.io_size_bytes = full.io_size_bytes.map(|bytes| self.amount(bytes).max(min_bytes));
         let bytes_per_request = full.mean_request_bytes() / self.denominator as f64 / plan.mean_request_bytes();
-        plan.number_ios = full
-            .number_ios
-            .map(|count| (count as f64 * bytes_per_request).ceil() as u64);
+        if !self.keep_requests {
+            plan.number_ios = full
+                .number_ios
+                .map(|count| (count as f64 * bytes_per_request).ceil() as u64);
+        }
         match &mut plan.addresses {
             AddressPlan::Skewed { blocks, .. } => *blocks = (region_bytes / min_bytes).max(1),
             AddressPlan::ZonedAbsolute(zones) => self.shrink_zones(zones, full),
@@ -117,6 +125,7 @@ mod tests {
         denominator: 64,
         device_bytes: 1 << 30,
         mapping_unit_bytes: UNIT,
+        keep_requests: false,
     };
 
     fn plans(options: &str) -> (Plan, Plan) {

@@ -16,7 +16,7 @@ use crate::run::{CellResult, Sample};
 use crate::table::{Grid, GridCell, GridRow, OwnerRow, variant_name};
 
 /// Points of a series at most; more do not show on a screen.
-const POINTS: usize = 400;
+pub(super) const POINTS: usize = 400;
 
 /// Okabe and Ito's palette without its yellow, which is lost on white.
 const VARIANT_COLOURS: [&str; 7] = [
@@ -42,7 +42,7 @@ const COPIED_COLOUR: &str = "#27364A";
 const INK: &str = "#1F2933";
 const RULE: &str = "#E4E7EB";
 
-fn colour(name: usize) -> &'static str {
+pub(super) fn colour(name: usize) -> &'static str {
     VARIANT_COLOURS[name % VARIANT_COLOURS.len()]
 }
 
@@ -50,7 +50,7 @@ fn stroke(name: usize) -> &'static (DashType, &'static str) {
     &VARIANT_STROKES[name % VARIANT_STROKES.len()]
 }
 
-fn pen(name: usize) -> Stroke {
+pub(super) fn pen(name: usize) -> Stroke {
     Stroke::new()
         .color(colour(name))
         .width(2.0)
@@ -72,6 +72,12 @@ pub fn line_entries(panels: &Panels<'_>) -> Vec<(String, Swatch)> {
         )
     };
     panels.names.iter().enumerate().map(entry).collect()
+}
+
+/// Legend of any lines, in the order of their colours.
+pub fn named_entries(names: &[String]) -> Vec<(String, Swatch)> {
+    let entry = |(index, name): (usize, &String)| (name.clone(), Swatch::Line(colour(index), stroke(index).1));
+    names.iter().enumerate().map(entry).collect()
 }
 
 /// Legend of what was written.
@@ -153,7 +159,7 @@ fn thinned(samples: &[Sample]) -> impl Iterator<Item = &Sample> {
 }
 
 /// Few digits, so that the page stays small.
-fn rounded(value: f64) -> f64 {
+pub(super) fn rounded(value: f64) -> f64 {
     (value * 10_000.0).round() / 10_000.0
 }
 
@@ -161,7 +167,7 @@ fn written_capacities(result: &CellResult, sample: &Sample) -> f64 {
     rounded(sample.host_bytes as f64 / result.capacity_bytes as f64)
 }
 
-fn axis(title: &str) -> Axis {
+pub(super) fn axis(title: &str) -> Axis {
     let title = Title::with_text(title).font(Font::new().size(11).color("#52606D"));
     let axis = Axis::new()
         .title(title)
@@ -194,7 +200,7 @@ fn configuration() -> Configuration {
         .typeset_math(false)
 }
 
-fn new_plot(x: Axis, y: Axis) -> (Plot, Layout) {
+pub(super) fn new_plot(x: Axis, y: Axis) -> (Plot, Layout) {
     let mut plot = Plot::new();
     plot.set_configuration(configuration());
     let font = Font::new()

@@ -1,0 +1,400 @@
+//! Metrics: the numbers of a result that experiments, claims and tables can name.
+//!
+//! `docs/experiments.md` has their form in TOML. A metric of something that was not done, or of a device without timing where it
+//! needs one, is not measured: `None`.
+
+use serde::{Deserialize, Serialize};
+use ssd::Nanos;
+
+use crate::fio::Operation;
+use crate::run::CellResult;
+use crate::timed::measure::{Direction, TimedResult};
+
+/// A number taken from a result. Capacities are the device's logical capacity.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Media to host bytes over the whole run.
+    #[default]
+    WriteAmplification,
+    /// The same over the end of the run (`run.tail_capacities`).
+    TailWriteAmplification,
+    /// (host + copied) / host of one handle.
+    HandleWriteAmplification(u16),
+    /// Host bytes of one handle, in capacities.
+    HandleHostCapacities(u16),
+    /// Bytes copied out of one handle's reclaim units, in capacities.
+    HandleCopiedCapacities(u16),
+    /// Bytes copied out of the shared pool, in capacities.
+    SharedCopiedCapacities,
+    /// Most to mean erase count of a block.
+    EraseImbalance,
+    /// A statistic of the latencies, microseconds.
+    LatencyUs(LatencyOf),
+    /// Requests in a second.
+    Iops(During),
+    /// Millions of bytes in a second.
+    BandwidthMbS(During),
+    /// Standard deviation to mean of the bandwidth over time.
+    BandwidthVariation(During),
+    /// Share of the requests that waited for garbage collection, 0 to 1.
+    GcWaitShare(Of),
+    /// Mean wait of those that waited, microseconds; 0 if none did.
+    GcWaitUs(Of),
+}
+
+/// Whose requests.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Of {
+    /// Section of the job file; all jobs of the run if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// `read`, `write` or `trim`; all together if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direction: Option<Operation>,
+}
+
+/// Whose latencies, and what of them.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct LatencyOf {
+    /// As in [`Of`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// As in [`Of`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direction: Option<Operation>,
+    /// Which; left out where a list of published numbers or a claim over them says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statistic: Option<Statistic>,
+}
+
+/// Whose requests, and when.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct During {
+    /// As in [`Of`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// As in [`Of`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direction: Option<Operation>,
+    /// From this share of the time in which the job was measured, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<f64>,
+    /// To this share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<f64>,
+}
+
+/// A statistic of latencies.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Statistic {
+    /// `mean`
+    Mean,
+    /// `stdev`: of all requests.
+    Deviation,
+    /// `min`
+    Least,
+    /// `max`
+    Greatest,
+    /// `p99.9`: what this percentage of the requests does not exceed.
+    Percentile(f64),
+}
+
+impl TryFrom<String> for Statistic {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Statistic, String> {
+        let percentile = |text: &str| text.strip_prefix('p')?.parse::<f64>().ok();
+        match text.as_str() {
+            "mean" => Ok(Statistic::Mean),
+            "stdev" => Ok(Statistic::Deviation),
+            "min" => Ok(Statistic::Least),
+            "max" => Ok(Statistic::Greatest),
+            other => match percentile(other) {
+                Some(percent) if percent > 0.0 && percent <= 100.0 => Ok(Statistic::Percentile(percent)),
+                _ => Err(format!(
+                    "statistic {other:?}: must be mean, stdev, min, max, or a percentile such as p99.9"
+                )),
+            },
+        }
+    }
+}
+
+impl From<Statistic> for String {
+    fn from(statistic: Statistic) -> String {
+        match statistic {
+            Statistic::Mean => "mean".to_string(),
+            Statistic::Deviation => "stdev".to_string(),
+            Statistic::Least => "min".to_string(),
+            Statistic::Greatest => "max".to_string(),
+            Statistic::Percentile(percent) => format!("p{percent}"),
+        }
+    }
+}
+
+impl Metric {
+    /// The metric in words.
+    pub fn name(&self) -> String {
+        match self {
+            Metric::WriteAmplification => "WAF".to_string(),
+            Metric::TailWriteAmplification => "WAF at the end".to_string(),
+            Metric::HandleWriteAmplification(handle) => format!("WAF of RUH {handle}"),
+            Metric::HandleHostCapacities(handle) => format!("host x capacity of RUH {handle}"),
+            Metric::HandleCopiedCapacities(handle) => format!("copied x capacity of RUH {handle}"),
+            Metric::SharedCopiedCapacities => "copied x capacity of shared".to_string(),
+            Metric::EraseImbalance => "most / mean erase count".to_string(),
+            Metric::LatencyUs(of) => {
+                let statistic = of.statistic.map_or_else(|| "all".to_string(), String::from);
+                format!("latency {statistic}, us{}", whose(of.job.as_ref(), of.direction))
+            }
+            Metric::Iops(of) => format!("IOPS{}", of.name()),
+            Metric::BandwidthMbS(of) => format!("MB/s{}", of.name()),
+            Metric::BandwidthVariation(of) => format!("variation of MB/s{}", of.name()),
+            Metric::GcWaitShare(of) => format!("waited for GC, share{}", whose(of.job.as_ref(), of.direction)),
+            Metric::GcWaitUs(of) => format!("wait for GC, us{}", whose(of.job.as_ref(), of.direction)),
+        }
+    }
+
+    /// Whether its values are so large or so various that errors are said in percent.
+    pub fn is_relative(&self) -> bool {
+        matches!(self, Metric::LatencyUs(_) | Metric::Iops(_) | Metric::BandwidthMbS(_))
+    }
+
+    /// The latency metric with this statistic; any other as it is.
+    pub fn with_statistic(&self, statistic: Option<Statistic>) -> Metric {
+        match self {
+            Metric::LatencyUs(of) => Metric::LatencyUs(LatencyOf {
+                statistic: statistic.or(of.statistic),
+                ..of.clone()
+            }),
+            other => other.clone(),
+        }
+    }
+
+    /// Whether a metric is meant by this one: the same, or the same latencies where this one leaves the statistic open.
+    pub fn covers(&self, other: &Metric) -> bool {
+        match (self, other) {
+            (Metric::LatencyUs(one), Metric::LatencyUs(other)) if one.statistic.is_none() => {
+                (&one.job, one.direction) == (&other.job, other.direction)
+            }
+            _ => self == other,
+        }
+    }
+
+    /// Refuses what has no number.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        match self {
+            Metric::LatencyUs(of) if of.statistic.is_none() => {
+                Err("latency_us needs a statistic, such as p99.9".to_string())
+            }
+            Metric::Iops(of) | Metric::BandwidthMbS(of) | Metric::BandwidthVariation(of) => of.check(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Its value in a result.
+    pub fn measure(&self, result: &CellResult, tail_capacities: f64) -> Option<f64> {
+        let capacities = |pages: u64| (pages * result.stats.page_bytes) as f64 / result.capacity_bytes as f64;
+        let handle = |index: &u16| {
+            let handles = &result.stats.handles;
+            handles.get(usize::from(*index)).copied().unwrap_or_default()
+        };
+        let timed = result.timed.as_ref();
+        Some(match self {
+            Metric::WriteAmplification => result.write_amplification(),
+            Metric::TailWriteAmplification => result.tail_write_amplification(tail_capacities),
+            Metric::HandleWriteAmplification(index) => handle(index).write_amplification().unwrap_or(1.0),
+            Metric::HandleHostCapacities(index) => capacities(handle(index).host_pages_written),
+            Metric::HandleCopiedCapacities(index) => capacities(handle(index).gc_pages_copied),
+            Metric::SharedCopiedCapacities => capacities(result.stats.shared.gc_pages_copied),
+            Metric::EraseImbalance => f64::from(result.block_erases.2) / result.block_erases.1.max(f64::MIN_POSITIVE),
+            Metric::LatencyUs(of) => {
+                let latencies = total(timed?, of.job.as_deref(), of.direction)?.latencies;
+                let nanoseconds = match of.statistic? {
+                    Statistic::Mean => latencies.mean_ns(),
+                    Statistic::Deviation => latencies.deviation_ns(),
+                    Statistic::Least => latencies.min_ns() as f64,
+                    Statistic::Greatest => latencies.max_ns() as f64,
+                    Statistic::Percentile(percent) => latencies.percentile_ns(percent) as f64,
+                };
+                nanoseconds / 1e3
+            }
+            Metric::Iops(of) => of.per_second(timed?)?.0,
+            Metric::BandwidthMbS(of) => of.per_second(timed?)?.1 / 1e6,
+            Metric::BandwidthVariation(of) => of.variation(timed?)?,
+            Metric::GcWaitShare(of) => {
+                let total = total(timed?, of.job.as_deref(), of.direction)?;
+                total.waits.requests as f64 / total.requests as f64
+            }
+            Metric::GcWaitUs(of) => {
+                let waits = total(timed?, of.job.as_deref(), of.direction)?.waits;
+                waits.sum_ns as f64 / waits.requests.max(1) as f64 / 1e3
+            }
+        })
+    }
+}
+
+fn whose(job: Option<&String>, direction: Option<Operation>) -> String {
+    let job = job.map(|job| format!(" of {job}")).unwrap_or_default();
+    let direction = direction.map_or("", |direction| match direction {
+        Operation::Read => ", reads",
+        Operation::Write => ", writes",
+        Operation::Trim => ", trims",
+    });
+    job + direction
+}
+
+/// Directions that are meant.
+fn directions(direction: Option<Operation>) -> impl Iterator<Item = Operation> {
+    Operation::ALL
+        .into_iter()
+        .filter(move |operation| direction.is_none_or(|wanted| wanted == *operation))
+}
+
+/// Everything that is meant, together; `None` if there is nothing.
+fn total(timed: &TimedResult, job: Option<&str>, direction: Option<Operation>) -> Option<Direction> {
+    let mut total = Direction::default();
+    for (_, job) in timed.named(job) {
+        for operation in directions(direction) {
+            total.add(job.direction(operation));
+        }
+    }
+    (total.requests > 0).then_some(total)
+}
+
+impl During {
+    fn name(&self) -> String {
+        let whose = whose(self.job.as_ref(), self.direction);
+        if self.from.is_none() && self.to.is_none() {
+            return whose;
+        }
+        let (from, to) = self.window();
+        format!("{whose}, {:.0} % to {:.0} % of its time", from * 100.0, to * 100.0)
+    }
+
+    fn window(&self) -> (f64, f64) {
+        (self.from.unwrap_or(0.0), self.to.unwrap_or(1.0))
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let (from, to) = self.window();
+        match (0.0..=1.0).contains(&from) && (0.0..=1.0).contains(&to) && from < to {
+            true => Ok(()),
+            false => Err(format!("from = {from}, to = {to}: must be rising, between 0 and 1")),
+        }
+    }
+
+    /// From when to when it is measured: of the jobs that are meant, the first start and the last end.
+    fn span(&self, timed: &TimedResult) -> Option<(Nanos, Nanos)> {
+        let does =
+            |operation: Operation| move |job: &crate::timed::measure::JobResult| job.direction(operation).requests > 0;
+        let jobs = || {
+            timed
+                .named(self.job.as_deref())
+                .map(|(_, job)| job)
+                .filter(|job| directions(self.direction).any(|operation| does(operation)(job)))
+        };
+        Some((
+            jobs().map(|job| job.from_ns).min()?,
+            jobs().map(|job| job.until_ns).max()?,
+        ))
+    }
+
+    /// Requests and bytes in a second.
+    fn per_second(&self, timed: &TimedResult) -> Option<(f64, f64)> {
+        let (from_ns, until_ns) = self.span(timed)?;
+        if self.from.is_none() && self.to.is_none() {
+            let total = total(timed, self.job.as_deref(), self.direction)?;
+            let seconds = (until_ns - from_ns).max(1) as f64 / 1e9;
+            return Some((total.requests as f64 / seconds, total.bytes as f64 / seconds));
+        }
+        let moments = self.moments(timed)?;
+        let seconds = moments.len() as f64 * timed.series.interval_ns as f64 / 1e9;
+        let sum = |value: fn(&(u64, u64)) -> u64| moments.iter().map(value).sum::<u64>() as f64 / seconds;
+        Some((sum(|moment| moment.0), sum(|moment| moment.1)))
+    }
+
+    /// Requests and bytes of each interval that lies in the window as a whole.
+    fn moments(&self, timed: &TimedResult) -> Option<Vec<(u64, u64)>> {
+        let (from_ns, until_ns) = self.span(timed)?;
+        let (from, to) = self.window();
+        let at = |share: f64| from_ns + (share * (until_ns - from_ns) as f64) as Nanos;
+        let interval_ns = timed.series.interval_ns;
+        let intervals = at(from).div_ceil(interval_ns)..at(to) / interval_ns;
+        let jobs: Vec<usize> = timed.named(self.job.as_deref()).map(|(index, _)| index).collect();
+        let moment = |interval: u64| {
+            let cells = jobs
+                .iter()
+                .flat_map(|job| directions(self.direction).map(move |operation| (*job, operation)));
+            let moments = cells.map(|(job, operation)| timed.series.moment(interval as usize, job, operation));
+            moments.fold((0, 0), |(requests, bytes), moment| {
+                (requests + moment.requests, bytes + moment.bytes)
+            })
+        };
+        let moments: Vec<(u64, u64)> = intervals
+            .filter(|interval| (*interval as usize) < timed.series.len())
+            .map(moment)
+            .collect();
+        (!moments.is_empty()).then_some(moments)
+    }
+
+    fn variation(&self, timed: &TimedResult) -> Option<f64> {
+        let moments = self.moments(timed)?;
+        let count = moments.len() as f64;
+        let mean = moments.iter().map(|moment| moment.1 as f64).sum::<f64>() / count;
+        let variance = moments
+            .iter()
+            .map(|moment| (moment.1 as f64 - mean).powi(2))
+            .sum::<f64>()
+            / count;
+        (mean > 0.0).then(|| variance.sqrt() / mean)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct Holder {
+        metric: Metric,
+    }
+
+    fn metric(text: &str) -> Result<Metric, String> {
+        let holder: Result<Holder, _> = toml::from_str(&format!("metric = {text}"));
+        holder.map(|holder| holder.metric).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_documented_forms_are_read() {
+        let latency = metric(r#"{ latency_us = { job = "reader", direction = "read", statistic = "p99.9" } }"#);
+        let latency = latency.expect("it is a metric");
+        assert_eq!(latency.name(), "latency p99.9, us of reader, reads");
+        let open = metric(r#"{ latency_us = { job = "reader", direction = "read" } }"#).expect("it is a metric");
+        assert!(open.covers(&latency) && !latency.covers(&open) && open.check().is_err());
+        assert_eq!(open.with_statistic(Some(Statistic::Percentile(99.9))), latency);
+        for text in [
+            "\"write_amplification\"",
+            "{ iops = { job = \"a\" } }",
+            "{ bandwidth_mb_s = {} }",
+            "{ bandwidth_variation = { from = 0.5 } }",
+            "{ gc_wait_share = { job = \"a\" } }",
+            "{ gc_wait_us = { direction = \"write\" } }",
+            "{ handle_write_amplification = 1 }",
+        ] {
+            metric(text).expect(text).check().expect(text);
+        }
+        let wrong = metric(r#"{ latency_us = { statistic = "median" } }"#).expect_err("it is none");
+        assert!(wrong.contains("p99.9"), "{wrong}");
+        assert!(
+            metric("{ iops = { from = 0.9, to = 0.1 } }")
+                .expect("a form")
+                .check()
+                .is_err()
+        );
+    }
+}

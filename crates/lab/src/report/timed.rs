@@ -1,0 +1,268 @@
+//! Sections of timed runs: latencies of each job, bandwidth over time with garbage collection, bandwidth over block size.
+
+use plotly::common::{Marker, MarkerSymbol, Mode};
+use plotly::layout::{AxisType, HoverMode, RangeMode};
+use plotly::{Plot, Scatter};
+
+use super::html::{Table, columns, escape, figure, legend, note};
+use super::panels::{Panel, Panels};
+use super::plots::{POINTS, axis, line_entries, named_entries, new_plot, pen, rounded};
+use crate::fio::Operation;
+use crate::run::CellResult;
+use crate::table::{JobRow, OPERATIONS, distinct, variant_name};
+use crate::timed::measure::TimedResult;
+
+/// A job and a direction of it.
+type Activity = (String, Operation);
+
+/// What was done in any of the runs.
+fn activities<'a>(timed: impl Iterator<Item = &'a TimedResult>) -> Vec<Activity> {
+    let of = |timed: &TimedResult| -> Vec<Activity> {
+        let jobs = timed.jobs.iter();
+        let all = jobs.flat_map(|job| Operation::ALL.map(|operation| (job, operation)));
+        all.filter(|(job, operation)| job.direction(*operation).requests > 0)
+            .map(|(job, operation)| (job.name.clone(), operation))
+            .collect()
+    };
+    distinct(timed.flat_map(of))
+}
+
+fn activity_name((job, operation): &Activity) -> String {
+    format!("{job}, {}", OPERATIONS[*operation as usize])
+}
+
+fn of_panel<'a>(panel: &'a Panel<'_>) -> impl Iterator<Item = (usize, &'a TimedResult)> {
+    let lines = panel.lines.iter();
+    lines.filter_map(|line| Some((line.name, line.first().timed.as_ref()?)))
+}
+
+/// The table of jobs, and the distributions of their latencies.
+pub fn latency(panels: &Panels<'_>) -> String {
+    let mut table = Table::new(["cell"].into_iter().chain(JobRow::HEADINGS), 3);
+    let mut figures = String::new();
+    for (index, panel) in panels.panels.iter().enumerate() {
+        for line in &panel.lines {
+            let result = line.first();
+            for row in result.timed.iter().flat_map(JobRow::all) {
+                table.row([result.key.to_string()].into_iter().chain(row.texts()));
+            }
+        }
+        for (number, activity) in activities(of_panel(panel).map(|(_, timed)| timed)).iter().enumerate() {
+            let caption = [panel.caption.clone(), activity_name(activity)];
+            let caption: Vec<String> = caption.into_iter().filter(|part| !part.is_empty()).collect();
+            let plot = distribution(panels, panel, activity);
+            figures.push_str(&figure(
+                &format!("latency-{index}-{number}"),
+                &caption.join(" · "),
+                260,
+                &plot,
+            ));
+        }
+    }
+    if figures.is_empty() {
+        return figures;
+    }
+    note(
+        "From submission to completion, in virtual time, microseconds. The curves say which share of the requests took at \
+         most so long.",
+    ) + &table.html()
+        + &legend(&line_entries(panels))
+        + &columns(320, &figures)
+}
+
+fn distribution(panels: &Panels<'_>, panel: &Panel<'_>, (job, operation): &Activity) -> Plot {
+    let x = axis("latency (us)").type_(AxisType::Log);
+    let (mut plot, layout) = new_plot(x, axis("share of requests").range_mode(RangeMode::ToZero));
+    for (name, timed) in of_panel(panel) {
+        for (_, measured) in timed.named(Some(job)) {
+            let points = thinned(&measured.direction(*operation).latencies.distribution());
+            let (x, y) = points
+                .into_iter()
+                .map(|(latency_ns, share)| (latency_ns as f64 / 1e3, (share * 1e7).round() / 1e7))
+                .unzip();
+            let line: Box<Scatter<f64, f64>> = Scatter::new(x, y).mode(Mode::Lines).line(pen(name));
+            plot.add_trace(line.name(escape(variant_name(&panels.names[name]))));
+        }
+    }
+    plot.set_layout(layout.hover_mode(HoverMode::Closest));
+    plot
+}
+
+/// At most [`POINTS`] steps of a distribution, the ends among them: more where it is flat, at its tail, so that none of the
+/// last percent is lost.
+fn thinned(steps: &[(u64, f64)]) -> Vec<(u64, f64)> {
+    let tail = steps.partition_point(|(_, share)| *share < 0.99);
+    let every = |steps: &[(u64, f64)]| -> Vec<(u64, f64)> {
+        let stride = steps.len().div_ceil(POINTS / 2).max(1);
+        steps.iter().copied().step_by(stride).collect()
+    };
+    let mut kept = every(&steps[..tail]);
+    kept.extend(every(&steps[tail..]));
+    if let Some(last) = steps.last().filter(|last| kept.last() != Some(last)) {
+        kept.push(*last);
+    }
+    kept
+}
+
+/// Bandwidth of each job, with the intervals in which garbage was collected.
+pub fn bandwidth(panels: &Panels<'_>) -> String {
+    let names = activities(panels.firsts().filter_map(|result| result.timed.as_ref()));
+    let mut figures = String::new();
+    for (index, (panel, line)) in panels.cells().enumerate() {
+        let Some(timed) = &line.first().timed else { continue };
+        let parts = [panel.caption.as_str(), panels.name(line)];
+        let caption: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        figures.push_str(&figure(
+            &format!("bandwidth-{index}"),
+            &caption.join(" · "),
+            240,
+            &over_time(timed, &names),
+        ));
+    }
+    if figures.is_empty() {
+        return figures;
+    }
+    let labels: Vec<String> = names.iter().map(activity_name).collect();
+    note(
+        "By the time of completion. Marks at the bottom are intervals in which reclaim units were reclaimed; the pointer \
+         shows how many pages that copied.",
+    ) + &legend(&named_entries(&labels))
+        + &columns(420, &figures)
+}
+
+fn over_time(timed: &TimedResult, names: &[Activity]) -> Plot {
+    let (x, y) = (axis("virtual time (s)"), axis("MB/s").range_mode(RangeMode::ToZero));
+    let (mut plot, layout) = new_plot(x.range_mode(RangeMode::ToZero), y);
+    let series = &timed.series;
+    let seconds = |interval: usize| rounded_to_microseconds((interval as u64 * series.interval_ns) as f64 / 1e9);
+    // The last interval is cut short by the end of the run.
+    let intervals = series.len().saturating_sub(1).max(series.len().min(1));
+    let intervals = || (0..intervals).step_by(intervals.div_ceil(POINTS).max(1));
+    for (index, job) in timed.jobs.iter().enumerate() {
+        for operation in Operation::ALL
+            .into_iter()
+            .filter(|one| job.direction(*one).requests > 0)
+        {
+            let name = names.iter().position(|name| *name == (job.name.clone(), operation));
+            let bandwidth = |interval: usize| {
+                rounded(series.moment(interval, index, operation).bytes as f64 * 1e3 / series.interval_ns as f64)
+            };
+            let line = Scatter::new(intervals().map(seconds).collect(), intervals().map(bandwidth).collect());
+            let line = line.mode(Mode::Lines).line(pen(name.unwrap_or(0)));
+            plot.add_trace(line.name(escape(&activity_name(&(job.name.clone(), operation)))));
+        }
+    }
+    let collected: Vec<usize> = intervals()
+        .filter(|interval| series.collections(*interval).count > 0)
+        .collect();
+    if !collected.is_empty() {
+        let text = |interval: &usize| {
+            let collections = series.collections(*interval);
+            format!("{} units, {} pages copied", collections.count, collections.pages_copied)
+        };
+        let marks = Scatter::new(
+            collected.iter().map(|interval| seconds(*interval)).collect(),
+            vec![0.0; collected.len()],
+        );
+        let mark = Marker::new().symbol(MarkerSymbol::LineNSOpen).color("#9AA0A6").size(8);
+        let marks = marks.mode(Mode::Markers).marker(mark).name("garbage collection");
+        plot.add_trace(marks.text_array(collected.iter().map(text).collect()));
+    }
+    plot.set_layout(layout.hover_mode(HoverMode::XUnified));
+    plot
+}
+
+fn rounded_to_microseconds(seconds: f64) -> f64 {
+    (seconds * 1e6).round() / 1e6
+}
+
+/// Bandwidth against block size, if an axis of the grid is called `bs`.
+pub fn block_sizes(results: &[CellResult], axes: &[String]) -> String {
+    let Some(place) = axes.iter().position(|axis| axis == "bs") else {
+        return String::new();
+    };
+    let others = |result: &CellResult| {
+        let mut key = result.key.clone();
+        key.grid.remove(place);
+        key.to_string()
+    };
+    let timed = || {
+        results
+            .iter()
+            .filter(|result| result.timed.is_some() && result.key.grid.len() > place)
+    };
+    let names = distinct(timed().map(others));
+    let mut figures = String::new();
+    let activities = activities(results.iter().filter_map(|result| result.timed.as_ref()));
+    for (index, activity) in activities.iter().enumerate() {
+        let x = axis("block size (KiB)").type_(AxisType::Log);
+        let (mut plot, layout) = new_plot(x, axis("MB/s").range_mode(RangeMode::ToZero));
+        for (name, text) in names.iter().enumerate() {
+            let mut points: Vec<(f64, f64)> = timed()
+                .filter(|result| others(result) == *text)
+                .filter_map(|result| Some((block_bytes(&result.key.grid[place])? / 1024.0, rate(result, activity)?)))
+                .collect();
+            points.sort_by(|one, other| one.0.total_cmp(&other.0));
+            if points.is_empty() {
+                continue;
+            }
+            let (x, y) = points.into_iter().map(|(size, rate)| (size, rounded(rate))).unzip();
+            let line: Box<Scatter<f64, f64>> = Scatter::new(x, y).mode(Mode::LinesMarkers).line(pen(name));
+            plot.add_trace(line.name(escape(text)));
+        }
+        plot.set_layout(layout);
+        figures.push_str(&figure(
+            &format!("block-size-{index}"),
+            &activity_name(activity),
+            280,
+            &plot,
+        ));
+    }
+    if figures.is_empty() {
+        return figures;
+    }
+    legend(&named_entries(&names)) + &columns(420, &figures)
+}
+
+/// Millions of bytes in a second.
+fn rate(result: &CellResult, (job, operation): &Activity) -> Option<f64> {
+    let (_, measured) = result.timed.as_ref()?.named(Some(job)).next()?;
+    let bytes = measured.direction(*operation).bytes;
+    (bytes > 0).then(|| bytes as f64 * 1e3 / measured.elapsed_ns().max(1) as f64)
+}
+
+/// `4k`, `128 KiB`, `1m`, `4096`: as fio counts, in powers of 1024.
+fn block_bytes(text: &str) -> Option<f64> {
+    let text = text.trim().to_ascii_lowercase();
+    let digits = text.trim_end_matches(|letter: char| !letter.is_ascii_digit());
+    let factor = match text[digits.len()..].trim() {
+        "" | "b" => 1.0,
+        "k" | "kb" | "kib" => 1024.0,
+        "m" | "mb" | "mib" => 1024.0 * 1024.0,
+        _ => return None,
+    };
+    Some(digits.trim().parse::<f64>().ok()? * factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn block_sizes_are_read_as_fio_writes_them() {
+        assert_eq!(block_bytes("4k"), Some(4096.0));
+        assert_eq!(block_bytes("128 KiB"), Some(131_072.0));
+        assert_eq!(block_bytes("1m"), Some(1_048_576.0));
+        assert_eq!(block_bytes("512"), Some(512.0));
+        assert_eq!(block_bytes("zipf 1.2"), None);
+    }
+
+    #[test]
+    fn a_thinned_distribution_keeps_its_ends_and_rises() {
+        let steps: Vec<(u64, f64)> = (1..=5000).map(|step| (step * 10, step as f64 / 5000.0)).collect();
+        let kept = thinned(&steps);
+        assert!(kept.len() <= POINTS + 2, "{}", kept.len());
+        assert_eq!((kept.first(), kept.last()), (steps.first(), steps.last()));
+        assert!(kept.windows(2).all(|pair| pair[0].0 < pair[1].0));
+    }
+}

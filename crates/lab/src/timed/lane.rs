@@ -1,0 +1,283 @@
+//! One instance of a job as a host that keeps requests in flight: which request is next, and when it may be submitted.
+//!
+//! ```text
+//! iodepth alone      a request as soon as another one completes (closed loop)
+//! rate, rate_iops    a request when it is due, with at most iodepth in flight; what could not be submitted is caught up
+//! thinktime          after thinktime_blocks requests: all in flight complete, then the pause
+//! flow               a request while the lane is not ahead of its share of all requests of its flow_id
+//! ```
+//!
+//! It does not touch the device and measures nothing but the time that requests are in flight.
+
+use ssd::Nanos;
+
+use crate::fio::{JobStream, Request};
+use crate::workload::{PlannedStream, total};
+
+const SECOND_NS: u128 = 1_000_000_000;
+/// Requests that a stream produces at once.
+const RUN_LENGTH: usize = 64;
+
+/// How fast an open loop goes.
+#[derive(Clone, Copy, Debug)]
+enum Rate {
+    BytesPerSecond(u128),
+    RequestsPerSecond(u128),
+}
+
+/// What a lane wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// To submit a request now.
+    Submit,
+    /// To be asked again then.
+    Wait(Nanos),
+    /// To be asked again when one of its requests completes.
+    Drain,
+    /// Nothing any more.
+    End,
+}
+
+/// A share of a flow.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FlowShare {
+    /// `flow_id`
+    pub(super) id: u64,
+    /// `flow`
+    pub(super) weight: u64,
+    /// Requests counted for it.
+    pub(super) requests: u64,
+}
+
+/// An instance of a job.
+pub(super) struct Lane {
+    /// Index of its job.
+    pub(super) job: usize,
+    /// Number of its group.
+    pub(super) group: u16,
+    /// Requests in flight at most.
+    pub(super) depth: u64,
+    pub(super) in_flight: u64,
+    pub(super) flow: Option<FlowShare>,
+    source: JobStream,
+    /// Requests produced and not yet submitted, next one last.
+    ready: Vec<Request>,
+    rate: Option<Rate>,
+    rate_ignores_thinktime: bool,
+    thinktime_ns: Nanos,
+    thinktime_blocks: u64,
+    delay_ns: Nanos,
+    ramp_ns: Nanos,
+    /// How long it runs after its ramp.
+    runtime_ns: Option<Nanos>,
+    begins_at: Nanos,
+    /// Requests submitted before are not measured.
+    pub(super) measured_from: Nanos,
+    ends_at: Nanos,
+    submitted: u64,
+    submitted_bytes: u64,
+    since_pause: u64,
+    /// A pause begins when nothing is in flight any more.
+    pausing: bool,
+    paused_until: Nanos,
+    paused_ns: Nanos,
+    /// When it is asked again anyway.
+    pub(super) wake_at: Option<Nanos>,
+    pub(super) ended: bool,
+    pub(super) tally: Tally,
+}
+
+/// Requests in flight over time, counted at every change; what Little's law is checked with.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    in_flight: u64,
+    changed_at: Nanos,
+    /// Sum over time of what was in flight, ns.
+    pub(super) in_flight_ns: u128,
+    pub(super) requests: u64,
+    pub(super) latency_ns: u128,
+    pub(super) longest_ns: Nanos,
+    pub(super) last_completion: Nanos,
+}
+
+impl Tally {
+    #[inline]
+    fn advance(&mut self, now: Nanos) {
+        self.in_flight_ns += u128::from(self.in_flight) * u128::from(now - self.changed_at);
+        self.changed_at = now;
+    }
+
+    #[inline]
+    pub(super) fn submitted(&mut self, now: Nanos, latency_ns: Nanos) {
+        self.advance(now);
+        self.in_flight += 1;
+        self.requests += 1;
+        self.latency_ns += u128::from(latency_ns);
+        self.longest_ns = self.longest_ns.max(latency_ns);
+    }
+
+    #[inline]
+    pub(super) fn completed(&mut self, now: Nanos) {
+        self.advance(now);
+        self.in_flight -= 1;
+        self.last_completion = now;
+    }
+}
+
+impl Lane {
+    /// `limit_ns`: longest time that it may run, whatever its job says.
+    pub(super) fn new(planned: PlannedStream<'_>, job_index: usize, limit_ns: Option<Nanos>) -> Lane {
+        let job = planned.job;
+        let runtime_ns = (job.runtime_us > 0).then(|| job.runtime_us * 1000);
+        let rate = total(&job.rate, &planned.full).map(|rate| Rate::BytesPerSecond((rate as u128).max(1)));
+        let rate =
+            rate.or(total(&job.rate_iops, &planned.full).map(|rate| Rate::RequestsPerSecond((rate as u128).max(1))));
+        Lane {
+            job: job_index,
+            group: planned.summary.group,
+            depth: job.iodepth,
+            in_flight: 0,
+            flow: job.flow.map(|weight| FlowShare {
+                id: job.flow_id,
+                weight,
+                requests: 0,
+            }),
+            source: JobStream::new(planned.plan, planned.summary.stream),
+            ready: Vec::new(),
+            rate,
+            rate_ignores_thinktime: job.rate_ignore_thinktime,
+            thinktime_ns: job.thinktime_us * 1000,
+            thinktime_blocks: job.thinktime_blocks,
+            delay_ns: job.startdelay_us * 1000,
+            ramp_ns: job.ramp_time_us * 1000,
+            runtime_ns: runtime_ns.into_iter().chain(limit_ns).min(),
+            begins_at: 0,
+            measured_from: 0,
+            ends_at: 0,
+            submitted: 0,
+            submitted_bytes: 0,
+            since_pause: 0,
+            pausing: false,
+            paused_until: 0,
+            paused_ns: 0,
+            wake_at: None,
+            ended: false,
+            tally: Tally::default(),
+        }
+    }
+
+    /// Whether it ends by itself, however long that takes.
+    pub(super) fn ends(&self) -> bool {
+        self.runtime_ns.is_some() || !self.source.plan().endless
+    }
+
+    /// Whether a request follows another at once, so that as many as possible are in flight all the time.
+    pub(super) fn is_closed_loop(&self) -> bool {
+        self.rate.is_none() && self.thinktime_ns == 0 && self.flow.is_none()
+    }
+
+    /// Its group starts; returns when it wants to be asked.
+    pub(super) fn begin(&mut self, now: Nanos) -> Nanos {
+        self.begins_at = now + self.delay_ns;
+        self.measured_from = self.begins_at + self.ramp_ns;
+        let runtime = |length: Nanos| self.measured_from.saturating_add(length);
+        self.ends_at = self.runtime_ns.map_or(Nanos::MAX, runtime);
+        self.tally.changed_at = self.begins_at;
+        self.tally.last_completion = self.measured_from;
+        self.begins_at
+    }
+
+    /// What it wants, having fewer requests in flight than it may have.
+    #[inline]
+    pub(super) fn wish(&mut self, now: Nanos) -> Wish {
+        if now >= self.ends_at || !self.has_request() {
+            return Wish::End;
+        }
+        if self.thinktime_ns > 0 {
+            if self.pausing {
+                if self.in_flight > 0 {
+                    return Wish::Drain;
+                }
+                self.pausing = false;
+                self.paused_until = now + self.thinktime_ns;
+                self.paused_ns += self.thinktime_ns;
+            }
+            if now < self.paused_until {
+                return Wish::Wait(self.paused_until.min(self.ends_at));
+            }
+        }
+        match self.rate {
+            None => Wish::Submit,
+            Some(rate) => {
+                let due = self.due(rate);
+                match due <= now {
+                    true => Wish::Submit,
+                    false => Wish::Wait(due.min(self.ends_at)),
+                }
+            }
+        }
+    }
+
+    /// When the next request of an open loop is due.
+    fn due(&self, rate: Rate) -> Nanos {
+        let elapsed = match rate {
+            Rate::BytesPerSecond(rate) => u128::from(self.submitted_bytes) * SECOND_NS / rate,
+            Rate::RequestsPerSecond(rate) => u128::from(self.submitted) * SECOND_NS / rate,
+        };
+        let missed = if self.rate_ignores_thinktime { self.paused_ns } else { 0 };
+        self.begins_at + elapsed as Nanos + missed
+    }
+
+    #[inline]
+    fn has_request(&mut self) -> bool {
+        if self.ready.is_empty() {
+            self.source.fill(&mut self.ready, RUN_LENGTH);
+            self.ready.reverse();
+        }
+        !self.ready.is_empty()
+    }
+
+    /// The next request, which is submitted now.
+    #[inline]
+    pub(super) fn take(&mut self) -> Request {
+        let request = self.ready.pop().expect("it was asked whether there is one");
+        self.submitted += 1;
+        self.submitted_bytes += u64::from(request.bytes);
+        if self.thinktime_ns > 0 {
+            self.since_pause += 1;
+            if self.since_pause == self.thinktime_blocks {
+                self.since_pause = 0;
+                self.pausing = true;
+            }
+        }
+        request
+    }
+
+    /// Little's law: what was in flight on average is throughput times mean latency; and a closed loop has as many in flight
+    /// as it may, but for the latency of a request at its start and end.
+    ///
+    /// # Panics
+    /// It does not hold, which would be a mistake in the accounts of the run.
+    pub(super) fn check(&self, name: &str) {
+        let tally = &self.tally;
+        let elapsed_ns = u128::from(tally.last_completion.saturating_sub(self.measured_from));
+        assert_eq!(
+            tally.in_flight_ns, tally.latency_ns,
+            "Little's law does not hold for job {name}: requests in flight, summed over {elapsed_ns} ns, are not {} requests \
+             times their mean latency",
+            tally.requests
+        );
+        if !self.is_closed_loop() || tally.requests == 0 {
+            return;
+        }
+        let depth = u128::from(self.depth);
+        let most = depth * elapsed_ns;
+        let least = depth * elapsed_ns.saturating_sub(2 * u128::from(tally.longest_ns));
+        assert!(
+            (least..=most).contains(&tally.in_flight_ns),
+            "Little's law does not hold for job {name}: a closed loop of {depth} requests had {} in flight on average over \
+             {elapsed_ns} ns",
+            tally.in_flight_ns as f64 / elapsed_ns as f64
+        );
+    }
+}

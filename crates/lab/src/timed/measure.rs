@@ -1,0 +1,473 @@
+//! What timed runs measure, in memory that does not depend on their length.
+//!
+//! Latencies go to a histogram of three significant digits; their number, sum, sum of squares, least and greatest are exact.
+//! What happens over time goes to intervals that double when there are too many of them. It draws nothing and prints nothing.
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+use ssd::Nanos;
+
+use crate::fio::Operation;
+
+/// Significant digits of a histogram.
+const DIGITS: u8 = 3;
+/// The first interval of a time series whose interval is not given.
+const FIRST_INTERVAL_NS: Nanos = 100_000;
+/// Intervals of such a series, at most; at least half as many where the run is longer than that many first ones.
+const INTERVALS: usize = 400;
+/// Intervals where the interval is given, at most: then they are doubled too.
+const INTERVALS_GIVEN: usize = 1 << 16;
+
+/// Latencies of requests, ns.
+#[derive(Clone, Debug)]
+pub struct Latencies {
+    histogram: Histogram<u64>,
+    count: u64,
+    sum_ns: u128,
+    squares: u128,
+    min_ns: Nanos,
+    max_ns: Nanos,
+}
+
+impl Default for Latencies {
+    fn default() -> Self {
+        Latencies {
+            histogram: Histogram::new(DIGITS).expect("three digits are possible"),
+            count: 0,
+            sum_ns: 0,
+            squares: 0,
+            min_ns: Nanos::MAX,
+            max_ns: 0,
+        }
+    }
+}
+
+impl Latencies {
+    /// Takes one.
+    #[inline]
+    pub fn record(&mut self, latency_ns: Nanos) {
+        self.histogram
+            .record(latency_ns)
+            .expect("the histogram grows with its values");
+        self.count += 1;
+        self.sum_ns += u128::from(latency_ns);
+        self.squares += u128::from(latency_ns) * u128::from(latency_ns);
+        self.min_ns = self.min_ns.min(latency_ns);
+        self.max_ns = self.max_ns.max(latency_ns);
+    }
+
+    /// Takes all of another.
+    pub fn add(&mut self, other: &Latencies) {
+        self.histogram
+            .add(&other.histogram)
+            .expect("the histogram grows with its values");
+        self.count += other.count;
+        self.sum_ns += other.sum_ns;
+        self.squares += other.squares;
+        self.min_ns = self.min_ns.min(other.min_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
+    /// How many.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Their sum.
+    pub fn sum_ns(&self) -> u128 {
+        self.sum_ns
+    }
+
+    /// The least; 0 without any.
+    pub fn min_ns(&self) -> Nanos {
+        if self.count == 0 { 0 } else { self.min_ns }
+    }
+
+    /// The greatest; 0 without any.
+    pub fn max_ns(&self) -> Nanos {
+        self.max_ns
+    }
+
+    /// The mean; 0 without any.
+    pub fn mean_ns(&self) -> f64 {
+        self.sum_ns as f64 / self.count.max(1) as f64
+    }
+
+    /// The standard deviation of all of them; 0 without any.
+    pub fn deviation_ns(&self) -> f64 {
+        let count = u128::from(self.count.max(1));
+        // Whole numbers as long as they fit: the difference of two large ones is the point of this.
+        let exact = self
+            .squares
+            .checked_mul(count)
+            .zip(self.sum_ns.checked_mul(self.sum_ns));
+        let variance = match exact {
+            Some((squares, square)) => squares.saturating_sub(square) as f64 / (count as f64 * count as f64),
+            None => self.squares as f64 / count as f64 - self.mean_ns() * self.mean_ns(),
+        };
+        variance.max(0.0).sqrt()
+    }
+
+    /// The value that `percent` of them do not exceed, in the digits of the histogram; 0 without any.
+    pub fn percentile_ns(&self, percent: f64) -> Nanos {
+        if self.count == 0 {
+            return 0;
+        }
+        let value = self.histogram.value_at_quantile(percent / 100.0);
+        value.clamp(self.min_ns, self.max_ns)
+    }
+
+    /// The distribution: values and the share of requests that do not exceed them, rising.
+    pub fn distribution(&self) -> Vec<(Nanos, f64)> {
+        let mut below = 0;
+        let recorded = self.histogram.iter_recorded().map(|step| {
+            below += step.count_since_last_iteration();
+            (
+                step.value_iterated_to().min(self.max_ns),
+                below as f64 / self.count as f64,
+            )
+        });
+        recorded.collect()
+    }
+}
+
+/// Requests that waited for garbage collection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Waits {
+    /// How many.
+    pub requests: u64,
+    /// All their waits together.
+    pub sum_ns: u64,
+    /// The longest.
+    pub max_ns: Nanos,
+}
+
+impl Waits {
+    #[inline]
+    pub(super) fn record(&mut self, waited_ns: Nanos) {
+        if waited_ns > 0 {
+            self.requests += 1;
+            self.sum_ns += waited_ns;
+            self.max_ns = self.max_ns.max(waited_ns);
+        }
+    }
+
+    /// Takes all of another.
+    pub fn add(&mut self, other: &Waits) {
+        self.requests += other.requests;
+        self.sum_ns += other.sum_ns;
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+}
+
+/// What a job did in one direction.
+#[derive(Clone, Debug, Default)]
+pub struct Direction {
+    /// Requests.
+    pub requests: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// From submission to completion.
+    pub latencies: Latencies,
+    /// What garbage collection had to do with it.
+    pub waits: Waits,
+}
+
+impl Direction {
+    #[inline]
+    pub(super) fn record(&mut self, bytes: u64, latency_ns: Nanos, waited_ns: Nanos) {
+        self.requests += 1;
+        self.bytes += bytes;
+        self.latencies.record(latency_ns);
+        self.waits.record(waited_ns);
+    }
+
+    /// Takes all of another.
+    pub fn add(&mut self, other: &Direction) {
+        self.requests += other.requests;
+        self.bytes += other.bytes;
+        self.latencies.add(&other.latencies);
+        self.waits.add(&other.waits);
+    }
+}
+
+/// What one job did: all instances of a section of the job file.
+#[derive(Clone, Debug)]
+pub struct JobResult {
+    /// Name of the section.
+    pub name: String,
+    /// `rw`
+    pub rw: &'static str,
+    /// Smallest and largest request, bytes.
+    pub request_bytes: (u64, u64),
+    /// Number of its group; groups run one after another.
+    pub group: u16,
+    /// `numjobs`
+    pub instances: u32,
+    /// `iodepth`
+    pub queue_depth: u64,
+    /// Since the start of the run: from when it was measured.
+    pub from_ns: Nanos,
+    /// Since the start of the run: its last completion.
+    pub until_ns: Nanos,
+    /// Reads, writes, trims.
+    pub directions: [Direction; 3],
+    /// Nanoseconds that its requests were in flight, counted at every submission and completion.
+    pub in_flight_ns: u128,
+}
+
+impl JobResult {
+    /// How long it was measured.
+    pub fn elapsed_ns(&self) -> Nanos {
+        self.until_ns.saturating_sub(self.from_ns)
+    }
+
+    /// Requests in flight, the mean over the time in which it was measured.
+    pub fn mean_in_flight(&self) -> f64 {
+        self.in_flight_ns as f64 / self.elapsed_ns().max(1) as f64
+    }
+
+    /// A direction of it.
+    pub fn direction(&self, operation: Operation) -> &Direction {
+        &self.directions[operation as usize]
+    }
+}
+
+/// What a timed run measured.
+#[derive(Clone, Debug)]
+pub struct TimedResult {
+    /// In the order of the job file.
+    pub jobs: Vec<JobResult>,
+    /// What happened when.
+    pub series: Series,
+}
+
+impl TimedResult {
+    /// Jobs of this name, or all.
+    pub fn named(&self, name: Option<&str>) -> impl Iterator<Item = (usize, &JobResult)> {
+        let is = move |job: &JobResult| name.is_none_or(|name| job.name == name);
+        self.jobs.iter().enumerate().filter(move |(_, job)| is(job))
+    }
+}
+
+/// One direction of one job in one interval, by the time of completion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// Requests.
+    pub requests: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Sum of the latencies.
+    pub latency_ns: u64,
+    /// Requests that waited for garbage collection.
+    pub waited: u64,
+}
+
+/// Garbage collection in one interval, by the time at which it was decided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Collections {
+    /// Reclaim units reclaimed.
+    pub count: u64,
+    /// Pages copied.
+    pub pages_copied: u64,
+}
+
+/// What happened when.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// Length of an interval.
+    pub interval_ns: Nanos,
+    jobs: usize,
+    most: usize,
+    /// For each interval, each job and each direction.
+    moments: Vec<Moment>,
+    collections: Vec<Collections>,
+}
+
+impl Series {
+    /// Of so many jobs; `interval_ns` if it is given.
+    pub fn new(jobs: usize, interval_ns: Option<Nanos>) -> Series {
+        Series {
+            interval_ns: interval_ns.unwrap_or(FIRST_INTERVAL_NS).max(1),
+            jobs,
+            most: if interval_ns.is_some() {
+                INTERVALS_GIVEN
+            } else {
+                INTERVALS
+            },
+            moments: Vec::new(),
+            collections: Vec::new(),
+        }
+    }
+
+    /// Intervals.
+    pub fn len(&self) -> usize {
+        self.collections.len()
+    }
+
+    /// Whether nothing happened.
+    pub fn is_empty(&self) -> bool {
+        self.collections.is_empty()
+    }
+
+    /// A job's direction in an interval.
+    pub fn moment(&self, interval: usize, job: usize, operation: Operation) -> Moment {
+        self.moments[(interval * self.jobs + job) * 3 + operation as usize]
+    }
+
+    /// Garbage collection in an interval.
+    pub fn collections(&self, interval: usize) -> Collections {
+        self.collections[interval]
+    }
+
+    #[inline]
+    pub(super) fn record(&mut self, at: Nanos, job: usize, operation: Operation, moment: Moment) {
+        let interval = self.interval(at);
+        let row = &mut self.moments[(interval * self.jobs + job) * 3 + operation as usize];
+        row.requests += moment.requests;
+        row.bytes += moment.bytes;
+        row.latency_ns += moment.latency_ns;
+        row.waited += moment.waited;
+    }
+
+    pub(super) fn collected(&mut self, at: Nanos, pages_copied: u64) {
+        let interval = self.interval(at);
+        self.collections[interval].count += 1;
+        self.collections[interval].pages_copied += pages_copied;
+    }
+
+    /// The interval of a time, made if it is not there.
+    #[inline]
+    fn interval(&mut self, at: Nanos) -> usize {
+        let interval = (at / self.interval_ns) as usize;
+        if interval < self.collections.len() {
+            return interval;
+        }
+        self.lengthen(at)
+    }
+
+    #[cold]
+    fn lengthen(&mut self, at: Nanos) -> usize {
+        while at / self.interval_ns >= self.most as u64 {
+            self.double();
+        }
+        let interval = (at / self.interval_ns) as usize;
+        self.collections.resize(interval + 1, Collections::default());
+        self.moments.resize((interval + 1) * self.jobs * 3, Moment::default());
+        interval
+    }
+
+    fn double(&mut self) {
+        self.interval_ns *= 2;
+        let columns = self.jobs * 3;
+        let rows = self.collections.len().div_ceil(2);
+        for row in 0..rows {
+            for column in 0..columns {
+                let second = self.moments.get((2 * row + 1) * columns + column).copied();
+                let (mut sum, second) = (self.moments[2 * row * columns + column], second.unwrap_or_default());
+                sum.requests += second.requests;
+                sum.bytes += second.bytes;
+                sum.latency_ns += second.latency_ns;
+                sum.waited += second.waited;
+                self.moments[row * columns + column] = sum;
+            }
+            let second = self.collections.get(2 * row + 1).copied().unwrap_or_default();
+            let mut sum = self.collections[2 * row];
+            sum.count += second.count;
+            sum.pages_copied += second.pages_copied;
+            self.collections[row] = sum;
+        }
+        self.collections.truncate(rows);
+        self.moments.truncate(rows * columns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Latencies of many sizes, from a generator that everybody can run.
+    fn values() -> Vec<u64> {
+        let mut state = 1_u64;
+        let mut draw = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            state >> 33
+        };
+        (0..100_000).map(|_| (1 + draw() % 1000) << (draw() % 14)).collect()
+    }
+
+    #[test]
+    fn percentiles_are_those_of_a_sort_to_three_digits() {
+        let mut latencies = Latencies::default();
+        let mut sorted = values();
+        for value in &sorted {
+            latencies.record(*value);
+        }
+        sorted.sort_unstable();
+        for percent in [1.0, 10.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0] {
+            let rank = (percent / 100.0 * sorted.len() as f64).ceil() as usize;
+            let (exact, found) = (sorted[rank - 1] as f64, latencies.percentile_ns(percent) as f64);
+            assert!(
+                (found - exact).abs() <= exact / 1000.0,
+                "p{percent}: {found}, sorted {exact}"
+            );
+        }
+        let mean = sorted.iter().sum::<u64>() as f64 / sorted.len() as f64;
+        let squares = sorted.iter().map(|value| (*value as f64 - mean).powi(2));
+        let deviation = (squares.sum::<f64>() / sorted.len() as f64).sqrt();
+        assert!((latencies.mean_ns() / mean - 1.0).abs() < 1e-12);
+        assert!((latencies.deviation_ns() / deviation - 1.0).abs() < 1e-9);
+        assert_eq!(
+            (latencies.min_ns(), latencies.max_ns()),
+            (sorted[0], sorted[sorted.len() - 1])
+        );
+        assert_eq!(latencies.distribution().last().map(|(_, share)| *share), Some(1.0));
+    }
+
+    #[test]
+    fn halves_together_are_the_whole() {
+        let (mut whole, mut first, mut second) = (Latencies::default(), Latencies::default(), Latencies::default());
+        for (index, value) in values().into_iter().enumerate() {
+            whole.record(value);
+            if index % 3 == 0 { &mut first } else { &mut second }.record(value);
+        }
+        first.add(&second);
+        assert_eq!((first.count(), first.sum_ns()), (whole.count(), whole.sum_ns()));
+        assert_eq!(first.percentile_ns(99.9), whole.percentile_ns(99.9));
+        assert_eq!(first.deviation_ns().to_bits(), whole.deviation_ns().to_bits());
+    }
+
+    #[test]
+    fn a_series_loses_nothing_when_its_intervals_double() {
+        let mut series = Series::new(2, None);
+        for request in 0..100_000_u64 {
+            let moment = Moment {
+                requests: 1,
+                bytes: request,
+                latency_ns: 7,
+                waited: request % 2,
+            };
+            series.record(request * 77_777, (request % 2) as usize, Operation::Write, moment);
+            if request % 1000 == 0 {
+                series.collected(request * 77_777, 3);
+            }
+        }
+        assert!((INTERVALS / 2..=INTERVALS).contains(&series.len()), "{}", series.len());
+        let rows = || (0..series.len()).map(|interval| series.moment(interval, 1, Operation::Write));
+        assert_eq!(rows().map(|row| row.requests).sum::<u64>(), 50_000);
+        assert_eq!(rows().map(|row| row.waited).sum::<u64>(), 50_000);
+        assert_eq!(rows().map(|row| row.bytes).sum::<u64>(), 2_500_000_000);
+        assert_eq!(
+            (0..series.len()).map(|row| series.collections(row).count).sum::<u64>(),
+            100
+        );
+        // Requests came at an even pace, so intervals differ by one at most.
+        let per_interval = series.interval_ns as f64 / 77_777.0 / 2.0;
+        let even = rows()
+            .take(series.len() - 1)
+            .all(|row| (row.requests as f64 - per_interval).abs() <= 1.0);
+        assert!(even, "about {per_interval} in each interval");
+    }
+}

@@ -1,0 +1,371 @@
+//! Workloads in virtual time: jobs keep requests in flight on a device with timing, and what each took is measured.
+//!
+//! ```text
+//! job file -> plan_streams -> lanes (closed and open loops) -> heap of (time, sequence) -> Device<Recorder>
+//!                                                                                        -> measure: histograms, series
+//! ```
+//!
+//! The device says at submission when a request will be done, so there is one event for each request: its completion, which
+//! makes room for the lane's next one. Events are taken in the order of their times, and of their making where those are equal;
+//! a run depends on nothing else, and time never goes back. Groups (`stonewall`) run one after another.
+//!
+//! What it means for the counters and the write amplification is as in `workload`; here jobs share the drive as the drive lets
+//! them. It has no clock and no threads.
+
+mod fio_json;
+mod lane;
+pub mod measure;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use ssd::{Device, Done, Nanos};
+
+use crate::error::LabError;
+use crate::fio::{JobFile, Operation, Request};
+use crate::run::{Mapper, Recorder};
+use crate::workload::{WorkloadOptions, plan_streams};
+
+pub use fio_json::to_fio_json;
+use lane::{Lane, Wish};
+use measure::{Direction, JobResult, Moment, Series, TimedResult};
+
+/// How long a run goes on and what of it is kept.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits {
+    /// Bytes that the host writes, at most.
+    pub write_bytes: Option<u64>,
+    /// Time that the jobs of the last group, and others that have a `runtime`, may run.
+    pub job_ns: Option<Nanos>,
+    /// Interval of the time series; chosen by length if it is not given.
+    pub interval_ns: Option<Nanos>,
+}
+
+/// What happens at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Turn {
+    at: Nanos,
+    /// Order of what happens at the same time.
+    sequence: u64,
+    lane: u32,
+    what: What,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    /// A lane wants to be asked.
+    Wake,
+    /// A request completes.
+    Completion,
+    /// A request completes that was submitted during the ramp.
+    UnmeasuredCompletion,
+}
+
+/// A workload on its way.
+pub(crate) struct Runner {
+    mapper: Mapper,
+    /// The device's time at which the run began.
+    start: Nanos,
+    lanes: Vec<Lane>,
+    jobs: Vec<JobResult>,
+    series: Series,
+    turns: BinaryHeap<Reverse<Turn>>,
+    sequence: u64,
+    /// Lanes to ask, last one first.
+    to_ask: Vec<u32>,
+    /// Lanes that are ahead of their flow.
+    held_back: Vec<u32>,
+    group: u16,
+    groups: u16,
+    running: usize,
+    written: u64,
+    submitted: u64,
+    write_limit: u64,
+    stopped: bool,
+    now: Nanos,
+}
+
+impl Runner {
+    /// Plans a job file for a drive of `device_bytes` (of the full-size drive, if a twin is asked for); the run begins at `start`
+    /// of the device's time.
+    ///
+    /// # Errors
+    /// A job that does not fit the drive, or never ends.
+    pub(crate) fn new(
+        file: &JobFile,
+        device_bytes: u64,
+        options: &WorkloadOptions,
+        limits: &Limits,
+        mapper: Mapper,
+        start: Nanos,
+    ) -> Result<Runner, LabError> {
+        let planned = plan_streams(file, device_bytes, options)?;
+        let last_group = planned.iter().map(|stream| stream.summary.group).max().unwrap_or(0);
+        let writes = planned
+            .iter()
+            .any(|stream| stream.summary.group == last_group && stream.job.access.operations.include(Operation::Write));
+        let mut jobs: Vec<JobResult> = Vec::new();
+        let mut lanes = Vec::new();
+        let mut job_of_section = None;
+        for stream in planned {
+            let job = stream.job;
+            if job_of_section != Some(job.first_thread_number) {
+                job_of_section = Some(job.first_thread_number);
+                jobs.push(JobResult {
+                    name: job.name.clone(),
+                    rw: job.access.name,
+                    request_bytes: (stream.summary.min_request_bytes, stream.summary.max_request_bytes),
+                    group: stream.summary.group,
+                    instances: job.numjobs,
+                    queue_depth: job.iodepth,
+                    from_ns: Nanos::MAX,
+                    until_ns: 0,
+                    directions: [(); 3].map(|()| Direction::default()),
+                    in_flight_ns: 0,
+                });
+            }
+            let is_limited = job.runtime_us > 0 || stream.summary.group == last_group;
+            let lane = Lane::new(stream, jobs.len() - 1, limits.job_ns.filter(|_| is_limited));
+            let ends = lane.ends() || limits.write_bytes.is_some() && writes;
+            if !ends {
+                let problem = "it never ends, and nothing that runs with it writes until enough is written";
+                return Err(job.error("rw", problem, "give it a runtime").into());
+            }
+            lanes.push(lane);
+        }
+        let mut runner = Runner {
+            mapper,
+            start,
+            series: Series::new(jobs.len(), limits.interval_ns),
+            lanes,
+            jobs,
+            turns: BinaryHeap::new(),
+            sequence: 0,
+            to_ask: Vec::new(),
+            held_back: Vec::new(),
+            group: 0,
+            groups: last_group + 1,
+            running: 0,
+            written: 0,
+            submitted: 0,
+            write_limit: limits.write_bytes.unwrap_or(u64::MAX),
+            stopped: false,
+            now: start,
+        };
+        runner.begin_group();
+        Ok(runner)
+    }
+
+    /// Bytes that were written.
+    pub(crate) fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Time of the device.
+    pub(crate) fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// Submits nothing more; what is in flight completes.
+    pub(crate) fn stop(&mut self) {
+        self.stopped = true;
+    }
+
+    /// Goes on until about so many more requests were submitted; false if the workload has ended.
+    pub(crate) fn advance(&mut self, device: &mut Device<Recorder>, requests: u64) -> bool {
+        let until = self.submitted + requests;
+        while self.submitted < until {
+            let Some(Reverse(turn)) = self.turns.pop() else {
+                return false;
+            };
+            assert!(turn.at >= self.now, "time does not go back");
+            self.now = turn.at;
+            let lane = &mut self.lanes[turn.lane as usize];
+            match turn.what {
+                What::Wake => lane.wake_at = None,
+                What::Completion => {
+                    lane.in_flight -= 1;
+                    lane.tally.completed(turn.at);
+                }
+                What::UnmeasuredCompletion => lane.in_flight -= 1,
+            }
+            self.ask(turn.lane, device);
+            while let Some(lane) = self.to_ask.pop() {
+                self.ask(lane, device);
+            }
+        }
+        true
+    }
+
+    /// Starts the jobs of the current group.
+    fn begin_group(&mut self) {
+        for index in 0..self.lanes.len() {
+            if self.lanes[index].group == self.group {
+                self.running += 1;
+                let at = self.lanes[index].begin(self.now);
+                self.wake(index as u32, at);
+            }
+        }
+    }
+
+    fn wake(&mut self, lane: u32, at: Nanos) {
+        let wake_at = &mut self.lanes[lane as usize].wake_at;
+        if wake_at.is_some_and(|earlier| earlier <= at) {
+            return;
+        }
+        *wake_at = Some(at);
+        self.push(at, lane, What::Wake);
+    }
+
+    #[inline]
+    fn push(&mut self, at: Nanos, lane: u32, what: What) {
+        let sequence = self.sequence;
+        self.sequence += 1;
+        self.turns.push(Reverse(Turn {
+            at,
+            sequence,
+            lane,
+            what,
+        }));
+    }
+
+    /// Lets a lane submit what it may.
+    #[inline]
+    fn ask(&mut self, index: u32, device: &mut Device<Recorder>) {
+        loop {
+            let lane = &mut self.lanes[index as usize];
+            if lane.ended || lane.in_flight == lane.depth {
+                return;
+            }
+            let wish = if self.stopped { Wish::End } else { lane.wish(self.now) };
+            match wish {
+                Wish::Submit if lane.flow.is_some() && self.is_ahead(index) => {
+                    if !self.held_back.contains(&index) {
+                        self.held_back.push(index);
+                    }
+                    return;
+                }
+                Wish::Submit => self.submit(index, device),
+                Wish::Wait(at) => return self.wake(index, at),
+                Wish::Drain => return,
+                Wish::End => return self.end(index),
+            }
+        }
+    }
+
+    /// A lane submits nothing more; it has ended when nothing is in flight.
+    #[cold]
+    fn end(&mut self, index: u32) {
+        let lane = &mut self.lanes[index as usize];
+        if lane.in_flight > 0 {
+            return;
+        }
+        lane.ended = true;
+        let has_flow = lane.flow.is_some();
+        self.running -= 1;
+        if has_flow {
+            self.to_ask.append(&mut self.held_back);
+        }
+        if self.running == 0 && self.group + 1 < self.groups && !self.stopped {
+            self.group += 1;
+            self.begin_group();
+        }
+    }
+
+    /// Whether a lane has had its share of the requests of its flow, and others not yet.
+    fn is_ahead(&self, index: u32) -> bool {
+        let own = self.lanes[index as usize].flow.expect("it has a flow");
+        let others = self.lanes.iter().filter(|lane| lane.group == self.group && !lane.ended);
+        let shares = others.filter_map(|lane| lane.flow).filter(|share| share.id == own.id);
+        let (requests, weights) = shares.fold((0_u128, 0_u128), |(requests, weights), share| {
+            (
+                requests + u128::from(share.requests),
+                weights + u128::from(share.weight),
+            )
+        });
+        u128::from(own.requests) * weights > requests * u128::from(own.weight)
+    }
+
+    #[inline]
+    fn submit(&mut self, index: u32, device: &mut Device<Recorder>) {
+        let lane = &mut self.lanes[index as usize];
+        let request = lane.take();
+        lane.in_flight += 1;
+        let done = carry_out(device, self.mapper, self.now, &request);
+        let latency_ns = done.at - self.now;
+        let measured = self.now >= lane.measured_from;
+        if measured {
+            lane.tally.submitted(self.now, latency_ns);
+            let bytes = u64::from(request.bytes);
+            let waited_ns = done.waited_for_collection_ns;
+            self.jobs[lane.job].directions[request.operation as usize].record(bytes, latency_ns, waited_ns);
+            let moment = Moment {
+                requests: 1,
+                bytes,
+                latency_ns,
+                waited: u64::from(waited_ns > 0),
+            };
+            self.series
+                .record(done.at - self.start, lane.job, request.operation, moment);
+        }
+        if let Some(flow) = &mut lane.flow {
+            flow.requests += 1;
+            self.to_ask.append(&mut self.held_back);
+        }
+        self.submitted += 1;
+        let what = if measured {
+            What::Completion
+        } else {
+            What::UnmeasuredCompletion
+        };
+        self.push(done.at, index, what);
+        if request.operation == Operation::Write {
+            self.written += u64::from(request.bytes);
+            self.stopped |= self.written >= self.write_limit;
+            let recorder = device.sink_mut();
+            for (at, pages_copied) in recorder.recent.drain(..) {
+                self.series.collected(at - self.start, u64::from(pages_copied));
+            }
+        }
+    }
+
+    /// What was measured.
+    ///
+    /// # Panics
+    /// Little's law does not hold for one of the jobs.
+    pub(crate) fn finish(mut self) -> TimedResult {
+        for lane in &self.lanes {
+            let job = &mut self.jobs[lane.job];
+            if lane.tally.requests == 0 {
+                continue;
+            }
+            lane.check(&job.name);
+            job.from_ns = job.from_ns.min(lane.measured_from - self.start);
+            job.until_ns = job.until_ns.max(lane.tally.last_completion - self.start);
+            job.in_flight_ns += lane.tally.in_flight_ns;
+        }
+        for job in &mut self.jobs {
+            job.from_ns = job.from_ns.min(job.until_ns);
+        }
+        TimedResult {
+            jobs: self.jobs,
+            series: self.series,
+        }
+    }
+}
+
+#[inline]
+fn carry_out(device: &mut Device<Recorder>, mapper: Mapper, now: Nanos, request: &Request) -> Done {
+    let done = match request.operation {
+        Operation::Read => {
+            let (first, pages) = mapper.extent(request);
+            device.read(now, first, pages)
+        }
+        Operation::Write => device.write(now, &mapper.write(request)),
+        Operation::Trim => match mapper.whole_pages(request) {
+            Some((first, pages)) => device.deallocate(now, first, pages),
+            None => Ok(device.command(now)),
+        },
+    };
+    done.expect("requests are within the device")
+}

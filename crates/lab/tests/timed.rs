@@ -1,0 +1,299 @@
+//! Jobs in virtual time on a drive whose times are easy to add up: closed and open loops, groups, pauses, and what is measured.
+
+use lab::experiment::{Cell, CellKey, RunSettings};
+use lab::fio::{self, Operation};
+use lab::run::{self, CellResult};
+use lab::timed::measure::{JobResult, TimedResult};
+use lab::twin::Scale;
+use ssd::DeviceConfig;
+
+/// 64 MiB on 4 dies. A read of 4 KiB from flash takes `READ_NS`.
+const DEVICE: &str = r#"
+[geometry]
+capacity_bytes = "64MiB"
+over_provisioning = 0.25
+reclaim_unit_bytes = "2MiB"
+mapping_unit_bytes = "4KiB"
+channels = 4
+dies_per_channel = 1
+planes_per_die = 1
+reclaim_groups = 1
+[handles]
+count = 1
+[timing]
+write_buffer_bytes = "1MiB"
+[timing.nand]
+page_bytes = "4KiB"
+bits_per_cell = 1
+read_ns = [50000]
+program_ns = 200000
+erase_ns = 2000000
+suspend_ns = 10000
+[timing.channel]
+bytes_per_second = 1000000000
+[timing.controller]
+cores = 4
+read_ns = 2000
+write_ns = 2000
+[timing.link]
+generation = 4
+lanes = 4
+payload_share = 1.0
+"#;
+
+/// Core, sensing, channel (4096 bytes at 1 GB/s), link (at 4 x 1969230769 B/s).
+const READ_NS: u64 = 2000 + 50_000 + 4096 + 521;
+
+fn settings() -> RunSettings {
+    RunSettings {
+        write_capacities: None,
+        timed: None,
+        seconds: None,
+        interval_seconds: None,
+        scale: Scale::FULL,
+        sample_capacities: 0.1,
+        prefill_capacities: 1.0,
+        seeds: vec![1],
+        tail_capacities: 1.0,
+        only: Vec::new(),
+    }
+}
+
+fn run_with(jobs: &str, settings: RunSettings) -> CellResult {
+    let device: DeviceConfig = toml::from_str(DEVICE).expect("the device is one");
+    let cell = Cell {
+        key: CellKey {
+            device: "simple".to_string(),
+            variant: String::new(),
+            grid: Vec::new(),
+        },
+        seed: 1,
+        device,
+        jobs: fio::parse(jobs, "test.fio").unwrap_or_else(|error| panic!("{error}")),
+        run: settings,
+    };
+    let prepared = run::prepare(vec![cell]).unwrap_or_else(|error| panic!("{error}"));
+    let results = run::run_all(&prepared, true, u64::MAX, &()).expect("there is memory");
+    results.into_iter().next().expect("one cell")
+}
+
+fn timed(jobs: &str) -> TimedResult {
+    run_with(jobs, settings()).timed.expect("the device has timing")
+}
+
+fn per_second(job: &JobResult, operation: Operation) -> f64 {
+    job.direction(operation).requests as f64 * 1e9 / job.elapsed_ns() as f64
+}
+
+#[test]
+fn a_read_at_depth_one_takes_the_sum_of_its_parts() {
+    let result = timed("[a]\nrw=randread\nnorandommap\nnumber_ios=1000\n");
+    let reads = result.jobs[0].direction(Operation::Read);
+    assert_eq!(reads.requests, 1000);
+    assert_eq!((reads.latencies.min_ns(), reads.latencies.max_ns()), (READ_NS, READ_NS));
+    assert_eq!(result.jobs[0].elapsed_ns(), 1000 * READ_NS, "one follows the other");
+    assert_eq!(reads.latencies.deviation_ns(), 0.0);
+}
+
+#[test]
+fn a_closed_loop_keeps_its_requests_in_flight() {
+    let at = |options: &str| {
+        timed(&format!(
+            "[a]\nrw=randread\nnorandommap\nruntime=1\ntime_based\n{options}\n"
+        ))
+    };
+    let rate = |result: &TimedResult| per_second(&result.jobs[0], Operation::Read);
+    let (one, four, many) = (at("iodepth=1"), at("iodepth=4"), at("iodepth=2\nnumjobs=16"));
+    assert!((one.jobs[0].mean_in_flight() - 1.0).abs() < 1e-9);
+    assert!(
+        (four.jobs[0].mean_in_flight() - 4.0).abs() < 0.01,
+        "{}",
+        four.jobs[0].mean_in_flight()
+    );
+    assert!((many.jobs[0].mean_in_flight() - 32.0).abs() < 0.1);
+    assert!(rate(&four) > 2.0 * rate(&one) && rate(&many) > 1.3 * rate(&four));
+    assert!(rate(&many) <= 4.0 * 1e9 / 50_000.0, "four dies sense a page at a time");
+    // Little's law, with the numbers that are reported.
+    for result in [&one, &four, &many] {
+        let job = &result.jobs[0];
+        let product = rate(result) / 1e9 * job.direction(Operation::Read).latencies.mean_ns();
+        assert!((product / job.mean_in_flight() - 1.0).abs() < 1e-9, "{product}");
+    }
+}
+
+#[test]
+fn an_open_loop_keeps_its_rate_and_its_latency() {
+    let result = timed(
+        "[a]\nrw=randread\nnorandommap\niodepth=8\nrate_iops=1000\nruntime=2\ntime_based\n\
+         [b]\nrw=write\nbs=16k\nrate=4m\nruntime=2\ntime_based\n",
+    );
+    let (reads, writes) = (&result.jobs[0], &result.jobs[1]);
+    assert_eq!(reads.direction(Operation::Read).requests, 2000);
+    assert_eq!(writes.direction(Operation::Write).bytes, 8 << 20);
+    assert!(reads.mean_in_flight() < 0.2, "{}", reads.mean_in_flight());
+}
+
+#[test]
+fn an_open_loop_catches_up_after_a_pause_unless_it_should_not() {
+    let jobs = |option: &str| {
+        format!(
+            "[a]\nrw=randread\nnorandommap\nrate_iops=1000\nthinktime=5000\nthinktime_blocks=100\nruntime=1\ntime_based\n{option}"
+        )
+    };
+    let requests = |option: &str| timed(&jobs(option)).jobs[0].direction(Operation::Read).requests;
+    assert_eq!(requests(""), 1000);
+    let without = requests("rate_ignore_thinktime=1\n");
+    assert!(
+        (940..=960).contains(&without),
+        "{without}: nine pauses of 5 ms are lost"
+    );
+}
+
+#[test]
+fn thinktime_waits_for_what_is_in_flight() {
+    let result = timed("[a]\nrw=randread\nnorandommap\nthinktime=1000\nnumber_ios=100\n");
+    assert_eq!(result.jobs[0].elapsed_ns(), 100 * READ_NS + 99 * 1_000_000);
+}
+
+#[test]
+fn groups_follow_each_other_and_delays_are_kept() {
+    let result = timed(
+        "[a]\nrw=randread\nnorandommap\nnumber_ios=100\n[b]\nrw=randread\nnorandommap\nnumber_ios=500\n\
+         [c]\nstonewall\nrw=randread\nnorandommap\nnumber_ios=10\nstartdelay=3ms\n",
+    );
+    let [a, b, c] = &result.jobs[..] else {
+        panic!("three jobs")
+    };
+    assert_eq!((a.from_ns, b.from_ns), (0, 0));
+    assert!(a.until_ns < b.until_ns);
+    assert_eq!(c.from_ns, b.until_ns + 3_000_000);
+}
+
+#[test]
+fn a_ramp_is_not_measured() {
+    let result = timed("[a]\nrw=randread\nnorandommap\nramp_time=1\nruntime=1\ntime_based\n");
+    let job = &result.jobs[0];
+    assert_eq!(job.from_ns, 1_000_000_000);
+    let expected = 1_000_000_000 / READ_NS;
+    assert!(job.direction(Operation::Read).requests.abs_diff(expected) <= 1);
+}
+
+#[test]
+fn flow_shares_requests() {
+    let result = timed(
+        "[a]\nrw=randread\nnorandommap\nflow=3\nnumber_ios=3000\n[b]\nrw=randread\nnorandommap\nflow=1\nruntime=1\ntime_based\n",
+    );
+    let together = result.jobs[0].until_ns;
+    assert_eq!(result.jobs[0].direction(Operation::Read).requests, 3000);
+    let b = &result.jobs[1];
+    assert!(b.until_ns > together, "it goes on alone");
+    // While both ran, b had a third of a's: what it had after that came one after the other.
+    let alone = (b.until_ns - together) / READ_NS;
+    let before = b.direction(Operation::Read).requests - alone;
+    assert!((995..=1006).contains(&before), "{before}");
+}
+
+#[test]
+fn writing_ends_when_enough_is_written_and_waits_for_collection_are_counted() {
+    let result = run_with(
+        "[a]\nrw=randwrite\nnorandommap\niodepth=8\n",
+        RunSettings {
+            write_capacities: Some(2.0),
+            ..settings()
+        },
+    );
+    assert!(result.complete && result.stats.write_amplification().expect("it wrote") > 1.1);
+    assert_eq!(result.stats.host_bytes_written(), 2 * result.capacity_bytes);
+    let timed = result.timed.expect("the device has timing");
+    let writes = timed.jobs[0].direction(Operation::Write);
+    assert_eq!(writes.bytes, 2 * result.capacity_bytes);
+    let collections: u64 = (0..timed.series.len())
+        .map(|row| timed.series.collections(row).count)
+        .sum();
+    assert_eq!(collections, result.gc_log.len() as u64);
+    let series = (0..timed.series.len()).map(|row| timed.series.moment(row, 0, Operation::Write));
+    assert_eq!(series.map(|moment| moment.bytes).sum::<u64>(), writes.bytes);
+    assert!(writes.waits.requests > 0 && writes.waits.requests < writes.requests);
+}
+
+#[test]
+fn the_same_run_gives_the_same_bytes() {
+    let jobs = "[a]\nrw=randrw\nnorandommap\niodepth=16\nruntime=0.2\ntime_based\n[b]\nrw=randwrite\nbs=16k\nnumjobs=3\nruntime=200ms\ntime_based\n";
+    let jobs = jobs.replace("runtime=0.2\n", "runtime=200ms\n");
+    let json = || lab::timed::to_fio_json(&timed(&jobs)).to_string();
+    let (one, two) = (json(), json());
+    assert_eq!(one, two);
+    assert_ne!(
+        one,
+        lab::timed::to_fio_json(&timed(&jobs.replace("numjobs=3", "numjobs=2"))).to_string()
+    );
+}
+
+#[test]
+fn results_have_the_shape_of_fio() {
+    let result =
+        timed("[a]\nrw=randread\nnorandommap\nnumber_ios=1000\n[b]\nstonewall\nrw=write\nbs=64k\nnumber_ios=100\n");
+    let json = lab::timed::to_fio_json(&result);
+    assert!(
+        json["fio version"]
+            .as_str()
+            .is_some_and(|version| version.starts_with("fio-"))
+    );
+    assert!(json["global options"].is_object());
+    let jobs = json["jobs"].as_array().expect("jobs");
+    assert_eq!(
+        (jobs.len(), &jobs[0]["jobname"], &jobs[1]["groupid"]),
+        (2, &"a".into(), &1.into())
+    );
+    let read = &jobs[0]["read"];
+    assert_eq!(read["total_ios"], 1000);
+    assert_eq!(read["io_bytes"], 4_096_000);
+    assert_eq!(read["io_kbytes"], 4000);
+    assert_eq!(read["runtime"], READ_NS / 1000);
+    assert_eq!(read["clat_ns"]["min"], READ_NS);
+    assert_eq!(read["clat_ns"]["N"], 1000);
+    assert_eq!(read["clat_ns"]["percentile"]["99.000000"], READ_NS);
+    assert_eq!(
+        read["clat_ns"]["percentile"].as_object().map(serde_json::Map::len),
+        Some(18)
+    );
+    assert_eq!(read["lat_ns"]["mean"], READ_NS as f64);
+    assert_eq!(read["slat_ns"]["N"], 0);
+    let iops = read["iops"].as_f64().expect("a number");
+    assert!((iops - 1e9 / READ_NS as f64).abs() < 1e-6);
+    assert_eq!(read["bw_bytes"], (4096.0 * iops) as u64);
+    assert_eq!(
+        (&jobs[0]["write"]["total_ios"], &jobs[1]["write"]["total_ios"]),
+        (&0.into(), &100.into())
+    );
+    assert_eq!(jobs[0]["iodepth_level"]["1"], 100.0);
+    let shares = &jobs[0]["latency_us"];
+    assert_eq!(shares["100"], 100.0, "all are between 50 and 100 us: {shares}");
+}
+
+#[test]
+fn jobs_that_never_end_are_refused() {
+    let device: DeviceConfig = toml::from_str(DEVICE).expect("the device is one");
+    let cell = Cell {
+        key: CellKey {
+            device: "simple".to_string(),
+            variant: String::new(),
+            grid: Vec::new(),
+        },
+        seed: 1,
+        device,
+        jobs: fio::parse("[a]\nrw=randread\n", "test.fio").expect("jobs"),
+        run: RunSettings {
+            write_capacities: Some(1.0),
+            ..settings()
+        },
+    };
+    let refused = run::prepare(vec![cell])
+        .map(|_| ())
+        .expect_err("reads never write enough")
+        .to_string();
+    assert!(
+        refused.contains("never ends") && refused.contains("runtime"),
+        "{refused}"
+    );
+}
