@@ -213,30 +213,52 @@ fn measure<S: EventSink>(
     };
     writer.write(device, Pattern::Sequential, 32, capacity, watch)?;
     writer.write(device, pattern, pages, 2 * capacity, watch)?;
-    let before = device.stats().clone();
-    let (mut media_ns, mut host_ns, mut ratios, mut yards) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..settings.rounds {
-        let yard = yardstick.measure(capacity / 4);
+    measure_rounds(name, settings.rounds, yardstick, capacity / 4, || {
         let start = device.stats().clone();
-        let clock = Instant::now();
         writer.write(device, pattern, pages, capacity / 4, watch)?;
-        let elapsed = clock.elapsed().as_nanos() as f64;
         let done = device.stats().since(&start);
-        let media_pages = done.media_bytes_written() / PAGE_BYTES;
-        media_ns.push(elapsed / media_pages as f64);
-        host_ns.push(elapsed / (done.host_bytes_written() / PAGE_BYTES) as f64);
-        ratios.push(elapsed / media_pages as f64 / yard);
+        Some(Pages {
+            media: done.media_bytes_written() / PAGE_BYTES,
+            host: done.host_bytes_written() / PAGE_BYTES,
+        })
+    })
+}
+
+/// Pages of a round.
+struct Pages {
+    /// Programmed, or read.
+    media: u64,
+    /// That the host wrote or read.
+    host: u64,
+}
+
+/// Measures rounds of a workload beside the yardstick at `yard_pages`. `None`: it was stopped.
+fn measure_rounds(
+    name: &str,
+    rounds: u32,
+    yardstick: &mut Yardstick,
+    yard_pages: u64,
+    mut round: impl FnMut() -> Option<Pages>,
+) -> Option<(Row, Vec<f64>)> {
+    let (mut media_ns, mut host_ns, mut ratios, mut yards) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut total = Pages { media: 0, host: 0 };
+    for _ in 0..rounds {
+        let yard = yardstick.measure(yard_pages);
+        let clock = Instant::now();
+        let pages = round()?;
+        let elapsed = clock.elapsed().as_nanos() as f64;
+        media_ns.push(elapsed / pages.media as f64);
+        host_ns.push(elapsed / pages.host as f64);
+        ratios.push(elapsed / pages.media as f64 / yard);
         yards.push(yard);
+        total.media += pages.media;
+        total.host += pages.host;
     }
     let row = Row {
         workload: name.to_string(),
         media_page_ns: median(media_ns),
         host_page_ns: median(host_ns),
-        write_amplification: device
-            .stats()
-            .since(&before)
-            .write_amplification()
-            .expect("pages were written"),
+        write_amplification: total.media as f64 / total.host as f64,
         ratio: median(ratios),
     };
     Some((row, yards))
@@ -285,37 +307,17 @@ fn measure_timed(
     if writes {
         drive(&mut work, &mut device, capacity, PAGE_BYTES)?;
     }
-    let before = device.stats().clone();
-    let (mut media_ns, mut host_ns, mut ratios, mut yards) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..settings.rounds {
-        let yard = yardstick.measure(capacity / 4);
+    measure_rounds(name, settings.rounds, yardstick, capacity / 4, || {
         let start = device.stats().clone();
-        let clock = Instant::now();
-        drive(
-            &mut work,
-            &mut device,
-            capacity / 4,
-            if writes { PAGE_BYTES } else { 0 },
-        )?;
-        let elapsed = clock.elapsed().as_nanos() as f64;
-        let host_pages = capacity / 4;
-        let media_pages = match writes {
+        let bytes = if writes { PAGE_BYTES } else { 0 };
+        drive(&mut work, &mut device, capacity / 4, bytes)?;
+        let host = capacity / 4;
+        let media = match writes {
             true => device.stats().since(&start).media_bytes_written() / PAGE_BYTES,
-            false => host_pages,
+            false => host,
         };
-        media_ns.push(elapsed / media_pages as f64);
-        host_ns.push(elapsed / host_pages as f64);
-        ratios.push(elapsed / media_pages as f64 / yard);
-        yards.push(yard);
-    }
-    let row = Row {
-        workload: name.to_string(),
-        media_page_ns: median(media_ns),
-        host_page_ns: median(host_ns),
-        write_amplification: device.stats().since(&before).write_amplification().unwrap_or(1.0),
-        ratio: median(ratios),
-    };
-    Some((row, yards))
+        Some(Pages { media, host })
+    })
 }
 
 /// Writes a pattern through the device's batch call.

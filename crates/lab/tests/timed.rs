@@ -5,7 +5,6 @@ use lab::fio::{self, Operation};
 use lab::run::{self, CellResult};
 use lab::timed::measure::{JobResult, TimedResult};
 use lab::twin::Scale;
-use ssd::DeviceConfig;
 
 /// 64 MiB on 4 dies. A read of 4 KiB from flash takes `READ_NS`.
 const DEVICE: &str = r#"
@@ -59,20 +58,23 @@ fn settings() -> RunSettings {
     }
 }
 
-fn run_with(jobs: &str, settings: RunSettings) -> CellResult {
-    let device: DeviceConfig = toml::from_str(DEVICE).expect("the device is one");
-    let cell = Cell {
+/// Jobs on the simple device.
+fn cell(jobs: &str, settings: RunSettings) -> Cell {
+    Cell {
         key: CellKey {
             device: "simple".to_string(),
             variant: String::new(),
             grid: Vec::new(),
         },
         seed: 1,
-        device,
+        device: toml::from_str(DEVICE).expect("the device is one"),
         jobs: fio::parse(jobs, "test.fio").unwrap_or_else(|error| panic!("{error}")),
         run: settings,
-    };
-    let prepared = run::prepare(vec![cell]).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+fn run_with(jobs: &str, settings: RunSettings) -> CellResult {
+    let prepared = run::prepare(vec![cell(jobs, settings)]).unwrap_or_else(|error| panic!("{error}"));
     let results = run::run_all(&prepared, true, u64::MAX, &()).expect("there is memory");
     results.into_iter().next().expect("one cell")
 }
@@ -273,21 +275,11 @@ fn results_have_the_shape_of_fio() {
 
 #[test]
 fn jobs_that_never_end_are_refused() {
-    let device: DeviceConfig = toml::from_str(DEVICE).expect("the device is one");
-    let cell = Cell {
-        key: CellKey {
-            device: "simple".to_string(),
-            variant: String::new(),
-            grid: Vec::new(),
-        },
-        seed: 1,
-        device,
-        jobs: fio::parse("[a]\nrw=randread\n", "test.fio").expect("jobs"),
-        run: RunSettings {
-            write_capacities: Some(1.0),
-            ..settings()
-        },
+    let settings = RunSettings {
+        write_capacities: Some(1.0),
+        ..settings()
     };
+    let cell = cell("[a]\nrw=randread\n", settings);
     let refused = run::prepare(vec![cell])
         .map(|_| ())
         .expect_err("reads never write enough")

@@ -563,10 +563,14 @@ fn check_ranges(config: &DeviceConfig) -> Result<(), ConfigError> {
     Ok(())
 }
 
-fn lcm(a: u32, b: u32) -> u32 {
-    let (mut x, mut y) = (a, b);
-    while y != 0 {
-        (x, y) = (y, x % y);
+/// Greatest common divisor.
+pub(crate) fn gcd(mut a: u32, mut b: u32) -> u32 {
+    while b != 0 {
+        (a, b) = (b, a % b);
     }
-    a / x * b
+    a
+}
+
+fn lcm(a: u32, b: u32) -> u32 {
+    a / gcd(a, b) * b
 }

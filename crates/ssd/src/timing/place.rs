@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use crate::config::Geometry;
-use crate::layout::Layout;
+use crate::layout::{Layout, SizeClass, gcd};
 use crate::types::{Nanos, Ppn};
 
 use super::TimingConfig;
@@ -85,7 +85,7 @@ impl Places {
         let dies_per_group = geometry.channels * geometry.dies_per_channel / groups;
         let dies_per_channel_and_group = geometry.dies_per_channel.min(dies_per_group);
         let planes = geometry.planes_per_die;
-        let class = |class: &crate::layout::SizeClass| {
+        let class = |class: &SizeClass| {
             let together = if class.blocks.is_multiple_of(planes) { planes } else { 1 };
             let dies = class.blocks / planes;
             let channels = if dies.is_multiple_of(dies_per_channel_and_group) {
@@ -149,8 +149,7 @@ impl Places {
         let (row, block) = (program_unit / class.blocks, program_unit % class.blocks);
         let turn = block / self.planes_per_die;
         let die_in_part = turn % class.channels * self.dies_per_channel_and_group + turn / class.channels;
-        let first_die = u32::from(unit.group) * self.dies_per_group + unit.part * class.blocks / self.planes_per_die;
-        let die = first_die + die_in_part;
+        let die = self.first_die(unit) + die_in_part;
         FlashPage {
             die,
             channel: die / self.dies_per_channel,
@@ -159,10 +158,16 @@ impl Places {
         }
     }
 
+    #[inline]
+    fn first_die(&self, unit: UnitPlace) -> u32 {
+        let blocks = self.classes[usize::from(unit.class)].blocks;
+        u32::from(unit.group) * self.dies_per_group + unit.part * blocks / self.planes_per_die
+    }
+
     /// The dies of a reclaim unit.
     pub(super) fn dies_of(&self, unit: UnitPlace) -> Range<u32> {
         let blocks = self.classes[usize::from(unit.class)].blocks;
-        let first = u32::from(unit.group) * self.dies_per_group + unit.part * blocks / self.planes_per_die;
+        let first = self.first_die(unit);
         first..first + blocks.div_ceil(self.planes_per_die)
     }
 
@@ -180,8 +185,4 @@ impl Places {
         let first = u32::from(group) * self.dies_per_group;
         first..first + self.dies_per_group
     }
-}
-
-fn gcd(a: u32, b: u32) -> u32 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }

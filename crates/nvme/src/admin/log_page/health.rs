@@ -11,6 +11,7 @@ use nvme_spec::log::{
     CriticalWarning, DeviceSelfTestLog, EnduranceGroupInformation, SanitizeStatus, SanitizeStatusLog, SelfTestResult,
     SmartLog,
 };
+use ssd::Endurance;
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::U128;
 
@@ -72,12 +73,6 @@ impl Subsystem {
         if self.is_degraded() { GROUP_DEGRADED } else { 0 }
     }
 
-    /// Percentage Used: 255 stands for more than 254.
-    fn percentage_used(&self) -> u8 {
-        let life_used = self.device.endurance().map_or(0.0, |endurance| endurance.life_used);
-        (100.0 * life_used).min(255.0) as u8
-    }
-
     pub(super) fn smart_page(&self, id: u16) -> Vec<u8> {
         let counted = &self.state.smart;
         SmartLog {
@@ -85,7 +80,7 @@ impl Subsystem {
             ctemp: COMPOSITE_TEMPERATURE_K.into(),
             avsp: AVAILABLE_SPARE,
             avspt: AVAILABLE_SPARE_THRESHOLD,
-            pused: self.percentage_used(),
+            pused: percentage_used(self.device.endurance().as_ref()),
             egcws: self.endurance_group_warnings(),
             dur: wide(counted.host_bytes_read.div_ceil(DATA_UNIT_BYTES)),
             duw: wide(counted.host_bytes_written.div_ceil(DATA_UNIT_BYTES)),
@@ -111,7 +106,7 @@ impl Subsystem {
             cw: self.endurance_group_warnings(),
             avsp: AVAILABLE_SPARE,
             avspt: AVAILABLE_SPARE_THRESHOLD,
-            pused: self.percentage_used(),
+            pused: percentage_used(endurance.as_ref()),
             ee: wide(endurance.map_or(0, |endurance| endurance.host_bytes_total as u64 / BILLION_BYTES)),
             dur: wide(counted.host_bytes_read.div_ceil(BILLION_BYTES)),
             duw: wide(counted.host_bytes_written.div_ceil(BILLION_BYTES)),
@@ -205,6 +200,12 @@ impl SanitizeOutcome {
             | SanitizeOutcome::Failed { dword10, .. } => dword10,
         })
     }
+}
+
+/// Percentage Used: 255 stands for more than 254, 0 for a drive without a limit.
+fn percentage_used(endurance: Option<&Endurance>) -> u8 {
+    let life_used = endurance.map_or(0.0, |endurance| endurance.life_used);
+    (100.0 * life_used).min(255.0) as u8
 }
 
 /// Counters of log pages have 128 bits.
