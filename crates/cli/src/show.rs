@@ -2,7 +2,9 @@
 
 use lab::experiment::read_jobs;
 use lab::profile::Profile;
-use lab::{LabError, describe, fio, twin, workload};
+use lab::{LabError, describe, twin};
+use workload::Target;
+use workload::fio::{self, Schedule};
 
 use crate::arguments::{Devices, Explain, Jobs};
 use crate::run::overrides;
@@ -61,15 +63,15 @@ pub fn jobs(command: &Jobs) -> Result<Outcome, LabError> {
     let jobs = read_jobs(name, &[])?;
     let profile = Profile::find(&command.device)?;
     let (_, layout) = twin::twin(&profile.name, &profile.config(&overrides(&[])?)?, twin::Scale::FULL)?;
-    let capacity = u64::from(layout.logical_pages) * layout.page_bytes;
-    let options = workload::WorkloadOptions {
-        endless: true,
+    let target = Target {
+        device_bytes: u64::from(layout.logical_pages) * layout.page_bytes,
         placement_ids: layout.placement_identifiers(),
+        endless: true,
         twin: None,
     };
-    let workload = workload::Workload::new(&jobs, capacity, &options)?;
+    let schedule = Schedule::new(&jobs, &target)?;
     print(&format!("{} on {}\n", jobs.file, profile.name));
-    for stream in workload.describe() {
+    for stream in schedule.describe() {
         print(&format!("{stream}\n"));
     }
     Ok(Outcome::Done)

@@ -3,10 +3,8 @@
 //! counters must be equal to the byte; `tests/host` does the same with a real fio in a real kernel, within 2 %.
 
 use lab::experiment::{Cell, CellKey, RunSettings, read_jobs};
-use lab::fio::{JobFile, Operation, Override, Request};
 use lab::profile::Profile;
 use lab::twin::{self, Scale};
-use lab::workload::{Workload, WorkloadOptions};
 use nvme::{Identity, SubsystemConfig};
 use nvme_spec::command::ReadWriteCdw12;
 use nvme_spec::{IoOpcode, Status, SubmissionEntry};
@@ -18,6 +16,8 @@ use transport::initiator::tcp::{self, Controller, HostOptions};
 use transport::locked;
 use transport::server::{ServeOptions, Server};
 use transport::tcp::TcpOptions;
+use workload::fio::{JobFile, Override, Schedule};
+use workload::{Operation, Request, Target};
 
 const CAPACITY_BYTES: u64 = 128 << 20;
 const NQN: &str = "nqn.2026-01.test:three-paths";
@@ -102,16 +102,16 @@ fn served(jobs: &JobFile, over: fn(&Server, &std::path::Path, &mut dyn FnMut() -
         checkpoint_every: None,
     };
     let (server, _) = Server::start(options).expect("a served drive");
-    let workload_options = WorkloadOptions {
-        endless: false,
+    let target = Target {
+        device_bytes: CAPACITY_BYTES,
         placement_ids: device().handles.count,
-        twin: None,
+        ..Target::default()
     };
-    let mut workload = Workload::new(jobs, CAPACITY_BYTES, &workload_options).expect("the lab took it");
+    let mut schedule = Schedule::new(jobs, &target).expect("the lab took it");
     let mut batch = Vec::new();
     let mut next = || {
         if batch.is_empty() {
-            workload.next_batch(&mut batch, 1024);
+            schedule.next_batch(&mut batch, 1024);
             batch.reverse();
         }
         batch.pop()

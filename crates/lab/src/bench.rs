@@ -12,10 +12,10 @@ use ssd::config::{Geometry, Handles};
 use ssd::timing::{ChannelTiming, ControllerTiming, LinkTiming, NandTiming};
 use ssd::{Device, DeviceConfig, Event, EventSink, Lpn, Nanos, Placement, TimingConfig, Write};
 
-use crate::fio;
 use crate::run::{Mapper, Recorder, Watch};
 use crate::timed::{Limits, Runner};
-use crate::workload::WorkloadOptions;
+use workload::Target;
+use workload::fio;
 
 /// Writes handed to the device, and additions to the yardstick's array, at a time.
 const BATCH: usize = 64;
@@ -280,10 +280,11 @@ fn measure_timed(
     let layout = device.layout().clone();
     let runner = |jobs: &str, start: Nanos| {
         let file = fio::parse(jobs, "bench").expect("the jobs of the benchmark are right");
-        let options = WorkloadOptions::default();
-        let mapper = Mapper::new(&layout);
-        let bytes = capacity * PAGE_BYTES;
-        Runner::new(&file, bytes, &options, &Limits::default(), mapper, start).expect("they fit the device")
+        let target = Target {
+            device_bytes: capacity * PAGE_BYTES,
+            ..Target::default()
+        };
+        Runner::new(&file, &target, &Limits::default(), Mapper::new(&layout), start).expect("they fit the device")
     };
     let drive = |runner: &mut Runner, device: &mut Device<Recorder>, requests: u64, bytes: u64| {
         let mut left = requests;

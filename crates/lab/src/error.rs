@@ -35,7 +35,7 @@ pub enum LabError {
     },
     /// A job file says something impossible.
     #[error(transparent)]
-    Job(#[from] crate::fio::JobError),
+    Job(#[from] workload::fio::JobError),
     /// A snapshot cannot be written or read.
     #[error(transparent)]
     Snapshot(#[from] ssd::SnapshotError),

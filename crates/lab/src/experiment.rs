@@ -11,11 +11,11 @@ use toml::Value;
 
 use crate::claims::{Claim, Published};
 use crate::error::LabError;
-use crate::fio::{self, JobFile};
 use crate::profile::{Overrides, Profile};
 use crate::source;
 use crate::timed::Limits;
 use crate::twin::Scale;
+use workload::fio::{self, JobFile};
 
 #[derive(RustEmbed)]
 #[folder = "../../experiments"]

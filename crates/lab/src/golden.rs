@@ -8,9 +8,9 @@ use std::io::Write;
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
-use crate::fio::Operation;
 use crate::run::CellResult;
 use crate::timed::measure::{JobResult, TimedResult};
+use workload::Operation;
 
 /// The integers of one cell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

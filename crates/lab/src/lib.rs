@@ -14,7 +14,6 @@ pub mod describe;
 pub mod error;
 pub mod experiment;
 pub mod export;
-pub mod fio;
 pub mod golden;
 pub mod metric;
 pub mod profile;
@@ -24,6 +23,5 @@ pub mod source;
 pub mod table;
 pub mod timed;
 pub mod twin;
-pub mod workload;
 
 pub use error::LabError;

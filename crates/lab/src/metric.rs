@@ -6,9 +6,9 @@
 use serde::{Deserialize, Serialize};
 use ssd::Nanos;
 
-use crate::fio::Operation;
 use crate::run::CellResult;
 use crate::timed::measure::{Direction, TimedResult};
+use workload::Operation;
 
 /// A number taken from a result. Capacities are the device's logical capacity.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]

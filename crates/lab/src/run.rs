@@ -5,7 +5,7 @@
 //! timed::Runner -> requests in virtual time -/            \-> latencies, what happened when
 //! ```
 //!
-//! A device with timing runs the jobs in virtual time (`timed`), any other as fast as it takes requests (`workload`).
+//! A device with timing runs the jobs in virtual time (`timed`), any other as fast as it takes requests.
 //! Cells run in parallel, as many as there are cores and as memory allows; each is deterministic on its own. A run can be
 //! stopped from outside and then returns what it has measured.
 
@@ -19,11 +19,11 @@ use ssd::{Device, Event, Layout, Lpn, Nanos, OwnerStats, Placement, RgId, RuhId,
 
 use crate::error::LabError;
 use crate::experiment::{Cell, CellKey, RunSettings};
-use crate::fio::{JobFile, Operation, Request, Twin};
 use crate::timed::Runner;
 use crate::timed::measure::TimedResult;
 use crate::twin::{self, Scale};
-use crate::workload::{Workload, WorkloadOptions};
+use workload::fio::{JobFile, Schedule};
+use workload::{Operation, Request, Target, Twin};
 
 /// Requests taken from the workload at a time.
 const BATCH_REQUESTS: usize = 1024;
@@ -146,9 +146,8 @@ pub struct Prepared {
     cell: Cell,
     config: ssd::DeviceConfig,
     layout: Layout,
-    /// Capacity that the workload is laid out on: the full drive's.
-    device_bytes: u64,
-    options: WorkloadOptions,
+    /// What the workload sees of the device.
+    target: Target,
     /// Bytes of memory that the run needs.
     pub memory_bytes: u64,
     /// Bytes that the host will write, prefill included.
@@ -187,8 +186,8 @@ fn prepare_cell(cell: Cell) -> Result<Prepared, LabError> {
     })?;
     let (config, layout) = twin::twin(&cell.key.device, &cell.device, scale)?;
     let capacity = u64::from(layout.logical_pages) * layout.page_bytes;
-    let device_bytes = u64::from(full.logical_pages) * full.page_bytes;
-    let options = WorkloadOptions {
+    let target = Target {
+        device_bytes: u64::from(full.logical_pages) * full.page_bytes,
         endless: cell.run.write_capacities.is_some(),
         placement_ids: layout.placement_identifiers(),
         twin: (scale != Scale::FULL).then_some(Twin {
@@ -201,10 +200,10 @@ fn prepare_cell(cell: Cell) -> Result<Prepared, LabError> {
     let mapper = Mapper::new(&layout);
     if config.timing.is_some() {
         let limits = cell.run.limits(capacity);
-        Runner::new(&cell.jobs, device_bytes, &options, &limits, mapper, 0)?;
+        Runner::new(&cell.jobs, &target, &limits, mapper, 0)?;
     } else {
         cell.run.check_untimed(&cell.key.to_string())?;
-        Workload::new(&cell.jobs, device_bytes, &options)?;
+        Schedule::new(&cell.jobs, &target)?;
     }
     let capacities = cell.run.write_capacities.unwrap_or(1.0) + cell.run.prefill_capacities;
     let host_bytes = (capacities * capacity as f64) as u64;
@@ -213,8 +212,7 @@ fn prepare_cell(cell: Cell) -> Result<Prepared, LabError> {
         cell,
         config,
         layout,
-        device_bytes,
-        options,
+        target,
         memory_bytes,
         host_bytes,
     })
@@ -484,16 +482,12 @@ impl<'a> Run<'a> {
         /// Requests between two looks at what was written.
         const REQUESTS: u64 = 4096;
         let Prepared {
-            cell,
-            device_bytes,
-            options,
-            layout,
-            ..
+            cell, target, layout, ..
         } = self.prepared;
         let limits = cell.run.limits(self.capacity_bytes());
         let mapper = Mapper::new(layout);
-        let mut runner = Runner::new(&cell.jobs, *device_bytes, options, &limits, mapper, begins_at)
-            .expect("the workload was made before");
+        let mut runner =
+            Runner::new(&cell.jobs, target, &limits, mapper, begins_at).expect("the workload was made before");
         let every = self.sample_bytes();
         let mut next_sample = every;
         let mut seen = 0;
@@ -526,13 +520,8 @@ impl<'a> Run<'a> {
 
     /// Runs the workload until enough is written; false if it was stopped.
     fn work(&mut self) -> bool {
-        let Prepared {
-            cell,
-            device_bytes,
-            options,
-            ..
-        } = self.prepared;
-        let mut workload = Workload::new(&cell.jobs, *device_bytes, options).expect("the workload was made before");
+        let Prepared { cell, target, .. } = self.prepared;
+        let mut workload = Schedule::new(&cell.jobs, target).expect("the workload was made before");
         let limits = self.settings().limits(self.capacity_bytes());
         let target = limits.write_bytes.unwrap_or(u64::MAX);
         let every = self.sample_bytes();

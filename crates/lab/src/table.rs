@@ -13,9 +13,9 @@ use ssd::{Owner, OwnerStats, RuhId};
 
 use crate::claims::{Comparison, Verdict};
 use crate::experiment::CellKey;
-use crate::fio::Operation;
 use crate::run::CellResult;
 use crate::timed::measure::{JobResult, TimedResult};
+use workload::Operation;
 
 /// Stands where there is nothing to say: a ratio of nothing, a cell that was not run.
 pub const NOTHING: &str = "–";

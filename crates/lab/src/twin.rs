@@ -3,7 +3,7 @@
 //! A twin at scale 1/d has the same number of reclaim units, each of 1/d of the pages. Valid shares, and with them write
 //! amplification, depend on the number of reclaim units and on how the workload spreads over them, hardly on the pages in
 //! each (from about a thousand pages on; `crates/lab/tests/twins.rs` holds the error below 2 %). The workload is shrunk by
-//! the same factor (see [`crate::workload`]). In virtual time requests and flash operations keep their sizes.
+//! the same factor (see [`workload::fio`]). In virtual time requests and flash operations keep their sizes.
 
 use ssd::DeviceConfig;
 use ssd::layout::Layout;

@@ -1,10 +1,10 @@
 //! Jobs in virtual time on a drive whose times are easy to add up: closed and open loops, groups, pauses, and what is measured.
 
 use lab::experiment::{Cell, CellKey, RunSettings};
-use lab::fio::{self, Operation};
 use lab::run::{self, CellResult};
 use lab::timed::measure::{JobResult, TimedResult};
 use lab::twin::Scale;
+use workload::{Operation, fio};
 
 /// 64 MiB on 4 dies. A read of 4 KiB from flash takes `READ_NS`.
 const DEVICE: &str = r#"

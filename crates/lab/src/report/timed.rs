@@ -7,10 +7,10 @@ use plotly::{Plot, Scatter};
 use super::html::{Table, columns, escape, figure, legend, note};
 use super::panels::{Panel, Panels};
 use super::plots::{POINTS, axis, line_entries, named_entries, new_plot, pen, rounded};
-use crate::fio::Operation;
 use crate::run::CellResult;
 use crate::table::{JobRow, OPERATIONS, distinct, variant_name};
 use crate::timed::measure::TimedResult;
+use workload::Operation;
 
 /// A job and a direction of it.
 type Activity = (String, Operation);

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use ssd::Nanos;
 
 use super::measure::{Direction, JobResult, Latencies, Series, TimedResult};
-use crate::fio::Operation;
+use workload::Operation;
 
 /// Percentiles that fio prints, and one more.
 pub(crate) const PERCENTILES: [f64; 18] = [

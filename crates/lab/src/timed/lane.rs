@@ -11,8 +11,8 @@
 
 use ssd::Nanos;
 
-use crate::fio::{JobStream, Request};
-use crate::workload::{PlannedStream, total};
+use workload::Request;
+use workload::fio::{JobStream, PlannedStream, total};
 
 const SECOND_NS: u128 = 1_000_000_000;
 /// Requests that a stream produces at once.

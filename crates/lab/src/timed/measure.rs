@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 use ssd::Nanos;
 
-use crate::fio::Operation;
+use workload::Operation;
 
 /// Significant digits of a histogram.
 const DIGITS: u8 = 3;

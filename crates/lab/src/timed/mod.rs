@@ -9,7 +9,7 @@
 //! makes room for the lane's next one. Events are taken in the order of their times, and of their making where those are equal;
 //! a run depends on nothing else, and time never goes back. Groups (`stonewall`) run one after another.
 //!
-//! What it means for the counters and the write amplification is as in `workload`; here jobs share the drive as the drive lets
+//! What it means for the counters and the write amplification is as in `workload::fio::Schedule`; here jobs share the drive as the drive lets
 //! them. It has no clock and no threads.
 
 mod fio_json;
@@ -22,9 +22,9 @@ use std::collections::BinaryHeap;
 use ssd::{Device, Done, Nanos};
 
 use crate::error::LabError;
-use crate::fio::{JobFile, Operation, Request};
 use crate::run::{Mapper, Recorder};
-use crate::workload::{WorkloadOptions, plan_streams};
+use workload::fio::{JobFile, plan_streams};
+use workload::{Operation, Request, Target};
 
 pub use fio_json::to_fio_json;
 use lane::{Lane, Wish};
@@ -86,20 +86,19 @@ pub(crate) struct Runner {
 }
 
 impl Runner {
-    /// Plans a job file for a drive of `device_bytes` (of the full-size drive, if a twin is asked for); the run begins at `start`
+    /// Plans a job file for a drive; the run begins at `start`
     /// of the device's time.
     ///
     /// # Errors
     /// A job that does not fit the drive, or never ends.
     pub(crate) fn new(
         file: &JobFile,
-        device_bytes: u64,
-        options: &WorkloadOptions,
+        target: &Target,
         limits: &Limits,
         mapper: Mapper,
         start: Nanos,
     ) -> Result<Runner, LabError> {
-        let planned = plan_streams(file, device_bytes, options)?;
+        let planned = plan_streams(file, target)?;
         let last_group = planned.iter().map(|stream| stream.summary.group).max().unwrap_or(0);
         let writes = planned
             .iter()

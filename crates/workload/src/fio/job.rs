@@ -2,29 +2,12 @@
 //!
 //! A [`Job`] does not depend on a drive: sizes may still be percentages. `plan` turns it into numbers for a given capacity.
 
-use serde::{Deserialize, Serialize};
+use crate::Operation;
 
 use super::distribution::{SkewKind, Zone};
 use super::error::Complaint;
 use super::random::DEFAULT_SEED;
 use super::value::{Amount, KbBase, PerDirection};
-
-/// A kind of request. As a number it is the place in everything that fio keeps per direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Operation {
-    /// Read; changes nothing on the drive.
-    Read = 0,
-    /// Write, the only operation that carries a placement directive.
-    Write = 1,
-    /// Deallocate (Dataset Management).
-    Trim = 2,
-}
-
-impl Operation {
-    /// All three, in fio's order.
-    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Trim];
-}
 
 /// `rw`: which operations a job issues, and in which order of addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

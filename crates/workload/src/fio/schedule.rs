@@ -28,9 +28,9 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::fio::{
-    AddressPlan, Job, JobError, JobFile, JobStream, Operation, Operations, PlacementPlan, Plan, Request, Target, Twin,
-};
+use crate::{Operation, Request, Source, Target, Twin, WorkloadError};
+
+use super::{AddressPlan, Job, JobError, JobFile, JobStream, Operations, PlacementPlan, Plan};
 
 /// Time that a request is taken to need at queue depth 1: 100 us, between a flash read and a flash program. It only matters where
 /// `thinktime` must be compared with the time that requests take.
@@ -38,20 +38,9 @@ pub const NOMINAL_SERVICE_NS: f64 = 100_000.0;
 
 const NS_PER_SECOND: f64 = 1e9;
 
-/// How to build a workload.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct WorkloadOptions {
-    /// The last group goes on for ever, whatever its jobs' sizes say; whoever runs it decides when it is enough.
-    pub endless: bool,
-    /// Placement identifiers that the namespace offers; 0 for a drive without FDP, which ignores directives.
-    pub placement_ids: u16,
-    /// Build it for a smaller model of the drive.
-    pub twin: Option<Twin>,
-}
-
 /// A job file on a drive.
 #[derive(Debug, Clone)]
-pub struct Workload {
+pub struct Schedule {
     streams: Vec<Stream>,
     /// Streams of the groups that have not begun, last group first.
     waiting: Vec<Vec<u16>>,
@@ -92,7 +81,7 @@ struct Turn {
 /// What one stream of a workload does.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StreamSummary {
-    /// Number of the stream, as in [`Request::job`].
+    /// Number of the stream, as in [`Request::stream`].
     pub stream: u16,
     /// Number of its group; groups run one after another.
     pub group: u16,
@@ -116,15 +105,18 @@ pub struct StreamSummary {
     pub placement: String,
 }
 
-impl Workload {
-    /// Builds the streams of a job file for a drive of `device_bytes` (of the full-size drive, if a twin is asked for).
-    pub fn new(file: &JobFile, device_bytes: u64, options: &WorkloadOptions) -> Result<Self, JobError> {
+impl Schedule {
+    /// Builds the streams of a job file for a drive.
+    ///
+    /// # Errors
+    /// A job that does not fit the drive, or that only a clock could share out or end.
+    pub fn new(file: &JobFile, target: &Target) -> Result<Self, JobError> {
         let groups = group(&file.jobs);
         for (index, jobs) in groups.iter().enumerate() {
             check_group(jobs)?;
             check_without_clock(jobs, index + 1 == groups.len())?;
         }
-        let planned = plan_streams(file, device_bytes, options)?;
+        let planned = plan_streams(file, target)?;
         let group_of = |stream: &PlannedStream<'_>| usize::from(stream.summary.group);
         let mut waiting = vec![Vec::new(); groups.len()];
         for stream in &planned {
@@ -132,7 +124,7 @@ impl Workload {
         }
         let mut streams: Vec<Stream> = planned
             .into_iter()
-            .map(|stream| Stream::new(stream, options.twin))
+            .map(|stream| Stream::new(stream, target.twin))
             .collect();
         for group in &waiting {
             share_out(&mut streams[usize::from(group[0])..][..group.len()]);
@@ -204,39 +196,31 @@ impl Workload {
 }
 
 /// One instance of a job with its plan.
-pub(crate) struct PlannedStream<'a> {
+pub struct PlannedStream<'a> {
     /// The job.
-    pub(crate) job: &'a Job,
+    pub job: &'a Job,
     /// What it does on the drive at full size.
-    pub(crate) full: Plan,
+    pub full: Plan,
     /// What it does: on the twin, if there is one.
-    pub(crate) plan: Plan,
+    pub plan: Plan,
     /// Its number and group, and the rest in words.
-    pub(crate) summary: StreamSummary,
+    pub summary: StreamSummary,
 }
 
 /// Plans every instance of every job, group after group.
-pub(crate) fn plan_streams<'a>(
-    file: &'a JobFile,
-    device_bytes: u64,
-    options: &WorkloadOptions,
-) -> Result<Vec<PlannedStream<'a>>, JobError> {
-    let target = Target {
-        device_bytes,
-        placement_ids: options.placement_ids,
-    };
+pub fn plan_streams<'a>(file: &'a JobFile, target: &Target) -> Result<Vec<PlannedStream<'a>>, JobError> {
     let groups = group(&file.jobs);
     let mut streams = Vec::new();
     for (index, jobs) in groups.iter().enumerate() {
-        let endless = options.endless && index + 1 == groups.len();
+        let endless = target.endless && index + 1 == groups.len();
         for (job, instance) in jobs
             .iter()
             .flat_map(|job| (0..job.numjobs).map(move |instance| (job, instance)))
         {
             let number = u16::try_from(streams.len())
                 .map_err(|_| job.error("numjobs", "more than 65536 streams", "ask for fewer instances"))?;
-            let full = Plan::new(job, instance, target)?;
-            let mut plan = match options.twin {
+            let full = Plan::new(job, instance, *target)?;
+            let mut plan = match target.twin {
                 Some(twin) => shrink(job, &full, twin)?,
                 None => full.clone(),
             };
@@ -353,7 +337,7 @@ fn pause_ns(job: &Job) -> f64 {
 }
 
 /// Sum of a rate over the directions that a job uses; a mixed job goes at the sum of both, in the proportion of `rwmixread`.
-pub(crate) fn total(rates: &[Option<u64>; 3], plan: &Plan) -> Option<f64> {
+pub fn total(rates: &[Option<u64>; 3], plan: &Plan) -> Option<f64> {
     let used = Operation::ALL
         .into_iter()
         .filter(|operation| plan.access.operations.include(*operation));
@@ -487,7 +471,7 @@ impl StreamSummary {
 }
 
 fn describe_addresses(plan: &Plan) -> String {
-    use crate::fio::SkewKind::{Normal, Pareto, Zipf};
+    use super::SkewKind::{Normal, Pareto, Zipf};
     let written = match plan.access.operations {
         Operations::Only(operation) => operation,
         Operations::ReadWrite | Operations::TrimWrite => Operation::Write,
@@ -534,6 +518,16 @@ fn bytes_text(bytes: u64) -> String {
     let value = bytes as f64 / (1_u64 << (10 * unit)) as f64;
     let decimals = if value.fract() == 0.0 { 0 } else { 1 };
     format!("{value:.decimals$} {}", UNITS[unit as usize])
+}
+
+impl Source for Schedule {
+    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+        Ok(Schedule::next_batch(self, requests, limit))
+    }
+
+    fn streams(&self) -> Vec<String> {
+        self.streams.iter().map(|stream| stream.summary.name.clone()).collect()
+    }
 }
 
 impl fmt::Display for StreamSummary {
@@ -584,28 +578,34 @@ impl PartialOrd for Turn {
 
 #[cfg(test)]
 mod tests {
+    use super::super::parse;
     use super::*;
-    use crate::fio::parse;
 
     const GIB: u64 = 1 << 30;
+    const TARGET: Target = Target {
+        device_bytes: 64 * GIB,
+        placement_ids: 0,
+        endless: false,
+        twin: None,
+    };
 
-    fn build(text: &str, options: &WorkloadOptions) -> Result<Workload, JobError> {
-        Workload::new(&parse(text, "test.fio")?, 64 * GIB, options)
+    fn build(text: &str, options: &Target) -> Result<Schedule, JobError> {
+        Schedule::new(&parse(text, "test.fio")?, options)
     }
 
-    fn workload(text: &str) -> Workload {
+    fn workload(text: &str) -> Schedule {
         build(
             text,
-            &WorkloadOptions {
+            &Target {
                 endless: true,
                 placement_ids: 8,
-                twin: None,
+                ..TARGET
             },
         )
         .unwrap_or_else(|error| panic!("{error}"))
     }
 
-    fn take(workload: &mut Workload, count: usize) -> Vec<Request> {
+    fn take(workload: &mut Schedule, count: usize) -> Vec<Request> {
         let mut requests = Vec::new();
         loop {
             let wanted = (count - requests.len()).min(100);
@@ -619,19 +619,19 @@ mod tests {
     fn totals(requests: &[Request], streams: usize) -> Vec<(u64, u64)> {
         let mut totals = vec![(0, 0); streams];
         for request in requests {
-            let total = &mut totals[usize::from(request.job)];
+            let total = &mut totals[usize::from(request.stream)];
             *total = (total.0 + 1, total.1 + u64::from(request.bytes));
         }
         totals
     }
 
     /// After every request each stream is within one request of its share of the bytes.
-    fn assert_shares_exact(workload: &mut Workload, shares: &[f64]) {
+    fn assert_shares_exact(workload: &mut Schedule, shares: &[f64]) {
         let whole: f64 = shares.iter().sum();
         let mut bytes = vec![0.0; shares.len()];
         let mut largest = 0.0_f64;
         for request in take(workload, 20_000) {
-            bytes[usize::from(request.job)] += f64::from(request.bytes);
+            bytes[usize::from(request.stream)] += f64::from(request.bytes);
             largest = largest.max(f64::from(request.bytes));
             let total: f64 = bytes.iter().sum();
             for (stream, share) in shares.iter().enumerate() {
@@ -698,7 +698,7 @@ mod tests {
 
     #[test]
     fn jobs_that_run_together_must_share_in_the_same_terms() {
-        let error = |text: &str| build(text, &WorkloadOptions::default()).unwrap_err().to_string();
+        let error = |text: &str| build(text, &TARGET).unwrap_err().to_string();
         let mixed = error("[a]\nrate=5m\n[b]\nrw=write\n");
         assert!(
             mixed.starts_with("test.fio:3: [b]: runs together with [a]") && mixed.contains("stonewall"),
@@ -706,16 +706,16 @@ mod tests {
         );
         assert!(error("[a]\nflow=2\n[b]\nrate_iops=5\n").contains("rate"));
         assert!(error("[a]\nflow=2\n[b]\nflow=2\nflow_id=1\n").contains("flow_id"));
-        assert!(build("[a]\nrate=5m\n[b]\nstonewall\n", &WorkloadOptions::default()).is_ok());
+        assert!(build("[a]\nrate=5m\n[b]\nstonewall\n", &TARGET).is_ok());
     }
 
     #[test]
     fn groups_run_one_after_another() {
         let text = "[fill]\nrw=write\nbs=1m\nsize=8m\n[more]\nrw=write\nbs=1m\nsize=4m\n[measure]\nstonewall\nrw=randwrite\nsize=1m\n";
-        let mut finite = build(text, &WorkloadOptions::default()).unwrap();
+        let mut finite = build(text, &TARGET).unwrap();
         assert!(!finite.is_endless());
         let requests = take(&mut finite, 10_000);
-        let order: Vec<u16> = requests.iter().map(|request| request.job).collect();
+        let order: Vec<u16> = requests.iter().map(|request| request.stream).collect();
         assert_eq!(
             order[..12],
             [0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 0, 0],
@@ -743,7 +743,7 @@ mod tests {
     #[test]
     fn a_job_without_end_in_front_of_a_stonewall_is_refused() {
         let text = "[a]\nrw=write\ntime_based\nruntime=5\n[b]\nstonewall\n";
-        let error = build(text, &WorkloadOptions::default()).unwrap_err().to_string();
+        let error = build(text, &TARGET).unwrap_err().to_string();
         assert!(
             error.starts_with("test.fio:3: time_based of [a]") && error.contains("io_size"),
             "{error}"
@@ -757,11 +757,11 @@ mod tests {
         let file = parse(text, "test.fio").unwrap();
         for (number, job) in file.jobs.iter().enumerate() {
             let target = Target {
-                device_bytes: 64 * GIB,
                 placement_ids: 8,
+                ..TARGET
             };
             let mut alone = JobStream::new(Plan::new(job, 0, target).unwrap(), number as u16);
-            for request in requests.iter().filter(|request| usize::from(request.job) == number) {
+            for request in requests.iter().filter(|request| usize::from(request.stream) == number) {
                 assert_eq!(Some(*request), alone.next(), "{}", job.name);
             }
         }
@@ -771,7 +771,7 @@ mod tests {
     fn batches_of_any_length_are_parts_of_one_sequence() {
         let text =
             "[a]\nrw=write\nbs=64k\nsize=32m\n[b]\nrw=randwrite\nsize=16m\n[c]\nstonewall\nrw=randwrite\nsize=4m\n";
-        let build = || build(text, &WorkloadOptions::default()).unwrap();
+        let build = || build(text, &TARGET).unwrap();
         let whole = take(&mut build(), 100_000);
         let mut workload = build();
         let mut parts = Vec::new();
@@ -795,10 +795,11 @@ mod tests {
         let mut full = workload(text);
         let mut small = build(
             text,
-            &WorkloadOptions {
+            &Target {
                 endless: true,
                 placement_ids: 8,
                 twin,
+                ..TARGET
             },
         )
         .unwrap();
@@ -820,10 +821,7 @@ mod tests {
             mapping_unit_bytes: 4096,
             keep_requests: false,
         });
-        let options = WorkloadOptions {
-            twin,
-            ..WorkloadOptions::default()
-        };
+        let options = Target { twin, ..TARGET };
         let error = build("[a]\nrw=write\nsize=64k\n", &options).unwrap_err().to_string();
         assert!(
             error.starts_with("test.fio:3: size of [a]") && error.contains("1/64"),

@@ -5,20 +5,13 @@
 //!
 //! It draws no random numbers and produces no requests; see `stream`. Scaled twins change a plan before it becomes a stream; see `twin`.
 
+use crate::{Operation, Target};
+
 use super::JobError;
 use super::distribution::{SkewKind, Zone};
-use super::job::{Access, DataPlacement, Distribution, Job, Operation, Operations, PlacementSelection, SchemeEntry};
+use super::job::{Access, DataPlacement, Distribution, Job, Operations, PlacementSelection, SchemeEntry};
 use super::random::{MAX_BLOCKS_OF_32_BIT_GENERATOR, Seeds};
 use super::value::{Amount, PerDirection};
-
-/// The drive that a job runs on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Target {
-    /// Capacity that the host sees, bytes.
-    pub device_bytes: u64,
-    /// Number of placement identifiers that the namespace offers; 0 for a drive without FDP, which ignores directives.
-    pub placement_ids: u16,
-}
 
 /// The request sizes of one direction.
 #[derive(Debug, Clone, PartialEq)]

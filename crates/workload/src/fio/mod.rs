@@ -2,7 +2,7 @@
 //!
 //! Text becomes typed jobs (`parse`, with the option table of `options` and the values of `value` and `grammar`), a job and a
 //! drive become a plan in bytes (`plan`, and `twin` for scaled-down drives), and a plan becomes a stream of requests (`stream`)
-//! with fio's own random numbers (`random`, `distribution`, `random_map`, `power`). The workload module merges the streams of
+//! with fio's own random numbers (`random`, `distribution`, `random_map`, `power`). `schedule` merges the streams of
 //! all jobs.
 //!
 //! It does not run fio, does no I/O and has no clock: options that need one are refused or documented as having no effect.
@@ -17,19 +17,18 @@ mod plan;
 mod power;
 mod random;
 mod random_map;
+mod schedule;
 mod stream;
 mod twin;
 mod value;
 
 pub use distribution::{SkewKind, Zone};
 pub use error::{Complaint, JobError};
-pub use job::{
-    Access, BlockShare, DataPlacement, Distribution, Job, Operation, Operations, PlacementSelection, SchemeEntry,
-};
+pub use job::{Access, BlockShare, DataPlacement, Distribution, Job, Operations, PlacementSelection, SchemeEntry};
 pub use options::{Effect, FioOption, Kind, find, manual, nearest, options};
 pub use parse::{JobFile, Override, parse, parse_with};
-pub use plan::{AddressPlan, BlockPlan, PlacementPlan, Plan, Target};
+pub use plan::{AddressPlan, BlockPlan, PlacementPlan, Plan};
 pub use random::DEFAULT_SEED;
-pub use stream::{JobStream, Request};
-pub use twin::Twin;
+pub use schedule::{PlannedStream, Schedule, StreamSummary, plan_streams, total};
+pub use stream::JobStream;
 pub use value::{Amount, KbBase, PerDirection};

@@ -6,7 +6,7 @@
 //!   full-size drive first, so that percentages and roundings are those of the full-size job.
 //! - Request sizes shrink by d, but not below one mapping unit. A job whose requests cannot shrink far enough issues fewer of them: the
 //!   bytes that a job issues shrink by d exactly, for the job as a whole, for its sizes among each other and for its share among others
-//!   (see `workload`).
+//!   (see `schedule`).
 //! - zipf, pareto and normal draw ranks from as many blocks as on the full-size drive; each block of the twin stands for as many
 //!   neighbouring ranks as fit, so that as large a part of the region is touched by as many drive-writes. Everything else (uniform, zoned, sequential) is the same at every size.
 //! - Counts of requests shrink with the bytes they stand for.
@@ -14,19 +14,7 @@
 
 use super::plan::{AddressPlan, BlockPlan, PlacementPlan, Plan};
 use super::value::PerDirection;
-
-/// A smaller model of a drive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Twin {
-    /// d: the twin stands for a drive of about d times its capacity.
-    pub denominator: u64,
-    /// Capacity of the twin, bytes: the full capacity / d, as the twin's geometry rounds it.
-    pub device_bytes: u64,
-    /// Mapping unit of the twin, bytes: no request is smaller.
-    pub mapping_unit_bytes: u64,
-    /// Sizes and numbers of requests stay as they are, because times depend on them; regions and bytes shrink all the same.
-    pub keep_requests: bool,
-}
+use crate::Twin;
 
 impl Twin {
     /// Shrinks a full-size plan. The region may come out smaller than a block, which the caller reports as an error.
@@ -73,20 +61,6 @@ impl Twin {
         plan
     }
 
-    fn position(&self, bytes: u64, full_bytes: u64) -> u64 {
-        let scaled = (u128::from(bytes) * u128::from(self.device_bytes) / u128::from(full_bytes)) as u64;
-        scaled - scaled % self.mapping_unit_bytes
-    }
-
-    fn amount(&self, bytes: u64) -> u64 {
-        bytes / self.denominator
-    }
-
-    fn size(&self, bytes: u64) -> u64 {
-        let scaled = self.amount(bytes);
-        (scaled - scaled % self.mapping_unit_bytes).max(self.mapping_unit_bytes)
-    }
-
     fn shrink_block(&self, block: &BlockPlan) -> BlockPlan {
         // Each size keeps its share of the bytes, so a size that shrinks less than the others becomes rarer among them.
         let weights = block
@@ -115,9 +89,10 @@ impl Twin {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::Target;
-    use super::super::{JobStream, Operation, Request, parse};
+    use super::super::{JobStream, parse};
     use super::*;
+    use crate::Target;
+    use crate::{Operation, Request};
 
     const UNIT: u64 = 4096;
     const FULL: u64 = 64 << 30;
@@ -136,6 +111,7 @@ mod tests {
             Target {
                 device_bytes: FULL,
                 placement_ids: 8,
+                ..Target::default()
             },
         )
         .unwrap();

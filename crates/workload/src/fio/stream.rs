@@ -4,29 +4,16 @@
 //! over when a pass is done (`io_u.c` and `backend.c`: `get_rw_ddir`, `get_next_offset`, `get_next_buflen`, `do_io`, `keep_running`).
 //! Every decision comes from the generator that fio uses for it, so the sequence is fio's, request by request.
 //!
-//! It has no clock and does not know about other jobs; `workload` merges streams.
+//! It has no clock and does not know about other jobs; `schedule` merges streams.
+
+use crate::{Operation, Request};
 
 use super::distribution::{Skew, ZoneTable};
-use super::job::{Operation, Operations, SchemeEntry};
+use super::job::{Operations, SchemeEntry};
 use super::plan::{AddressPlan, PlacementPlan, Plan};
 use super::random::{Generator, Purpose, Taus88};
 use super::random_map::RandomMap;
 use super::value::PerDirection;
-
-/// One request to the drive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request {
-    /// Which stream of the workload issues it.
-    pub job: u16,
-    /// What to do.
-    pub operation: Operation,
-    /// First byte on the drive.
-    pub offset_bytes: u64,
-    /// Length.
-    pub bytes: u32,
-    /// Index into the namespace's placement identifiers; none for reads, trims and writes without a directive.
-    pub placement: Option<u16>,
-}
 
 /// Where the next address comes from.
 #[derive(Debug, Clone)]
@@ -73,7 +60,7 @@ const LOOKAHEAD: usize = 64;
 /// The requests of one instance of a job.
 #[derive(Debug, Clone)]
 pub struct JobStream {
-    job: u16,
+    stream: u16,
     plan: Plan,
     plain: Option<Plain>,
     addresses: Addresses,
@@ -102,14 +89,14 @@ pub struct JobStream {
 
 impl JobStream {
     /// A stream that carries out a plan under this number.
-    pub fn new(plan: Plan, job: u16) -> Self {
+    pub fn new(plan: Plan, stream: u16) -> Self {
         let seeds = plan.seeds;
         let loops = plan.loops;
         let twice = u64::from(plan.access.operations == Operations::TrimWrite) + 1;
         let sizes = Operation::ALL.map(|operation| Sizes::new(&plan, operation));
         let placement = Placement::new(&plan);
         Self {
-            job,
+            stream,
             plain: Plain::of(&plan, &placement),
             addresses: Addresses::new(&plan),
             sizes,
@@ -291,9 +278,9 @@ impl JobStream {
             placement,
         } = plain;
         let limit = limit.min(self.requests_within_limits(bytes));
-        let (job, start_bytes) = (self.job, self.plan.start_bytes);
+        let (stream, start_bytes) = (self.stream, self.plan.start_bytes);
         let request = |offset: u64| Request {
-            job,
+            stream,
             operation,
             offset_bytes: start_bytes + offset,
             bytes: bytes as u32,
@@ -385,7 +372,7 @@ impl JobStream {
             self.counted_bytes += bytes;
         }
         Some(Request {
-            job: self.job,
+            stream: self.stream,
             operation,
             offset_bytes,
             bytes: bytes as u32,
@@ -679,9 +666,9 @@ impl Placement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::Target;
     use super::super::{Job, parse};
     use super::*;
+    use crate::Target;
 
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;
@@ -697,6 +684,7 @@ mod tests {
             Target {
                 device_bytes,
                 placement_ids: 8,
+                ..Target::default()
             },
         )
         .unwrap_or_else(|error| panic!("{error}"));
@@ -816,6 +804,7 @@ mod tests {
                 Target {
                     device_bytes: MIB,
                     placement_ids: 0,
+                    ..Target::default()
                 },
             )
             .unwrap();
@@ -938,6 +927,7 @@ mod tests {
                 Target {
                     device_bytes: MIB,
                     placement_ids: 0,
+                    ..Target::default()
                 },
             )
             .unwrap();
@@ -1057,6 +1047,7 @@ mod tests {
             Target {
                 device_bytes: MIB,
                 placement_ids: 8,
+                ..Target::default()
             },
         )
         .unwrap();
@@ -1077,6 +1068,7 @@ mod tests {
             Target {
                 device_bytes: MIB,
                 placement_ids: 0,
+                ..Target::default()
             },
         )
         .unwrap();
@@ -1087,6 +1079,7 @@ mod tests {
             Target {
                 device_bytes: MIB,
                 placement_ids: 8,
+                ..Target::default()
             },
         )
         .unwrap_err()
@@ -1112,6 +1105,7 @@ mod tests {
                 Target {
                     device_bytes: MIB,
                     placement_ids: 0,
+                    ..Target::default()
                 },
             )
             .unwrap_err()

@@ -1,0 +1,49 @@
+//! What can be wrong with a workload, in one sentence each: place, problem, remedy.
+
+use thiserror::Error;
+
+use crate::fio::JobError;
+
+/// An error that the owner of a workload can mend.
+#[derive(Debug, Error)]
+pub enum WorkloadError {
+    /// A file cannot be read or written.
+    #[error("{file}: {source}")]
+    Io {
+        /// The file.
+        file: String,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// A line of a file cannot be understood.
+    #[error("{file}:{line}: {problem}")]
+    Line {
+        /// The file.
+        file: String,
+        /// Its line, from 1.
+        line: u64,
+        /// What is wrong with it, and what would be right.
+        problem: String,
+    },
+    /// A setting is impossible.
+    #[error("{setting}: {problem}")]
+    Setting {
+        /// The setting and its value, by its path in the workload's table.
+        setting: String,
+        /// What is wrong with it, and what would be right.
+        problem: String,
+    },
+    /// A job file says something impossible.
+    #[error(transparent)]
+    Job(#[from] JobError),
+}
+
+impl WorkloadError {
+    /// A setting is impossible.
+    pub fn setting(setting: impl Into<String>, problem: impl Into<String>) -> WorkloadError {
+        WorkloadError::Setting {
+            setting: setting.into(),
+            problem: problem.into(),
+        }
+    }
+}

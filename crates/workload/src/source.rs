@@ -1,0 +1,104 @@
+//! Where requests come from: the trait of all workloads, and what they see of the drive.
+
+use crate::{Request, WorkloadError};
+
+/// Produces the requests of a workload, in the order in which the host submits them.
+///
+/// A source is deterministic: what it produces depends on its settings, its [`Target`] and its seed, not on the sizes of the
+/// batches. It never looks at the device, so the same source gives the same requests to every device of a size.
+pub trait Source: Send {
+    /// Appends up to `limit` requests; returns how many. 0 means that the workload has ended.
+    ///
+    /// # Errors
+    /// What it reads cannot be read or understood: names file and line. The source then stays at its end.
+    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError>;
+
+    /// Names of its streams, in the order of [`Request::stream`].
+    fn streams(&self) -> Vec<String>;
+
+    /// What it has measured of itself so far: hit ratios, amplification by the application.
+    fn measures(&self) -> Vec<Measure> {
+        Vec::new()
+    }
+}
+
+/// A figure that a workload measures of itself.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Measure {
+    /// Its name, in dotted parts, as claims use it; `docs/workloads.md` lists the names of each kind of workload.
+    pub name: String,
+    /// Its value: a ratio, or a count.
+    pub value: f64,
+}
+
+impl Measure {
+    /// A figure with a name.
+    pub fn new(name: impl Into<String>, value: f64) -> Measure {
+        Measure {
+            name: name.into(),
+            value,
+        }
+    }
+}
+
+/// What a workload sees of the drive that it is made for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Target {
+    /// Capacity that the host sees, bytes; of the drive at full size, if there is a twin.
+    pub device_bytes: u64,
+    /// Number of placement identifiers that the namespace offers; 0 for a drive without FDP, which ignores directives.
+    pub placement_ids: u16,
+    /// The workload (of a job file: its last group) goes on for ever; whoever runs it decides when it is enough.
+    pub endless: bool,
+    /// Build it for a smaller model of the drive.
+    pub twin: Option<Twin>,
+}
+
+impl Target {
+    /// Capacity that requests may use, bytes: the twin's, if there is one.
+    pub fn capacity_bytes(&self) -> u64 {
+        self.twin.map_or(self.device_bytes, |twin| twin.device_bytes)
+    }
+
+    /// How many times smaller everything is; 1 without a twin.
+    pub fn denominator(&self) -> u64 {
+        self.twin.map_or(1, |twin| twin.denominator)
+    }
+
+    /// Smallest unit that a request should be made of, bytes: 4 KiB, or the twin's mapping unit.
+    pub fn unit_bytes(&self) -> u64 {
+        self.twin.map_or(4096, |twin| twin.mapping_unit_bytes)
+    }
+}
+
+/// A smaller model of a drive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Twin {
+    /// d: the twin stands for a drive of about d times its capacity.
+    pub denominator: u64,
+    /// Capacity of the twin, bytes: the full capacity / d, as the twin's geometry rounds it.
+    pub device_bytes: u64,
+    /// Mapping unit of the twin, bytes: no request is smaller.
+    pub mapping_unit_bytes: u64,
+    /// Sizes and numbers of requests stay as they are, because times depend on them; regions and bytes shrink all the same.
+    pub keep_requests: bool,
+}
+
+impl Twin {
+    /// A position on a drive of `full_bytes` as the position on the twin, aligned down to the mapping unit.
+    pub fn position(&self, bytes: u64, full_bytes: u64) -> u64 {
+        let scaled = (u128::from(bytes) * u128::from(self.device_bytes) / u128::from(full_bytes)) as u64;
+        scaled - scaled % self.mapping_unit_bytes
+    }
+
+    /// An amount of bytes, d times smaller.
+    pub fn amount(&self, bytes: u64) -> u64 {
+        bytes / self.denominator
+    }
+
+    /// The size of a request, d times smaller in whole mapping units, at least one.
+    pub fn size(&self, bytes: u64) -> u64 {
+        let scaled = self.amount(bytes);
+        (scaled - scaled % self.mapping_unit_bytes).max(self.mapping_unit_bytes)
+    }
+}
