@@ -30,9 +30,7 @@ fn model(command: &Bench) -> Result<Outcome, LabError> {
         ..Settings::default()
     };
     let progress = execute::stoppable();
-    let measured = execute::with_bar(&progress, settings.host_bytes(), 1, || {
-        bench::bench(&settings, &*progress)
-    });
+    let measured = execute::with_bar(&progress, 1, || bench::bench(&settings, &*progress));
     let Some(measured) = measured else {
         return Ok(Outcome::Stopped);
     };

@@ -28,22 +28,23 @@ pub fn stoppable() -> Arc<Progress> {
 }
 
 /// Runs `work` while a bar on standard error follows its progress.
-pub fn with_bar<T: Send>(progress: &Progress, host_bytes: u64, cells: usize, work: impl FnOnce() -> T + Send) -> T {
+pub fn with_bar<T: Send>(progress: &Progress, cells: usize, work: impl FnOnce() -> T + Send) -> T {
     let begun = Instant::now();
-    let offset = progress.host_bytes.load(Ordering::Relaxed);
-    let cells_offset = progress.cells.load(Ordering::Relaxed);
+    let counters = [&progress.expected, &progress.done, &progress.cells];
+    let before = counters.map(|counter| counter.load(Ordering::Relaxed));
     std::thread::scope(|scope| {
         let worker = scope.spawn(work);
         let mut bar: Option<ProgressBar> = None;
         while !worker.is_finished() {
             std::thread::sleep(Duration::from_millis(50));
             if bar.is_none() && begun.elapsed() > QUIET && std::io::stderr().is_terminal() {
-                bar = Some(new_bar(host_bytes, begun.elapsed()));
+                bar = Some(new_bar(begun.elapsed()));
             }
             if let Some(bar) = &bar {
-                bar.set_position(progress.host_bytes.load(Ordering::Relaxed) - offset);
-                let done = progress.cells.load(Ordering::Relaxed) - cells_offset;
-                bar.set_message(format!("{done} of {cells} runs done"));
+                let now = counters.map(|counter| counter.load(Ordering::Relaxed));
+                bar.set_length(now[0] - before[0]);
+                bar.set_position(now[1] - before[1]);
+                bar.set_message(format!("{} of {cells} runs done", now[2] - before[2]));
             }
         }
         if let Some(bar) = bar {
@@ -56,12 +57,12 @@ pub fn with_bar<T: Send>(progress: &Progress, host_bytes: u64, cells: usize, wor
     })
 }
 
-fn new_bar(host_bytes: u64, elapsed: Duration) -> ProgressBar {
-    let template = "{bar:30} {percent:>3} %  {binary_bytes} of {binary_total_bytes} written, {msg}, {eta} left";
+fn new_bar(elapsed: Duration) -> ProgressBar {
+    let template = "{bar:30} {percent:>3} %  {msg}, {eta} left";
     let style = ProgressStyle::with_template(template)
         .expect("the template is valid")
         .progress_chars("=> ");
-    ProgressBar::new(host_bytes).with_style(style).with_elapsed(elapsed)
+    ProgressBar::new(0).with_style(style).with_elapsed(elapsed)
 }
 
 /// Runs cells and says whether they were stopped.
@@ -70,9 +71,8 @@ pub fn run_cells(
     gc_log: bool,
     progress: &Progress,
 ) -> Result<(Vec<CellResult>, bool), LabError> {
-    let host_bytes = prepared.iter().map(|cell| cell.host_bytes).sum();
     let budget = lab::run::memory_available();
     let work = || lab::run::run_all(prepared, gc_log, budget, progress);
-    let results = with_bar(progress, host_bytes, prepared.len(), work)?;
+    let results = with_bar(progress, prepared.len(), work)?;
     Ok((results, progress.stopped()))
 }

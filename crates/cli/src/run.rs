@@ -166,7 +166,12 @@ fn present(
         }
         if command.handles || results.len() == 1 {
             for result in results {
-                print(&format!("{}\n{}\n", result.key, table::handles(result)));
+                print(&format!(
+                    "{}\n{}{}\n",
+                    result.key,
+                    table::handles(result),
+                    table::wear(result)
+                ));
             }
         }
     }
@@ -262,7 +267,7 @@ fn run_and_save(
     };
     let progress = execute::stoppable();
     let work = || lab::run::run_and_save(cell, path, &*progress);
-    let result = execute::with_bar(&progress, cell.host_bytes, 1, work)?;
+    let result = execute::with_bar(&progress, 1, work)?;
     let stopped = !result.complete;
     present(command, experiment, &experiment.run, &[result])?;
     Ok(if stopped { Outcome::Stopped } else { Outcome::Done })
@@ -282,7 +287,7 @@ fn continue_snapshot(command: &Run, snapshot: &Path) -> Result<Outcome, LabError
         save: command.save.as_deref(),
     };
     let work = || lab::run::continue_snapshot(&continued, &*progress);
-    let result = execute::with_bar(&progress, 0, 1, work)?;
+    let result = execute::with_bar(&progress, 1, work)?;
     let stopped = !result.complete;
     present(command, &experiment, &settings, &[result])?;
     Ok(if stopped { Outcome::Stopped } else { Outcome::Done })

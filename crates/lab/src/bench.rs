@@ -74,7 +74,7 @@ impl Default for Settings {
 
 impl Settings {
     /// Bytes that all workloads together write: a fill, two drive-writes and the rounds each; the timed ones less.
-    pub fn host_bytes(&self) -> u64 {
+    fn host_bytes(&self) -> u64 {
         let rounds = u64::from(self.rounds);
         let untimed = 4 * (4 * 3 + rounds);
         let timed = (4 * 2 + rounds) + 4;
@@ -143,6 +143,7 @@ impl Settings {
 
 /// Measures; `None` if it was stopped.
 pub fn bench(settings: &Settings, watch: &dyn Watch) -> Option<Bench> {
+    watch.expects(settings.host_bytes());
     let config = settings.device();
     let mut yardstick = Yardstick::new(settings.capacity_bytes / PAGE_BYTES);
     let mut rows = Vec::new();
@@ -294,7 +295,7 @@ fn measure_timed(
             }
             let some = left.min(64 * 1024);
             runner.advance(device, some);
-            watch.wrote(some * bytes);
+            watch.advanced(some * bytes);
             left -= some;
         }
         Some(())
@@ -369,7 +370,7 @@ impl Writer {
                     .write_batch(0, &self.writes)
                     .expect("the extents are within the device");
             }
-            watch.wrote(chunk * u64::from(pages) * PAGE_BYTES);
+            watch.advanced(chunk * u64::from(pages) * PAGE_BYTES);
         }
         Some(())
     }

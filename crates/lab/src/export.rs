@@ -320,6 +320,9 @@ fn cell_json(axes: &[String], tail_capacities: f64, result: &CellResult, samples
         "block_erases": { "fewest": fewest, "mean": mean, "most": most },
         "owners": owners,
     });
+    if let Some(endurance) = &result.endurance {
+        cell["endurance"] = json!(endurance);
+    }
     if let Some(timed) = &result.timed {
         cell["fio"] = crate::timed::to_fio_json(timed);
     }

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rayon::prelude::*;
 use serde::Serialize;
 use ssd::event::Reclaim;
-use ssd::{Device, Event, Layout, Lpn, Nanos, OwnerStats, Placement, RgId, RuhId, Stats, Write};
+use ssd::{Device, Endurance, Event, Layout, Lpn, Nanos, OwnerStats, Placement, RgId, RuhId, Stats, Write};
 
 use crate::error::LabError;
 use crate::experiment::{Cell, CellKey, RunSettings};
@@ -23,7 +23,7 @@ use crate::timed::Runner;
 use crate::timed::measure::TimedResult;
 use crate::twin::{self, Scale};
 use workload::fio::{JobFile, Schedule};
-use workload::{Operation, Request, Target, Twin};
+use workload::{Operation, Request, Source, Target, Twin};
 
 /// Requests taken from the workload at a time.
 const BATCH_REQUESTS: usize = 1024;
@@ -52,6 +52,8 @@ pub struct CellResult {
     pub gc_log: Vec<Reclaim>,
     /// Fewest, mean and most erase counts of a block.
     pub block_erases: (u32, f64, u32),
+    /// Wear since the device was made, if its profile says what the flash survives; bytes are those of the drive at full size.
+    pub endurance: Option<Endurance>,
     /// Latencies and what happened when, of a device with timing.
     #[serde(skip)]
     pub timed: Option<TimedResult>,
@@ -95,10 +97,12 @@ impl CellResult {
     }
 }
 
-/// Receives the progress of runs; called from their threads.
+/// Receives the progress of runs; called from their threads. Work has no unit; about a byte written each.
 pub trait Watch: Sync {
-    /// A cell wrote this much more.
-    fn wrote(&self, host_bytes: u64);
+    /// This much more work is to be done.
+    fn expects(&self, work: u64);
+    /// This much more of it is done.
+    fn advanced(&self, work: u64);
     /// A cell is done.
     fn finished(&self, result: &CellResult);
     /// Whether to stop and keep what was measured.
@@ -107,7 +111,9 @@ pub trait Watch: Sync {
 
 /// Watches nothing and never stops.
 impl Watch for () {
-    fn wrote(&self, _host_bytes: u64) {}
+    fn expects(&self, _work: u64) {}
+
+    fn advanced(&self, _work: u64) {}
 
     fn finished(&self, _result: &CellResult) {}
 
@@ -119,8 +125,10 @@ impl Watch for () {
 /// A counter and a switch, for callers that show progress.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Bytes written by all cells.
-    pub host_bytes: AtomicU64,
+    /// Work of all cells.
+    pub expected: AtomicU64,
+    /// What is done of it.
+    pub done: AtomicU64,
     /// Cells done.
     pub cells: AtomicU64,
     /// Set to stop.
@@ -128,8 +136,12 @@ pub struct Progress {
 }
 
 impl Watch for Progress {
-    fn wrote(&self, host_bytes: u64) {
-        self.host_bytes.fetch_add(host_bytes, Ordering::Relaxed);
+    fn expects(&self, work: u64) {
+        self.expected.fetch_add(work, Ordering::Relaxed);
+    }
+
+    fn advanced(&self, work: u64) {
+        self.done.fetch_add(work, Ordering::Relaxed);
     }
 
     fn finished(&self, _result: &CellResult) {
@@ -150,11 +162,18 @@ pub struct Prepared {
     target: Target,
     /// Bytes of memory that the run needs.
     pub memory_bytes: u64,
-    /// Bytes that the host will write, prefill included.
-    pub host_bytes: u64,
+    /// Bytes that the host writes before the workload.
+    prefill_bytes: u64,
+    /// How much of a watch's work the workload itself is: what it writes, or a drive-write if it does not say.
+    workload_work: u64,
 }
 
 impl Prepared {
+    /// Work of the run, as a [`Watch`] counts it.
+    fn work(&self) -> u64 {
+        self.prefill_bytes + self.workload_work
+    }
+
     /// Refuses a run whose page maps do not fit.
     fn check_memory(&self, budget_bytes: u64) -> Result<(), LabError> {
         if self.memory_bytes <= budget_bytes {
@@ -205,8 +224,9 @@ fn prepare_cell(cell: Cell) -> Result<Prepared, LabError> {
         cell.run.check_untimed(&cell.key.to_string())?;
         Schedule::new(&cell.jobs, &target)?;
     }
-    let capacities = cell.run.write_capacities.unwrap_or(1.0) + cell.run.prefill_capacities;
-    let host_bytes = (capacities * capacity as f64) as u64;
+    let bytes = |capacities: f64| (capacities * capacity as f64) as u64;
+    let prefill_bytes = bytes(cell.run.prefill_capacities);
+    let workload_work = bytes(cell.run.write_capacities.unwrap_or(1.0));
     let memory_bytes = layout.memory_bytes();
     Ok(Prepared {
         cell,
@@ -214,7 +234,8 @@ fn prepare_cell(cell: Cell) -> Result<Prepared, LabError> {
         layout,
         target,
         memory_bytes,
-        host_bytes,
+        prefill_bytes,
+        workload_work,
     })
 }
 
@@ -239,6 +260,7 @@ pub fn run_all(
     for cell in prepared {
         cell.check_memory(memory_budget_bytes)?;
     }
+    watch.expects(prepared.iter().map(Prepared::work).sum());
     let largest = prepared.iter().map(|cell| cell.memory_bytes).max().unwrap_or(1).max(1);
     let at_once = (memory_budget_bytes / largest).clamp(1, rayon::current_num_threads() as u64) as usize;
     let pool = rayon::ThreadPoolBuilder::new()
@@ -354,6 +376,7 @@ fn run_device(prepared: &Prepared, device: Device, keep_gc_log: bool, watch: &dy
         start,
         samples: Vec::new(),
         timed: None,
+        reported: 0,
         watch,
     };
     let begins_at = run.prefill();
@@ -371,6 +394,7 @@ fn run_device(prepared: &Prepared, device: Device, keep_gc_log: bool, watch: &dy
 /// There is too little memory, or the snapshot cannot be written.
 pub fn run_and_save(prepared: &Prepared, path: &Path, watch: &dyn Watch) -> Result<CellResult, LabError> {
     prepared.check_memory(memory_available())?;
+    watch.expects(prepared.work());
     let device = Device::new(&prepared.config).expect("the layout was made before");
     let (result, device) = run_device(prepared, device, true, watch);
     device.save(path)?;
@@ -408,6 +432,7 @@ pub fn continue_snapshot(continued: &Continued<'_>, watch: &dyn Watch) -> Result
         run: continued.settings.clone(),
     };
     let prepared = prepare_cell(cell)?;
+    watch.expects(prepared.work());
     let (result, device) = run_device(&prepared, device, true, watch);
     if let Some(path) = continued.save {
         device.save(path)?;
@@ -423,12 +448,21 @@ struct Run<'a> {
     start: Stats,
     samples: Vec<Sample>,
     timed: Option<TimedResult>,
+    /// Work of the workload that the watch knows of.
+    reported: u64,
     watch: &'a dyn Watch,
 }
 
 impl<'a> Run<'a> {
     fn settings(&self) -> &'a RunSettings {
         &self.prepared.cell.run
+    }
+
+    /// Tells the watch that this share of the workload is done.
+    fn report(&mut self, share: f64) {
+        let work = (share.clamp(0.0, 1.0) * self.prepared.workload_work as f64) as u64;
+        self.watch.advanced(work.saturating_sub(self.reported));
+        self.reported = self.reported.max(work);
     }
 
     fn capacity_bytes(&self) -> u64 {
@@ -463,7 +497,7 @@ impl<'a> Run<'a> {
             let done = self.device.write(now, &write).expect("the extent is within the device");
             *slot = done.at;
             extents += 1;
-            self.watch.wrote(host_bytes);
+            self.watch.advanced(host_bytes);
             lpn = (lpn + pages) % layout.logical_pages;
             left -= u64::from(pages);
         }
@@ -490,12 +524,10 @@ impl<'a> Run<'a> {
             Runner::new(&cell.jobs, target, &limits, mapper, begins_at).expect("the workload was made before");
         let every = self.sample_bytes();
         let mut next_sample = every;
-        let mut seen = 0;
         let mut complete = true;
         while runner.advance(&mut self.device, REQUESTS) {
             let written = runner.written();
-            self.watch.wrote(written - seen);
-            seen = written;
+            self.report(runner.share_done());
             if written >= next_sample {
                 self.sample();
                 next_sample = written - written % every + every;
@@ -505,7 +537,7 @@ impl<'a> Run<'a> {
                 runner.stop();
             }
         }
-        self.watch.wrote(runner.written() - seen);
+        self.report(1.0);
         self.timed = Some(runner.finish());
         for reclaim in &mut self.device.sink_mut().gc_log {
             reclaim.now -= begins_at;
@@ -534,9 +566,9 @@ impl<'a> Run<'a> {
             }
             requests.clear();
             if workload.next_batch(&mut requests, BATCH_REQUESTS) == 0 {
+                self.report(1.0);
                 return true; // A workload of jobs that end: it wrote all it has.
             }
-            let before = written;
             for request in &requests {
                 if written >= target {
                     break;
@@ -544,7 +576,10 @@ impl<'a> Run<'a> {
                 written += self.take(request);
             }
             self.write_out();
-            self.watch.wrote(written - before);
+            self.report(match limits.write_bytes {
+                Some(bytes) => written as f64 / bytes as f64,
+                None => workload.share_done().unwrap_or(0.0),
+            });
             if written >= next_sample {
                 self.sample();
                 next_sample = written - written % every + every;
@@ -597,6 +632,15 @@ impl<'a> Run<'a> {
         });
     }
 
+    fn endurance(&self) -> Option<Endurance> {
+        let scale = f64::from(self.settings().scale.0);
+        self.device.endurance().map(|endurance| Endurance {
+            host_bytes_total: endurance.host_bytes_total * scale,
+            host_bytes_left: endurance.host_bytes_left * scale,
+            ..endurance
+        })
+    }
+
     fn result(&mut self, complete: bool) -> CellResult {
         let stats = self.stats();
         if self
@@ -625,6 +669,7 @@ impl<'a> Run<'a> {
             samples: std::mem::take(&mut self.samples),
             gc_log: std::mem::take(&mut self.device.sink_mut().gc_log),
             block_erases,
+            endurance: self.endurance(),
             timed: self.timed.take(),
         }
     }

@@ -9,7 +9,7 @@
 //! comparisons come from [`crate::claims`]. `docs/results.md` explains every word.
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
-use ssd::{Owner, OwnerStats, RuhId};
+use ssd::{Endurance, Owner, OwnerStats, RuhId};
 
 use crate::claims::{Comparison, Verdict};
 use crate::experiment::CellKey;
@@ -341,6 +341,35 @@ pub fn handles(result: &CellResult) -> String {
         table.add_row(row.texts());
     }
     fitted(&table)
+}
+
+/// What the wear of a run comes to, in a line; empty if the profile does not say what the flash survives.
+pub fn wear(result: &CellResult) -> String {
+    let Some(wear) = &result.endurance else {
+        return String::new();
+    };
+    let [worn, writes, left] = wear_texts(wear);
+    format!(
+        "wear: {worn} of the rated erases; {writes} drive-writes a day for the warranty at this WAF, {left} left to write\n"
+    )
+}
+
+/// Share of the rated erases, drive-writes a day, bytes left to write.
+pub fn wear_texts(wear: &Endurance) -> [String; 3] {
+    let worn = match wear.worn_blocks {
+        0 => share(wear.life_used),
+        blocks => format!(
+            "{} ({} of {} blocks worn out)",
+            share(wear.life_used),
+            count(blocks),
+            count(wear.blocks)
+        ),
+    };
+    [
+        worn,
+        format!("{:.2}", wear.drive_writes_per_day),
+        bytes(wear.host_bytes_left as u64),
+    ]
 }
 
 /// One direction of a job of a timed run.

@@ -16,6 +16,7 @@
 
 pub mod config;
 pub mod device;
+mod divisor;
 pub mod endurance;
 pub mod error;
 pub mod event;

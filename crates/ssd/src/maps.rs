@@ -101,6 +101,14 @@ impl Maps {
         std::hint::black_box((seen, words));
     }
 
+    /// Reads where these logical pages are, so that the misses of a whole batch overlap.
+    #[inline]
+    pub(crate) fn touch_places(&self, pages: impl Iterator<Item = Lpn>) {
+        let l2p = self.l2p_inverted.get();
+        let seen = pages.fold(0, |seen, lpn| seen ^ l2p[lpn.0 as usize]);
+        std::hint::black_box(seen);
+    }
+
     /// Length of the run from `lpn` on that is mapped to consecutive physical pages, at most `pages_max`, and where it
     /// is mapped to. A run of unmapped pages is a run too.
     #[inline]

@@ -16,6 +16,11 @@ pub trait Source: Send {
     /// Names of its streams, in the order of [`Request::stream`].
     fn streams(&self) -> Vec<String>;
 
+    /// Share of it that is done, 0 to 1; `None` if it does not know, or never ends.
+    fn share_done(&self) -> Option<f64> {
+        None
+    }
+
     /// What it has measured of itself so far: hit ratios, amplification by the application.
     fn measures(&self) -> Vec<Measure> {
         Vec::new()

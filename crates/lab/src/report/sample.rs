@@ -63,6 +63,7 @@ fn result(key: CellKey, copies: f64, handles: usize) -> CellResult {
         stats,
         samples,
         block_erases: (erases as u32, erases, erases as u32 + 3),
+        endurance: None,
         timed: None,
     }
 }

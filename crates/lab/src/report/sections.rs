@@ -391,6 +391,9 @@ pub fn device(report: &Report<'_>) -> String {
         "fewest erases",
         "mean erases",
         "most erases",
+        "life used",
+        "drive-writes a day",
+        "left to write",
     ];
     let mut html = Table::new(
         cell_headings(report).into_iter().chain(own.map(str::to_string)),
@@ -403,13 +406,17 @@ pub fn device(report: &Report<'_>) -> String {
         return String::new();
     }
     note(
-        "GC columns count collections; \"closed\" columns count reclaim units closed before they were full; erases are for each block.",
+        "GC columns count collections; \"closed\" columns count reclaim units closed before they were full; erases are for each block. \
+         Life used is the share of the rated erases, drive-writes a day are what the flash survives for the warranty at this write \
+         amplification, both if the profile has an [endurance].",
     ) + &html.html()
 }
 
-fn device_texts(result: &CellResult) -> [String; 14] {
+fn device_texts(result: &CellResult) -> [String; 17] {
     let stats = &result.stats;
     let (fewest, mean, most) = result.block_erases;
+    let unknown = || ["–"; 3].map(str::to_string);
+    let [life_used, drive_writes, left] = result.endurance.as_ref().map_or_else(unknown, table::wear_texts);
     [
         result.seed.to_string(),
         table::bytes(stats.host_bytes_written()),
@@ -425,6 +432,9 @@ fn device_texts(result: &CellResult) -> [String; 14] {
         fewest.to_string(),
         format!("{mean:.1}"),
         most.to_string(),
+        life_used,
+        drive_writes,
+        left,
     ]
 }
 

@@ -10,7 +10,6 @@
 //! It does not touch the device and measures nothing but the time that requests are in flight.
 
 use ssd::Nanos;
-
 use workload::Request;
 use workload::fio::{JobStream, PlannedStream, total};
 
@@ -187,10 +186,23 @@ impl Lane {
         self.begins_at
     }
 
-    /// What it wants, having fewer requests in flight than it may have.
+    /// Share of its requests, or of its time, that is over while `group` runs, 0 to 1.
+    pub(super) fn share_done(&self, now: Nanos, group: u16) -> f64 {
+        if self.ended || self.group != group {
+            return f64::from(u8::from(self.group <= group));
+        }
+        let time = match self.runtime_ns {
+            Some(length) => now.saturating_sub(self.measured_from) as f64 / length as f64,
+            None => 0.0,
+        };
+        let requests = self.source.share_done().unwrap_or(0.0);
+        time.max(requests).min(1.0)
+    }
+
+    /// What it wants, having fewer requests in flight than it may have. `look_ahead` is shown the requests that will come soon.
     #[inline]
-    pub(super) fn wish(&mut self, now: Nanos) -> Wish {
-        if now >= self.ends_at || !self.has_request() {
+    pub(super) fn wish(&mut self, now: Nanos, look_ahead: impl FnOnce(&[Request])) -> Wish {
+        if now >= self.ends_at || !self.has_request(look_ahead) {
             return Wish::End;
         }
         if self.thinktime_ns > 0 {
@@ -229,9 +241,10 @@ impl Lane {
     }
 
     #[inline]
-    fn has_request(&mut self) -> bool {
+    fn has_request(&mut self, look_ahead: impl FnOnce(&[Request])) -> bool {
         if self.ready.is_empty() {
             self.source.fill(&mut self.ready, RUN_LENGTH);
+            look_ahead(&self.ready);
             self.ready.reverse();
         }
         !self.ready.is_empty()

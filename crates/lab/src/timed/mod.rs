@@ -42,7 +42,7 @@ pub struct Limits {
 }
 
 /// What happens at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 struct Turn {
     at: Nanos,
     /// Order of what happens at the same time.
@@ -51,7 +51,34 @@ struct Turn {
     what: What,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+impl Turn {
+    /// Its place in the order, as one number that is compared at once.
+    fn order(&self) -> u128 {
+        u128::from(self.at) << 64 | u128::from(self.sequence)
+    }
+}
+
+impl PartialEq for Turn {
+    fn eq(&self, other: &Turn) -> bool {
+        self.order() == other.order()
+    }
+}
+
+impl Eq for Turn {}
+
+impl PartialOrd for Turn {
+    fn partial_cmp(&self, other: &Turn) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Turn {
+    fn cmp(&self, other: &Turn) -> std::cmp::Ordering {
+        self.order().cmp(&other.order())
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
 enum What {
     /// A lane wants to be asked.
     Wake,
@@ -160,6 +187,17 @@ impl Runner {
         self.written
     }
 
+    /// Share of the workload that is done, 0 to 1.
+    pub(crate) fn share_done(&self) -> f64 {
+        let written = self.written as f64 / self.write_limit as f64;
+        let lanes: f64 = self
+            .lanes
+            .iter()
+            .map(|lane| lane.share_done(self.now, self.group))
+            .sum();
+        written.max(lanes / self.lanes.len() as f64)
+    }
+
     /// Time of the device.
     pub(crate) fn now(&self) -> Nanos {
         self.now
@@ -236,7 +274,14 @@ impl Runner {
             if lane.ended || lane.in_flight == lane.depth {
                 return;
             }
-            let wish = if self.stopped { Wish::End } else { lane.wish(self.now) };
+            // The cache misses of what a lane will submit soon overlap; one by one they would take most of the time.
+            let look_ahead = |requests: &[Request]| {
+                device.touch(requests.iter().map(|request| self.mapper.extent(request).0));
+            };
+            let wish = match self.stopped {
+                true => Wish::End,
+                false => lane.wish(self.now, look_ahead),
+            };
             match wish {
                 Wish::Submit if lane.flow.is_some() && self.is_ahead(index) => {
                     if !self.held_back.contains(&index) {

@@ -17,6 +17,7 @@ use rand_xoshiro::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{DeviceConfig, Isolation, Opening};
+use crate::divisor::Divisor;
 use crate::endurance::Endurance;
 use crate::error::{ConfigError, HostError};
 use crate::event::{Event, EventSink, HostWrite};
@@ -24,7 +25,7 @@ use crate::gc::index::ClosedSet;
 use crate::layout::Layout;
 use crate::maps::Maps;
 use crate::stats::Stats;
-use crate::timing::{Done, Timing, TimingConfig, Writing};
+use crate::timing::{Done, Timing, TimingConfig};
 use crate::types::{Lpn, Nanos, Owner, Placement, Ppn, RgId, RuId};
 use crate::unit::{ReclaimUnit, UnitState};
 use place::OpenUnit;
@@ -220,6 +221,14 @@ impl<S: EventSink> Device<S> {
                 new.erase_counts[before.block_of(RuId(slice as u32), place) as usize] += 1;
             }
         }
+    }
+
+    /// Brings the map entries of logical pages into the processor's caches: called with some dozens of pages that will be read
+    /// or written soon, their cache misses overlap. Pages that do not exist are passed over.
+    #[inline]
+    pub fn touch(&self, pages: impl Iterator<Item = Lpn>) {
+        let capacity = self.layout.logical_pages;
+        self.maps.touch_places(pages.filter(|lpn| lpn.0 < capacity));
     }
 
     /// Writes an extent.
@@ -505,21 +514,28 @@ impl<S: EventSink> Device<S> {
                 pages: write.pages,
             })
         });
-        let mut writing = self.begin_write(now, write);
-        let group = self.write_extent(now, write, &mut writing);
+        let (group, done) = match self.begin_write(now, write) {
+            // Without timing nothing of it is compiled into the loop.
+            None => (self.write_extent(now, write, |_, _, _, _| {}), Done::now(now)),
+            Some(mut writing) => {
+                let group = self.write_extent(now, write, |device, unit, position, pages| {
+                    device.append_in_time(&mut writing, unit, position, pages);
+                });
+                (group, self.end_write(writing))
+            }
+        };
         let owner = &mut self.state.groups[usize::from(group.0)].owners[usize::from(write.placement.handle.0)];
         if owner.open.len() > 1 {
             owner.turn = (owner.turn + 1) % owner.open.len();
         }
         self.collect_in_background(now, group);
-        match (&mut self.timing, writing) {
-            (Some(timing), Some(writing)) => timing.end_write(writing),
-            _ => Done::now(now),
-        }
+        done
     }
 
-    /// Places and maps an extent; returns the group that took its last page.
-    fn write_extent(&mut self, now: Nanos, write: &Write, writing: &mut Option<Writing>) -> RgId {
+    /// Places and maps an extent, and tells `appended` each reclaim unit, position and number of pages; returns the group that
+    /// took its last page.
+    #[inline]
+    fn write_extent(&mut self, now: Nanos, write: &Write, mut appended: impl FnMut(&mut Self, RuId, u32, u32)) -> RgId {
         let handle = write.placement.handle;
         let mut group = write.placement.group;
         let (mut lpn, mut left) = (write.first, write.pages);
@@ -553,9 +569,7 @@ impl<S: EventSink> Device<S> {
                     pages,
                 });
             }
-            if let Some(writing) = writing {
-                self.append_in_time(writing, unit, position, pages);
-            }
+            appended(self, unit, position, pages);
             if run_ends {
                 self.end_host_run(now, Placement { group, handle }, slot);
             }
@@ -721,31 +735,5 @@ impl Group {
             turn: 0,
             draining: None,
         }
-    }
-}
-
-/// Exact division of a `u32` by an invariant one, by multiplication (Lemire, Kaser & Kurz, "Faster remainder by direct
-/// computation", 2019): every write divides a physical page by the pages of a slice.
-#[derive(Clone, Copy)]
-struct Divisor {
-    reciprocal: u64,
-    is_one: bool,
-}
-
-impl Divisor {
-    fn new(divisor: u32) -> Divisor {
-        assert!(divisor > 0, "a slice has pages");
-        Divisor {
-            reciprocal: (u64::MAX / u64::from(divisor)).wrapping_add(1),
-            is_one: divisor == 1,
-        }
-    }
-
-    #[inline]
-    fn divide(self, value: u32) -> u32 {
-        if self.is_one {
-            return value;
-        }
-        ((u128::from(self.reciprocal) * u128::from(value)) >> 64) as u32
     }
 }

@@ -61,6 +61,12 @@ impl<S: EventSink> Device<S> {
         timing.append(writing, place, position, pages);
     }
 
+    /// All of a write is placed: when it is done.
+    pub(super) fn end_write(&mut self, writing: Writing) -> Done {
+        let timing = self.timing.as_mut().expect("a write has a time only if the device has");
+        timing.end_write(writing)
+    }
+
     /// Valid pages of a victim go to another reclaim unit.
     pub(super) fn copy_in_time(&mut self, victim: RuId, from: &[u32], unit: RuId, position: u32) {
         let (source, destination) = (self.place(victim), self.place(unit));

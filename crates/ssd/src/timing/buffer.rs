@@ -90,7 +90,9 @@ impl Buffer {
         !self.operations.is_empty() && self.operations.get(&operation).is_some_and(|end| *end > at)
     }
 
-    fn release_until(&mut self, now: Nanos) {
+    /// Forgets what is on flash at `now`: nobody will ask for an earlier time any more.
+    #[inline]
+    pub(super) fn release_until(&mut self, now: Nanos) {
         while self.programs.peek().is_some_and(|program| program.0.end <= now) {
             self.release_next();
         }

@@ -26,6 +26,9 @@ pub(super) struct Operations {
 impl Operations {
     /// What is left of the operation that has begun, when `left_ns` are left of all; 0 between two.
     fn rest(self, left_ns: Nanos) -> Nanos {
+        if left_ns == 0 {
+            return 0;
+        }
         let count = u128::from(self.count);
         match (u128::from(left_ns) * count).checked_rem(u128::from(self.ns)) {
             None => 0,

@@ -52,6 +52,7 @@ pub struct Done {
 
 impl Done {
     /// Done at once.
+    #[inline]
     pub(crate) fn now(now: Nanos) -> Done {
         Done {
             at: now,
@@ -60,6 +61,7 @@ impl Done {
     }
 
     /// Done when both are.
+    #[inline]
     pub(crate) fn and(self, other: Done) -> Done {
         Done {
             at: self.at.max(other.at),
@@ -172,7 +174,7 @@ impl Timing {
         let dies = (geometry.channels * geometry.dies_per_channel) as usize;
         let page_bytes = layout.page_bytes;
         let places = Places::new(geometry, layout, &timing);
-        let cached_pages = (timing.read_cache_bytes / (u64::from(places.flash_pages) * page_bytes)) as usize;
+        let cached_pages = (timing.read_cache_bytes / (u64::from(places.flash_pages()) * page_bytes)) as usize;
         Some(Box::new(Timing {
             page_bytes,
             link_bytes_per_second: timing.link.bytes_per_second(),
@@ -206,6 +208,7 @@ impl Timing {
     }
 
     /// The core that is free first works on a command; returns when it has.
+    #[inline]
     fn core(&mut self, now: Nanos, busy: Nanos) -> Nanos {
         let core = self.cores.iter_mut().min().expect("a controller has a core");
         *core = now.max(*core) + busy;
@@ -213,7 +216,15 @@ impl Timing {
     }
 
     /// Extra time of a command by chance.
+    #[inline]
     fn tail(&mut self, of: TailOf) -> Nanos {
+        match self.config.tails.is_empty() {
+            true => 0,
+            false => self.drawn_tail(of),
+        }
+    }
+
+    fn drawn_tail(&mut self, of: TailOf) -> Nanos {
         let mut extra = 0;
         for tail in self.config.tails.iter().filter(|tail| tail.of == of) {
             if self.random.random::<f64>() < tail.share {
@@ -227,6 +238,7 @@ impl Timing {
     fn advance(&mut self, now: Nanos) {
         self.submitted_at = now;
         self.sensed.clear();
+        self.buffer.release_until(now);
         self.to_host.forget_before(now);
         self.from_host.forget_before(now);
     }
@@ -307,8 +319,8 @@ impl Timing {
         let there = self.channels[place.channel as usize].transfer(now, from, length);
         let end = die.program(now, there, self.places.program_ns());
         if let Some(cache) = &mut self.cache {
-            for page in (0..pages).step_by(self.places.flash_pages as usize) {
-                cache.pop(&((unit.first.0 + operation + page) / self.places.flash_pages));
+            for page in (0..pages).step_by(self.places.flash_pages() as usize) {
+                cache.pop(&self.places.flash_page(Ppn(unit.first.0 + operation + page)));
             }
         }
         let first = unit.first.0 + operation;
@@ -372,7 +384,7 @@ impl Timing {
         if self.buffer.holds(ppn.0 - offset % operation_pages, at) {
             return Done::now(at);
         }
-        let flash_page = ppn.0 / self.places.flash_pages;
+        let flash_page = self.places.flash_page(ppn);
         if self
             .cache
             .as_mut()
@@ -405,7 +417,7 @@ impl Timing {
 
     /// Time that a channel needs for data, with the commands.
     fn operation_transfer_ns(&self, bytes: u64) -> Nanos {
-        let flash_page_bytes = u64::from(self.places.flash_pages) * self.page_bytes;
+        let flash_page_bytes = u64::from(self.places.flash_pages()) * self.page_bytes;
         let commands = bytes.div_ceil(flash_page_bytes);
         transfer_ns(bytes, self.config.channel.bytes_per_second) + commands * self.config.channel.command_ns
     }
@@ -415,16 +427,24 @@ impl Timing {
     /// Pages are copied out of a reclaim unit: `from` in ascending order, to `position` of another.
     pub(crate) fn copy(&mut self, source: UnitPlace, from: &[u32], destination: UnitPlace, position: u32) {
         let page_ns = transfer_ns(self.page_bytes, self.config.channel.bytes_per_second);
-        for &ppn in from {
-            let place = self.places.of(source, ppn - source.first.0);
+        let in_flash_page = |ppns: &[u32]| {
+            let end = source.first.0 + self.places.flash_page_end(ppns[0] - source.first.0);
+            ppns.iter().take_while(|ppn| **ppn < end).count()
+        };
+        let mut left = from;
+        while !left.is_empty() {
+            let (together, rest) = left.split_at(in_flash_page(left));
+            let place = self.places.of(source, together[0] - source.first.0);
             let sensing = Some(place.sensing(source));
-            let mut work = page_ns;
+            let transfers_ns = page_ns * together.len() as u64;
+            let mut work_ns = transfers_ns;
             if sensing != self.collection.last_sensed {
                 self.collection.last_sensed = sensing;
-                work += self.places.read_ns(place) + self.config.channel.command_ns;
+                work_ns += self.places.read_ns(place) + self.config.channel.command_ns;
                 self.collection.dies[place.die as usize].count += 1;
             }
-            self.collection.add(place, work, page_ns);
+            self.collection.add(place, work_ns, transfers_ns);
+            left = rest;
         }
         let operation_pages = self.places.operation_pages(destination);
         let transfer_ns = self.operation_transfer_ns(u64::from(operation_pages) * self.page_bytes);
@@ -489,6 +509,11 @@ impl Timing {
 }
 
 /// Time to move bytes, rounded up: nothing is faster than it can be.
+#[inline]
 fn transfer_ns(bytes: u64, bytes_per_second: u64) -> Nanos {
+    const SECOND: u64 = SECOND_NS as u64;
+    if let Some(product) = bytes.checked_mul(SECOND) {
+        return product.div_ceil(bytes_per_second);
+    }
     (u128::from(bytes) * SECOND_NS).div_ceil(u128::from(bytes_per_second)) as Nanos
 }

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use crate::config::Geometry;
+use crate::divisor::Divisor;
 use crate::layout::{Layout, SizeClass, gcd};
 use crate::types::{Nanos, Ppn};
 
@@ -55,22 +56,22 @@ impl FlashPage {
 /// How a size class lies on the dies.
 #[derive(Clone, Copy, Debug)]
 struct Class {
-    blocks: u32,
-    /// Blocks that are programmed together.
-    planes: u32,
+    blocks: Divisor,
     /// Whole channels that it goes round; 1 if it has no more.
-    channels: u32,
+    channels: Divisor,
+    /// Pages of a program operation: a program unit on each of the planes that are programmed together.
+    operation_pages: u32,
 }
 
 /// The geometry, divided out.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     /// Pages (mapping units) of a flash page.
-    pub(super) flash_pages: u32,
-    program_unit_pages: u32,
-    planes_per_die: u32,
+    flash_pages: Divisor,
+    program_unit_pages: Divisor,
+    planes_per_die: Divisor,
     dies_per_group: u32,
-    dies_per_channel: u32,
+    dies_per_channel: Divisor,
     /// Dies of a channel that belong to the same reclaim group.
     dies_per_channel_and_group: u32,
     classes: Vec<Class>,
@@ -94,9 +95,9 @@ impl Places {
                 1
             };
             Class {
-                blocks: class.blocks,
-                planes: together,
-                channels,
+                blocks: Divisor::new(class.blocks),
+                channels: Divisor::new(channels),
+                operation_pages: layout.program_unit_pages * together,
             }
         };
         let program_unit_bytes = u64::from(layout.program_unit_pages) * layout.page_bytes;
@@ -105,11 +106,11 @@ impl Places {
         let program_ns = program_ns.div_ceil(u128::from(timing.one_shot_bytes())) as Nanos;
         let flash_pages = (timing.nand.page_bytes / layout.page_bytes) as u32;
         Places {
-            flash_pages: gcd(flash_pages, layout.program_unit_pages),
-            program_unit_pages: layout.program_unit_pages,
-            planes_per_die: planes,
+            flash_pages: Divisor::new(gcd(flash_pages, layout.program_unit_pages)),
+            program_unit_pages: Divisor::new(layout.program_unit_pages),
+            planes_per_die: Divisor::new(planes),
             dies_per_group,
-            dies_per_channel: geometry.dies_per_channel,
+            dies_per_channel: Divisor::new(geometry.dies_per_channel),
             dies_per_channel_and_group,
             classes: layout.classes.iter().map(class).collect(),
             read_ns: timing.nand.read_ns.clone(),
@@ -120,7 +121,19 @@ impl Places {
     /// Pages of a program operation: a program unit on each of the planes that are programmed together.
     #[inline]
     pub(super) fn operation_pages(&self, unit: UnitPlace) -> u32 {
-        self.program_unit_pages * self.classes[usize::from(unit.class)].planes
+        self.classes[usize::from(unit.class)].operation_pages
+    }
+
+    /// Pages (mapping units) of a flash page.
+    #[inline]
+    pub(super) fn flash_pages(&self) -> u32 {
+        self.flash_pages.get()
+    }
+
+    /// Number of the flash page that a physical page belongs to, over the whole drive.
+    #[inline]
+    pub(super) fn flash_page(&self, ppn: Ppn) -> u32 {
+        self.flash_pages.divide(ppn.0)
     }
 
     /// Time of a program operation.
@@ -138,22 +151,22 @@ impl Places {
     /// End of the flash page that a page at an offset in a reclaim unit belongs to.
     #[inline]
     pub(super) fn flash_page_end(&self, offset: u32) -> u32 {
-        (offset / self.flash_pages + 1) * self.flash_pages
+        (self.flash_pages.divide(offset) + 1) * self.flash_pages.get()
     }
 
     /// The flash page at an offset in a reclaim unit.
     #[inline]
     pub(super) fn of(&self, unit: UnitPlace, offset: u32) -> FlashPage {
         let class = self.classes[usize::from(unit.class)];
-        let program_unit = offset / self.program_unit_pages;
-        let (row, block) = (program_unit / class.blocks, program_unit % class.blocks);
-        let turn = block / self.planes_per_die;
-        let die_in_part = turn % class.channels * self.dies_per_channel_and_group + turn / class.channels;
-        let die = self.first_die(unit) + die_in_part;
+        let (program_unit, page) = self.program_unit_pages.split(offset);
+        let (row, block) = class.blocks.split(program_unit);
+        let turn = self.planes_per_die.divide(block);
+        let (in_channel, channel) = class.channels.split(turn);
+        let die = self.first_die(unit) + channel * self.dies_per_channel_and_group + in_channel;
         FlashPage {
             die,
-            channel: die / self.dies_per_channel,
-            page_in_program: offset % self.program_unit_pages / self.flash_pages,
+            channel: self.dies_per_channel.divide(die),
+            page_in_program: self.flash_pages.divide(page),
             row,
         }
     }
@@ -161,21 +174,21 @@ impl Places {
     #[inline]
     fn first_die(&self, unit: UnitPlace) -> u32 {
         let blocks = self.classes[usize::from(unit.class)].blocks;
-        u32::from(unit.group) * self.dies_per_group + unit.part * blocks / self.planes_per_die
+        u32::from(unit.group) * self.dies_per_group + self.planes_per_die.divide(unit.part * blocks.get())
     }
 
     /// The dies of a reclaim unit.
     pub(super) fn dies_of(&self, unit: UnitPlace) -> Range<u32> {
         let blocks = self.classes[usize::from(unit.class)].blocks;
         let first = self.first_die(unit);
-        first..first + blocks.div_ceil(self.planes_per_die)
+        first..first + blocks.get().div_ceil(self.planes_per_die.get())
     }
 
     /// The channels of a range of dies.
     pub(super) fn channels_of(&self, dies: Range<u32>) -> Range<usize> {
         let (first, last) = (
-            dies.start / self.dies_per_channel,
-            (dies.end - 1) / self.dies_per_channel,
+            self.dies_per_channel.divide(dies.start),
+            self.dies_per_channel.divide(dies.end - 1),
         );
         first as usize..last as usize + 1
     }

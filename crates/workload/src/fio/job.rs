@@ -311,7 +311,7 @@ impl Job {
     }
 
     /// A complaint about this job, pointing at an option if it was given and at the section otherwise.
-    pub(crate) fn error(&self, option: &str, problem: impl Into<String>, remedy: impl Into<String>) -> super::JobError {
+    pub fn error(&self, option: &str, problem: impl Into<String>, remedy: impl Into<String>) -> super::JobError {
         let complaint = Complaint::new(problem, remedy);
         match self.given.iter().rev().find(|(name, _)| *name == option) {
             Some((name, line)) => complaint.at(&self.file, *line, format!("{name} of [{}]", self.name)),

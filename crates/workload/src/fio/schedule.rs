@@ -525,6 +525,11 @@ impl Source for Schedule {
         Ok(Schedule::next_batch(self, requests, limit))
     }
 
+    fn share_done(&self) -> Option<f64> {
+        let shares: Option<Vec<f64>> = self.streams.iter().map(|stream| stream.source.share_done()).collect();
+        shares.map(|shares| shares.iter().sum::<f64>() / shares.len() as f64)
+    }
+
     fn streams(&self) -> Vec<String> {
         self.streams.iter().map(|stream| stream.summary.name.clone()).collect()
     }

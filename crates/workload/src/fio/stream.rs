@@ -128,6 +128,11 @@ impl JobStream {
         &self.plan
     }
 
+    /// Share of its bytes that it has issued, 0 to 1; `None` if it never ends.
+    pub fn share_done(&self) -> Option<f64> {
+        (!self.plan.endless).then(|| (self.counted_bytes as f64 / self.limit_bytes.max(1) as f64).min(1.0))
+    }
+
     /// Bytes issued so far.
     pub fn bytes(&self) -> u64 {
         self.bytes
