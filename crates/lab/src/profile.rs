@@ -21,7 +21,7 @@ use crate::error::LabError;
 use crate::source::{self, Found};
 
 /// The parts of a profile that describe the device; everything else describes the profile.
-const DEVICE_TABLES: [&str; 5] = ["geometry", "handles", "gc", "seed", "timing"];
+const DEVICE_TABLES: [&str; 6] = ["geometry", "handles", "gc", "seed", "timing", "endurance"];
 
 #[derive(RustEmbed)]
 #[folder = "../../devices"]
