@@ -9,11 +9,20 @@
 //! It knows a drive only as a [`Target`]: capacity, placement identifiers, and whether it is a scaled twin. It does not touch a
 //! device, has no clock and no threads; all randomness comes from a seed.
 
+pub mod cachelib;
+pub mod classifier;
 pub mod error;
+pub mod f2fs;
 pub mod fio;
+pub mod lsm;
 mod request;
+mod size;
 mod source;
+mod spec;
+pub mod tenants;
+pub mod trace;
 
 pub use error::WorkloadError;
 pub use request::{Operation, Request};
-pub use source::{Measure, Source, Target, Twin};
+pub use source::{Measure, Range, Source, Target, Twin};
+pub use spec::{FindJobs, Spec};

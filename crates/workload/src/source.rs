@@ -21,10 +21,49 @@ pub trait Source: Send {
         None
     }
 
+    /// Parts of the drive that belong to somebody, whose share of the write amplification is of interest: ascending, not
+    /// overlapping.
+    fn ranges(&self) -> Vec<Range> {
+        Vec::new()
+    }
+
     /// What it has measured of itself so far: hit ratios, amplification by the application.
     fn measures(&self) -> Vec<Measure> {
         Vec::new()
     }
+}
+
+impl<S: Source + ?Sized> Source for Box<S> {
+    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+        (**self).next_batch(requests, limit)
+    }
+
+    fn streams(&self) -> Vec<String> {
+        (**self).streams()
+    }
+
+    fn share_done(&self) -> Option<f64> {
+        (**self).share_done()
+    }
+
+    fn ranges(&self) -> Vec<Range> {
+        (**self).ranges()
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        (**self).measures()
+    }
+}
+
+/// A part of the drive that belongs to somebody.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Range {
+    /// Whose it is.
+    pub name: String,
+    /// First byte.
+    pub start_bytes: u64,
+    /// First byte after it.
+    pub end_bytes: u64,
 }
 
 /// A figure that a workload measures of itself.

@@ -14,7 +14,7 @@ mod job;
 mod options;
 mod parse;
 mod plan;
-mod power;
+pub(crate) mod power;
 mod random;
 mod random_map;
 mod schedule;

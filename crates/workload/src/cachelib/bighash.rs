@@ -1,0 +1,334 @@
+//! BigHash, the engine for small items (SOC): a set-associative cache whose set is one bucket on flash.
+//!
+//! ```text
+//! key -> bucket = hash mod buckets -> read, drop the key and the oldest until it fits, append, write the whole bucket
+//! ```
+//!
+//! Facts: a bucket of 4 KiB has a header of 24 bytes, an entry one of 20 bytes before its key and value; the oldest entry goes first;
+//! insertion and removal of a key that is there rewrite the whole bucket; a Bloom filter of 8 bytes per bucket in DRAM keeps most lookups
+//! of absent keys from flash (CacheLib docs, "Small Object Cache"; navy/bighash/BigHash.cpp; allocator/nvmcache/NavyConfig.h).
+//!
+//! It keeps an entry in 4 bytes: 20 bits of the key's hash and its size. Two keys of a bucket are taken for one with a probability of one in
+//! a million. It does not keep checksums, generations, or the locks of concurrent writers.
+
+/// Header of a bucket, bytes.
+const BUCKET_HEADER_BYTES: u64 = 24;
+/// Header of an entry, bytes.
+const ENTRY_HEADER_BYTES: u32 = 20;
+/// Functions of the Bloom filter, each with its own part of the bits (allocator/nvmcache/NavySetup.cpp).
+const BLOOM_FUNCTIONS: u64 = 4;
+/// Bits of an entry that say its size in units.
+const SIZE_BITS: u32 = 12;
+/// Entries of a block: with its two other fields one cache line.
+const BLOCK_ENTRIES: usize = 14;
+/// No block.
+const NONE: u32 = u32::MAX;
+
+/// Some entries of a bucket, oldest first, and where they go on.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
+struct Block {
+    entries: [u32; BLOCK_ENTRIES],
+    /// In the first block of a bucket: entries of the bucket.
+    count: u32,
+    next: u32,
+}
+
+impl Block {
+    const EMPTY: Block = Block {
+        entries: [0; BLOCK_ENTRIES],
+        count: 0,
+        next: NONE,
+    };
+}
+
+/// The buckets.
+#[derive(Debug)]
+pub(super) struct BigHash {
+    buckets: u64,
+    /// The first block of every bucket, then those that some need in addition.
+    blocks: Vec<Block>,
+    free: u32,
+    bucket_bytes: u64,
+    /// Bytes of one unit of an entry's size.
+    size_unit_bytes: u32,
+    bloom_bits: u64,
+    /// Entries of the bucket at hand, oldest first.
+    scratch: Vec<u32>,
+}
+
+impl BigHash {
+    pub(super) fn new(buckets: u64, bucket_bytes: u64, bloom_filter_bytes: u64) -> BigHash {
+        assert!(buckets < u64::from(NONE), "BigHash has at most 2^32 - 2 buckets");
+        BigHash {
+            buckets,
+            blocks: vec![Block::EMPTY; buckets as usize],
+            free: NONE,
+            bucket_bytes,
+            size_unit_bytes: bucket_bytes.div_ceil(1 << SIZE_BITS) as u32,
+            bloom_bits: bloom_filter_bytes * 8 / BLOOM_FUNCTIONS,
+            scratch: Vec::with_capacity(256),
+        }
+    }
+
+    /// Bytes of a bucket that entries can take.
+    fn capacity_bytes(&self) -> u64 {
+        self.bucket_bytes - BUCKET_HEADER_BYTES
+    }
+
+    /// Whether an item of this size (key and value) fits a bucket.
+    pub(super) fn fits(&self, bytes: u32) -> bool {
+        self.entry_bytes(self.entry(0, bytes)) <= self.capacity_bytes()
+    }
+
+    /// The bucket of a key.
+    pub(super) fn bucket_of(&self, key: u64) -> u64 {
+        key % self.buckets
+    }
+
+    /// What is kept of a key and its size.
+    fn entry(&self, key: u64, bytes: u32) -> u32 {
+        let units = (bytes + ENTRY_HEADER_BYTES).div_ceil(self.size_unit_bytes);
+        fingerprint(key) << SIZE_BITS | units.min((1 << SIZE_BITS) - 1)
+    }
+
+    fn entry_bytes(&self, entry: u32) -> u64 {
+        u64::from(entry & ((1 << SIZE_BITS) - 1)) * u64::from(self.size_unit_bytes)
+    }
+
+    /// Size (key and value) of a key that is there.
+    #[inline]
+    pub(super) fn find(&self, key: u64) -> Option<u32> {
+        let wanted = fingerprint(key);
+        let mut found = None;
+        self.visit(key, |entries| {
+            found = entries.iter().find(|entry| **entry >> SIZE_BITS == wanted).copied();
+            found.is_none()
+        });
+        found.map(|entry| self.entry_bytes(entry) as u32 - ENTRY_HEADER_BYTES)
+    }
+
+    /// Shows the entries of the key's bucket block by block, oldest first, as long as it shall go on.
+    #[inline]
+    fn visit(&self, key: u64, mut go_on: impl FnMut(&[u32]) -> bool) {
+        let mut block = &self.blocks[self.bucket_of(key) as usize];
+        let mut left = block.count as usize;
+        while left > BLOCK_ENTRIES {
+            if !go_on(&block.entries) {
+                return;
+            }
+            left -= BLOCK_ENTRIES;
+            block = &self.blocks[block.next as usize];
+        }
+        go_on(&block.entries[..left]);
+    }
+
+    /// Whether the Bloom filter of its bucket lets a lookup of this key through.
+    pub(super) fn may_hold(&self, key: u64) -> bool {
+        if self.bloom_bits == 0 {
+            return true;
+        }
+        let bit =
+            |fingerprint: u32, function: u64| super::mix(u64::from(fingerprint) << 8 | function) % self.bloom_bits;
+        let wanted = fingerprint(key);
+        (0..BLOOM_FUNCTIONS).all(|function| {
+            let mut set = false;
+            self.visit(key, |entries| {
+                set = entries
+                    .iter()
+                    .any(|entry| bit(entry >> SIZE_BITS, function) == bit(wanted, function));
+                !set
+            });
+            set
+        })
+    }
+
+    /// Puts a key into its bucket, which is rewritten.
+    pub(super) fn insert(&mut self, key: u64, bytes: u32) {
+        let entry = self.entry(key, bytes);
+        self.load(key);
+        self.scratch.retain(|other| other >> SIZE_BITS != entry >> SIZE_BITS);
+        self.scratch.push(entry);
+        let mut used: u64 = self.scratch.iter().map(|entry| self.entry_bytes(*entry)).sum();
+        let mut gone = 0;
+        while used > self.capacity_bytes() {
+            used -= self.entry_bytes(self.scratch[gone]);
+            gone += 1;
+        }
+        assert!(gone < self.scratch.len(), "an item that is inserted fits a bucket");
+        self.scratch.drain(..gone);
+        self.store(key);
+    }
+
+    /// Takes a key out; whether it was there, in which case its bucket is rewritten.
+    pub(super) fn remove(&mut self, key: u64) -> bool {
+        if self.find(key).is_none() {
+            return false;
+        }
+        self.load(key);
+        self.scratch.retain(|other| other >> SIZE_BITS != fingerprint(key));
+        self.store(key);
+        true
+    }
+
+    fn load(&mut self, key: u64) {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        self.visit(key, |entries| {
+            scratch.extend_from_slice(entries);
+            true
+        });
+        self.scratch = scratch;
+    }
+
+    /// Writes the entries at hand over those of the key's bucket, in the blocks that it has and as many more as it needs.
+    fn store(&mut self, key: u64) {
+        let entries = std::mem::take(&mut self.scratch);
+        let mut at = self.bucket_of(key) as usize;
+        let blocks = |entries: usize| entries.div_ceil(BLOCK_ENTRIES).max(1);
+        let (old_blocks, new_blocks) = (blocks(self.blocks[at].count as usize), blocks(entries.len()));
+        self.blocks[at].count = entries.len() as u32;
+        for (number, chunk) in entries.chunks(BLOCK_ENTRIES).enumerate() {
+            self.blocks[at].entries[..chunk.len()].copy_from_slice(chunk);
+            if number + 1 == new_blocks {
+                break;
+            }
+            if number + 1 >= old_blocks {
+                self.blocks[at].next = self.take_block();
+            }
+            at = self.blocks[at].next as usize;
+        }
+        for _ in new_blocks..old_blocks {
+            let spare = self.blocks[at].next;
+            self.blocks[at].next = self.blocks[spare as usize].next;
+            self.blocks[spare as usize].next = self.free;
+            self.free = spare;
+        }
+        self.scratch = entries;
+    }
+
+    /// A block that nobody uses.
+    fn take_block(&mut self) -> u32 {
+        if self.free == NONE {
+            self.blocks.push(Block::EMPTY);
+            let block = self.blocks.len() - 1;
+            assert!(
+                block < NONE as usize,
+                "BigHash holds at most 2^32 - 1 blocks of entries"
+            );
+            return block as u32;
+        }
+        let block = self.free;
+        self.free = self.blocks[block as usize].next;
+        block
+    }
+}
+
+/// 20 bits of a hash, other ones than those that choose the bucket.
+fn fingerprint(key: u64) -> u32 {
+    (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - (32 - SIZE_BITS))) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::mix;
+    use super::*;
+    use std::collections::VecDeque;
+
+    /// A key of a bucket.
+    fn key_of(cache: &BigHash, bucket: u64, number: u64) -> u64 {
+        mix(number << 16 | bucket) / cache.buckets * cache.buckets + bucket
+    }
+
+    #[test]
+    fn a_bucket_holds_what_fits_and_the_oldest_goes_first() {
+        let mut cache = BigHash::new(10, 4096, 8);
+        // 4096 - 24 bytes hold four entries of 20 + 980 bytes, and 72 bytes are left.
+        let keys: Vec<u64> = (0..6).map(|number| key_of(&cache, 3, number)).collect();
+        for key in &keys[..5] {
+            cache.insert(*key, 980);
+        }
+        assert_eq!(cache.find(keys[0]), None);
+        assert!(keys[1..5].iter().all(|key| cache.find(*key) == Some(980)));
+        // A new value of an old key makes it the youngest.
+        cache.insert(keys[1], 900);
+        cache.insert(keys[5], 980);
+        assert_eq!(cache.find(keys[2]), None);
+        assert_eq!(cache.find(keys[1]), Some(900));
+        assert!(cache.remove(keys[1]) && !cache.remove(keys[1]));
+        assert!(cache.fits(4052) && !cache.fits(4053));
+    }
+
+    #[test]
+    fn buckets_are_those_of_a_model() {
+        const BUCKETS: u64 = 50;
+        let mut cache = BigHash::new(BUCKETS, 4096, 8);
+        let mut model: Vec<VecDeque<(u64, u32)>> = vec![VecDeque::new(); BUCKETS as usize];
+        for step in 0..100_000_u64 {
+            let random = mix(step);
+            let key = mix(random % 3_000);
+            let bytes = 20 + (random >> 20) as u32 % [60, 300, 2_000][(random >> 60) as usize % 3];
+            let bucket = &mut model[(key % BUCKETS) as usize];
+            bucket.retain(|(other, _)| *other != key);
+            if random >> 32 & 7 == 0 {
+                cache.remove(key);
+                continue;
+            }
+            bucket.push_back((key, bytes));
+            while bucket.iter().map(|(_, bytes)| bytes + ENTRY_HEADER_BYTES).sum::<u32>() > 4072 {
+                bucket.pop_front();
+            }
+            cache.insert(key, bytes);
+        }
+        for key in (0..3_000).map(mix) {
+            let held = model[(key % BUCKETS) as usize].iter().find(|(other, _)| *other == key);
+            assert_eq!(cache.find(key), held.map(|(_, bytes)| *bytes));
+            assert!(held.is_none() || cache.may_hold(key));
+        }
+        let blocks: usize = model
+            .iter()
+            .map(|bucket| bucket.len().div_ceil(BLOCK_ENTRIES).max(1))
+            .sum();
+        let mut free = 0;
+        let mut at = cache.free;
+        while at != NONE {
+            (free, at) = (free + 1, cache.blocks[at as usize].next);
+        }
+        assert_eq!(cache.blocks.len(), blocks + free, "no block is lost");
+    }
+
+    #[test]
+    fn the_bloom_filter_errs_as_often_as_its_size_says() {
+        let mut cache = BigHash::new(2_000, 4096, 8);
+        for key in (0..100_000).map(mix) {
+            cache.insert(key, 230);
+        }
+        // 16 entries of 250 bytes: of the 16 bits of each function 1 - (15/16)^16 are set.
+        let expected = (1.0 - (15.0_f64 / 16.0).powi(16)).powi(4);
+        let errs = (0..100_000)
+            .filter(|number| cache.may_hold(mix(number + (1 << 40))))
+            .count() as f64
+            / 1e5;
+        assert!((errs - expected).abs() < 0.02, "{errs}, not {expected}");
+        assert!(
+            BigHash::new(1, 4096, 0).may_hold(5),
+            "without a filter every lookup reads"
+        );
+    }
+
+    #[test]
+    fn inserts_rewrite_all_buckets_alike() {
+        const BUCKETS: u64 = 1_000;
+        let cache = BigHash::new(BUCKETS, 4096, 8);
+        let mut rewrites = vec![0_u32; BUCKETS as usize];
+        for number in 0..1_000_000 {
+            rewrites[cache.bucket_of(mix(number)) as usize] += 1;
+        }
+        let chi_square: f64 = rewrites
+            .iter()
+            .map(|count| (f64::from(*count) - 1_000.0).powi(2) / 1_000.0)
+            .sum();
+        // 999 degrees of freedom: mean 999, standard deviation 44.7; 5 of them.
+        assert!((chi_square - 999.0).abs() < 224.0, "chi-square {chi_square}");
+    }
+}

@@ -1,0 +1,338 @@
+//! BlockCache, the engine for large items (LOC): a log of regions.
+//!
+//! ```text
+//! item -> end of the open region, in memory -> full: the region is flushed whole -> a clean region is opened
+//!                                                      clean pool <- items of the region that is evicted next
+//! ```
+//!
+//! Facts: regions of 16 MiB, one clean region in advance, eviction of whole regions, first in first out or least recently used; at the
+//! start the eviction order is 0..N (CacheLib docs, "Large Object Cache"; navy/block_cache/{RegionManager,Allocator,BlockCache}.cpp). An
+//! entry has a descriptor of 32 bytes and is aligned to at least 512 bytes, more where 32 bits of such units would not reach all of the
+//! device.
+//!
+//! Without a clock a flush is done when it begins: of the in-memory buffers only that of the open region holds anything. It does not model
+//! reinsertion, size classes, or regions that readers keep from being reused.
+
+use std::collections::VecDeque;
+
+use super::index::Index;
+
+/// Descriptor of an entry, bytes.
+const DESCRIPTOR_BYTES: u64 = 32;
+/// No item, no region.
+const NONE: u32 = u32::MAX;
+
+/// In which order regions are evicted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RegionEviction {
+    /// The region that was written first: the log goes round.
+    Fifo,
+    /// The region that was hit least recently.
+    Lru,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Item {
+    key: u64,
+    /// Next item of its region, or next free entry.
+    next: u32,
+    /// Key and value.
+    bytes: u32,
+    /// Place in the cache, in units of the alignment.
+    place: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Region {
+    /// Its items, last one first.
+    items: u32,
+    newer: u32,
+    older: u32,
+    /// In the eviction order; else it is clean or open.
+    ordered: bool,
+}
+
+/// Where an item lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Found {
+    /// From the start of the cache.
+    pub(super) offset_bytes: u64,
+    /// With descriptor and alignment.
+    pub(super) stored_bytes: u64,
+    /// Key and value.
+    pub(super) bytes: u32,
+    /// Its region is still in memory.
+    pub(super) in_memory: bool,
+}
+
+/// The regions.
+#[derive(Debug)]
+pub(super) struct BlockCache {
+    region_bytes: u64,
+    align_bytes: u64,
+    eviction: RegionEviction,
+    regions: Vec<Region>,
+    newest: u32,
+    oldest: u32,
+    /// Regions without items, next one first.
+    clean: VecDeque<u32>,
+    open: u32,
+    open_bytes: u64,
+    index: Index,
+    items: Vec<Item>,
+    free: u32,
+}
+
+impl BlockCache {
+    /// A cache of at least two regions more than are kept clean.
+    pub(super) fn new(
+        regions: u64,
+        region_bytes: u64,
+        align_bytes: u64,
+        clean_regions: u64,
+        eviction: RegionEviction,
+    ) -> BlockCache {
+        assert!(
+            regions >= clean_regions + 2,
+            "one region is open and one can be evicted"
+        );
+        assert!(
+            regions * (region_bytes / align_bytes) <= u64::from(u32::MAX),
+            "places fit 32 bits"
+        );
+        let unordered = Region {
+            items: NONE,
+            newer: NONE,
+            older: NONE,
+            ordered: false,
+        };
+        let mut cache = BlockCache {
+            region_bytes,
+            align_bytes,
+            eviction,
+            regions: vec![unordered; regions as usize],
+            newest: NONE,
+            oldest: NONE,
+            clean: VecDeque::new(),
+            open: 0,
+            open_bytes: 0,
+            index: Index::new(),
+            items: Vec::new(),
+            free: NONE,
+        };
+        for region in 0..regions as u32 {
+            cache.link(region);
+        }
+        cache.open = cache.reclaim();
+        for _ in 0..clean_regions {
+            let region = cache.reclaim();
+            cache.clean.push_back(region);
+        }
+        cache
+    }
+
+    /// Bytes that an item (key and value) takes.
+    pub(super) fn stored_bytes(&self, bytes: u32) -> u64 {
+        (u64::from(bytes) + DESCRIPTOR_BYTES).next_multiple_of(self.align_bytes)
+    }
+
+    /// Whether an item of this size (key and value) fits a region.
+    pub(super) fn fits(&self, bytes: u32) -> bool {
+        self.stored_bytes(bytes) <= self.region_bytes
+    }
+
+    fn find(&self, key: u64) -> Option<u32> {
+        self.index
+            .find(Index::tag(key), |item| self.items[item as usize].key == key)
+    }
+
+    fn region_of(&self, item: Item) -> u32 {
+        (u64::from(item.place) * self.align_bytes / self.region_bytes) as u32
+    }
+
+    /// Whether a key is there; nothing is read for that.
+    pub(super) fn holds(&self, key: u64) -> bool {
+        self.find(key).is_some()
+    }
+
+    /// Looks up a key; a hit makes its region the most recent, if that matters.
+    pub(super) fn touch(&mut self, key: u64) -> Option<Found> {
+        let item = self.items[self.find(key)? as usize];
+        let region = self.region_of(item);
+        if self.eviction == RegionEviction::Lru && self.regions[region as usize].ordered && self.newest != region {
+            self.unlink(region);
+            self.link(region);
+        }
+        Some(Found {
+            offset_bytes: u64::from(item.place) * self.align_bytes,
+            stored_bytes: self.stored_bytes(item.bytes),
+            bytes: item.bytes,
+            in_memory: region == self.open,
+        })
+    }
+
+    /// Adds an item; if the open region was too full for it, that is to be written and its number returned.
+    pub(super) fn insert(&mut self, key: u64, bytes: u32) -> Option<u64> {
+        let size = self.stored_bytes(bytes);
+        assert!(size <= self.region_bytes, "an item that is inserted fits a region");
+        self.remove(key);
+        let flushed = (self.open_bytes + size > self.region_bytes).then(|| self.change_region());
+        let place = (u64::from(self.open) * self.region_bytes + self.open_bytes) / self.align_bytes;
+        self.open_bytes += size;
+        let new = Item {
+            key,
+            next: self.regions[self.open as usize].items,
+            bytes,
+            place: place as u32,
+        };
+        let item = match self.free {
+            NONE => {
+                self.items.push(new);
+                self.items.len() as u32 - 1
+            }
+            free => {
+                self.free = self.items[free as usize].next;
+                self.items[free as usize] = new;
+                free
+            }
+        };
+        self.regions[self.open as usize].items = item;
+        self.index.insert(Index::tag(key), item);
+        flushed
+    }
+
+    /// Forgets a key; whether it was there. Its space comes back with its region.
+    pub(super) fn remove(&mut self, key: u64) -> bool {
+        let Some(item) = self.find(key) else { return false };
+        self.index.remove(Index::tag(key), item);
+        true
+    }
+
+    /// Closes the open region and opens a clean one; returns the closed one.
+    fn change_region(&mut self) -> u64 {
+        let full = self.open;
+        self.link(full);
+        let clean = self.reclaim();
+        self.clean.push_back(clean);
+        self.open = self.clean.pop_front().expect("a region was just reclaimed");
+        self.open_bytes = 0;
+        u64::from(full)
+    }
+
+    /// Evicts the items of the region that is next in order.
+    fn reclaim(&mut self) -> u32 {
+        let region = self.oldest;
+        self.unlink(region);
+        let mut at = std::mem::replace(&mut self.regions[region as usize].items, NONE);
+        while at != NONE {
+            let Item { key, next, .. } = self.items[at as usize];
+            let tag = Index::tag(key);
+            // An item that was removed or replaced is not in the index any more.
+            if self.index.find(tag, |other| other == at).is_some() {
+                self.index.remove(tag, at);
+            }
+            self.items[at as usize].next = self.free;
+            self.free = at;
+            at = next;
+        }
+        region
+    }
+
+    fn unlink(&mut self, region: u32) {
+        let Region { newer, older, .. } = self.regions[region as usize];
+        match newer {
+            NONE => self.newest = older,
+            newer => self.regions[newer as usize].older = older,
+        }
+        match older {
+            NONE => self.oldest = newer,
+            older => self.regions[older as usize].newer = newer,
+        }
+        self.regions[region as usize].ordered = false;
+    }
+
+    /// Makes it the last to be evicted.
+    fn link(&mut self, region: u32) {
+        let before = self.newest;
+        let entry = &mut self.regions[region as usize];
+        (entry.newer, entry.older, entry.ordered) = (NONE, before, true);
+        match before {
+            NONE => self.oldest = region,
+            before => self.regions[before as usize].newer = region,
+        }
+        self.newest = region;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::mix;
+    use super::*;
+
+    const REGION: u64 = 1 << 20;
+
+    /// Writes items of half a region until so many regions are flushed; the keys count up from `first`.
+    fn flush(cache: &mut BlockCache, first: u64, regions: usize) -> Vec<u64> {
+        let mut keys = (first..).map(mix);
+        let flushes = std::iter::from_fn(|| Some(cache.insert(keys.next().unwrap(), 500_000)));
+        flushes.flatten().take(regions).collect()
+    }
+
+    #[test]
+    fn first_in_first_out_goes_round_whatever_is_hit() {
+        let mut cache = BlockCache::new(7, REGION, 512, 2, RegionEviction::Fifo);
+        let mut order = flush(&mut cache, 0, 10);
+        assert!(cache.touch(mix(15)).is_some(), "hits do not count");
+        order.extend(flush(&mut cache, 100, 10));
+        let expected: Vec<u64> = (0..20).map(|number| number % 7).collect();
+        assert_eq!(order, expected);
+    }
+
+    #[test]
+    fn least_recently_used_spares_what_is_hit() {
+        let mut cache = BlockCache::new(6, REGION, 512, 1, RegionEviction::Lru);
+        // Items 0 and 1 are in region 0, 2 and 3 in region 1, and so on; after four flushes region 4 is open and 5 clean.
+        assert_eq!(flush(&mut cache, 0, 4), [0, 1, 2, 3]);
+        assert!(cache.touch(mix(0)).is_some());
+        let order = flush(&mut cache, 100, 6);
+        assert_eq!(order, [4, 5, 1, 2, 3, 0]);
+    }
+
+    #[test]
+    fn an_evicted_region_takes_its_items_with_it() {
+        let mut cache = BlockCache::new(4, REGION, 4096, 1, RegionEviction::Fifo);
+        flush(&mut cache, 0, 2);
+        // Regions 0 and 1 are written, 2 is open, 3 is clean: nothing was evicted so far.
+        let held = |cache: &BlockCache| (0..8).filter(|number| cache.holds(mix(*number))).collect::<Vec<_>>();
+        assert_eq!(held(&cache), [0, 1, 2, 3, 4]);
+        assert!(cache.remove(mix(3)) && !cache.remove(mix(3)));
+        flush(&mut cache, 5, 1);
+        assert_eq!(
+            held(&cache),
+            [2, 4, 5, 6],
+            "region 0 was made clean, region 3 was opened"
+        );
+    }
+
+    #[test]
+    fn items_lie_where_their_region_is_and_a_new_value_replaces_the_old_one() {
+        let mut cache = BlockCache::new(4, REGION, 512, 1, RegionEviction::Fifo);
+        cache.insert(1, 1_000);
+        cache.insert(2, 600_000);
+        let found = cache.touch(2).unwrap();
+        assert_eq!(
+            (found.offset_bytes, found.bytes, found.in_memory),
+            (1_536, 600_000, true)
+        );
+        assert_eq!(found.stored_bytes, 600_064);
+        assert_eq!(cache.insert(2, 500_000), Some(0));
+        let found = cache.touch(2).unwrap();
+        assert_eq!(
+            (found.offset_bytes, found.bytes, found.in_memory),
+            (REGION, 500_000, true)
+        );
+        assert!(!cache.touch(1).unwrap().in_memory);
+        assert!(cache.fits(REGION as u32 - 32) && !cache.fits(REGION as u32 - 31));
+    }
+}

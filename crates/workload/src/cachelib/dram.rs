@@ -1,0 +1,248 @@
+//! The DRAM part of the cache: one list, least recently used first out.
+//!
+//! An item takes its key, its value and a header. What falls out at the end is handed to whoever asked for the space, which decides whether
+//! flash gets it: an item that came from flash and was not changed since is *clean*.
+//!
+//! It does not model slabs and allocation classes (a few percent of the space), pools, or the other eviction policies of CacheLib.
+
+use super::index::Index;
+
+/// Header of an item in DRAM, bytes (CacheLib docs, "Overview": 31 bytes per item).
+const HEADER_BYTES: u64 = 31;
+/// No item.
+const NONE: u32 = u32::MAX;
+
+#[derive(Debug, Clone, Copy)]
+struct Item {
+    key: u64,
+    /// Key and value; in a free entry unused.
+    bytes: u32,
+    newer: u32,
+    /// In a free entry: the next free one.
+    older: u32,
+    clean: bool,
+}
+
+/// What fell out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Evicted {
+    /// Hash of its key.
+    pub(super) key: u64,
+    /// Key and value.
+    pub(super) bytes: u32,
+    /// Flash had it when it came.
+    pub(super) clean: bool,
+}
+
+/// Items by recency.
+#[derive(Debug)]
+pub(super) struct Dram {
+    capacity_bytes: u64,
+    used_bytes: u64,
+    index: Index,
+    items: Vec<Item>,
+    free: u32,
+    newest: u32,
+    oldest: u32,
+}
+
+impl Dram {
+    pub(super) fn new(capacity_bytes: u64) -> Dram {
+        Dram {
+            capacity_bytes,
+            used_bytes: 0,
+            index: Index::new(),
+            items: Vec::new(),
+            free: NONE,
+            newest: NONE,
+            oldest: NONE,
+        }
+    }
+
+    fn find(&self, key: u64) -> Option<u32> {
+        self.index
+            .find(Index::tag(key), |item| self.items[item as usize].key == key)
+    }
+
+    /// Looks up a key; a hit makes it the most recent.
+    pub(super) fn touch(&mut self, key: u64) -> bool {
+        let Some(item) = self.find(key) else { return false };
+        if self.newest != item {
+            self.unlink(item);
+            self.link(item);
+        }
+        true
+    }
+
+    /// Removes a key; says whether it was there, and clean.
+    pub(super) fn remove(&mut self, key: u64) -> Option<bool> {
+        let item = self.find(key)?;
+        let clean = self.items[item as usize].clean;
+        self.release(item);
+        Some(clean)
+    }
+
+    /// Adds a key that is not there as the most recent. What does not fit any more comes out of [`Dram::evict`].
+    pub(super) fn insert(&mut self, key: u64, bytes: u32, clean: bool) {
+        let new = Item {
+            key,
+            bytes,
+            newer: NONE,
+            older: NONE,
+            clean,
+        };
+        let item = match self.free {
+            NONE => {
+                self.items.push(new);
+                self.items.len() as u32 - 1
+            }
+            free => {
+                self.free = self.items[free as usize].older;
+                self.items[free as usize] = new;
+                free
+            }
+        };
+        assert!(item < NONE, "DRAM holds at most 2^32 - 1 items");
+        self.used_bytes += u64::from(bytes) + HEADER_BYTES;
+        self.index.insert(Index::tag(key), item);
+        self.link(item);
+    }
+
+    /// Takes out the least recent item while there are more bytes than there is space.
+    pub(super) fn evict(&mut self) -> Option<Evicted> {
+        if self.used_bytes <= self.capacity_bytes {
+            return None;
+        }
+        let Item { key, bytes, clean, .. } = self.items[self.oldest as usize];
+        self.release(self.oldest);
+        Some(Evicted { key, bytes, clean })
+    }
+
+    fn release(&mut self, item: u32) {
+        let Item { key, bytes, .. } = self.items[item as usize];
+        self.unlink(item);
+        self.index.remove(Index::tag(key), item);
+        self.used_bytes -= u64::from(bytes) + HEADER_BYTES;
+        self.items[item as usize].older = self.free;
+        self.free = item;
+    }
+
+    fn unlink(&mut self, item: u32) {
+        let Item { newer, older, .. } = self.items[item as usize];
+        match newer {
+            NONE => self.newest = older,
+            newer => self.items[newer as usize].older = older,
+        }
+        match older {
+            NONE => self.oldest = newer,
+            older => self.items[older as usize].newer = newer,
+        }
+    }
+
+    /// Makes it the most recent.
+    fn link(&mut self, item: u32) {
+        let before = self.newest;
+        self.items[item as usize].newer = NONE;
+        self.items[item as usize].older = before;
+        match before {
+            NONE => self.oldest = item,
+            before => self.items[before as usize].newer = item,
+        }
+        self.newest = item;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::mix;
+    use super::*;
+
+    #[test]
+    fn the_least_recent_goes_first() {
+        let mut dram = Dram::new(3 * (100 + HEADER_BYTES));
+        for key in 1..=3 {
+            dram.insert(key, 100, key == 2);
+        }
+        assert_eq!(dram.evict(), None);
+        assert!(dram.touch(1) && !dram.touch(4));
+        dram.insert(4, 100, false);
+        let gone = Evicted {
+            key: 2,
+            bytes: 100,
+            clean: true,
+        };
+        assert_eq!(dram.evict(), Some(gone));
+        assert_eq!(dram.evict(), None);
+        assert_eq!(dram.remove(3), Some(false));
+        assert_eq!(dram.remove(3), None);
+        dram.insert(5, 500, false);
+        let order: Vec<u64> = std::iter::from_fn(|| dram.evict()).map(|item| item.key).collect();
+        assert_eq!(
+            order,
+            [1, 4, 5],
+            "an item larger than the cache stays in it no longer than any other"
+        );
+    }
+
+    /// Of a list of `slots` keys that are as likely as their weights: share of lookups that hit.
+    fn hit_ratio(weights: &[f64], slots: usize, lookups: usize) -> f64 {
+        let total: f64 = weights.iter().sum();
+        let mut sum = 0.0;
+        let bounds: Vec<f64> = weights
+            .iter()
+            .map(|weight| {
+                sum += weight / total;
+                sum
+            })
+            .collect();
+        let mut dram = Dram::new(slots as u64 * (10 + HEADER_BYTES));
+        let mut hits = 0;
+        for step in 0..2 * lookups {
+            let random = (mix(step as u64 + 7) >> 11) as f64 / (1_u64 << 53) as f64;
+            let key = mix(bounds.partition_point(|bound| *bound < random) as u64);
+            if dram.touch(key) {
+                hits += usize::from(step >= lookups);
+            } else {
+                dram.insert(key, 10, false);
+                while dram.evict().is_some() {}
+            }
+        }
+        hits as f64 / lookups as f64
+    }
+
+    /// Che, Tung and Wang 2002: the list holds a key for a time T that is the same for all keys, and T follows from the capacity.
+    fn che(weights: &[f64], slots: usize) -> f64 {
+        let total: f64 = weights.iter().sum();
+        let filled = |time: f64| {
+            weights
+                .iter()
+                .map(|weight| 1.0 - (-weight / total * time).exp())
+                .sum::<f64>()
+        };
+        let (mut low, mut high) = (0.0, 1e9);
+        for _ in 0..100 {
+            let middle = (low + high) / 2.0;
+            if filled(middle) < slots as f64 {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        weights
+            .iter()
+            .map(|weight| weight / total * (1.0 - (-weight / total * low).exp()))
+            .sum()
+    }
+
+    #[test]
+    fn hits_of_an_irm_zipf_stream_are_ches() {
+        for (alpha, slots) in [(0.7, 2_000), (0.9, 5_000), (1.2, 500)] {
+            let weights: Vec<f64> = (1..=20_000).map(|rank| f64::from(rank).powf(-alpha)).collect();
+            let (measured, expected) = (hit_ratio(&weights, slots, 300_000), che(&weights, slots));
+            assert!(
+                (measured - expected).abs() < 0.01 * expected,
+                "alpha {alpha}, {slots} slots: measured {measured}, Che {expected}"
+            );
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Published workloads in numbers, so that the generator can stand in for traces that nobody wants to download.
+//!
+//! What the numbers come from:
+//!
+//! - Meta's traces in CacheLib's public bucket, as others measured them over all of their lines and published it ("Read-through working
+//!   sets: the Meta/CacheLib traces"): of kvcache/202206 18.0 M keys, 24.9 GiB, 1485 bytes a key, quantiles of the sizes, 23 percent of
+//!   the gets of size 0, 83 gets to 17 sets counting repetitions; and the configuration beside them, `config_kvcache.json` (`ampFactor`
+//!   100, 43000 MB of DRAM, no lookaside);
+//! - CacheLib docs, "Evaluating SSD hardware for Facebook workloads" (DRAM of a host), and cachebench's test_configs/hit_ratio/cdn (sizes);
+//! - github.com/twitter/cache-trace, stat/2020Mar.md (sizes, mixes, Zipf's alpha by cluster);
+//! - WARP, Table 1 (R:W) and section 3.3.
+//!
+//! R:W of WARP's Table 1 is no mix of gets and sets: the CDN trace has no sets and gets 1:1.4, cluster 12 has 1:4 and gets 1:8. It fits
+//! what the drive sees (a bucket is read before it is rewritten).
+
+use serde::{Deserialize, Serialize};
+
+/// A published workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Preset {
+    /// Meta's key-value cache, June 2022. Sizes are the trace's; working set and DRAM are as published (keys a hundredfold, 43000 MB) on
+    /// a drive of 7.68 TB, and of the same proportion on others. Fitted, once for all shares of SOC, to the six cells of WARP's Table 2
+    /// and the hit ratios of its Fig. 8: `zipf_alpha`, `absent_get_percent`, `set_percent` (the trace's sets without those that repeat
+    /// the operation before, which DRAM absorbs), `large_set_weight`, and that a miss is followed by a set.
+    #[serde(rename = "kvcache_202206")]
+    Kvcache202206,
+    /// Meta's key-value cache, October 2022: its sets alone, as in WARP. Sizes are the trace's; popularity and working set are those of
+    /// June.
+    #[serde(rename = "kvcache_202210")]
+    Kvcache202210,
+    /// Meta's key-value cache, January 2024: its sets alone, as in WARP. Sizes are the trace's; popularity and working set are those of
+    /// June 2022.
+    #[serde(rename = "kvcache_202401")]
+    Kvcache202401,
+    /// Meta's content delivery network: gets, and a set after each miss. Sizes are cachebench's, DRAM is that of a host of cdn/202504 (105
+    /// to 3577 GB); popularity and working set are assumed, so that a third or more of the gets miss DRAM and flash.
+    Cdn,
+    /// Twitter's cluster 12: computed and stored, hardly ever read. Mix, alpha, and the means of keys and values (1030 bytes) are the
+    /// statistics'; the spread around the mean is assumed. Of 100 requests 79 are for keys not seen before, hence the working set.
+    Twitter12,
+    /// Twitter's cluster 37: large values. Mix, alpha, and the means of keys and values (20134 bytes) are the statistics'; the spread and
+    /// the working set are assumed.
+    Twitter37,
+}
+
+/// A workload in numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Statistics {
+    /// Gets among the operations, percent.
+    pub get_percent: f64,
+    /// Sets among the operations, percent; the rest are deletes.
+    pub set_percent: f64,
+    /// Gets for keys that nobody ever stores, percent of the gets.
+    pub absent_get_percent: f64,
+    /// A get that misses a key that exists is followed by a set.
+    pub lookaside: bool,
+    /// Popularity of the key of rank r is r^-alpha.
+    pub zipf_alpha: f64,
+    /// Keys and values of all keys, percent of the drive's capacity.
+    pub working_set_percent: f64,
+    /// How many times as often as a small key (up to 2 KiB with its value) a large one of the same popularity is set.
+    pub large_set_weight: f64,
+    /// Mean length of a key.
+    pub key_bytes: u32,
+    /// Sizes of values: percent of the keys and bytes, log-uniform in between.
+    pub value_quantiles: Vec<(f64, u32)>,
+    /// DRAM of the cache, percent of the drive's capacity.
+    pub dram_percent: f64,
+}
+
+impl Preset {
+    /// The numbers.
+    pub fn statistics(self) -> Statistics {
+        let kvcache = Statistics {
+            get_percent: 94.7,
+            set_percent: 5.0,
+            absent_get_percent: 17.0,
+            lookaside: true,
+            zipf_alpha: 0.6,
+            working_set_percent: 34.8,
+            large_set_weight: 2.2,
+            key_bytes: 60,
+            value_quantiles: vec![
+                (0.0, 63),
+                (1.0, 74),
+                (25.0, 104),
+                (50.0, 132),
+                (75.0, 169),
+                (90.0, 394),
+                (95.0, 759),
+                (99.0, 10_606),
+                (99.5, 23_500),
+                (99.9, 480_563),
+                (100.0, 523_288),
+            ],
+            dram_percent: 0.587,
+        };
+        match self {
+            Preset::Kvcache202206 => kvcache,
+            Preset::Kvcache202210 => Statistics {
+                get_percent: 0.0,
+                set_percent: 100.0,
+                value_quantiles: vec![
+                    (0.0, 8),
+                    (25.0, 8),
+                    (50.0, 29),
+                    (75.0, 69),
+                    (90.0, 328),
+                    (95.0, 1_031),
+                    (99.0, 12_143),
+                    (99.5, 45_000),
+                    (99.9, 523_287),
+                    (100.0, 523_288),
+                ],
+                ..kvcache
+            },
+            Preset::Kvcache202401 => Statistics {
+                get_percent: 0.0,
+                set_percent: 100.0,
+                value_quantiles: vec![
+                    (0.0, 8),
+                    (25.0, 9),
+                    (50.0, 25),
+                    (75.0, 67),
+                    (90.0, 585),
+                    (95.0, 2_582),
+                    (99.0, 12_305),
+                    (99.5, 14_000),
+                    (99.9, 420_582),
+                    (100.0, 523_288),
+                ],
+                ..kvcache
+            },
+            Preset::Cdn => Statistics {
+                get_percent: 100.0,
+                set_percent: 0.0,
+                absent_get_percent: 0.0,
+                zipf_alpha: 0.8,
+                working_set_percent: 400.0,
+                large_set_weight: 1.0,
+                key_bytes: 30,
+                value_quantiles: vec![
+                    (0.0, 127),
+                    (19.0, 191),
+                    (21.0, 2_048),
+                    (25.0, 2_815),
+                    (50.0, 13_375),
+                    (75.0, 41_375),
+                    (90.0, 77_663),
+                    (95.0, 118_527),
+                    (99.0, 274_271),
+                    (100.0, 523_288),
+                ],
+                dram_percent: 2.9,
+                ..kvcache
+            },
+            Preset::Twitter12 => Statistics {
+                get_percent: 20.0,
+                set_percent: 80.0,
+                absent_get_percent: 0.0,
+                lookaside: false,
+                zipf_alpha: 0.3048,
+                working_set_percent: 1_000.0,
+                large_set_weight: 1.0,
+                key_bytes: 44,
+                value_quantiles: vec![(0.0, 400), (50.0, 970), (100.0, 1_980)],
+                ..kvcache
+            },
+            Preset::Twitter37 => Statistics {
+                get_percent: 63.0,
+                set_percent: 37.0,
+                absent_get_percent: 0.0,
+                lookaside: false,
+                zipf_alpha: 0.4251,
+                working_set_percent: 400.0,
+                large_set_weight: 1.0,
+                key_bytes: 72,
+                value_quantiles: vec![(0.0, 1_000), (50.0, 11_500), (90.0, 44_000), (100.0, 145_000)],
+                ..kvcache
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::distribution::Sizes;
+    use super::*;
+
+    #[test]
+    fn values_have_the_published_means() {
+        // Bytes, and how far off in percent.
+        let means = [
+            (Preset::Kvcache202206, 1_485.0, 3.0),
+            (Preset::Kvcache202210, 1_684.0, 3.0),
+            (Preset::Kvcache202401, 1_376.0, 3.0),
+            (Preset::Cdn, 33_041.0, 10.0),
+            (Preset::Twitter12, 1_030.0, 3.0),
+            (Preset::Twitter37, 20_134.0, 3.0),
+        ];
+        for (preset, published, percent) in means {
+            let mean = Sizes::new(&preset.statistics().value_quantiles).mean();
+            let off = (mean / published - 1.0) * 100.0;
+            assert!(off.abs() < percent, "{preset:?}: {mean}, published {published}");
+        }
+    }
+}

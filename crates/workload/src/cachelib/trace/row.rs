@@ -1,0 +1,295 @@
+//! Rows of the three forms of cache traces.
+
+use std::hash::Hasher;
+
+use rustc_hash::FxHasher;
+
+use super::super::{CacheOperation, Kind, mix};
+use super::TraceFormat;
+
+/// Longest key (KVReplayGenerator.h): longer ones are cut.
+const KEY_BYTES_MAX: u64 = 256;
+/// Piece of a CDN object (cachelib/cachebench/util/Config.h).
+const PIECE_BYTES: u64 = 64 << 10;
+/// Fields of a CDN row that are used, of at least this many.
+const CDN_FIELDS: usize = 10;
+/// Fields of a row of Twitter's.
+const TWITTER_FIELDS: usize = 7;
+/// Most operations that a row can stand for.
+const OPERATIONS_MAX: u64 = 65_535;
+
+/// A row of a trace.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) enum Row {
+    /// Nothing left.
+    #[default]
+    Empty,
+    /// The same operation, several times.
+    Repeated(CacheOperation, u32),
+    /// Gets of an object or of a range of one.
+    Object(Object),
+}
+
+/// An object of a CDN.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Object {
+    key: u64,
+    key_bytes: u64,
+    header_bytes: u64,
+    body_bytes: u64,
+    /// Pieces of the body that are asked for.
+    first: u64,
+    pieces: u64,
+}
+
+impl Row {
+    /// How many operations it stands for.
+    pub(super) fn operations(&self) -> u32 {
+        match self {
+            Row::Empty => 0,
+            Row::Repeated(_, times) => *times,
+            Row::Object(object) => object.pieces as u32 + 1,
+        }
+    }
+
+    /// One of them.
+    pub(super) fn operation(&self, number: u32) -> CacheOperation {
+        match self {
+            Row::Empty => panic!("an empty row has no operations"),
+            Row::Repeated(operation, _) => *operation,
+            Row::Object(object) => object.operation(u64::from(number)),
+        }
+    }
+}
+
+impl Object {
+    /// The header first, then the pieces. A small object is one item, its header included.
+    fn operation(&self, number: u64) -> CacheOperation {
+        let (key, bytes) = match number {
+            0 if self.pieces == 0 => (self.key, self.header_bytes + self.body_bytes),
+            0 => (self.key, self.header_bytes),
+            number => {
+                let piece = self.first + number - 1;
+                (
+                    mix(self.key ^ (piece + 1)),
+                    PIECE_BYTES.min(self.body_bytes - piece * PIECE_BYTES),
+                )
+            }
+        };
+        CacheOperation {
+            kind: Kind::Get,
+            key,
+            bytes: Some((self.key_bytes + bytes) as u32),
+        }
+    }
+}
+
+/// Where the columns of a key-value trace are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Columns {
+    key: usize,
+    op: usize,
+    size: usize,
+    op_count: Option<usize>,
+    key_size: Option<usize>,
+}
+
+/// Understands the rows of one file.
+#[derive(Debug)]
+pub(super) enum Reader {
+    Kvcache { columns: Columns, header: bool },
+    Cdn { header: bool },
+    Twitter,
+}
+
+type Fields<'a> = Vec<&'a [u8]>;
+
+fn split(line: &[u8]) -> Fields<'_> {
+    line.split(|byte| *byte == b',').collect()
+}
+
+fn text(field: &[u8]) -> String {
+    String::from_utf8_lossy(field).into_owned()
+}
+
+fn is_number(field: &[u8]) -> bool {
+    !field.is_empty() && field.iter().all(u8::is_ascii_digit)
+}
+
+impl Reader {
+    /// For a file that begins with this line.
+    pub(super) fn new(format: TraceFormat, first: &[u8]) -> Result<Reader, String> {
+        let fields = split(first);
+        let twitter = fields.len() == TWITTER_FIELDS && is_number(fields[0]) && kind_of(fields[5]).is_some();
+        let named = |name: &str| fields.iter().position(|field| *field == name.as_bytes());
+        let header = named("key").zip(named("op"));
+        let unnamed = fields.len() >= 3 && kind_of(fields[1]).is_some() && is_number(fields[2]);
+        let cdn = fields.len() >= CDN_FIELDS && header.is_none();
+        match format {
+            TraceFormat::Twitter => Ok(Reader::Twitter),
+            TraceFormat::Auto if twitter => Ok(Reader::Twitter),
+            TraceFormat::Cdn => Ok(Reader::Cdn {
+                header: !is_number(fields[0]),
+            }),
+            TraceFormat::Auto if cdn => Ok(Reader::Cdn {
+                header: !is_number(fields[0]),
+            }),
+            TraceFormat::Kvcache | TraceFormat::Auto => {
+                let columns = match header {
+                    Some((key, op)) => Columns {
+                        key,
+                        op,
+                        size: named("size").ok_or("the header has no column \"size\"")?,
+                        op_count: named("op_count"),
+                        key_size: named("key_size"),
+                    },
+                    None if unnamed => Columns {
+                        key: 0,
+                        op: 1,
+                        size: 2,
+                        op_count: (fields.len() > 3).then_some(3),
+                        key_size: (fields.len() > 4).then_some(4),
+                    },
+                    None => {
+                        return Err(format!(
+                            "{:?} begins no cache trace: expected a header with key, op and size, or rows of CacheLib's or Twitter's traces",
+                            text(&first[..first.len().min(80)])
+                        ));
+                    }
+                };
+                Ok(Reader::Kvcache {
+                    columns,
+                    header: header.is_some(),
+                })
+            }
+        }
+    }
+
+    /// What a line says; nothing if it is empty or the header.
+    pub(super) fn row(&mut self, line: &[u8]) -> Result<Option<Row>, String> {
+        if line.is_empty() {
+            return Ok(None);
+        }
+        if let Reader::Kvcache { header, .. } | Reader::Cdn { header } = self
+            && std::mem::take(header)
+        {
+            return Ok(None);
+        }
+        match self {
+            Reader::Kvcache { columns, .. } => kvcache_row(*columns, &split(line)).map(Some),
+            Reader::Cdn { .. } => cdn_row(&split(line)).map(Some),
+            Reader::Twitter => twitter_row(&split(line)).map(Some),
+        }
+    }
+}
+
+fn field<'a>(fields: &Fields<'a>, at: usize, name: &str) -> Result<&'a [u8], String> {
+    let found = fields.get(at).copied();
+    found.ok_or_else(|| format!("{} fields, {name} is missing", fields.len()))
+}
+
+fn number(fields: &Fields<'_>, at: usize, name: &str) -> Result<u64, String> {
+    let found = field(fields, at, name)?;
+    let parsed = std::str::from_utf8(found).ok().and_then(|digits| digits.parse().ok());
+    parsed.ok_or_else(|| format!("{name} {:?} is no number", text(found)))
+}
+
+/// What an operation does to the cache: all that write are sets.
+fn kind_of(name: &[u8]) -> Option<Kind> {
+    match name {
+        b"GET" | b"GET_LEASE" | b"get" | b"gets" => Some(Kind::Get),
+        b"SET" | b"SET_LEASE" => Some(Kind::Set),
+        b"set" | b"add" | b"replace" | b"cas" | b"append" | b"prepend" | b"incr" | b"decr" => Some(Kind::Set),
+        b"DELETE" | b"delete" => Some(Kind::Delete),
+        _ => None,
+    }
+}
+
+fn hash(key: &[u8]) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(key);
+    mix(hasher.finish())
+}
+
+/// Of a key of this length and a value: a get whose value has no size asks for what is not there.
+fn operation(kind: Kind, key: &[u8], key_bytes: u64, value_bytes: u64) -> Result<CacheOperation, String> {
+    let key_bytes = key_bytes.max(key.len() as u64).min(KEY_BYTES_MAX);
+    let bytes = u32::try_from(key_bytes + value_bytes)
+        .ok()
+        .filter(|bytes| *bytes <= 1 << 30);
+    let bytes = bytes.ok_or_else(|| format!("a value of {value_bytes} bytes is larger than 1 GiB"))?;
+    let sized = kind == Kind::Set || (kind == Kind::Get && value_bytes > 0);
+    Ok(CacheOperation {
+        kind,
+        key: hash(key),
+        bytes: sized.then_some(bytes),
+    })
+}
+
+fn kvcache_row(columns: Columns, fields: &Fields<'_>) -> Result<Row, String> {
+    let name = field(fields, columns.op, "op")?;
+    let kind =
+        kind_of(name).ok_or_else(|| format!("op {:?} is none of GET, SET, DELETE and their leases", text(name)))?;
+    let key = field(fields, columns.key, "key")?;
+    let optional = |at: Option<usize>, name: &str, default: u64| at.map_or(Ok(default), |at| number(fields, at, name));
+    let key_bytes = optional(columns.key_size, "key_size", 0)?;
+    let times = optional(columns.op_count, "op_count", 1)?;
+    if times > OPERATIONS_MAX {
+        return Err(format!("op_count {times} is more than {OPERATIONS_MAX}"));
+    }
+    let operation = operation(kind, key, key_bytes, number(fields, columns.size, "size")?)?;
+    Ok(Row::Repeated(operation, times as u32))
+}
+
+fn twitter_row(fields: &Fields<'_>) -> Result<Row, String> {
+    let name = field(fields, 5, "operation")?;
+    let kind = kind_of(name).ok_or_else(|| format!("operation {:?} is not known", text(name)))?;
+    let key = field(fields, 1, "key")?;
+    let operation = operation(
+        kind,
+        key,
+        number(fields, 2, "key size")?,
+        number(fields, 3, "value size")?,
+    )?;
+    Ok(Row::Repeated(operation, 1))
+}
+
+fn cdn_row(fields: &Fields<'_>) -> Result<Row, String> {
+    let key = field(fields, 1, "cacheKey")?;
+    let body_bytes = number(fields, 3, "objectSize")?;
+    let header_bytes = number(fields, 5, "responseHeaderSize")?;
+    let response_bytes = number(fields, 4, "responseSize")?.saturating_sub(header_bytes);
+    if header_bytes > 1 << 20 {
+        return Err(format!("responseHeaderSize {header_bytes} is larger than 1 MiB"));
+    }
+    let mut object = Object {
+        key: hash(key),
+        key_bytes: (key.len() as u64).min(KEY_BYTES_MAX),
+        header_bytes,
+        body_bytes,
+        first: 0,
+        pieces: 0,
+    };
+    if body_bytes > PIECE_BYTES && response_bytes > 0 {
+        // Without a range -1: then what was answered is the first part, if it is not all.
+        let bound = |at: usize, name: &str| match field(fields, at, name)? {
+            [b'-', ..] => Ok(None),
+            _ => number(fields, at, name).map(|byte| Some(byte.min(body_bytes - 1))),
+        };
+        let start = bound(6, "rangeStart")?.unwrap_or(0);
+        let end = bound(7, "rangeEnd")?.unwrap_or(body_bytes - 1);
+        let end = end.min(start.saturating_add(response_bytes - 1));
+        if end < start {
+            return Err(format!("the range {start} to {end} is empty"));
+        }
+        object.first = start / PIECE_BYTES;
+        object.pieces = end / PIECE_BYTES - object.first + 1;
+        if object.pieces > OPERATIONS_MAX {
+            return Err(format!(
+                "a range of {} pieces is longer than {OPERATIONS_MAX} pieces",
+                object.pieces
+            ));
+        }
+    }
+    Ok(Row::Object(object))
+}

@@ -1,0 +1,82 @@
+//! By address: what a host does whose administrator knows which partition holds what. Needs no memory.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Classifier, identifiers};
+use crate::trace::LbaRange;
+use crate::{Target, WorkloadError};
+
+/// Settings of `kind = "lba_range"`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LbaRangeSettings {
+    /// Ranges of the drive at full size, with their placement identifiers; the first that holds a unit's first byte counts, and
+    /// a unit outside all of them has no directive. Default: the drive in equal parts, one for each placement identifier.
+    pub ranges: Vec<LbaRange>,
+    /// Number of equal parts, if there are no ranges; default: all placement identifiers of the drive.
+    pub placement_ids: Option<u16>,
+}
+
+/// Ranges on the drive that gets the requests, in units.
+pub(super) struct LbaRanges {
+    ranges: Vec<(std::ops::Range<u64>, u16)>,
+}
+
+impl LbaRangeSettings {
+    pub(super) fn classifier(&self, target: &Target) -> Result<LbaRanges, WorkloadError> {
+        let ranges = match self.ranges.is_empty() {
+            true => self.equal_parts(target)?,
+            false => self.ranges.clone(),
+        };
+        let unit_bytes = target.unit_bytes();
+        let unit = |bytes: u64| {
+            let bytes = bytes.min(target.device_bytes);
+            let bytes = target
+                .twin
+                .map_or(bytes, |twin| twin.position(bytes, target.device_bytes));
+            bytes.div_ceil(unit_bytes)
+        };
+        let mut in_units = Vec::new();
+        for range in ranges {
+            if range.placement >= target.placement_ids {
+                return Err(WorkloadError::setting(
+                    format!("classifier.ranges: placement = {}", range.placement),
+                    format!("the drive has placement identifiers 0 to {}", target.placement_ids - 1),
+                ));
+            }
+            if range.start_bytes >= range.end_bytes {
+                return Err(WorkloadError::setting(
+                    format!("classifier.ranges: {} to {}", range.start_bytes, range.end_bytes),
+                    "end_bytes must be greater than start_bytes",
+                ));
+            }
+            in_units.push((unit(range.start_bytes)..unit(range.end_bytes), range.placement));
+        }
+        Ok(LbaRanges { ranges: in_units })
+    }
+
+    fn equal_parts(&self, target: &Target) -> Result<Vec<LbaRange>, WorkloadError> {
+        let parts = identifiers(self.placement_ids, target)?;
+        let at = |part: u16| {
+            let start = u128::from(target.device_bytes) * u128::from(part) / u128::from(parts);
+            start as u64 - start as u64 % target.unit_bytes()
+        };
+        let part = |placement| LbaRange {
+            start_bytes: at(placement),
+            end_bytes: if placement + 1 == parts {
+                u64::MAX
+            } else {
+                at(placement + 1)
+            },
+            placement,
+        };
+        Ok((0..parts).map(part).collect())
+    }
+}
+
+impl Classifier for LbaRanges {
+    fn handle(&mut self, unit: u64) -> Option<u16> {
+        let range = self.ranges.iter().find(|(range, _)| range.contains(&unit));
+        range.map(|(_, placement)| *placement)
+    }
+}

@@ -1,0 +1,248 @@
+//! Placement classifiers: which writes belong together, found out by a host whose applications do not say.
+//!
+//! ```text
+//! any Source -> Classified (asks a Classifier about each unit of each write) -> the same requests with placement
+//! ```
+//!
+//! A [`Classifier`] sees what a host sees: which units are written and trimmed, in order. It does not see the drive: neither
+//! garbage collection nor what lies in which reclaim unit. Placement identifiers are the drive's, from the first on; the first is for what
+//! is expected to be overwritten soonest.
+//!
+//! Every classifier keeps 4 bytes for each unit of the drive (1 GiB per TiB at 4 KiB), except those that need nothing.
+
+mod lba_range;
+mod none;
+mod sepbit;
+mod update_frequency;
+
+use serde::{Deserialize, Serialize};
+
+pub use lba_range::LbaRangeSettings;
+pub use none::NoneSettings;
+pub use sepbit::{Sepbit, SepbitSettings};
+pub use update_frequency::{UpdateFrequency, UpdateFrequencySettings};
+
+use crate::{Measure, Operation, Request, Source, Target, WorkloadError};
+
+/// Decides where writes go.
+pub trait Classifier: Send {
+    /// A unit is written: the placement identifier for it, or none.
+    fn handle(&mut self, unit: u64) -> Option<u16>;
+
+    /// A unit is deallocated.
+    fn trim(&mut self, _unit: u64) {}
+
+    /// What it has found out, for [`Source::measures`].
+    fn measures(&self) -> Vec<Measure> {
+        Vec::new()
+    }
+}
+
+/// `[classifier]`: which one, and its settings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Settings {
+    /// All writes without a directive.
+    None(NoneSettings),
+    /// By address.
+    LbaRange(LbaRangeSettings),
+    /// By how often a unit is written.
+    UpdateFrequency(UpdateFrequencySettings),
+    /// By how long a unit's last content lived.
+    Sepbit(SepbitSettings),
+}
+
+impl Settings {
+    /// A source with these settings' placement in place of its own. On a drive without placement identifiers nothing is asked,
+    /// and all writes are without a directive.
+    ///
+    /// # Errors
+    /// A setting that is impossible on this drive.
+    pub fn classify<S: Source>(&self, source: S, target: &Target) -> Result<Classified<S>, WorkloadError> {
+        let classifier: Box<dyn Classifier> = match self {
+            _ if target.placement_ids == 0 => Box::new(none::None),
+            Settings::None(_) => Box::new(none::None),
+            Settings::LbaRange(settings) => Box::new(settings.classifier(target)?),
+            Settings::UpdateFrequency(settings) => Box::new(settings.classifier(target)?),
+            Settings::Sepbit(settings) => Box::new(settings.classifier(target)?),
+        };
+        Ok(Classified::new(source, classifier, target))
+    }
+}
+
+/// Units of the drive that a classifier keeps something about.
+fn units(target: &Target) -> usize {
+    target.capacity_bytes().div_ceil(target.unit_bytes()) as usize
+}
+
+/// A setting with a number of placement identifiers; by default all that the drive has.
+fn identifiers(wanted: Option<u16>, target: &Target) -> Result<u16, WorkloadError> {
+    let has = target.placement_ids;
+    match wanted.unwrap_or(has) {
+        identifiers if (1..=has).contains(&identifiers) => Ok(identifiers),
+        identifiers => Err(WorkloadError::setting(
+            format!("classifier.placement_ids = {identifiers}"),
+            format!("the drive has {has}; use 1 to {has}"),
+        )),
+    }
+}
+
+/// Requests that are asked for at once.
+const BATCH: usize = 1024;
+
+/// A source whose writes are placed by a classifier. A write is split where its units go to different placement identifiers.
+pub struct Classified<S> {
+    source: S,
+    classifier: Box<dyn Classifier>,
+    unit_bytes: u64,
+    /// Requests of the source, and which comes next.
+    asked: Vec<Request>,
+    next: usize,
+    /// Parts of a request that was split, last one first.
+    parts: Vec<Request>,
+    /// Bytes to each placement identifier; the last is for those without one.
+    bytes: Vec<u64>,
+    failed: Option<WorkloadError>,
+}
+
+impl<S: Source> Classified<S> {
+    /// Places the writes of a source.
+    pub fn new(source: S, classifier: Box<dyn Classifier>, target: &Target) -> Classified<S> {
+        Classified {
+            source,
+            classifier,
+            unit_bytes: target.unit_bytes(),
+            asked: Vec::with_capacity(BATCH),
+            next: 0,
+            parts: Vec::new(),
+            bytes: vec![0; usize::from(target.placement_ids) + 1],
+            failed: None,
+        }
+    }
+
+    /// The next request of the source, with placement; its further parts are in `parts`.
+    fn next_request(&mut self) -> Result<Option<Request>, WorkloadError> {
+        if self.next == self.asked.len() {
+            self.asked.clear();
+            self.next = 0;
+            if let Some(error) = self.failed.take() {
+                return Err(error);
+            }
+            // What came before an error is issued before it.
+            if let Err(error) = self.source.next_batch(&mut self.asked, BATCH) {
+                self.failed = Some(error);
+            }
+        }
+        let Some(request) = self.asked.get(self.next).copied() else {
+            return match self.failed.take() {
+                Some(error) => Err(error),
+                None => Ok(None),
+            };
+        };
+        self.next += 1;
+        Ok(Some(match request.operation {
+            Operation::Read => request,
+            Operation::Trim => {
+                self.trim(&request);
+                request
+            }
+            Operation::Write => self.place(request),
+        }))
+    }
+
+    /// Units that a trim covers; it leaves parts of units as they are.
+    fn trim(&mut self, request: &Request) {
+        let end = request.offset_bytes + u64::from(request.bytes);
+        for unit in request.offset_bytes.div_ceil(self.unit_bytes)..end / self.unit_bytes {
+            self.classifier.trim(unit);
+        }
+    }
+
+    /// Gives a write its placement; further parts of it that go elsewhere are put aside.
+    #[inline]
+    fn place(&mut self, write: Request) -> Request {
+        let end = write.offset_bytes + u64::from(write.bytes);
+        let first = write.offset_bytes / self.unit_bytes;
+        let last = (end - 1) / self.unit_bytes;
+        let mut part = Request {
+            placement: self.classifier.handle(first),
+            ..write
+        };
+        let mut head = None;
+        for unit in first + 1..=last {
+            let placement = self.classifier.handle(unit);
+            if placement != part.placement {
+                let boundary = unit * self.unit_bytes;
+                let rest = end - boundary;
+                part.bytes = (boundary - part.offset_bytes) as u32;
+                self.issue(part, &mut head);
+                part = Request {
+                    placement,
+                    offset_bytes: boundary,
+                    bytes: rest as u32,
+                    ..write
+                };
+            }
+        }
+        self.issue(part, &mut head);
+        self.parts.reverse();
+        head.expect("a write has a part")
+    }
+
+    fn issue(&mut self, part: Request, head: &mut Option<Request>) {
+        let none = self.bytes.len() - 1;
+        self.bytes[part.placement.map_or(none, usize::from)] += u64::from(part.bytes);
+        match head {
+            None => *head = Some(part),
+            Some(_) => self.parts.push(part),
+        }
+    }
+}
+
+impl<S: Source> Source for Classified<S> {
+    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+        let mut issued = 0;
+        while issued < limit {
+            let request = match self.parts.pop() {
+                Some(part) => Some(part),
+                None => self.next_request()?,
+            };
+            let Some(request) = request else { break };
+            requests.push(request);
+            issued += 1;
+        }
+        Ok(issued)
+    }
+
+    fn streams(&self) -> Vec<String> {
+        self.source.streams()
+    }
+
+    fn share_done(&self) -> Option<f64> {
+        self.source.share_done()
+    }
+
+    fn ranges(&self) -> Vec<crate::Range> {
+        self.source.ranges()
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        let mut measures = self.source.measures();
+        let total: u64 = self.bytes.iter().sum();
+        let share = |bytes: u64| bytes as f64 / total.max(1) as f64;
+        let (none, placed) = self
+            .bytes
+            .split_last()
+            .expect("there is a place for those without placement");
+        let name = |identifier| format!("classifier.share.{identifier}");
+        measures.extend(
+            placed
+                .iter()
+                .enumerate()
+                .map(|(identifier, bytes)| Measure::new(name(identifier), share(*bytes))),
+        );
+        measures.push(Measure::new("classifier.share.none", share(*none)));
+        measures.extend(self.classifier.measures());
+        measures
+    }
+}

@@ -1,0 +1,288 @@
+//! SepBIT: separation by inferred block invalidation time (Wang et al., "Separating Data via Block Invalidation Time Inference for
+//! Write Amplification Reduction in Log-Structured Storage", FAST '22, section 3 and Algorithm 1).
+//!
+//! What it says: a block that is overwritten had a lifespan, the number of blocks written since it was written itself; the block
+//! that overwrites it will live about as long. If that is less than ℓ, the block is *short-lived* (Class 1), else, or if the block is
+//! new, *long-lived* (Class 2). ℓ is the mean lifespan of the last 16 reclaimed segments of Class 1, from a segment's creation to its
+//! reclaiming, in blocks written; it is infinite until there are 16. Blocks that garbage collection rewrites go to Classes 3
+//! to 6, by the class and age that they had.
+//!
+//! What remains of it above a drive: the host sees no garbage collection. Classes 3 to 6 are the drive's business (its handles for
+//! garbage collection, isolated initially or persistently), so two placement identifiers are used: 0 for Class 1 and 1 for Class 2. And
+//! nobody tells the host when a reclaim unit is reclaimed, so it has to estimate ℓ from its own overwrites: it keeps the books of the
+//! log that the paper's system would write. Its writes fill segments of each class in turn, each overwrite turns a unit of one into
+//! garbage, and when garbage exceeds `garbage_percent` of everything, a segment is taken for reclaimed, and what was valid in it no
+//! longer counts (the drive has put it elsewhere). Which one is said by cost-benefit, as in the authors' prototype (fallfish/sepbit,
+//! `prototype/src/logstore/config.h`), with age itself in place of its root: the greatest garbage / valid x age. Defaults are the
+//! prototype's too: segments of 512 MiB, 15 % garbage (`manager.cc`). The drive's own figures are better where they are known: the
+//! size of its reclaim units, and over-provisioning / (1 + over-provisioning).
+//!
+//! Time is counted in ticks of several units on large drives, so that 31 bits last for 4096 drive-writes: 16 MiB on a drive of 7.68 TB,
+//! but at most a 16th of a segment. A unit that is not overwritten for longer is once taken for younger than it is.
+//!
+//! Memory: 4 bytes per unit (tick and class of its last write), and 32 per segment.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Classifier, units};
+use crate::{Measure, Target, WorkloadError};
+
+/// Settings of `kind = "sepbit"`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SepbitSettings {
+    /// Size of a segment, of the drive at full size; default 512 MiB, as in the authors' prototype. Best is the size of the drive's
+    /// reclaim units.
+    #[serde(with = "crate::size::bytes")]
+    pub segment_bytes: u64,
+    /// Garbage at which a segment is reclaimed, percent of garbage and valid data; default 15, as in the authors'
+    /// prototype.
+    pub garbage_percent: f64,
+}
+
+impl Default for SepbitSettings {
+    fn default() -> SepbitSettings {
+        SepbitSettings {
+            segment_bytes: 512 << 20,
+            garbage_percent: 15.0,
+        }
+    }
+}
+
+impl SepbitSettings {
+    pub(super) fn classifier(&self, target: &Target) -> Result<Sepbit, WorkloadError> {
+        let percent = self.garbage_percent;
+        if !(1.0..=90.0).contains(&percent) {
+            return Err(WorkloadError::setting(
+                format!("classifier.garbage_percent = {percent}"),
+                "must be 1 to 90",
+            ));
+        }
+        if target.placement_ids < 2 {
+            return Err(WorkloadError::setting(
+                "classifier.kind = \"sepbit\"",
+                "needs two placement identifiers, and the drive has one",
+            ));
+        }
+        let least = target.device_bytes.div_ceil(SEGMENTS_MAX).max(1);
+        if !(least..=target.device_bytes).contains(&self.segment_bytes) {
+            return Err(WorkloadError::setting(
+                format!("classifier.segment_bytes = {}", self.segment_bytes),
+                format!("must be {least} to {}, the drive's capacity", target.device_bytes),
+            ));
+        }
+        let segment_bytes = target
+            .twin
+            .map_or(self.segment_bytes, |twin| twin.amount(self.segment_bytes));
+        let segment_units = segment_bytes.div_ceil(target.unit_bytes()).max(1);
+        Ok(Sepbit::new(units(target), segment_units, percent / 100.0))
+    }
+}
+
+/// The classes of blocks that a host writes: the paper's Class 1 and Class 2.
+const CLASSES: usize = 2;
+const SHORT_LIVED: usize = 0;
+const LONG_LIVED: usize = 1;
+/// Reclaimed segments of Class 1 that ℓ is the mean of (Algorithm 1).
+const SEGMENTS_OF_MEAN: u64 = 16;
+/// Segments in a drive, at most: all of them are looked at to reclaim one.
+const SEGMENTS_MAX: u64 = 1 << 18;
+/// Bits of a tick in a stamp; the last one is the class.
+const TICK_BITS: u32 = 31;
+/// Drive-writes that ticks can tell apart.
+const DRIVE_WRITES: u64 = 4096;
+/// Ticks in a segment, at least, as far as it has as many units.
+const TICKS_PER_SEGMENT: u64 = 16;
+
+/// A segment of the log that the drive's reclaim units are imagined as.
+#[derive(Debug, Clone, Copy)]
+struct Segment {
+    /// First tick in which it was written, and first after it; the last one of a class is open.
+    created: u64,
+    ended: u64,
+    /// Units that were written to it, and that have not been overwritten.
+    written: u64,
+    valid: u64,
+}
+
+/// SepBIT as a host above a drive can do it.
+pub struct Sepbit {
+    /// Tick and class of each unit's last write; 0: there was none.
+    stamps: Vec<u32>,
+    /// Segments of each class that have not been reclaimed, oldest first.
+    segments: [VecDeque<Segment>; CLASSES],
+    segment_units: u64,
+    garbage_share: f64,
+    tick_units: u64,
+    /// Now, and units written in this tick. Tick 0 is before everything.
+    tick: u64,
+    written_in_tick: u64,
+    /// Units that are valid, and units of segments that are not.
+    valid: u64,
+    garbage: u64,
+    /// ℓ in ticks.
+    threshold: f64,
+    /// Lifespans of segments of Class 1 since ℓ was computed last.
+    lifespans: u64,
+    reclaimed: u64,
+    /// How often ℓ was computed.
+    updates: u64,
+}
+
+impl Sepbit {
+    /// For a drive of so many units. `garbage_share` is that of garbage in garbage and valid data.
+    pub fn new(units: usize, segment_units: u64, garbage_share: f64) -> Sepbit {
+        let fitting = (units as u64 * DRIVE_WRITES).div_ceil(1 << TICK_BITS);
+        let tick_units = fitting
+            .next_power_of_two()
+            .min((segment_units / TICKS_PER_SEGMENT).max(1));
+        Sepbit {
+            stamps: vec![0; units],
+            segments: [VecDeque::new(), VecDeque::new()],
+            segment_units,
+            garbage_share,
+            tick_units,
+            tick: 1,
+            written_in_tick: 0,
+            valid: 0,
+            garbage: 0,
+            threshold: f64::INFINITY,
+            lifespans: 0,
+            reclaimed: 0,
+            updates: 0,
+        }
+    }
+
+    /// ℓ, in units written; infinite until 16 segments of Class 1 have been reclaimed.
+    pub fn threshold_units(&self) -> f64 {
+        self.threshold * self.tick_units as f64
+    }
+
+    /// How often ℓ has been computed.
+    pub fn threshold_updates(&self) -> u64 {
+        self.updates
+    }
+
+    /// What a unit held is overwritten or deallocated: when and in which class it was written.
+    fn invalidate(&mut self, unit: u64) -> Option<u64> {
+        let stamp = std::mem::take(&mut self.stamps[unit as usize]);
+        if stamp == 0 {
+            return None;
+        }
+        self.valid -= 1;
+        let age = (self.tick as u32).wrapping_sub(stamp >> 1) & ((1 << TICK_BITS) - 1);
+        let written = self.tick.saturating_sub(age.into());
+        let segments = &mut self.segments[(stamp & 1) as usize];
+        let newer = segments.partition_point(|segment| segment.created <= written);
+        let segment = newer.checked_sub(1).map(|index| &mut segments[index]);
+        // What is in no segment was moved by garbage collection, and is the drive's business.
+        if let Some(segment) = segment.filter(|segment| written < segment.ended) {
+            segment.valid = segment.valid.saturating_sub(1);
+            self.garbage += 1;
+        }
+        Some(age.into())
+    }
+
+    fn append(&mut self, unit: u64, class: usize) {
+        self.stamps[unit as usize] = (self.tick as u32) << 1 | class as u32;
+        self.valid += 1;
+        let tick = self.tick;
+        let segments = &mut self.segments[class];
+        match segments.back_mut().filter(|segment| segment.ended == u64::MAX) {
+            Some(open) => {
+                open.written += 1;
+                open.valid += 1;
+            }
+            None => segments.push_back(Segment {
+                created: tick,
+                ended: u64::MAX,
+                written: 1,
+                valid: 1,
+            }),
+        }
+    }
+
+    /// Time passes with each unit. Segments begin and end with ticks, so that a tick tells a unit's segment.
+    fn pass(&mut self) {
+        self.written_in_tick += 1;
+        if self.written_in_tick < self.tick_units {
+            return;
+        }
+        self.written_in_tick = 0;
+        self.tick += 1;
+        for segments in &mut self.segments {
+            if let Some(last) = segments.back_mut()
+                && last.ended == u64::MAX
+                && last.written >= self.segment_units
+            {
+                last.ended = self.tick;
+            }
+        }
+        while self.garbage as f64 > self.garbage_share * (self.garbage + self.valid) as f64 && self.reclaim() {}
+    }
+
+    /// Takes the closed segment with the best score for reclaimed; false if there is none.
+    fn reclaim(&mut self) -> bool {
+        let tick = self.tick;
+        let closed = |class: usize| {
+            let segments = self.segments[class].iter().enumerate();
+            let closed = segments.filter(|(_, segment)| segment.ended != u64::MAX);
+            closed.map(move |(index, segment)| (class, index, *segment))
+        };
+        let best = closed(SHORT_LIVED)
+            .chain(closed(LONG_LIVED))
+            .max_by(|(.., one), (.., other)| {
+                // Garbage / valid * age, compared in whole numbers; of two without valid units the older one.
+                let score = |segment: &Segment, other: &Segment| {
+                    let age = u128::from(tick - segment.created);
+                    u128::from(segment.written - segment.valid) * age * u128::from(other.valid)
+                };
+                score(one, other)
+                    .cmp(&score(other, one))
+                    .then(other.created.cmp(&one.created))
+            });
+        let Some((class, index, segment)) = best else {
+            return false;
+        };
+        self.segments[class].remove(index);
+        self.garbage = self.garbage.saturating_sub(segment.written - segment.valid);
+        if class == SHORT_LIVED {
+            self.lifespans += self.tick - segment.created;
+            self.reclaimed += 1;
+        }
+        if self.reclaimed == SEGMENTS_OF_MEAN {
+            self.threshold = self.lifespans as f64 / SEGMENTS_OF_MEAN as f64;
+            self.updates += 1;
+            self.lifespans = 0;
+            self.reclaimed = 0;
+        }
+        true
+    }
+}
+
+impl Classifier for Sepbit {
+    fn handle(&mut self, unit: u64) -> Option<u16> {
+        let class = match self.invalidate(unit) {
+            Some(lifespan) if (lifespan as f64) < self.threshold => SHORT_LIVED,
+            _ => LONG_LIVED,
+        };
+        self.append(unit, class);
+        self.pass();
+        Some(class as u16)
+    }
+
+    fn trim(&mut self, unit: u64) {
+        self.invalidate(unit);
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        // JSON has no infinity; before the first update there is no threshold.
+        let threshold = if self.updates > 0 { self.threshold_units() } else { 0.0 };
+        vec![
+            Measure::new("classifier.threshold_units", threshold),
+            Measure::new("classifier.threshold_updates", self.updates as f64),
+        ]
+    }
+}

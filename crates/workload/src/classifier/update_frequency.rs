@@ -1,0 +1,146 @@
+//! By update frequency: units that have been written as often go together.
+//!
+//! A unit has a count of its writes, which halves whenever the host has written so much (`half_life_percent` of the drive's
+//! capacity). A write is placed by its unit's count before it, compared with the mean over all units that were ever written: with n placement
+//! identifiers, the boundaries between them are the mean times 2^(n-2), 2^(n-4), ..., 2^-(n-2), so a class holds counts that
+//! differ by a factor of four, and with two identifiers the boundary is the mean. What has no count, because it is new or has not been
+//! written for long, goes to the last.
+//!
+//! That is the idea of the schemes by temperature that SepBIT is compared with (DAC, SFR and others), with one rule in place of their
+//! different ones.
+//!
+//! Memory: 4 bytes per unit, of which 12 bits tell when the count was last halved. A unit that was not written for exactly 4096 times
+//! the half life, or little more, is taken for one that was just written, once.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Classifier, identifiers, units};
+use crate::{Measure, Target, WorkloadError};
+
+/// Settings of `kind = "update_frequency"`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct UpdateFrequencySettings {
+    /// Placement identifiers to use; default: all of the drive.
+    pub placement_ids: Option<u16>,
+    /// Writes after which counts halve, percent of the drive's capacity; default 100: about what a drive writes before it reclaims
+    /// what it wrote.
+    pub half_life_percent: f64,
+}
+
+impl Default for UpdateFrequencySettings {
+    fn default() -> UpdateFrequencySettings {
+        UpdateFrequencySettings {
+            placement_ids: None,
+            half_life_percent: 100.0,
+        }
+    }
+}
+
+impl UpdateFrequencySettings {
+    pub(super) fn classifier(&self, target: &Target) -> Result<UpdateFrequency, WorkloadError> {
+        let percent = self.half_life_percent;
+        if !(0.01..=100_000.0).contains(&percent) {
+            return Err(WorkloadError::setting(
+                format!("classifier.half_life_percent = {percent}"),
+                "must be 0.01 to 100000 percent of the capacity",
+            ));
+        }
+        let identifiers = identifiers(self.placement_ids, target)?;
+        let half_life = (units(target) as f64 * percent / 100.0) as u64;
+        Ok(UpdateFrequency::new(units(target), identifiers, half_life.max(1)))
+    }
+}
+
+/// What a write adds to a count. Smaller parts are what halving leaves.
+const WRITE: u32 = 1 << 6;
+/// Bits of a count, and the largest: 16384 writes in about a half life.
+const COUNT_BITS: u32 = 20;
+const COUNT_MAX: u32 = (1 << COUNT_BITS) - 1;
+/// Half lives that are told apart.
+const PERIODS: u32 = 1 << (32 - COUNT_BITS);
+
+/// Counts writes of each unit.
+pub struct UpdateFrequency {
+    /// Count, and in the upper bits the half life in which it was right.
+    counts: Vec<u32>,
+    identifiers: u16,
+    half_life: u64,
+    /// Half lives so far, and units written in this one.
+    period: u32,
+    written: u64,
+    /// Sum of all counts, and units that have ever been written.
+    sum: u64,
+    known: u64,
+}
+
+impl UpdateFrequency {
+    /// For a drive of so many units; counts halve after `half_life` units were written.
+    pub fn new(units: usize, identifiers: u16, half_life: u64) -> UpdateFrequency {
+        assert!(half_life > 0 && identifiers > 0, "both are checked with the settings");
+        UpdateFrequency {
+            counts: vec![0; units],
+            identifiers,
+            half_life,
+            period: 0,
+            written: 0,
+            sum: 0,
+            known: 0,
+        }
+    }
+
+    /// What a unit's count is now.
+    fn count(&self, entry: u32) -> u32 {
+        let age = self.period.wrapping_sub(entry >> COUNT_BITS) % PERIODS;
+        (entry & COUNT_MAX).checked_shr(age).unwrap_or(0)
+    }
+
+    /// The placement identifier of a count: 0 for the highest.
+    fn place(&self, count: u32) -> u16 {
+        // count > mean * 2^exponent, in whole numbers: both sides times the number of units.
+        let total = u128::from(count) * u128::from(self.known);
+        let sum = u128::from(self.sum);
+        let is_above = |exponent: i32| match exponent {
+            0.. => total > sum << exponent.min(60),
+            _ => total << (-exponent).min(60) > sum,
+        };
+        let n = i32::from(self.identifiers);
+        let class = (1..n).find(|class| is_above(n - 2 * class));
+        class.map_or(self.identifiers - 1, |class| (class - 1) as u16)
+    }
+
+    fn pass(&mut self) {
+        self.written += 1;
+        if self.written == self.half_life {
+            self.written = 0;
+            self.period = (self.period + 1) % PERIODS;
+            self.sum /= 2;
+        }
+    }
+}
+
+impl Classifier for UpdateFrequency {
+    fn handle(&mut self, unit: u64) -> Option<u16> {
+        let entry = self.counts[unit as usize];
+        let before = self.count(entry);
+        let identifier = self.place(before);
+        let after = (before + WRITE).min(COUNT_MAX);
+        self.sum += u64::from(after - before);
+        self.known += u64::from(entry == 0);
+        self.counts[unit as usize] = self.period << COUNT_BITS | after;
+        self.pass();
+        Some(identifier)
+    }
+
+    fn trim(&mut self, unit: u64) {
+        let entry = std::mem::take(&mut self.counts[unit as usize]);
+        // Halving the sum and halving the counts do not round alike.
+        self.sum = self.sum.saturating_sub(self.count(entry).into());
+        self.known -= u64::from(entry != 0);
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        let mean = self.sum as f64 / f64::from(WRITE) / self.known.max(1) as f64;
+        vec![Measure::new("classifier.mean_count", mean)]
+    }
+}

@@ -1,0 +1,172 @@
+//! Checkpoints: everything that is only in memory goes to the drive, and what was invalid becomes free.
+//!
+//! Written in this order: directory entries, nodes, blocks of the NAT and the SIT that changed (into the older of their two copies;
+//! few changes fit into journals of the checkpoint), summaries of the segments that logs have left, the checkpoint pack. When one is
+//! due (`f2fs_balance_fs_bg`): after `checkpoint_seconds`, when prefree segments are 5 % of all or 8 GiB, when cleaning or recovery need
+//! one. There is no clock: time passes with bytes written. Facts: kernel, `fs/f2fs/checkpoint.c` (`f2fs_write_checkpoint`), `node.c`
+//! (`f2fs_flush_nat_entries`), `segment.c` (`f2fs_flush_sit_entries`, `f2fs_clear_prefree_segments`).
+
+use super::file_system::{FileSystem, Full};
+use super::hints::Writer;
+use super::layout::SIT_ENTRIES;
+use super::rules::Discard;
+use super::segments::{BlockBits, places};
+
+/// Entries of the NAT that fit into the journal (`NAT_JOURNAL_ENTRIES`).
+const NAT_JOURNAL: u32 = 38;
+/// Entries of the SIT that fit into the journal (`SIT_JOURNAL_ENTRIES`).
+const SIT_JOURNAL: u32 = 6;
+/// Blocks of a pack: header, footer, and the summaries of the logs in the compact form.
+const PACK_BLOCKS: u32 = 2 + 3;
+/// Utilisation above which every invalid block is discarded (`DEF_DISCARD_URGENT_UTIL`).
+const URGENT_UTILIZATION: f64 = 0.8;
+/// The file system counts as idle after this many seconds without requests (`DEF_IDLE_INTERVAL`).
+const IDLE_AFTER_SECONDS: f64 = 5.0;
+/// Discards per second of the discard thread: 8 every 50 ms (`DEF_MAX_DISCARD_REQUEST`, `DEF_MIN_DISCARD_ISSUE_TIME`).
+const DISCARDS_PER_SECOND: f64 = 160.0;
+/// Seconds between two sections that are cleaned in the background (`DEF_GC_THREAD_MIN_SLEEP_TIME`).
+const CLEANING_SECONDS: f64 = 30.0;
+
+impl FileSystem {
+    /// What happens between operations: checkpoints that are due, pauses.
+    pub fn background(&mut self) -> Result<(), Full> {
+        let written = self.output.bytes_written;
+        let due = written - self.checkpointed_at >= self.rules.checkpoint_bytes;
+        if due || self.segments.prefree() > self.rules.prefree_limit {
+            self.checkpoint()?;
+        }
+        if let Some(every) = self.rules.pause_bytes
+            && written - self.paused_at >= every
+        {
+            self.paused_at = written;
+            self.pause()?;
+        }
+        Ok(())
+    }
+
+    /// A pause of the load: time for background cleaning and for discards.
+    fn pause(&mut self) -> Result<(), Full> {
+        let idle_seconds = (self.rules.pause_seconds - IDLE_AFTER_SECONDS).max(0.0);
+        if self.rules.background_cleaning {
+            for _ in 0..(idle_seconds / CLEANING_SECONDS) as u64 {
+                self.clean_in_background()?;
+            }
+        }
+        self.checkpoint()?;
+        if self.rules.discard == Discard::WhenIdle {
+            // Every request of the twin stands for d / s of the drive.
+            let requests = idle_seconds * DISCARDS_PER_SECOND * f64::from(self.layout.shrink);
+            let requests = requests / self.rules.denominator as f64;
+            let granularity = self.discard_granularity();
+            self.discards
+                .send(&mut self.output, &self.layout, granularity, requests as u64);
+            self.output.flush();
+        }
+        Ok(())
+    }
+
+    fn discard_granularity(&self) -> u32 {
+        if self.utilization() > URGENT_UTILIZATION {
+            1
+        } else {
+            (self.rules.discard_granularity / self.layout.shrink).max(1)
+        }
+    }
+
+    /// Writes a checkpoint.
+    pub(super) fn checkpoint(&mut self) -> Result<(), Full> {
+        self.write_entries()?;
+        for node in self.nodes.take_dirty() {
+            self.write_node(node)?;
+        }
+        self.output.flush();
+        self.write_nat();
+        self.write_sit();
+        self.write_summaries();
+        self.write_pack();
+        self.output.flush();
+        self.queue_discards();
+        self.segments.checkpoint();
+        if self.rules.discard == Discard::Always {
+            let granularity = self.discard_granularity();
+            self.discards.send_new(&mut self.output, &self.layout, granularity);
+            self.output.flush();
+        }
+        self.counters.checkpoints += 1;
+        self.checkpointed_at = self.output.bytes_written;
+        self.valid_at_checkpoint = self.segments.total_valid();
+        self.allocated = 0;
+        Ok(())
+    }
+
+    fn write_meta(&mut self, first: u32, blocks: u32) {
+        self.output.write(Writer::Meta, 0, first, blocks);
+    }
+
+    /// Copies of NAT blocks lie segment by segment beside each other (`current_nat_addr`).
+    fn write_nat(&mut self) {
+        for block in self.nodes.take_nat_blocks(NAT_JOURNAL) {
+            let second = toggle(&mut self.nat_copy, block);
+            let segment_blocks = self.layout.segment_blocks;
+            let place = block + (block / segment_blocks + second) * segment_blocks;
+            self.write_meta(self.layout.nat + place, 1);
+        }
+    }
+
+    fn write_sit(&mut self) {
+        let touched = self.segments.touched();
+        if touched.len() as u32 <= SIT_JOURNAL * self.layout.shrink {
+            return;
+        }
+        let entries = SIT_ENTRIES * self.layout.shrink;
+        let mut blocks: Vec<u32> = touched.iter().map(|segment| segment / entries).collect();
+        blocks.sort_unstable();
+        blocks.dedup();
+        for block in blocks {
+            let second = toggle(&mut self.sit_copy, block);
+            self.write_meta(self.layout.sit + block + second * self.layout.sit_blocks, 1);
+        }
+    }
+
+    fn write_summaries(&mut self) {
+        while let Some(segment) = self.summaries.next(0) {
+            self.summaries.clear(segment);
+            if (segment as u32).is_multiple_of(self.layout.shrink) {
+                self.write_meta(self.layout.ssa + segment as u32 / self.layout.shrink, 1);
+            }
+        }
+    }
+
+    fn write_pack(&mut self) {
+        let second = (self.counters.checkpoints % 2) as u32;
+        let first = self.layout.checkpoint + second * self.layout.segment_blocks;
+        self.write_meta(first, PACK_BLOCKS + self.layout.payload_blocks);
+    }
+
+    /// What this checkpoint makes invalid may be discarded after it: whole prefree segments, and single blocks of others.
+    fn queue_discards(&mut self) {
+        if !self.rules.discard.is_enabled() {
+            return;
+        }
+        let mut all = BlockBits::default();
+        places(0, self.layout.segment_blocks).for_each(|(word, bits)| all[word] = bits);
+        for segment in self.segments.touched() {
+            if self.segments.will_be_free(*segment) {
+                self.discards.add(*segment, &all);
+            } else {
+                self.discards.add(*segment, &self.segments.newly_invalid(*segment));
+            }
+        }
+    }
+}
+
+/// Changes to the other copy of a block; 1 if that is the second.
+fn toggle(copies: &mut super::bitmap::Bitmap, block: u32) -> u32 {
+    let block = block as usize;
+    if copies.set(block) {
+        1
+    } else {
+        copies.clear(block);
+        0
+    }
+}

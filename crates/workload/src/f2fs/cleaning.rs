@@ -1,0 +1,85 @@
+//! Cleaning: moves the valid blocks of a section to the logs, so that a checkpoint can free it.
+//!
+//! Foreground cleaning runs when free sections are too few, and takes the section with the fewest valid blocks of all; background
+//! cleaning runs when the file system is idle and weighs age against valid blocks. Moved data goes to the cold log
+//! (`move_data_page`, `set_cold_data`), nodes to the log that they belong to. Facts: kernel, `fs/f2fs/gc.c`.
+
+use super::discard::next_run;
+use super::file_system::{FileSystem, Full};
+use super::hints::Log;
+use super::segments::NOWHERE;
+
+impl FileSystem {
+    /// Makes free sections until there are enough.
+    ///
+    /// # Errors
+    /// No section gives any: everything is valid.
+    pub(super) fn clean(&mut self) -> Result<(), Full> {
+        // Every victim has an invalid block at least, so that a round over all sections would have to free some.
+        let mut patience = 2 * self.layout.sections;
+        while self.needs_sections() {
+            let prefree = self.segments.prefree() / self.layout.section_segments;
+            let soon = self.segments.free_sections() + prefree;
+            let enough = self.layout.reserved_sections + self.dirty_sections();
+            if prefree > 0 && (soon > enough || prefree >= self.layout.reserved_sections / 4) {
+                self.checkpoint()?;
+                continue;
+            }
+            patience = patience.checked_sub(1).ok_or(Full)?;
+            match self.segments.greedy_victim() {
+                Some(section) => self.clean_section(section)?,
+                None if self.segments.prefree() > 0 => self.checkpoint()?,
+                None => return Err(Full),
+            }
+            self.counters.foreground_sections += 1;
+        }
+        Ok(())
+    }
+
+    /// One section while idle.
+    pub(super) fn clean_in_background(&mut self) -> Result<(), Full> {
+        if let Some(section) = self.segments.cost_benefit_victim() {
+            self.counters.background_sections += 1;
+            self.clean_section(section)?;
+        }
+        Ok(())
+    }
+
+    fn clean_section(&mut self, section: u32) -> Result<(), Full> {
+        self.segments.set_victim(section);
+        for segment in self.segments.of_section(section) {
+            let bits = *self.segments.valid_bits(segment);
+            let mut offset = 0;
+            while let Some((first, blocks)) = next_run(&bits, offset) {
+                offset = first + blocks;
+                self.move_blocks(segment * self.layout.segment_blocks + first, blocks)?;
+            }
+        }
+        self.segments.set_victim(NOWHERE);
+        self.output.flush();
+        Ok(())
+    }
+
+    /// Moves blocks that follow each other; those of a file that do so in the file too, at once.
+    fn move_blocks(&mut self, first: u32, blocks: u32) -> Result<(), Full> {
+        let end = first + blocks;
+        let mut block = first;
+        while block < end {
+            match self.owner(block) {
+                Err(node) => {
+                    self.write_node(node)?;
+                    block += 1;
+                    self.counters.cleaned_blocks += 1;
+                }
+                Ok((file, index)) => {
+                    let follows = |step: u32| self.owner(block + step) == Ok((file, index + step));
+                    let run = (1..end - block).find(|step| !follows(*step)).unwrap_or(end - block);
+                    self.write_data(file, index, run, Log::ColdData)?;
+                    block += run;
+                    self.counters.cleaned_blocks += u64::from(run);
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,161 @@
+//! Discards: which blocks hold data that nobody needs and that the drive does not know of.
+//!
+//! After a checkpoint the kernel queues what that checkpoint made invalid: whole prefree segments, and runs inside the others of at
+//! least `discard_granularity` blocks (`add_discard_addrs`). Its discard thread sends from the queue only while the file system has been
+//! idle for five seconds (`__issue_discard_cmd` with `io_aware`; `is_idle`; `DEF_IDLE_INTERVAL`), eight requests every 50 ms. A block
+//! that is written again leaves the queue. Under a load without pauses the queue is therefore never sent.
+
+use super::bitmap::Bitmap;
+use super::layout::Layout;
+use super::output::Output;
+use super::segments::{BlockBits, places};
+
+/// Discards that wait to be sent.
+#[derive(Debug, Clone)]
+pub struct Discards {
+    /// By segment: blocks to discard; empty if nobody will.
+    waiting: Vec<BlockBits>,
+    has_waiting: Bitmap,
+    /// Segments that got more since the last round.
+    new: Vec<u32>,
+    blocks: u64,
+    segment_blocks: u32,
+    next: usize,
+}
+
+impl Discards {
+    /// For all segments, or for none: the file system was mounted without discards.
+    pub fn new(layout: &Layout, enabled: bool) -> Discards {
+        let segments = if enabled { layout.segments as usize } else { 0 };
+        Discards {
+            waiting: vec![BlockBits::default(); segments],
+            has_waiting: Bitmap::new(segments),
+            new: Vec::new(),
+            blocks: 0,
+            segment_blocks: layout.segment_blocks,
+            next: 0,
+        }
+    }
+
+    /// Blocks that wait.
+    pub fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    /// Blocks of a segment became invalid with a checkpoint.
+    pub fn add(&mut self, segment: u32, bits: &BlockBits) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let waiting = &mut self.waiting[segment as usize];
+        for (waiting, new) in waiting.iter_mut().zip(bits) {
+            self.blocks += u64::from((new & !*waiting).count_ones());
+            *waiting |= new;
+        }
+        if waiting.iter().any(|word| *word != 0) {
+            self.has_waiting.set(segment as usize);
+            self.new.push(segment);
+        }
+    }
+
+    /// Blocks of a segment are written again: there is nothing to discard.
+    pub fn remove(&mut self, first: u32, blocks: u32) {
+        let segment = (first / self.segment_blocks) as usize;
+        if self.waiting.is_empty() || !self.has_waiting.get(segment) {
+            return;
+        }
+        for (word, bits) in places(first % self.segment_blocks, blocks) {
+            let word = &mut self.waiting[segment][word];
+            self.blocks -= u64::from((*word & bits).count_ones());
+            *word &= !bits;
+        }
+    }
+
+    /// Sends what the last checkpoint added, in runs of at least `granularity` blocks.
+    pub fn send_new(&mut self, output: &mut Output, layout: &Layout, granularity: u32) {
+        let mut new = std::mem::take(&mut self.new);
+        new.sort_unstable();
+        for segment in new.drain(..) {
+            self.send_segment(segment as usize, output, layout, granularity, u64::MAX);
+        }
+        self.new = new;
+    }
+
+    /// Sends up to `requests` of runs of at least `granularity` blocks, whole segments first; segments from where the last round ended.
+    pub fn send(&mut self, output: &mut Output, layout: &Layout, granularity: u32, requests: u64) {
+        self.new.clear();
+        let mut left = requests;
+        for least in [layout.segment_blocks, granularity] {
+            for _ in 0..self.has_waiting.count() {
+                if left == 0 {
+                    return;
+                }
+                let Some(segment) = self.has_waiting.next_around(self.next) else {
+                    break;
+                };
+                self.next = segment + 1;
+                left -= self.send_segment(segment, output, layout, least, left);
+            }
+        }
+    }
+
+    fn send_segment(&mut self, segment: usize, output: &mut Output, layout: &Layout, least: u32, limit: u64) -> u64 {
+        let mut sent = 0;
+        let mut offset = 0;
+        while let Some((first, blocks)) = next_run(&self.waiting[segment], offset) {
+            offset = first + blocks;
+            if blocks < least {
+                continue;
+            }
+            if sent == limit {
+                break;
+            }
+            output.discard(layout.main + segment as u32 * layout.segment_blocks + first, blocks);
+            for (word, bits) in places(first, blocks) {
+                self.waiting[segment][word] &= !bits;
+            }
+            self.blocks -= u64::from(blocks);
+            sent += 1;
+        }
+        if self.waiting[segment].iter().all(|word| *word == 0) {
+            self.has_waiting.clear(segment);
+        }
+        sent
+    }
+}
+
+/// The next run of set bits from `from` on: first and length.
+pub fn next_run(bits: &BlockBits, from: u32) -> Option<(u32, u32)> {
+    let first = find(bits, from, 0)?;
+    let end = find(bits, first, u64::MAX).unwrap_or(64 * bits.len() as u32);
+    Some((first, end - first))
+}
+
+/// The first bit from `from` on that differs from those of `flip`, which are all 0 or all 1.
+fn find(bits: &BlockBits, from: u32, flip: u64) -> Option<u32> {
+    let mut word = (from / 64) as usize;
+    let mut wanted = (bits.get(word)? ^ flip) & (u64::MAX << (from % 64));
+    while wanted == 0 {
+        word += 1;
+        wanted = bits.get(word)? ^ flip;
+    }
+    Some(word as u32 * 64 + wanted.trailing_zeros())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_found_across_words() {
+        let mut bits = BlockBits::default();
+        for (first, blocks) in [(3, 1), (60, 70), (500, 12)] {
+            places(first, blocks).for_each(|(word, set)| bits[word] |= set);
+        }
+        assert_eq!(next_run(&bits, 0), Some((3, 1)));
+        assert_eq!(next_run(&bits, 4), Some((60, 70)));
+        assert_eq!(next_run(&bits, 100), Some((100, 30)));
+        assert_eq!(next_run(&bits, 130), Some((500, 12)));
+        assert_eq!(next_run(&bits, 512), None);
+    }
+}

@@ -1,0 +1,162 @@
+//! Write hints: which one a log's writes carry, and which placement identifier the drive is given for it.
+//!
+//! The driver patch that the WARP paper cites (its reference 18: Samsung's Flexible Data Placement support for the NVMe driver) puts
+//! the n-th placement identifier of the namespace into a write whose hint has the number n; hints beyond the last identifier take the
+//! last one. Numbers are those of `enum rw_hint` (`include/linux/rw_hint.h`).
+//!
+//! Which hint F2FS gives is in the kernel's `Documentation/filesystems/f2fs.rst`, "Write-hint Policy": three mount options until 5.18,
+//! one fixed policy since 6.9. [`HintPolicy`] has them all. The paper's section 3.4 says that user data is WARM, that this maps to
+//! `WRITE_LIFE_NOT_SET`, and that nodes and metadata go to handles of their own: that is the fixed policy, and so the default here.
+
+use serde::{Deserialize, Serialize};
+
+/// One of the six logs, in the kernel's order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Log {
+    /// Directory entries; files with the hot bit or hint.
+    HotData = 0,
+    /// All other user data.
+    WarmData = 1,
+    /// What cleaning moves; files with a multimedia extension, the cold bit or hint.
+    ColdData = 2,
+    /// Inodes of directories.
+    HotNode = 3,
+    /// Inodes and direct nodes of files.
+    WarmNode = 4,
+    /// Indirect nodes.
+    ColdNode = 5,
+}
+
+impl Log {
+    /// All six.
+    pub const ALL: [Log; 6] = [
+        Log::HotData,
+        Log::WarmData,
+        Log::ColdData,
+        Log::HotNode,
+        Log::WarmNode,
+        Log::ColdNode,
+    ];
+
+    /// Whether it takes nodes.
+    pub fn is_node(self) -> bool {
+        self >= Log::HotNode
+    }
+}
+
+/// Who writes: the streams of the workload, in the order of their numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writer {
+    /// A log.
+    Log(Log),
+    /// Superblock, checkpoint, SIT, NAT and SSA.
+    Meta,
+}
+
+impl Writer {
+    /// Number of writers.
+    pub const COUNT: usize = 7;
+
+    /// Its place among them.
+    pub fn index(self) -> usize {
+        match self {
+            Writer::Log(log) => log as usize,
+            Writer::Meta => 6,
+        }
+    }
+
+    /// Whether it writes user data or directory entries.
+    pub fn is_data(self) -> bool {
+        matches!(self, Writer::Log(log) if !log.is_node())
+    }
+}
+
+/// Names of the streams: the writers, then reads and discards.
+pub const STREAMS: [&str; 9] = [
+    "hot_data",
+    "warm_data",
+    "cold_data",
+    "hot_node",
+    "warm_node",
+    "cold_node",
+    "meta",
+    "read",
+    "discard",
+];
+
+/// Hints of the kernel, by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Hint {
+    /// `WRITE_LIFE_NOT_SET`
+    NotSet = 0,
+    /// `WRITE_LIFE_NONE`
+    None = 1,
+    /// `WRITE_LIFE_SHORT`
+    Short = 2,
+    /// `WRITE_LIFE_MEDIUM`
+    Medium = 3,
+    /// `WRITE_LIFE_LONG`
+    Long = 4,
+    /// `WRITE_LIFE_EXTREME`
+    Extreme = 5,
+}
+
+impl Hint {
+    /// Names in measures, by number.
+    pub const NAMES: [&str; 6] = ["not_set", "none", "short", "medium", "long", "extreme"];
+}
+
+/// Which hint a write carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HintPolicy {
+    /// No hints and no directives: `whint_mode=off`, or a kernel without the driver patch.
+    Off,
+    /// `whint_mode=user-based` (4.17 to 5.18): short for hot data, extreme for cold data, not set for everything else.
+    User,
+    /// `whint_mode=fs-based` (4.17 to 5.18): medium for metadata, none for indirect nodes, not set for other nodes; data is short, long
+    /// or extreme.
+    Fs,
+    /// The fixed policy since 6.9: warm data not set, hot data short, cold data extreme; nodes none, medium and long; metadata none.
+    Kernel,
+    /// Beyond the paper: user data is split by how long the file will live, a handle per class; nodes and metadata get the two
+    /// handles that follow.
+    Lifetime,
+}
+
+impl HintPolicy {
+    /// The hint of a writer; none where the policy has classes in place of hints, or no hints.
+    pub fn hint(self, writer: Writer) -> Option<Hint> {
+        use Log::{ColdData, ColdNode, HotData, HotNode, WarmData, WarmNode};
+        let hint = match (self, writer) {
+            (HintPolicy::Off | HintPolicy::Lifetime, _) => return None,
+            (_, Writer::Log(HotData)) => Hint::Short,
+            (_, Writer::Log(ColdData)) => Hint::Extreme,
+            (HintPolicy::User, _) => Hint::NotSet,
+            (HintPolicy::Fs, Writer::Log(WarmData)) => Hint::Long,
+            (HintPolicy::Fs, Writer::Log(ColdNode)) => Hint::None,
+            (HintPolicy::Fs, Writer::Log(_)) => Hint::NotSet,
+            (HintPolicy::Fs, Writer::Meta) => Hint::Medium,
+            (HintPolicy::Kernel, Writer::Log(WarmData)) => Hint::NotSet,
+            (HintPolicy::Kernel, Writer::Log(HotNode)) => Hint::None,
+            (HintPolicy::Kernel, Writer::Log(WarmNode)) => Hint::Medium,
+            (HintPolicy::Kernel, Writer::Log(ColdNode)) => Hint::Long,
+            (HintPolicy::Kernel, Writer::Meta) => Hint::None,
+        };
+        Some(hint)
+    }
+
+    /// The placement identifier of a write, of `placement_ids`; `class` is the lifetime class of the file, of `classes`.
+    pub fn placement(self, writer: Writer, class: u8, classes: u8, placement_ids: u16) -> Option<u16> {
+        let last = placement_ids.checked_sub(1)?;
+        let wanted = match self {
+            HintPolicy::Off => return None,
+            HintPolicy::Lifetime if writer.is_data() => class,
+            HintPolicy::Lifetime => classes + u8::from(writer == Writer::Meta),
+            _ => self.hint(writer).expect("the other policies give hints") as u8,
+        };
+        Some(u16::from(wanted).min(last))
+    }
+}

@@ -1,0 +1,142 @@
+//! Space on the drive: files get the first free extents, in 4 KiB blocks.
+//!
+//! What lies between an LSM tree and the drive is a file system. This one has no metadata: a file takes the first free extent that
+//! holds all of it, or if there is none the first free extents until it has enough; a deleted file's extents are free at once.
+
+use std::collections::BTreeMap;
+
+/// Bytes of a block.
+pub const BLOCK_BYTES: u64 = 4096;
+
+/// A range of blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// First block.
+    pub first: u32,
+    /// Number of blocks.
+    pub blocks: u32,
+}
+
+/// Free space.
+#[derive(Debug, Clone)]
+pub struct Space {
+    /// First block of each free extent, and its length. No two touch.
+    free: BTreeMap<u32, u32>,
+    free_blocks: u64,
+    blocks: u64,
+}
+
+impl Space {
+    /// All of a drive.
+    pub fn new(blocks: u32) -> Space {
+        Space {
+            free: BTreeMap::from([(0, blocks)]),
+            free_blocks: u64::from(blocks),
+            blocks: u64::from(blocks),
+        }
+    }
+
+    /// Share of the blocks that are in use.
+    pub fn used_share(&self) -> f64 {
+        1.0 - self.free_blocks as f64 / self.blocks as f64
+    }
+
+    /// Extents for so many blocks; none if so many are not free.
+    pub fn allocate(&mut self, blocks: u32) -> Option<Vec<Extent>> {
+        if u64::from(blocks) > self.free_blocks {
+            return None;
+        }
+        let whole = self.free.iter().find(|(_, length)| **length >= blocks);
+        if let Some((&first, _)) = whole {
+            return Some(vec![self.cut(first, blocks)]);
+        }
+        let mut extents = Vec::new();
+        let mut left = blocks;
+        while left > 0 {
+            let (&first, &length) = self.free.first_key_value().expect("enough blocks are free");
+            let extent = self.cut(first, left.min(length));
+            left -= extent.blocks;
+            extents.push(extent);
+        }
+        Some(extents)
+    }
+
+    /// Takes the start of a free extent.
+    fn cut(&mut self, first: u32, blocks: u32) -> Extent {
+        let length = self.free.remove(&first).expect("the extent is free");
+        if length > blocks {
+            self.free.insert(first + blocks, length - blocks);
+        }
+        self.free_blocks -= u64::from(blocks);
+        Extent { first, blocks }
+    }
+
+    /// Frees an extent.
+    pub fn release(&mut self, extent: Extent) {
+        let (mut first, mut blocks) = (extent.first, extent.blocks);
+        if let Some((&before, &length)) = self.free.range(..first).next_back() {
+            assert!(before + length <= first, "block {first} is free already");
+            if before + length == first {
+                self.free.remove(&before);
+                (first, blocks) = (before, length + blocks);
+            }
+        }
+        if let Some((&after, &length)) = self.free.range(first + 1..).next() {
+            assert!(first + blocks <= after, "block {after} is free already");
+            if first + blocks == after {
+                self.free.remove(&after);
+                blocks += length;
+            }
+        }
+        self.free.insert(first, blocks);
+        self.free_blocks += u64::from(extent.blocks);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against a map of the blocks: extents never overlap, nothing gets lost, the first place that fits is taken.
+    #[test]
+    fn extents_never_overlap_and_nothing_is_lost() {
+        let mut space = Space::new(10_000);
+        let mut used = vec![false; 10_000];
+        let mut files: Vec<Vec<Extent>> = Vec::new();
+        let mut state = 12345u64;
+        for step in 0..20_000 {
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            let drawn = (state >> 33) as u32;
+            if !drawn.is_multiple_of(3) || files.is_empty() {
+                let wanted = 1 + drawn % 97;
+                let free = used.iter().filter(|used| !**used).count() as u32;
+                let Some(extents) = space.allocate(wanted) else {
+                    assert!(free < wanted, "step {step}: {free} blocks are free");
+                    continue;
+                };
+                assert_eq!(extents.iter().map(|extent| extent.blocks).sum::<u32>(), wanted);
+                if let [extent] = extents[..] {
+                    let fits = used.windows(wanted as usize).position(|window| !window.contains(&true));
+                    assert_eq!(Some(extent.first as usize), fits);
+                }
+                for block in extents
+                    .iter()
+                    .flat_map(|extent| extent.first..extent.first + extent.blocks)
+                {
+                    assert!(!std::mem::replace(&mut used[block as usize], true), "step {step}");
+                }
+                files.push(extents);
+            } else {
+                let file = files.swap_remove(drawn as usize % files.len());
+                for extent in file {
+                    used[extent.first as usize..][..extent.blocks as usize].fill(false);
+                    space.release(extent);
+                }
+            }
+        }
+        let share = used.iter().filter(|used| **used).count() as f64 / 10_000.0;
+        assert!((space.used_share() - share).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,26 @@
+//! The settings as the tree uses them: in entries, and scaled for a twin.
+
+/// How the tree behaves.
+#[derive(Debug, Clone, Copy)]
+pub struct Rules {
+    /// Bytes of a key with its value.
+    pub entry_bytes: u64,
+    pub(super) memtable_entries: u64,
+    pub(super) table_entries: u64,
+    pub(super) base_entries: u64,
+    pub(super) multiplier: u64,
+    /// Number of levels, level 0 included.
+    pub(super) levels: u32,
+    pub(super) level_zero_tables: u32,
+    pub(super) dynamic_levels: bool,
+    pub(super) tiered: bool,
+    pub(super) size_ratio_percent: u64,
+    pub(super) space_amplification_percent: u64,
+    pub(super) wal: bool,
+    /// Puts after which the log is synced; 0 if never.
+    pub(super) writes_per_sync: u32,
+    /// Bytes of the log that are written at once.
+    pub(super) write_bytes: u64,
+    pub(super) discard: bool,
+    pub(super) reads: bool,
+}

@@ -1,0 +1,412 @@
+//! Tenants: several workloads on one drive, each with its part of the logical blocks, of the placement identifiers and of the
+//! bandwidth.
+//!
+//! ```text
+//! workload of a tenant -> offsets moved, placement identifiers mapped -> merged by bytes (stride scheduling) -> requests
+//! ```
+//!
+//! A tenant sees a drive of its own: its share of the capacity, and as many placement identifiers as it was given. Tenants go
+//! on in fixed proportions of the bytes they issue; who ends leaves its share to the others. There is no clock: a rate is a
+//! proportion.
+
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use crate::source::Range;
+use crate::spec::{FindJobs, Spec, deserialize};
+use crate::{Measure, Request, Source, Target, Twin, WorkloadError};
+
+/// Shares of the capacity begin at multiples of this.
+const ALIGNMENT_BYTES: u64 = 1 << 20;
+/// Requests that a tenant produces at once.
+const RUN_LENGTH: usize = 64;
+
+/// All tenants, in the order of their logical blocks.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    tenants: Vec<Tenant>,
+}
+
+#[derive(Clone, Debug)]
+struct Tenant {
+    name: String,
+    settings: TenantSettings,
+    workload: Spec,
+}
+
+/// A tenant, as the table says it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TenantSettings {
+    /// Its share of the logical capacity, percent.
+    share_percent: f64,
+    /// What it issues in proportion to the others, bytes; 0: nothing.
+    #[serde(default = "one")]
+    rate: f64,
+    /// The namespace's placement identifiers that it may use, by index; the first is its default. None: it uses the drive's.
+    #[serde(default)]
+    placement_ids: Vec<u16>,
+    /// What it does.
+    workload: Table,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+impl Settings {
+    /// Reads the settings: a table `tenants`, by name, in their order on the drive.
+    pub(crate) fn parse(place: &str, table: &Table, find_jobs: FindJobs<'_>) -> Result<Settings, WorkloadError> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Tenants {
+            tenants: Table,
+        }
+        let Tenants { tenants } = deserialize(place, Value::Table(table.clone()))?;
+        let mut checked: Vec<Tenant> = Vec::new();
+        for (name, value) in tenants {
+            let place = format!("{place}.tenants.{name}");
+            let settings: TenantSettings = deserialize(&place, value)?;
+            settings.check(&place)?;
+            let workload = Spec::parse(&format!("{place}.workload"), &settings.workload, find_jobs)?;
+            checked.push(Tenant {
+                name,
+                settings,
+                workload,
+            });
+        }
+        let percent: f64 = checked.iter().map(|tenant| tenant.settings.share_percent).sum();
+        if checked.is_empty() || percent > 100.0 + 1e-9 {
+            let problem =
+                format!("have {percent} % of the capacity together; give at least one tenant and at most 100 %");
+            return Err(WorkloadError::setting(format!("{place}.tenants"), problem));
+        }
+        Ok(Settings { tenants: checked })
+    }
+
+    /// The requests of all tenants on a drive.
+    ///
+    /// # Errors
+    /// A tenant's workload does not fit its share, or a placement identifier does not exist.
+    pub fn source(&self, target: &Target, seed: u64) -> Result<Tenants, WorkloadError> {
+        let mut tenants = Vec::new();
+        let (mut percent, mut streams) = (0.0, 0);
+        for (index, tenant) in self.tenants.iter().enumerate() {
+            let from = percent;
+            percent += tenant.settings.share_percent;
+            let running = tenant.run(target, (from, percent), streams, seed.wrapping_add(index as u64))?;
+            streams += running.stream_names.len() as u16;
+            tenants.push(running);
+        }
+        Ok(Tenants { tenants })
+    }
+}
+
+impl TenantSettings {
+    fn check(&self, place: &str) -> Result<(), WorkloadError> {
+        if !(self.share_percent > 0.0 && self.share_percent <= 100.0) {
+            let setting = format!("{place}.share_percent = {}", self.share_percent);
+            return Err(WorkloadError::setting(setting, "must be above 0 and at most 100"));
+        }
+        if !(self.rate >= 0.0 && self.rate.is_finite()) {
+            let setting = format!("{place}.rate = {}", self.rate);
+            return Err(WorkloadError::setting(setting, "must be 0 or more"));
+        }
+        Ok(())
+    }
+}
+
+impl Tenant {
+    /// Begins its workload on a part of the drive.
+    fn run(
+        &self,
+        target: &Target,
+        (from_percent, to_percent): (f64, f64),
+        first_stream: u16,
+        seed: u64,
+    ) -> Result<Running, WorkloadError> {
+        let full = |percent: f64| {
+            let bytes = (target.device_bytes as f64 * (percent / 100.0).min(1.0)) as u64;
+            bytes / ALIGNMENT_BYTES * ALIGNMENT_BYTES
+        };
+        let (start, end) = (full(from_percent), full(to_percent));
+        let position = |bytes: u64| {
+            target
+                .twin
+                .map_or(bytes, |twin| twin.position(bytes, target.device_bytes))
+        };
+        let range = (position(start), position(end));
+        let placement_ids = &self.settings.placement_ids;
+        if let Some(index) = placement_ids.iter().find(|index| **index >= target.placement_ids)
+            && target.placement_ids > 0
+        {
+            let setting = format!("tenant {}: placement_ids: {index}", self.name);
+            let problem = format!(
+                "does not exist; the namespace has {} placement identifiers",
+                target.placement_ids
+            );
+            return Err(WorkloadError::setting(setting, problem));
+        }
+        let has_placement = target.placement_ids > 0 && !placement_ids.is_empty();
+        let own = Target {
+            device_bytes: end - start,
+            placement_ids: if has_placement { placement_ids.len() as u16 } else { 0 },
+            endless: target.endless,
+            twin: target.twin.map(|twin| Twin {
+                device_bytes: range.1 - range.0,
+                ..twin
+            }),
+        };
+        let source = self.workload.source(&own, seed)?;
+        let prefixed = |name: &String| format!("{}/{name}", self.name);
+        Ok(Running {
+            name: self.name.clone(),
+            stream_names: source.streams().iter().map(prefixed).collect(),
+            source,
+            ready: Vec::new(),
+            first_stream,
+            range,
+            placement_ids: if has_placement {
+                placement_ids.clone()
+            } else {
+                Vec::new()
+            },
+            rate: self.settings.rate,
+            issued_bytes: 0,
+            written_bytes: 0,
+            has_ended: self.settings.rate == 0.0,
+        })
+    }
+}
+
+/// A tenant on its way.
+struct Running {
+    name: String,
+    stream_names: Vec<String>,
+    source: Box<dyn Source>,
+    /// Requests produced and not yet issued, next one last.
+    ready: Vec<Request>,
+    /// Number of its first stream among all.
+    first_stream: u16,
+    /// Its first byte on the drive, and the first one after it.
+    range: (u64, u64),
+    placement_ids: Vec<u16>,
+    rate: f64,
+    issued_bytes: u64,
+    written_bytes: u64,
+    has_ended: bool,
+}
+
+impl Running {
+    /// How far it is: time in which its rate issues what it has issued.
+    fn time(&self) -> f64 {
+        self.issued_bytes as f64 / self.rate
+    }
+
+    fn next(&mut self) -> Result<Option<Request>, WorkloadError> {
+        if self.ready.is_empty() {
+            self.source.next_batch(&mut self.ready, RUN_LENGTH)?;
+            self.ready.reverse();
+        }
+        let Some(mut request) = self.ready.pop() else {
+            self.has_ended = true;
+            return Ok(None);
+        };
+        let (start, end) = self.range;
+        request.offset_bytes += start;
+        assert!(
+            request.offset_bytes + u64::from(request.bytes) <= end,
+            "the workload of tenant {} leaves its part of the drive",
+            self.name
+        );
+        request.stream += self.first_stream;
+        self.issued_bytes += u64::from(request.bytes);
+        if request.operation == crate::Operation::Write {
+            self.written_bytes += u64::from(request.bytes);
+            let index = usize::from(request.placement.unwrap_or(0));
+            request.placement = self.placement_ids.get(index).copied();
+        }
+        Ok(Some(request))
+    }
+}
+
+/// The requests of all tenants.
+pub struct Tenants {
+    tenants: Vec<Running>,
+}
+
+impl Source for Tenants {
+    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+        let before = requests.len();
+        while requests.len() < before + limit {
+            let running = self.tenants.iter_mut().filter(|tenant| !tenant.has_ended);
+            let Some(furthest_behind) = running.min_by(|one, other| one.time().total_cmp(&other.time())) else {
+                break;
+            };
+            requests.extend(furthest_behind.next()?);
+        }
+        Ok(requests.len() - before)
+    }
+
+    fn streams(&self) -> Vec<String> {
+        self.tenants
+            .iter()
+            .flat_map(|tenant| tenant.stream_names.clone())
+            .collect()
+    }
+
+    fn share_done(&self) -> Option<f64> {
+        let share = |tenant: &Running| match tenant.has_ended {
+            true => Some(1.0),
+            false => tenant.source.share_done(),
+        };
+        let shares: Option<Vec<f64>> = self.tenants.iter().map(share).collect();
+        shares.map(|shares| shares.iter().sum::<f64>() / shares.len() as f64)
+    }
+
+    fn ranges(&self) -> Vec<Range> {
+        let range = |tenant: &Running| Range {
+            name: tenant.name.clone(),
+            start_bytes: tenant.range.0,
+            end_bytes: tenant.range.1,
+        };
+        self.tenants.iter().map(range).collect()
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        let all: u64 = self.tenants.iter().map(|tenant| tenant.written_bytes).sum();
+        let of = |tenant: &Running| {
+            let name = |part: &str| format!("{}.{part}", tenant.name);
+            let mut measures = vec![
+                Measure::new(name("bytes_written"), tenant.written_bytes as f64),
+                Measure::new(name("write_share"), tenant.written_bytes as f64 / all.max(1) as f64),
+            ];
+            let own = tenant.source.measures().into_iter();
+            measures.extend(own.map(|measure| Measure::new(name(&measure.name), measure.value)));
+            measures
+        };
+        self.tenants.iter().flat_map(of).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Operation;
+
+    const GIB: u64 = 1 << 30;
+
+    fn tenants(text: &str, target: &Target) -> Result<Tenants, WorkloadError> {
+        let find_jobs = |name: &str| {
+            let text = match name {
+                "random" => "[a]\nrw=randwrite\nbs=4k\n",
+                "sequential" => "[b]\nrw=write\nbs=64k\nfdp=1\ndataplacement=fdp\nplids=1\n",
+                other => panic!("{other}"),
+            };
+            Ok(crate::fio::parse(text, name)?)
+        };
+        let table: Table = toml::from_str(text).expect("TOML");
+        Settings::parse("workload", &table, &find_jobs)?.source(target, 1)
+    }
+
+    const TWO: &str = r#"
+        [tenants.one]
+        share_percent = 25
+        rate = 3
+        placement_ids = [2]
+        workload = { kind = "fio", file = "random" }
+
+        [tenants.other]
+        share_percent = 75
+        placement_ids = [0, 3]
+        workload = { kind = "fio", file = "sequential" }
+    "#;
+
+    fn target() -> Target {
+        Target {
+            device_bytes: 4 * GIB,
+            placement_ids: 8,
+            endless: true,
+            twin: None,
+        }
+    }
+
+    #[test]
+    fn each_has_its_blocks_its_identifiers_and_its_share() {
+        let mut source = tenants(TWO, &target()).expect("two tenants");
+        let mut requests = Vec::new();
+        for batch in [1, 7, 100, 9892] {
+            source.next_batch(&mut requests, batch).expect("requests");
+        }
+        let mut bytes = [0_u64; 2];
+        for request in &requests {
+            assert_eq!(request.operation, Operation::Write);
+            let end = request.offset_bytes + u64::from(request.bytes);
+            match request.stream {
+                0 => assert!(end <= GIB && request.placement == Some(2), "{request:?}"),
+                _ => assert!(
+                    request.offset_bytes >= GIB && request.placement == Some(3),
+                    "{request:?}"
+                ),
+            }
+            bytes[usize::from(request.stream)] += u64::from(request.bytes);
+        }
+        assert!(bytes[0].abs_diff(3 * bytes[1]) <= 3 * 65536, "{bytes:?}");
+        assert_eq!(source.streams(), ["one/a", "other/b"]);
+        let share = source.measures()[1].clone();
+        assert_eq!(share.name, "one.write_share");
+        assert!((share.value - 0.75).abs() < 0.01, "{share:?}");
+        assert_eq!(source.ranges()[1].start_bytes, GIB);
+    }
+
+    #[test]
+    fn batches_do_not_matter() {
+        let take = |batch: usize| {
+            let mut source = tenants(TWO, &target()).expect("two tenants");
+            let mut requests = Vec::new();
+            while requests.len() < 5000 {
+                let wanted = batch.min(5000 - requests.len());
+                source.next_batch(&mut requests, wanted).expect("requests");
+            }
+            requests
+        };
+        assert!(take(1) == take(5000));
+    }
+
+    #[test]
+    fn a_drive_without_placement_gets_none() {
+        let target = Target {
+            placement_ids: 0,
+            ..target()
+        };
+        let mut requests = Vec::new();
+        tenants(TWO, &target)
+            .expect("two tenants")
+            .next_batch(&mut requests, 100)
+            .expect("requests");
+        assert!(requests.iter().all(|request| request.placement.is_none()));
+    }
+
+    #[test]
+    fn mistakes_name_the_tenant() {
+        for (change, message) in [
+            (
+                ("share_percent = 75", "share_percent = 76"),
+                "workload.tenants: have 101 % of the capacity together",
+            ),
+            (
+                ("rate = 3", "rate = -1"),
+                "workload.tenants.one.rate = -1: must be 0 or more",
+            ),
+            (
+                ("[0, 3]", "[0, 9]"),
+                "tenant other: placement_ids: 9: does not exist; the namespace has 8",
+            ),
+            (("rate = 3", "rat = 3"), "workload.tenants.one.rat: unknown field"),
+        ] {
+            let text = TWO.replace(change.0, change.1);
+            let error = tenants(&text, &target()).err().expect("a mistake").to_string();
+            assert!(error.starts_with(message), "{error}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The text that `blkparse` prints.
+//!
+//! ```text
+//!   8,0    3        1     0.000000000   697  D   W 223490 + 8 [kjournald]
+//! device  CPU  sequence        seconds   pid  |   |  sector   sectors  process
+//!                                        action   operation
+//! ```
+//!
+//! That is the default format of an event with a request (blkparse(1), "OUTPUT DESCRIPTION AND FORMATTING": the header is
+//! `%D %2c %8s %5T.%9t %5p %2a %3d`, then sector, `+` and the number of sectors of 512 bytes). One request appears several times
+//! there, as it is queued (Q), issued to the drive (D) and completed (C); the settings choose which one counts. The operation
+//! is W, D (discard) or R, among flags: F before it (flush first) or behind it (FUA), A (ahead), B (barrier), S (synchronous),
+//! M (metadata).
+//! A flush alone (`FN`, `N`) is no request here. Behind the events comes a summary, from a line that begins with `CPU` or `Total`
+//! on; it is skipped.
+
+use super::field::{Fields, Problem, SECOND_NS, SECTOR_BYTES, decimal, number};
+use super::record::{Names, Record};
+use super::settings::BlkparseAction;
+use crate::Operation;
+
+/// Reads what blkparse prints.
+#[derive(Debug)]
+pub(super) struct Blkparse {
+    action: u8,
+    devices: Names,
+    processes: Names,
+    in_summary: bool,
+    /// When the last request was issued; the next file goes on from there.
+    now_ns: u64,
+    began_ns: u64,
+}
+
+const TIME: Problem = Problem::new("the time", "a number of seconds");
+const FIELD: Problem = Problem::new(
+    "the line",
+    "device, CPU, sequence, time, process, action, ... of blkparse",
+);
+const OPERATION: Problem = Problem::new("the operation", "made of R, W, D or N and flags");
+
+impl Blkparse {
+    pub(super) fn new(action: BlkparseAction) -> Blkparse {
+        Blkparse {
+            action: match action {
+                BlkparseAction::Queued => b'Q',
+                BlkparseAction::Issued => b'D',
+                BlkparseAction::Completed => b'C',
+            },
+            devices: Names::default(),
+            processes: Names::default(),
+            in_summary: false,
+            now_ns: 0,
+            began_ns: 0,
+        }
+    }
+
+    pub(super) fn begin_file(&mut self) {
+        self.in_summary = false;
+        self.began_ns = self.now_ns;
+    }
+
+    pub(super) fn begin_pass(&mut self) {
+        self.now_ns = 0;
+    }
+
+    pub(super) fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, Problem> {
+        let mut fields = Fields::new(line);
+        let Some(device) = fields.word() else {
+            return Ok(None);
+        };
+        if self.in_summary || device.starts_with(b"CPU") || device == b"Total" {
+            self.in_summary = true;
+            return Ok(None);
+        }
+        if !is_device(device) {
+            return Err(Problem::new("the device", "major,minor"));
+        }
+        let mut next = || fields.word().ok_or(FIELD);
+        let (_cpu, _sequence, time, process, action) = (next()?, next()?, next()?, next()?, next()?);
+        if action != [self.action] {
+            return Ok(None);
+        }
+        let Some(operation) = operation(next()?)? else {
+            return Ok(None);
+        };
+        let sector = number(next()?).and_then(|sector| sector.checked_mul(SECTOR_BYTES));
+        let sector = sector.ok_or(Problem::new("the sector", "a number"))?;
+        if next()? != b"+" {
+            return Err(Problem::new("what follows the sector", "+"));
+        }
+        let sectors = number(next()?).and_then(|sectors| sectors.checked_mul(SECTOR_BYTES));
+        let sectors = sectors.ok_or(Problem::new("the number of sectors", "a number"))?;
+        let Some(mut record) = Record::new(operation, sector, sectors)? else {
+            return Ok(None);
+        };
+        let since = decimal(time, SECOND_NS).ok_or(TIME)?;
+        self.now_ns = self.began_ns.checked_add(since).ok_or(TIME)?;
+        record.time_ns = self.now_ns;
+        record.volume = self.devices.number(device)?;
+        record.process = self.processes.number(process)?;
+        Ok(Some(record))
+    }
+}
+
+/// Whether a word is the device that an event begins with.
+pub(super) fn is_device(word: &[u8]) -> bool {
+    let mut fields = Fields::new(word);
+    fields.number_before(b',').is_some() && fields.last_number().is_some()
+}
+
+/// What the operation field stands for; none for a flush.
+fn operation(flags: &[u8]) -> Result<Option<Operation>, Problem> {
+    let is_known = |byte: &u8| b"RWDENFABSM".contains(byte);
+    if flags.is_empty() || !flags.iter().all(is_known) {
+        return Err(OPERATION);
+    }
+    let first = flags.iter().find(|flag| b"RWDEN".contains(flag));
+    Ok(match first {
+        Some(b'R') => Some(Operation::Read),
+        Some(b'W') => Some(Operation::Write),
+        // A secure erase is printed as DE, older as E.
+        Some(b'D' | b'E') => Some(Operation::Trim),
+        _ => None,
+    })
+}

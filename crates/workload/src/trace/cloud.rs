@@ -1,0 +1,159 @@
+//! The three traces that everybody has: MSR Cambridge, Alibaba, Tencent.
+//!
+//! | trace | fields | units |
+//! |---|---|---|
+//! | MSR Cambridge | `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime` | 100 ns since 1601 ("Windows filetime"), `Read` or `Write`, bytes |
+//! | Alibaba | `device_id,opcode,offset,length,timestamp` | `R` or `W`, bytes, microseconds |
+//! | Tencent | `Timestamp,Offset,Size,IOType,VolumeID` | seconds, sectors of 512 bytes, 0 (read) or 1 (write) |
+//!
+//! From the README files of the MSR Cambridge traces (SNIA IOTTA repository), of alibaba/block-traces, and of the Tencent CBS
+//! traces (SNIA IOTTA repository). A volume is a host's disk, a device, a volume. None of the files has a header as published;
+//! a first line of names is skipped all the same.
+
+use super::field::{Fields, Problem, SECOND_NS, SECTOR_BYTES};
+use super::record::{Names, Record};
+use crate::Operation;
+
+/// Which of the traces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cloud {
+    Msr,
+    Alibaba,
+    Tencent,
+}
+
+/// Reads one of them.
+#[derive(Debug)]
+pub(super) struct CloudTrace {
+    cloud: Cloud,
+    volumes: Names,
+    at_first_line: bool,
+}
+
+const FILETIME_NS: u64 = 100;
+const MICROSECOND_NS: u64 = 1000;
+const TIME: Problem = Problem::new("the timestamp", "a number");
+const OFFSET: Problem = Problem::new("the offset", "a number");
+const LENGTH: Problem = Problem::new("the size", "a number");
+
+impl CloudTrace {
+    pub(super) fn new(cloud: Cloud) -> CloudTrace {
+        CloudTrace {
+            cloud,
+            volumes: Names::default(),
+            at_first_line: true,
+        }
+    }
+
+    pub(super) fn begin_file(&mut self) {
+        self.at_first_line = true;
+    }
+
+    #[inline]
+    pub(super) fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, Problem> {
+        let is_first = std::mem::take(&mut self.at_first_line);
+        if line.is_empty() || is_first && is_header(line) {
+            return Ok(None);
+        }
+        match self.cloud {
+            Cloud::Msr => self.msr(Fields::new(line)),
+            Cloud::Alibaba => self.alibaba(Fields::new(line)),
+            Cloud::Tencent => self.tencent(Fields::new(line)),
+        }
+    }
+
+    fn msr(&mut self, mut fields: Fields) -> Result<Option<Record>, Problem> {
+        let time = fields
+            .number_before(b',')
+            .and_then(|time| time.checked_mul(FILETIME_NS));
+        let time = time.ok_or(TIME)?;
+        let from_host = fields.rest();
+        let host = fields.text_before(b',').ok_or(Problem::new("the host name", "there"))?;
+        let disk = fields
+            .text_before(b',')
+            .ok_or(Problem::new("the disk number", "there"))?;
+        let volume = &from_host[..host.len() + 1 + disk.len()];
+        let operation = match fields.text_before(b',') {
+            Some(b"Read") => Operation::Read,
+            Some(b"Write") => Operation::Write,
+            _ => return Err(Problem::new("the type", "Read or Write")),
+        };
+        let offset = fields.number_before(b',').ok_or(OFFSET)?;
+        let bytes = fields.number_before(b',').ok_or(LENGTH)?;
+        // The response time is not needed, but a line that was cut off has none.
+        if fields.is_empty() {
+            return Err(Problem::new("the response time", "there"));
+        }
+        let Some(mut record) = Record::new(operation, offset, bytes)? else {
+            return Ok(None);
+        };
+        record.time_ns = time;
+        record.volume = self.volumes.number(volume)?;
+        Ok(Some(record))
+    }
+
+    fn alibaba(&mut self, mut fields: Fields) -> Result<Option<Record>, Problem> {
+        let device = fields.text_before(b',').ok_or(Problem::new("the device", "there"))?;
+        let operation = match fields.text_before(b',') {
+            Some(b"R") => Operation::Read,
+            Some(b"W") => Operation::Write,
+            _ => return Err(Problem::new("the opcode", "R or W")),
+        };
+        let offset = fields.number_before(b',').ok_or(OFFSET)?;
+        let bytes = fields.number_before(b',').ok_or(LENGTH)?;
+        let time = fields.last_number().and_then(|time| time.checked_mul(MICROSECOND_NS));
+        let time = time.ok_or(TIME)?;
+        let Some(mut record) = Record::new(operation, offset, bytes)? else {
+            return Ok(None);
+        };
+        record.time_ns = time;
+        record.volume = self.volumes.number(device)?;
+        Ok(Some(record))
+    }
+
+    fn tencent(&mut self, mut fields: Fields) -> Result<Option<Record>, Problem> {
+        let time = fields.number_before(b',').and_then(|time| time.checked_mul(SECOND_NS));
+        let time = time.ok_or(TIME)?;
+        let mut sectors = |problem| {
+            let sectors = fields
+                .number_before(b',')
+                .and_then(|sectors| sectors.checked_mul(SECTOR_BYTES));
+            sectors.ok_or(problem)
+        };
+        let (offset, bytes) = (sectors(OFFSET)?, sectors(LENGTH)?);
+        let operation = match fields.text_before(b',') {
+            Some(b"0") => Operation::Read,
+            Some(b"1") => Operation::Write,
+            _ => return Err(Problem::new("the I/O type", "0 (read) or 1 (write)")),
+        };
+        let volume = fields.rest();
+        if volume.is_empty() {
+            return Err(Problem::new("the volume", "there"));
+        }
+        let Some(mut record) = Record::new(operation, offset, bytes)? else {
+            return Ok(None);
+        };
+        record.time_ns = time;
+        record.volume = self.volumes.number(volume)?;
+        Ok(Some(record))
+    }
+}
+
+/// Whether a line is one of names.
+fn is_header(line: &[u8]) -> bool {
+    line.first().is_some_and(u8::is_ascii_alphabetic)
+}
+
+/// Which of the traces a line is from.
+pub(super) fn guess(line: &[u8]) -> Option<Cloud> {
+    [Cloud::Msr, Cloud::Alibaba, Cloud::Tencent].into_iter().find(|cloud| {
+        let header: &[u8] = match cloud {
+            Cloud::Msr => b"Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime",
+            Cloud::Alibaba => b"device_id,opcode,offset,length,timestamp",
+            Cloud::Tencent => b"Timestamp,Offset,Size,IOType,VolumeID",
+        };
+        let mut trace = CloudTrace::new(*cloud);
+        trace.at_first_line = false;
+        line == header || matches!(trace.parse(line), Ok(Some(_)))
+    })
+}

@@ -1,0 +1,437 @@
+//! Any other trace of lines and columns, described in TOML.
+//!
+//! ```toml
+//! [workload]
+//! kind = "trace"
+//! files = ["Financial1.spc.gz"]           # UMass Storage Performance Council traces: ASU,LBA,Size,Opcode,Timestamp
+//! format = "csv"
+//!
+//! [workload.csv]
+//! volume = 1                              # by number from 1, or by name if there is a header
+//! offset = { column = 2, unit = "sectors" }
+//! length = { column = 3, unit = "bytes" }
+//! operation = { column = 4, read = ["r", "R"], write = ["w", "W"] }
+//! time = { column = 5, unit = "s" }
+//! ```
+//!
+//! Quotes are not understood: no block trace has them. Empty lines and lines that begin with `#` are skipped.
+
+use serde::{Deserialize, Serialize};
+
+use super::field::{Problem, SECOND_NS, SECTOR_BYTES, decimal, number, trim};
+use super::iolog::placement;
+use super::record::{Names, Record};
+use crate::{Operation, WorkloadError};
+
+/// Which column of a line is what.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ColumnSettings {
+    /// What is between columns; default comma.
+    #[serde(default)]
+    pub delimiter: Delimiter,
+    /// The first line of each file holds the names of the columns; default: if a column is given by name.
+    #[serde(default)]
+    pub header: Option<bool>,
+    /// Address of the first byte.
+    pub offset: AmountColumn,
+    /// Length.
+    pub length: AmountColumn,
+    /// What to do.
+    pub operation: OperationColumn,
+    /// When it was issued; without it all times are 0.
+    #[serde(default)]
+    pub time: Option<TimeColumn>,
+    /// Disk or volume; without it there is one.
+    #[serde(default)]
+    pub volume: Option<Column>,
+    /// Process; without it there is one.
+    #[serde(default)]
+    pub process: Option<Column>,
+    /// Placement identifier, or nothing, or `-`.
+    #[serde(default)]
+    pub placement: Option<Column>,
+}
+
+/// A column, by its number from 1 or its name in the header.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Column {
+    /// From 1.
+    Number(usize),
+    /// As the header has it.
+    Name(String),
+}
+
+/// What is between columns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Delimiter {
+    /// `,`
+    #[default]
+    Comma,
+    /// `;`
+    Semicolon,
+    /// One tab.
+    Tab,
+    /// Any number of blanks and tabs.
+    Blanks,
+}
+
+/// A column with a number of bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AmountColumn {
+    /// Where it is.
+    pub column: Column,
+    /// What it counts; default bytes.
+    #[serde(default)]
+    pub unit: AmountUnit,
+}
+
+/// What an amount counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AmountUnit {
+    /// 1 byte.
+    #[default]
+    Bytes,
+    /// 512 bytes.
+    Sectors,
+    /// 1024 bytes.
+    Kib,
+    /// 4096 bytes.
+    Pages,
+}
+
+/// A column with the operation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OperationColumn {
+    /// Where it is.
+    pub column: Column,
+    /// Words for a read; default R, r, Read, read, READ.
+    #[serde(default = "read_words")]
+    pub read: Vec<String>,
+    /// Words for a write; default W, w, Write, write, WRITE.
+    #[serde(default = "write_words")]
+    pub write: Vec<String>,
+    /// Words for a trim; default D, d, T, t, Trim, trim, TRIM, Discard, discard.
+    #[serde(default = "trim_words")]
+    pub trim: Vec<String>,
+    /// Words of lines that are no requests; default none.
+    #[serde(default)]
+    pub ignore: Vec<String>,
+}
+
+/// A column with the time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimeColumn {
+    /// Where it is.
+    pub column: Column,
+    /// What it counts; may have a fraction.
+    pub unit: TimeUnit,
+}
+
+/// What a time counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TimeUnit {
+    /// Seconds.
+    #[serde(rename = "s")]
+    Seconds,
+    /// Milliseconds.
+    #[serde(rename = "ms")]
+    Milliseconds,
+    /// Microseconds.
+    #[serde(rename = "us")]
+    Microseconds,
+    /// Windows filetime.
+    #[serde(rename = "100ns")]
+    Filetime,
+    /// Nanoseconds.
+    #[serde(rename = "ns")]
+    Nanoseconds,
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| word.to_string()).collect()
+}
+
+fn read_words() -> Vec<String> {
+    words(&["R", "r", "Read", "read", "READ"])
+}
+
+fn write_words() -> Vec<String> {
+    words(&["W", "w", "Write", "write", "WRITE"])
+}
+
+fn trim_words() -> Vec<String> {
+    words(&["D", "d", "T", "t", "Trim", "trim", "TRIM", "Discard", "discard"])
+}
+
+impl AmountUnit {
+    fn bytes(self) -> u64 {
+        match self {
+            AmountUnit::Bytes => 1,
+            AmountUnit::Sectors => SECTOR_BYTES,
+            AmountUnit::Kib => 1024,
+            AmountUnit::Pages => 4096,
+        }
+    }
+}
+
+impl TimeUnit {
+    fn ns(self) -> u64 {
+        match self {
+            TimeUnit::Seconds => SECOND_NS,
+            TimeUnit::Milliseconds => 1_000_000,
+            TimeUnit::Microseconds => 1000,
+            TimeUnit::Filetime => 100,
+            TimeUnit::Nanoseconds => 1,
+        }
+    }
+}
+
+/// What a line's columns are for.
+const ROLES: usize = 7;
+const OFFSET: usize = 0;
+const LENGTH: usize = 1;
+const OPERATION: usize = 2;
+const TIME: usize = 3;
+const VOLUME: usize = 4;
+const PROCESS: usize = 5;
+const PLACEMENT: usize = 6;
+
+/// More columns than any trace has.
+const COLUMNS_MAX: usize = 1024;
+
+/// Reads lines of columns.
+#[derive(Debug)]
+pub(super) struct Columns {
+    settings: ColumnSettings,
+    /// Columns, from 0, with their roles, in their order.
+    places: Vec<(usize, usize)>,
+    /// What words of one byte stand for.
+    short_words: Box<[Option<Word>; 256]>,
+    at_header: bool,
+    volumes: Names,
+    processes: Names,
+}
+
+impl Columns {
+    pub(super) fn new(settings: &ColumnSettings) -> Result<Columns, WorkloadError> {
+        let mut columns = Columns {
+            settings: settings.clone(),
+            places: Vec::new(),
+            short_words: Box::new([None; 256]),
+            at_header: false,
+            volumes: Names::default(),
+            processes: Names::default(),
+        };
+        for role in 0..ROLES {
+            match settings.column(role) {
+                Some(Column::Number(number @ 1..=COLUMNS_MAX)) => columns.places.push((number - 1, role)),
+                Some(Column::Number(number)) => {
+                    return Err(WorkloadError::setting(
+                        format!("csv: column {number}"),
+                        format!("columns are numbered from 1 to {COLUMNS_MAX}"),
+                    ));
+                }
+                Some(Column::Name(_)) if settings.header == Some(false) => {
+                    return Err(WorkloadError::setting(
+                        "csv.header = false",
+                        "columns by name need a header; give their numbers, from 1",
+                    ));
+                }
+                Some(Column::Name(_)) | None => {}
+            }
+        }
+        columns.places.sort_unstable();
+        let words = &settings.operation;
+        // A word that stands for two things is the first of write, read, trim, ignore, as in `OperationColumn::parse`.
+        for (words, meaning) in [
+            (&words.ignore, Word::Ignored),
+            (&words.trim, Word::Request(Operation::Trim)),
+            (&words.read, Word::Request(Operation::Read)),
+            (&words.write, Word::Request(Operation::Write)),
+        ] {
+            for word in words {
+                if let [byte] = word.as_bytes() {
+                    columns.short_words[usize::from(*byte)] = Some(meaning);
+                }
+            }
+        }
+        columns.begin_file();
+        Ok(columns)
+    }
+
+    pub(super) fn begin_file(&mut self) {
+        let by_name = (0..ROLES).any(|role| matches!(self.settings.column(role), Some(Column::Name(_))));
+        self.at_header = self.settings.header.unwrap_or(by_name);
+    }
+
+    pub(super) fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, Problem> {
+        if line.is_empty() || line[0] == b'#' && !self.at_header {
+            return Ok(None);
+        }
+        if self.at_header {
+            return self.read_header(line);
+        }
+        let texts = self.pick(line);
+        let at = |role: usize, problem| texts[role].ok_or(problem);
+        let operation = at(OPERATION, Problem::new("the operation's column", "there"))?;
+        let word = match operation {
+            [byte] => self.short_words[usize::from(*byte)],
+            _ => self.settings.operation.parse(operation),
+        };
+        let operation = match word {
+            Some(Word::Request(operation)) => operation,
+            Some(Word::Ignored) => return Ok(None),
+            None => {
+                return Err(Problem::new(
+                    "the operation",
+                    "one of the words of csv.operation (read, write, trim, ignore)",
+                ));
+            }
+        };
+        let amount = |role: usize, unit: AmountUnit, problem| {
+            number(at(role, problem)?)
+                .and_then(|amount| amount.checked_mul(unit.bytes()))
+                .ok_or(problem)
+        };
+        let offset = Problem::new("the offset", "a number");
+        let length = Problem::new("the length", "a number");
+        let offset = amount(OFFSET, self.settings.offset.unit, offset)?;
+        let bytes = amount(LENGTH, self.settings.length.unit, length)?;
+        let Some(mut record) = Record::new(operation, offset, bytes)? else {
+            return Ok(None);
+        };
+        if let Some(time) = &self.settings.time {
+            let problem = Problem::new("the time", "a number");
+            record.time_ns = decimal(at(TIME, problem)?, time.unit.ns()).ok_or(problem)?;
+        }
+        if self.settings.volume.is_some() {
+            let volume = at(VOLUME, Problem::new("the volume's column", "there"))?;
+            record.volume = self.volumes.number(volume)?;
+        }
+        if self.settings.process.is_some() {
+            let process = at(PROCESS, Problem::new("the process's column", "there"))?;
+            record.process = self.processes.number(process)?;
+        }
+        if self.settings.placement.is_some() {
+            record.placement = placement(at(PLACEMENT, Problem::new("the placement's column", "there"))?)?;
+        }
+        Ok(Some(record))
+    }
+
+    /// The texts of the columns that have a role.
+    #[inline]
+    fn pick<'a>(&self, line: &'a [u8]) -> [Option<&'a [u8]>; ROLES] {
+        let mut texts = [None; ROLES];
+        let mut places = self.places.iter().peekable();
+        self.settings.delimiter.each(line, |column, text| {
+            while let Some((_, role)) = places.next_if(|(place, _)| *place == column) {
+                texts[*role] = Some(text);
+            }
+            places.peek().is_some()
+        });
+        texts
+    }
+
+    /// Finds the columns that are given by name.
+    fn read_header(&mut self, line: &[u8]) -> Result<Option<Record>, Problem> {
+        for role in 0..ROLES {
+            let Some(Column::Name(name)) = self.settings.column(role) else {
+                continue;
+            };
+            let mut found = None;
+            self.settings.delimiter.each(line, |column, text| {
+                if text == name.as_bytes() {
+                    found = Some(column);
+                }
+                found.is_none()
+            });
+            let Some(column) = found else {
+                return Err(Problem::of_file(
+                    "the first line",
+                    "a header with the names of all columns that [workload.csv] names",
+                ));
+            };
+            self.places.retain(|(_, other)| *other != role);
+            self.places.push((column, role));
+        }
+        self.places.sort_unstable();
+        self.at_header = false;
+        Ok(None)
+    }
+}
+
+/// What the text of the operation's column stands for.
+#[derive(Debug, Clone, Copy)]
+enum Word {
+    Request(Operation),
+    Ignored,
+}
+
+impl ColumnSettings {
+    fn column(&self, role: usize) -> Option<&Column> {
+        match role {
+            OFFSET => Some(&self.offset.column),
+            LENGTH => Some(&self.length.column),
+            OPERATION => Some(&self.operation.column),
+            TIME => self.time.as_ref().map(|time| &time.column),
+            VOLUME => self.volume.as_ref(),
+            PROCESS => self.process.as_ref(),
+            PLACEMENT => self.placement.as_ref(),
+            _ => unreachable!("there are {ROLES} roles"),
+        }
+    }
+}
+
+impl OperationColumn {
+    fn parse(&self, text: &[u8]) -> Option<Word> {
+        let is_one_of = |words: &[String]| words.iter().any(|word| word.as_bytes() == text);
+        if is_one_of(&self.write) {
+            Some(Word::Request(Operation::Write))
+        } else if is_one_of(&self.read) {
+            Some(Word::Request(Operation::Read))
+        } else if is_one_of(&self.trim) {
+            Some(Word::Request(Operation::Trim))
+        } else {
+            is_one_of(&self.ignore).then_some(Word::Ignored)
+        }
+    }
+}
+
+impl Delimiter {
+    /// Calls `visit` with the number and the text of each column, until it says false.
+    fn each<'a>(self, line: &'a [u8], mut visit: impl FnMut(usize, &'a [u8]) -> bool) {
+        let separator = match self {
+            Delimiter::Comma => b',',
+            Delimiter::Semicolon => b';',
+            Delimiter::Tab => b'\t',
+            Delimiter::Blanks => {
+                let mut fields = super::field::Fields::new(line);
+                let mut column = 0;
+                while let Some(word) = fields.word()
+                    && visit(column, word)
+                {
+                    column += 1;
+                }
+                return;
+            }
+        };
+        let mut rest = line;
+        let mut column = 0;
+        loop {
+            let end = rest.iter().position(|byte| *byte == separator);
+            if !visit(column, trim(&rest[..end.unwrap_or(rest.len())])) {
+                return;
+            }
+            let Some(end) = end else { return };
+            rest = &rest[end + 1..];
+            column += 1;
+        }
+    }
+}

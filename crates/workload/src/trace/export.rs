@@ -1,0 +1,280 @@
+//! Any workload as fio iologs, to be replayed on hardware.
+//!
+//! ```text
+//! Source -> one iolog, all requests in order                     fio: read_iolog=FILE
+//!        -> an iolog per placement identifier and a job file     fio NAME.fio
+//! ```
+//!
+//! An iolog cannot say a placement identifier: on replay fio chooses among a job's `plids` by itself (`read_iolog` of fio's `iolog.c`, and
+//! `dataplacement.c`). So there are two ways to write a workload with placement:
+//!
+//! - One file with a column more than fio knows. fio reads over it (it scans as many fields as it knows), WARP reads it
+//!   (`placement = "column"`); the order is kept, the placement is not replayed by fio.
+//! - A file per placement identifier, and a job file with one job for each, which carries the identifier as `plids`; requests without
+//!   one (reads, trims) have a file of their own. fio runs the jobs side by side: the order among them is lost in version 2, and kept as
+//!   well as timestamps keep it in version 3.
+//!
+//! Version 3 has timestamps in whole microseconds, those of a [`TimedSource`]; any other source has none, all are 0, and fio issues as
+//! fast as it can, as with version 2. Streams are not written: everything read back is stream 0.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use super::replay::TimedSource;
+use crate::{Operation, Request, Source, WorkloadError};
+
+/// Version of fio's trace format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IologVersion {
+    /// Requests in order; every fio since 1.17.
+    Two,
+    /// With timestamps; fio since 3.31.
+    Three,
+}
+
+/// How a workload is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExportSettings {
+    /// The drive, as it is called on the machine that replays; its character device for fio's `io_uring_cmd` engine, without which fio
+    /// sends no placement identifiers.
+    pub file: String,
+    /// Version of the format.
+    pub version: IologVersion,
+    /// Write placement identifiers into a further column.
+    pub placement_column: bool,
+    /// Requests to write, at most; an endless workload needs a limit.
+    pub requests_max: Option<u64>,
+}
+
+impl Default for ExportSettings {
+    fn default() -> ExportSettings {
+        ExportSettings {
+            file: "/dev/ng0n1".to_string(),
+            version: IologVersion::Two,
+            placement_column: true,
+            requests_max: None,
+        }
+    }
+}
+
+/// What was written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Exported {
+    /// Requests.
+    pub requests: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Files, with the job file last; none if there was one stream to write to.
+    pub files: Vec<PathBuf>,
+}
+
+/// A workload to write, with or without times.
+pub enum Feed<'a> {
+    /// Without times.
+    Untimed(&'a mut dyn Source),
+    /// With the times of its requests.
+    Timed(&'a mut dyn TimedSource),
+}
+
+/// Requests that are asked for at once.
+const BATCH: usize = 4096;
+
+impl Feed<'_> {
+    /// Calls `take` with up to `limit` requests and their times.
+    fn each(
+        &mut self,
+        limit: Option<u64>,
+        mut take: impl FnMut(&Request, u64) -> Result<(), WorkloadError>,
+    ) -> Result<(), WorkloadError> {
+        let (mut requests, mut times_ns) = (Vec::new(), Vec::new());
+        let mut left = limit.unwrap_or(u64::MAX);
+        loop {
+            requests.clear();
+            times_ns.clear();
+            let wanted = left.min(BATCH as u64) as usize;
+            let issued = match self {
+                Feed::Untimed(source) => {
+                    let issued = source.next_batch(&mut requests, wanted)?;
+                    times_ns.resize(issued, 0);
+                    issued
+                }
+                Feed::Timed(source) => source.next_timed_batch(&mut requests, &mut times_ns, wanted)?,
+            };
+            if issued == 0 {
+                return Ok(());
+            }
+            for (request, time_ns) in requests.iter().zip(&times_ns) {
+                take(request, *time_ns)?;
+            }
+            left -= issued as u64;
+        }
+    }
+}
+
+/// Writes a workload as one iolog. `name` is what errors call it.
+///
+/// # Errors
+/// The workload fails, or what it is written to does.
+pub fn export(
+    mut feed: Feed,
+    settings: &ExportSettings,
+    name: &str,
+    out: impl Write,
+) -> Result<Exported, WorkloadError> {
+    let failed = |source| WorkloadError::Io {
+        file: name.to_string(),
+        source,
+    };
+    let mut iolog = Iolog::begin(out, settings).map_err(failed)?;
+    let mut exported = Exported::default();
+    feed.each(settings.requests_max, |request, time_ns| {
+        exported.count(request);
+        iolog.write(request, time_ns).map_err(failed)
+    })?;
+    iolog.end().map_err(failed)?;
+    Ok(exported)
+}
+
+/// Writes a workload as an iolog per placement identifier, `NAME.0.iolog` and so on, with `NAME.none.iolog` for requests without one,
+/// and a job file `NAME.fio` that replays them.
+///
+/// # Errors
+/// The workload fails, or a file cannot be written.
+pub fn export_per_placement(
+    mut feed: Feed,
+    settings: &ExportSettings,
+    directory: &Path,
+    name: &str,
+) -> Result<Exported, WorkloadError> {
+    let mut exported = Exported::default();
+    let mut iologs: BTreeMap<Option<u16>, Iolog<File>> = BTreeMap::new();
+    let path_of = |placement| directory.join(iolog_name(name, placement));
+    feed.each(settings.requests_max, |request, time_ns| {
+        exported.count(request);
+        let failed = |source| failed(&path_of(request.placement), source);
+        let iolog = match iologs.entry(request.placement) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let file = File::create(path_of(request.placement)).map_err(failed)?;
+                entry.insert(Iolog::begin(file, settings).map_err(failed)?)
+            }
+        };
+        iolog.write(request, time_ns).map_err(failed)
+    })?;
+    let placements: Vec<Option<u16>> = iologs.keys().copied().collect();
+    for (placement, iolog) in iologs {
+        let path = path_of(placement);
+        iolog.end().map_err(|error| failed(&path, error))?;
+        exported.files.push(path);
+    }
+    let path = directory.join(format!("{name}.fio"));
+    std::fs::write(&path, job_file(name, &placements, settings)).map_err(|error| failed(&path, error))?;
+    exported.files.push(path);
+    Ok(exported)
+}
+
+fn failed(path: &Path, source: io::Error) -> WorkloadError {
+    WorkloadError::Io {
+        file: path.display().to_string(),
+        source,
+    }
+}
+
+fn iolog_name(name: &str, placement: Option<u16>) -> String {
+    match placement {
+        Some(placement) => format!("{name}.{placement}.iolog"),
+        None => format!("{name}.none.iolog"),
+    }
+}
+
+/// The job file that replays one iolog per placement identifier.
+fn job_file(name: &str, placements: &[Option<u16>], settings: &ExportSettings) -> String {
+    let pace = match settings.version {
+        IologVersion::Two => "order among the jobs is not kept",
+        IologVersion::Three => "order among the jobs is kept by timestamps; replay_no_stall=1 drops them",
+    };
+    let mut text = format!(
+        "# Replays a workload of WARP on {}, one job per placement identifier; {pace}.\n\
+         # replay_redirect=/dev/ngXnY takes another drive. THIS OVERWRITES THE DRIVE.\n\
+         [global]\nioengine=io_uring_cmd\ncmd_type=nvme\niodepth=16\n",
+        settings.file
+    );
+    for placement in placements {
+        let file = iolog_name(name, *placement);
+        text += &match placement {
+            Some(placement) => {
+                format!("\n[placement-{placement}]\nread_iolog={file}\nfdp=1\nplids={placement}\n")
+            }
+            None => format!("\n[no-placement]\nread_iolog={file}\n"),
+        };
+    }
+    text
+}
+
+impl Exported {
+    fn count(&mut self, request: &Request) {
+        self.requests += 1;
+        self.bytes += u64::from(request.bytes);
+    }
+}
+
+/// An iolog that is being written.
+struct Iolog<'a, W: Write> {
+    out: BufWriter<W>,
+    settings: &'a ExportSettings,
+    last_us: u64,
+}
+
+impl<'a, W: Write> Iolog<'a, W> {
+    fn begin(out: W, settings: &'a ExportSettings) -> io::Result<Iolog<'a, W>> {
+        let mut iolog = Iolog {
+            out: BufWriter::with_capacity(1 << 16, out),
+            settings,
+            last_us: 0,
+        };
+        match settings.version {
+            IologVersion::Two => writeln!(iolog.out, "fio version 2 iolog")?,
+            IologVersion::Three => writeln!(iolog.out, "fio version 3 iolog")?,
+        }
+        iolog.act("add")?;
+        iolog.act("open")?;
+        Ok(iolog)
+    }
+
+    /// A line about the file.
+    fn act(&mut self, action: &str) -> io::Result<()> {
+        self.stamp()?;
+        writeln!(self.out, "{} {action}", self.settings.file)
+    }
+
+    fn stamp(&mut self) -> io::Result<()> {
+        match self.settings.version {
+            IologVersion::Two => Ok(()),
+            IologVersion::Three => write!(self.out, "{} ", self.last_us),
+        }
+    }
+
+    fn write(&mut self, request: &Request, time_ns: u64) -> io::Result<()> {
+        self.last_us = time_ns / 1000;
+        self.stamp()?;
+        let action = match request.operation {
+            Operation::Read => "read",
+            Operation::Write => "write",
+            Operation::Trim => "trim",
+        };
+        let (file, offset, bytes) = (&self.settings.file, request.offset_bytes, request.bytes);
+        write!(self.out, "{file} {action} {offset} {bytes}")?;
+        match request.placement {
+            Some(placement) if self.settings.placement_column => writeln!(self.out, " {placement}"),
+            _ => writeln!(self.out),
+        }
+    }
+
+    fn end(mut self) -> io::Result<()> {
+        self.act("close")?;
+        self.out.flush()
+    }
+}

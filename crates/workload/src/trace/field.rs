@@ -1,0 +1,241 @@
+//! Fields of a line, byte by byte: numbers and words, without allocating.
+
+use std::fmt;
+
+/// Why a line is bad: which field, and what it should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Problem {
+    field: &'static str,
+    wanted: &'static str,
+    of_file: bool,
+}
+
+impl Problem {
+    /// A field is not what it should be.
+    pub(super) const fn new(field: &'static str, wanted: &'static str) -> Problem {
+        Problem {
+            field,
+            wanted,
+            of_file: false,
+        }
+    }
+
+    /// Without that, none of the file can be read.
+    pub(super) const fn of_file(field: &'static str, wanted: &'static str) -> Problem {
+        Problem {
+            field,
+            wanted,
+            of_file: true,
+        }
+    }
+
+    /// Whether skipping the line does not help.
+    pub(super) fn is_of_file(&self) -> bool {
+        self.of_file
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} is not {}", self.field, self.wanted)
+    }
+}
+
+/// Nanoseconds in a second.
+pub(super) const SECOND_NS: u64 = 1_000_000_000;
+/// Bytes in a sector, as block layers count them.
+pub(super) const SECTOR_BYTES: u64 = 512;
+
+/// Decimal digits that always fit in a u64.
+const SAFE_DIGITS: usize = 19;
+
+/// What is left of a line.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fields<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Fields<'a> {
+    /// All of a line.
+    pub(super) fn new(line: &'a [u8]) -> Fields<'a> {
+        Fields { rest: line }
+    }
+
+    /// Whether nothing is left.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// All that is left.
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// The digits that come next, as a number; nothing is taken if there are none or too many.
+    #[inline]
+    pub(super) fn number(&mut self) -> Option<u64> {
+        let (number, digits) = leading_number(self.rest)?;
+        self.rest = &self.rest[digits..];
+        Some(number)
+    }
+
+    /// Takes this byte if it comes next.
+    #[inline]
+    pub(super) fn take(&mut self, byte: u8) -> bool {
+        match self.rest.split_first() {
+            Some((first, rest)) if *first == byte => {
+                self.rest = rest;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// A number that ends with this byte, which is taken too.
+    #[inline]
+    pub(super) fn number_before(&mut self, delimiter: u8) -> Option<u64> {
+        let number = self.number()?;
+        self.take(delimiter).then_some(number)
+    }
+
+    /// A number that ends with the line.
+    #[inline]
+    pub(super) fn last_number(&mut self) -> Option<u64> {
+        let number = self.number()?;
+        self.rest.is_empty().then_some(number)
+    }
+
+    /// Everything before this byte, which is taken too.
+    #[inline]
+    pub(super) fn text_before(&mut self, delimiter: u8) -> Option<&'a [u8]> {
+        let end = self.rest.iter().position(|byte| *byte == delimiter)?;
+        let text = &self.rest[..end];
+        self.rest = &self.rest[end + 1..];
+        Some(text)
+    }
+
+    /// The next run of bytes that are no blanks.
+    #[inline]
+    pub(super) fn word(&mut self) -> Option<&'a [u8]> {
+        let start = self.rest.iter().position(|byte| !is_blank(*byte))?;
+        let rest = &self.rest[start..];
+        let end = rest.iter().position(|byte| is_blank(*byte)).unwrap_or(rest.len());
+        self.rest = &rest[end..];
+        Some(&rest[..end])
+    }
+}
+
+fn is_blank(byte: u8) -> bool {
+    byte == b' ' || byte == b'\t'
+}
+
+/// A text without the blanks around it.
+pub(super) fn trim(mut text: &[u8]) -> &[u8] {
+    while let [first, rest @ ..] = text
+        && is_blank(*first)
+    {
+        text = rest;
+    }
+    while let [rest @ .., last] = text
+        && is_blank(*last)
+    {
+        text = rest;
+    }
+    text
+}
+
+/// The digits at the start of a text, as a number, and how many they are.
+#[inline]
+fn leading_number(text: &[u8]) -> Option<(u64, usize)> {
+    let mut number = 0u64;
+    let mut digits = 0;
+    for byte in text {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        number = if digits < SAFE_DIGITS {
+            number * 10 + u64::from(digit)
+        } else {
+            number.checked_mul(10)?.checked_add(digit.into())?
+        };
+        digits += 1;
+    }
+    (digits > 0).then_some((number, digits))
+}
+
+/// A text that is a number and nothing else.
+pub(super) fn number(text: &[u8]) -> Option<u64> {
+    Fields::new(text).last_number()
+}
+
+/// A text that is a decimal number, with or without a fraction, in units of `unit` each; the rest of the fraction is cut off.
+pub(super) fn decimal(text: &[u8], unit: u64) -> Option<u64> {
+    let (whole, digits) = leading_number(text)?;
+    let whole = whole.checked_mul(unit)?;
+    let Some((point, fraction)) = text[digits..].split_first() else {
+        return Some(whole);
+    };
+    if *point != b'.' {
+        return None;
+    }
+    let mut place = unit;
+    let mut part = 0;
+    for byte in fraction {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        // A unit is a power of ten here, so that a place is a whole number until it is too small to matter.
+        place /= 10;
+        part += u64::from(digit) * place;
+    }
+    whole.checked_add(part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_end_where_digits_end_and_never_overflow() {
+        let mut fields = Fields::new(b"12,0x,18446744073709551615");
+        assert_eq!(fields.number_before(b','), Some(12));
+        assert_eq!(fields.number_before(b','), None);
+        assert_eq!(number(b"18446744073709551615"), Some(u64::MAX));
+        assert_eq!(number(b"18446744073709551616"), None);
+        assert_eq!(number(b"000000000000000000000000007"), Some(7));
+        for text in [&b""[..], b"-1", b"1 ", b" 1", b"1e3", b"+1"] {
+            assert_eq!(number(text), None, "{}", text.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn decimals_are_exact_down_to_the_nanosecond() {
+        assert_eq!(decimal(b"0.000000697", SECOND_NS), Some(697));
+        assert_eq!(decimal(b"1577808000.5", SECOND_NS), Some(1_577_808_000_500_000_000));
+        assert_eq!(decimal(b"3.0001239999", SECOND_NS), Some(3_000_123_999));
+        assert_eq!(decimal(b"7.", 1_000), Some(7_000));
+        assert_eq!(decimal(b"2.5", 1), Some(2));
+        for text in [
+            &b""[..],
+            b".5",
+            b"1.2.3",
+            b"1,2",
+            b"99999999999999999999",
+            b"18446744073.8",
+        ] {
+            assert_eq!(decimal(text, SECOND_NS), None, "{}", text.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn words_are_what_stands_between_blanks() {
+        let mut fields = Fields::new(b"  8,0\t 3  W ");
+        assert_eq!(fields.word(), Some(&b"8,0"[..]));
+        assert_eq!(fields.word(), Some(&b"3"[..]));
+        assert_eq!(fields.word(), Some(&b"W"[..]));
+        assert_eq!(fields.word(), None);
+        assert_eq!(trim(b" \ta b "), b"a b");
+    }
+}

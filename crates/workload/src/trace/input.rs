@@ -1,0 +1,290 @@
+//! A file of a trace as lines: decompressed while it is read, through one buffer of a fixed size.
+//!
+//! gzip and zstd are known by their first bytes, not by the file's name. Positions are those in the file as it lies on disk, so
+//! that they can be compared with its size.
+//!
+//! It holds one buffer of 256 KiB and the decompressor's window; it does not read ahead on another thread.
+
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes of the buffer.
+pub(crate) const BUFFER_BYTES: usize = 256 << 10;
+/// A line that is longer is bad: no format has any near that.
+pub(crate) const LINE_BYTES_MAX: usize = 4096;
+
+/// Compressions by their first bytes, and what can be done with them.
+const MAGICS: [(&[u8], Compression); 5] = [
+    (&[0x1f, 0x8b], Compression::Gzip),
+    (&[0x28, 0xb5, 0x2f, 0xfd], Compression::Zstd),
+    (&[0xfd, b'7', b'z', b'X', b'Z'], Compression::Unknown("xz")),
+    (b"BZh", Compression::Unknown("bzip2")),
+    (b"PK\x03\x04", Compression::Unknown("zip")),
+];
+/// First bytes that tell all of them apart.
+const MAGIC_BYTES: u64 = 5;
+/// Where a tar archive says that it is one.
+const TAR_MAGIC_AT: usize = 257;
+
+#[derive(Debug, Clone, Copy)]
+enum Compression {
+    Gzip,
+    Zstd,
+    Unknown(&'static str),
+}
+
+/// Counts the bytes that are read.
+struct Counted<R> {
+    stream: R,
+    bytes: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.stream.read(buffer)?;
+        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        Ok(bytes)
+    }
+}
+
+/// A line, or what there is instead.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Line<'a> {
+    /// Its bytes, without the end of line.
+    Text(&'a [u8]),
+    /// It is longer than lines can be; this is how it begins.
+    TooLong(&'a [u8]),
+    /// There are no more.
+    End,
+}
+
+/// The lines of one file.
+pub(crate) struct Lines {
+    stream: Box<dyn Read + Send>,
+    buffer: Box<[u8]>,
+    /// What was read and not yet given out.
+    start: usize,
+    end: usize,
+    /// The stream has ended.
+    ended: bool,
+    /// The rest of a line that was too long comes next.
+    inside_long_line: bool,
+    number: u64,
+}
+
+impl Lines {
+    /// Opens a file. What is read of it is added to `bytes_read`.
+    pub(crate) fn open(path: &Path, bytes_read: Arc<AtomicU64>) -> io::Result<Lines> {
+        Lines::new(File::open(path)?, bytes_read)
+    }
+
+    /// Lines of any stream.
+    pub(crate) fn new(stream: impl Read + Send + 'static, bytes_read: Arc<AtomicU64>) -> io::Result<Lines> {
+        let counted = Counted {
+            stream,
+            bytes: bytes_read,
+        };
+        let mut lines = Lines {
+            stream: decompressed(counted)?,
+            buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
+            start: 0,
+            end: 0,
+            ended: false,
+            inside_long_line: false,
+            number: 0,
+        };
+        lines.fill()?;
+        if lines.buffer[..lines.end].get(TAR_MAGIC_AT..TAR_MAGIC_AT + 5) == Some(b"ustar") {
+            return Err(refused("a tar archive; unpack it first"));
+        }
+        Ok(lines)
+    }
+
+    /// Number of the line that was given out last, from 1.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The first line, without taking it; empty if the file is empty.
+    pub(crate) fn first(&self) -> &[u8] {
+        assert_eq!(self.number, 0, "the first line is looked at before it is taken");
+        let text = &self.buffer[..self.end];
+        without_return(&text[..memchr::memchr(b'\n', text).unwrap_or(text.len())])
+    }
+
+    /// The next line.
+    pub(crate) fn next(&mut self) -> io::Result<Line<'_>> {
+        // What was searched before the buffer was filled up is not searched again.
+        let mut searched = 0;
+        loop {
+            let text = &self.buffer[self.start..self.end];
+            let waiting = text.len();
+            if let Some(length) = memchr::memchr(b'\n', &text[searched..]) {
+                let line = self.start..self.start + searched + length;
+                self.start = line.end + 1;
+                searched = 0;
+                if !std::mem::take(&mut self.inside_long_line) {
+                    return Ok(self.give_out(line));
+                }
+                continue;
+            }
+            if self.ended {
+                return Ok(self.last_line());
+            }
+            searched = waiting;
+            if waiting > LINE_BYTES_MAX || self.inside_long_line {
+                let begins = self.start..self.start + LINE_BYTES_MAX;
+                self.start = self.end;
+                searched = 0;
+                if !std::mem::replace(&mut self.inside_long_line, true) {
+                    return Ok(self.give_out(begins.start..begins.end + 1));
+                }
+            }
+            self.fill()?;
+        }
+    }
+
+    fn give_out(&mut self, line: std::ops::Range<usize>) -> Line<'_> {
+        self.number += 1;
+        let line = &self.buffer[line];
+        match line.len() > LINE_BYTES_MAX {
+            true => Line::TooLong(&line[..LINE_BYTES_MAX]),
+            false => Line::Text(without_return(line)),
+        }
+    }
+
+    /// What comes before the end of the stream, if it does not end with a line.
+    fn last_line(&mut self) -> Line<'_> {
+        let line = self.start..self.end;
+        self.start = self.end;
+        if line.is_empty() || std::mem::take(&mut self.inside_long_line) {
+            return Line::End;
+        }
+        self.give_out(line)
+    }
+
+    /// Reads more behind what is not yet given out.
+    fn fill(&mut self) -> io::Result<()> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        while self.end < self.buffer.len() {
+            match self.stream.read(&mut self.buffer[self.end..]) {
+                Ok(0) => {
+                    self.ended = true;
+                    break;
+                }
+                Ok(bytes) => self.end += bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a stream says when it is decompressed.
+fn decompressed(mut stream: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+    let mut head = Vec::new();
+    stream.by_ref().take(MAGIC_BYTES).read_to_end(&mut head)?;
+    let compression = MAGICS.iter().find(|(magic, _)| head.starts_with(magic));
+    let whole = Cursor::new(head).chain(stream);
+    Ok(match compression {
+        None => Box::new(whole),
+        Some((_, Compression::Gzip)) => Box::new(flate2::read::MultiGzDecoder::new(whole)),
+        Some((_, Compression::Zstd)) => Box::new(zstd::stream::read::Decoder::new(whole)?),
+        Some((_, Compression::Unknown(name))) => {
+            return Err(refused(&format!(
+                "compressed with {name}, which is not read; gzip and zstd are"
+            )));
+        }
+    })
+}
+
+fn without_return(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+fn refused(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("this is {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn lines_of(bytes: Vec<u8>) -> Vec<String> {
+        let mut lines = Lines::new(Cursor::new(bytes), Arc::default()).unwrap();
+        let mut all = Vec::new();
+        loop {
+            let line = match lines.next().unwrap() {
+                Line::Text(text) => String::from_utf8(text.to_vec()).unwrap(),
+                Line::TooLong(text) => {
+                    assert_eq!(text.len(), LINE_BYTES_MAX);
+                    "too long".into()
+                }
+                Line::End => return all,
+            };
+            all.push(line);
+            assert_eq!(lines.number(), all.len() as u64);
+        }
+    }
+
+    /// Lines of all lengths, of several buffers together.
+    fn text() -> String {
+        (0..3000)
+            .map(|line| format!("{line}{}\n", "x".repeat(line % 400)))
+            .collect()
+    }
+
+    #[test]
+    fn lines_come_whole_whatever_the_compression() {
+        let text = text();
+        assert!(text.len() > 2 * BUFFER_BYTES);
+        let wanted: Vec<&str> = text.lines().collect();
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(text.as_bytes()).unwrap();
+        let gzip = gzip.finish().unwrap();
+        let zstd = zstd::encode_all(text.as_bytes(), 1).unwrap();
+        // Two archives in a row are read as one: that is what `cat a.gz b.gz` makes.
+        let twice: Vec<&str> = wanted.iter().chain(&wanted).copied().collect();
+        assert_eq!(lines_of(text.clone().into_bytes()), wanted);
+        assert_eq!(lines_of([&gzip[..], &gzip].concat()), twice);
+        assert_eq!(lines_of([&zstd[..], &zstd].concat()), twice);
+    }
+
+    #[test]
+    fn the_last_line_needs_no_end_and_returns_are_no_part_of_it() {
+        assert_eq!(lines_of(b"a\r\n\nb".to_vec()), ["a", "", "b"]);
+        assert_eq!(lines_of(Vec::new()), [""; 0]);
+    }
+
+    #[test]
+    fn a_long_line_is_one_line() {
+        for length in [LINE_BYTES_MAX + 1, BUFFER_BYTES - 3, BUFFER_BYTES, 5 * BUFFER_BYTES] {
+            let long = "y".repeat(length);
+            assert_eq!(lines_of(format!("a\n{long}\nb\n").into_bytes()), ["a", "too long", "b"]);
+            assert_eq!(lines_of(long.into_bytes()), ["too long"], "{length}");
+        }
+        let longest = "z".repeat(LINE_BYTES_MAX);
+        assert_eq!(lines_of(format!("{longest}\nb").into_bytes()), [&longest, "b"]);
+    }
+
+    #[test]
+    fn what_is_no_text_is_refused_by_name() {
+        let mut tar = vec![0; 1024];
+        tar[TAR_MAGIC_AT..][..5].copy_from_slice(b"ustar");
+        for (bytes, name) in [
+            (tar, "tar"),
+            (b"BZh9abc".to_vec(), "bzip2"),
+            (b"\xfd7zXZ\0".to_vec(), "xz"),
+        ] {
+            let error = Lines::new(Cursor::new(bytes), Arc::default()).err().unwrap();
+            assert!(error.to_string().contains(name), "{error}");
+        }
+    }
+}

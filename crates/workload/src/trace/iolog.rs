@@ -1,0 +1,135 @@
+//! fio's iologs, versions 2 and 3.
+//!
+//! ```text
+//! fio version 2 iolog                      fio version 3 iolog
+//! /dev/nvme0n1 add                         0 /dev/nvme0n1 add
+//! /dev/nvme0n1 open                        5 /dev/nvme0n1 open
+//! /dev/nvme0n1 write 4096 8192             17 /dev/nvme0n1 write 4096 8192
+//! /dev/nvme0n1 wait 1000 0
+//! ```
+//!
+//! Offsets and lengths are bytes; `wait` has its microseconds in the place of the offset; version 3 has a timestamp in front of
+//! everything, in microseconds, and no `wait` (fio's HOWTO, "Trace file format v2" and "v3"; `read_iolog` of fio's `iolog.c`). A file is
+//! a volume. `sync` and `datasync` are no requests of their own here.
+//!
+//! One column more than fio knows may follow: the placement identifier, or `-`. fio reads over it (it scans as many fields as
+//! it knows and looks no further), so that the same file can be replayed by fio and read back here with its placement.
+
+use super::field::{Fields, Problem, number};
+use super::record::{Names, Record};
+use crate::Operation;
+
+/// What the first line says.
+pub(super) const HEADERS: [&[u8]; 2] = [b"fio version 2 iolog", b"fio version 3 iolog"];
+
+/// Reads iologs of both versions.
+#[derive(Debug, Default)]
+pub(super) struct Iolog {
+    files: Names,
+    version: Option<Version>,
+    /// When the last request was issued, in nanoseconds; the next file goes on from there.
+    now_ns: u64,
+    /// When this file began.
+    began_ns: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    Two,
+    Three,
+}
+
+const MICROSECOND_NS: u64 = 1000;
+const TIME: Problem = Problem::new("the time", "a number of microseconds");
+
+impl Iolog {
+    pub(super) fn begin_file(&mut self) {
+        self.version = None;
+        self.began_ns = self.now_ns;
+    }
+
+    pub(super) fn begin_pass(&mut self) {
+        self.now_ns = 0;
+    }
+
+    pub(super) fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, Problem> {
+        let Some(version) = self.version else {
+            self.version = match HEADERS.iter().position(|header| *header == line) {
+                Some(0) => Some(Version::Two),
+                Some(_) => Some(Version::Three),
+                None => {
+                    return Err(Problem::of_file(
+                        "the first line",
+                        "\"fio version 2 iolog\" or \"fio version 3 iolog\"",
+                    ));
+                }
+            };
+            return Ok(None);
+        };
+        let mut fields = Fields::new(line);
+        if version == Version::Three {
+            let time = fields.word().and_then(number).ok_or(TIME)?;
+            let since = time.checked_mul(MICROSECOND_NS).ok_or(TIME)?;
+            self.now_ns = self.began_ns.checked_add(since).ok_or(TIME)?;
+        }
+        let Some(file) = fields.word() else {
+            return Ok(None);
+        };
+        let action = fields.word().ok_or(Problem::new("the action", "there"))?;
+        self.act(version, file, action, fields)
+    }
+
+    fn act(
+        &mut self,
+        version: Version,
+        file: &[u8],
+        action: &[u8],
+        mut fields: Fields,
+    ) -> Result<Option<Record>, Problem> {
+        let operation = match action {
+            b"read" => Operation::Read,
+            b"write" => Operation::Write,
+            b"trim" => Operation::Trim,
+            b"wait" if version == Version::Two => return self.wait(fields),
+            b"add" | b"open" | b"close" | b"sync" | b"datasync" => return Ok(None),
+            _ => {
+                return Err(Problem::new(
+                    "the action",
+                    "read, write, trim, sync, datasync, wait (version 2), add, open or close",
+                ));
+            }
+        };
+        let mut amount = |name| {
+            fields
+                .word()
+                .and_then(number)
+                .ok_or(Problem::new(name, "a number of bytes"))
+        };
+        let record = Record::new(operation, amount("the offset")?, amount("the length")?)?;
+        let Some(mut record) = record else {
+            return Ok(None);
+        };
+        record.time_ns = self.now_ns;
+        record.volume = self.files.number(file)?;
+        record.placement = fields.word().map_or(Ok(None), placement)?;
+        Ok(Some(record))
+    }
+
+    fn wait(&mut self, mut fields: Fields) -> Result<Option<Record>, Problem> {
+        let wait = fields.word().and_then(number).ok_or(TIME)?;
+        let wait = wait.checked_mul(MICROSECOND_NS).ok_or(TIME)?;
+        self.now_ns = self.now_ns.checked_add(wait).ok_or(TIME)?;
+        Ok(None)
+    }
+}
+
+/// The column with the placement identifier.
+pub(super) fn placement(text: &[u8]) -> Result<Option<u16>, Problem> {
+    if text.is_empty() || text == b"-" {
+        return Ok(None);
+    }
+    match number(text).map(u16::try_from) {
+        Some(Ok(identifier)) => Ok(Some(identifier)),
+        _ => Err(Problem::new("the placement", "a placement identifier or \"-\"")),
+    }
+}

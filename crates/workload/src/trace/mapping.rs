@@ -1,0 +1,368 @@
+//! From addresses of a trace to positions on the drive.
+//!
+//! A record becomes pieces: one as a rule, more where the traced request wraps around the drive's end or where its units were first
+//! touched at different times.
+//!
+//! On a twin of 1/d (without `keep_requests`) a trace is *sampled by address*: of the units that one unit of the twin stands for, one
+//! is chosen by a hash of its address and the seed, and the twin sees what happens to that one and nothing of the others. So every
+//! unit of the twin lives through what a real unit of the trace lives through; bytes, working set and the bytes between two overwrites of
+//! a unit all shrink by d (this is how miniature simulations of caches are made: Waldspurger et al., "Cache Modeling and
+//! Optimization using Miniature Simulations", USENIX ATC 2017). Sequential runs stay sequential, and requests become smaller or vanish.
+//! With `keep_requests` positions shrink ([`Twin::position`]) and requests stay as they are.
+//!
+//! Memory: `modulo` and `scale` have one bit per unit of the drive, to count touched units (32 MiB per TiB at 4 KiB). `compact` has 64
+//! bytes for each piece of 16 units (64 KiB) that the trace touches and 19 to 39 to find it, and as much again where a table has just
+//! grown: 5 to 11 bytes per touched unit where units are touched side by side, up to 170 where each lies alone.
+
+use rustc_hash::FxHashMap;
+
+use super::record::{NAMES_MAX, OFFSET_BYTES_END, Record};
+use super::settings::{Mapping, Settings};
+use crate::{Operation, Target, Twin, WorkloadError};
+
+/// Where a traced request goes on the drive: called with offset and length of each piece.
+pub(super) struct AddressMap {
+    rule: Rule,
+    unit_bytes: u64,
+    /// Units of the drive at full size.
+    full_units: u64,
+    /// Units of the drive that gets the requests.
+    units: u64,
+    /// Of the twin that is sampled for.
+    sampled: Option<Sampled>,
+    /// Of the twin whose requests stay as they are.
+    kept: Option<Twin>,
+}
+
+enum Rule {
+    Modulo {
+        volume_bytes: u64,
+        touched: Touched,
+    },
+    Scale {
+        volume_bytes: u64,
+        volumes: u32,
+        touched: Touched,
+    },
+    Compact(Numbers),
+}
+
+#[derive(Clone, Copy)]
+struct Sampled {
+    denominator: u64,
+    seed: u64,
+}
+
+/// More units are touched than the drive has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Full;
+
+impl AddressMap {
+    pub(super) fn new(settings: &Settings, target: &Target, seed: u64) -> Result<AddressMap, WorkloadError> {
+        let unit_bytes = target.unit_bytes();
+        let units = target.capacity_bytes() / unit_bytes;
+        let full_units = target.device_bytes / unit_bytes;
+        assert!(unit_bytes >= UNIT_BYTES_MIN, "drives map in units of 4 KiB or more");
+        if units == 0 || units >= u64::from(u32::MAX) {
+            return Err(WorkloadError::setting(
+                format!("capacity of {} bytes", target.capacity_bytes()),
+                format!(
+                    "a trace needs a drive of 1 to {} units of {unit_bytes} bytes",
+                    u32::MAX - 1
+                ),
+            ));
+        }
+        let volume_bytes = settings.volume_bytes.unwrap_or(0);
+        assert!(units <= full_units, "a twin is no larger than its drive");
+        // Without sampling, units are touched on the drive at full size.
+        let sampled = target.twin.filter(|twin| !twin.keep_requests);
+        let touched = || Touched::new(sampled.map_or(full_units, |_| units));
+        let rule = match settings.mapping {
+            Mapping::Modulo => Rule::Modulo {
+                volume_bytes,
+                touched: touched(),
+            },
+            Mapping::Scale => Rule::Scale {
+                volume_bytes,
+                volumes: settings.volumes,
+                touched: touched(),
+            },
+            Mapping::Compact => Rule::Compact(Numbers::default()),
+        };
+        Ok(AddressMap {
+            rule,
+            unit_bytes,
+            full_units,
+            units,
+            sampled: sampled.map(|twin| Sampled {
+                denominator: twin.denominator,
+                seed,
+            }),
+            kept: target.twin.filter(|twin| twin.keep_requests),
+        })
+    }
+
+    /// Units of the drive that were read or written.
+    pub(super) fn touched_units(&self) -> u64 {
+        match &self.rule {
+            Rule::Modulo { touched, .. } | Rule::Scale { touched, .. } => touched.count,
+            Rule::Compact(numbers) => numbers.count.into(),
+        }
+    }
+
+    /// Whether a record is on the volumes that the settings describe.
+    #[inline]
+    pub(super) fn holds(&self, record: &Record) -> bool {
+        match &self.rule {
+            Rule::Scale {
+                volume_bytes, volumes, ..
+            } => record.offset_bytes + u64::from(record.bytes) <= *volume_bytes && record.volume < *volumes,
+            Rule::Modulo { .. } | Rule::Compact(_) => true,
+        }
+    }
+
+    /// Calls `emit` with offset and length of every piece of a record.
+    #[inline]
+    pub(super) fn map(&mut self, record: &Record, mut emit: impl FnMut(u64, u32)) -> Result<(), Full> {
+        let Some(twin) = self.kept else {
+            return self.map_pieces(record, Pieces::new(emit));
+        };
+        let (bytes, full_bytes) = (self.units * self.unit_bytes, self.full_units * self.unit_bytes);
+        let shrunk = |at, length: u32| {
+            let length = u64::from(length).min(bytes);
+            emit(twin.position(at, full_bytes).min(bytes - length), length as u32);
+        };
+        self.map_pieces(record, Pieces::new(shrunk))
+    }
+
+    fn map_pieces(&mut self, record: &Record, mut pieces: Pieces<impl FnMut(u64, u32)>) -> Result<(), Full> {
+        let full_bytes = self.full_units * self.unit_bytes;
+        let mut at = match &self.rule {
+            Rule::Modulo { volume_bytes, .. } => {
+                let address = u128::from(record.volume) * u128::from(*volume_bytes) + u128::from(record.offset_bytes);
+                match u64::try_from(address) {
+                    Ok(address) => address % full_bytes,
+                    Err(_) => (address % u128::from(full_bytes)) as u64,
+                }
+            }
+            Rule::Scale {
+                volume_bytes, volumes, ..
+            } => self.scale(record, *volume_bytes, *volumes),
+            Rule::Compact(_) => return self.compact(record, pieces),
+        };
+        let mut left = u64::from(record.bytes);
+        while left > 0 {
+            let bytes = left.min(full_bytes - at);
+            self.place(record, at, bytes, &mut pieces);
+            left -= bytes;
+            at = 0;
+        }
+        pieces.end();
+        Ok(())
+    }
+
+    /// Where a record begins on the drive at full size. Its end is kept on the drive as long as the drive is larger than it.
+    fn scale(&self, record: &Record, volume_bytes: u64, volumes: u32) -> u64 {
+        let bytes = u64::from(record.bytes);
+        let span_bytes = volume_bytes * u64::from(volumes);
+        let address = u64::from(record.volume) * volume_bytes + record.offset_bytes;
+        let full_bytes = self.full_units * self.unit_bytes;
+        // On a drive of the traced size nothing moves, be it aligned or not.
+        if span_bytes == full_bytes {
+            return address;
+        }
+        let position = (u128::from(address) * u128::from(full_bytes) / u128::from(span_bytes)) as u64;
+        let position = position.min(full_bytes.saturating_sub(bytes));
+        position - position % self.unit_bytes
+    }
+
+    /// A piece of the drive at full size.
+    fn place(&mut self, record: &Record, at: u64, bytes: u64, pieces: &mut Pieces<impl FnMut(u64, u32)>) {
+        let touch = record.operation != Operation::Trim;
+        let (unit_bytes, units, full_units) = (self.unit_bytes, self.units, self.full_units);
+        let (Rule::Modulo { touched, .. } | Rule::Scale { touched, .. }) = &mut self.rule else {
+            unreachable!("compact numbers its units itself");
+        };
+        let mut add = |at: u64, bytes: u64| {
+            if touch {
+                touched.add(at / unit_bytes, (at + bytes).div_ceil(unit_bytes));
+            }
+            pieces.add(at, bytes);
+        };
+        let Some(sampled) = self.sampled else {
+            return add(at, bytes);
+        };
+        let scale = |unit: u64| (u128::from(unit) * u128::from(units) / u128::from(full_units)) as u64;
+        for unit in scale(at / unit_bytes)..=scale((at + bytes - 1) / unit_bytes) {
+            let chosen = sampled.choose(unit, units, full_units) * unit_bytes;
+            let from = at.max(chosen);
+            let to = (at + bytes).min(chosen + unit_bytes);
+            if from < to {
+                add(unit * unit_bytes + from - chosen, to - from);
+            }
+        }
+    }
+
+    fn compact(&mut self, record: &Record, mut pieces: Pieces<impl FnMut(u64, u32)>) -> Result<(), Full> {
+        let Rule::Compact(numbers) = &mut self.rule else {
+            unreachable!("that is what it is called for");
+        };
+        // A part of a unit is at the same place in its number's unit.
+        let end = record.offset_bytes + u64::from(record.bytes);
+        let room = self.sampled.map_or(self.full_units, |_| self.units);
+        for unit in record.offset_bytes / self.unit_bytes..end.div_ceil(self.unit_bytes) {
+            if self.sampled.is_some_and(|sampled| !sampled.takes(record.volume, unit)) {
+                continue;
+            }
+            // What was never written cannot be deallocated.
+            let number = match record.operation {
+                Operation::Trim => numbers.find(record.volume, unit),
+                _ => Some(numbers.number(record.volume, unit, room).ok_or(Full)?),
+            };
+            let Some(number) = number else { continue };
+            let from = record.offset_bytes.max(unit * self.unit_bytes);
+            let to = end.min((unit + 1) * self.unit_bytes);
+            pieces.add(number * self.unit_bytes + from % self.unit_bytes, to - from);
+        }
+        pieces.end();
+        Ok(())
+    }
+}
+
+impl Sampled {
+    /// The unit of the full drive that a unit of the twin is.
+    fn choose(self, unit: u64, units: u64, full_units: u64) -> u64 {
+        let first = (u128::from(unit) * u128::from(full_units)).div_ceil(units.into()) as u64;
+        let end = (u128::from(unit + 1) * u128::from(full_units)).div_ceil(units.into()) as u64;
+        first + mix(unit ^ mix(self.seed)) % (end - first)
+    }
+
+    /// Whether a unit of a volume is one of those that the twin sees.
+    fn takes(self, volume: u32, unit: u64) -> bool {
+        mix(unit ^ mix(self.seed ^ u64::from(volume))).is_multiple_of(self.denominator)
+    }
+}
+
+/// Scrambles a number: the finaliser of SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", 2014).
+fn mix(number: u64) -> u64 {
+    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ number >> 31
+}
+
+/// Joins pieces that lie side by side.
+struct Pieces<E> {
+    emit: E,
+    start: u64,
+    end: u64,
+}
+
+impl<E: FnMut(u64, u32)> Pieces<E> {
+    fn new(emit: E) -> Pieces<E> {
+        Pieces { emit, start: 0, end: 0 }
+    }
+
+    #[inline]
+    fn add(&mut self, at: u64, bytes: u64) {
+        if at != self.end {
+            self.end();
+            self.start = at;
+        }
+        self.end = at + bytes;
+    }
+
+    #[inline]
+    fn end(&mut self) {
+        if self.start < self.end {
+            (self.emit)(self.start, (self.end - self.start) as u32);
+        }
+        self.start = self.end;
+    }
+}
+
+/// Which units have been touched.
+struct Touched {
+    words: Vec<u64>,
+    count: u64,
+}
+
+impl Touched {
+    fn new(units: u64) -> Touched {
+        Touched {
+            words: vec![0; units.div_ceil(64) as usize],
+            count: 0,
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, first: u64, end: u64) {
+        for unit in first..end {
+            let word = &mut self.words[(unit / 64) as usize];
+            let bit = 1 << (unit % 64);
+            self.count += u64::from(*word & bit == 0);
+            *word |= bit;
+        }
+    }
+}
+
+/// Units of a piece that is found at once.
+const PIECE_UNITS: u64 = 16;
+/// A unit without a number.
+const UNNUMBERED: u32 = u32::MAX;
+/// No drive maps in smaller units.
+const UNIT_BYTES_MIN: u64 = 4096;
+/// Bits of a piece's key that say where it is on its volume; the others are the volume's.
+const PIECE_BITS: u32 = 64 - NAMES_MAX.ilog2();
+
+// A request that begins below the end of offsets may end 4 GiB above it.
+const _: () = assert!(2 * OFFSET_BYTES_END / UNIT_BYTES_MIN / PIECE_UNITS <= 1 << PIECE_BITS);
+
+/// Touched units with their numbers.
+#[derive(Default)]
+struct Numbers {
+    /// Where the numbers of a piece of a volume are.
+    pieces: FxHashMap<u64, u32>,
+    numbers: Vec<[u32; PIECE_UNITS as usize]>,
+    count: u32,
+    /// The piece that was looked up last, which most often is the next one too.
+    last: Option<(u64, u32)>,
+}
+
+impl Numbers {
+    /// The number of a unit, which gets the next one if it has none; none if there are `room` of them.
+    #[inline]
+    fn number(&mut self, volume: u32, unit: u64, room: u64) -> Option<u64> {
+        let key = key(volume, unit);
+        let piece = match self.last {
+            Some((last, piece)) if last == key => piece,
+            _ => *self.pieces.entry(key).or_insert_with(|| {
+                self.numbers.push([UNNUMBERED; PIECE_UNITS as usize]);
+                (self.numbers.len() - 1) as u32
+            }),
+        };
+        self.last = Some((key, piece));
+        let number = &mut self.numbers[piece as usize][(unit % PIECE_UNITS) as usize];
+        if *number == UNNUMBERED {
+            if u64::from(self.count) >= room {
+                return None;
+            }
+            *number = self.count;
+            self.count += 1;
+        }
+        Some((*number).into())
+    }
+
+    /// The number of a unit, if it has one.
+    fn find(&self, volume: u32, unit: u64) -> Option<u64> {
+        let piece = *self.pieces.get(&key(volume, unit))?;
+        let number = self.numbers[piece as usize][(unit % PIECE_UNITS) as usize];
+        (number != UNNUMBERED).then_some(number.into())
+    }
+}
+
+/// A piece of a volume.
+#[inline]
+fn key(volume: u32, unit: u64) -> u64 {
+    (u64::from(volume) << PIECE_BITS) | (unit / PIECE_UNITS)
+}

@@ -1,0 +1,35 @@
+//! Workloads as block traces: what other people's drives were asked, asked again.
+//!
+//! ```text
+//! files -> input (gzip, zstd) -> lines -> iolog | blkparse | cloud | columns -> Record -> mapping, placement -> Request
+//!                                                                                                  export <- any Source
+//! ```
+//!
+//! Everything is read as a stream: a trace of any length needs the same memory, except for what [`Mapping::Compact`] remembers of
+//! touched units (`mapping` says how much). A bad line names file and line, and ends the replay or is counted; nothing is skipped
+//! silently but what the formats themselves define as no request.
+//!
+//! Times are read and kept ([`Record::time_ns`], [`TimedSource`]) and not obeyed: requests come in the trace's order, and whoever runs
+//! them decides when. It does not read binary blktrace files (`blkparse` prints them) and does not model the file system or the volume
+//! manager that a trace was recorded above.
+
+mod blkparse;
+mod cloud;
+mod columns;
+mod export;
+mod field;
+mod format;
+pub(crate) mod input;
+mod iolog;
+mod mapping;
+mod reader;
+mod record;
+mod replay;
+mod settings;
+
+pub use columns::{AmountColumn, AmountUnit, Column, ColumnSettings, Delimiter, OperationColumn, TimeColumn, TimeUnit};
+pub use export::{ExportSettings, Exported, Feed, IologVersion, export, export_per_placement};
+pub use reader::{Progress, Reader};
+pub use record::Record;
+pub use replay::{TimedSource, TraceSource};
+pub use settings::{BlkparseAction, Format, LbaRange, Mapping, PlacementRule, Settings};

@@ -1,0 +1,267 @@
+//! The files of a trace as one sequence of records.
+//!
+//! Memory: one buffer of lines, the decompressor's window, and the names of volumes and processes; nothing that grows with the
+//! length of the trace.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::field::Problem;
+use super::format::Parser;
+use super::input::{Line, Lines};
+use super::record::Record;
+use super::settings::{Format, Settings};
+use crate::WorkloadError;
+
+/// Reads the records of a trace.
+pub struct Reader {
+    files: Vec<PathBuf>,
+    next_file: usize,
+    /// The file that is read, and its name.
+    lines: Option<Lines>,
+    name: String,
+    parser: Parser,
+    skip_bad_lines: bool,
+    bad_lines: u64,
+    progress: Progress,
+    clock: Clock,
+}
+
+/// How much of a trace has been read. A copy of it shows the same, wherever the reader is.
+#[derive(Debug, Clone, Default)]
+pub struct Progress {
+    bytes_read: Arc<AtomicU64>,
+    bytes_total: u64,
+}
+
+impl Progress {
+    /// Bytes of the files that have been read in this pass: compressed ones, if they are compressed. A little ahead of the requests,
+    /// because files are read in pieces.
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes_read.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of all files as they lie on disk; 0 if it is a stream of unknown length.
+    pub fn bytes_total(&self) -> u64 {
+        self.bytes_total
+    }
+}
+
+/// Turns the trace's own times into times since its first request, which go on rising when it is repeated.
+#[derive(Debug, Default)]
+struct Clock {
+    /// What the first request of this pass says.
+    first_ns: Option<u64>,
+    /// Time at which this pass began.
+    pass_ns: u64,
+    latest_ns: u64,
+}
+
+impl Clock {
+    fn set(&mut self, record: &mut Record) {
+        let first = *self.first_ns.get_or_insert(record.time_ns);
+        // A trace from several processors may be a little out of order.
+        record.time_ns = self.pass_ns.saturating_add(record.time_ns.saturating_sub(first));
+        self.latest_ns = self.latest_ns.max(record.time_ns);
+    }
+
+    fn begin_pass(&mut self) {
+        self.first_ns = None;
+        self.pass_ns = self.latest_ns;
+    }
+}
+
+impl Reader {
+    pub(super) fn open(settings: &Settings) -> Result<Reader, WorkloadError> {
+        let Some(first) = settings.files.first() else {
+            return Err(WorkloadError::setting(
+                "files = []",
+                "name at least one file of the trace",
+            ));
+        };
+        let mut bytes_total = 0;
+        for file in &settings.files {
+            bytes_total += std::fs::metadata(file).map_err(|error| failed(file, error))?.len();
+        }
+        let progress = Progress {
+            bytes_read: Arc::default(),
+            bytes_total,
+        };
+        let lines = Lines::open(first, progress.bytes_read.clone()).map_err(|error| failed(first, error))?;
+        let mut reader = Reader::new(first.display().to_string(), lines, progress, settings)?;
+        reader.files = settings.files.clone();
+        reader.next_file = 1;
+        Ok(reader)
+    }
+
+    /// Reads a stream under a name; `files` of the settings are not opened. It cannot be repeated.
+    ///
+    /// # Errors
+    /// It cannot be read, or its format cannot be guessed.
+    pub fn from_stream(
+        name: &str,
+        stream: impl Read + Send + 'static,
+        settings: &Settings,
+    ) -> Result<Reader, WorkloadError> {
+        let progress = Progress::default();
+        let lines = Lines::new(stream, progress.bytes_read.clone()).map_err(|error| failed(Path::new(name), error))?;
+        Reader::new(name.to_string(), lines, progress, settings)
+    }
+
+    fn new(name: String, lines: Lines, progress: Progress, settings: &Settings) -> Result<Reader, WorkloadError> {
+        let Some(format) = settings.format.or_else(|| Format::guess(&name, lines.first())) else {
+            return Err(WorkloadError::Line {
+                file: name,
+                line: 1,
+                problem: format!(
+                    "no known format begins with {}; say format = \"iolog\", \"blkparse\", \"msr\", \"alibaba\", \"tencent\" or \"csv\"",
+                    excerpt(lines.first())
+                ),
+            });
+        };
+        let mut parser = Parser::new(format, settings)?;
+        parser.begin_file();
+        Ok(Reader {
+            files: Vec::new(),
+            next_file: 0,
+            lines: Some(lines),
+            name,
+            parser,
+            skip_bad_lines: settings.skip_bad_lines,
+            bad_lines: 0,
+            progress,
+            clock: Clock::default(),
+        })
+    }
+
+    /// The next request of the trace; none at its end.
+    ///
+    /// # Errors
+    /// A file cannot be read; a line is bad, and bad lines are not skipped. There is nothing more then.
+    #[inline]
+    pub fn next_record(&mut self) -> Result<Option<Record>, WorkloadError> {
+        loop {
+            let Some(lines) = &mut self.lines else {
+                if !self.open_next()? {
+                    return Ok(None);
+                }
+                continue;
+            };
+            let (problem, line) = match lines.next() {
+                Ok(Line::Text(line)) => match self.parser.parse(line) {
+                    Ok(Some(mut record)) => {
+                        self.clock.set(&mut record);
+                        return Ok(Some(record));
+                    }
+                    Ok(None) => continue,
+                    Err(problem) => (problem, line),
+                },
+                Ok(Line::TooLong(line)) => (Problem::new("the line", "at most 4096 bytes long"), line),
+                Ok(Line::End) => {
+                    self.lines = None;
+                    continue;
+                }
+                Err(error) => {
+                    self.end();
+                    return Err(failed(Path::new(&self.name), error));
+                }
+            };
+            if self.skip_bad_lines && !problem.is_of_file() {
+                self.bad_lines += 1;
+                continue;
+            }
+            let problem = format!("{problem}: {}", excerpt(line));
+            return Err(self.stop(problem));
+        }
+    }
+
+    /// The request that was read last cannot be replayed.
+    ///
+    /// # Errors
+    /// Bad lines are not skipped.
+    pub(super) fn reject(&mut self, problem: &str) -> Result<(), WorkloadError> {
+        if self.skip_bad_lines {
+            self.bad_lines += 1;
+            return Ok(());
+        }
+        Err(self.stop(problem.to_string()))
+    }
+
+    /// Ends at the line that was read last.
+    fn stop(&mut self, problem: String) -> WorkloadError {
+        let line = self.lines.as_ref().map_or(0, Lines::number);
+        self.end();
+        WorkloadError::Line {
+            file: self.name.clone(),
+            line,
+            problem,
+        }
+    }
+
+    /// Begins again with the first file. Volumes keep their numbers and time goes on. False if that cannot be done, because it is
+    /// a stream.
+    pub fn rewind(&mut self) -> bool {
+        if self.files.is_empty() {
+            return false;
+        }
+        self.lines = None;
+        self.next_file = 0;
+        self.progress.bytes_read.store(0, Ordering::Relaxed);
+        self.parser.begin_pass();
+        self.clock.begin_pass();
+        true
+    }
+
+    /// Lines that were skipped because they are bad.
+    pub fn bad_lines(&self) -> u64 {
+        self.bad_lines
+    }
+
+    /// How much has been read; the copy stays up to date.
+    pub fn progress(&self) -> Progress {
+        self.progress.clone()
+    }
+
+    /// Opens the next file; false if there is none.
+    fn open_next(&mut self) -> Result<bool, WorkloadError> {
+        let Some(file) = self.files.get(self.next_file) else {
+            return Ok(false);
+        };
+        self.next_file += 1;
+        self.name = file.display().to_string();
+        match Lines::open(file, self.progress.bytes_read.clone()) {
+            Ok(lines) => self.lines = Some(lines),
+            Err(error) => {
+                let error = failed(file, error);
+                self.end();
+                return Err(error);
+            }
+        }
+        self.parser.begin_file();
+        Ok(true)
+    }
+
+    /// Nothing is read any more.
+    fn end(&mut self) {
+        self.lines = None;
+        self.files.clear();
+    }
+}
+
+fn failed(file: &Path, source: io::Error) -> WorkloadError {
+    WorkloadError::Io {
+        file: file.display().to_string(),
+        source,
+    }
+}
+
+/// The beginning of a line, as text in quotes.
+fn excerpt(line: &[u8]) -> String {
+    const BYTES_MAX: usize = 80;
+    match line.len() > BYTES_MAX {
+        true => format!("\"{}...\"", line[..BYTES_MAX].escape_ascii()),
+        false => format!("\"{}\"", line.escape_ascii()),
+    }
+}

@@ -1,0 +1,116 @@
+//! What a line of a trace says, whatever its format.
+
+use rustc_hash::FxHashMap;
+
+use super::field::Problem;
+use crate::Operation;
+
+/// One request of a trace, as it was recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record {
+    /// When it was issued, nanoseconds after the first request of the trace; 0 if the trace does not say. Goes on rising when a trace
+    /// is repeated.
+    pub time_ns: u64,
+    /// What it does.
+    pub operation: Operation,
+    /// Disk, volume or file that it goes to, in the order in which they first appear.
+    pub volume: u32,
+    /// Process that issued it, in the order in which they first appear; 0 if the trace does not say.
+    pub process: u32,
+    /// First byte on the volume.
+    pub offset_bytes: u64,
+    /// Length, not 0.
+    pub bytes: u32,
+    /// Placement identifier that the trace itself gives.
+    pub placement: Option<u16>,
+}
+
+/// No volume is that large, so that a volume and a place on it fit in 64 bits.
+pub(super) const OFFSET_BYTES_END: u64 = 1 << 59;
+/// Names of one kind that a trace can have; the Tencent trace has 5584 volumes.
+pub(super) const NAMES_MAX: usize = 1 << 20;
+
+impl Record {
+    /// A request of the first volume and process, at time 0 and without placement; none if it has no bytes.
+    pub(super) fn new(operation: Operation, offset_bytes: u64, bytes: u64) -> Result<Option<Record>, Problem> {
+        let Ok(bytes) = u32::try_from(bytes) else {
+            return Err(Problem::new("the length", "below 4 GiB"));
+        };
+        if offset_bytes >= OFFSET_BYTES_END {
+            return Err(Problem::new("the offset", "below 2^59 bytes"));
+        }
+        Ok((bytes > 0).then_some(Record {
+            time_ns: 0,
+            operation,
+            volume: 0,
+            process: 0,
+            offset_bytes,
+            bytes,
+            placement: None,
+        }))
+    }
+}
+
+/// Names of volumes or processes, numbered in the order of their first appearance.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    numbers: FxHashMap<Box<[u8]>, u32>,
+    /// The name that came last, which most often comes again.
+    last: Vec<u8>,
+    last_number: u32,
+}
+
+impl Names {
+    /// The number of a name.
+    #[inline]
+    pub(super) fn number(&mut self, name: &[u8]) -> Result<u32, Problem> {
+        if name == self.last && !self.numbers.is_empty() {
+            return Ok(self.last_number);
+        }
+        let number = match self.numbers.get(name) {
+            Some(number) => *number,
+            None => self.add(name)?,
+        };
+        self.last.clear();
+        self.last.extend_from_slice(name);
+        self.last_number = number;
+        Ok(number)
+    }
+
+    #[cold]
+    fn add(&mut self, name: &[u8]) -> Result<u32, Problem> {
+        let number = self.numbers.len();
+        if number == NAMES_MAX {
+            return Err(Problem::new(
+                "the volume or process",
+                "one of at most 1048576 different ones",
+            ));
+        }
+        self.numbers.insert(name.into(), number as u32);
+        Ok(number as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_numbered_as_they_appear() {
+        let mut names = Names::default();
+        let numbers: Vec<u32> = [&b""[..], b"sda", b"", b"sda", b"sdb", b"sdb", b"sda"]
+            .map(|name| names.number(name).unwrap())
+            .into();
+        assert_eq!(numbers, [0, 1, 0, 1, 2, 2, 1]);
+    }
+
+    #[test]
+    fn a_column_that_is_no_volume_does_not_fill_the_memory() {
+        let mut names = Names::default();
+        for number in 0..NAMES_MAX as u32 {
+            assert_eq!(names.number(&number.to_le_bytes()), Ok(number));
+        }
+        assert!(names.number(b"one more").is_err());
+        assert_eq!(names.number(&7u32.to_le_bytes()), Ok(7));
+    }
+}

@@ -1,0 +1,288 @@
+//! A trace as a source of requests.
+
+use super::mapping::{AddressMap, Full};
+use super::reader::{Progress, Reader};
+use super::record::Record;
+use super::settings::{LbaRange, PlacementRule, Settings};
+use crate::{Measure, Operation, Request, Source, Target, WorkloadError};
+
+/// A source that knows when its requests were issued.
+pub trait TimedSource: Source {
+    /// As [`Source::next_batch`]; appends as many times, in nanoseconds after the first request, to `times_ns`.
+    ///
+    /// # Errors
+    /// As [`Source::next_batch`].
+    fn next_timed_batch(
+        &mut self,
+        requests: &mut Vec<Request>,
+        times_ns: &mut Vec<u64>,
+        limit: usize,
+    ) -> Result<usize, WorkloadError>;
+}
+
+/// Records that are read before they are mapped, so that the cache misses of mapping them overlap.
+const LOOKAHEAD: usize = 64;
+
+/// Replays a trace on a drive.
+pub struct TraceSource {
+    reader: Reader,
+    map: AddressMap,
+    placement: Placement,
+    wanted: [bool; 3],
+    endless: bool,
+    /// Records that were read at once, with their placement.
+    records: Vec<(Record, Option<u16>)>,
+    /// Their requests and times, and which of them comes next.
+    ready: Vec<(Request, u64)>,
+    next_ready: usize,
+    /// What came behind them.
+    failed: Option<WorkloadError>,
+    /// Requests of this pass; a trace without any does not go on for ever.
+    requests_of_pass: u64,
+    ended: bool,
+    counts: Counts,
+}
+
+/// What has been issued.
+#[derive(Debug, Default)]
+struct Counts {
+    records: u64,
+    requests: u64,
+    bytes: [u64; 3],
+    passes: u64,
+}
+
+impl TraceSource {
+    /// Replays what a reader reads; of the settings, what is about the drive counts.
+    ///
+    /// # Errors
+    /// A drive that a trace cannot be mapped to.
+    pub fn new(settings: &Settings, reader: Reader, target: &Target, seed: u64) -> Result<TraceSource, WorkloadError> {
+        Ok(TraceSource {
+            reader,
+            map: AddressMap::new(settings, target, seed)?,
+            placement: Placement::new(settings, target),
+            wanted: Operation::ALL.map(|operation| settings.operations.contains(&operation)),
+            endless: target.endless,
+            records: Vec::with_capacity(LOOKAHEAD),
+            ready: Vec::new(),
+            next_ready: 0,
+            failed: None,
+            requests_of_pass: 0,
+            ended: false,
+            counts: Counts::default(),
+        })
+    }
+
+    /// How much of the trace has been read; the copy stays up to date.
+    pub fn progress(&self) -> Progress {
+        self.reader.progress()
+    }
+
+    /// Lines that were skipped because they are bad.
+    pub fn bad_lines(&self) -> u64 {
+        self.reader.bad_lines()
+    }
+
+    /// Calls `issue` with up to `limit` requests and their times.
+    fn fill(&mut self, limit: usize, mut issue: impl FnMut(Request, u64)) -> Result<usize, WorkloadError> {
+        let mut issued = 0;
+        while issued < limit {
+            if self.next_ready == self.ready.len() && !self.make_ready()? {
+                break;
+            }
+            while issued < limit
+                && let Some((request, time_ns)) = self.ready.get(self.next_ready)
+            {
+                issue(*request, *time_ns);
+                self.next_ready += 1;
+                issued += 1;
+                self.counts.requests += 1;
+                self.counts.bytes[request.operation as usize] += u64::from(request.bytes);
+            }
+        }
+        Ok(issued)
+    }
+
+    /// Makes ready what the next records ask for, which may be nothing; false at the end.
+    fn make_ready(&mut self) -> Result<bool, WorkloadError> {
+        self.ready.clear();
+        self.next_ready = 0;
+        if let Some(error) = self.failed.take() {
+            self.ended = true;
+            return Err(error);
+        }
+        if self.ended {
+            return Ok(false);
+        }
+        self.records.clear();
+        let at_end = match self.read_records() {
+            Ok(at_end) => at_end,
+            // What came before is issued before.
+            Err(error) => {
+                self.failed = Some(error);
+                false
+            }
+        };
+        self.map_records();
+        self.requests_of_pass += self.ready.len() as u64;
+        if at_end {
+            self.counts.passes += 1;
+            let again = self.endless && self.requests_of_pass > 0 && self.reader.rewind();
+            self.requests_of_pass = 0;
+            self.ended = !again;
+        }
+        Ok(true)
+    }
+
+    /// Reads records that are wanted and possible; true if there are no more.
+    fn read_records(&mut self) -> Result<bool, WorkloadError> {
+        while self.records.len() < LOOKAHEAD {
+            let Some(record) = self.reader.next_record()? else {
+                return Ok(true);
+            };
+            if !self.wanted[record.operation as usize] {
+                continue;
+            }
+            let Ok(placement) = self.placement.of(&record) else {
+                let last = self.placement.identifiers - 1;
+                self.reader.reject(&format!(
+                    "the placement identifier is {}, but the drive has 0 to {last}",
+                    record.placement.unwrap_or(0)
+                ))?;
+                continue;
+            };
+            if !self.map.holds(&record) {
+                self.reader.reject(
+                    "the request is beyond the traced volumes; mapping = \"scale\" takes volume_bytes x volumes",
+                )?;
+                continue;
+            }
+            self.records.push((record, placement));
+        }
+        Ok(false)
+    }
+
+    fn map_records(&mut self) {
+        for (record, placement) in &self.records {
+            let ready = &mut self.ready;
+            let mapped = self.map.map(record, |offset_bytes, bytes| {
+                let request = Request {
+                    stream: 0,
+                    operation: record.operation,
+                    offset_bytes,
+                    bytes,
+                    placement: *placement,
+                };
+                ready.push((request, record.time_ns));
+            });
+            if let Err(Full) = mapped {
+                // What fits is issued before.
+                self.failed = Some(WorkloadError::setting(
+                    "mapping = \"compact\"",
+                    "the trace touches more units than the drive has; take a larger drive or mapping = \"modulo\"",
+                ));
+                return;
+            }
+            self.counts.records += 1;
+        }
+    }
+}
+
+impl Source for TraceSource {
+    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+        self.fill(limit, |request, _| requests.push(request))
+    }
+
+    fn streams(&self) -> Vec<String> {
+        vec!["trace".to_string()]
+    }
+
+    fn share_done(&self) -> Option<f64> {
+        let progress = self.progress();
+        let is_known = !self.endless && progress.bytes_total() > 0;
+        is_known.then(|| progress.bytes_read() as f64 / progress.bytes_total() as f64)
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        let counts = &self.counts;
+        let bytes = |operation: Operation| counts.bytes[operation as usize] as f64;
+        vec![
+            Measure::new("trace.records", counts.records as f64),
+            Measure::new("trace.requests", counts.requests as f64),
+            Measure::new("trace.bytes_read", bytes(Operation::Read)),
+            Measure::new("trace.bytes_written", bytes(Operation::Write)),
+            Measure::new("trace.bytes_trimmed", bytes(Operation::Trim)),
+            Measure::new("trace.bad_lines", self.bad_lines() as f64),
+            Measure::new("trace.touched_units", self.map.touched_units() as f64),
+            Measure::new("trace.passes", counts.passes as f64),
+        ]
+    }
+}
+
+impl TimedSource for TraceSource {
+    fn next_timed_batch(
+        &mut self,
+        requests: &mut Vec<Request>,
+        times_ns: &mut Vec<u64>,
+        limit: usize,
+    ) -> Result<usize, WorkloadError> {
+        self.fill(limit, |request, time_ns| {
+            requests.push(request);
+            times_ns.push(time_ns);
+        })
+    }
+}
+
+/// Gives writes their placement.
+struct Placement {
+    rule: PlacementRule,
+    /// How many the drive has.
+    identifiers: u16,
+    ranges: Vec<LbaRange>,
+    sizes_bytes: Vec<u64>,
+}
+
+/// The trace asks for a placement identifier that the drive does not have.
+struct NoSuchIdentifier;
+
+impl Placement {
+    fn new(settings: &Settings, target: &Target) -> Placement {
+        Placement {
+            rule: match target.placement_ids {
+                0 => PlacementRule::None,
+                _ => settings.placement,
+            },
+            identifiers: target.placement_ids,
+            ranges: settings.lba_ranges.clone(),
+            sizes_bytes: settings.request_sizes_bytes.clone(),
+        }
+    }
+
+    #[inline]
+    fn of(&self, record: &Record) -> Result<Option<u16>, NoSuchIdentifier> {
+        if record.operation != Operation::Write {
+            return Ok(None);
+        }
+        let among = |number: u32| Some((number % u32::from(self.identifiers)) as u16);
+        Ok(match self.rule {
+            PlacementRule::None => None,
+            PlacementRule::Column => match record.placement {
+                Some(placement) if placement >= self.identifiers => return Err(NoSuchIdentifier),
+                placement => placement,
+            },
+            PlacementRule::LbaRanges => {
+                let holds = |range: &&LbaRange| (range.start_bytes..range.end_bytes).contains(&record.offset_bytes);
+                self.ranges.iter().find(holds).map(|range| range.placement)
+            }
+            PlacementRule::RequestSize => {
+                let reached = self
+                    .sizes_bytes
+                    .partition_point(|size| u64::from(record.bytes) >= *size);
+                Some(reached as u16)
+            }
+            PlacementRule::Volume => among(record.volume),
+            PlacementRule::Process => among(record.process),
+        })
+    }
+}

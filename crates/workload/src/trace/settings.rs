@@ -1,0 +1,230 @@
+//! `[workload] kind = "trace"`: what a user says about a trace.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::columns::ColumnSettings;
+use super::reader::Reader;
+use super::replay::TraceSource;
+use crate::{Operation, Target, WorkloadError};
+
+/// A block trace as a workload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Files of the trace, one after another; plain, gzip or zstd. No default: there must be one.
+    pub files: Vec<PathBuf>,
+    /// Format of all of them. Without it the first line tells, or a name that ends with `.blkparse`.
+    pub format: Option<Format>,
+    /// Columns, for `format = "csv"`.
+    pub csv: Option<ColumnSettings>,
+    /// Events of blkparse that count: by default those that were issued to the drive.
+    pub blkparse_action: BlkparseAction,
+    /// How addresses of the trace become positions on the drive; default `compact`.
+    pub mapping: Mapping,
+    /// Size of each traced volume, for `modulo` and `scale`; volumes lie one after another, in the order in which they first appear.
+    /// Without it (`modulo` only) all volumes share one address space.
+    #[serde(with = "crate::size::bytes_option", skip_serializing_if = "Option::is_none")]
+    pub volume_bytes: Option<u64>,
+    /// Number of traced volumes, for `scale`; default 1.
+    pub volumes: u32,
+    /// Where the placement identifiers of writes come from; default `none`.
+    pub placement: PlacementRule,
+    /// Ranges of a volume's addresses with their placement identifiers, for `placement = "lba_ranges"`; the first that holds a write's
+    /// first byte counts, and a write outside all of them has no directive.
+    pub lba_ranges: Vec<LbaRange>,
+    /// Rising sizes, for `placement = "request_size"`: a write's placement identifier is how many of them it reaches.
+    #[serde(with = "crate::size::bytes_list")]
+    pub request_sizes_bytes: Vec<u64>,
+    /// Operations that are replayed; default all three.
+    pub operations: Vec<Operation>,
+    /// Count bad lines instead of ending at the first.
+    pub skip_bad_lines: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            files: Vec::new(),
+            format: None,
+            csv: None,
+            blkparse_action: BlkparseAction::Issued,
+            mapping: Mapping::Compact,
+            volume_bytes: None,
+            volumes: 1,
+            placement: PlacementRule::None,
+            lba_ranges: Vec::new(),
+            request_sizes_bytes: Vec::new(),
+            operations: Operation::ALL.to_vec(),
+            skip_bad_lines: false,
+        }
+    }
+}
+
+/// Format of a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    /// fio iolog, version 2 or 3, as its first line says.
+    Iolog,
+    /// Text of `blkparse`.
+    Blkparse,
+    /// MSR Cambridge.
+    Msr,
+    /// Alibaba block traces.
+    Alibaba,
+    /// Tencent CBS.
+    Tencent,
+    /// Columns as the `csv` table says.
+    Csv,
+}
+
+/// Which of the events of a request counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BlkparseAction {
+    /// Q: before merging and scheduling, as fio replays binary traces.
+    Queued,
+    /// D: what the drive gets, after merging.
+    Issued,
+    /// C: in the order of completion.
+    Completed,
+}
+
+/// How addresses of the trace become positions on the drive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mapping {
+    /// Remainder of the division by the capacity.
+    Modulo,
+    /// Capacity / (`volume_bytes` x `volumes`) times the address, in whole mapping units. Lengths stay as they are.
+    Scale,
+    /// The units that the trace touches, numbered in the order of first touch, per volume.
+    Compact,
+}
+
+/// Where the placement identifiers of writes come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlacementRule {
+    /// No directive.
+    None,
+    /// The trace: an iolog's further column, a CSV's `placement`.
+    Column,
+    /// `lba_ranges`.
+    LbaRanges,
+    /// `request_sizes_bytes`.
+    RequestSize,
+    /// The volume's number, modulo the number of placement identifiers.
+    Volume,
+    /// The process's number, modulo the number of placement identifiers.
+    Process,
+}
+
+/// A range of addresses and the placement identifier of what is written there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LbaRange {
+    /// First byte.
+    #[serde(with = "crate::size::bytes")]
+    pub start_bytes: u64,
+    /// First byte after it.
+    #[serde(with = "crate::size::bytes")]
+    pub end_bytes: u64,
+    /// Index into the drive's placement identifiers.
+    pub placement: u16,
+}
+
+impl Settings {
+    /// The trace as requests to a drive. `seed` chooses which units stand for the others on a twin.
+    ///
+    /// # Errors
+    /// An impossible setting; a file that cannot be opened, or whose format cannot be guessed.
+    pub fn source(&self, target: &Target, seed: u64) -> Result<TraceSource, WorkloadError> {
+        self.check(target)?;
+        let reader = Reader::open(self)?;
+        TraceSource::new(self, reader, target, seed)
+    }
+
+    /// The trace as records, without a drive.
+    ///
+    /// # Errors
+    /// As [`Settings::source`].
+    pub fn reader(&self) -> Result<Reader, WorkloadError> {
+        Reader::open(self)
+    }
+
+    fn check(&self, target: &Target) -> Result<(), WorkloadError> {
+        if self.operations.is_empty() {
+            return Err(WorkloadError::setting(
+                "operations = []",
+                "nothing would be replayed; name some of read, write, trim",
+            ));
+        }
+        if self.mapping == Mapping::Scale && self.volume_bytes.is_none() {
+            return Err(WorkloadError::setting(
+                "mapping = \"scale\"",
+                "needs volume_bytes, the size of a traced volume",
+            ));
+        }
+        if self.volume_bytes == Some(0) || self.volumes == 0 {
+            return Err(WorkloadError::setting(
+                format!(
+                    "volume_bytes = {}, volumes = {}",
+                    self.volume_bytes.unwrap_or(0),
+                    self.volumes
+                ),
+                "must be at least 1",
+            ));
+        }
+        let span = self.volume_bytes.unwrap_or(0).checked_mul(self.volumes.into());
+        if span.is_none_or(|span| span > i64::MAX as u64) {
+            return Err(WorkloadError::setting(
+                format!(
+                    "volume_bytes = {}, volumes = {}",
+                    self.volume_bytes.unwrap_or(0),
+                    self.volumes
+                ),
+                "must be less than 2^63 bytes together",
+            ));
+        }
+        self.check_placement(target)
+    }
+
+    fn check_placement(&self, target: &Target) -> Result<(), WorkloadError> {
+        let needs = |setting: &str, what: &str| Err(WorkloadError::setting(setting, what));
+        match self.placement {
+            PlacementRule::LbaRanges if self.lba_ranges.is_empty() => {
+                return needs("placement = \"lba_ranges\"", "needs lba_ranges, a list of ranges");
+            }
+            PlacementRule::RequestSize if self.request_sizes_bytes.is_empty() => {
+                return needs(
+                    "placement = \"request_size\"",
+                    "needs request_sizes_bytes, a list of sizes",
+                );
+            }
+            _ => {}
+        }
+        if !self.request_sizes_bytes.is_sorted() {
+            return Err(WorkloadError::setting(
+                format!("request_sizes_bytes = {:?}", self.request_sizes_bytes),
+                "must rise",
+            ));
+        }
+        // A drive without placement identifiers takes every trace.
+        let last = target.placement_ids.saturating_sub(1);
+        let most = match self.placement {
+            PlacementRule::LbaRanges => self.lba_ranges.iter().map(|range| range.placement).max(),
+            PlacementRule::RequestSize => u16::try_from(self.request_sizes_bytes.len()).ok(),
+            _ => None,
+        };
+        match most {
+            Some(most) if target.placement_ids > 0 && most > last => Err(WorkloadError::setting(
+                format!("placement identifier {most}"),
+                format!("the drive has 0 to {last}"),
+            )),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,444 @@
+//! Placement classifiers against what is known of the streams that they see.
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use workload::classifier::{Classifier, Sepbit, Settings, UpdateFrequency};
+use workload::{Operation, Request, Source, Target, Twin, WorkloadError};
+
+const UNIT: u64 = 4096;
+
+fn settings(text: &str) -> Settings {
+    toml::from_str(text).unwrap()
+}
+
+fn drive(units: u64, placement_ids: u16) -> Target {
+    Target {
+        device_bytes: units * UNIT,
+        placement_ids,
+        ..Target::default()
+    }
+}
+
+/// Writes to a hot and a cold part of a drive, uniformly random in each.
+struct TwoTemperatures {
+    random: Xoshiro256PlusPlus,
+    units: u64,
+    /// Parts of a thousand: of the units that are hot, and of the writes that go there.
+    hot_units: u64,
+    hot_writes: u64,
+}
+
+impl TwoTemperatures {
+    fn new(units: u64, hot_units: u64, hot_writes: u64) -> TwoTemperatures {
+        TwoTemperatures {
+            random: Xoshiro256PlusPlus::seed_from_u64(2022),
+            units,
+            hot_units,
+            hot_writes,
+        }
+    }
+
+    /// The next unit, and whether it is hot.
+    fn next(&mut self) -> (u64, bool) {
+        let hot = self.units * self.hot_units / 1000;
+        let is_hot = self.random.next_u64() % 1000 < self.hot_writes;
+        let (first, end) = if is_hot { (0, hot) } else { (hot, self.units) };
+        (first + self.random.next_u64() % (end - first), is_hot)
+    }
+}
+
+/// Shares of the hot writes that were placed first, and of the cold ones that were placed last, after a warm-up.
+fn accuracy(classifier: &mut dyn Classifier, stream: &mut TwoTemperatures, last: u16) -> (f64, f64) {
+    for unit in 0..stream.units {
+        classifier.handle(unit);
+    }
+    for _ in 0..4 * stream.units {
+        classifier.handle(stream.next().0);
+    }
+    let (mut right, mut all) = ([0u64; 2], [0u64; 2]);
+    for _ in 0..4 * stream.units {
+        let (unit, is_hot) = stream.next();
+        let identifier = classifier.handle(unit).unwrap();
+        all[usize::from(is_hot)] += 1;
+        right[usize::from(is_hot)] += u64::from(identifier == if is_hot { 0 } else { last });
+    }
+    (right[1] as f64 / all[1] as f64, right[0] as f64 / all[0] as f64)
+}
+
+#[test]
+fn update_frequency_separates_two_temperatures() {
+    // Hot units are written 9 times per drive-write, cold ones every 9 drive-writes. With a half life of one drive-write a hot count is
+    // around 13 and a cold one below 1 most of the time; the mean is 1.44.
+    let units = 1 << 16;
+    let mut classifier = UpdateFrequency::new(units as usize, 2, units);
+    let (hot, cold) = accuracy(&mut classifier, &mut TwoTemperatures::new(units, 100, 900), 1);
+    assert!(hot > 0.99 && cold > 0.97, "hot {hot}, cold {cold}");
+    let mean = classifier.measures()[0].value;
+    // One write per unit and half life: 2 before halving, 1 after it, less what rounding loses.
+    assert!((0.99..=2.0).contains(&mean), "{mean}");
+}
+
+#[test]
+fn update_frequency_has_a_class_for_each_factor_of_four() {
+    // Eight groups of equal size, each written four times as often as the next: counts in the same ratios, and large enough for
+    // chance not to matter.
+    let units = 1u64 << 10;
+    let mut classifier = UpdateFrequency::new(units as usize, 4, 400 * units);
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
+    let weights: Vec<u64> = (0..8).map(|group| 4u64.pow(7 - group)).collect();
+    let total: u64 = weights.iter().sum();
+    let mut placed = [[0u64; 4]; 8];
+    for round in 0..4000 * units {
+        let mut ticket = random.next_u64() % total;
+        let group = weights.iter().position(|weight| {
+            let is_here = ticket < *weight;
+            ticket = ticket.wrapping_sub(*weight);
+            is_here
+        });
+        let group = group.unwrap();
+        let unit = group as u64 * units / 8 + random.next_u64() % (units / 8);
+        let identifier = classifier.handle(unit).unwrap();
+        if round > 2000 * units {
+            placed[group][usize::from(identifier)] += 1;
+        }
+    }
+    // The mean is total / 8 in the same measure: group 0 has 6 times that, group 1 1.5 times, group 2 3/8, group 3 3/32, and
+    // boundaries are 4, 1 and 1/4.
+    for (group, identifier) in [(0, 0), (1, 1), (2, 2), (3, 3), (4, 3), (7, 3)] {
+        let all: u64 = placed[group].iter().sum();
+        let share = placed[group][identifier] as f64 / all as f64;
+        assert!(share > 0.9, "group {group}: {:?}", placed[group]);
+    }
+}
+
+#[test]
+fn update_frequency_forgets() {
+    let units = 1000;
+    let mut classifier = UpdateFrequency::new(units as usize, 2, units);
+    // Everything once, then the first tenth again and again, then the second.
+    for unit in 0..units {
+        assert_eq!(classifier.handle(unit), Some(1), "what is new has no history");
+    }
+    let mut hot = |first: u64| -> u64 {
+        let places = (0..10 * units).map(|write| classifier.handle(first + write % 100).unwrap());
+        places.skip(9 * units as usize).filter(|place| *place == 0).count() as u64
+    };
+    assert_eq!(hot(0), units);
+    assert_eq!(hot(100), units);
+    // Ten half lives later the first is cold, and after a trim nothing is known of the second.
+    assert_eq!(classifier.handle(0), Some(1));
+    classifier.trim(100);
+    assert_eq!(classifier.handle(100), Some(1));
+}
+
+#[test]
+fn sepbit_estimates_the_lifespan_of_its_segments() {
+    // Cold data that is never written again, and a hot part that is written in turn. Garbage is only in Class 1, whose segments are
+    // filled and emptied in turn, so the log of Class 1 is the hot part and all garbage: that many units are written between a
+    // segment's creation and its reclaiming, and that is ℓ.
+    let (units, hot, segment) = (1u64 << 16, 1u64 << 13, 512u64);
+    for garbage_share in [0.05, 0.15, 0.3] {
+        let mut sepbit = Sepbit::new(units as usize, segment, garbage_share);
+        for unit in 0..units {
+            assert_eq!(sepbit.handle(unit), Some(1), "what is new is of Class 2");
+        }
+        let garbage = garbage_share / (1.0 - garbage_share) * units as f64;
+        let wanted = hot as f64 + garbage;
+        let mut thresholds = Vec::new();
+        let mut updates = 0;
+        for write in 0..100 * units {
+            sepbit.handle(write % hot);
+            if sepbit.threshold_updates() > updates {
+                updates = sepbit.threshold_updates();
+                thresholds.push(sepbit.threshold_units());
+            }
+        }
+        assert!(updates > 100, "{updates}");
+        // The first 16 may have begun before there was so much garbage.
+        for threshold in &thresholds[2..] {
+            // A segment is filled up before it counts, and time goes in ticks.
+            assert!(
+                (threshold - wanted).abs() <= 1.1 * segment as f64,
+                "garbage {garbage_share}: {threshold} units, {wanted} expected"
+            );
+        }
+    }
+}
+
+#[test]
+fn sepbit_separates_two_temperatures_as_well_as_lifespans_can() {
+    // Uniformly random writes have exponentially distributed lifespans, so that it is known how many of each part live less than ℓ:
+    // that many are placed first, and no rule that looks at one lifespan does better with that ℓ.
+    let units = 1u64 << 16;
+    for (hot_units, hot_writes) in [(100, 900), (200, 800), (50, 990)] {
+        let mut sepbit = Sepbit::new(units as usize, units / 256, 0.15);
+        let mut stream = TwoTemperatures::new(units, hot_units, hot_writes);
+        let (hot, cold) = accuracy(&mut sepbit, &mut stream, 1);
+        let shorter = |part_units: u64, part_writes: u64| {
+            let mean_lifespan = (units * part_units / part_writes) as f64;
+            1.0 - (-sepbit.threshold_units() / mean_lifespan).exp()
+        };
+        let (hot_wanted, cold_wanted) = (
+            shorter(hot_units, hot_writes),
+            1.0 - shorter(1000 - hot_units, 1000 - hot_writes),
+        );
+        let what = format!("{hot_units}/{hot_writes}: hot {hot} for {hot_wanted}, cold {cold} for {cold_wanted}");
+        assert!(
+            (hot - hot_wanted).abs() < 0.03 && (cold - cold_wanted).abs() < 0.02,
+            "{what}"
+        );
+        assert!(hot > 0.7 && cold > 0.9, "{what}");
+        assert!(sepbit.threshold_updates() > 4, "{what}");
+    }
+}
+
+#[test]
+fn sepbit_on_a_large_drive_counts_coarser_and_finds_the_same() {
+    // The same stream on books for a drive of 64 times the units: ticks of several units.
+    let (hot, segment) = (1u64 << 13, 4096u64);
+    let run = |units: usize| {
+        let mut sepbit = Sepbit::new(units, segment, 0.2);
+        for unit in 0..1 << 16 {
+            sepbit.handle(unit);
+        }
+        for write in 0..(1u64 << 22) {
+            sepbit.handle(write % hot);
+        }
+        sepbit.threshold_units()
+    };
+    let (fine, coarse) = (run(1 << 16), run(1 << 27));
+    assert!((fine - coarse).abs() < 0.05 * fine, "{fine} {coarse}");
+}
+
+/// Requests from a list.
+struct Listed(std::vec::IntoIter<Request>);
+
+impl Source for Listed {
+    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+        let before = requests.len();
+        requests.extend(self.0.by_ref().take(limit));
+        Ok(requests.len() - before)
+    }
+
+    fn streams(&self) -> Vec<String> {
+        vec!["listed".into()]
+    }
+}
+
+fn request(operation: Operation, offset_bytes: u64, bytes: u32) -> Request {
+    Request {
+        stream: 3,
+        operation,
+        offset_bytes,
+        bytes,
+        placement: Some(9).filter(|_| operation == Operation::Write),
+    }
+}
+
+fn all(source: &mut dyn Source, limit: usize) -> Vec<Request> {
+    let mut requests = Vec::new();
+    while source.next_batch(&mut requests, limit).unwrap() > 0 {}
+    requests
+}
+
+#[test]
+fn a_write_is_split_where_its_units_part() {
+    let target = drive(40, 4);
+    let classifier = settings("kind = \"lba_range\"");
+    let source = Listed(
+        vec![
+            request(Operation::Write, 0, 40 * 4096),
+            request(Operation::Read, 0, 40 * 4096),
+            request(Operation::Write, 9 * UNIT + 512, 4096),
+            request(Operation::Write, 39 * UNIT, 512),
+            request(Operation::Trim, 0, 40 * 4096),
+        ]
+        .into_iter(),
+    );
+    let mut classified = classifier.classify(source, &target).unwrap();
+    let requests = all(&mut classified, 2);
+    let places: Vec<(u64, u32, Option<u16>)> = requests
+        .iter()
+        .map(|request| (request.offset_bytes, request.bytes, request.placement))
+        .collect();
+    let ten = 10 * 4096;
+    assert_eq!(
+        places,
+        [
+            (0, ten, Some(0)),
+            (10 * UNIT, ten, Some(1)),
+            (20 * UNIT, ten, Some(2)),
+            (30 * UNIT, ten, Some(3)),
+            (0, 40 * 4096, None),
+            (9 * UNIT + 512, 3584, Some(0)),
+            (10 * UNIT, 512, Some(1)),
+            (39 * UNIT, 512, Some(3)),
+            (0, 40 * 4096, None),
+        ]
+    );
+    assert!(requests.iter().all(|request| request.stream == 3));
+    let share = |name: &str| {
+        let measures = classified.measures();
+        measures.iter().find(|measure| measure.name == name).unwrap().value
+    };
+    let total = (40 * 4096 + 4096 + 512) as f64;
+    assert_eq!(share("classifier.share.0"), f64::from(ten + 3584) / total);
+    assert_eq!(share("classifier.share.3"), f64::from(ten + 512) / total);
+    assert_eq!(share("classifier.share.none"), 0.0);
+}
+
+fn random_requests(units: u64) -> Vec<Request> {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(77);
+    let mut below = |limit: u64| random.next_u64() % limit;
+    (0..20_000)
+        .map(|_| {
+            let operation = Operation::ALL[[0, 1, 1, 1, 1, 2][below(6) as usize]];
+            let (offset, bytes) = match below(3) {
+                0 => (below((units - 8) * 8) * 512, (below(60) + 1) * 512),
+                1 => (below(units / 16) * UNIT, UNIT),
+                _ => (below(units - 8) * UNIT, (below(8) + 1) * UNIT),
+            };
+            request(operation, offset, bytes as u32)
+        })
+        .collect()
+}
+
+#[test]
+fn every_byte_is_written_once_whatever_the_classifier_and_the_batches() {
+    let target = drive(1000, 5);
+    let wanted = random_requests(1000);
+    for kind in [
+        "kind = \"none\"",
+        "kind = \"lba_range\"\nplacement_ids = 3",
+        "kind = \"update_frequency\"",
+        "kind = \"sepbit\"\nsegment_bytes = \"32KiB\"",
+    ] {
+        let classified = |limit| {
+            let source = Listed(wanted.clone().into_iter());
+            all(&mut settings(kind).classify(source, &target).unwrap(), limit)
+        };
+        let requests = classified(4096);
+        assert!(requests == classified(1) && requests == classified(7), "{kind}");
+        // Joined again, parts are what was asked for.
+        let mut parts = requests.iter();
+        let mut placements = [0u64; 6];
+        for request in &wanted {
+            let (mut at, end) = (request.offset_bytes, request.offset_bytes + u64::from(request.bytes));
+            let mut before = None;
+            while at < end {
+                let part = parts.next().unwrap();
+                assert_eq!((part.offset_bytes, part.operation), (at, request.operation), "{kind}");
+                at += u64::from(part.bytes);
+                match request.operation {
+                    Operation::Write => {
+                        assert_ne!(Some(part.placement), before, "{kind}: split for nothing");
+                        before = Some(part.placement);
+                        placements[part.placement.map_or(5, usize::from)] += 1;
+                    }
+                    _ => assert_eq!(part.placement, None),
+                }
+            }
+            assert_eq!(at, end, "{kind}");
+        }
+        assert_eq!(parts.next(), None);
+        let used = placements.iter().filter(|count| **count > 0).count();
+        let expected = match kind {
+            "kind = \"none\"" => 1,
+            _ if kind.contains("lba_range") => 3,
+            _ if kind.contains("sepbit") => 2,
+            _ => 5,
+        };
+        assert_eq!(used, expected, "{kind}: {placements:?}");
+    }
+}
+
+#[test]
+fn without_placement_identifiers_nothing_is_placed() {
+    for kind in ["none", "lba_range", "update_frequency", "sepbit"] {
+        let source = Listed(random_requests(1000).into_iter());
+        let mut classified = settings(&format!("kind = {kind:?}"))
+            .classify(source, &drive(1000, 0))
+            .unwrap();
+        assert!(
+            all(&mut classified, 100)
+                .iter()
+                .all(|request| request.placement.is_none()),
+            "{kind}"
+        );
+    }
+}
+
+#[test]
+fn ranges_shrink_with_a_twin() {
+    let target = Target {
+        twin: Some(Twin {
+            denominator: 10,
+            device_bytes: 100 * UNIT,
+            mapping_unit_bytes: UNIT,
+            keep_requests: false,
+        }),
+        ..drive(1000, 3)
+    };
+    let ranges = "kind = \"lba_range\"\nranges = [\n\
+                  { start_bytes = \"0B\", end_bytes = 2048000, placement = 2 },\n\
+                  { start_bytes = 2048000, end_bytes = 3072000, placement = 0 },\n]";
+    let writes: Vec<Request> = (0..100)
+        .map(|unit| request(Operation::Write, unit * UNIT, 4096))
+        .collect();
+    let mut classified = settings(ranges).classify(Listed(writes.into_iter()), &target).unwrap();
+    let placed: Vec<Option<u16>> = all(&mut classified, 10)
+        .iter()
+        .map(|request| request.placement)
+        .collect();
+    // 500 and 750 units of the drive are 50 and 75 of the twin.
+    assert!(placed[..50].iter().all(|placement| *placement == Some(2)));
+    assert!(placed[50..75].iter().all(|placement| *placement == Some(0)));
+    assert!(placed[75..].iter().all(|placement| placement.is_none()));
+}
+
+#[test]
+fn impossible_settings_are_refused_in_one_sentence() {
+    for (text, wanted) in [
+        (
+            "kind = \"lba_range\"\nplacement_ids = 5",
+            "placement_ids = 5: the drive has 4",
+        ),
+        (
+            "kind = \"update_frequency\"\nplacement_ids = 0",
+            "placement_ids = 0: the drive has 4",
+        ),
+        (
+            "kind = \"update_frequency\"\nhalf_life_percent = 0.0",
+            "half_life_percent = 0",
+        ),
+        ("kind = \"sepbit\"\ngarbage_percent = 95.0", "garbage_percent = 95"),
+        ("kind = \"sepbit\"\nsegment_bytes = \"1TiB\"", "must be 16 to 4096000"),
+        ("kind = \"sepbit\"\nsegment_bytes = 15", "must be 16 to 4096000"),
+        (
+            "kind = \"lba_range\"\nranges = [{ start_bytes = 0, end_bytes = 9, placement = 4 }]",
+            "0 to 3",
+        ),
+        (
+            "kind = \"lba_range\"\nranges = [{ start_bytes = 9, end_bytes = 9, placement = 0 }]",
+            "greater than start_bytes",
+        ),
+    ] {
+        let error = settings(text).classify(Listed(Vec::new().into_iter()), &drive(1000, 4));
+        let error = error.err().unwrap().to_string();
+        assert!(
+            error.starts_with("classifier.") && error.contains(wanted),
+            "{text:?} gave {error:?}"
+        );
+    }
+    let error =
+        settings("kind = \"sepbit\"\nsegment_bytes = 4096").classify(Listed(Vec::new().into_iter()), &drive(9, 1));
+    assert!(error.err().unwrap().to_string().contains("two placement identifiers"));
+    for text in [
+        "kind = \"none\"\nx = 1",
+        "kind = \"sepbit\"\nsegments = 1",
+        "kind = \"sepbits\"",
+        "",
+    ] {
+        assert!(toml::from_str::<Settings>(text).is_err(), "{text:?}");
+    }
+}

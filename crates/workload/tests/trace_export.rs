@@ -1,0 +1,208 @@
+//! Any workload as fio iologs, and back.
+
+mod support;
+
+use std::io::Cursor;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use support::{UNIT, all, drive, replay, source, with};
+use workload::trace::{
+    ExportSettings, Feed, Format, IologVersion, Mapping, PlacementRule, Reader, Settings, TimedSource, export,
+    export_per_placement,
+};
+use workload::{Operation, Request, Source, WorkloadError};
+
+/// A workload with everything a request can have.
+struct Anything {
+    random: Xoshiro256PlusPlus,
+    left: usize,
+    units: u64,
+}
+
+fn anything(left: usize) -> Anything {
+    Anything {
+        random: Xoshiro256PlusPlus::seed_from_u64(5),
+        left,
+        units: 5_000,
+    }
+}
+
+impl Source for Anything {
+    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+        let issued = limit.min(self.left);
+        self.left -= issued;
+        for _ in 0..issued {
+            let mut below = |limit: u64| self.random.next_u64() % limit;
+            let operation = Operation::ALL[below(3) as usize];
+            let (offset_bytes, bytes) = match below(2) {
+                0 => (below(self.units) * UNIT, (below(8) + 1) * UNIT),
+                _ => (below(self.units * 8) * 512, below(10_000) + 1),
+            };
+            let placement = (operation == Operation::Write)
+                .then(|| below(5))
+                .filter(|choice| *choice < 4);
+            requests.push(Request {
+                stream: 0,
+                operation,
+                offset_bytes,
+                bytes: bytes as u32,
+                placement: placement.map(|choice| choice as u16),
+            });
+        }
+        Ok(issued)
+    }
+
+    fn streams(&self) -> Vec<String> {
+        vec!["anything".into()]
+    }
+}
+
+fn exported(feed: Feed, settings: &ExportSettings) -> String {
+    let mut text = Vec::new();
+    export(feed, settings, "out.iolog", &mut text).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+#[test]
+fn what_is_exported_comes_back_request_for_request() {
+    let wanted = all(&mut anything(20_000));
+    let import = Settings {
+        placement: PlacementRule::Column,
+        ..with(Mapping::Modulo)
+    };
+    // The last request may reach over the units that offsets are drawn from.
+    let target = drive(6_000);
+    for version in [IologVersion::Two, IologVersion::Three] {
+        let settings = ExportSettings {
+            version,
+            ..ExportSettings::default()
+        };
+        let text = exported(Feed::Untimed(&mut anything(20_000)), &settings);
+        assert!(replay(&text, &import, &target) == wanted, "{version:?}");
+        // Once more through a trace that is read from an iolog.
+        let again = exported(Feed::Untimed(&mut source(&text, &import, &target)), &settings);
+        assert!(again == text, "{version:?}");
+    }
+}
+
+#[test]
+fn times_survive_in_version_3_to_the_microsecond() {
+    let text = "0,W,0,4096,1577808000000626\n0,R,4096,512,1577808000000926\n0,W,8192,4096,1577808003000626\n";
+    let settings = with(Mapping::Modulo);
+    let timed = |text: &str| {
+        let (mut requests, mut times) = (Vec::new(), Vec::new());
+        source(text, &settings, &drive(10))
+            .next_timed_batch(&mut requests, &mut times, 100)
+            .unwrap();
+        (requests, times)
+    };
+    let three = ExportSettings {
+        version: IologVersion::Three,
+        ..ExportSettings::default()
+    };
+    let iolog = exported(Feed::Timed(&mut source(text, &settings, &drive(10))), &three);
+    assert_eq!(
+        iolog,
+        "fio version 3 iolog\n0 /dev/ng0n1 add\n0 /dev/ng0n1 open\n0 /dev/ng0n1 write 0 4096\n\
+         300 /dev/ng0n1 read 4096 512\n3000000 /dev/ng0n1 write 8192 4096\n3000000 /dev/ng0n1 close\n"
+    );
+    assert_eq!(timed(&iolog), timed(text));
+    assert_eq!(timed(&iolog).1, [0, 300_000, 3_000_000_000]);
+}
+
+#[test]
+fn an_endless_workload_is_exported_up_to_a_limit() {
+    let settings = ExportSettings {
+        requests_max: Some(10_000),
+        placement_column: false,
+        ..ExportSettings::default()
+    };
+    let mut text = Vec::new();
+    let written = export(Feed::Untimed(&mut anything(usize::MAX)), &settings, "out", &mut text).unwrap();
+    let wanted = all(&mut anything(10_000));
+    assert_eq!(written.requests, 10_000);
+    assert_eq!(
+        written.bytes,
+        wanted.iter().map(|request| u64::from(request.bytes)).sum::<u64>()
+    );
+    let text = String::from_utf8(text).unwrap();
+    assert_eq!(text.lines().count(), 10_000 + 4);
+    assert!(
+        text.lines()
+            .skip(3)
+            .take(10_000)
+            .all(|line| line.split(' ').count() == 4)
+    );
+}
+
+#[test]
+fn a_file_per_placement_identifier_and_a_job_file_for_all() {
+    let directory = tempfile::tempdir().unwrap();
+    let settings = ExportSettings::default();
+    let written =
+        export_per_placement(Feed::Untimed(&mut anything(5_000)), &settings, directory.path(), "any").unwrap();
+    let names: Vec<String> = written
+        .files
+        .iter()
+        .map(|file| file.file_name().unwrap().to_string_lossy().into_owned())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "any.none.iolog",
+            "any.0.iolog",
+            "any.1.iolog",
+            "any.2.iolog",
+            "any.3.iolog",
+            "any.fio"
+        ]
+    );
+    let wanted = all(&mut anything(5_000));
+    let import = Settings {
+        placement: PlacementRule::Column,
+        ..with(Mapping::Modulo)
+    };
+    for (file, placement) in written.files.iter().zip([None, Some(0), Some(1), Some(2), Some(3)]) {
+        let text = std::fs::read_to_string(file).unwrap();
+        let of_it: Vec<Request> = wanted
+            .iter()
+            .copied()
+            .filter(|request| request.placement == placement)
+            .collect();
+        assert!(replay(&text, &import, &drive(6_000)) == of_it, "{placement:?}");
+    }
+    let jobs = std::fs::read_to_string(written.files.last().unwrap()).unwrap();
+    for placement in 0..4 {
+        let job = format!("[placement-{placement}]\nread_iolog=any.{placement}.iolog\nfdp=1\nplids={placement}\n");
+        assert!(jobs.contains(&job), "{jobs}");
+    }
+    assert!(
+        jobs.contains("[no-placement]\nread_iolog=any.none.iolog\n") && !jobs.contains("any.4"),
+        "{jobs}"
+    );
+}
+
+#[test]
+fn a_workload_that_fails_is_not_exported_as_if_it_had_ended() {
+    let text = "fio version 2 iolog\na write 0 4096\nnonsense\n";
+    let mut source = source(text, &with(Mapping::Modulo), &drive(10));
+    let error = export(
+        Feed::Untimed(&mut source),
+        &ExportSettings::default(),
+        "out",
+        &mut Vec::new(),
+    );
+    assert!(error.unwrap_err().to_string().starts_with("trace.txt:3: "));
+    let format = Settings {
+        format: Some(Format::Iolog),
+        ..Settings::default()
+    };
+    assert!(
+        Reader::from_stream("x", Cursor::new(Vec::new()), &format)
+            .unwrap()
+            .next_record()
+            .unwrap()
+            .is_none()
+    );
+}

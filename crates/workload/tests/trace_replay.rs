@@ -1,0 +1,388 @@
+//! Traces as requests to a drive: mapping, placement, repetition, and what they measure.
+
+mod support;
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use support::{SEED, UNIT, all, drive, iolog, replay, source, units, with};
+use workload::trace::{LbaRange, Mapping, PlacementRule, Settings, TimedSource, TraceSource};
+use workload::{Operation, Source, Target, Twin};
+
+#[test]
+fn modulo_wraps_around_and_volumes_lie_one_after_another() {
+    let text = iolog(&[("a", "write", 95, 10), ("b", "read", 0, 1), ("a", "trim", 250, 2)]);
+    let settings = with(Mapping::Modulo);
+    let requests = replay(&text, &settings, &drive(100));
+    assert_eq!(units(&requests), [('W', 95, 5), ('W', 0, 5), ('R', 0, 1), ('T', 50, 2)]);
+    let settings = Settings {
+        volume_bytes: Some(30 * UNIT),
+        ..settings
+    };
+    let requests = replay(&text, &settings, &drive(100));
+    assert_eq!(
+        units(&requests),
+        [('W', 95, 5), ('W', 0, 5), ('R', 30, 1), ('T', 50, 2)]
+    );
+}
+
+#[test]
+fn scale_keeps_proportions_and_lengths() {
+    let text = iolog(&[("a", "write", 0, 8), ("a", "write", 199, 1), ("b", "write", 100, 4)]);
+    let settings = Settings {
+        volume_bytes: Some(200 * UNIT),
+        volumes: 2,
+        ..with(Mapping::Scale)
+    };
+    let requests = replay(&text, &settings, &drive(4000));
+    assert_eq!(units(&requests), [('W', 0, 8), ('W', 1990, 1), ('W', 3000, 4)]);
+    let requests = replay(&text, &settings, &drive(40));
+    assert_eq!(units(&requests), [('W', 0, 8), ('W', 19, 1), ('W', 30, 4)]);
+    // Bytes are not rounded where there is nothing to scale; the end of the trace stays on the drive.
+    let odd = "fio version 2 iolog\na write 512 1024\na write 4095 1\n";
+    let requests = replay(odd, &settings, &drive(400));
+    assert_eq!((requests[0].offset_bytes, requests[0].bytes), (512, 1024));
+    let text = iolog(&[("a", "read", 0, 1), ("b", "write", 190, 10)]);
+    assert_eq!(units(&replay(&text, &settings, &drive(100)))[1], ('W', 90, 10));
+}
+
+#[test]
+fn scale_refuses_what_is_beyond_the_traced_volumes() {
+    let text = iolog(&[("a", "write", 0, 8), ("a", "write", 195, 6), ("b", "write", 0, 1)]);
+    let settings = Settings {
+        volume_bytes: Some(200 * UNIT),
+        ..with(Mapping::Scale)
+    };
+    let mut failing = source(&text, &settings, &drive(100));
+    let mut requests = Vec::new();
+    let error = failing.next_batch(&mut requests, 10).unwrap_err().to_string();
+    assert!(
+        error.starts_with("trace.txt:3: ") && error.contains("volume_bytes"),
+        "{error}"
+    );
+    assert_eq!(failing.next_batch(&mut requests, 10).unwrap(), 0, "it stays at its end");
+    let settings = Settings {
+        skip_bad_lines: true,
+        ..settings
+    };
+    let mut skipping = source(&text, &settings, &drive(100));
+    assert_eq!(all(&mut skipping).len(), 1);
+    assert_eq!(skipping.bad_lines(), 2);
+}
+
+#[test]
+fn compact_numbers_units_in_the_order_of_first_touch() {
+    let text = iolog(&[
+        ("a", "write", 1_000_000, 3),
+        ("b", "write", 1_000_000, 1),
+        ("a", "read", 17, 1),
+        ("a", "trim", 999_999, 5),
+        ("a", "write", 1_000_001, 4),
+        ("c", "trim", 0, 100_000),
+    ]);
+    let requests = replay(&text, &with(Mapping::Compact), &drive(7));
+    let wanted = [
+        ('W', 0, 3),
+        ('W', 3, 1),
+        ('R', 4, 1),
+        // Of five units three were touched.
+        ('T', 0, 3),
+        // Two were, two get the next numbers: not side by side with them.
+        ('W', 1, 2),
+        ('W', 5, 2),
+    ];
+    assert_eq!(units(&requests), wanted);
+    // One more does not fit.
+    let mut full = source(&text, &with(Mapping::Compact), &drive(6));
+    let mut requests = Vec::new();
+    let error = full.next_batch(&mut requests, 100).unwrap_err().to_string();
+    assert!(
+        error.contains("mapping = \"compact\"") && error.contains("larger drive"),
+        "{error}"
+    );
+    assert_eq!(units(&requests), wanted[..5]);
+    assert_eq!(full.next_batch(&mut Vec::new(), 100).unwrap(), 0);
+}
+
+#[test]
+fn parts_of_units_keep_their_place_in_the_unit() {
+    let text = "fio version 2 iolog\na write 41472 1024\na write 45056 512\na write 44544 1024\n";
+    let requests = replay(text, &with(Mapping::Compact), &drive(10));
+    let places: Vec<(u64, u32)> = requests
+        .iter()
+        .map(|request| (request.offset_bytes, request.bytes))
+        .collect();
+    // Units 10 (40960) and 11 (45056) become 0 and 1.
+    assert_eq!(places, [(512, 1024), (4096, 512), (3584, 1024)]);
+}
+
+/// A trace of random requests to a few volumes, mostly aligned.
+fn random_trace(seed: u64, lines: usize, volumes: u64, units: u64) -> String {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut below = |limit: u64| random.next_u64() % limit;
+    let mut text = String::new();
+    for line in 0..lines {
+        let volume = below(volumes);
+        let operation = if below(10) < 3 { 'R' } else { 'W' };
+        let (offset, bytes) = match below(8) {
+            0 => (below(units * 8) * 512, (below(64) + 1) * 512),
+            _ => (below(units) * UNIT, (below(16) + 1) * UNIT),
+        };
+        text += &format!(
+            "{volume},{operation},{offset},{bytes},{}\n",
+            1_577_808_000_000_000 + line as u64
+        );
+    }
+    text
+}
+
+#[test]
+fn requests_do_not_depend_on_batches_and_stay_on_the_drive() {
+    let text = random_trace(1, 20_000, 3, 10_000);
+    let full = drive(65_536);
+    let twin = |keep_requests| Target {
+        twin: Some(Twin {
+            denominator: 8,
+            device_bytes: 8_100 * UNIT,
+            mapping_unit_bytes: UNIT,
+            keep_requests,
+        }),
+        ..full
+    };
+    for mapping in [Mapping::Modulo, Mapping::Scale, Mapping::Compact] {
+        for target in [full, twin(false), twin(true)] {
+            let settings = Settings {
+                volume_bytes: Some(10_100 * UNIT),
+                volumes: 3,
+                placement: PlacementRule::Volume,
+                ..with(mapping)
+            };
+            let wanted = replay(&text, &settings, &target);
+            assert!(wanted.len() > 10_000 / 8);
+            for request in &wanted {
+                let end = request.offset_bytes + u64::from(request.bytes);
+                assert!(
+                    request.bytes > 0 && end <= target.capacity_bytes(),
+                    "{mapping:?} {request:?}"
+                );
+            }
+            let mut pieces = source(&text, &settings, &target);
+            let mut requests = Vec::new();
+            for limit in (0..).map(|step| step % 7 + 1) {
+                let before = requests.len();
+                let issued = pieces.next_batch(&mut requests, limit).unwrap();
+                assert_eq!(requests.len(), before + issued);
+                if issued == 0 {
+                    break;
+                }
+                assert!(issued <= limit);
+            }
+            assert!(requests == wanted, "{mapping:?} {target:?}");
+        }
+    }
+}
+
+#[test]
+fn what_it_measures_is_what_it_issued() {
+    let text = random_trace(2, 5_000, 2, 3_000) + "bad line\n";
+    for mapping in [Mapping::Modulo, Mapping::Compact] {
+        let settings = Settings {
+            skip_bad_lines: true,
+            volume_bytes: Some(4_000 * UNIT),
+            ..with(mapping)
+        };
+        let mut source = source(&text, &settings, &drive(8_192));
+        let requests = all(&mut source);
+        let bytes = |operation| -> u64 {
+            let those = requests.iter().filter(|request| request.operation == operation);
+            those.map(|request| u64::from(request.bytes)).sum()
+        };
+        let mut touched = std::collections::HashSet::new();
+        for request in &requests {
+            let end = (request.offset_bytes + u64::from(request.bytes)).div_ceil(UNIT);
+            touched.extend(request.offset_bytes / UNIT..end);
+        }
+        let measures: HashMap<String, f64> = source
+            .measures()
+            .into_iter()
+            .map(|measure| (measure.name, measure.value))
+            .collect();
+        for (name, value) in [
+            ("trace.records", 5_000),
+            ("trace.requests", requests.len() as u64),
+            ("trace.bytes_read", bytes(Operation::Read)),
+            ("trace.bytes_written", bytes(Operation::Write)),
+            ("trace.bytes_trimmed", 0),
+            ("trace.bad_lines", 1),
+            ("trace.touched_units", touched.len() as u64),
+            ("trace.passes", 1),
+        ] {
+            assert_eq!(measures[name], value as f64, "{name} {mapping:?}");
+        }
+        assert_eq!(measures.len(), 8);
+    }
+}
+
+/// The placement of each write.
+fn placements(text: &str, settings: &Settings, target: &Target) -> Vec<Option<u16>> {
+    let requests = replay(text, settings, target);
+    let writes = requests.iter().filter(|request| request.operation == Operation::Write);
+    assert!(
+        requests
+            .iter()
+            .all(|request| request.operation == Operation::Write || request.placement.is_none())
+    );
+    writes.map(|request| request.placement).collect()
+}
+
+#[test]
+fn placement_follows_its_rule_and_only_writes_have_one() {
+    let lines = iolog(&[
+        ("a", "write", 0, 1),
+        ("a", "read", 0, 1),
+        ("b", "write", 10, 4),
+        ("c", "write", 99, 16),
+        ("a", "trim", 0, 1),
+        ("d", "write", 100, 1),
+        ("e", "write", 20, 2),
+    ]);
+    let rule = |placement| Settings {
+        placement,
+        lba_ranges: vec![
+            LbaRange {
+                start_bytes: 10 * UNIT,
+                end_bytes: 100 * UNIT,
+                placement: 3,
+            },
+            LbaRange {
+                start_bytes: 0,
+                end_bytes: 11 * UNIT,
+                placement: 1,
+            },
+        ],
+        request_sizes_bytes: vec![2 * UNIT, 16 * UNIT],
+        ..Settings::default()
+    };
+    let placed = |rule: &Settings| placements(&lines, rule, &drive(200));
+    assert_eq!(placed(&rule(PlacementRule::None)), [None; 5]);
+    assert_eq!(
+        placed(&rule(PlacementRule::LbaRanges)),
+        [Some(1), Some(3), Some(3), None, Some(3)]
+    );
+    assert_eq!(
+        placed(&rule(PlacementRule::RequestSize)),
+        [Some(0), Some(1), Some(2), Some(0), Some(1)]
+    );
+    // Five volumes, four identifiers.
+    assert_eq!(
+        placed(&rule(PlacementRule::Volume)),
+        [Some(0), Some(1), Some(2), Some(3), Some(0)]
+    );
+    // A drive without identifiers takes any trace.
+    let without = Target {
+        placement_ids: 0,
+        ..drive(200)
+    };
+    for placement in [
+        PlacementRule::LbaRanges,
+        PlacementRule::RequestSize,
+        PlacementRule::Volume,
+    ] {
+        assert_eq!(placements(&lines, &rule(placement), &without), [None; 5]);
+    }
+    let events = "8,0 1 1 0.1 70 D W 0 + 8 [x]\n8,0 1 1 0.1 71 D W 8 + 8 [x]\n8,0 1 1 0.1 70 D W 0 + 8 [x]\n";
+    assert_eq!(
+        placements(events, &rule(PlacementRule::Process), &drive(200)),
+        [Some(0), Some(1), Some(0)]
+    );
+}
+
+#[test]
+fn a_placement_that_the_drive_does_not_have_is_a_bad_line() {
+    let text = "fio version 2 iolog\na write 0 4096 3\na write 0 4096\na write 0 4096 4\n";
+    let column = Settings {
+        placement: PlacementRule::Column,
+        ..Settings::default()
+    };
+    let mut source = source(text, &column, &drive(10));
+    let mut requests = Vec::new();
+    let error = source.next_batch(&mut requests, 10).unwrap_err().to_string();
+    assert!(
+        error.starts_with("trace.txt:4: ") && error.contains("is 4, but the drive has 0 to 3"),
+        "{error}"
+    );
+    let placements: Vec<Option<u16>> = requests.iter().map(|request| request.placement).collect();
+    assert_eq!(placements, [Some(3), None]);
+}
+
+#[test]
+fn only_wanted_operations_are_replayed() {
+    let text = iolog(&[("a", "write", 0, 1), ("a", "read", 1, 1), ("a", "trim", 0, 1)]);
+    let settings = Settings {
+        operations: vec![Operation::Trim, Operation::Write],
+        ..with(Mapping::Modulo)
+    };
+    assert_eq!(units(&replay(&text, &settings, &drive(10))), [('W', 0, 1), ('T', 0, 1)]);
+}
+
+/// Writes a trace into a directory.
+fn file_with(directory: &Path, name: &str, text: &str) -> Settings {
+    let path = directory.join(name);
+    std::fs::write(&path, text).unwrap();
+    Settings {
+        files: vec![path],
+        ..Settings::default()
+    }
+}
+
+#[test]
+fn an_endless_trace_begins_again_and_time_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = random_trace(3, 100, 2, 50);
+    let target = Target {
+        endless: true,
+        ..drive(4096)
+    };
+    let settings = Settings {
+        mapping: Mapping::Modulo,
+        ..file_with(directory.path(), "a.csv", &text)
+    };
+    let once = all(&mut settings.source(&drive(4096), SEED).unwrap());
+    let mut endless = settings.source(&target, SEED).unwrap();
+    let (mut requests, mut times) = (Vec::new(), Vec::new());
+    while requests.len() < 3 * once.len() {
+        assert!(endless.next_timed_batch(&mut requests, &mut times, 64).unwrap() > 0);
+    }
+    for pass in requests.chunks_exact(once.len()) {
+        assert_eq!(pass, once);
+    }
+    assert!(times.is_sorted());
+    assert_eq!(times[3 * once.len() - 1], 3 * times[once.len() - 1]);
+    // Units that were numbered in the first pass have the same numbers in the second.
+    let settings = Settings {
+        mapping: Mapping::Compact,
+        ..settings
+    };
+    let mut endless = settings.source(&target, SEED).unwrap();
+    while endless.next_batch(&mut requests, 64).unwrap() > 0 && endless.measures()[7].value < 3.0 {}
+    let touched = |source: &TraceSource| source.measures()[6].clone();
+    let mut once = settings.source(&drive(4096), SEED).unwrap();
+    all(&mut once);
+    assert_eq!(touched(&endless), touched(&once));
+    assert_eq!(touched(&once).name, "trace.touched_units");
+    // Without a request to issue it ends.
+    let settings = Settings {
+        operations: vec![Operation::Trim],
+        ..settings
+    };
+    assert_eq!(
+        settings
+            .source(&target, SEED)
+            .unwrap()
+            .next_batch(&mut Vec::new(), 1)
+            .unwrap(),
+        0
+    );
+}
