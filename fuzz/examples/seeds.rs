@@ -28,8 +28,37 @@ fn main() -> Result<()> {
             let bytes: Vec<u8> = (0..512).map(|_| random.below(256) as u8).collect();
             write(target, drive, &bytes)?;
         }
+        for (target, file) in traces() {
+            // Each trace with each mapping, on the drive and its twin.
+            write(target, drive, &[&[drive * 43][..], file].concat())?;
+        }
     }
     Ok(())
+}
+
+/// The beginning of a trace of each family, behind the bytes that choose how it is read.
+fn traces() -> [(&'static str, &'static [u8]); 4] {
+    [
+        (
+            "trace_iolog",
+            b"/a add\n/a open\n/a write 4096 8192 1\n/a wait 250 0\n/b read 512 512\n9 /a trim 0 4096 -\n/a close\n",
+        ),
+        (
+            "trace_blkparse",
+            b"  8,0    3        4     0.000005000   697  D  WS 223490 + 8 [kjournald]\n\
+              8,0    1        5     0.000006000   700  Q   R 16 + 256 [fio]\n\
+              8,0    1        7     0.000008000   700  D  FN [fio]\nCPU0 (8,0):\n Reads Queued: 1\n",
+        ),
+        (
+            "trace_cloud",
+            b"128166372003061629,usr,0,Read,7014609920,24576,41286\n0,R,126703644672,4096,1577808000000626\n\
+              1538323200,12910952,128,0,1063\n17,W,8192,65536,1577808000000627\n",
+        ),
+        (
+            "trace_columns",
+            b"\x01t;v;o;l;op\n1.5;sda;7;8;W\n1.75;sdb;9;16;read\n#\n\n1;2;3;4;D\n",
+        ),
+    ]
 }
 
 fn write(target: &str, drive: u8, bytes: &[u8]) -> Result<()> {

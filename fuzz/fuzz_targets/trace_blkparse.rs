@@ -1,0 +1,27 @@
+//! Text of blkparse of any bytes, also compressed.
+//!
+//! Input: a byte that chooses the drive, the action and the mapping, then the file.
+#![no_main]
+
+#[path = "../support/trace.rs"]
+mod trace;
+
+use libfuzzer_sys::fuzz_target;
+use workload::trace::{BlkparseAction, Format, PlacementRule, Settings};
+
+fuzz_target!(|input: &[u8]| {
+    let Some((choice, bytes)) = input.split_first() else {
+        return;
+    };
+    let settings = Settings {
+        format: Some(Format::Blkparse),
+        blkparse_action: match choice >> 6 {
+            0 => BlkparseAction::Queued,
+            1 => BlkparseAction::Completed,
+            _ => BlkparseAction::Issued,
+        },
+        placement: PlacementRule::Process,
+        ..Settings::default()
+    };
+    trace::check(*choice, bytes, &settings);
+});

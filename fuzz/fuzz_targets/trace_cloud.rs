@@ -1,0 +1,23 @@
+//! The MSR, Alibaba and Tencent traces, and guessing which one it is, of any bytes, also compressed.
+//!
+//! Input: a byte that chooses the drive, the format and the mapping, then the file.
+#![no_main]
+
+#[path = "../support/trace.rs"]
+mod trace;
+
+use libfuzzer_sys::fuzz_target;
+use workload::trace::{Format, PlacementRule, Settings};
+
+fuzz_target!(|input: &[u8]| {
+    let Some((choice, bytes)) = input.split_first() else {
+        return;
+    };
+    let settings = Settings {
+        format: [Some(Format::Msr), Some(Format::Alibaba), Some(Format::Tencent), None][usize::from(choice >> 6)],
+        placement: PlacementRule::RequestSize,
+        request_sizes_bytes: vec![4096, 65536, 1 << 20],
+        ..Settings::default()
+    };
+    trace::check(*choice, bytes, &settings);
+});

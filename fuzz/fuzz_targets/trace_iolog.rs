@@ -1,0 +1,31 @@
+//! fio iologs of any bytes, of both versions, also compressed.
+//!
+//! Input: a byte that chooses the drive, the version and the mapping, then the file behind its first line, or all of it.
+#![no_main]
+
+#[path = "../support/trace.rs"]
+mod trace;
+
+use libfuzzer_sys::fuzz_target;
+use workload::trace::{Format, PlacementRule, Settings};
+
+fuzz_target!(|input: &[u8]| {
+    let Some((choice, bytes)) = input.split_first() else {
+        return;
+    };
+    let header: &[u8] = match choice >> 6 {
+        0 | 1 => b"fio version 2 iolog\n",
+        2 => b"fio version 3 iolog\n",
+        _ => b"",
+    };
+    let settings = Settings {
+        format: Some(Format::Iolog),
+        placement: if choice & 32 == 32 {
+            PlacementRule::Column
+        } else {
+            PlacementRule::Volume
+        },
+        ..Settings::default()
+    };
+    trace::check(*choice, &[header, bytes].concat(), &settings);
+});
