@@ -16,7 +16,7 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Run an experiment, or a fio job file on a device
+    /// Run an experiment; or a fio job file, a workload or a block trace on a device
     Run(Run),
     /// Run experiments and compare them with the papers; exit code 1 if a claim does not hold
     Reproduce(Reproduce),
@@ -24,6 +24,10 @@ pub enum Command {
     Devices(Devices),
     /// List job files, or what one would do; or all fio options that are understood
     Jobs(Jobs),
+    /// List workloads that are not job files: models of caches, file systems, databases
+    Workloads,
+    /// Write a workload as fio iologs, to be replayed on a real drive
+    Export(Export),
     /// Say what a device profile means: geometry, reclaim units, spare, memory
     Explain(Explain),
     /// Measure the model, or a served drive, against the machine's limits
@@ -32,6 +36,35 @@ pub enum Command {
     Serve(Box<Serve>),
     /// Decode the FDP logs of a drive, or what a served drive has stored
     Inspect(Inspect),
+}
+
+#[derive(Args)]
+pub struct Export {
+    /// Job file, workload or block trace, as for `warp run`
+    pub workload: String,
+    /// File to write; a folder with --per-placement
+    pub to: PathBuf,
+    /// Device profile that it is laid out on
+    #[arg(long, default_value = "warp_default")]
+    pub device: String,
+    /// Lay it out on a twin of the drive, 1/N of its size
+    #[arg(long, default_value = "1/1")]
+    pub scale: Scale,
+    /// Change a setting, e.g. --set geometry.over_provisioning=0.2 or --set workload.soc_percent=20
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
+    /// Requests to write, at most; a workload that never ends needs it
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    pub requests: Option<u64>,
+    /// What fio is to replay it on: for placement the character device of a namespace
+    #[arg(long, value_name = "FILE", default_value = "/dev/ng0n1")]
+    pub file: String,
+    /// Version of the iolog: 2, or 3 with timestamps
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(2..=3))]
+    pub iolog_version: u8,
+    /// Write an iolog for each placement identifier, and a job file that replays them together with their identifiers
+    #[arg(long)]
+    pub per_placement: bool,
 }
 
 #[derive(Args)]
@@ -149,7 +182,8 @@ fn log_identifier(text: &str) -> Result<u8, String> {
 
 #[derive(Args)]
 pub struct Run {
-    /// Experiment (a folder of experiments/) or job file (a name in jobs/, or a path ending in .fio)
+    /// Experiment (a folder of experiments/), job file (a name in jobs/, or a path ending in .fio), workload (a name in workloads/,
+    /// or a path there) or the path of a block trace
     pub target: String,
     /// Device profile to run a job file on, or to restrict an experiment to
     #[arg(long)]
@@ -202,7 +236,7 @@ pub struct Settings {
     /// Seed of device and jobs [default: the experiment's]
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Change a setting of the device, e.g. --set geometry.over_provisioning=0.2
+    /// Change a setting of the device, e.g. --set geometry.over_provisioning=0.2, or of a workload: --set workload.soc_percent=20
     #[arg(long, value_name = "PATH=VALUE")]
     pub set: Vec<String>,
 }

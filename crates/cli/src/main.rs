@@ -6,6 +6,7 @@
 mod arguments;
 mod bench;
 mod execute;
+mod export;
 mod inspect;
 mod reproduce;
 mod run;
@@ -44,6 +45,8 @@ fn main() -> ExitCode {
         Command::Reproduce(command) => reproduce::reproduce(command).map_err(AnyError::from),
         Command::Devices(command) => show::devices(command).map_err(AnyError::from),
         Command::Jobs(command) => show::jobs(command).map_err(AnyError::from),
+        Command::Workloads => Ok(show::workloads()),
+        Command::Export(command) => export::export(command).map_err(AnyError::from),
         Command::Explain(command) => show::explain(command).map_err(AnyError::from),
         Command::Bench(command) => bench::bench(command),
         Command::Serve(command) => serve::serve(command),

@@ -65,11 +65,11 @@ fn compare_paper(command: &Reproduce, experiment: &Experiment, settings: &RunSet
         print(&format!("{}\n", crate::run::json(experiment, &judge, results)));
     } else {
         print(&format!("{} ({})\n", experiment.title, experiment.source));
-        print(&format!(
-            "{}\n{}\n",
-            table::comparisons(&judge.comparisons()),
-            table::verdicts(&verdicts)
-        ));
+        let numbers = match experiment.published.is_empty() {
+            true => crate::run::summary(experiment, results),
+            false => table::comparisons(&judge.comparisons()),
+        };
+        print(&format!("{numbers}\n{}\n", table::verdicts(&verdicts)));
     }
     verdicts.iter().all(|verdict| verdict.holds)
 }

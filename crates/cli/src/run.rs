@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use lab::claims::Judge;
-use lab::experiment::{Experiment, RunSettings, read_jobs};
+use lab::experiment::{Experiment, RunSettings, WorkloadChanges, is_trace, read_workload};
 use lab::report::Report;
 use lab::run::{CellResult, Prepared};
 use lab::{LabError, export, table};
@@ -78,21 +78,24 @@ fn check_destinations(command: &Run, experiment: &Experiment) -> Result<(), LabE
     Ok(())
 }
 
-/// The experiment of this name; or the job file, as an experiment with one cell.
+/// The experiment of this name; or the job file, workload or trace, as an experiment with one cell.
 fn find(command: &Run) -> Result<Experiment, LabError> {
     let target = &command.target;
-    let is_job = target.ends_with(".fio")
-        || (!Experiment::names().contains(target) && lab::experiment::job_names().contains(target));
-    if !is_job {
+    let is_named = || {
+        let names = [lab::experiment::job_names(), lab::experiment::workload_names()];
+        names.concat().contains(target) && !Experiment::names().contains(target)
+    };
+    let is_workload = target.ends_with(".fio") || target.starts_with("workloads/") || is_trace(target) || is_named();
+    if !is_workload {
         return Experiment::find(target);
     }
     let device = command.device.as_deref().ok_or_else(|| {
         bad_option(
             target,
-            "a job file needs a device; give --device NAME (`warp devices` lists them)",
+            "a workload needs a device; give --device NAME (`warp devices` lists them)",
         )
     })?;
-    Ok(Experiment::of_job(target, device))
+    Ok(Experiment::of_workload(target, device))
 }
 
 /// The settings of a run with the command line's.
@@ -159,6 +162,9 @@ fn present(
         print(&format!("{}\n", json(experiment, &judge, results)));
     } else if !quiet {
         print(&format!("{}\n{}\n", experiment.title, summary(experiment, results)));
+        if results.len() == 1 {
+            print(&table::measures(&results[0]));
+        }
         for result in results {
             if let Some(timed) = &result.timed {
                 print(&format!("{}\n{}\n", result.key, table::jobs(timed)));
@@ -259,7 +265,7 @@ fn run_and_save(
         return Err(bad_option(
             "--save",
             format!(
-                "{} is {} runs; only a job file leaves one device",
+                "{} is {} runs; only a workload on a device leaves one",
                 command.target,
                 prepared.len()
             ),
@@ -275,14 +281,14 @@ fn run_and_save(
 
 /// Runs a job file on a device that was saved before.
 fn continue_snapshot(command: &Run, snapshot: &Path) -> Result<Outcome, LabError> {
-    let jobs = read_jobs(&command.target, &[])?;
-    let experiment = Experiment::of_job(&command.target, &snapshot.display().to_string());
+    let workload = read_workload(&command.target, &WorkloadChanges::default())?;
+    let experiment = Experiment::of_workload(&command.target, &snapshot.display().to_string());
     check_destinations(command, &experiment)?;
     let settings = apply(&experiment.run, &command.settings)?;
     let progress = execute::stoppable();
     let continued = lab::run::Continued {
         snapshot,
-        jobs,
+        workload,
         settings: settings.clone(),
         save: command.save.as_deref(),
     };

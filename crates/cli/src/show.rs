@@ -77,6 +77,13 @@ pub fn jobs(command: &Jobs) -> Result<Outcome, LabError> {
     Ok(Outcome::Done)
 }
 
+pub fn workloads() -> Outcome {
+    for name in lab::experiment::workload_names() {
+        print(&format!("{name}\n"));
+    }
+    Outcome::Done
+}
+
 pub fn explain(command: &Explain) -> Result<Outcome, LabError> {
     let profile = Profile::find(&command.device)?;
     let config = profile.config(&overrides(&command.set)?)?;

@@ -54,10 +54,11 @@ fn in_the_lab(jobs: &JobFile) -> Stats {
         },
         seed: device().seed,
         device: device(),
-        jobs: jobs.clone(),
+        workload: jobs.clone().into(),
         run: RunSettings {
             timed: Some(false),
             seconds: None,
+            queue_depth: 32,
             interval_seconds: None,
             write_capacities: None,
             scale: Scale::FULL,

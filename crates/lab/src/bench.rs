@@ -14,8 +14,8 @@ use ssd::{Device, DeviceConfig, Event, EventSink, Lpn, Nanos, Placement, TimingC
 
 use crate::run::{Mapper, Recorder, Watch};
 use crate::timed::{Limits, Runner};
-use workload::Target;
 use workload::fio;
+use workload::{Spec, Target};
 
 /// Writes handed to the device, and additions to the yardstick's array, at a time.
 const BATCH: usize = 64;
@@ -280,12 +280,14 @@ fn measure_timed(
     let capacity = u64::from(device.layout().logical_pages);
     let layout = device.layout().clone();
     let runner = |jobs: &str, start: Nanos| {
-        let file = fio::parse(jobs, "bench").expect("the jobs of the benchmark are right");
+        let jobs: Spec = fio::parse(jobs, "bench")
+            .expect("the jobs of the benchmark are right")
+            .into();
         let target = Target {
             device_bytes: capacity * PAGE_BYTES,
             ..Target::default()
         };
-        Runner::new(&file, &target, &Limits::default(), Mapper::new(&layout), start).expect("they fit the device")
+        Runner::new(&jobs, &target, 1, &Limits::default(), Mapper::new(&layout), start).expect("they fit the device")
     };
     let drive = |runner: &mut Runner, device: &mut Device<Recorder>, requests: u64, bytes: u64| {
         let mut left = requests;
@@ -294,7 +296,7 @@ fn measure_timed(
                 return None;
             }
             let some = left.min(64 * 1024);
-            runner.advance(device, some);
+            let _ = runner.advance(device, some).expect("a job file has nothing to read");
             watch.advanced(some * bytes);
             left -= some;
         }

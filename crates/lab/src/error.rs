@@ -36,6 +36,9 @@ pub enum LabError {
     /// A job file says something impossible.
     #[error(transparent)]
     Job(#[from] workload::fio::JobError),
+    /// A workload that cannot be, or a line that it cannot read.
+    #[error(transparent)]
+    Workload(#[from] workload::WorkloadError),
     /// A snapshot cannot be written or read.
     #[error(transparent)]
     Snapshot(#[from] ssd::SnapshotError),

@@ -16,6 +16,7 @@ use crate::source;
 use crate::timed::Limits;
 use crate::twin::Scale;
 use workload::fio::{self, JobFile};
+use workload::{Spec, WorkloadError};
 
 #[derive(RustEmbed)]
 #[folder = "../../experiments"]
@@ -27,6 +28,11 @@ struct BuiltIn;
 #[folder = "../../jobs"]
 #[include = "*.fio"]
 struct BuiltInJobs;
+
+#[derive(RustEmbed)]
+#[folder = "../../workloads"]
+#[include = "*.toml"]
+struct BuiltInWorkloads;
 
 /// A published figure or table: what to run and what the paper says.
 #[derive(Clone, Debug, Deserialize)]
@@ -47,9 +53,9 @@ pub struct Experiment {
     pub notes: String,
     /// Device profiles to run on.
     pub devices: Vec<String>,
-    /// Job file that all cells share unless a variant or a grid value names another.
+    /// Workload that all cells share unless a variant or a grid value has another.
     #[serde(default)]
-    pub workload: Option<String>,
+    pub workload: Option<WorkloadChoice>,
     /// How much to write and how to watch.
     pub run: RunSettings,
     /// Settings of the quick form, which tests run against golden results.
@@ -71,6 +77,16 @@ pub struct Experiment {
     pub claims: Vec<Claim>,
 }
 
+/// Which workload.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum WorkloadChoice {
+    /// A job file of `jobs/`, a workload of `workloads/`, or a path.
+    Named(String),
+    /// The workload itself: a `kind` and its settings.
+    Table(toml::Table),
+}
+
 /// How much to write and how to watch.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -86,6 +102,9 @@ pub struct RunSettings {
     /// (after their `ramp_time`); `None` leaves it to the jobs.
     #[serde(default)]
     pub seconds: Option<f64>,
+    /// In virtual time: requests in flight of a workload that is not a job file, at most.
+    #[serde(default = "default_queue_depth")]
+    pub queue_depth: u32,
     /// In virtual time: seconds of an interval of the time series; `None`: 200 to 400 intervals in all.
     #[serde(default)]
     pub interval_seconds: Option<f64>,
@@ -122,6 +141,7 @@ impl RunSettings {
                 .write_capacities
                 .map(|capacities| (capacities * capacity_bytes as f64) as u64),
             job_ns: self.seconds.map(nanoseconds),
+            queue_depth: self.queue_depth,
             interval_ns: self.interval_seconds.map(nanoseconds),
         }
     }
@@ -159,6 +179,9 @@ impl RunSettings {
                 "{name}: seconds and interval_seconds must be at least a microsecond and at most 1000000"
             ));
         }
+        if self.queue_depth == 0 {
+            return Err(format!("{name}.queue_depth = 0: must be 1 or more"));
+        }
         if !(0.0..=100.0).contains(&self.prefill_capacities) {
             return Err(format!(
                 "{name}.prefill_capacities = {}: must be between 0 and 100",
@@ -170,6 +193,10 @@ impl RunSettings {
         }
         Ok(())
     }
+}
+
+fn default_queue_depth() -> u32 {
+    32
 }
 
 fn default_sample_capacities() -> f64 {
@@ -194,9 +221,12 @@ pub struct Change {
     /// fio options by job section; the section `global` means all jobs.
     #[serde(default)]
     pub jobs: BTreeMap<String, toml::Table>,
-    /// Another job file.
+    /// Another workload.
     #[serde(default)]
-    pub workload: Option<String>,
+    pub workload: Option<WorkloadChoice>,
+    /// Settings of a workload with a `kind`, by dotted path.
+    #[serde(default)]
+    pub settings: Overrides,
     /// Another prefill, in multiples of the capacity.
     #[serde(default)]
     pub prefill_capacities: Option<f64>,
@@ -258,7 +288,7 @@ pub struct Cell {
     /// The device at full size.
     pub device: ssd::DeviceConfig,
     /// The workload, options changed.
-    pub jobs: JobFile,
+    pub workload: Spec,
     /// How much to write and how to watch.
     pub run: RunSettings,
 }
@@ -372,12 +402,13 @@ impl Experiment {
         Ok(())
     }
 
-    /// A job file on a device, as an experiment of one cell: the jobs end by themselves, on the drive at full size.
-    pub fn of_job(jobs: &str, device: &str) -> Experiment {
+    /// A workload on a device, as an experiment of one cell: it ends by itself, on the drive at full size.
+    pub fn of_workload(workload: &str, device: &str) -> Experiment {
         let run = RunSettings {
             write_capacities: None,
             timed: None,
             seconds: None,
+            queue_depth: default_queue_depth(),
             interval_seconds: None,
             scale: Scale::FULL,
             sample_capacities: default_sample_capacities(),
@@ -386,19 +417,19 @@ impl Experiment {
             tail_capacities: default_tail_capacities(),
             only: Vec::new(),
         };
-        let name = std::path::Path::new(jobs)
+        let name = std::path::Path::new(workload)
             .file_stem()
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
         Experiment {
             slug: name.clone(),
-            file: jobs.to_string(),
+            file: workload.to_string(),
             title: format!("{name} on {device}"),
             source: String::new(),
             notes: String::new(),
             devices: vec![device.to_string()],
-            workload: Some(jobs.to_string()),
+            workload: Some(WorkloadChoice::Named(workload.to_string())),
             quick: run.clone(),
             run,
             change: Change::default(),
@@ -409,15 +440,19 @@ impl Experiment {
         }
     }
 
-    /// All runs, in the order devices, grid, variants, seeds; `overrides` change every device last.
+    /// All runs, in the order devices, grid, variants, seeds; `overrides` change every device last, and those that begin with
+    /// `workload.` every workload.
     ///
     /// # Errors
     /// A device, job file or override that does not fit: names file and field.
     pub fn cells(&self, run: &RunSettings, overrides: &Overrides) -> Result<Vec<Cell>, LabError> {
-        let last = Change {
-            device: overrides.clone(),
-            ..Change::default()
-        };
+        let mut last = Change::default();
+        for (path, value) in overrides {
+            match path.strip_prefix("workload.") {
+                Some(path) => last.settings.insert(path.to_string(), value.clone()),
+                None => last.device.insert(path.clone(), value.clone()),
+            };
+        }
         let unchanged = [Variant {
             name: String::new(),
             change: Change::default(),
@@ -482,7 +517,7 @@ impl Experiment {
         seed: u64,
     ) -> Result<Cell, LabError> {
         let mut overrides = Overrides::new();
-        let mut options = Vec::new();
+        let mut changes_of_work = WorkloadChanges::default();
         let mut workload = self.workload.as_ref();
         let mut run = run.clone();
         for change in changes {
@@ -493,23 +528,27 @@ impl Experiment {
                     option: name.clone(),
                     value: plain(value),
                 };
-                options.extend(table.iter().map(option));
+                changes_of_work.jobs.extend(table.iter().map(option));
             }
+            changes_of_work.settings.extend(change.settings.clone());
             workload = change.workload.as_ref().or(workload);
             run.prefill_capacities = change.prefill_capacities.unwrap_or(run.prefill_capacities);
         }
         let workload =
-            workload.ok_or_else(|| LabError::invalid(&self.file, "no workload: name a job file of jobs/"))?;
+            workload.ok_or_else(|| LabError::invalid(&self.file, "no workload: name one of jobs/ or workloads/"))?;
         if seed != 1 {
             // fio's own default seed, moved; seed 1 leaves the job file's streams as real fio draws them.
             let value = (fio::DEFAULT_SEED + seed).to_string();
-            options.push(fio::Override {
+            changes_of_work.jobs.push(fio::Override {
                 section: "global".to_string(),
                 option: "randseed".to_string(),
                 value,
             });
         }
-        let jobs = read_jobs(workload, &options)?;
+        let workload = match workload {
+            WorkloadChoice::Named(name) => read_workload(name, &changes_of_work)?,
+            WorkloadChoice::Table(table) => changes_of_work.parse(&self.file, table)?,
+        };
         let mut device = profile.config(&overrides)?;
         device.seed = seed;
         match run.timed {
@@ -524,7 +563,7 @@ impl Experiment {
             key,
             seed,
             device,
-            jobs,
+            workload,
             run,
         })
     }
@@ -537,6 +576,75 @@ impl Experiment {
 pub fn read_jobs(name: &str, changes: &[fio::Override]) -> Result<JobFile, LabError> {
     let found = source::find::<BuiltInJobs>("job file", "jobs", name, "fio")?;
     Ok(fio::parse_with(&found.text, &found.file, changes)?)
+}
+
+/// Changes to a workload.
+#[derive(Clone, Debug, Default)]
+pub struct WorkloadChanges {
+    /// Options of a job file.
+    pub jobs: Vec<fio::Override>,
+    /// Settings of a workload with a `kind`, by dotted path.
+    pub settings: Overrides,
+}
+
+impl WorkloadChanges {
+    /// Changes a workload's table and reads it.
+    fn parse(&self, file: &str, table: &toml::Table) -> Result<Spec, LabError> {
+        let mut table = table.clone();
+        for (path, value) in &self.settings {
+            source::insert(&mut table, path, value.clone())
+                .map_err(|problem| LabError::invalid(file, format!("workload.{path}: {problem}")))?;
+        }
+        // Sections of the job files of tenants are not known here; what all jobs share is.
+        let common = self.jobs.iter().filter(|option| option.section == "global");
+        let common: Vec<fio::Override> = common.cloned().collect();
+        let find_jobs = |name: &str| {
+            read_jobs(name, &common).map_err(|error| match error {
+                LabError::Job(error) => error.into(),
+                other => WorkloadError::setting(format!("file = \"{name}\""), other.to_string()),
+            })
+        };
+        Spec::parse("workload", &table, &find_jobs).map_err(|error| LabError::invalid(file, error.to_string()))
+    }
+}
+
+/// Finds and reads a workload: a job file (`*.fio`, or a name in `jobs/`), a workload (`*.toml`, or a name in `workloads/`), or
+/// a block trace by its path.
+///
+/// # Errors
+/// There is none, or something in it (or a change) is wrong.
+pub fn read_workload(name: &str, changes: &WorkloadChanges) -> Result<Spec, LabError> {
+    let is_table = name.ends_with(".toml") || workload_names().iter().any(|known| known == name);
+    if is_table {
+        let found = source::find::<BuiltInWorkloads>("workload", "workloads", name, "toml")?;
+        let table: toml::Table = toml::from_str(&found.text)
+            .map_err(|error| LabError::invalid(&found.file, source::toml_problem(&error)))?;
+        return changes.parse(&found.file, &table);
+    }
+    if is_trace(name) {
+        let table = toml::Table::from_iter([
+            ("kind".to_string(), Value::from("trace")),
+            ("files".to_string(), Value::from(vec![name.to_string()])),
+        ]);
+        return changes.parse(name, &table);
+    }
+    if let Some((path, _)) = changes.settings.iter().next() {
+        let problem = format!("workload.{path}: a job file has options, not settings; change them in the file");
+        return Err(LabError::invalid(name, problem));
+    }
+    Ok(read_jobs(name, &changes.jobs)?.into())
+}
+
+/// Whether a name is the path of a block trace: an existing file that is neither a job file nor a table.
+pub fn is_trace(name: &str) -> bool {
+    let path = std::path::Path::new(name);
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    !matches!(ending, "fio" | "toml") && path.is_file()
+}
+
+/// Names of the workloads in `./workloads` and built in.
+pub fn workload_names() -> Vec<String> {
+    source::names::<BuiltInWorkloads>("workloads", "toml")
 }
 
 /// Names of the job files in `./jobs` and built in.

@@ -323,6 +323,11 @@ fn cell_json(axes: &[String], tail_capacities: f64, result: &CellResult, samples
     if let Some(endurance) = &result.endurance {
         cell["endurance"] = json!(endurance);
     }
+    if !result.measures.is_empty() {
+        let measures = result.measures.iter();
+        let measures = measures.map(|measure| (measure.name.clone(), Value::from(measure.value)));
+        cell["measures"] = measures.collect::<serde_json::Map<String, Value>>().into();
+    }
     if let Some(timed) = &result.timed {
         cell["fio"] = crate::timed::to_fio_json(timed);
     }

@@ -3,6 +3,7 @@
 //! `experiments/<slug>/golden.json` holds a row for each cell. A run of the same code gives the same bytes on every machine,
 //! so rows are compared exactly; whoever changes one explains it in the commit.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,7 @@ use crate::timed::measure::{JobResult, TimedResult};
 use workload::Operation;
 
 /// The integers of one cell.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GoldenRow {
     /// The cell and its seed.
@@ -26,6 +27,9 @@ pub struct GoldenRow {
     pub media_bytes_erased: u64,
     /// Pages copied out of the reclaim units of each handle and, last, of the shared pool.
     pub gc_pages_copied: Vec<u64>,
+    /// What the workload measured, and the device for each tenant; the same bits on every machine.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub measures: BTreeMap<String, f64>,
     /// What the jobs got from a device with timing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<GoldenJob>,
@@ -98,6 +102,11 @@ pub fn rows(results: &[CellResult]) -> Vec<GoldenRow> {
         media_bytes_erased: result.stats.media_bytes_erased(),
         gc_pages_copied: (result.stats.handles.iter().chain([&result.stats.shared]))
             .map(|row| row.gc_pages_copied)
+            .collect(),
+        measures: result
+            .measures
+            .iter()
+            .map(|measure| (measure.name.clone(), measure.value))
             .collect(),
         jobs: result.timed.as_ref().map(GoldenJob::of).unwrap_or_default(),
     };

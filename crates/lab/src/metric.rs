@@ -41,6 +41,8 @@ pub enum Metric {
     GcWaitShare(Of),
     /// Mean wait of those that waited, microseconds; 0 if none did.
     GcWaitUs(Of),
+    /// What the workload measured of itself, or the device for a tenant, by name (`hit_ratio`, `cache.write_amplification`).
+    Measure(String),
 }
 
 /// Whose requests.
@@ -156,6 +158,7 @@ impl Metric {
             Metric::BandwidthVariation(of) => format!("variation of MB/s{}", of.name()),
             Metric::GcWaitShare(of) => format!("waited for GC, share{}", whose(of.job.as_ref(), of.direction)),
             Metric::GcWaitUs(of) => format!("wait for GC, us{}", whose(of.job.as_ref(), of.direction)),
+            Metric::Measure(name) => name.replace('_', " "),
         }
     }
 
@@ -234,6 +237,7 @@ impl Metric {
                 let waits = total(timed?, of.job.as_deref(), of.direction)?.waits;
                 waits.sum_ns as f64 / waits.requests.max(1) as f64 / 1e3
             }
+            Metric::Measure(name) => result.measures.iter().find(|measure| measure.name == *name)?.value,
         })
     }
 }

@@ -68,6 +68,7 @@ impl Report<'_> {
         page.section("summary", "Write amplification", &sections::summary(self, &panels));
         page.section("claims", "Claims", &sections::claims(self.verdicts));
         page.section("published", "Published numbers", &sections::published(self.comparisons));
+        page.section("workload", "The workload's own figures", &sections::measures(self));
         page.section("latency", "Latency", &timed::latency(&panels));
         page.section("bandwidth", "Bandwidth over time", &timed::bandwidth(&panels));
         page.section(

@@ -22,8 +22,7 @@ use crate::experiment::{Cell, CellKey, RunSettings};
 use crate::timed::Runner;
 use crate::timed::measure::TimedResult;
 use crate::twin::{self, Scale};
-use workload::fio::{JobFile, Schedule};
-use workload::{Operation, Request, Source, Target, Twin};
+use workload::{Measure, Operation, Range, Request, Source, Spec, Target, Twin};
 
 /// Requests taken from the workload at a time.
 const BATCH_REQUESTS: usize = 1024;
@@ -54,6 +53,8 @@ pub struct CellResult {
     pub block_erases: (u32, f64, u32),
     /// Wear since the device was made, if its profile says what the flash survives; bytes are those of the drive at full size.
     pub endurance: Option<Endurance>,
+    /// What the workload measured of itself, and what the device did for each tenant.
+    pub measures: Vec<Measure>,
     /// Latencies and what happened when, of a device with timing.
     #[serde(skip)]
     pub timed: Option<TimedResult>,
@@ -174,6 +175,14 @@ impl Prepared {
         self.prefill_bytes + self.workload_work
     }
 
+    /// The requests of its workload.
+    ///
+    /// # Errors
+    /// A file that it reads cannot be opened any more.
+    pub fn source(&self) -> Result<Box<dyn Source>, LabError> {
+        Ok(self.cell.workload.source(&self.target, self.cell.seed)?)
+    }
+
     /// Refuses a run whose page maps do not fit.
     fn check_memory(&self, budget_bytes: u64) -> Result<(), LabError> {
         if self.memory_bytes <= budget_bytes {
@@ -219,10 +228,14 @@ fn prepare_cell(cell: Cell) -> Result<Prepared, LabError> {
     let mapper = Mapper::new(&layout);
     if config.timing.is_some() {
         let limits = cell.run.limits(capacity);
-        Runner::new(&cell.jobs, &target, &limits, mapper, 0)?;
+        Runner::new(&cell.workload, &target, cell.seed, &limits, mapper, 0)?;
     } else {
         cell.run.check_untimed(&cell.key.to_string())?;
-        Schedule::new(&cell.jobs, &target)?;
+        let source = cell.workload.source(&target, cell.seed)?;
+        if !target.endless && source.share_done().is_none() {
+            let problem = "the workload never ends; give --write, or write_capacities in [run]";
+            return Err(LabError::invalid(&cell.key.to_string(), problem));
+        }
     }
     let bytes = |capacities: f64| (capacities * capacity as f64) as u64;
     let prefill_bytes = bytes(cell.run.prefill_capacities);
@@ -250,7 +263,7 @@ pub fn memory_available() -> u64 {
 /// Runs cells, in parallel within a memory budget, and returns their results in the same order.
 ///
 /// # Errors
-/// A cell that needs more memory than there is.
+/// A cell that needs more memory than there is, or whose workload cannot be read.
 pub fn run_all(
     prepared: &[Prepared],
     keep_gc_log: bool,
@@ -272,12 +285,14 @@ pub fn run_all(
             return None;
         }
         let result = run_cell(cell, keep_gc_log, watch);
-        watch.finished(&result);
+        if let Ok(result) = &result {
+            watch.finished(result);
+        }
         Some(result)
     };
     // Workers take one cell at a time, so that a long one at the end does not wait in another's queue.
-    let results: Vec<Option<CellResult>> = pool.install(|| prepared.par_iter().with_max_len(1).map(run).collect());
-    Ok(results.into_iter().flatten().collect())
+    let results: Vec<Option<_>> = pool.install(|| prepared.par_iter().with_max_len(1).map(run).collect());
+    results.into_iter().flatten().collect()
 }
 
 /// Keeps the rows of the GC log.
@@ -288,6 +303,8 @@ pub(crate) struct Recorder {
     /// On a device with timing: collections that nobody has taken notice of, when and how many pages were copied.
     pub(crate) recent: Vec<(Nanos, u32)>,
     timed: bool,
+    /// Parts of the drive that belong to somebody, with the page after each and the pages copied of it.
+    ranges: Vec<(Range, u32, u64)>,
 }
 
 impl Recorder {
@@ -297,6 +314,19 @@ impl Recorder {
             timed,
             ..Recorder::default()
         }
+    }
+
+    /// Counts from now on how many pages of each of these parts of the drive are copied.
+    fn watch_ranges(&mut self, ranges: Vec<Range>, page_bytes: u64) {
+        let end = |range: &Range| range.end_bytes.div_ceil(page_bytes) as u32;
+        self.ranges = ranges
+            .into_iter()
+            .map(|range| (range.clone(), end(&range), 0))
+            .collect();
+    }
+
+    fn copies(&self) -> impl Iterator<Item = (&Range, u64)> {
+        self.ranges.iter().map(|(range, _, copied)| (range, *copied))
     }
 }
 
@@ -308,6 +338,18 @@ impl ssd::EventSink for Recorder {
         }
         if self.timed {
             self.recent.push((reclaim.now, reclaim.pages_copied));
+        }
+    }
+
+    fn copied(&mut self, pages: &[u32]) {
+        if self.ranges.is_empty() {
+            return;
+        }
+        for page in pages {
+            let owner = self.ranges.partition_point(|(_, end, _)| end <= page);
+            if let Some((_, _, copied)) = self.ranges.get_mut(owner) {
+                *copied += 1;
+            }
         }
     }
 }
@@ -359,13 +401,18 @@ impl Mapper {
     }
 }
 
-fn run_cell(prepared: &Prepared, keep_gc_log: bool, watch: &dyn Watch) -> CellResult {
+fn run_cell(prepared: &Prepared, keep_gc_log: bool, watch: &dyn Watch) -> Result<CellResult, LabError> {
     let device = Device::new(&prepared.config).expect("the layout was made before");
-    run_device(prepared, device, keep_gc_log, watch).0
+    run_device(prepared, device, keep_gc_log, watch).map(|(result, _)| result)
 }
 
 /// Runs a cell on a device and gives the device back.
-fn run_device(prepared: &Prepared, device: Device, keep_gc_log: bool, watch: &dyn Watch) -> (CellResult, Device) {
+fn run_device(
+    prepared: &Prepared,
+    device: Device,
+    keep_gc_log: bool,
+    watch: &dyn Watch,
+) -> Result<(CellResult, Device), LabError> {
     let timed = prepared.config.timing.is_some();
     let (device, ()) = device.replace_sink(Recorder::new(keep_gc_log, timed));
     let start = device.stats().clone();
@@ -376,16 +423,17 @@ fn run_device(prepared: &Prepared, device: Device, keep_gc_log: bool, watch: &dy
         start,
         samples: Vec::new(),
         timed: None,
+        measures: Vec::new(),
         reported: 0,
         watch,
     };
     let begins_at = run.prefill();
     let complete = match timed {
-        true => run.work_in_time(begins_at),
-        false => run.work(),
+        true => run.work_in_time(begins_at)?,
+        false => run.work()?,
     };
     let result = run.result(complete);
-    (result, run.device.replace_sink(()).0)
+    Ok((result, run.device.replace_sink(()).0))
 }
 
 /// Runs a cell and saves its device.
@@ -396,27 +444,27 @@ pub fn run_and_save(prepared: &Prepared, path: &Path, watch: &dyn Watch) -> Resu
     prepared.check_memory(memory_available())?;
     watch.expects(prepared.work());
     let device = Device::new(&prepared.config).expect("the layout was made before");
-    let (result, device) = run_device(prepared, device, true, watch);
+    let (result, device) = run_device(prepared, device, true, watch)?;
     device.save(path)?;
     Ok(result)
 }
 
-/// A job file to run on a device that was saved before.
+/// A workload to run on a device that was saved before.
 pub struct Continued<'a> {
     /// The snapshot.
     pub snapshot: &'a Path,
-    /// The jobs.
-    pub jobs: JobFile,
+    /// The workload.
+    pub workload: Spec,
     /// How much to write and how to watch; there is no prefill.
     pub settings: RunSettings,
     /// Where to save the device afterwards.
     pub save: Option<&'a Path>,
 }
 
-/// Loads a device, runs a job file on it and saves it if that is asked for.
+/// Loads a device, runs a workload on it and saves it if that is asked for.
 ///
 /// # Errors
-/// The snapshot cannot be read or written, or the jobs do not fit its device.
+/// The snapshot cannot be read or written, or the workload does not fit its device.
 pub fn continue_snapshot(continued: &Continued<'_>, watch: &dyn Watch) -> Result<CellResult, LabError> {
     let device = Device::load(continued.snapshot)?;
     let name = continued.snapshot.display().to_string();
@@ -428,12 +476,12 @@ pub fn continue_snapshot(continued: &Continued<'_>, watch: &dyn Watch) -> Result
         },
         seed: device.config().seed,
         device: device.config().clone(),
-        jobs: continued.jobs.clone(),
+        workload: continued.workload.clone(),
         run: continued.settings.clone(),
     };
     let prepared = prepare_cell(cell)?;
     watch.expects(prepared.work());
-    let (result, device) = run_device(&prepared, device, true, watch);
+    let (result, device) = run_device(&prepared, device, true, watch)?;
     if let Some(path) = continued.save {
         device.save(path)?;
     }
@@ -448,6 +496,7 @@ struct Run<'a> {
     start: Stats,
     samples: Vec<Sample>,
     timed: Option<TimedResult>,
+    measures: Vec<Measure>,
     /// Work of the workload that the watch knows of.
     reported: u64,
     watch: &'a dyn Watch,
@@ -511,8 +560,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Runs the jobs in virtual time, which begins at `begins_at` of the device's; false if it was stopped.
-    fn work_in_time(&mut self, begins_at: Nanos) -> bool {
+    /// Runs the workload in virtual time, which begins at `begins_at` of the device's; false if it was stopped.
+    fn work_in_time(&mut self, begins_at: Nanos) -> Result<bool, LabError> {
         /// Requests between two looks at what was written.
         const REQUESTS: u64 = 4096;
         let Prepared {
@@ -520,12 +569,13 @@ impl<'a> Run<'a> {
         } = self.prepared;
         let limits = cell.run.limits(self.capacity_bytes());
         let mapper = Mapper::new(layout);
-        let mut runner =
-            Runner::new(&cell.jobs, target, &limits, mapper, begins_at).expect("the workload was made before");
+        let mut runner = Runner::new(&cell.workload, target, cell.seed, &limits, mapper, begins_at)?;
         let every = self.sample_bytes();
         let mut next_sample = every;
         let mut complete = true;
-        while runner.advance(&mut self.device, REQUESTS) {
+        let ranges = runner.source().map(Source::ranges).unwrap_or_default();
+        self.device.sink_mut().watch_ranges(ranges, layout.page_bytes);
+        while runner.advance(&mut self.device, REQUESTS)? {
             let written = runner.written();
             self.report(runner.share_done());
             if written >= next_sample {
@@ -538,11 +588,14 @@ impl<'a> Run<'a> {
             }
         }
         self.report(1.0);
+        if let Some(source) = runner.source() {
+            self.measures = self.measures_of(source);
+        }
         self.timed = Some(runner.finish());
         for reclaim in &mut self.device.sink_mut().gc_log {
             reclaim.now -= begins_at;
         }
-        complete
+        Ok(complete)
     }
 
     /// Host bytes between two samples.
@@ -551,23 +604,26 @@ impl<'a> Run<'a> {
     }
 
     /// Runs the workload until enough is written; false if it was stopped.
-    fn work(&mut self) -> bool {
-        let Prepared { cell, target, .. } = self.prepared;
-        let mut workload = Schedule::new(&cell.jobs, target).expect("the workload was made before");
+    fn work(&mut self) -> Result<bool, LabError> {
+        let mut workload = self.prepared.source()?;
+        self.device
+            .sink_mut()
+            .watch_ranges(workload.ranges(), self.prepared.layout.page_bytes);
         let limits = self.settings().limits(self.capacity_bytes());
         let target = limits.write_bytes.unwrap_or(u64::MAX);
         let every = self.sample_bytes();
         let mut next_sample = every;
         let mut requests: Vec<Request> = Vec::with_capacity(BATCH_REQUESTS);
         let mut written: u64 = 0;
+        let mut complete = true;
         while written < target {
             if self.watch.stopped() {
-                return false;
+                complete = false;
+                break;
             }
             requests.clear();
-            if workload.next_batch(&mut requests, BATCH_REQUESTS) == 0 {
-                self.report(1.0);
-                return true; // A workload of jobs that end: it wrote all it has.
+            if workload.next_batch(&mut requests, BATCH_REQUESTS)? == 0 {
+                break; // A workload that ends: it wrote all it has.
             }
             for request in &requests {
                 if written >= target {
@@ -585,7 +641,28 @@ impl<'a> Run<'a> {
                 next_sample = written - written % every + every;
             }
         }
-        true
+        self.report(1.0);
+        self.measures = self.measures_of(&*workload);
+        Ok(complete)
+    }
+
+    /// What the workload measured, and what the device did for each part of the drive that belongs to somebody.
+    fn measures_of(&self, workload: &dyn Source) -> Vec<Measure> {
+        let mut measures = workload.measures();
+        let page_bytes = self.prepared.layout.page_bytes as f64;
+        for (range, copied) in self.device.sink().copies() {
+            let name = |part: &str| format!("{}.{part}", range.name);
+            let bytes_copied = copied as f64 * page_bytes;
+            measures.push(Measure::new(name("bytes_copied"), bytes_copied));
+            let written = measures.iter().find(|measure| measure.name == name("bytes_written"));
+            if let Some(written) = written.map(|measure| measure.value).filter(|written| *written > 0.0) {
+                measures.push(Measure::new(
+                    name("write_amplification"),
+                    (written + bytes_copied) / written,
+                ));
+            }
+        }
+        measures
     }
 
     /// Queues a write, carries out a trim; returns the bytes written.
@@ -670,6 +747,7 @@ impl<'a> Run<'a> {
             gc_log: std::mem::take(&mut self.device.sink_mut().gc_log),
             block_erases,
             endurance: self.endurance(),
+            measures: std::mem::take(&mut self.measures),
             timed: self.timed.take(),
         }
     }

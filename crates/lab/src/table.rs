@@ -15,7 +15,7 @@ use crate::claims::{Comparison, Verdict};
 use crate::experiment::CellKey;
 use crate::run::CellResult;
 use crate::timed::measure::{JobResult, TimedResult};
-use workload::Operation;
+use workload::{Measure, Operation};
 
 /// Stands where there is nothing to say: a ratio of nothing, a cell that was not run.
 pub const NOTHING: &str = "–";
@@ -341,6 +341,31 @@ pub fn handles(result: &CellResult) -> String {
         table.add_row(row.texts());
     }
     fitted(&table)
+}
+
+/// What a workload measured, and the device for each tenant; empty if there is nothing.
+pub fn measures(result: &CellResult) -> String {
+    if result.measures.is_empty() {
+        return String::new();
+    }
+    let mut table = new_table(["workload", "measured"].map(str::to_string).to_vec(), 1);
+    for measure in &result.measures {
+        table.add_row([measure.name.replace('_', " "), measured(measure)]);
+    }
+    fitted(&table)
+}
+
+/// A measure: a count or bytes in whole numbers, anything else in four digits.
+pub fn measured(measure: &Measure) -> String {
+    let value = measure.value;
+    let name = measure.name.rsplit('.').next().unwrap_or_default();
+    if name.starts_with("bytes") || name.ends_with("bytes") {
+        return bytes(value as u64);
+    }
+    match value.fract() == 0.0 {
+        true => count(value as u64),
+        false => format!("{value:.4}"),
+    }
 }
 
 /// What the wear of a run comes to, in a line; empty if the profile does not say what the flash survives.

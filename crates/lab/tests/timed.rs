@@ -48,6 +48,7 @@ fn settings() -> RunSettings {
         write_capacities: None,
         timed: None,
         seconds: None,
+        queue_depth: 32,
         interval_seconds: None,
         scale: Scale::FULL,
         sample_capacities: 0.1,
@@ -68,7 +69,9 @@ fn cell(jobs: &str, settings: RunSettings) -> Cell {
         },
         seed: 1,
         device: toml::from_str(DEVICE).expect("the device is one"),
-        jobs: fio::parse(jobs, "test.fio").unwrap_or_else(|error| panic!("{error}")),
+        workload: fio::parse(jobs, "test.fio")
+            .unwrap_or_else(|error| panic!("{error}"))
+            .into(),
         run: settings,
     }
 }

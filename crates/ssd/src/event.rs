@@ -14,6 +14,12 @@ pub trait EventSink {
 
     /// Takes one event.
     fn event(&mut self, event: &Event);
+
+    /// Takes the numbers of logical pages that collection copies: all of them, in their order in the flash, before the
+    /// [`Event::Reclaim`] that they belong to.
+    fn copied(&mut self, pages: &[u32]) {
+        let _ = pages;
+    }
 }
 
 impl EventSink for () {

@@ -64,6 +64,7 @@ fn result(key: CellKey, copies: f64, handles: usize) -> CellResult {
         samples,
         block_erases: (erases as u32, erases, erases as u32 + 3),
         endurance: None,
+        measures: Vec::new(),
         timed: None,
     }
 }

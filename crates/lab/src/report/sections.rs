@@ -89,6 +89,27 @@ fn summary_plots(report: &Report<'_>, panels: &Panels<'_>, grid: &Grid) -> Strin
     legend(&entries) + &columns(460, &figures)
 }
 
+/// What each workload measured of itself, and the device for each tenant.
+pub fn measures(report: &Report<'_>) -> String {
+    let names = table::distinct(report.results.iter().flat_map(|result| {
+        let names = result.measures.iter().map(|measure| measure.name.clone());
+        names.collect::<Vec<_>>()
+    }));
+    if names.is_empty() {
+        return String::new();
+    }
+    let headings = names.iter().map(|name| name.replace('_', " "));
+    let mut html = Table::new(cell_headings(report).into_iter().chain(headings), cell_labels(report));
+    for result in report.results {
+        let text = |name: &String| {
+            let measure = result.measures.iter().find(|measure| measure.name == *name);
+            measure.map_or_else(|| table::NOTHING.to_string(), table::measured)
+        };
+        html.row(cell_texts(report, result).into_iter().chain(names.iter().map(text)));
+    }
+    html.html()
+}
+
 /// Claims and whether they hold.
 pub fn claims(verdicts: &[Verdict]) -> String {
     let mut html = Table::new(["", "claim", "found", "source"], 1)

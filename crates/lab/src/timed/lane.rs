@@ -1,4 +1,4 @@
-//! One instance of a job as a host that keeps requests in flight: which request is next, and when it may be submitted.
+//! One instance of a job, or a workload of another kind, as a host that keeps requests in flight: which request is next, and when it may be submitted.
 //!
 //! ```text
 //! iodepth alone      a request as soon as another one completes (closed loop)
@@ -10,8 +10,10 @@
 //! It does not touch the device and measures nothing but the time that requests are in flight.
 
 use ssd::Nanos;
-use workload::Request;
 use workload::fio::{JobStream, PlannedStream, total};
+use workload::{Request, Source, WorkloadError};
+
+use super::supply::Supply;
 
 const SECOND_NS: u128 = 1_000_000_000;
 /// Requests that a stream produces at once.
@@ -48,9 +50,9 @@ pub(super) struct FlowShare {
     pub(super) requests: u64,
 }
 
-/// An instance of a job.
+/// An instance of a job, or a workload of another kind.
 pub(super) struct Lane {
-    /// Index of its job.
+    /// Index of its job; of another kind of workload the first: its streams are jobs.
     pub(super) job: usize,
     /// Number of its group.
     pub(super) group: u16,
@@ -58,7 +60,7 @@ pub(super) struct Lane {
     pub(super) depth: u64,
     pub(super) in_flight: u64,
     pub(super) flow: Option<FlowShare>,
-    source: JobStream,
+    supply: Supply,
     /// Requests produced and not yet submitted, next one last.
     ready: Vec<Request>,
     rate: Option<Rate>,
@@ -83,6 +85,8 @@ pub(super) struct Lane {
     /// When it is asked again anyway.
     pub(super) wake_at: Option<Nanos>,
     pub(super) ended: bool,
+    /// Why it ended early.
+    pub(super) error: Option<WorkloadError>,
     pub(super) tally: Tally,
 }
 
@@ -141,7 +145,7 @@ impl Lane {
                 weight,
                 requests: 0,
             }),
-            source: JobStream::new(planned.plan, planned.summary.stream),
+            supply: Supply::Job(Box::new(JobStream::new(planned.plan, planned.summary.stream))),
             ready: Vec::new(),
             rate,
             rate_ignores_thinktime: job.rate_ignore_thinktime,
@@ -161,13 +165,64 @@ impl Lane {
             paused_ns: 0,
             wake_at: None,
             ended: false,
+            error: None,
             tally: Tally::default(),
+        }
+    }
+
+    /// A closed loop that keeps `depth` requests of a workload in flight, for at most `limit_ns`.
+    pub(super) fn of_source(source: Box<dyn Source>, depth: u64, limit_ns: Option<Nanos>) -> Lane {
+        Lane {
+            job: 0,
+            group: 0,
+            depth,
+            in_flight: 0,
+            flow: None,
+            supply: Supply::Source(source),
+            ready: Vec::new(),
+            rate: None,
+            rate_ignores_thinktime: false,
+            thinktime_ns: 0,
+            thinktime_blocks: 1,
+            delay_ns: 0,
+            ramp_ns: 0,
+            runtime_ns: limit_ns,
+            begins_at: 0,
+            measured_from: 0,
+            ends_at: 0,
+            submitted: 0,
+            submitted_bytes: 0,
+            since_pause: 0,
+            pausing: false,
+            paused_until: 0,
+            paused_ns: 0,
+            wake_at: None,
+            ended: false,
+            error: None,
+            tally: Tally::default(),
+        }
+    }
+
+    /// The workload, if it is not a job.
+    pub(super) fn source(&self) -> Option<&dyn Source> {
+        match &self.supply {
+            Supply::Job(_) => None,
+            Supply::Source(source) => Some(&**source),
+        }
+    }
+
+    /// Index of the job that a request of it counts for.
+    #[inline]
+    pub(super) fn job_of(&self, request: &Request) -> usize {
+        match &self.supply {
+            Supply::Job(_) => self.job,
+            Supply::Source(_) => usize::from(request.stream),
         }
     }
 
     /// Whether it ends by itself, however long that takes.
     pub(super) fn ends(&self) -> bool {
-        self.runtime_ns.is_some() || !self.source.plan().endless
+        self.runtime_ns.is_some() || !self.supply.is_endless()
     }
 
     /// Whether a request follows another at once, so that as many as possible are in flight all the time.
@@ -195,7 +250,7 @@ impl Lane {
             Some(length) => now.saturating_sub(self.measured_from) as f64 / length as f64,
             None => 0.0,
         };
-        let requests = self.source.share_done().unwrap_or(0.0);
+        let requests = self.supply.share_done().unwrap_or(0.0);
         time.max(requests).min(1.0)
     }
 
@@ -243,7 +298,9 @@ impl Lane {
     #[inline]
     fn has_request(&mut self, look_ahead: impl FnOnce(&[Request])) -> bool {
         if self.ready.is_empty() {
-            self.source.fill(&mut self.ready, RUN_LENGTH);
+            if let Err(error) = self.supply.fill(&mut self.ready, RUN_LENGTH) {
+                self.error = Some(error);
+            }
             look_ahead(&self.ready);
             self.ready.reverse();
         }

@@ -15,6 +15,7 @@
 mod fio_json;
 mod lane;
 pub mod measure;
+mod supply;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -24,21 +25,34 @@ use ssd::{Device, Done, Nanos};
 use crate::error::LabError;
 use crate::run::{Mapper, Recorder};
 use workload::fio::{JobFile, plan_streams};
-use workload::{Operation, Request, Target};
+use workload::{Operation, Request, Source, Spec, Target};
 
 pub use fio_json::to_fio_json;
 use lane::{Lane, Wish};
 use measure::{Direction, JobResult, Moment, Series, TimedResult};
 
 /// How long a run goes on and what of it is kept.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Bytes that the host writes, at most.
     pub write_bytes: Option<u64>,
+    /// Requests in flight of a workload that is not a job file.
+    pub queue_depth: u32,
     /// Time that the jobs of the last group, and others that have a `runtime`, may run.
     pub job_ns: Option<Nanos>,
     /// Interval of the time series; chosen by length if it is not given.
     pub interval_ns: Option<Nanos>,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            write_bytes: None,
+            queue_depth: 32,
+            job_ns: None,
+            interval_ns: None,
+        }
+    }
 }
 
 /// What happens at a time.
@@ -113,52 +127,23 @@ pub(crate) struct Runner {
 }
 
 impl Runner {
-    /// Plans a job file for a drive; the run begins at `start`
-    /// of the device's time.
+    /// Plans a workload for a drive; the run begins at `start` of the device's time.
     ///
     /// # Errors
-    /// A job that does not fit the drive, or never ends.
+    /// A workload that does not fit the drive, or never ends.
     pub(crate) fn new(
-        file: &JobFile,
+        workload: &Spec,
         target: &Target,
+        seed: u64,
         limits: &Limits,
         mapper: Mapper,
         start: Nanos,
     ) -> Result<Runner, LabError> {
-        let planned = plan_streams(file, target)?;
-        let last_group = planned.iter().map(|stream| stream.summary.group).max().unwrap_or(0);
-        let writes = planned
-            .iter()
-            .any(|stream| stream.summary.group == last_group && stream.job.access.operations.include(Operation::Write));
-        let mut jobs: Vec<JobResult> = Vec::new();
-        let mut lanes = Vec::new();
-        let mut job_of_section = None;
-        for stream in planned {
-            let job = stream.job;
-            if job_of_section != Some(job.first_thread_number) {
-                job_of_section = Some(job.first_thread_number);
-                jobs.push(JobResult {
-                    name: job.name.clone(),
-                    rw: job.access.name,
-                    request_bytes: (stream.summary.min_request_bytes, stream.summary.max_request_bytes),
-                    group: stream.summary.group,
-                    instances: job.numjobs,
-                    queue_depth: job.iodepth,
-                    from_ns: Nanos::MAX,
-                    until_ns: 0,
-                    directions: [(); 3].map(|()| Direction::default()),
-                    in_flight_ns: 0,
-                });
-            }
-            let is_limited = job.runtime_us > 0 || stream.summary.group == last_group;
-            let lane = Lane::new(stream, jobs.len() - 1, limits.job_ns.filter(|_| is_limited));
-            let ends = lane.ends() || limits.write_bytes.is_some() && writes;
-            if !ends {
-                let problem = "it never ends, and nothing that runs with it writes until enough is written";
-                return Err(job.error("rw", problem, "give it a runtime").into());
-            }
-            lanes.push(lane);
-        }
+        let (lanes, jobs) = match workload.jobs() {
+            Some(file) => lanes_of_jobs(file, target, limits)?,
+            None => lane_of_source(workload.source(target, seed)?, limits)?,
+        };
+        let groups = jobs.iter().map(|job| job.group + 1).max().unwrap_or(1);
         let mut runner = Runner {
             mapper,
             start,
@@ -170,7 +155,7 @@ impl Runner {
             to_ask: Vec::new(),
             held_back: Vec::new(),
             group: 0,
-            groups: last_group + 1,
+            groups,
             running: 0,
             written: 0,
             submitted: 0,
@@ -180,6 +165,11 @@ impl Runner {
         };
         runner.begin_group();
         Ok(runner)
+    }
+
+    /// The workload, if it is not a job file.
+    pub(crate) fn source(&self) -> Option<&dyn Source> {
+        self.lanes[0].source()
     }
 
     /// Bytes that were written.
@@ -209,11 +199,15 @@ impl Runner {
     }
 
     /// Goes on until about so many more requests were submitted; false if the workload has ended.
-    pub(crate) fn advance(&mut self, device: &mut Device<Recorder>, requests: u64) -> bool {
+    ///
+    /// # Errors
+    /// What the workload reads cannot be read.
+    pub(crate) fn advance(&mut self, device: &mut Device<Recorder>, requests: u64) -> Result<bool, LabError> {
         let until = self.submitted + requests;
         while self.submitted < until {
             let Some(Reverse(turn)) = self.turns.pop() else {
-                return false;
+                let error = self.lanes.iter_mut().find_map(|lane| lane.error.take());
+                return error.map_or(Ok(false), |error| Err(error.into()));
             };
             assert!(turn.at >= self.now, "time does not go back");
             self.now = turn.at;
@@ -231,7 +225,7 @@ impl Runner {
                 self.ask(lane, device);
             }
         }
-        true
+        Ok(true)
     }
 
     /// Starts the jobs of the current group.
@@ -342,15 +336,15 @@ impl Runner {
             lane.tally.submitted(self.now, latency_ns);
             let bytes = u64::from(request.bytes);
             let waited_ns = done.waited_for_collection_ns;
-            self.jobs[lane.job].directions[request.operation as usize].record(bytes, latency_ns, waited_ns);
+            let job = lane.job_of(&request);
+            self.jobs[job].directions[request.operation as usize].record(bytes, latency_ns, waited_ns);
             let moment = Moment {
                 requests: 1,
                 bytes,
                 latency_ns,
                 waited: u64::from(waited_ns > 0),
             };
-            self.series
-                .record(done.at - self.start, lane.job, request.operation, moment);
+            self.series.record(done.at - self.start, job, request.operation, moment);
         }
         if let Some(flow) = &mut lane.flow {
             flow.requests += 1;
@@ -379,16 +373,26 @@ impl Runner {
     /// Little's law does not hold for one of the jobs.
     pub(crate) fn finish(mut self) -> TimedResult {
         for lane in &self.lanes {
-            let job = &mut self.jobs[lane.job];
             if lane.tally.requests == 0 {
                 continue;
             }
-            lane.check(&job.name);
-            job.from_ns = job.from_ns.min(lane.measured_from - self.start);
-            job.until_ns = job.until_ns.max(lane.tally.last_completion - self.start);
-            job.in_flight_ns += lane.tally.in_flight_ns;
+            lane.check(&self.jobs[lane.job].name);
+            let jobs = match lane.source() {
+                None => &mut self.jobs[lane.job..][..1],
+                Some(_) => &mut self.jobs[..],
+            };
+            for job in jobs {
+                job.from_ns = job.from_ns.min(lane.measured_from - self.start);
+                job.until_ns = job.until_ns.max(lane.tally.last_completion - self.start);
+            }
         }
         for job in &mut self.jobs {
+            // By Little's law, which was just checked.
+            job.in_flight_ns = job
+                .directions
+                .iter()
+                .map(|direction| direction.latencies.sum_ns())
+                .sum();
             job.from_ns = job.from_ns.min(job.until_ns);
         }
         TimedResult {
@@ -396,6 +400,68 @@ impl Runner {
             series: self.series,
         }
     }
+}
+
+/// A lane for each instance of each job, and the jobs.
+fn lanes_of_jobs(file: &JobFile, target: &Target, limits: &Limits) -> Result<(Vec<Lane>, Vec<JobResult>), LabError> {
+    let planned = plan_streams(file, target)?;
+    let last_group = planned.iter().map(|stream| stream.summary.group).max().unwrap_or(0);
+    let writes = planned
+        .iter()
+        .any(|stream| stream.summary.group == last_group && stream.job.access.operations.include(Operation::Write));
+    let mut jobs: Vec<JobResult> = Vec::new();
+    let mut lanes = Vec::new();
+    let mut job_of_section = None;
+    for stream in planned {
+        let job = stream.job;
+        if job_of_section != Some(job.first_thread_number) {
+            job_of_section = Some(job.first_thread_number);
+            jobs.push(JobResult {
+                name: job.name.clone(),
+                rw: job.access.name,
+                request_bytes: (stream.summary.min_request_bytes, stream.summary.max_request_bytes),
+                group: stream.summary.group,
+                instances: job.numjobs,
+                queue_depth: job.iodepth,
+                from_ns: Nanos::MAX,
+                until_ns: 0,
+                directions: [(); 3].map(|()| Direction::default()),
+                in_flight_ns: 0,
+            });
+        }
+        let is_limited = job.runtime_us > 0 || stream.summary.group == last_group;
+        let lane = Lane::new(stream, jobs.len() - 1, limits.job_ns.filter(|_| is_limited));
+        let ends = lane.ends() || limits.write_bytes.is_some() && writes;
+        if !ends {
+            let problem = "it never ends, and nothing that runs with it writes until enough is written";
+            return Err(job.error("rw", problem, "give it a runtime").into());
+        }
+        lanes.push(lane);
+    }
+    Ok((lanes, jobs))
+}
+
+/// One lane for all of a workload, and its streams as jobs.
+fn lane_of_source(source: Box<dyn Source>, limits: &Limits) -> Result<(Vec<Lane>, Vec<JobResult>), LabError> {
+    let job = |name: String| JobResult {
+        name,
+        rw: "",
+        request_bytes: (0, 0),
+        group: 0,
+        instances: 1,
+        queue_depth: limits.queue_depth.into(),
+        from_ns: Nanos::MAX,
+        until_ns: 0,
+        directions: [(); 3].map(|()| Direction::default()),
+        in_flight_ns: 0,
+    };
+    let jobs = source.streams().into_iter().map(job).collect();
+    let lane = Lane::of_source(source, limits.queue_depth.into(), limits.job_ns);
+    if !lane.ends() && limits.write_bytes.is_none() {
+        let problem = "never ends in virtual time; give seconds or write_capacities in [run], --seconds or --write";
+        return Err(LabError::invalid("workload", problem));
+    }
+    Ok((vec![lane], jobs))
 }
 
 #[inline]

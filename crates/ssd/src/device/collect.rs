@@ -229,6 +229,7 @@ impl<S: EventSink> Device<S> {
             self.append_copies(group, victim, destination, &from, &lpns);
             if S::ENABLED {
                 longest_run.extend(&lpns);
+                self.sink.copied(&lpns);
             }
             copied += from.len() as u32;
         }

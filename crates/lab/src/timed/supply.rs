@@ -1,0 +1,38 @@
+//! Where a lane's requests come from.
+
+use workload::fio::JobStream;
+use workload::{Request, Source, WorkloadError};
+
+/// An instance of a job, or a whole workload of another kind.
+pub(super) enum Supply {
+    Job(Box<JobStream>),
+    Source(Box<dyn Source>),
+}
+
+impl Supply {
+    /// Appends up to `limit` requests.
+    #[inline]
+    pub(super) fn fill(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<(), WorkloadError> {
+        match self {
+            Supply::Job(stream) => _ = stream.fill(requests, limit),
+            Supply::Source(source) => _ = source.next_batch(requests, limit)?,
+        }
+        Ok(())
+    }
+
+    /// Share that it has produced, 0 to 1; `None` if it does not know, or never ends.
+    pub(super) fn share_done(&self) -> Option<f64> {
+        match self {
+            Supply::Job(stream) => stream.share_done(),
+            Supply::Source(source) => source.share_done(),
+        }
+    }
+
+    /// Whether it never ends by itself.
+    pub(super) fn is_endless(&self) -> bool {
+        match self {
+            Supply::Job(stream) => stream.plan().endless,
+            Supply::Source(source) => source.share_done().is_none(),
+        }
+    }
+}
