@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use lab::claims::Judge;
-use lab::experiment::{Experiment, RunSettings, WorkloadChanges, is_trace, read_workload};
+use lab::experiment::{Experiment, RunSettings, WorkloadChanges, is_workload, read_workload};
 use lab::report::Report;
 use lab::run::{CellResult, Prepared};
 use lab::{LabError, export, table};
@@ -81,12 +81,7 @@ fn check_destinations(command: &Run, experiment: &Experiment) -> Result<(), LabE
 /// The experiment of this name; or the job file, workload or trace, as an experiment with one cell.
 fn find(command: &Run) -> Result<Experiment, LabError> {
     let target = &command.target;
-    let is_named = || {
-        let names = [lab::experiment::job_names(), lab::experiment::workload_names()];
-        names.concat().contains(target) && !Experiment::names().contains(target)
-    };
-    let is_workload = target.ends_with(".fio") || target.starts_with("workloads/") || is_trace(target) || is_named();
-    if !is_workload {
+    if !is_workload(target) {
         return Experiment::find(target);
     }
     let device = command.device.as_deref().ok_or_else(|| {

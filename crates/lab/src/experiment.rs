@@ -635,8 +635,21 @@ pub fn read_workload(name: &str, changes: &WorkloadChanges) -> Result<Spec, LabE
     Ok(read_jobs(name, &changes.jobs)?.into())
 }
 
+/// Whether a name is that of a workload and not of an experiment: a job file, a table with a `kind`, a block trace.
+pub fn is_workload(name: &str) -> bool {
+    let named = || {
+        let names = [job_names(), workload_names()].concat();
+        names.iter().any(|known| known == name) && !Experiment::names().iter().any(|known| known == name)
+    };
+    let has_kind = || {
+        let text = std::fs::read_to_string(name).unwrap_or_default();
+        toml::from_str::<toml::Table>(&text).is_ok_and(|table| table.contains_key("kind"))
+    };
+    name.ends_with(".fio") || is_trace(name) || (name.ends_with(".toml") && has_kind()) || named()
+}
+
 /// Whether a name is the path of a block trace: an existing file that is neither a job file nor a table.
-pub fn is_trace(name: &str) -> bool {
+fn is_trace(name: &str) -> bool {
     let path = std::path::Path::new(name);
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     !matches!(ending, "fio" | "toml") && path.is_file()

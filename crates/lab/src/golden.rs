@@ -14,7 +14,7 @@ use crate::timed::measure::{JobResult, TimedResult};
 use workload::Operation;
 
 /// The integers of one cell.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GoldenRow {
     /// The cell and its seed.
@@ -27,9 +27,9 @@ pub struct GoldenRow {
     pub media_bytes_erased: u64,
     /// Pages copied out of the reclaim units of each handle and, last, of the shared pool.
     pub gc_pages_copied: Vec<u64>,
-    /// What the workload measured, and the device for each tenant; the same bits on every machine.
+    /// What the workload measured, and the device for each tenant: numbers as text, which says every bit of them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub measures: BTreeMap<String, f64>,
+    pub measures: BTreeMap<String, String>,
     /// What the jobs got from a device with timing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<GoldenJob>,
@@ -106,7 +106,7 @@ pub fn rows(results: &[CellResult]) -> Vec<GoldenRow> {
         measures: result
             .measures
             .iter()
-            .map(|measure| (measure.name.clone(), measure.value))
+            .map(|measure| (measure.name.clone(), measure.value.to_string()))
             .collect(),
         jobs: result.timed.as_ref().map(GoldenJob::of).unwrap_or_default(),
     };
@@ -141,6 +141,15 @@ pub fn write(path: &str, rows: &[GoldenRow]) -> Result<(), LabError> {
         .collect();
     let text = format!("[\n{}\n]\n", lines.join(",\n"));
     crate::export::write_atomically(std::path::Path::new(path), |file| file.write_all(text.as_bytes()))
+}
+
+fn measure_differences<'a>(expected: &'a GoldenRow, row: &'a GoldenRow) -> impl Iterator<Item = String> + 'a {
+    let measures = row.measures.iter();
+    measures.filter_map(|(name, value)| match expected.measures.get(name) {
+        Some(golden) if golden == value => None,
+        Some(golden) => Some(format!("{}: {name} {value} (golden {golden})", row.cell)),
+        None => Some(format!("{}: {name} {value} (not golden)", row.cell)),
+    })
 }
 
 fn job_differences(golden: &GoldenRow, row: &GoldenRow) -> Vec<String> {
@@ -181,6 +190,7 @@ pub fn differences(golden: &[GoldenRow], rows: &[GoldenRow]) -> Vec<String> {
                     row.gc_pages_copied,
                     expected.gc_pages_copied
                 ));
+                differences.extend(measure_differences(expected, row));
                 differences.extend(job_differences(expected, row));
             }
             Some(_) => {}

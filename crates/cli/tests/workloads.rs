@@ -1,0 +1,190 @@
+//! The `warp` command on workloads that are not job files: models, tenants, traces, and traces made of any of them.
+
+mod common;
+
+use common::{folder, json, prints, refused, write};
+use tempfile::TempDir;
+
+const SMALL: [&str; 6] = ["--device", "ssd_a", "--scale", "1/2048", "--write", "0.2"];
+
+fn of_json(folder: &TempDir, arguments: &[&str]) -> serde_json::Value {
+    json(&prints(folder, arguments))
+}
+
+fn run<'a>(target: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["run", target], &SMALL[..], more].concat()
+}
+
+#[test]
+fn a_cache_is_run_and_measured() {
+    let folder = folder();
+    assert!(
+        prints(&folder, &["workloads"])
+            .lines()
+            .any(|line| line == "kvcache_202206")
+    );
+    let text = prints(&folder, &run("kvcache_202206", &["--untimed"]));
+    assert!(
+        text.contains("hit ratio") && text.contains("application write amplification"),
+        "{text}"
+    );
+    let result = of_json(
+        &folder,
+        &run(
+            "kvcache_202206",
+            &["--json", "--untimed", "--set", "workload.soc_percent=40"],
+        ),
+    );
+    let measures = &result["cells"][0]["measures"];
+    let soc = measures["soc.written_bytes"].as_f64().expect("a cache counts");
+    let loc = measures["loc.written_bytes"].as_f64().expect("a cache counts");
+    // A region or a bucket may be on its way.
+    let host = result["cells"][0]["host_bytes_written"].as_f64().expect("bytes");
+    assert!(
+        (soc + loc - host).abs() <= f64::from(17 << 20),
+        "{soc} + {loc} is not {host}"
+    );
+}
+
+#[test]
+fn the_same_cache_runs_in_virtual_time() {
+    let folder = folder();
+    let result = of_json(&folder, &run("kvcache_202206", &["--json", "--seconds", "0.2"]));
+    let jobs = result["cells"][0]["fio"]["jobs"].as_array().expect("jobs");
+    let names: Vec<&str> = jobs.iter().filter_map(|job| job["jobname"].as_str()).collect();
+    assert_eq!(names, ["soc", "loc"]);
+    assert!(jobs[0]["write"]["clat_ns"]["mean"].as_f64() > Some(1000.0));
+}
+
+#[test]
+fn tenants_have_a_write_amplification_each() {
+    let folder = folder();
+    write(
+        &folder,
+        "two.toml",
+        r#"
+        kind = "tenants"
+        [tenants.cache]
+        share_percent = 60
+        placement_ids = [0, 1, 2]
+        workload = { kind = "cachelib", soc_percent = 20 }
+        [tenants.noisy]
+        share_percent = 40
+        placement_ids = [3]
+        workload = { kind = "fio", file = "noisy_neighbour" }
+        "#,
+    );
+    let long = [
+        "run",
+        "two.toml",
+        "--device",
+        "ssd_a",
+        "--scale",
+        "1/2048",
+        "--write",
+        "2",
+        "--json",
+        "--untimed",
+    ];
+    let result = of_json(&folder, &long);
+    let cell = &result["cells"][0];
+    let measure = |name: &str| cell["measures"][name].as_f64().unwrap_or_else(|| panic!("{name}"));
+    assert!((measure("noisy.write_share") - 0.5).abs() < 0.05);
+    let copied = measure("cache.bytes_copied") + measure("noisy.bytes_copied");
+    let media = cell["media_bytes_written"].as_f64().expect("bytes");
+    let host = cell["host_bytes_written"].as_f64().expect("bytes");
+    assert!(copied > 0.0 && copied == media - host, "{copied} of {}", media - host);
+    assert!(measure("noisy.write_amplification") > 1.0);
+}
+
+#[test]
+fn what_is_exported_is_replayed() {
+    let folder = folder();
+    let export = [
+        "export",
+        "three_stream",
+        "trace.log",
+        "--device",
+        "warp_default",
+        "--requests",
+        "5000",
+    ];
+    let text = prints(&folder, &export);
+    let bytes: u64 = text
+        .split_whitespace()
+        .rev()
+        .nth(3)
+        .and_then(|word| word.parse().ok())
+        .unwrap_or_else(|| panic!("{text}"));
+    assert!(text.starts_with("wrote 5000 requests, "), "{text}");
+    let replay = ["run", "trace.log", "--device", "warp_default", "--json"];
+    let placed = [
+        &replay[..],
+        &["--set", "workload.placement=column", "--set", "workload.mapping=modulo"],
+    ]
+    .concat();
+    let result = of_json(&folder, &placed);
+    let cell = &result["cells"][0];
+    assert_eq!(cell["host_bytes_written"].as_u64(), Some(bytes));
+    let owners = cell["owners"].as_array().expect("owners");
+    let used = owners
+        .iter()
+        .filter(|owner| owner["host_bytes_written"].as_u64() > Some(0));
+    assert_eq!(used.count(), 2, "the jobs fill the drive through two handles first");
+    prints(
+        &folder,
+        &[
+            "export",
+            "three_stream",
+            "per_handle",
+            "--requests",
+            "100",
+            "--per-placement",
+        ],
+    );
+    assert!(folder.path().join("per_handle/three_stream.fio").exists());
+}
+
+#[test]
+fn mistakes_are_one_sentence() {
+    let folder = folder();
+    write(&folder, "bad.csv", "1,128,W\n2,oh,W\n");
+    write(&folder, "kind.toml", "kind = \"cachlib\"\n");
+    let never = [
+        "run",
+        "kvcache_202206",
+        "--device",
+        "ssd_a",
+        "--scale",
+        "1/2048",
+        "--untimed",
+    ];
+    refused(&folder, &never, &["never ends", "--write"]);
+    refused(
+        &folder,
+        &run("kvcache_202206", &["--set", "workload.soc_percent=200"]),
+        &["soc_percent", "200"],
+    );
+    refused(
+        &folder,
+        &run("kvcache_202206", &["--set", "workload.sok_percent=20"]),
+        &["sok_percent"],
+    );
+    refused(
+        &folder,
+        &run("three_stream.fio", &["--set", "workload.bs=4096"]),
+        &["three_stream.fio"],
+    );
+    refused(
+        &folder,
+        &run("kind.toml", &[]),
+        &["kind.toml", "did you mean cachelib?"],
+    );
+    refused(&folder, &run("bad.csv", &[]), &["bad.csv"]);
+    refused(&folder, &["run", "kvcache_202206"], &["a workload needs a device"]);
+    refused(
+        &folder,
+        &["export", "three_stream", "missing/trace.log", "--requests", "10"],
+        &["missing/trace.log"],
+    );
+}
