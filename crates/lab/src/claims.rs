@@ -49,10 +49,10 @@ pub struct Claim {
     pub source: String,
     /// Mean absolute difference from the published drive.
     #[serde(default)]
-    pub mean_error: Option<MeanError>,
+    pub mean_error: Option<ErrorBound>,
     /// Difference from every published number, as a share of it.
     #[serde(default)]
-    pub relative_error: Option<RelativeError>,
+    pub relative_error: Option<ErrorBound>,
     /// Mean of these shares.
     #[serde(default)]
     pub mean_relative_error: Option<MeanRelativeError>,
@@ -70,29 +70,16 @@ pub struct Claim {
     pub crossover: Option<Crossover>,
 }
 
-/// See [`Claim::mean_error`].
+/// See [`Claim::mean_error`] and [`Claim::relative_error`].
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct MeanError {
+pub struct ErrorBound {
     /// Published rows to average over: those whose coordinates contain these.
     pub over: Selector,
     /// Of these, the ones with this metric; all if it is left out.
     #[serde(default)]
     pub metric: Option<Metric>,
-    /// Greatest mean absolute error.
-    pub at_most: f64,
-}
-
-/// See [`Claim::relative_error`].
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RelativeError {
-    /// As in [`MeanError`].
-    pub over: Selector,
-    /// As in [`MeanError`].
-    #[serde(default)]
-    pub metric: Option<Metric>,
-    /// Greatest share, 0.05 for 5 %.
+    /// Greatest mean absolute error, or greatest share: 0.05 for 5 %.
     pub at_most: f64,
 }
 
@@ -100,9 +87,9 @@ pub struct RelativeError {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MeanRelativeError {
-    /// As in [`MeanError`].
+    /// As in [`ErrorBound`].
     pub over: Selector,
-    /// As in [`MeanError`].
+    /// As in [`ErrorBound`].
     #[serde(default)]
     pub metric: Option<Metric>,
     /// Greatest mean share.
@@ -375,7 +362,7 @@ impl<'a> Judge<'a> {
             .collect()
     }
 
-    fn judge_mean_error(&self, rule: &MeanError) -> (bool, String) {
+    fn judge_mean_error(&self, rule: &ErrorBound) -> (bool, String) {
         let rows = self.published(&rule.over, rule.metric.as_ref());
         match mean_of(&rows, Comparison::error) {
             Err(missing) => (false, missing),
@@ -386,7 +373,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn judge_relative_error(&self, rule: &RelativeError) -> (bool, String) {
+    fn judge_relative_error(&self, rule: &ErrorBound) -> (bool, String) {
         let rows = self.published(&rule.over, rule.metric.as_ref());
         if let Err(missing) = mean_of(&rows, Comparison::relative_error) {
             return (false, missing);

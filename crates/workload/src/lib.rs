@@ -15,6 +15,8 @@ pub mod error;
 pub mod f2fs;
 pub mod fio;
 pub mod lsm;
+mod queue;
+mod random;
 mod request;
 mod size;
 mod source;

@@ -135,50 +135,38 @@ impl Lane {
         let rate = total(&job.rate, &planned.full).map(|rate| Rate::BytesPerSecond((rate as u128).max(1)));
         let rate =
             rate.or(total(&job.rate_iops, &planned.full).map(|rate| Rate::RequestsPerSecond((rate as u128).max(1))));
+        let supply = Supply::Job(Box::new(JobStream::new(planned.plan, planned.summary.stream)));
         Lane {
             job: job_index,
             group: planned.summary.group,
-            depth: job.iodepth,
-            in_flight: 0,
             flow: job.flow.map(|weight| FlowShare {
                 id: job.flow_id,
                 weight,
                 requests: 0,
             }),
-            supply: Supply::Job(Box::new(JobStream::new(planned.plan, planned.summary.stream))),
-            ready: Vec::new(),
             rate,
             rate_ignores_thinktime: job.rate_ignore_thinktime,
             thinktime_ns: job.thinktime_us * 1000,
             thinktime_blocks: job.thinktime_blocks,
             delay_ns: job.startdelay_us * 1000,
             ramp_ns: job.ramp_time_us * 1000,
-            runtime_ns: runtime_ns.into_iter().chain(limit_ns).min(),
-            begins_at: 0,
-            measured_from: 0,
-            ends_at: 0,
-            submitted: 0,
-            submitted_bytes: 0,
-            since_pause: 0,
-            pausing: false,
-            paused_until: 0,
-            paused_ns: 0,
-            wake_at: None,
-            ended: false,
-            error: None,
-            tally: Tally::default(),
+            ..Lane::closed_loop(supply, job.iodepth, runtime_ns.into_iter().chain(limit_ns).min())
         }
     }
 
     /// A closed loop that keeps `depth` requests of a workload in flight, for at most `limit_ns`.
     pub(super) fn of_source(source: Box<dyn Source>, depth: u64, limit_ns: Option<Nanos>) -> Lane {
+        Lane::closed_loop(Supply::Source(source), depth, limit_ns)
+    }
+
+    fn closed_loop(supply: Supply, depth: u64, limit_ns: Option<Nanos>) -> Lane {
         Lane {
             job: 0,
             group: 0,
             depth,
             in_flight: 0,
             flow: None,
-            supply: Supply::Source(source),
+            supply,
             ready: Vec::new(),
             rate: None,
             rate_ignores_thinktime: false,

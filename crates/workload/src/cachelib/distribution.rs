@@ -5,6 +5,7 @@
 //! method. On a twin every key stands for as many neighbouring ranks of the full drive as the twin is smaller, so that any share of
 //! the keys gets the same share of the operations.
 
+use crate::random::below;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 
@@ -68,12 +69,6 @@ impl Popularity {
         };
         range.first + below(random, range.ranks)
     }
-}
-
-/// A number below a limit.
-#[inline]
-pub(crate) fn below(random: &mut Xoshiro256PlusPlus, limit: u64) -> u64 {
-    ((u128::from(random.next_u64()) * u128::from(limit)) >> 64) as u64
 }
 
 /// Sums of rank^-alpha.

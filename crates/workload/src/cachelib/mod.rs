@@ -38,6 +38,7 @@ pub use trace::TraceFormat;
 
 use serde::{Deserialize, Serialize};
 
+use crate::random::mix;
 use crate::{Target, WorkloadError};
 
 /// A cache and its workload: `kind = "cachelib"`. Facts are of CacheLib's documentation and source.
@@ -276,13 +277,4 @@ struct CacheOperation {
     key: u64,
     /// Key and value; none for a get of a key that does not exist, and where a trace does not say.
     bytes: Option<u32>,
-}
-
-/// Spreads the bits of a number over all 64 (the finaliser of SplitMix64); different numbers stay different.
-#[inline]
-fn mix(number: u64) -> u64 {
-    let mut bits = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ (bits >> 31)
 }

@@ -1,5 +1,6 @@
 //! Requests to the drive: blocks that follow each other are merged, as the kernel merges pages into one bio per log.
 
+use crate::queue::RequestQueue;
 use crate::{Operation, Request};
 
 use super::hints::{HintPolicy, STREAMS, Writer};
@@ -30,9 +31,8 @@ pub struct Written {
 /// Makes requests and counts them.
 #[derive(Debug, Clone)]
 pub struct Output {
-    queue: Vec<Request>,
-    /// The first of the queue that nobody has taken.
-    taken: usize,
+    /// Requests that are ready to be taken.
+    pub(crate) queue: RequestQueue,
     pending: [Pending; STREAMS.len()],
     max_blocks: u32,
     policy: HintPolicy,
@@ -57,8 +57,7 @@ impl Output {
     /// Nothing yet.
     pub fn new(policy: HintPolicy, classes: u8, placement_ids: u16, max_request_bytes: u64) -> Output {
         Output {
-            queue: Vec::new(),
-            taken: 0,
+            queue: RequestQueue::default(),
             pending: [Pending::default(); STREAMS.len()],
             max_blocks: (max_request_bytes / BLOCK_BYTES) as u32,
             policy,
@@ -72,23 +71,6 @@ impl Output {
             #[cfg(test)]
             trace: Vec::new(),
         }
-    }
-
-    /// Requests that are ready to be taken.
-    pub fn ready(&self) -> usize {
-        self.queue.len() - self.taken
-    }
-
-    /// Moves up to `limit` requests out; returns how many.
-    pub fn take(&mut self, requests: &mut Vec<Request>, limit: usize) -> usize {
-        let count = self.ready().min(limit);
-        requests.extend_from_slice(&self.queue[self.taken..self.taken + count]);
-        self.taken += count;
-        if self.taken == self.queue.len() {
-            self.queue.clear();
-            self.taken = 0;
-        }
-        count
     }
 
     /// Writes blocks; `class` is the lifetime class of the file.

@@ -115,15 +115,15 @@ fn ratio(part: u64, whole: u64) -> f64 {
 
 impl Source for F2fs {
     fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
-        while self.files.output.ready() < limit && !self.ended {
+        while self.files.output.queue.ready() < limit && !self.ended {
             if let Err(error) = self.step() {
                 self.error = Some(error);
                 self.ended = true;
             }
         }
-        match self.error.take_if(|_| self.files.output.ready() == 0) {
+        match self.error.take_if(|_| self.files.output.queue.ready() == 0) {
             Some(error) => Err(error),
-            None => Ok(self.files.output.take(requests, limit)),
+            None => Ok(self.files.output.queue.take(requests, limit)),
         }
     }
 

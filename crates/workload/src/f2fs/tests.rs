@@ -246,8 +246,8 @@ fn requests_say_what_was_done() {
     while source.files.counters.checkpoints < 40 {
         source.step().unwrap();
     }
-    while source.files.output.ready() > 0 {
-        source.files.output.take(&mut requests, 1000);
+    while source.files.output.queue.ready() > 0 {
+        source.files.output.queue.take(&mut requests, 1000);
     }
     let mut by_trace = vec![0u32; (2 * GIB / BLOCK_BYTES) as usize];
     let mut by_request = by_trace.clone();

@@ -8,7 +8,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use crate::cachelib::distribution::{Popularity as Ranks, below};
+use crate::cachelib::distribution::Popularity as Ranks;
+use crate::random::below;
 
 /// Which records are popular.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

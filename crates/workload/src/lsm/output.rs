@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::extents::{BLOCK_BYTES, Extent};
+use crate::queue::RequestQueue;
 use crate::{Operation, Request};
 
 /// Which placement identifier a write gets.
@@ -32,8 +33,8 @@ pub enum Maker {
 /// Makes requests and counts them.
 #[derive(Debug)]
 pub struct Output {
-    queue: Vec<Request>,
-    taken: usize,
+    /// Requests that are ready to be taken.
+    pub(crate) queue: RequestQueue,
     placement: Placement,
     placement_ids: u16,
     tiered: bool,
@@ -62,8 +63,7 @@ impl Output {
     pub fn new(placement: Placement, placement_ids: u16, tiered: bool, levels: usize, sizes: (u64, u64)) -> Output {
         let (request_bytes, memtable_bytes) = sizes;
         Output {
-            queue: Vec::new(),
-            taken: 0,
+            queue: RequestQueue::default(),
             placement,
             placement_ids,
             tiered,
@@ -77,23 +77,6 @@ impl Output {
             handle_bytes: vec![0; usize::from(placement_ids).max(1)],
             bytes_discarded: 0,
         }
-    }
-
-    /// Requests that are ready to be taken.
-    pub fn ready(&self) -> usize {
-        self.queue.len() - self.taken
-    }
-
-    /// Moves up to `limit` requests out; returns how many.
-    pub fn take(&mut self, requests: &mut Vec<Request>, limit: usize) -> usize {
-        let count = self.ready().min(limit);
-        requests.extend_from_slice(&self.queue[self.taken..self.taken + count]);
-        self.taken += count;
-        if self.taken == self.queue.len() {
-            self.queue.clear();
-            self.taken = 0;
-        }
-        count
     }
 
     fn handle(&self, maker: Maker) -> Option<u16> {

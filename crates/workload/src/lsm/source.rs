@@ -147,7 +147,7 @@ impl Lsm {
 
 impl Source for Lsm {
     fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
-        while self.tree.output.ready() < limit && !self.ended {
+        while self.tree.output.queue.ready() < limit && !self.ended {
             match self.step() {
                 Ok(true) => {}
                 Ok(false) => self.ended = true,
@@ -160,9 +160,9 @@ impl Source for Lsm {
                 }
             }
         }
-        match self.error.take_if(|_| self.tree.output.ready() == 0) {
+        match self.error.take_if(|_| self.tree.output.queue.ready() == 0) {
             Some(error) => Err(error),
-            None => Ok(self.tree.output.take(requests, limit)),
+            None => Ok(self.tree.output.queue.take(requests, limit)),
         }
     }
 

@@ -124,7 +124,7 @@ fn the_drive_holds_what_the_files_are() {
     for _ in 0..60_000 {
         assert!(source.step().unwrap());
     }
-    source.tree.output.take(&mut requests, usize::MAX);
+    source.tree.output.queue.take(&mut requests, usize::MAX);
     let mut written = vec![false; (64 * MIB / BLOCK_BYTES) as usize];
     for request in requests {
         let first = (request.offset_bytes / BLOCK_BYTES) as usize;

@@ -18,6 +18,7 @@ use rustc_hash::FxHashMap;
 
 use super::record::{NAMES_MAX, OFFSET_BYTES_END, Record};
 use super::settings::{Mapping, Settings};
+use crate::random::mix;
 use crate::{Operation, Target, Twin, WorkloadError};
 
 /// Where a traced request goes on the drive: called with offset and length of each piece.
@@ -241,14 +242,6 @@ impl Sampled {
     fn takes(self, volume: u32, unit: u64) -> bool {
         mix(unit ^ mix(self.seed ^ u64::from(volume))).is_multiple_of(self.denominator)
     }
-}
-
-/// Scrambles a number: the finaliser of SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", 2014).
-fn mix(number: u64) -> u64 {
-    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    number ^ number >> 31
 }
 
 /// Joins pieces that lie side by side.

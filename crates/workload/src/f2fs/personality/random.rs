@@ -15,7 +15,7 @@ impl Random {
 
     /// From 0 to `bound` - 1, uniformly.
     pub fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
+        crate::random::below(&mut self.0, bound)
     }
 
     /// From 0 to 1, uniformly.
