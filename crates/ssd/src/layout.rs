@@ -90,7 +90,7 @@ pub struct Layout {
     pub collection_superblocks: u32,
     /// Background collection runs while no more slices of a group are free than this.
     pub background_free_slices: u64,
-    /// A handle's next reclaim unit waits for collection while no more slices of a group are free than this.
+    /// A handle's next reclaim unit waits for collection while fewer slices of a group than this would stay free beside it.
     pub foreground_free_slices: u64,
     /// Live pages that a group can hold; more are placed in another group.
     pub group_live_pages_max: u64,
@@ -353,7 +353,9 @@ impl Shape {
         let slices = |superblocks: u32| u64::from(superblocks) * u64::from(slices_per_superblock);
         // A mark of 0.9 leaves exactly a tenth, whatever 1 - 0.9 is in binary.
         let left = |mark: f64| ((1.0 - mark) * slices(base) as f64 + 1e-6).floor() as u64 + slices(reserve_superblocks);
-        let hard_floor = slices(reserve_superblocks + collection_superblocks);
+        // Free parts of divided superblocks, fewer than make a whole one, are of no use to who needs a whole one.
+        let scattered_slices = u64::from(slices_per_superblock) - 1;
+        let hard_floor = slices(reserve_superblocks + collection_superblocks) + scattered_slices;
         let mut layout = Layout {
             page_bytes: geometry.mapping_unit_bytes,
             logical_pages: logical_pages as u32,

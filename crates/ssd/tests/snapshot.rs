@@ -50,7 +50,7 @@ fn work(device: &mut Device, uniform: &mut Uniform, commands: u32) {
     for command in 0..commands {
         let first = uniform.below(pages - UNIT_PAGES);
         let placement = placement(uniform.below(groups) as u16, uniform.below(handles) as u16);
-        let length = match command % 64 {
+        let length = match command % 16 {
             0 => UNIT_PAGES,
             _ => 1 + uniform.below(8),
         };

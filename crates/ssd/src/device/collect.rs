@@ -25,9 +25,11 @@ impl<S: EventSink> Device<S> {
         }
     }
 
-    /// Reclaims until the group is below the foreground mark, or the policy finds nothing.
-    pub(super) fn collect_in_foreground(&mut self, now: Nanos, group: RgId) {
-        while self.state.groups[usize::from(group.0)].free_slices <= self.layout.foreground_free_slices {
+    /// Reclaims until the group stays below the foreground mark when a reclaim unit of this class is taken, or the policy
+    /// finds nothing.
+    pub(super) fn collect_in_foreground(&mut self, now: Nanos, group: RgId, class: u8) {
+        let taken = u64::from(self.layout.classes[usize::from(class)].slices);
+        while self.state.groups[usize::from(group.0)].free_slices < self.layout.foreground_free_slices + taken {
             if !self.collect_one(now, group, Trigger::Foreground) {
                 return;
             }
@@ -87,7 +89,7 @@ impl<S: EventSink> Device<S> {
     }
 
     /// Whether reclaiming keeps the superblocks free that collection needs: a whole superblock gives back what it
-    /// takes, a part may not take the last ones.
+    /// takes; a part may take a free part, but not divide one of the last superblocks.
     fn affordable(&self, group: RgId, victim: RuId, destination: Owner) -> bool {
         let members = &self.state.groups[usize::from(group.0)];
         let entry = &self.state.units[victim.0 as usize];
@@ -95,8 +97,10 @@ impl<S: EventSink> Device<S> {
             .collecting
             .as_ref()
             .map_or(0, |open| self.state.units[open.unit.0 as usize].pages - open.written);
+        let class = Self::class_for_copies(destination, entry.class);
         entry.class == 0
             || room >= entry.valid_pages
+            || !members.free_parts[usize::from(class)].is_empty()
             || members.free_superblocks.len() > self.layout.collection_superblocks as usize
     }
 

@@ -94,8 +94,8 @@ impl<S: EventSink> Device<S> {
     #[cold]
     pub(super) fn open_for_host(&mut self, now: Nanos, placement: Placement, slot: usize) {
         let Placement { group, handle } = placement;
-        self.collect_in_foreground(now, group);
         let class = self.class_for_next(placement);
+        self.collect_in_foreground(now, group, class);
         self.make_room(now, group, class);
         let open = self.take(group, class, Owner::of(handle), false);
         self.open_in_time(now, open.unit);
@@ -105,12 +105,16 @@ impl<S: EventSink> Device<S> {
     /// Gives an owner a reclaim unit for copies out of a victim of `class`: of the same class, so that emptying a divided
     /// superblock divides at most one other; of the shared pool, always a whole superblock.
     pub(super) fn open_for_collection(&mut self, group: RgId, owner: Owner, class: u8) {
-        let class = if owner == Owner::SHARED { 0 } else { class };
-        let open = self.take(group, class, owner, true);
+        let open = self.take(group, Self::class_for_copies(owner, class), owner, true);
         let index = self.owner_index(owner);
         let collecting = &mut self.state.groups[usize::from(group.0)].owners[index].collecting;
         assert!(collecting.is_none(), "{owner} already has a reclaim unit for copies");
         *collecting = Some(open);
+    }
+
+    /// Class of the reclaim unit that an owner takes for copies out of a victim of `class`.
+    pub(super) fn class_for_copies(owner: Owner, class: u8) -> u8 {
+        if owner == Owner::SHARED { 0 } else { class }
     }
 
     /// Takes a part of a divided superblock, or divides a free one.

@@ -16,9 +16,11 @@ impl Reference {
         }
     }
 
-    /// Victims until more slices are free than the foreground mark leaves, or there is none to take.
-    pub fn collect_in_foreground(&mut self, now: u64, group: usize) {
-        while self.free_slices(group) <= self.layout.foreground_free_slices
+    /// Victims until the slices that the foreground mark leaves are free beside a unit of the class, or there is none to
+    /// take.
+    pub fn collect_in_foreground(&mut self, now: u64, group: usize, class: usize) {
+        let slices = u64::from(self.layout.classes[class].slices);
+        while self.free_slices(group) < self.layout.foreground_free_slices + slices
             && self.collect_one(now, group, Trigger::Foreground)
         {}
     }
@@ -67,14 +69,16 @@ impl Reference {
         true
     }
 
-    /// A whole superblock gives back what its copies take. A part does not, so it is only taken if its copies fit or
-    /// more superblocks are free than collection needs.
+    /// A whole superblock gives back what its copies take. A part does not, so it is only taken if its copies fit, or go to a
+    /// free part, or more superblocks are free than collection needs.
     fn affordable(&self, group: usize, victim: u32, destination: Owner) -> bool {
         let open = self.groups[group].copies[self.row_index(destination)];
         let room = open.map_or(0, |unit| self.unit_pages(unit) - self.programmed_pages(unit));
         let fits = self.valid_pages(victim) <= room;
         let free_superblocks = self.groups[group].free_superblocks.len() as u32;
-        self.unit(victim).class == 0 || fits || free_superblocks > self.layout.collection_superblocks
+        let class = self.unit(victim).class;
+        let has_part = destination != Owner::SHARED && !self.groups[group].free_parts[class].is_empty();
+        class == 0 || fits || has_part || free_superblocks > self.layout.collection_superblocks
     }
 
     /// Where copies of an owner's data go: to itself if it is isolated for good, or for now; else to the shared pool.

@@ -314,8 +314,8 @@ impl Reference {
 
     /// Gives a handle a unit: collect down to the foreground mark, make sure of a free one, take it.
     fn open_for_host(&mut self, now: u64, group: usize, handle: usize, slot: usize) {
-        self.collect_in_foreground(now, group);
         let class = self.class_for_next(group, handle);
+        self.collect_in_foreground(now, group, class);
         self.make_room(now, group, class);
         let unit = self.take(group, class, Owner(handle as u16), false);
         self.groups[group].open[handle][slot] = Some(unit);
