@@ -3,7 +3,7 @@
 use lab::claims::Judge;
 use lab::experiment::{Experiment, RunSettings};
 use lab::run::CellResult;
-use lab::{LabError, golden, table};
+use lab::{LabError, export, golden, table};
 
 use crate::arguments::Reproduce;
 use crate::execute;
@@ -40,7 +40,7 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
                 print(&format!(
                     "{} (stopped)\n{}\n",
                     experiment.title,
-                    crate::run::summary(experiment, &results)
+                    table::write_amplifications(&results, &experiment.axes())
                 ));
             }
             return Ok(Outcome::Stopped);
@@ -62,11 +62,11 @@ fn compare_paper(command: &Reproduce, experiment: &Experiment, settings: &RunSet
     let judge = Judge::new(experiment, results, settings.tail_capacities);
     let verdicts = judge.verdicts();
     if command.json {
-        print(&format!("{}\n", crate::run::json(experiment, &judge, results)));
+        print(&format!("{}\n", export::judged_json(experiment, &judge, results)));
     } else {
         print(&format!("{} ({})\n", experiment.title, experiment.source));
         let numbers = match experiment.published.is_empty() {
-            true => crate::run::summary(experiment, results),
+            true => table::write_amplifications(results, &experiment.axes()),
             false => table::comparisons(&judge.comparisons()),
         };
         print(&format!("{numbers}\n{}\n", table::verdicts(&verdicts)));

@@ -154,27 +154,14 @@ fn present(
     let fio = fio_json(command, results)?;
     let quiet = command.json || command.fio_json.as_ref().is_some_and(|path| path.as_os_str() == "-");
     if command.json {
-        print(&format!("{}\n", json(experiment, &judge, results)));
+        print(&format!("{}\n", export::judged_json(experiment, &judge, results)));
     } else if !quiet {
-        print(&format!("{}\n{}\n", experiment.title, summary(experiment, results)));
-        if results.len() == 1 {
-            print(&table::measures(&results[0]));
-        }
-        for result in results {
-            if let Some(timed) = &result.timed {
-                print(&format!("{}\n{}\n", result.key, table::jobs(timed)));
-            }
-        }
-        if command.handles || results.len() == 1 {
-            for result in results {
-                print(&format!(
-                    "{}\n{}{}\n",
-                    result.key,
-                    table::handles(result),
-                    table::wear(result)
-                ));
-            }
-        }
+        print(&table::results(
+            &experiment.title,
+            &experiment.axes(),
+            results,
+            command.handles,
+        ));
     }
     let folder = report_folder(command, experiment);
     let report_file = folder.join("report.html");
@@ -233,20 +220,6 @@ fn fio_json(command: &Run, results: &[CellResult]) -> Result<Option<String>, Lab
     };
     let text = serde_json::to_string_pretty(&lab::timed::to_fio_json(timed)).expect("JSON serializes");
     Ok(Some(format!("{text}\n")))
-}
-
-/// The table of write amplifications.
-pub fn summary(experiment: &Experiment, results: &[CellResult]) -> String {
-    table::summary(results, &experiment.axes(), CellResult::write_amplification)
-}
-
-/// Everything that was measured and judged, as JSON on one line.
-pub fn json(experiment: &Experiment, judge: &Judge<'_>, results: &[CellResult]) -> String {
-    let mut json = export::to_json(&experiment.axes(), judge.tail_capacities(), results, false);
-    json["experiment"] = experiment.slug.clone().into();
-    json["comparisons"] = serde_json::json!(judge.comparisons());
-    json["verdicts"] = serde_json::json!(judge.verdicts());
-    json.to_string()
 }
 
 /// Runs a job file and keeps the device.

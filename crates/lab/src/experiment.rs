@@ -21,7 +21,6 @@ use workload::{Spec, WorkloadError};
 #[derive(RustEmbed)]
 #[folder = "../../experiments"]
 #[include = "*/experiment.toml"]
-#[include = "*/golden.json"]
 struct BuiltIn;
 
 #[derive(RustEmbed)]
@@ -157,7 +156,7 @@ impl RunSettings {
         }
     }
 
-    fn check(&self, name: &str) -> Result<(), String> {
+    pub(crate) fn check(&self, name: &str) -> Result<(), String> {
         let capacities = [
             self.write_capacities,
             Some(self.sample_capacities),
@@ -260,7 +259,7 @@ pub struct Axis {
 }
 
 /// What distinguishes a run within its experiment.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 pub struct CellKey {
     /// Device profile.
     pub device: String,
@@ -278,8 +277,8 @@ impl std::fmt::Display for CellKey {
     }
 }
 
-/// One run: a device, a workload, settings.
-#[derive(Clone, Debug)]
+/// One run: a device, a workload, settings. Serialized it is complete but for the files that its workload reads.
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Cell {
     /// Its place in the experiment.
     pub key: CellKey,
@@ -351,9 +350,16 @@ impl Experiment {
     /// # Errors
     /// As [`Experiment::find`].
     pub fn parse(file: &str, text: &str) -> Result<Experiment, LabError> {
-        let value: toml::Table =
-            toml::from_str(text).map_err(|error| LabError::invalid(file, source::toml_problem(&error)))?;
-        let mut experiment: Experiment = source::deserialize(file, Value::Table(value))?;
+        let table = toml::from_str(text).map_err(|error| LabError::invalid(file, source::toml_problem(&error)))?;
+        Experiment::from_table(file, table)
+    }
+
+    /// Reads an experiment from a table as it stands in a file; `file` as for [`Experiment::parse`].
+    ///
+    /// # Errors
+    /// As [`Experiment::find`].
+    pub fn from_table(file: &str, table: toml::Table) -> Result<Experiment, LabError> {
+        let mut experiment: Experiment = source::deserialize(file, Value::Table(table))?;
         let mut folders = file.trim_end_matches(" (built in)").rsplit('/');
         experiment.slug = folders.nth(1).unwrap_or("experiment").to_string();
         experiment.file = file.to_string();
@@ -446,7 +452,23 @@ impl Experiment {
     /// # Errors
     /// A device, job file or override that does not fit: names file and field.
     pub fn cells(&self, run: &RunSettings, overrides: &Overrides) -> Result<Vec<Cell>, LabError> {
-        let mut last = Change::default();
+        self.cells_with(run, overrides, None)
+    }
+
+    /// As [`Experiment::cells`]; with `workload`, all cells run that one.
+    ///
+    /// # Errors
+    /// As [`Experiment::cells`].
+    pub fn cells_with(
+        &self,
+        run: &RunSettings,
+        overrides: &Overrides,
+        workload: Option<&WorkloadChoice>,
+    ) -> Result<Vec<Cell>, LabError> {
+        let mut last = Change {
+            workload: workload.cloned(),
+            ..Change::default()
+        };
         for (path, value) in overrides {
             match path.strip_prefix("workload.") {
                 Some(path) => last.settings.insert(path.to_string(), value.clone()),
@@ -583,7 +605,7 @@ pub fn read_jobs(name: &str, changes: &[fio::Override]) -> Result<JobFile, LabEr
 pub struct WorkloadChanges {
     /// Options of a job file.
     pub jobs: Vec<fio::Override>,
-    /// Settings of a workload with a `kind`, by dotted path.
+    /// Settings by dotted path: of a workload with a `kind`; of a job file, options as `SECTION.OPTION`.
     pub settings: Overrides,
 }
 
@@ -628,11 +650,19 @@ pub fn read_workload(name: &str, changes: &WorkloadChanges) -> Result<Spec, LabE
         ]);
         return changes.parse(name, &table);
     }
-    if let Some((path, _)) = changes.settings.iter().next() {
-        let problem = format!("workload.{path}: a job file has options, not settings; change them in the file");
-        return Err(LabError::invalid(name, problem));
+    let mut options = changes.jobs.clone();
+    for (path, value) in &changes.settings {
+        let (section, option) = path.split_once('.').ok_or_else(|| {
+            let problem = format!("workload.{path}: a setting of a job file is SECTION.OPTION, such as global.bs");
+            LabError::invalid(name, problem)
+        })?;
+        options.push(fio::Override {
+            section: section.to_string(),
+            option: option.to_string(),
+            value: plain(value),
+        });
     }
-    Ok(read_jobs(name, &changes.jobs)?.into())
+    Ok(read_jobs(name, &options)?.into())
 }
 
 /// Whether a name is that of a workload and not of an experiment: a job file, a table with a `kind`, a block trace.

@@ -6,12 +6,18 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
+use rust_embed::RustEmbed;
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
 use crate::run::CellResult;
 use crate::timed::measure::{JobResult, TimedResult};
 use workload::Operation;
+
+#[derive(RustEmbed)]
+#[folder = "../../experiments"]
+#[include = "*/golden.json"]
+struct BuiltIn;
 
 /// The integers of one cell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,6 +117,16 @@ pub fn rows(results: &[CellResult]) -> Vec<GoldenRow> {
         jobs: result.timed.as_ref().map(GoldenJob::of).unwrap_or_default(),
     };
     results.iter().map(row).collect()
+}
+
+/// The golden files that the program was built with, in the order of their experiments.
+pub fn built_in() -> Vec<String> {
+    let mut names: Vec<_> = BuiltIn::iter().collect();
+    names.sort();
+    let files = names.iter().filter_map(|name| BuiltIn::get(name));
+    files
+        .map(|file| String::from_utf8_lossy(&file.data).into_owned())
+        .collect()
 }
 
 /// Path of an experiment's golden file, from the root of the project.

@@ -162,6 +162,16 @@ impl Metric {
         }
     }
 
+    /// Name of the column of the table of cells that has it, if one has.
+    pub fn column(&self) -> Option<&str> {
+        match self {
+            Metric::WriteAmplification => Some("write_amplification"),
+            Metric::TailWriteAmplification => Some("tail_write_amplification"),
+            Metric::Measure(name) => Some(name),
+            _ => None,
+        }
+    }
+
     /// Whether its values are so large or so various that errors are said in percent.
     pub fn is_relative(&self) -> bool {
         matches!(self, Metric::LatencyUs(_) | Metric::Iops(_) | Metric::BandwidthMbS(_))

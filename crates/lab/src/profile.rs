@@ -81,14 +81,7 @@ impl Profile {
     pub fn parse(found: &Found) -> Result<Profile, LabError> {
         let invalid = |problem: String| LabError::invalid(&found.file, problem);
         let table: toml::Table = toml::from_str(&found.text).map_err(|error| invalid(source::toml_problem(&error)))?;
-        let mut profile = Profile {
-            name: found.name.clone(),
-            file: found.file.clone(),
-            title: String::new(),
-            notes: String::new(),
-            sources: BTreeMap::new(),
-            values: toml::Table::new(),
-        };
+        let mut profile = Profile::empty(&found.name, &found.file);
         for (key, value) in table {
             match (key.as_str(), value) {
                 ("title", Value::String(title)) => profile.title = title,
@@ -105,6 +98,47 @@ impl Profile {
         }
         profile.config(&Overrides::new())?;
         Ok(profile)
+    }
+
+    /// A profile of values without their sources, such as [`Profile::values`] gives; where there are sources they are passed over.
+    ///
+    /// # Errors
+    /// As [`Profile::find`]; `name` stands for the file.
+    pub fn from_values(name: &str, table: toml::Table) -> Result<Profile, LabError> {
+        let mut profile = Profile::empty(name, name);
+        for (key, value) in table {
+            match key.as_str() {
+                "title" | "notes" => {}
+                known if DEVICE_TABLES.contains(&known) => {
+                    profile.values.insert(key, without_sources(value));
+                }
+                unknown => {
+                    let known = ["title", "notes"].into_iter().chain(DEVICE_TABLES);
+                    return Err(LabError::invalid(name, source::unknown_key(unknown, known)));
+                }
+            }
+        }
+        profile.config(&Overrides::new())?;
+        Ok(profile)
+    }
+
+    /// The text of a profile, as it stands in its file.
+    ///
+    /// # Errors
+    /// There is no such file.
+    pub fn text(name: &str) -> Result<String, LabError> {
+        Ok(source::find::<BuiltIn>("device", "devices", name, "toml")?.text)
+    }
+
+    fn empty(name: &str, file: &str) -> Profile {
+        Profile {
+            name: name.to_string(),
+            file: file.to_string(),
+            title: String::new(),
+            notes: String::new(),
+            sources: BTreeMap::new(),
+            values: toml::Table::new(),
+        }
     }
 
     /// Splits `{ value, source, fitted }` leaves into values and sources.
@@ -159,6 +193,11 @@ impl Profile {
         }
     }
 
+    /// The values, without their sources: what overrides apply to.
+    pub fn values(&self) -> &toml::Table {
+        &self.values
+    }
+
     /// The device, with overrides.
     ///
     /// # Errors
@@ -173,6 +212,19 @@ impl Profile {
                 .map_err(|problem| LabError::invalid(&self.file, format!("override {path} = {value}: {problem}")))?;
         }
         source::deserialize(&self.file, Value::Table(values))
+    }
+}
+
+/// A value with `{ value, source }` leaves replaced by their values.
+fn without_sources(value: Value) -> Value {
+    match value {
+        Value::Table(mut leaf) if leaf.contains_key("value") => leaf.remove("value").expect("just seen"),
+        Value::Table(table) => {
+            let entries = table.into_iter().map(|(key, value)| (key, without_sources(value)));
+            Value::Table(entries.collect())
+        }
+        Value::Array(array) => Value::Array(array.into_iter().map(without_sources).collect()),
+        value => value,
     }
 }
 

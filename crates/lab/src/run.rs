@@ -9,6 +9,7 @@
 //! Cells run in parallel, as many as there are cores and as memory allows; each is deterministic on its own. A run can be
 //! stopped from outside and then returns what it has measured.
 
+use std::borrow::Borrow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -19,6 +20,7 @@ use ssd::{Device, Endurance, Event, Layout, Lpn, Nanos, OwnerStats, Placement, R
 
 use crate::error::LabError;
 use crate::experiment::{Cell, CellKey, RunSettings};
+use crate::policy::{Placer, Policies};
 use crate::timed::Runner;
 use crate::timed::measure::TimedResult;
 use crate::twin::{self, Scale};
@@ -26,6 +28,8 @@ use workload::{Measure, Operation, Range, Request, Source, Spec, Target, Twin};
 
 /// Requests taken from the workload at a time.
 const BATCH_REQUESTS: usize = 1024;
+/// Requests of a job file that a placement policy is asked about at a time: asking costs as much as writing some hundred of them.
+const PLACED_REQUESTS: usize = 16 * BATCH_REQUESTS;
 
 /// What one run measured.
 #[derive(Clone, Debug, Serialize)]
@@ -175,6 +179,11 @@ impl Prepared {
         self.prefill_bytes + self.workload_work
     }
 
+    /// The cell.
+    pub fn cell(&self) -> &Cell {
+        &self.cell
+    }
+
     /// The requests of its workload.
     ///
     /// # Errors
@@ -264,32 +273,51 @@ pub fn memory_available() -> u64 {
 ///
 /// # Errors
 /// A cell that needs more memory than there is, or whose workload cannot be read.
-pub fn run_all(
-    prepared: &[Prepared],
+pub fn run_all<P: Borrow<Prepared> + Sync>(
+    prepared: &[P],
     keep_gc_log: bool,
     memory_budget_bytes: u64,
     watch: &dyn Watch,
 ) -> Result<Vec<CellResult>, LabError> {
-    for cell in prepared {
+    run_all_with(prepared, Policies::default(), keep_gc_log, memory_budget_bytes, watch)
+}
+
+/// As [`run_all`], with policies of the caller. They may share something, so with policies cells run one after another, on the calling
+/// thread.
+///
+/// # Errors
+/// As [`run_all`], or a placement policy fails.
+pub fn run_all_with<P: Borrow<Prepared> + Sync>(
+    prepared: &[P],
+    policies: Policies<'_>,
+    keep_gc_log: bool,
+    memory_budget_bytes: u64,
+    watch: &dyn Watch,
+) -> Result<Vec<CellResult>, LabError> {
+    let cells = || prepared.iter().map(Borrow::<Prepared>::borrow);
+    for cell in cells() {
         cell.check_memory(memory_budget_bytes)?;
     }
-    watch.expects(prepared.iter().map(Prepared::work).sum());
-    let largest = prepared.iter().map(|cell| cell.memory_bytes).max().unwrap_or(1).max(1);
-    let at_once = (memory_budget_bytes / largest).clamp(1, rayon::current_num_threads() as u64) as usize;
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(at_once)
-        .build()
-        .expect("threads for the runs");
-    let run = |cell: &Prepared| {
+    watch.expects(cells().map(Prepared::work).sum());
+    let largest = cells().map(|cell| cell.memory_bytes).max().unwrap_or(1).max(1);
+    let run = |cell: &P| {
         if watch.stopped() {
             return None;
         }
-        let result = run_cell(cell, keep_gc_log, watch);
+        let result = run_cell(cell.borrow(), policies, keep_gc_log, watch);
         if let Ok(result) = &result {
             watch.finished(result);
         }
         Some(result)
     };
+    if policies.victim.is_some() || policies.placement.is_some() {
+        return prepared.iter().filter_map(run).collect();
+    }
+    let at_once = (memory_budget_bytes / largest).clamp(1, rayon::current_num_threads() as u64) as usize;
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(at_once)
+        .build()
+        .expect("threads for the runs");
     // Workers take one cell at a time, so that a long one at the end does not wait in another's queue.
     let results: Vec<Option<_>> = pool.install(|| prepared.par_iter().with_max_len(1).map(run).collect());
     results.into_iter().flatten().collect()
@@ -401,15 +429,26 @@ impl Mapper {
     }
 }
 
-fn run_cell(prepared: &Prepared, keep_gc_log: bool, watch: &dyn Watch) -> Result<CellResult, LabError> {
-    let device = Device::new(&prepared.config).expect("the layout was made before");
-    run_device(prepared, device, keep_gc_log, watch).map(|(result, _)| result)
+fn run_cell(
+    prepared: &Prepared,
+    policies: Policies<'_>,
+    keep_gc_log: bool,
+    watch: &dyn Watch,
+) -> Result<CellResult, LabError> {
+    let mut device = Device::new(&prepared.config).expect("the layout was made before");
+    device.set_victim_policy(policies.victim.map(|make| make()));
+    let placer = policies.placement.map(|make| {
+        let layout = &prepared.layout;
+        Placer::new(make(), layout.page_bytes, layout.placement_identifiers())
+    });
+    run_device(prepared, device, placer, keep_gc_log, watch).map(|(result, _)| result)
 }
 
 /// Runs a cell on a device and gives the device back.
 fn run_device(
     prepared: &Prepared,
     device: Device,
+    placer: Option<Placer>,
     keep_gc_log: bool,
     watch: &dyn Watch,
 ) -> Result<(CellResult, Device), LabError> {
@@ -419,6 +458,7 @@ fn run_device(
     let mut run = Run {
         device,
         prepared,
+        placer,
         writes: Vec::new(),
         start,
         samples: Vec::new(),
@@ -444,7 +484,7 @@ pub fn run_and_save(prepared: &Prepared, path: &Path, watch: &dyn Watch) -> Resu
     prepared.check_memory(memory_available())?;
     watch.expects(prepared.work());
     let device = Device::new(&prepared.config).expect("the layout was made before");
-    let (result, device) = run_device(prepared, device, true, watch)?;
+    let (result, device) = run_device(prepared, device, None, true, watch)?;
     device.save(path)?;
     Ok(result)
 }
@@ -481,7 +521,7 @@ pub fn continue_snapshot(continued: &Continued<'_>, watch: &dyn Watch) -> Result
     };
     let prepared = prepare_cell(cell)?;
     watch.expects(prepared.work());
-    let (result, device) = run_device(&prepared, device, true, watch)?;
+    let (result, device) = run_device(&prepared, device, None, true, watch)?;
     if let Some(path) = continued.save {
         device.save(path)?;
     }
@@ -491,6 +531,8 @@ pub fn continue_snapshot(continued: &Continued<'_>, watch: &dyn Watch) -> Result
 struct Run<'a> {
     device: Device<Recorder>,
     prepared: &'a Prepared,
+    /// Says where writes go, instead of the workload.
+    placer: Option<Placer>,
     writes: Vec<Write>,
     /// Counters when the workload began.
     start: Stats,
@@ -570,6 +612,7 @@ impl<'a> Run<'a> {
         let limits = cell.run.limits(self.capacity_bytes());
         let mapper = Mapper::new(layout);
         let mut runner = Runner::new(&cell.workload, target, cell.seed, &limits, mapper, begins_at)?;
+        runner.set_placer(self.placer.take());
         let every = self.sample_bytes();
         let mut next_sample = every;
         let mut complete = true;
@@ -613,7 +656,12 @@ impl<'a> Run<'a> {
         let target = limits.write_bytes.unwrap_or(u64::MAX);
         let every = self.sample_bytes();
         let mut next_sample = every;
-        let mut requests: Vec<Request> = Vec::with_capacity(BATCH_REQUESTS);
+        // What a workload measures of itself must not run ahead of what is written; job files measure nothing.
+        let ahead = match (&self.placer, self.prepared.cell.workload.jobs()) {
+            (Some(_), Some(_)) => PLACED_REQUESTS,
+            _ => BATCH_REQUESTS,
+        };
+        let mut requests: Vec<Request> = Vec::with_capacity(ahead);
         let mut written: u64 = 0;
         let mut complete = true;
         while written < target {
@@ -622,24 +670,29 @@ impl<'a> Run<'a> {
                 break;
             }
             requests.clear();
-            if workload.next_batch(&mut requests, BATCH_REQUESTS)? == 0 {
+            if workload.next_batch(&mut requests, ahead)? == 0 {
                 break; // A workload that ends: it wrote all it has.
             }
-            for request in &requests {
-                if written >= target {
-                    break;
-                }
-                written += self.take(request);
+            if let Some(placer) = &self.placer {
+                placer.place(&mut requests)?;
             }
-            self.write_out();
+            for batch in requests.chunks(BATCH_REQUESTS) {
+                for request in batch {
+                    if written >= target {
+                        break;
+                    }
+                    written += self.take(request);
+                }
+                self.write_out();
+                if written >= next_sample {
+                    self.sample();
+                    next_sample = written - written % every + every;
+                }
+            }
             self.report(match limits.write_bytes {
                 Some(bytes) => written as f64 / bytes as f64,
                 None => workload.share_done().unwrap_or(0.0),
             });
-            if written >= next_sample {
-                self.sample();
-                next_sample = written - written % every + every;
-            }
         }
         self.report(1.0);
         self.measures = self.measures_of(&*workload);

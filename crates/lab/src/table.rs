@@ -330,6 +330,31 @@ pub(crate) fn grid_texts(grid: &Grid, row: &GridRow) -> Vec<String> {
     texts
 }
 
+/// The table of write amplifications of whole runs.
+pub fn write_amplifications(results: &[CellResult], axes: &[String]) -> String {
+    summary(results, axes, CellResult::write_amplification)
+}
+
+/// Everything that a run shows in a terminal: write amplifications, what jobs got from the drive, and, if that is asked for or there is
+/// but one result, the handles.
+pub fn results(title: &str, axes: &[String], results: &[CellResult], with_handles: bool) -> String {
+    let mut text = format!("{title}\n{}\n", write_amplifications(results, axes));
+    if let [result] = results {
+        text += &measures(result);
+    }
+    for result in results {
+        if let Some(timed) = &result.timed {
+            text += &format!("{}\n{}\n", result.key, jobs(timed));
+        }
+    }
+    if with_handles || results.len() == 1 {
+        for result in results {
+            text += &format!("{}\n{}{}\n", result.key, handles(result), wear(result));
+        }
+    }
+    text
+}
+
 fn has_variants(grid: &Grid) -> bool {
     grid.rows.iter().any(|row| !row.variant.is_empty())
 }

@@ -11,8 +11,7 @@ use ssd::layout::Layout;
 use crate::error::LabError;
 
 /// The denominator d of a scale 1/d.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale(pub u32);
 
 impl Scale {
@@ -35,6 +34,12 @@ impl std::str::FromStr for Scale {
             Ok(denominator) if denominator >= 1 => Ok(Scale(denominator)),
             _ => Err(format!("scale {text:?} is not of the form 1/64")),
         }
+    }
+}
+
+impl serde::Serialize for Scale {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

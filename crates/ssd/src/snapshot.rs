@@ -77,6 +77,13 @@ impl<S: EventSink> Device<S> {
         })
     }
 
+    /// The bytes that [`Device::save`] writes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.write_to(&mut bytes).expect("memory can be written");
+        bytes
+    }
+
     fn save_to(&self, path: &Path) -> std::io::Result<()> {
         write_atomically(path, |out| self.write_to(out))
     }
@@ -110,6 +117,20 @@ impl Device {
         Reader {
             input: BufReader::with_capacity(1 << 20, file),
             name,
+        }
+        .device()
+    }
+}
+
+impl Device {
+    /// A device from its bytes; `name` is what messages call them.
+    ///
+    /// # Errors
+    /// They are not a snapshot, of another version, end early, or fail a checksum.
+    pub fn from_bytes(name: &str, bytes: &[u8]) -> Result<Device, SnapshotError> {
+        Reader {
+            input: bytes,
+            name: name.to_string(),
         }
         .device()
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::types::Owner;
+use crate::types::{Owner, RgId};
 
 /// "No reclaim unit" in the intrusive lists.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -90,6 +90,26 @@ impl ReclaimUnit {
     /// Where it is in its life.
     pub fn state(&self) -> UnitState {
         self.state
+    }
+
+    /// Reclaim group.
+    pub fn group(&self) -> RgId {
+        RgId(self.group)
+    }
+
+    /// Host pages written to the device when a page was last added.
+    pub fn last_write(&self) -> u64 {
+        self.last_write
+    }
+
+    /// Host pages written to the device when a page was last invalidated.
+    pub fn last_invalidation(&self) -> u64 {
+        self.last_invalidation
+    }
+
+    /// Number of reclaim units closed before this one; of an open unit without meaning.
+    pub fn closed_sequence(&self) -> u64 {
+        self.closed_sequence
     }
 
     /// Pages that are not valid: what collecting the unit would gain.

@@ -6,7 +6,10 @@
 //!
 //! It reads no file; job files come from whoever calls, who knows where they are.
 
+use std::path::PathBuf;
+
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use crate::fio::{JobFile, Schedule};
@@ -18,14 +21,18 @@ const KINDS: [&str; 6] = ["fio", "trace", "cachelib", "f2fs", "lsm", "tenants"];
 /// Finds a job file by its name.
 pub type FindJobs<'a> = &'a dyn Fn(&str) -> Result<JobFile, WorkloadError>;
 
-/// A workload.
-#[derive(Clone, Debug)]
+/// A workload. Serialized it is complete but for the contents of the files that it reads when it runs ([`Spec::files_mut`]), and
+/// for where it stood.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Spec {
+    #[serde(rename = "workload")]
     kind: Kind,
     classifier: Option<classifier::Settings>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 enum Kind {
     Fio(JobFile),
     Trace(Box<trace::Settings>),
@@ -80,6 +87,16 @@ impl Spec {
         match (&self.kind, &self.classifier) {
             (Kind::Fio(jobs), None) => Some(jobs),
             _ => None,
+        }
+    }
+
+    /// The files that it reads when it runs.
+    pub fn files_mut(&mut self) -> Vec<&mut PathBuf> {
+        match &mut self.kind {
+            Kind::Trace(settings) => settings.files.iter_mut().collect(),
+            Kind::Cachelib(settings) => settings.trace.iter_mut().collect(),
+            Kind::Tenants(settings) => settings.files_mut(),
+            Kind::Fio(_) | Kind::F2fs(_) | Kind::Lsm(_) => Vec::new(),
         }
     }
 

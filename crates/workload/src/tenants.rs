@@ -9,7 +9,9 @@
 //! on in fixed proportions of the bytes they issue; who ends leaves its share to the others. There is no clock: a rate is a
 //! proportion.
 
-use serde::Deserialize;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use crate::source::Range;
@@ -22,15 +24,19 @@ const ALIGNMENT_BYTES: u64 = 1 << 20;
 const RUN_LENGTH: usize = 64;
 
 /// All tenants, in the order of their logical blocks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Settings {
     tenants: Vec<Tenant>,
 }
 
-#[derive(Clone, Debug)]
+/// A tenant whose workload was read.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Tenant {
     name: String,
-    settings: TenantSettings,
+    /// As in [`TenantSettings`].
+    share_percent: f64,
+    rate: f64,
+    placement_ids: Vec<u16>,
     workload: Spec,
 }
 
@@ -71,17 +77,25 @@ impl Settings {
             let workload = Spec::parse(&format!("{place}.workload"), &settings.workload, find_jobs)?;
             checked.push(Tenant {
                 name,
-                settings,
+                share_percent: settings.share_percent,
+                rate: settings.rate,
+                placement_ids: settings.placement_ids,
                 workload,
             });
         }
-        let percent: f64 = checked.iter().map(|tenant| tenant.settings.share_percent).sum();
+        let percent: f64 = checked.iter().map(|tenant| tenant.share_percent).sum();
         if checked.is_empty() || percent > 100.0 + 1e-9 {
             let problem =
                 format!("have {percent} % of the capacity together; give at least one tenant and at most 100 %");
             return Err(WorkloadError::setting(format!("{place}.tenants"), problem));
         }
         Ok(Settings { tenants: checked })
+    }
+
+    /// The files that their workloads read when they run.
+    pub(crate) fn files_mut(&mut self) -> Vec<&mut PathBuf> {
+        let files = self.tenants.iter_mut().map(|tenant| tenant.workload.files_mut());
+        files.flatten().collect()
     }
 
     /// The requests of all tenants on a drive.
@@ -93,7 +107,7 @@ impl Settings {
         let (mut percent, mut streams) = (0.0, 0);
         for (index, tenant) in self.tenants.iter().enumerate() {
             let from = percent;
-            percent += tenant.settings.share_percent;
+            percent += tenant.share_percent;
             let running = tenant.run(target, (from, percent), streams, seed.wrapping_add(index as u64))?;
             streams += running.stream_names.len() as u16;
             tenants.push(running);
@@ -136,7 +150,7 @@ impl Tenant {
                 .map_or(bytes, |twin| twin.position(bytes, target.device_bytes))
         };
         let range = (position(start), position(end));
-        let placement_ids = &self.settings.placement_ids;
+        let placement_ids = &self.placement_ids;
         if let Some(index) = placement_ids.iter().find(|index| **index >= target.placement_ids)
             && target.placement_ids > 0
         {
@@ -171,10 +185,10 @@ impl Tenant {
             } else {
                 Vec::new()
             },
-            rate: self.settings.rate,
+            rate: self.rate,
             issued_bytes: 0,
             written_bytes: 0,
-            has_ended: self.settings.rate == 0.0,
+            has_ended: self.rate == 0.0,
         })
     }
 }

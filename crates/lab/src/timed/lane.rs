@@ -14,6 +14,7 @@ use workload::fio::{JobStream, PlannedStream, total};
 use workload::{Request, Source, WorkloadError};
 
 use super::supply::Supply;
+use crate::policy::Placer;
 
 const SECOND_NS: u128 = 1_000_000_000;
 /// Requests that a stream produces at once.
@@ -61,6 +62,8 @@ pub(super) struct Lane {
     pub(super) in_flight: u64,
     pub(super) flow: Option<FlowShare>,
     supply: Supply,
+    /// Says where writes go, instead of the supply.
+    pub(super) placer: Option<Placer>,
     /// Requests produced and not yet submitted, next one last.
     ready: Vec<Request>,
     rate: Option<Rate>,
@@ -167,6 +170,7 @@ impl Lane {
             in_flight: 0,
             flow: None,
             supply,
+            placer: None,
             ready: Vec::new(),
             rate: None,
             rate_ignores_thinktime: false,
@@ -286,13 +290,25 @@ impl Lane {
     #[inline]
     fn has_request(&mut self, look_ahead: impl FnOnce(&[Request])) -> bool {
         if self.ready.is_empty() {
-            if let Err(error) = self.supply.fill(&mut self.ready, RUN_LENGTH) {
+            if let Err(error) = self.fill() {
                 self.error = Some(error);
             }
             look_ahead(&self.ready);
             self.ready.reverse();
         }
         !self.ready.is_empty()
+    }
+
+    #[inline]
+    fn fill(&mut self) -> Result<(), WorkloadError> {
+        self.supply.fill(&mut self.ready, RUN_LENGTH)?;
+        if let Some(placer) = &self.placer
+            && let Err(error) = placer.place(&mut self.ready)
+        {
+            self.ready.clear();
+            return Err(error);
+        }
+        Ok(())
     }
 
     /// The next request, which is submitted now.

@@ -23,6 +23,7 @@ use std::collections::BinaryHeap;
 use ssd::{Device, Done, Nanos};
 
 use crate::error::LabError;
+use crate::policy::Placer;
 use crate::run::{Mapper, Recorder};
 use workload::fio::{JobFile, plan_streams};
 use workload::{Operation, Request, Source, Spec, Target};
@@ -165,6 +166,13 @@ impl Runner {
         };
         runner.begin_group();
         Ok(runner)
+    }
+
+    /// Says where writes go, instead of the workload.
+    pub(crate) fn set_placer(&mut self, placer: Option<Placer>) {
+        for lane in &mut self.lanes {
+            lane.placer.clone_from(&placer);
+        }
     }
 
     /// The workload, if it is not a job file.

@@ -14,6 +14,8 @@ use crate::unit::{ReclaimUnit, UnitState};
 
 /// Name of the policy in the GC log where no policy chose.
 const NO_POLICY: &str = "squeeze";
+/// Name in the GC log of a policy from outside.
+const EXTERNAL_POLICY: &str = "external";
 
 impl<S: EventSink> Device<S> {
     /// Reclaims one lazy candidate if the group is above the background mark.
@@ -67,11 +69,19 @@ impl<S: EventSink> Device<S> {
                 lazy,
                 host_pages_written: self.state.host_pages_written,
             };
-            victim = self
-                .config
-                .gc
-                .unit_selection
-                .select(&candidates, &mut self.state.random);
+            let random = &mut self.state.random;
+            victim = match &mut self.victim_policy.0 {
+                None => self.config.gc.unit_selection.select(&candidates, random),
+                Some(policy) => {
+                    let chosen = policy.select(&candidates, random);
+                    // Reclaiming a unit without an invalid page gains nothing, for ever.
+                    assert!(
+                        chosen.is_none_or(|unit| candidates.contains(unit)),
+                        "the victim policy chose {chosen:?}, which is not a candidate"
+                    );
+                    chosen
+                }
+            };
             if victim.is_some() {
                 if self.config.gc.handle_selection == HandleSelection::RoundRobin {
                     self.state.groups[usize::from(group.0)].turn = owners[0] + 1;
@@ -84,7 +94,11 @@ impl<S: EventSink> Device<S> {
         if !self.affordable(group, victim, destination) {
             return false;
         }
-        self.reclaim(now, victim, destination, trigger, self.config.gc.unit_selection.name());
+        let policy = match &self.victim_policy.0 {
+            None => self.config.gc.unit_selection.name(),
+            Some(_) => EXTERNAL_POLICY,
+        };
+        self.reclaim(now, victim, destination, trigger, policy);
         true
     }
 

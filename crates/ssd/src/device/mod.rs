@@ -21,6 +21,7 @@ use crate::divisor::Divisor;
 use crate::endurance::Endurance;
 use crate::error::{ConfigError, HostError};
 use crate::event::{Event, EventSink, HostWrite};
+use crate::gc::VictimPolicy;
 use crate::gc::index::ClosedSet;
 use crate::layout::Layout;
 use crate::maps::Maps;
@@ -54,10 +55,22 @@ pub struct Device<S = ()> {
     state: State,
     /// What everything waits for, if it takes time. Not in snapshots: a drive that is loaded is idle.
     timing: Option<Box<Timing>>,
+    /// Chooses victims instead of `config.gc.unit_selection`.
+    victim_policy: ExternalPolicy,
     /// Scratch of the copy loop: where pages were, and which they are.
     moving_from: Vec<u32>,
     moving_lpns: Vec<u32>,
     sink: S,
+}
+
+/// A victim policy from outside; it stays with its device, not with copies of it.
+#[derive(Default)]
+struct ExternalPolicy(Option<Box<dyn VictimPolicy + Send + Sync>>);
+
+impl Clone for ExternalPolicy {
+    fn clone(&self) -> ExternalPolicy {
+        ExternalPolicy(None)
+    }
 }
 
 /// Everything but the page maps and what follows from the configuration.
@@ -163,6 +176,7 @@ impl<S: EventSink> Device<S> {
         let timing = Timing::new(&config, &layout);
         Device {
             timing,
+            victim_policy: ExternalPolicy::default(),
             config,
             layout,
             slice_divisor,
@@ -182,7 +196,17 @@ impl<S: EventSink> Device<S> {
     pub fn replace_sink<T: EventSink>(self, sink: T) -> (Device<T>, S) {
         let mut device = Device::from_parts(self.config, self.layout, self.maps, self.state, sink);
         device.timing = self.timing;
+        device.victim_policy = self.victim_policy;
         (device, self.sink)
+    }
+
+    /// Lets `policy` choose victims from now on, instead of the one that the configuration names; `None` goes back to that. Clones of the
+    /// device and its snapshots do not have it. In the GC log it is called `external`.
+    ///
+    /// # Panics
+    /// Later, when the policy chooses a reclaim unit that is not among the candidates.
+    pub fn set_victim_policy(&mut self, policy: Option<Box<dyn VictimPolicy + Send + Sync>>) {
+        self.victim_policy = ExternalPolicy(policy);
     }
 
     /// Takes over the counters and the wear of the device that it replaces, as when a drive's placement configuration is
@@ -471,13 +495,21 @@ impl<S: EventSink> Device<S> {
         check::check(self)
     }
 
-    fn check_write(&self, write: &Write) -> Result<(), HostError> {
+    /// Refuses a write whose extent or placement does not exist.
+    ///
+    /// # Errors
+    /// As [`Device::write`].
+    pub fn check_write(&self, write: &Write) -> Result<(), HostError> {
         self.check_extent(write.first, write.pages)?;
         self.check_placement(write.placement)
     }
 
+    /// Refuses an extent that does not exist.
+    ///
+    /// # Errors
+    /// As [`Device::read`].
     #[inline]
-    fn check_extent(&self, first: Lpn, pages: u32) -> Result<(), HostError> {
+    pub fn check_extent(&self, first: Lpn, pages: u32) -> Result<(), HostError> {
         let capacity = self.layout.logical_pages;
         if pages == 0 || first.0 >= capacity || pages > capacity - first.0 {
             return Err(HostError::OutOfRange {

@@ -8,5 +8,8 @@ pub(crate) mod handle_selection;
 pub(crate) mod index;
 pub(crate) mod unit_selection;
 
+/// The device's generator of random numbers.
+pub type Random = rand_xoshiro::Xoshiro256PlusPlus;
+
 pub use handle_selection::HandleSelection;
 pub use unit_selection::{Candidates, UnitSelection, VictimPolicy};

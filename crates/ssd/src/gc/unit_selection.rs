@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::gc::index::ClosedSet;
 use crate::types::RuId;
-use crate::unit::ReclaimUnit;
+use crate::unit::{ReclaimUnit, UnitState};
 
 /// Second decision of garbage collection: which of the candidates to reclaim. `u` is the valid share of a reclaim
 /// unit, time is counted in pages written by the host. A reclaim unit without an invalid page is never taken. Ties go
@@ -59,6 +59,24 @@ impl<'a> Candidates<'a> {
             .iter()
             .flat_map(|set| set.members.iter().filter(|&&unit| self.admits(set, unit)))
             .map(|&unit| RuId(unit))
+    }
+
+    /// Whether a reclaim unit is one of them.
+    pub fn contains(&self, unit: RuId) -> bool {
+        let entry = self.unit(unit);
+        let is_member = |set: &ClosedSet| set.members.get(entry.member as usize) == Some(&unit.0);
+        let mut sets = self.sets.iter();
+        entry.state == UnitState::Closed && sets.any(|set| is_member(set) && self.admits(set, unit.0))
+    }
+
+    /// Whether they are those of background collection, at most as full as the lazy threshold; in the foreground all are.
+    pub fn is_lazy(&self) -> bool {
+        self.lazy
+    }
+
+    /// Pages that the host has written to the device: the time that ages are counted in.
+    pub fn host_pages_written(&self) -> u64 {
+        self.host_pages_written
     }
 
     /// State of a reclaim unit.

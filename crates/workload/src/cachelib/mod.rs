@@ -36,6 +36,8 @@ pub use preset::{Preset, Statistics};
 pub use source::CacheSource;
 pub use trace::TraceFormat;
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use crate::random::mix;
@@ -50,7 +52,7 @@ pub struct Settings {
     /// Numbers of the preset to replace.
     pub statistics: StatisticsSettings,
     /// Trace files to read instead of generating, in this order.
-    pub trace: Vec<String>,
+    pub trace: Vec<PathBuf>,
     /// What the files are.
     pub trace_format: TraceFormat,
     /// Every line stands for so many keys, each with a suffix (`ampFactor` of cachebench).

@@ -288,7 +288,7 @@ fn a_trace_goes_through_the_cache() {
         writeln!(file, "{line},key{},20,0,1,get,0", mix(line + 1_000_000) % 20_000).unwrap();
     }
     let settings = Settings {
-        trace: vec![file.path().display().to_string()],
+        trace: vec![file.path().to_path_buf()],
         dram_bytes: Some(1 << 20),
         ..small()
     };

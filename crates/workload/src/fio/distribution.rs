@@ -8,6 +8,8 @@
 
 use std::sync::Mutex;
 
+use serde::{Deserialize, Serialize};
+
 use super::power::{ln, pow};
 use super::random::{Taus88, hash_u64};
 
@@ -18,7 +20,8 @@ const MAX_ZETA_TERMS: u64 = 10_000_000;
 const NORMAL_DRAWS: u64 = 12;
 
 /// The parameters of a skewed distribution (`random_distribution=`).
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SkewKind {
     /// `zipf:theta`
     Zipf(f64),
@@ -188,7 +191,7 @@ fn zeta(terms: u64, theta: f64) -> f64 {
 }
 
 /// One zone of `random_distribution=zoned:` (sizes in percent) or `zoned_abs:` (sizes in bytes).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Zone {
     /// Share of the accesses, percent.
     pub access_percent: u32,

@@ -2,6 +2,9 @@
 //!
 //! A [`Job`] does not depend on a drive: sizes may still be percentages. `plan` turns it into numbers for a given capacity.
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use crate::Operation;
 
 use super::distribution::{SkewKind, Zone};
@@ -68,8 +71,22 @@ pub const ACCESSES: [Access; 11] = {
     ]
 };
 
+impl Serialize for Access {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.name.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Access {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Access, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let access = ACCESSES.into_iter().find(|access| access.name == name);
+        access.ok_or_else(|| D::Error::custom(format!("{name:?} is not a value of rw")))
+    }
+}
+
 /// One size of `bssplit` and its share of the requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockShare {
     /// Bytes.
     pub bytes: u64,
@@ -78,7 +95,8 @@ pub struct BlockShare {
 }
 
 /// `random_distribution`
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Distribution {
     /// Uniform.
     Uniform,
@@ -96,7 +114,8 @@ pub enum Distribution {
 }
 
 /// `dataplacement`
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum DataPlacement {
     /// Writes carry no directive.
     None,
@@ -107,7 +126,8 @@ pub enum DataPlacement {
 }
 
 /// `plid_select`
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PlacementSelection {
     /// One after the other.
     RoundRobin,
@@ -118,7 +138,7 @@ pub enum PlacementSelection {
 }
 
 /// One line of a `dp_scheme` file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SchemeEntry {
     /// First byte.
     pub start_bytes: u64,
@@ -129,13 +149,16 @@ pub struct SchemeEntry {
 }
 
 /// One section of a job file with everything it inherits. Fields carry fio's option names where they have them.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Job {
     /// Section name, or the `name` option.
     pub name: String,
     /// The job file, for messages.
+    #[serde(skip)]
     pub file: String,
-    /// Line of the section header.
+    /// Line of the section header, for messages.
+    #[serde(skip)]
     pub line: usize,
     /// fio's number of the first instance: 1 for the first job of the file, one more per instance.
     pub first_thread_number: u32,
@@ -219,7 +242,8 @@ pub struct Job {
     pub dp_scheme: Vec<SchemeEntry>,
     /// `kb_base`
     pub kb_base: KbBase,
-    /// Where each option that was given stands.
+    /// Where each option that was given stands, for messages.
+    #[serde(skip)]
     pub(super) given: Vec<(&'static str, usize)>,
 }
 

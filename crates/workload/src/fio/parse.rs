@@ -5,14 +5,17 @@
 //!
 //! It does not read other files (`include` is refused), and it does not know the drive.
 
+use serde::{Deserialize, Serialize};
+
 use super::error::{Complaint, JobError};
 use super::job::Job;
 use super::options::{Effect, Kind, READ_FIRST, find, nearest};
 
 /// A job file: its jobs in the order of their sections.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobFile {
-    /// The file, as the caller named it.
+    /// The file, as the caller named it, for messages.
+    #[serde(skip)]
     pub file: String,
     /// The jobs; at least one.
     pub jobs: Vec<Job>,

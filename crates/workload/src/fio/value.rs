@@ -3,6 +3,8 @@
 //! The rules are fio's (`parse.c`), where fio's result is what a reader expects. Where fio silently takes something else
 //! (`1.5g` is 1 to fio, `10x` is 10) the value is refused instead. Expressions in parentheses and variables are not evaluated.
 
+use serde::{Deserialize, Serialize};
+
 use super::error::Complaint;
 
 type Parsed<T> = Result<T, Complaint>;
@@ -11,7 +13,8 @@ type Parsed<T> = Result<T, Complaint>;
 pub type PerDirection<T> = [T; 3];
 
 /// `kb_base`: what `k` means. fio exchanges the two families under the default: there `4k` is 4096 and `4kib` is 4000.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum KbBase {
     /// `k` is 1024, `kib` is 1000 (fio's default).
     Binary,
@@ -38,7 +41,8 @@ impl KbBase {
 }
 
 /// An amount of bytes, absolute or as a share of the target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Amount {
     /// Bytes.
     Bytes(u64),

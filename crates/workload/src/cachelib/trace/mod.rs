@@ -73,13 +73,13 @@ impl Trace {
         let mut bytes_total = 0;
         for file in &settings.trace {
             let metadata = std::fs::metadata(file).map_err(|source| WorkloadError::Io {
-                file: file.clone(),
+                file: file.display().to_string(),
                 source,
             })?;
             bytes_total += metadata.len();
         }
         let mut trace = Trace {
-            files: settings.trace.clone(),
+            files: settings.trace.iter().map(|file| file.display().to_string()).collect(),
             format: settings.trace_format,
             amplification: settings.amplification,
             skip_bad_lines: settings.skip_bad_lines,
@@ -213,7 +213,7 @@ mod tests {
             })
             .collect();
         let mut settings = Settings {
-            trace: files.iter().map(|file| file.path().display().to_string()).collect(),
+            trace: files.iter().map(|file| file.path().to_path_buf()).collect(),
             ..Settings::default()
         };
         change(&mut settings);

@@ -1,0 +1,59 @@
+//! A device as Arrow tables: what its handles hold and did, its reclaim units, its collections.
+
+use arrow_array::RecordBatch;
+use ssd::event::Reclaim;
+use ssd::unit::UnitState;
+use ssd::{Device, EventSink, RuId};
+
+use super::columns::{Columns, Table};
+use super::tables::{owner_columns, owner_rows, reclaim_columns};
+
+/// One row for each handle and one for the shared pool: its counters, and what it holds now.
+pub fn handles<'a, S: EventSink>(device: &Device<S>) -> Table<'a> {
+    let rows: Vec<_> = owner_rows(device.stats()).zip(device.occupancy()).collect();
+    Table::of(&rows, |rows| {
+        owner_columns(Columns::of(rows), |((owner, row), _)| (*owner, *row))
+            .u64("units", |(_, held)| held.units)
+            .u64("pages", |(_, held)| held.pages)
+            .u64("valid_pages", |(_, held)| held.valid_pages)
+            .batch()
+    })
+}
+
+/// One row for each reclaim unit that is not free.
+pub fn units<'a, S: EventSink>(device: &Device<S>) -> Table<'a> {
+    let all = (0..device.layout().slices()).map(|unit| (RuId(unit), device.unit(RuId(unit))));
+    let rows: Vec<_> = all.filter(|(_, unit)| unit.state() != UnitState::Free).collect();
+    let now = device.host_pages_written();
+    Table::of(&rows, |rows| {
+        Columns::of(rows)
+            .u32("unit", |(id, _)| id.0)
+            .u16("reclaim_group", |(_, unit)| unit.group().0)
+            .handle("ruh", |(_, unit)| unit.owner())
+            .text("state", |(_, unit)| state_name(unit.state()))
+            .u32("pages", |(_, unit)| unit.pages())
+            .u32("valid_pages", |(_, unit)| unit.valid_pages())
+            .u64("age", |(_, unit)| now - unit.last_write())
+            .u64("since_invalidation", |(_, unit)| now - unit.last_invalidation())
+            .optional_u64("closed_sequence", |(_, unit)| {
+                (unit.state() == UnitState::Closed).then(|| unit.closed_sequence())
+            })
+            .batch()
+    })
+}
+
+fn state_name(state: UnitState) -> &'static str {
+    match state {
+        UnitState::Free => "free",
+        UnitState::OpenForHost => "open_for_host",
+        UnitState::OpenForCollection => "open_for_collection",
+        UnitState::Closed => "closed",
+    }
+}
+
+/// One row for each collection of a device.
+pub fn gc_log<'a>(page_bytes: u64, rows: &[Reclaim]) -> Table<'a> {
+    let batch =
+        |rows: &[Reclaim]| -> RecordBatch { reclaim_columns(Columns::of(rows), |row| (page_bytes, row)).batch() };
+    Table::of(rows, batch)
+}

@@ -1,0 +1,168 @@
+//! Results as JSON.
+
+use serde_json::{Value, json};
+use ssd::{Owner, OwnerStats};
+
+use super::tables::{SampleRow, owner_rows, sample_rows};
+use crate::claims::Judge;
+use crate::experiment::Experiment;
+use crate::run::{CellResult, Sample};
+use crate::table::axis_name;
+
+/// Version of the schema of [`to_json`]; it grows when a key changes its meaning or goes, not when one is added.
+pub const JSON_VERSION: u32 = 1;
+
+/// Everything that was measured and judged, as JSON on one line: what `warp run --json` prints.
+pub fn judged_json(experiment: &Experiment, judge: &Judge<'_>, results: &[CellResult]) -> String {
+    let mut json = to_json(&experiment.axes(), judge.tail_capacities(), results, false);
+    json["experiment"] = experiment.slug.clone().into();
+    json["comparisons"] = json!(judge.comparisons());
+    json["verdicts"] = json!(judge.verdicts());
+    json.to_string()
+}
+
+/// All results with a stable schema; `samples` adds the time series.
+pub fn to_json(axes: &[String], tail_capacities: f64, results: &[CellResult], samples: bool) -> Value {
+    let cells: Vec<Value> = results
+        .iter()
+        .map(|result| cell_json(axes, tail_capacities, result, samples))
+        .collect();
+    json!({
+        "format": "warp-results",
+        "version": JSON_VERSION,
+        "axes": axes,
+        "tail_capacities": tail_capacities,
+        "cells": cells,
+    })
+}
+
+fn cell_json(axes: &[String], tail_capacities: f64, result: &CellResult, samples: bool) -> Value {
+    let stats = &result.stats;
+    let grid = result.key.grid.iter().enumerate();
+    let grid: serde_json::Map<String, Value> = grid
+        .map(|(index, value)| (axis_name(axes, index), Value::from(value.as_str())))
+        .collect();
+    let owners: Vec<Value> = owner_rows(stats).map(|(owner, row)| owner_json(owner, row)).collect();
+    let (fewest, mean, most) = result.block_erases;
+    let mut cell = json!({
+        "device": result.key.device,
+        "variant": result.key.variant,
+        "grid": grid,
+        "seed": result.seed,
+        "scale_denominator": result.scale.0,
+        "complete": result.complete,
+        "capacity_bytes": result.capacity_bytes,
+        "reclaim_units": result.superblocks,
+        "page_bytes": stats.page_bytes,
+        "waf": stats.write_amplification(),
+        "tail_waf": stats.write_amplification().map(|_| result.tail_write_amplification(tail_capacities)),
+        "host_bytes_written": stats.host_bytes_written(),
+        "media_bytes_written": stats.media_bytes_written(),
+        "media_bytes_erased": stats.media_bytes_erased(),
+        "pages_deallocated": stats.pages_deallocated,
+        "pages_redirected": stats.pages_redirected,
+        "background_collections": stats.background_collections,
+        "foreground_collections": stats.foreground_collections,
+        "forced_collections": stats.forced_collections,
+        "units_closed_by_host": stats.units_closed_by_host,
+        "units_closed_early": stats.units_closed_early,
+        "block_erases": { "fewest": fewest, "mean": mean, "most": most },
+        "owners": owners,
+    });
+    if let Some(endurance) = &result.endurance {
+        cell["endurance"] = json!(endurance);
+    }
+    if !result.measures.is_empty() {
+        let measures = result.measures.iter();
+        let measures = measures.map(|measure| (measure.name.clone(), Value::from(measure.value)));
+        cell["measures"] = measures.collect::<serde_json::Map<String, Value>>().into();
+    }
+    if let Some(timed) = &result.timed {
+        cell["fio"] = crate::timed::to_fio_json(timed);
+    }
+    if samples {
+        let samples = result.samples.iter();
+        cell["samples"] = samples.map(|sample| sample_json(result, sample)).collect();
+    }
+    cell
+}
+
+/// The counters of an owner, each written out: a field renamed in the device must not rename a key.
+fn owner_json(owner: Owner, row: &OwnerStats) -> Value {
+    json!({
+        "owner": owner.to_string(),
+        "ruh": owner.handle().map(|handle| handle.0),
+        "waf": row.write_amplification(),
+        "host_bytes_written": row.host_bytes_written,
+        "host_pages_written": row.host_pages_written,
+        "gc_pages_copied": row.gc_pages_copied,
+        "gc_pages_received": row.gc_pages_received,
+        "blocks_remapped": row.blocks_remapped,
+        "pages_remapped": row.pages_remapped,
+        "units_opened": row.units_opened,
+        "units_reclaimed": row.units_reclaimed,
+        "pages_erased": row.pages_erased,
+        "valid_pages_reclaimed": row.valid_pages_reclaimed,
+    })
+}
+
+fn sample_json(result: &CellResult, sample: &Sample) -> Value {
+    let owner = |row: SampleRow<'_>| {
+        json!({
+            "owner": row.owner,
+            "host_bytes_written": row.stats.host_bytes_written,
+            "gc_pages_copied": row.stats.gc_pages_copied,
+            "units": row.units,
+            "valid_pages": row.valid_pages,
+        })
+    };
+    json!({
+        "host_bytes": sample.host_bytes,
+        "media_bytes": sample.media_bytes,
+        "owners": sample_rows(result, sample).map(owner).collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample;
+
+    #[test]
+    fn the_schema_of_the_json_is_this() {
+        let results = &sample::results()[..1];
+        let value = to_json(&sample::axes(), 1.0, results, true);
+        assert_eq!(
+            (&value["format"], &value["version"]),
+            (&json!("warp-results"), &json!(1))
+        );
+        let cell = &value["cells"][0];
+        let keys: Vec<&str> = cell
+            .as_object()
+            .expect("an object")
+            .keys()
+            .map(String::as_str)
+            .collect();
+        let expected = "device variant grid seed scale_denominator complete capacity_bytes reclaim_units page_bytes waf \
+                        tail_waf host_bytes_written media_bytes_written media_bytes_erased pages_deallocated \
+                        pages_redirected background_collections foreground_collections forced_collections \
+                        units_closed_by_host units_closed_early block_erases owners samples";
+        assert_eq!(keys.join(" "), expected);
+        assert_eq!(cell["grid"], json!({ "overwrite": "zipf 2.2" }));
+        assert_eq!(
+            cell["media_bytes_written"],
+            json!(results[0].stats.media_bytes_written())
+        );
+        assert_eq!(
+            cell["owners"][1]["gc_pages_copied"],
+            json!(results[0].stats.handles[1].gc_pages_copied)
+        );
+        assert_eq!(cell["owners"][8]["ruh"], Value::Null);
+        assert_eq!(cell["samples"].as_array().map(Vec::len), Some(results[0].samples.len()));
+        assert!(to_json(&[], 1.0, results, false)["cells"][0].get("samples").is_none());
+        assert_eq!(
+            to_json(&[], 1.0, results, false)["cells"][0]["grid"],
+            json!({ "axis 1": "zipf 2.2" })
+        );
+    }
+}

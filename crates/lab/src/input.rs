@@ -1,0 +1,311 @@
+//! The complete input of a run as canonical JSON, and its hash: the name under which a result can be kept.
+//!
+//! ```text
+//! Cell (device, workload, settings, seed) + contents of the files it reads + model -> JSON -> SHA-256
+//! ```
+//!
+//! Two cells with the same hash give the same bytes. What a cell is called, the paths of files, seeds of other cells and names of
+//! the grid are no part of it. Nothing is run and nothing is kept here.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex};
+use std::time::SystemTime;
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use ssd::DeviceConfig;
+
+use crate::error::LabError;
+use crate::experiment::{Cell, RunSettings};
+use crate::export::JSON_VERSION;
+use crate::golden;
+use crate::twin::Scale;
+use workload::Spec;
+
+/// Version of this form; it grows when the same cell gets another one.
+const INPUT_VERSION: u32 = 1;
+
+/// What [`Cell::input`] writes.
+#[derive(Serialize)]
+struct Input<'a> {
+    format: &'static str,
+    version: u32,
+    /// Version of the results.
+    results: u32,
+    /// What stands for the model: the digest of what it gives in the quick form of every experiment.
+    model: &'a str,
+    device: &'a DeviceConfig,
+    workload: &'a Spec,
+    run: Run,
+    seed: u64,
+}
+
+/// The settings that a single run depends on.
+#[derive(Serialize)]
+struct Run {
+    write_capacities: Option<f64>,
+    seconds: Option<f64>,
+    queue_depth: u32,
+    interval_seconds: Option<f64>,
+    scale: Scale,
+    sample_capacities: f64,
+    prefill_capacities: f64,
+    tail_capacities: f64,
+}
+
+impl Run {
+    fn of(settings: &RunSettings) -> Run {
+        // Every field is named, so that a new one is not forgotten here.
+        let RunSettings {
+            write_capacities,
+            timed: _, // The device has timing or has none.
+            seconds,
+            queue_depth,
+            interval_seconds,
+            scale,
+            sample_capacities,
+            prefill_capacities,
+            seeds: _, // A cell has one of them.
+            tail_capacities,
+            only: _, // A cell was chosen.
+        } = settings.clone();
+        Run {
+            write_capacities,
+            seconds,
+            queue_depth,
+            interval_seconds,
+            scale,
+            sample_capacities,
+            prefill_capacities,
+            tail_capacities,
+        }
+    }
+}
+
+impl Cell {
+    /// Everything that its result depends on, as JSON on one line.
+    ///
+    /// # Errors
+    /// A file that its workload reads cannot be read.
+    pub fn input(&self) -> Result<String, LabError> {
+        static MODEL: LazyLock<String> = LazyLock::new(model);
+        let mut workload = self.workload.clone();
+        for file in workload.files_mut() {
+            *file = PathBuf::from(digest_name(file)?);
+        }
+        let input = Input {
+            format: "warp-input",
+            version: INPUT_VERSION,
+            results: JSON_VERSION,
+            model: &MODEL,
+            device: &self.device,
+            workload: &workload,
+            run: Run::of(&self.run),
+            seed: self.seed,
+        };
+        Ok(serde_json::to_string(&input).expect("a cell serializes"))
+    }
+
+    /// The hash of [`Cell::input`]: 64 hexadecimal digits.
+    ///
+    /// # Errors
+    /// As [`Cell::input`].
+    pub fn hash(&self) -> Result<String, LabError> {
+        Ok(hex(Sha256::digest(self.input()?)))
+    }
+}
+
+/// The digest of all golden results that the program was built with: a change of what the model does changes them.
+fn model() -> String {
+    let mut hash = Sha256::new();
+    for text in golden::built_in() {
+        hash.update(text);
+    }
+    hex(hash.finalize())
+}
+
+/// A file by its contents; of its name only the ending counts, which may say its format.
+fn digest_name(file: &Path) -> Result<String, LabError> {
+    let ending = file.extension().map(|ending| format!(".{}", ending.display()));
+    Ok(format!("sha256:{}{}", digest(file)?, ending.unwrap_or_default()))
+}
+
+/// The digest of a file's contents. Cells of a grid share their traces, so a file is read again only when it has changed.
+fn digest(file: &Path) -> Result<String, LabError> {
+    /// Length and time of the last change, with the digest of what there was then.
+    type Known = (u64, SystemTime, String);
+    static KNOWN: LazyLock<Mutex<HashMap<PathBuf, Known>>> = LazyLock::new(Mutex::default);
+    let error = |source| LabError::Io {
+        file: file.display().to_string(),
+        source,
+    };
+    let path = file.canonicalize().map_err(error)?;
+    let metadata = path.metadata().map_err(error)?;
+    let state = (metadata.len(), metadata.modified().map_err(error)?);
+    let known = KNOWN.lock().expect("nobody panics with it").get(&path).cloned();
+    if let Some((_, _, digest)) = known.filter(|(bytes, at, _)| (*bytes, *at) == state) {
+        return Ok(digest);
+    }
+    let mut hash = Sha256::new();
+    let mut contents = BufReader::with_capacity(1 << 20, File::open(&path).map_err(error)?);
+    loop {
+        let bytes = contents.fill_buf().map_err(error)?;
+        if bytes.is_empty() {
+            break;
+        }
+        hash.update(bytes);
+        let count = bytes.len();
+        contents.consume(count);
+    }
+    let digest = hex(hash.finalize());
+    let entry = (state.0, state.1, digest.clone());
+    KNOWN.lock().expect("nobody panics with it").insert(path, entry);
+    Ok(digest)
+}
+
+fn hex(digest: impl AsRef<[u8]>) -> String {
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::choice::Choice;
+    use crate::experiment::Experiment;
+    use serde_json::Value;
+    use std::collections::BTreeMap;
+
+    fn cells(experiment: &str) -> Vec<Cell> {
+        let experiment = Experiment::find(experiment).expect("it is built in");
+        experiment.choose(&Choice::default()).expect("a choice").cells
+    }
+
+    /// Paths to everything in a value that is not a container.
+    fn leaves(value: &Value, path: String, found: &mut Vec<String>) {
+        match value {
+            Value::Object(entries) => {
+                for (key, value) in entries {
+                    leaves(value, format!("{path}/{}", key.replace('/', "~1")), found);
+                }
+            }
+            Value::Array(entries) => {
+                for (index, value) in entries.iter().enumerate() {
+                    leaves(value, format!("{path}/{index}"), found);
+                }
+            }
+            _ => found.push(path),
+        }
+    }
+
+    /// The cell with another value at a path; `None` if nothing else can stand there.
+    fn changed(cell: &Value, path: &str) -> Option<Cell> {
+        let others: Vec<Value> = match cell.pointer(path).expect("it was found there") {
+            Value::Bool(value) => vec![(!value).into()],
+            Value::Number(number) if number.is_u64() => {
+                let number = number.as_u64().expect("just seen");
+                vec![(number + 1).into(), (number / 2).into()]
+            }
+            Value::Number(number) => vec![(number.as_f64().expect("a number") * 0.5 + 0.015).into()],
+            Value::Null => vec![7.into(), 0.5.into(), "x".into()],
+            _ => [
+                "x",
+                "randwrite",
+                "write",
+                "1/4",
+                "random",
+                "fifo",
+                "all",
+                "eager",
+                "decimal",
+            ]
+            .map(Value::from)
+            .to_vec(),
+        };
+        let with = |other: Value| {
+            let mut cell = cell.clone();
+            *cell.pointer_mut(path).expect("it was found there") = other;
+            serde_json::from_value::<Cell>(cell).ok()
+        };
+        let now = cell.pointer(path).expect("it was found there");
+        others.into_iter().filter(|other| other != now).find_map(with)
+    }
+
+    #[test]
+    fn a_cell_comes_back_from_its_json_as_it_was() {
+        let names = [
+            "three_stream",
+            "cachelib",
+            "f2fs",
+            "tenants",
+            "lsm_levels",
+            "classifiers",
+            "latency",
+        ];
+        for cell in names.iter().flat_map(|name| cells(name)) {
+            let json = serde_json::to_string(&cell).expect("a cell serializes");
+            let again: Cell = serde_json::from_str(&json).expect("it is a cell");
+            assert_eq!(again.input().expect("no files"), cell.input().expect("no files"));
+            assert_eq!(json, serde_json::to_string(&again).expect("a cell serializes"));
+        }
+    }
+
+    #[test]
+    fn every_knob_changes_the_hash() {
+        // What a cell is called, the seeds of other cells, and what its device already says.
+        let names = ["/key/", "/run/seeds/", "/run/only", "/run/timed"];
+        for name in [
+            "three_stream",
+            "cachelib",
+            "f2fs",
+            "tenants",
+            "lsm_levels",
+            "classifiers",
+            "latency",
+        ] {
+            let cell = cells(name).remove(0);
+            let hash = cell.hash().expect("no files");
+            let json = serde_json::to_value(&cell).expect("a cell serializes");
+            let mut paths = Vec::new();
+            leaves(&json, String::new(), &mut paths);
+            let mut hashes: BTreeMap<String, String> = BTreeMap::new();
+            for path in paths {
+                let Some(other) = changed(&json, &path) else { continue };
+                let other = other.hash().expect("no files");
+                if names.iter().any(|name| path.starts_with(name)) {
+                    assert_eq!(other, hash, "{name}: {path} is no part of the input");
+                } else {
+                    assert_ne!(other, hash, "{name}: {path} changes nothing");
+                    let twice = hashes.insert(other, path.clone());
+                    assert_eq!(twice, None, "{name}: {path} gives the hash of another knob");
+                }
+            }
+            assert!(hashes.len() > 40, "{name}: {} knobs", hashes.len());
+        }
+    }
+
+    #[test]
+    fn files_count_by_what_they_hold() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let cell = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).expect("it can be written");
+            let experiment = Experiment::of_workload(&path.display().to_string(), "warp_default");
+            let choice = Choice {
+                write_capacities: Some(0.1),
+                ..Choice::default()
+            };
+            experiment.choose(&choice).expect("a trace").cells.remove(0)
+        };
+        let (one, same) = (cell("one.log", "0,W,0,4096\n"), cell("two.log", "0,W,0,4096\n"));
+        assert_eq!(one.hash().expect("it is there"), same.hash().expect("it is there"));
+        let other = cell("three.log", "0,W,4096,4096\n");
+        assert_ne!(one.hash().expect("it is there"), other.hash().expect("it is there"));
+        let missing = cell("four.log", "");
+        std::fs::remove_file(folder.path().join("four.log")).expect("it was there");
+        let error = missing.hash().expect_err("it is gone").to_string();
+        assert!(error.contains("four.log"), "{error}");
+    }
+}

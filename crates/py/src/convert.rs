@@ -1,0 +1,61 @@
+//! Values between Python and the lab: nested settings, errors.
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::Value;
+
+use crate::WarpError;
+
+/// An error of the engine as Python's: its sentence.
+pub fn warp_error(error: impl std::fmt::Display) -> PyErr {
+    WarpError::new_err(error.to_string())
+}
+
+/// Nested settings: mappings, lists, text, numbers (NumPy's too), booleans; no None.
+pub fn table(place: &str, settings: &Bound<'_, PyAny>) -> PyResult<toml::Table> {
+    let text = to_json(settings)?;
+    serde_json::from_str(&text).map_err(|error| warp_error(format!("{place}: {error}")))
+}
+
+/// As [`table`]; empty if there are none.
+pub fn optional_table(place: &str, settings: Option<&Bound<'_, PyAny>>) -> PyResult<toml::Table> {
+    settings.map_or_else(|| Ok(toml::Table::new()), |settings| table(place, settings))
+}
+
+fn to_json(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    let py = value.py();
+    let options = PyDict::new(py);
+    // Numbers of NumPy are not Python's, but know which one they are.
+    let to_python = py.import("operator")?.call_method1("methodcaller", ("item",))?;
+    options.set_item("default", to_python)?;
+    options.set_item("allow_nan", false)?;
+    let mapping = py.import("collections.abc")?.getattr("Mapping")?;
+    let value = match value.is_instance(&mapping)? {
+        true => py.get_type::<PyDict>().call1((value,))?,
+        false => value.clone(),
+    };
+    py.import("json")?
+        .call_method("dumps", (value,), Some(&options))?
+        .extract()
+}
+
+/// What JSON says, as dictionaries, lists, text and numbers.
+pub fn to_python<'py>(py: Python<'py>, json: &Value) -> PyResult<Bound<'py, PyAny>> {
+    from_json(py, &json.to_string())
+}
+
+/// As [`to_python`], from text.
+pub fn from_json<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    py.import("json")?.call_method1("loads", (text,))
+}
+
+/// A name or path; None if it is something else.
+pub fn path_or_name(value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    if let Ok(name) = value.extract::<String>() {
+        return Ok(Some(name));
+    }
+    match value.hasattr("__fspath__")? {
+        true => Ok(Some(value.call_method0("__fspath__")?.extract()?)),
+        false => Ok(None),
+    }
+}

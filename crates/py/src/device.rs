@@ -1,0 +1,509 @@
+//! A drive that Python writes to.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use lab::drive::Drive;
+use lab::export::device as tables;
+use lab::profile::{Overrides, Profile};
+use lab::twin::{self, Scale};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyInt, PyTuple};
+use serde::Serialize;
+use ssd::{DeviceConfig, HostError, Lpn, Placement, RgId, RuhId, Write};
+
+use crate::WarpError;
+use crate::convert::{optional_table, path_or_name, table, to_python, warp_error};
+use crate::policy::{self, Buffer, PythonVictimPolicy, Shared};
+use crate::table::Table;
+
+/// A drive: the device model itself, written to page by page. A page is a mapping unit, `page_bytes` long (4 KiB unless the profile
+/// says otherwise); logical pages are numbered from 0.
+///
+/// Parameters
+/// ----------
+/// profile
+///     Name or path of a device profile, or what stands in one as nested dictionaries (`profile` gives those of a name).
+/// overrides
+///     Settings by dotted path, such as ``{"gc.unit_selection": "fifo"}``.
+/// scale
+///     Scale of the twin, such as ``"1/64"``: as many reclaim units, each of a 64th of the pages.
+/// seed
+///     Seed of everything random inside.
+/// record_gc
+///     Keep a row for each collection (`gc_log`).
+/// victim_policy
+///     Chooses what is collected, instead of ``gc.unit_selection``. Forks, snapshots and pickles do not have it.
+///
+/// Raises
+/// ------
+/// WarpError
+///     There is no such profile, or the drive cannot be: names the field and what is allowed.
+#[pyclass(module = "warp_ssd")]
+pub struct Device {
+    drive: Drive,
+    record_gc: bool,
+    policy: Arc<Shared>,
+}
+
+impl Device {
+    fn of(drive: Drive, record_gc: bool) -> Device {
+        Device {
+            drive,
+            record_gc,
+            policy: Arc::default(),
+        }
+    }
+
+    /// The placement of an index into the drive's placement identifiers, which are listed handle by handle, the groups of each in a row.
+    fn placement(&self, index: i64) -> PyResult<Placement> {
+        let layout = self.drive.device().layout();
+        let known = u16::try_from(index)
+            .ok()
+            .filter(|index| *index < layout.placement_identifiers());
+        let index = known.ok_or_else(|| {
+            let most = layout.placement_identifiers() - 1;
+            WarpError::new_err(format!(
+                "placement identifier {index} does not exist; the drive has 0 to {most}"
+            ))
+        })?;
+        Ok(Placement {
+            group: RgId(index % layout.groups),
+            handle: RuhId(index / layout.groups),
+        })
+    }
+
+    /// Lets the engine work without the interpreter's lock; Ctrl-C and exceptions of the policy end it early and are raised.
+    fn work<T: Send>(
+        &mut self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut Drive, &mut dyn FnMut() -> bool) -> Result<T, HostError> + Send,
+    ) -> PyResult<T> {
+        let Device { drive, policy, .. } = self;
+        let mut interrupted: PyResult<()> = Ok(());
+        let done = py.detach(|| {
+            let mut go_on = || {
+                interrupted = Python::attach(|py| py.check_signals());
+                interrupted.is_ok() && !policy.failed()
+            };
+            work(drive, &mut go_on)
+        });
+        interrupted?;
+        policy.raise()?;
+        done.map_err(warp_error)
+    }
+}
+
+/// The configuration that the arguments of a device describe, and what to call it.
+fn config_of(
+    profile: &Bound<'_, PyAny>,
+    overrides: &Overrides,
+    scale: &str,
+    seed: u64,
+) -> PyResult<(String, DeviceConfig)> {
+    let profile = match path_or_name(profile)? {
+        Some(name) => Profile::find(&name),
+        None => Profile::from_values("profile", table("profile", profile)?),
+    };
+    let profile = profile.map_err(warp_error)?;
+    let mut config = profile.config(overrides).map_err(warp_error)?;
+    config.seed = seed;
+    let scale: Scale = scale.parse().map_err(WarpError::new_err)?;
+    let (config, _) = twin::twin(&profile.name, &config, scale).map_err(warp_error)?;
+    Ok((profile.name, config))
+}
+
+/// Rows of equal length from integers and arrays, each an integer for all or an entry for each.
+fn broadcast<'py, const N: usize>(
+    py: Python<'py>,
+    arguments: [(&str, &Bound<'py, PyAny>); N],
+) -> PyResult<[PyReadonlyArray1<'py, i64>; N]> {
+    let numpy = py.import("numpy")?;
+    let all = PyTuple::new(py, arguments.iter().map(|(_, values)| values))?;
+    let rows: Vec<Bound<'py, PyAny>> = numpy
+        .call_method1("broadcast_arrays", all)?
+        .try_iter()?
+        .collect::<PyResult<_>>()?;
+    let named = arguments.iter().zip(rows);
+    let integers: PyResult<Vec<_>> = named
+        .map(|((name, _), row)| policy::integers(&format!("{name} must be integers"), &row))
+        .collect();
+    Ok(integers?
+        .try_into()
+        .unwrap_or_else(|_| unreachable!("as many rows as arguments")))
+}
+
+/// A number of pages or of a page.
+fn page_count(name: &str, value: i64) -> PyResult<u32> {
+    u32::try_from(value).map_err(|_| WarpError::new_err(format!("{name} = {value}: must be 0 to {}", u32::MAX)))
+}
+
+/// Extents from pages and lengths.
+fn extents(py: Python<'_>, first: &Bound<'_, PyAny>, pages: &Bound<'_, PyAny>) -> PyResult<Vec<(Lpn, u32)>> {
+    let [first, pages] = broadcast(py, [("first", first), ("pages", pages)])?;
+    let (first, pages) = (first.as_array(), pages.as_array());
+    let pairs = first.iter().zip(pages);
+    let pair = |(first, pages): (&i64, &i64)| Ok((Lpn(page_count("first", *first)?), page_count("pages", *pages)?));
+    pairs.map(pair).collect()
+}
+
+fn queue_depth_of(queue_depth: i64) -> PyResult<u32> {
+    let depth = u32::try_from(queue_depth).ok().filter(|depth| *depth > 0);
+    depth.ok_or_else(|| PyValueError::new_err(format!("queue_depth = {queue_depth}: must be 1 or more")))
+}
+
+#[pymethods]
+impl Device {
+    #[new]
+    #[pyo3(signature = (profile, *, overrides = None, scale = "1/1", seed = 1, record_gc = false, victim_policy = None))]
+    fn new(
+        profile: &Bound<'_, PyAny>,
+        overrides: Option<&Bound<'_, PyAny>>,
+        scale: &str,
+        seed: u64,
+        record_gc: bool,
+        victim_policy: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Device> {
+        policy::check(victim_policy, "victim_policy", "select")?;
+        let overrides = optional_table("overrides", overrides)?;
+        let (name, config) = config_of(profile, &overrides, scale, seed)?;
+        let drive = profile.py().detach(|| Drive::new(&name, &config, record_gc));
+        let mut device = Device::of(drive.map_err(warp_error)?, record_gc);
+        if let Some(policy) = victim_policy {
+            let policy = PythonVictimPolicy {
+                policy: policy.clone().unbind(),
+                shared: device.policy.clone(),
+                buffer: Buffer::default(),
+            };
+            device.drive.device_mut().set_victim_policy(Some(Box::new(policy)));
+        }
+        Ok(device)
+    }
+
+    /// Writes extents one after another, each of ``pages`` pages from ``first`` on.
+    ///
+    /// Parameters
+    /// ----------
+    /// first
+    ///     First logical page of each.
+    /// pages
+    ///     Pages of each.
+    /// placement
+    ///     Index into the drive's placement identifiers.
+    /// queue_depth
+    ///     On a drive with timing: writes in flight at the same time.
+    ///
+    /// Returns
+    /// -------
+    /// NDArray[uint64] or None
+    ///     On a drive with timing the latency of each in nanoseconds; then `now_ns` is the completion of the last one.
+    ///
+    /// Raises
+    /// ------
+    /// WarpError
+    ///     A page or placement identifier does not exist; nothing was written.
+    #[pyo3(signature = (first, pages = None, placement = None, *, queue_depth = 1))]
+    fn write<'py>(
+        &mut self,
+        py: Python<'py>,
+        first: &Bound<'py, PyAny>,
+        pages: Option<&Bound<'py, PyAny>>,
+        placement: Option<&Bound<'py, PyAny>>,
+        queue_depth: i64,
+    ) -> PyResult<Option<Bound<'py, PyArray1<u64>>>> {
+        let (one, default) = (PyInt::new(py, 1).into_any(), PyInt::new(py, 0).into_any());
+        let rows = [
+            ("first", first),
+            ("pages", pages.unwrap_or(&one)),
+            ("placement", placement.unwrap_or(&default)),
+        ];
+        let [first, pages, placement] = broadcast(py, rows)?;
+        let (first, pages, placement) = (first.as_array(), pages.as_array(), placement.as_array());
+        let page_bytes = self.drive.device().layout().page_bytes;
+        let mut writes = Vec::with_capacity(first.len());
+        for ((first, pages), placement) in first.iter().zip(pages).zip(placement) {
+            let pages = page_count("pages", *pages)?;
+            writes.push(Write {
+                first: Lpn(page_count("first", *first)?),
+                pages,
+                host_bytes: u64::from(pages) * page_bytes,
+                placement: self.placement(*placement)?,
+            });
+        }
+        let depth = queue_depth_of(queue_depth)?;
+        let latencies = self.work(py, |drive, go_on| drive.write(&writes, depth, go_on))?;
+        Ok(self.is_timed().then(|| latencies.into_pyarray(py)))
+    }
+
+    /// Reads extents; parameters, result and errors as of `write`. Without timing nothing happens.
+    #[pyo3(signature = (first, pages = None, *, queue_depth = 1))]
+    fn read<'py>(
+        &mut self,
+        py: Python<'py>,
+        first: &Bound<'py, PyAny>,
+        pages: Option<&Bound<'py, PyAny>>,
+        queue_depth: i64,
+    ) -> PyResult<Option<Bound<'py, PyArray1<u64>>>> {
+        let one = PyInt::new(py, 1).into_any();
+        let extents = extents(py, first, pages.unwrap_or(&one))?;
+        let depth = queue_depth_of(queue_depth)?;
+        let latencies = self.work(py, |drive, go_on| drive.read(&extents, depth, go_on))?;
+        Ok(self.is_timed().then(|| latencies.into_pyarray(py)))
+    }
+
+    /// Deallocates extents (TRIM): their pages read as nothing and cost collection nothing. Errors as of `write`.
+    #[pyo3(signature = (first, pages = None))]
+    fn deallocate(
+        &mut self,
+        py: Python<'_>,
+        first: &Bound<'_, PyAny>,
+        pages: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let one = PyInt::new(py, 1).into_any();
+        let extents = extents(py, first, pages.unwrap_or(&one))?;
+        self.work(py, |drive, go_on| drive.deallocate(&extents, go_on))
+    }
+
+    /// Lets time pass in which the host does nothing; a drive with timing uses it for collections that it owes.
+    ///
+    /// Parameters
+    /// ----------
+    /// idle_ns
+    ///     Nanoseconds.
+    fn step(&mut self, idle_ns: u64) {
+        self.drive.step(idle_ns);
+    }
+
+    /// Reclaim unit handle update: the handle's open reclaim unit is closed. Returns the pages of it that were never written.
+    #[pyo3(signature = (placement = 0))]
+    fn update_handle(&mut self, placement: i64) -> PyResult<u32> {
+        let placement = self.placement(placement)?;
+        let now = self.drive.now();
+        self.drive
+            .device_mut()
+            .update_handle(now, placement)
+            .map_err(warp_error)
+    }
+
+    /// Pages that the host can still write before the handle's current reclaim unit is full (RUAMW).
+    #[pyo3(signature = (placement = 0))]
+    fn available_media_writes(&self, placement: i64) -> PyResult<u32> {
+        let placement = self.placement(placement)?;
+        self.drive
+            .device()
+            .available_media_writes(placement)
+            .map_err(warp_error)
+    }
+
+    /// The counters since the drive was made.
+    #[getter]
+    fn stats(&self) -> Stats {
+        Stats::of(self.drive.device().stats())
+    }
+
+    /// Counters of each reclaim unit handle and of the shared pool, and what they hold now.
+    fn handles(&self) -> Table {
+        tables::handles(self.drive.device()).into()
+    }
+
+    /// The reclaim units that are not free: one row for each.
+    fn units(&self) -> Table {
+        tables::units(self.drive.device()).into()
+    }
+
+    /// The collections so far, if ``record_gc`` was asked for: one row for each.
+    fn gc_log(&self) -> Table {
+        let page_bytes = self.drive.device().layout().page_bytes;
+        tables::gc_log(page_bytes, self.drive.gc_log()).into()
+    }
+
+    /// Saves the drive to a file, whole or not at all; without its time, its GC log and its victim policy.
+    fn snapshot(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let device = self.drive.device();
+        py.detach(|| device.save(&path)).map_err(warp_error)
+    }
+
+    /// Loads a drive that `snapshot` (or ``warp run --save``) has saved.
+    #[staticmethod]
+    #[pyo3(signature = (path, *, record_gc = false))]
+    fn load(py: Python<'_>, path: PathBuf, record_gc: bool) -> PyResult<Device> {
+        let drive = py.detach(|| Drive::load(&path, record_gc)).map_err(warp_error)?;
+        Ok(Device::of(drive, record_gc))
+    }
+
+    /// Another drive in the same state, without the victim policy. Memory is copied at once.
+    fn fork(&self, py: Python<'_>) -> Device {
+        let drive = &self.drive;
+        Device::of(py.detach(|| drive.clone()), self.record_gc)
+    }
+
+    #[staticmethod]
+    fn _unpickle(py: Python<'_>, bytes: &[u8], record_gc: bool) -> PyResult<Device> {
+        let device = py.detach(|| ssd::Device::from_bytes("pickled device", bytes));
+        Ok(Device::of(Drive::of(device.map_err(warp_error)?, record_gc), record_gc))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Pickled<'py>> {
+        let py = slf.py();
+        let device = slf.borrow();
+        let bytes = PyBytes::new(py, &device.drive.device().to_bytes());
+        Ok((slf.get_type().getattr("_unpickle")?, (bytes, device.record_gc)))
+    }
+
+    /// Logical capacity, bytes.
+    #[getter]
+    fn capacity_bytes(&self) -> u64 {
+        let layout = self.drive.device().layout();
+        u64::from(layout.logical_pages) * layout.page_bytes
+    }
+
+    /// Number of logical pages.
+    #[getter]
+    fn logical_pages(&self) -> u32 {
+        self.drive.device().layout().logical_pages
+    }
+
+    /// Bytes of a page: the mapping unit.
+    #[getter]
+    fn page_bytes(&self) -> u64 {
+        self.drive.device().layout().page_bytes
+    }
+
+    /// Bytes of a full reclaim unit.
+    #[getter]
+    fn reclaim_unit_bytes(&self) -> u64 {
+        let layout = self.drive.device().layout();
+        u64::from(layout.superblock_pages) * layout.page_bytes
+    }
+
+    /// Number of placement identifiers: reclaim unit handles x reclaim groups.
+    #[getter]
+    fn placement_identifiers(&self) -> u16 {
+        self.drive.device().layout().placement_identifiers()
+    }
+
+    /// The drive's time, nanoseconds since it was made.
+    #[getter]
+    fn now_ns(&self) -> u64 {
+        self.drive.now()
+    }
+
+    /// Its complete configuration, of the twin if it is one.
+    #[getter]
+    fn config<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let config = serde_json::to_value(self.drive.device().config()).expect("a configuration serializes");
+        to_python(py, &config)
+    }
+
+    /// How often the victim policy was asked.
+    #[getter]
+    fn policy_calls(&self) -> u64 {
+        self.policy.calls()
+    }
+
+    /// How long the victim policy took, seconds, with everything that it takes to ask it.
+    #[getter]
+    fn policy_seconds(&self) -> f64 {
+        self.policy.seconds()
+    }
+
+    fn __repr__(&self) -> String {
+        let layout = self.drive.device().layout();
+        let handles = layout.handles.len();
+        format!(
+            "Device({} logical pages of {} bytes, {handles} handles)",
+            layout.logical_pages, layout.page_bytes
+        )
+    }
+}
+
+impl Device {
+    fn is_timed(&self) -> bool {
+        self.drive.device().config().timing.is_some()
+    }
+}
+
+/// A function and its arguments, as pickling wants them.
+type Pickled<'py> = (Bound<'py, PyAny>, (Bound<'py, PyBytes>, bool));
+
+/// Counters of a drive since it was made.
+#[pyclass(frozen, get_all, module = "warp_ssd")]
+#[derive(Serialize)]
+pub struct Stats {
+    /// Bytes that the host has written (HBMW).
+    host_bytes_written: u64,
+    /// Bytes programmed: the host's pages and copies (MBMW).
+    media_bytes_written: u64,
+    /// Bytes erased (MBE).
+    media_bytes_erased: u64,
+    /// Media / host bytes written; None before anything was written.
+    write_amplification: Option<f64>,
+    /// Bytes that collection has copied.
+    gc_bytes_copied: u64,
+    /// Collections at the background mark.
+    background_collections: u64,
+    /// Collections at the foreground mark.
+    foreground_collections: u64,
+    /// Collections outside the policy, because it found nothing and room was needed.
+    forced_collections: u64,
+    /// Reclaim units taken from the free ones.
+    units_opened: u64,
+    /// Reclaim units given back.
+    units_reclaimed: u64,
+    /// Fully valid blocks that collection moved without copying.
+    blocks_remapped: u64,
+    /// Valid pages in reclaim units when they were reclaimed.
+    valid_pages_reclaimed: u64,
+    /// Mapped pages that the host has deallocated.
+    pages_deallocated: u64,
+    /// Pages written to another reclaim group, because the one asked for held all it could.
+    pages_redirected: u64,
+    /// Reclaim units that the host closed before they were full.
+    units_closed_by_host: u64,
+    /// Reclaim units that the drive closed before they were full.
+    units_closed_early: u64,
+}
+
+impl Stats {
+    fn of(stats: &ssd::Stats) -> Stats {
+        let total = stats.total();
+        Stats {
+            host_bytes_written: stats.host_bytes_written(),
+            media_bytes_written: stats.media_bytes_written(),
+            media_bytes_erased: stats.media_bytes_erased(),
+            write_amplification: stats.write_amplification(),
+            gc_bytes_copied: total.gc_pages_copied * stats.page_bytes,
+            background_collections: stats.background_collections,
+            foreground_collections: stats.foreground_collections,
+            forced_collections: stats.forced_collections,
+            units_opened: total.units_opened,
+            units_reclaimed: total.units_reclaimed,
+            blocks_remapped: total.blocks_remapped,
+            valid_pages_reclaimed: total.valid_pages_reclaimed,
+            pages_deallocated: stats.pages_deallocated,
+            pages_redirected: stats.pages_redirected,
+            units_closed_by_host: stats.units_closed_by_host,
+            units_closed_early: stats.units_closed_early,
+        }
+    }
+}
+
+#[pymethods]
+impl Stats {
+    /// All of them by name.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &serde_json::to_value(self).expect("counters serialize"))
+    }
+
+    fn __repr__(&self) -> String {
+        let waf = self
+            .write_amplification
+            .map_or("None".to_string(), |waf| format!("{waf:.3}"));
+        format!(
+            "Stats(host_bytes_written={}, write_amplification={waf})",
+            self.host_bytes_written
+        )
+    }
+}

@@ -1,0 +1,241 @@
+//! Experiments: what there is to run.
+
+use std::sync::Arc;
+
+use lab::choice::Choice;
+use lab::claims::Judge;
+use lab::experiment::{Experiment as LabExperiment, WorkloadChoice};
+use lab::export::tables;
+use lab::run::{Prepared, prepare};
+use lab::twin::Scale;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::WarpError;
+use crate::convert::{optional_table, path_or_name, table, warp_error};
+use crate::point::Point;
+use crate::result::{How, RunResult, run_prepared};
+use crate::table::Table;
+
+/// An experiment: which drives run which workload in which variants, and what the paper says of it.
+///
+/// Parameters
+/// ----------
+/// experiment
+///     Name of a folder of ``experiments/``, path of an ``experiment.toml``, or what stands in one as nested dictionaries.
+///
+/// Raises
+/// ------
+/// WarpError
+///     There is no such experiment, or something in it is wrong.
+#[pyclass(frozen, module = "warp_ssd")]
+pub struct Experiment {
+    pub experiment: LabExperiment,
+}
+
+/// The workload that a name or a table says.
+fn workload_choice(workload: &Bound<'_, PyAny>) -> PyResult<WorkloadChoice> {
+    match workload.extract::<String>() {
+        Ok(name) => Ok(WorkloadChoice::Named(name)),
+        Err(_) => Ok(WorkloadChoice::Table(table("workload", workload)?)),
+    }
+}
+
+#[pymethods]
+impl Experiment {
+    #[new]
+    fn new(experiment: &Bound<'_, PyAny>) -> PyResult<Experiment> {
+        let found = match path_or_name(experiment)? {
+            Some(name) => LabExperiment::find(&name),
+            None => LabExperiment::from_table("experiment", table("experiment", experiment)?),
+        };
+        Ok(Experiment {
+            experiment: found.map_err(warp_error)?,
+        })
+    }
+
+    /// A workload on a device as an experiment of one point: it ends by itself, on the drive at full size.
+    ///
+    /// Parameters
+    /// ----------
+    /// workload
+    ///     A job file, a workload, or a block trace: a name or a path.
+    /// device
+    ///     Name or path of a device profile.
+    #[staticmethod]
+    fn of_workload(workload: &str, device: &str) -> Experiment {
+        Experiment {
+            experiment: LabExperiment::of_workload(workload, device),
+        }
+    }
+
+    /// Name of its folder.
+    #[getter]
+    fn slug(&self) -> &str {
+        &self.experiment.slug
+    }
+
+    /// One line about it.
+    #[getter]
+    fn title(&self) -> &str {
+        &self.experiment.title
+    }
+
+    /// The figure or table.
+    #[getter]
+    fn source(&self) -> &str {
+        &self.experiment.source
+    }
+
+    /// What was chosen where the paper leaves it open, and why.
+    #[getter]
+    fn notes(&self) -> &str {
+        &self.experiment.notes
+    }
+
+    /// Names of its device profiles.
+    #[getter]
+    fn devices(&self) -> Vec<String> {
+        self.experiment.devices.clone()
+    }
+
+    /// Names of its variants.
+    #[getter]
+    fn variants(&self) -> Vec<String> {
+        let variants = self.experiment.axis_values("variant").into_iter();
+        variants.map(str::to_string).collect()
+    }
+
+    /// Its grid: the names of the values on each axis.
+    #[getter]
+    fn axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let axes = PyDict::new(py);
+        for axis in self.experiment.axes() {
+            axes.set_item(&axis, self.experiment.axis_values(&axis))?;
+        }
+        Ok(axes)
+    }
+
+    /// The paper's numbers: as `Result.published`, before anything was run. Where a number is about several points, the row names the
+    /// first.
+    fn published(&self) -> Table {
+        let judge = Judge::new(&self.experiment, &[], self.experiment.run.tail_capacities);
+        tables::published(&self.experiment.axes(), &judge.comparisons()).into()
+    }
+
+    /// Its points: one for each device, grid value, variant and seed.
+    ///
+    /// Parameters
+    /// ----------
+    /// quick
+    ///     The quick form, which tests compare with golden results.
+    /// overrides
+    ///     Device settings by dotted path, such as ``{"geometry.over_provisioning": 0.07}``.
+    /// settings
+    ///     Workload settings by dotted path; of a job file, options as ``"SECTION.OPTION"``.
+    /// devices
+    ///     Names or paths of device profiles, instead of the experiment's.
+    /// only
+    ///     Names of the variants and grid values to run; axes of which none is named are run whole.
+    /// scale
+    ///     Scale of the twin, such as ``"1/64"``.
+    /// write_capacities
+    ///     Bytes that the host writes, in multiples of the capacity.
+    /// seeds
+    ///     Seeds to run each point with.
+    /// workload
+    ///     Another workload: a name, a path, or a table with a ``kind``.
+    ///
+    /// Raises
+    /// ------
+    /// WarpError
+    ///     A setting that is not known or impossible: names it and what is allowed.
+    #[pyo3(signature = (*, quick = false, overrides = None, settings = None, devices = None, only = None, scale = None,
+                        write_capacities = None, seeds = None, workload = None))]
+    #[allow(clippy::too_many_arguments)] // Keyword arguments of Python.
+    fn points(
+        &self,
+        py: Python<'_>,
+        quick: bool,
+        overrides: Option<&Bound<'_, PyAny>>,
+        settings: Option<&Bound<'_, PyAny>>,
+        devices: Option<Vec<String>>,
+        only: Option<Vec<String>>,
+        scale: Option<&str>,
+        write_capacities: Option<f64>,
+        seeds: Option<Vec<u64>>,
+        workload: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Vec<Point>> {
+        let choice = Choice {
+            quick,
+            overrides: optional_table("overrides", overrides)?,
+            settings: optional_table("settings", settings)?,
+            devices,
+            only,
+            scale: scale.map(str::parse::<Scale>).transpose().map_err(WarpError::new_err)?,
+            write_capacities,
+            seeds,
+            workload: workload.map(workload_choice).transpose()?,
+        };
+        let axes = Arc::new(self.experiment.axes());
+        let prepared = py.detach(|| prepare(self.experiment.choose(&choice)?.cells));
+        let prepared = prepared.map_err(warp_error)?.into_iter();
+        let point = |prepared| Point {
+            axes: axes.clone(),
+            prepared: Arc::new(prepared),
+        };
+        Ok(prepared.map(point).collect())
+    }
+
+    /// Runs points of this experiment, in parallel within the memory there is, and judges them together.
+    ///
+    /// Parameters
+    /// ----------
+    /// points
+    ///     Some of `points`.
+    /// gc_log
+    ///     Keep a row for each collection.
+    /// victim_policy, placement_policy
+    ///     Decide instead of the drive and of the workload; each point gets a deep copy of its own, and points run one after another.
+    /// progress
+    ///     Called every 50 ms with the share that is done (0 to 1), the points that are done, and the number of points.
+    #[pyo3(signature = (points, *, gc_log = false, victim_policy = None, placement_policy = None, progress = None))]
+    fn run_points(
+        &self,
+        py: Python<'_>,
+        points: Vec<PyRef<'_, Point>>,
+        gc_log: bool,
+        victim_policy: Option<&Bound<'_, PyAny>>,
+        placement_policy: Option<&Bound<'_, PyAny>>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<RunResult> {
+        let prepared: Vec<Arc<Prepared>> = points.iter().map(|point| point.prepared.clone()).collect();
+        let mut experiment = self.experiment.clone();
+        experiment.devices = Vec::new();
+        for point in &prepared {
+            let device = &point.cell().key.device;
+            if !experiment.devices.contains(device) {
+                experiment.devices.push(device.clone());
+            }
+        }
+        let settings = prepared.first().map_or(&self.experiment.run, |point| &point.cell().run);
+        let how = How {
+            gc_log,
+            victim_policy,
+            placement_policy,
+            progress,
+        };
+        let (results, policy_cost) = run_prepared(py, &prepared, how)?;
+        Ok(RunResult {
+            tail_capacities: settings.tail_capacities,
+            results,
+            policy_cost,
+            axes: experiment.axes(),
+            experiment,
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Experiment({:?}: {})", self.experiment.slug, self.experiment.title)
+    }
+}

@@ -1,0 +1,111 @@
+//! The Python extension `warp_ssd._engine`: the lab and the device model in-process.
+//!
+//! ```text
+//! Python values -> convert -> lab (runs, experiments), ssd (a device) -> Arrow tables, NumPy arrays, text
+//! ```
+//!
+//! A shell without logic: it converts arguments and results, lets other Python threads run while the engine works, listens for
+//! Ctrl-C, and turns errors into exceptions with the engine's sentence. What Python sees of it is typed in
+//! `python/warp_ssd/_engine.pyi`; everything that can be written in Python is in `python/warp_ssd`.
+
+mod convert;
+mod device;
+mod experiment;
+mod interrupt;
+mod point;
+mod policy;
+mod result;
+mod table;
+
+use pyo3::create_exception;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+create_exception!(
+    warp_ssd,
+    WarpError,
+    PyValueError,
+    "Something that a user can mend: the engine's sentence names the place, the problem and the remedy."
+);
+
+/// Names of the device profiles, in ``./devices`` and built in.
+#[pyfunction]
+fn devices() -> Vec<String> {
+    lab::profile::Profile::names()
+}
+
+/// Names of the experiments, in ``./experiments`` and built in.
+#[pyfunction]
+fn experiments() -> Vec<String> {
+    lab::experiment::Experiment::names()
+}
+
+/// Names of the workloads: job files in ``./jobs`` and tables in ``./workloads``, and those built in.
+#[pyfunction]
+fn workloads() -> Vec<String> {
+    let mut names = [lab::experiment::job_names(), lab::experiment::workload_names()].concat();
+    names.sort();
+    names
+}
+
+/// A device profile as nested dictionaries of plain values, without their sources: what `Device` accepts.
+///
+/// Parameters
+/// ----------
+/// name
+///     Name or path of the profile.
+///
+/// Raises
+/// ------
+/// WarpError
+///     There is no such profile, or something in it is wrong.
+#[pyfunction]
+fn profile<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    let profile = lab::profile::Profile::find(name).map_err(convert::warp_error)?;
+    let values = serde_json::to_value(profile.values()).expect("TOML values are JSON's");
+    convert::to_python(py, &values)
+}
+
+/// The text of a device profile, as it stands in its file, sources and all.
+///
+/// Parameters
+/// ----------
+/// name
+///     Name or path of the profile.
+#[pyfunction]
+fn profile_text(name: &str) -> PyResult<String> {
+    lab::profile::Profile::text(name).map_err(convert::warp_error)
+}
+
+/// Bytes of memory that runs may use: nine tenths of what the system says is available.
+#[pyfunction]
+fn memory_available() -> u64 {
+    lab::run::memory_available()
+}
+
+/// See the crate.
+#[pymodule]
+mod _engine {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::{
+        WarpError,
+        device::{Device, Stats},
+        devices,
+        experiment::Experiment,
+        experiments, memory_available,
+        point::Point,
+        policy::{Candidates, Requests},
+        profile, profile_text,
+        result::{PointResult, RunResult},
+        table::Table,
+        workloads,
+    };
+
+    /// Constants.
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("NO_PLACEMENT", super::policy::NO_PLACEMENT)
+    }
+}

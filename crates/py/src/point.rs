@@ -1,0 +1,127 @@
+//! Points: single runs, complete in themselves.
+
+use std::sync::Arc;
+
+use lab::experiment::Cell;
+use lab::run::{Prepared, prepare};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::convert::{from_json, warp_error};
+use crate::result::{How, PointResult, run_prepared};
+
+/// One run of an experiment, with everything that its result depends on. It can be pickled and run elsewhere.
+#[pyclass(frozen, module = "warp_ssd")]
+pub struct Point {
+    pub axes: Arc<Vec<String>>,
+    pub prepared: Arc<Prepared>,
+}
+
+impl Point {
+    pub fn cell(&self) -> &Cell {
+        self.prepared.cell()
+    }
+}
+
+#[pymethods]
+impl Point {
+    /// From what pickling made of one.
+    #[new]
+    fn new(pickled: &str) -> PyResult<Point> {
+        let (axes, cell): (Vec<String>, Cell) = serde_json::from_str(pickled).map_err(warp_error)?;
+        let mut prepared = prepare(vec![cell]).map_err(warp_error)?;
+        Ok(Point {
+            axes: Arc::new(axes),
+            prepared: Arc::new(prepared.remove(0)),
+        })
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        let point = slf.get();
+        let pickled = serde_json::to_string(&(&*point.axes, point.cell())).expect("a cell serializes");
+        Ok((slf.getattr("__class__")?, (pickled,)))
+    }
+
+    /// What distinguishes it within its experiment: ``device``, ``variant`` ("" without variants), and a value for each axis.
+    #[getter]
+    fn key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let key = PyDict::new(py);
+        let cell = &self.cell().key;
+        key.set_item("device", &cell.device)?;
+        key.set_item("variant", &cell.variant)?;
+        for (axis, value) in self.axes.iter().zip(&cell.grid) {
+            key.set_item(axis, value)?;
+        }
+        Ok(key)
+    }
+
+    /// Its seed.
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.cell().seed
+    }
+
+    /// Bytes of memory that its run needs.
+    #[getter]
+    fn memory_bytes(&self) -> u64 {
+        self.prepared.memory_bytes
+    }
+
+    /// Hash of its complete input, 64 hexadecimal digits: points with the same hash give the same bytes.
+    ///
+    /// Raises
+    /// ------
+    /// WarpError
+    ///     A file that the workload reads cannot be read.
+    #[getter]
+    fn hash(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| self.cell().hash()).map_err(warp_error)
+    }
+
+    /// Its complete input: the resolved device and workload, the settings of the run, the seed, and the version of results. Files
+    /// that the workload reads are there by a digest of their contents.
+    #[getter]
+    fn input<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        from_json(py, &py.detach(|| self.cell().input()).map_err(warp_error)?)
+    }
+
+    /// Runs it.
+    ///
+    /// Parameters
+    /// ----------
+    /// gc_log
+    ///     Keep a row for each collection.
+    /// victim_policy, placement_policy
+    ///     Decide instead of the drive and of the workload; a deep copy of them does.
+    ///
+    /// Raises
+    /// ------
+    /// WarpError
+    ///     There is too little memory, or a file that the workload reads is wrong.
+    #[pyo3(signature = (*, gc_log = false, victim_policy = None, placement_policy = None))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        gc_log: bool,
+        victim_policy: Option<&Bound<'_, PyAny>>,
+        placement_policy: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PointResult> {
+        let how = How {
+            gc_log,
+            victim_policy,
+            placement_policy,
+            progress: None,
+        };
+        let (results, policy_cost) = run_prepared(py, std::slice::from_ref(&self.prepared), how)?;
+        Ok(PointResult {
+            axes: self.axes.clone(),
+            tail_capacities: self.cell().run.tail_capacities,
+            results,
+            policy_cost,
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Point({} | seed {})", self.cell().key, self.cell().seed)
+    }
+}

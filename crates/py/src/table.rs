@@ -1,0 +1,87 @@
+//! Tables: Arrow record batches that Python's libraries read in place.
+
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{RecordBatch, RecordBatchIterator};
+use arrow_schema::SchemaRef;
+use lab::export;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+/// A table of results.
+///
+/// Any library that knows the Arrow PyCapsule interface reads it in place, without a copy: ``pyarrow.table(table)``,
+/// ``polars.DataFrame(table)``, ``duckdb.from_arrow(table.to_pyarrow())``.
+#[pyclass(frozen, module = "warp_ssd")]
+pub struct Table {
+    schema: SchemaRef,
+    batches: Vec<RecordBatch>,
+}
+
+impl From<export::Table<'_>> for Table {
+    fn from(table: export::Table<'_>) -> Table {
+        Table {
+            schema: table.schema,
+            batches: table.batches.collect(),
+        }
+    }
+}
+
+#[pymethods]
+impl Table {
+    /// Number of rows.
+    #[getter]
+    fn num_rows(&self) -> usize {
+        self.batches.iter().map(RecordBatch::num_rows).sum()
+    }
+
+    /// Names of the columns, in order.
+    #[getter]
+    fn column_names(&self) -> Vec<String> {
+        self.schema.fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    /// The Arrow type of each column, by name.
+    #[getter]
+    fn schema(&self) -> Vec<(String, String)> {
+        let fields = self.schema.fields().iter();
+        let types = fields.map(|field| (field.name().clone(), field.data_type().to_string()));
+        types.collect()
+    }
+
+    /// The Arrow PyCapsule interface. The columns are not copied; what ``requested_schema`` asks for is left to the reader.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema;
+        let batches = self.batches.clone().into_iter().map(Ok);
+        let reader = RecordBatchIterator::new(batches, self.schema.clone());
+        let stream = FFI_ArrowArrayStream::new(Box::new(reader));
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+    }
+
+    /// As ``pyarrow.Table``, without a copy.
+    fn to_pyarrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("pyarrow")?.call_method1("table", (slf,))
+    }
+
+    /// As ``pandas.DataFrame``.
+    fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Table::to_pyarrow(slf)?.call_method0("to_pandas")
+    }
+
+    /// As ``polars.DataFrame``.
+    fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("polars")?.call_method1("DataFrame", (slf,))
+    }
+
+    fn __len__(&self) -> usize {
+        self.num_rows()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Table({} rows: {})", self.num_rows(), self.column_names().join(", "))
+    }
+}

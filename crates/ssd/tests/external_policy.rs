@@ -1,0 +1,112 @@
+//! Victim policies from outside: they decide what the configured ones would, are named in the log, and stay with their device.
+
+mod common;
+
+use common::*;
+use ssd::config::{DeviceConfig, UnitSelection};
+use ssd::event::Trigger;
+use ssd::gc::{Candidates, Random, VictimPolicy};
+use ssd::{Lpn, RuId, Stats};
+
+/// The order of closing, from what a policy can see.
+struct OldestFirst;
+
+impl VictimPolicy for OldestFirst {
+    fn select(&mut self, candidates: &Candidates<'_>, _random: &mut Random) -> Option<RuId> {
+        assert!(candidates.iter().all(|unit| candidates.contains(unit)));
+        candidates
+            .iter()
+            .min_by_key(|unit| candidates.unit(*unit).closed_sequence())
+    }
+}
+
+/// Never decides.
+struct Undecided;
+
+impl VictimPolicy for Undecided {
+    fn select(&mut self, _candidates: &Candidates<'_>, _random: &mut Random) -> Option<RuId> {
+        None
+    }
+}
+
+/// Takes what it must not: a reclaim unit that is open.
+struct Reckless;
+
+impl VictimPolicy for Reckless {
+    fn select(&mut self, candidates: &Candidates<'_>, _random: &mut Random) -> Option<RuId> {
+        (0..).map(RuId).find(|unit| !candidates.contains(*unit))
+    }
+}
+
+fn fifo() -> DeviceConfig {
+    let mut config = small(24, 0.25);
+    config.gc.unit_selection = UnitSelection::Fifo;
+    config
+}
+
+fn overwritten(mut device: Recorded) -> Recorded {
+    let pages = device.layout().logical_pages;
+    write(&mut device, 0, pages, 0);
+    let mut random = Uniform::new(7);
+    for _ in 0..3 * pages {
+        let page = random.below(pages);
+        write(&mut device, page, 1, 0);
+    }
+    device
+}
+
+#[test]
+fn a_policy_from_outside_decides_as_the_same_one_inside() {
+    let inside = overwritten(recorded(&fifo()));
+    let mut device = recorded(&fifo());
+    device.set_victim_policy(Some(Box::new(OldestFirst)));
+    let outside = overwritten(device);
+    assert_eq!(inside.stats(), outside.stats());
+    let chosen = reclaims(&outside)
+        .into_iter()
+        .filter(|row| row.trigger != Trigger::Forced);
+    let names: Vec<&str> = chosen.map(|row| row.policy).collect();
+    assert!(!names.is_empty() && names.iter().all(|name| *name == "external"));
+    let victims = |device: &Recorded| -> Vec<RuId> { reclaims(device).iter().map(|row| row.victim).collect() };
+    assert_eq!(victims(&inside), victims(&outside));
+    prove(&outside);
+}
+
+#[test]
+fn without_a_decision_room_is_made_by_force() {
+    let mut device = recorded(&fifo());
+    device.set_victim_policy(Some(Box::new(Undecided)));
+    let device = overwritten(device);
+    let Stats {
+        background_collections,
+        foreground_collections,
+        forced_collections,
+        ..
+    } = *device.stats();
+    assert_eq!((background_collections, foreground_collections), (0, 0));
+    assert!(forced_collections > 0);
+    prove(&device);
+}
+
+#[test]
+fn clones_and_snapshots_go_back_to_the_configuration() {
+    let mut device = silent(&fifo());
+    device.set_victim_policy(Some(Box::new(Reckless)));
+    let loaded = ssd::Device::from_bytes("a test", &device.to_bytes()).expect("it was just saved");
+    for mut copy in [device.clone(), loaded] {
+        let pages = copy.layout().logical_pages;
+        for page in 0..4 * pages {
+            write(&mut copy, page * 7 % pages, 1, 0);
+        }
+        assert!(copy.stats().total().units_reclaimed > 0);
+        assert!(copy.lookup(Lpn(0)).is_some());
+    }
+}
+
+#[test]
+#[should_panic(expected = "is not a candidate")]
+fn what_is_no_candidate_is_never_reclaimed() {
+    let mut device = recorded(&fifo());
+    device.set_victim_policy(Some(Box::new(Reckless)));
+    overwritten(device);
+}
