@@ -1,0 +1,68 @@
+"""WARP: an open, programmable SSD with NVMe Flexible Data Placement, in-process.
+
+The device model and the lab of the ``warp`` command, as a library:
+
+- `run` and `Experiment`: the published experiments, or your own;
+- `Device`: a drive that you write to;
+- `VictimPolicy` and `PlacementPolicy`: decisions of the drive and of the host, in Python;
+- `sweep`: a design space, over all cores or a cluster, stored as it goes;
+- `calibrate`: the hidden knobs of a drive that you measured;
+- `plot`: the figures.
+
+The same seed gives the same bytes as the command. Mistakes are `WarpError`, with the engine's sentence.
+"""
+
+from warp_ssd import plot
+from warp_ssd._engine import (
+    Device,
+    Experiment,
+    Point,
+    PointResult,
+    Result,
+    Stats,
+    Table,
+    WarpError,
+    devices,
+    experiments,
+    memory_available,
+    profile,
+    profile_text,
+    workloads,
+)
+from warp_ssd.calibrate import Calibration, Measurement, calibrate
+from warp_ssd.policies import NO_PLACEMENT, Candidates, PlacementPolicy, Requests, VictimPolicy
+from warp_ssd.runs import run
+from warp_ssd.store import Store
+from warp_ssd.sweep import SweepResult, latin_hypercube, random_samples, sweep
+
+__all__ = [
+    "NO_PLACEMENT",
+    "Calibration",
+    "Candidates",
+    "Device",
+    "Experiment",
+    "Measurement",
+    "PlacementPolicy",
+    "Point",
+    "PointResult",
+    "Requests",
+    "Result",
+    "Stats",
+    "Store",
+    "SweepResult",
+    "Table",
+    "VictimPolicy",
+    "WarpError",
+    "calibrate",
+    "devices",
+    "experiments",
+    "latin_hypercube",
+    "memory_available",
+    "plot",
+    "profile",
+    "profile_text",
+    "random_samples",
+    "run",
+    "sweep",
+    "workloads",
+]

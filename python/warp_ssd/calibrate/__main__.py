@@ -1,0 +1,170 @@
+"""The command `python -m warp_ssd.calibrate` (and `warp calibrate`): arguments in, text and a profile out.
+
+python -m warp_ssd.calibrate measurements.csv --device ssd_a --free geometry.over_provisioning gc.unit_selection --out mine.toml
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from .._engine import WarpError
+from . import KNOBS, Measurement, calibrate, fdp_stats, published, read_csv
+from .measurement import parse_value
+from .objective import LOSSES
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; returns its exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        found = calibrate(
+            _measurements(options),
+            _free(options.free),
+            options.device,
+            known=dict(_setting(text) for text in options.known),
+            scales=options.scales,
+            trials=options.trials,
+            seeds=options.seeds,
+            seed=options.seed,
+            noise=options.noise,
+            loss=options.loss,
+            title=options.title,
+            engine=options.engine,
+            workers=options.workers,
+            store=options.store,
+        )
+        print(found.summary())
+        if options.out is not None:
+            found.write(options.out)
+            print(f"\nprofile written to {options.out}")
+    except (WarpError, OSError) as error:
+        print(f"calibrate: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("calibrate: stopped; with --store the next run goes on from here", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="warp calibrate",
+        description="Find the hidden knobs of a drive from write amplifications that were measured on it.",
+        epilog=f"Knobs with a usual range: {', '.join(KNOBS)}. Any other setting of a profile can be one if its values are given.",
+    )
+    parser.add_argument(
+        "measurements",
+        nargs="*",
+        help="CSV files, or experiments whose published numbers of --drive are the measurements",
+    )
+    parser.add_argument(
+        "--free",
+        nargs="+",
+        required=True,
+        metavar="KNOB",
+        help="knobs to find: PATH, PATH=LOW:HIGH or PATH=[JSON list]",
+    )
+    parser.add_argument("--device", default="warp_default", help="profile to begin with (default: %(default)s)")
+    parser.add_argument("--drive", help="drive of published numbers (default: --device)")
+    parser.add_argument(
+        "--set", nargs="+", default=[], dest="known", metavar="PATH=VALUE", help="settings that are known of the drive"
+    )
+    parser.add_argument("--out", metavar="FILE", help="write the fitted profile (TOML)")
+    parser.add_argument("--title", help="title of the profile (default: the start profile's)")
+    parser.add_argument(
+        "--scales",
+        nargs="+",
+        help="twins, small ones first; 1/1 is the drive itself (default: reclaim units of 512 and of 2048 pages)",
+    )
+    parser.add_argument(
+        "--trials", type=int, default=200, help="settings to evaluate in the search (default: %(default)s)"
+    )
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1], help="seeds to run each cell with (default: 1)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the search (default: %(default)s)")
+    parser.add_argument(
+        "--noise",
+        type=float,
+        default=0.02,
+        help="standard deviation of a measurement without sigma, as a share of it (default: %(default)s)",
+    )
+    parser.add_argument("--sigma", type=float, help="standard deviation of published numbers (default: --noise)")
+    parser.add_argument(
+        "--loss",
+        choices=LOSSES,
+        default="squared",
+        help="absolute where some cells are known not to fit (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--store", metavar="FOLDER", help="keep evaluations, so that a calibration that was stopped goes on"
+    )
+    parser.add_argument("--workers", type=int, help="processes (default: one for each processor)")
+    parser.add_argument(
+        "--engine", choices=["local", "ray"], default="local", help="where to run (default: %(default)s)"
+    )
+    real = parser.add_argument_group("straight from real tools")
+    real.add_argument(
+        "--fdp-stats",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("BEFORE", "AFTER"),
+        help="`nvme fdp stats -o json` before and after a job; once for each --job",
+    )
+    real.add_argument("--job", action="append", default=[], metavar="FILE", help="the fio job file that was run")
+    real.add_argument("--capacity-bytes", type=int, help="the drive's capacity, with --fdp-stats")
+    real.add_argument(
+        "--prefill-capacities",
+        type=float,
+        default=0.0,
+        help="what the drive was filled with before, x capacity (default: 0)",
+    )
+    return parser
+
+
+def _measurements(options: argparse.Namespace) -> list[Measurement]:
+    found: list[Measurement] = []
+    for name in options.measurements:
+        if name.endswith(".csv"):
+            found += read_csv(name)
+        else:
+            found += published(name, options.drive or Path(options.device).stem, sigma=options.sigma)
+    if len(options.fdp_stats) != len(options.job):
+        raise WarpError("give --job once for each --fdp-stats")
+    if options.fdp_stats and options.capacity_bytes is None:
+        raise WarpError("--fdp-stats needs --capacity-bytes")
+    for (before, after), job in zip(options.fdp_stats, options.job, strict=True):
+        found.append(
+            fdp_stats(before, after, job, options.capacity_bytes, prefill_capacities=options.prefill_capacities)
+        )
+    return found
+
+
+def _free(texts: Sequence[str]) -> dict[str, object]:
+    return dict(_knob(text) for text in texts)
+
+
+def _knob(text: str) -> tuple[str, object]:
+    path, equals, values = text.partition("=")
+    if not equals:
+        return path, None
+    low, colon, high = values.partition(":")
+    if not colon or values.startswith("["):
+        return path, parse_value(values)
+    try:
+        return path, (float(low), float(high))
+    except ValueError:
+        raise WarpError(f"--free {text}: write PATH=LOW:HIGH with two numbers") from None
+
+
+def _setting(text: str) -> tuple[str, object]:
+    path, equals, value = text.partition("=")
+    if not equals:
+        raise WarpError(f"--set {text}: write PATH=VALUE")
+    return path, parse_value(value)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

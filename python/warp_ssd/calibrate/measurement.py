@@ -1,0 +1,229 @@
+"""What was measured on a drive: write amplification, and what the drive had to do for it.
+
+CSV | an experiment's published numbers | `nvme fdp stats` before and after a fio job -> [Measurement]
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .._engine import Experiment, WarpError
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A write amplification that was measured.
+
+    Attributes
+    ----------
+    waf
+        Media bytes written / host bytes written.
+    experiment
+        The experiment that describes what was run, by name or path; or `None`, and `workload` is given.
+    workload
+        A workload by name or path, for instance the fio job file that was run.
+    at
+        Where in the experiment: as the keys of a sweep's grid (`variant`, axes, `run:write_capacities`, `workload:PATH`,
+        settings of the device).
+    sigma
+        Standard deviation of `waf`; `None`: a share of it (`calibrate(noise=...)`).
+    metric
+        `write_amplification` (of the whole run), `tail_write_amplification` (at its end), or another column of `cells`.
+    write_capacities, prefill_capacities
+        Of a `workload`: how much was written while it was measured, and sequentially before that, in multiples of the
+        drive's capacity.
+    """
+
+    waf: float
+    experiment: str | None = None
+    workload: str | None = None
+    at: Mapping[str, object] = field(default_factory=dict)
+    sigma: float | None = None
+    metric: str = "write_amplification"
+    write_capacities: float | None = None
+    prefill_capacities: float = 0.0
+
+    def __post_init__(self) -> None:
+        if (self.experiment is None) == (self.workload is None):
+            raise WarpError("measurement: give either an experiment or a workload")
+        if not self.waf > 0:
+            raise WarpError(f"measurement: waf = {self.waf}: must be above 0")
+        if self.sigma is not None and not self.sigma > 0:
+            raise WarpError(f"measurement: sigma = {self.sigma}: must be above 0")
+
+    @property
+    def name(self) -> str:
+        """The measurement in a line."""
+        parts = [Path(self.experiment or self.workload or "").stem, *(str(value) for value in self.at.values())]
+        return " | ".join(part for part in parts if part)
+
+    def load(self, device: str) -> Experiment:
+        """The experiment to run for it, on this device."""
+        if self.experiment is not None:
+            return Experiment(self.experiment)
+        run: dict[str, object] = {"scale": "1/1", "prefill_capacities": self.prefill_capacities}
+        if self.write_capacities is not None:
+            run["write_capacities"] = self.write_capacities
+        return Experiment(
+            {
+                "title": self.name,
+                "source": "measured",
+                "devices": [device],
+                "workload": self.workload,
+                "run": run,
+                "quick": run,
+            }
+        )
+
+
+_NUMBERS = ("waf", "sigma", "write_capacities", "prefill_capacities")
+_WORDS = ("experiment", "workload", "metric")
+
+
+def read_csv(path: str | os.PathLike[str]) -> list[Measurement]:
+    """Reads measurements, one a line.
+
+    Columns are the attributes of `Measurement` (`waf` and one of `experiment`, `workload` are needed); every other column is a
+    coordinate and left out where it is empty.
+
+    Raises
+    ------
+    WarpError
+        A line is none: names file and line.
+    """
+    with open(path, newline="", encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    return [_measurement(f"{os.fspath(path)}, line {number}", line) for number, line in enumerate(lines, 2)]
+
+
+def _measurement(place: str, line: Mapping[str, str]) -> Measurement:
+    given = {(name or "").strip(): (value or "").strip() for name, value in line.items()}
+    given = {name: value for name, value in given.items() if value}
+    fields: dict[str, Any] = {name: given.pop(name) for name in _WORDS if name in given}
+    for name in [name for name in _NUMBERS if name in given]:
+        text = given.pop(name)
+        try:
+            fields[name] = float(text)
+        except ValueError:
+            raise WarpError(f"{place}: {name} = {text!r} is not a number") from None
+    if "waf" not in fields:
+        raise WarpError(f"{place}: no waf; the columns needed are waf and one of experiment and workload")
+    try:
+        return Measurement(**fields, at={name: _value(name, value) for name, value in given.items()})
+    except WarpError as error:
+        raise WarpError(f"{place}: {error}") from None
+
+
+def _value(name: str, text: str) -> object:
+    """Names stay text; settings are numbers, switches or JSON where they read as such."""
+    if "." not in name and ":" not in name:
+        return text
+    return parse_value(text)
+
+
+def parse_value(text: str) -> object:
+    """A value as a command line or a CSV says it: JSON, or else text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def published(experiment: str, device: str, *, sigma: float | None = None) -> list[Measurement]:
+    """The write amplifications that an experiment says were measured on a drive.
+
+    Parameters
+    ----------
+    device
+        Name of the drive's profile in the experiment.
+    sigma
+        Standard deviation to give to all of them.
+
+    Raises
+    ------
+    WarpError
+        There are none.
+    """
+    found = Experiment(experiment)
+    rows = found.published().to_pyarrow().to_pylist()
+    names = ("variant", *found.axes)
+    measurements = [
+        Measurement(
+            waf=row["drive"],
+            experiment=experiment,
+            at={name: row[name] for name in names if row.get(name)},
+            metric=row["column"],
+            sigma=sigma,
+        )
+        for row in rows
+        if row["device"] in (device, None)
+        and row["drive"] is not None
+        and row["column"] in ("write_amplification", "tail_write_amplification")
+    ]
+    if not measurements:
+        raise WarpError(f"experiment {experiment}: it publishes no write amplification of {device}")
+    return measurements
+
+
+def fdp_stats(
+    before: str | os.PathLike[str],
+    after: str | os.PathLike[str],
+    job: str | os.PathLike[str],
+    capacity_bytes: int,
+    *,
+    prefill_capacities: float = 0.0,
+    sigma: float | None = None,
+) -> Measurement:
+    """A fio job on a real drive, between two readings of its FDP statistics.
+
+    Parameters
+    ----------
+    before, after
+        What `nvme fdp stats DEVICE -e GROUP -o json` printed before and after the job.
+    job
+        The fio job file that was run.
+    capacity_bytes
+        Of the drive, as `nvme id-ctrl` says (`tnvmcap`): how much was written is a multiple of it.
+    prefill_capacities
+        What the drive had been filled with sequentially before the first reading.
+
+    Raises
+    ------
+    WarpError
+        A file is not such an output, or nothing was written between the readings.
+    """
+    first, last = _statistics(before), _statistics(after)
+    host_bytes, media_bytes = last["hbmw"] - first["hbmw"], last["mbmw"] - first["mbmw"]
+    if host_bytes <= 0 or media_bytes <= 0:
+        raise WarpError(f"{os.fspath(after)}: nothing was written since {os.fspath(before)}; are they swapped?")
+    return Measurement(
+        waf=media_bytes / host_bytes,
+        workload=os.fspath(job),
+        write_capacities=host_bytes / capacity_bytes,
+        prefill_capacities=prefill_capacities,
+        sigma=sigma,
+    )
+
+
+def _statistics(path: str | os.PathLike[str]) -> dict[str, int]:
+    """`hbmw` and `mbmw`; 128-bit numbers, which some versions of nvme-cli print as text, with separators."""
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        return {name: int(str(found[name]).replace(",", "")) for name in ("hbmw", "mbmw")}
+    except (ValueError, KeyError, TypeError) as error:
+        problem = f"not the JSON of `nvme fdp stats -o json` ({type(error).__name__}: {error})"
+        raise WarpError(f"{os.fspath(path)}: {problem}") from error
+
+
+def as_measurements(given: str | os.PathLike[str] | Sequence[Measurement]) -> list[Measurement]:
+    """Measurements as they are, or read from a CSV file."""
+    found = read_csv(given) if isinstance(given, str | os.PathLike) else list(given)
+    if not found:
+        raise WarpError("no measurements: give at least one")
+    return found

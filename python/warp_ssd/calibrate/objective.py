@@ -1,0 +1,159 @@
+"""The objective: how far a drive with certain knobs is from what was measured.
+
+    settings of the knobs -> points of all measurements -> store and workers of a sweep -> WAFs -> loss
+
+Every evaluation is in the store, so a calibration that was killed, or is repeated, finds what it had.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from .._engine import Experiment, WarpError
+from ..grid import Row, rows
+from ..store import Store
+from ..sweep import run_jobs
+from ..workers import Job, Workers
+from .measurement import Measurement
+
+Settings = Mapping[str, object]
+"""A value for each knob, by path."""
+
+LOSSES = ("squared", "absolute")
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What settings come to.
+
+    Attributes
+    ----------
+    wafs
+        For each measurement; empty if the engine refuses the settings, or a run failed.
+    loss
+        `squared`: sum of ((model - measured) / sigma)^2. `absolute`: the same with 2 sqrt(2) |model - measured| / sigma, which an
+        outlier rules less. Both are twice a negative log likelihood. Infinite without `wafs`.
+    error
+        Why there are no `wafs`.
+    """
+
+    settings: Settings
+    wafs: tuple[float, ...]
+    loss: float
+    error: str | None = None
+
+
+class Objective:
+    """Evaluates settings at one scale.
+
+    Parameters
+    ----------
+    device
+        Path of the profile that the settings change.
+    scale
+        Of the twins.
+    noise
+        Standard deviation of measurements that have none, as a share of them.
+    loss
+        One of `LOSSES`.
+
+    Attributes
+    ----------
+    expected_loss
+        What noise alone comes to, on average.
+    seen
+        Everything evaluated so far.
+    """
+
+    def __init__(
+        self,
+        measurements: Sequence[Measurement],
+        device: str,
+        *,
+        scale: str,
+        seeds: Sequence[int],
+        noise: float,
+        loss: str,
+        store: Store,
+        workers: Workers,
+    ) -> None:
+        if loss not in LOSSES:
+            raise WarpError(f"loss = {loss!r}: must be one of {', '.join(LOSSES)}")
+        self.measurements = list(measurements)
+        self.sigmas = [one.sigma if one.sigma is not None else noise * one.waf for one in measurements]
+        self.scale = scale
+        self.expected_loss = (1.0 if loss == "squared" else 2.0) * len(self.measurements)
+        self.seen: dict[str, Evaluation] = {}
+        self._device = device
+        self._seeds = list(seeds)
+        self._loss = loss
+        self._store = store
+        self._workers = workers
+        self._experiments: dict[tuple[object, ...], Experiment] = {}
+
+    def at_scale(self, scale: str) -> Objective:
+        """The same on other twins; nothing seen yet."""
+        other = object.__new__(Objective)
+        other.__dict__.update(self.__dict__, scale=scale, seen={})
+        return other
+
+    def evaluate(self, candidates: Sequence[Settings]) -> list[Evaluation]:
+        """Evaluates settings, side by side."""
+        fresh = {_key(one): one for one in candidates if _key(one) not in self.seen}
+        found = {key: self._points(settings) for key, settings in fresh.items()}
+        jobs = {
+            row.point.hash: Job(row.point.hash, row.point)
+            for points in found.values()
+            for row in _flat(points)
+            if row.point is not None
+        }
+        run_jobs(jobs.values(), self._store, self._workers, retry_failed=False, progress=False)
+        for key, settings in fresh.items():
+            self.seen[key] = self._evaluation(settings, found[key])
+        return [self.seen[_key(one)] for one in candidates]
+
+    def loss_of(self, wafs: Sequence[float]) -> float:
+        """The loss of these model WAFs."""
+        shares = [(waf - one.waf) / sigma for waf, one, sigma in zip(wafs, self.measurements, self.sigmas, strict=True)]
+        if self._loss == "squared":
+            return sum(share**2 for share in shares)
+        return sum(2 * math.sqrt(2) * abs(share) for share in shares)
+
+    def _points(self, settings: Settings) -> list[list[Row]] | str:
+        """The points of each measurement, or why there are none."""
+        try:
+            return [self._points_of(one, settings) for one in self.measurements]
+        except WarpError as error:
+            return str(error)
+
+    def _points_of(self, one: Measurement, settings: Settings) -> list[Row]:
+        key = (one.experiment, one.workload, one.write_capacities, one.prefill_capacities)
+        if key not in self._experiments:
+            self._experiments[key] = one.load(self._device)
+        common = {"devices": [self._device], "scale": self.scale, "seeds": self._seeds}
+        return rows(self._experiments[key], [settings | dict(one.at)], **common)  # type: ignore[operator]
+
+    def _evaluation(self, settings: Settings, points: list[list[Row]] | str) -> Evaluation:
+        if isinstance(points, str):
+            return Evaluation(settings, (), math.inf, points)
+        wafs = []
+        for one, found in zip(self.measurements, points, strict=True):
+            cells = [self._store.cell(row.point.hash).to_pylist()[0] for row in found if row.point is not None]
+            for cell in cells:
+                if cell["status"] != "done":
+                    return Evaluation(settings, (), math.inf, cell["error"])
+                if cell.get(one.metric) is None:
+                    raise WarpError(f"measurement {one.name}: its runs do not measure {one.metric!r}")
+            wafs.append(fmean(cell[one.metric] for cell in cells))
+        return Evaluation(settings, tuple(wafs), self.loss_of(wafs))
+
+
+def _flat(points: list[list[Row]] | str) -> list[Row]:
+    return [] if isinstance(points, str) else [row for found in points for row in found]
+
+
+def _key(settings: Settings) -> str:
+    return repr(sorted(settings.items()))

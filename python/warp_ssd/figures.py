@@ -1,0 +1,361 @@
+"""The papers' figures, drawn from our own runs, with the papers' numbers as marks: `python -m warp_ssd.figures`.
+
+    experiments/ -> sweep (results stay in a store) -> plot.py -> docs/figures/paper_NAME.png
+    published numbers of the experiment -> marks
+
+What is compared, and what was chosen where a paper leaves it open, is in the notes of each experiment. Figures whose
+numbers no paper prints have no marks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from . import plot
+from ._engine import Experiment, WarpError
+from .sweep import SweepResult, sweep
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+OVER_PROVISIONING = tuple(share / 100 for share in range(3, 13))
+"""Of the sweep II against PI."""
+
+
+@dataclass
+class Runs:
+    """Runs experiments once and keeps what they measured.
+
+    Attributes
+    ----------
+    store
+        Folder of the results.
+    quick
+        Whether to run the quick forms, which show that figures can be drawn and not what is in them.
+    """
+
+    store: str | os.PathLike[str] | None = None
+    quick: bool = False
+    _swept: dict[str, SweepResult] = field(default_factory=dict)
+
+    def experiment(self, name: str) -> SweepResult:
+        """All points of an experiment."""
+        if name not in self._swept:
+            self._swept[name] = sweep(name, store=self.store, quick=self.quick)
+        return self._swept[name]
+
+    def published(self, name: str, column: str | None = "write_amplification") -> list[dict[str, Any]]:
+        """Published numbers of an experiment: those of a column of `cells`, or those of none."""
+        rows = Experiment(name).published().to_pyarrow().to_pylist()
+        return [row for row in rows if row["column"] == column]
+
+
+@dataclass(frozen=True)
+class PaperFigure:
+    """A figure: its file's name, what it shows and where it is from, and what draws it."""
+
+    name: str
+    shows: str
+    draw: Callable[[Runs], Figure]
+
+
+def _rows(table: pa.Table, at: Mapping[str, str]) -> pa.Table:
+    for name, value in at.items():
+        table = table.filter(pc.equal(table[name], value))
+    return table
+
+
+def _values(table: pa.Table, name: str) -> list[str]:
+    return list(dict.fromkeys(table[name].to_pylist())) if name in table.column_names else []
+
+
+def _at(row: Mapping[str, Any], at: Mapping[str, str]) -> bool:
+    """Whether a published number is of this place; what it leaves open fits."""
+    return all(row.get(name) in (None, "", value) for name, value in at.items())
+
+
+def _legend(figure: Figure) -> None:
+    """One legend above all panels."""
+    found: dict[str, Any] = {}
+    for ax in figure.axes:
+        handles, labels = ax.get_legend_handles_labels()
+        found |= dict(zip(labels, handles, strict=True))
+    with plot.style():
+        figure.legend(found.values(), found.keys(), loc="outside upper center", ncols=min(5, len(found)))
+
+
+def _end_marks(ax: Axes, published: Sequence[Mapping[str, Any]], at: Mapping[str, str], lines: str) -> None:
+    """Published numbers at the end of the curves."""
+    end = ax.dataLim.x1
+    for row in published:
+        if not _at(row, at):
+            continue
+        for kind, place in (("drive", end), ("emulator", end * 1.02)):
+            if row[kind] is not None:
+                plot.mark(ax, place, row[kind], kind, of=row.get(lines) or row.get("device") or "")
+
+
+def curves(
+    runs: Runs, name: str, *, panels: str = "", rows: str = "", lines: str = "variant", window: float | None = None
+) -> Figure:
+    """Write amplification over what was written: a panel for each value of a column, and a row of panels for each of another."""
+    samples = runs.experiment(name).samples()
+    across, down = _values(samples, panels) or [""], _values(samples, rows) or [""]
+    width = plot.PAGE_INCHES if len(across) > 1 else plot.COLUMN_INCHES
+    figure, axes = plot.new_figure(len(across), len(down), width_inches=width, row_inches=1.9)
+    published = runs.published(name, "tail_write_amplification" if window else "write_amplification")
+    for row, row_value in enumerate(down):
+        for column, column_value in enumerate(across):
+            at = {key: value for key, value in ((rows, row_value), (panels, column_value)) if key and value}
+            ax = axes[row, column]
+            plot.waf_over_time(_rows(samples, at), ax=ax, by=lines, window=window, legend=False)
+            _end_marks(ax, published, at, lines)
+            with plot.style():
+                ax.set_title(textwrap.fill(", ".join(at.values()), 72 // len(across)))
+            ax.label_outer(remove_inner_ticks=False)
+        top = max(ax.get_ylim()[1] for ax in axes[row])
+        for ax in axes[row]:
+            ax.set_ylim(0.9, top)
+    _legend(figure)
+    return figure
+
+
+def grouped_bars(
+    runs: Runs,
+    name: str,
+    *,
+    groups: str,
+    series: str = "variant",
+    metric: str = "write_amplification",
+    label: str = "write amplification",
+) -> Figure:
+    """A measure of each cell, as bars with marks."""
+    points = _done(runs.experiment(name).points())
+    published = runs.published(name, metric)
+    figure, axes = plot.new_figure()
+    values: dict[str, dict[str, float]] = {}
+    marks: dict[str, dict[str, dict[str, float]]] = {"drive": {}, "emulator": {}}
+    for one in _values(points, series) or [""]:
+        for group in _values(points, groups):
+            at = {key: value for key, value in ((series, one), (groups, group)) if value}
+            cells = _rows(points, at)[metric].to_pylist()
+            if not cells:
+                continue
+            values.setdefault(one, {})[group] = sum(cells) / len(cells)
+            for row in published:
+                if _at(row, at):
+                    for kind, found in marks.items():
+                        if row[kind] is not None:
+                            found.setdefault(one, {})[group] = row[kind]
+    plot.bars(values, ax=axes[0, 0], marks=marks, label=label, legend=False)
+    axes[0, 0].set_xlabel(groups)
+    if len(values) > 1 or any(marks.values()):
+        _legend(figure)
+    return figure
+
+
+def _done(points: pa.Table) -> pa.Table:
+    return points.filter(pc.equal(points["status"], "done"))
+
+
+def handles(runs: Runs) -> Figure:
+    """What each handle wrote, and what was copied of it."""
+    result = runs.experiment("per_handle")
+    figure, axes = plot.new_figure(2, width_inches=plot.PAGE_INCHES, row_inches=2.2)
+    for ax, of in zip(axes[0], ("host", "copied"), strict=True):
+        plot.ruh_breakdown(result, of=of, by="overwrite", ax=ax, legend=False)
+    _legend(figure)
+    return figure
+
+
+def isolation(runs: Runs) -> Figure:
+    """The sweep: two kinds of isolation, two sizes of reclaim units, ten over-provisionings, three seeds."""
+    sizes = {"256MiB": (0.07, 0.09), "128MiB": (0.05, 0.07)}
+    figure, axes = plot.new_figure(2, width_inches=plot.PAGE_INCHES, row_inches=2.3)
+    published = runs.published("ii_vs_pi")
+    points = isolation_sweep(runs)
+    for ax, (size, band) in zip(axes[0], sizes.items(), strict=True):
+        rows = _rows(points, {"geometry.reclaim_unit_bytes": size})
+        plot.tradeoff(rows, bands=[band], ax=ax, legend=False)
+        for row in published:
+            if row["RU"] == size.replace("MiB", " MiB") and row["emulator"] is not None:
+                kind = {"II eager": "initially isolated", "PI eager": "persistently isolated"}[row["variant"]]
+                plot.mark(ax, float(row["OP %"]), row["emulator"], "emulator", of=kind)
+        with plot.style():
+            ax.set_title(f"reclaim units of {size.replace('MiB', ' MiB')}")
+        ax.set_ylim(bottom=1)
+    _legend(figure)
+    return figure
+
+
+def isolation_sweep(runs: Runs) -> pa.Table:
+    """The points of II against PI, on drives that open their reclaim units eagerly, as the published emulator."""
+    grid: dict[str, Sequence[object]] = {
+        "handles.isolation": ["initially_isolated", "persistently_isolated"],
+        "geometry.reclaim_unit_bytes": ["256MiB", "128MiB"],
+        "geometry.over_provisioning": list(OVER_PROVISIONING),
+    }
+    found = sweep(
+        "ii_vs_pi",
+        grid,
+        only=["II", "256 MiB", "3"],
+        seeds=[1, 2, 3],
+        overrides={"handles.opening": "eager"},
+        quick=runs.quick,
+        store=runs.store,
+    )
+    return _done(found.points())
+
+
+def latency(runs: Runs) -> Figure:
+    """Latency of random reads one at a time, with the percentiles of Table 3."""
+    figure, axes = plot.new_figure(row_inches=2.4)
+    ax = axes[0, 0]
+    plot.latency_cdf(_rows(runs.experiment("latency").latencies(), {"depth": "1"}), by="device", ax=ax, legend=False)
+    for row in runs.published("latency", None):
+        percentile = re.match(r"latency p([\d.]+),", row["metric"])
+        if percentile is None:
+            continue
+        height = float(plot.nines(float(percentile.group(1)) / 100))
+        for kind in ("drive", "emulator"):
+            if row[kind] is not None:
+                plot.mark(ax, row[kind], height, kind)
+    _legend(figure)
+    return figure
+
+
+def latency_32k(runs: Runs) -> Figure:
+    """Latency of 32 KiB reads and writes."""
+    figure, axes = plot.new_figure(2, width_inches=plot.PAGE_INCHES)
+    table = runs.experiment("latency_32k").latencies()
+    for ax, variant in zip(axes[0], ("read", "write"), strict=True):
+        plot.latency_cdf(_rows(table, {"variant": variant}), by="depth", ax=ax, legend=False)
+        with plot.style():
+            ax.set_title(variant)
+            ax.legend(title="queue depth")
+    return figure
+
+
+FIGURES = (
+    PaperFigure(
+        "one_stream",
+        "WARP Fig. 2: one stream, over the last drive-write",
+        lambda runs: curves(runs, "one_stream", lines="device", window=1.0),
+    ),
+    PaperFigure(
+        "three_stream",
+        "WARP Fig. 3, Table 2: three streams",
+        lambda runs: curves(runs, "three_stream", panels="overwrite", rows="device"),
+    ),
+    PaperFigure("two_stream", "WARP Fig. 4: two streams", lambda runs: curves(runs, "two_stream", panels="streams")),
+    PaperFigure(
+        "three_stream_uniform",
+        "WARP Fig. 5: three streams, uniform overwrites",
+        lambda runs: curves(runs, "three_stream_uniform", panels="device"),
+    ),
+    PaperFigure("cachelib", "WARP Fig. 6, 13, Table 2: CacheLib", lambda runs: curves(runs, "cachelib", panels="SOC")),
+    PaperFigure(
+        "cachelib_benign",
+        "WARP Fig. 7: other caches",
+        lambda runs: grouped_bars(runs, "cachelib_benign", groups="trace"),
+    ),
+    PaperFigure(
+        "hit_ratio",
+        "WARP Fig. 8: hit ratios",
+        lambda runs: grouped_bars(runs, "cachelib", groups="SOC", metric="recent.hit_ratio", label="hit ratio"),
+    ),
+    PaperFigure(
+        "noisy_neighbour",
+        "WARP Fig. 9: a noisy neighbour",
+        lambda runs: curves(runs, "noisy_neighbour", panels="neighbour"),
+    ),
+    PaperFigure("f2fs", "WARP Fig. 10: F2FS", lambda runs: curves(runs, "f2fs", panels="personality")),
+    PaperFigure(
+        "one_stream_emulator",
+        "WARP Fig. 12: settings of the emulated drive, over the last drive-write",
+        lambda runs: curves(runs, "one_stream_emulator", lines="setting", window=1.0),
+    ),
+    PaperFigure("per_handle", "WARP Fig. 16, 17: what each handle writes, and what is copied of it", handles),
+    PaperFigure("ii_vs_pi", "WARP Fig. 18, 19: II against PI", isolation),
+    PaperFigure(
+        "small_soc_units",
+        "WARP Fig. 20: small reclaim units for small objects",
+        lambda runs: grouped_bars(runs, "small_soc_units", groups="SOC"),
+    ),
+    PaperFigure("latency", "WARP Table 3: latency of random reads", latency),
+    PaperFigure("latency_32k", "FDPVirt Fig. 3a: latency of 32 KiB requests", latency_32k),
+    PaperFigure(
+        "placement_granularity",
+        "FDPVirt Fig. 4: handles in use",
+        lambda runs: grouped_bars(runs, "placement_granularity", groups="handles", series="device"),
+    ),
+    PaperFigure(
+        "reclaim_unit_size",
+        "FDPVirt section 3.3: sizes of reclaim units",
+        lambda runs: grouped_bars(runs, "reclaim_unit_size", groups="RU", series="device"),
+    ),
+)
+"""All of them, in the order of the papers."""
+
+
+def draw(figure: PaperFigure, runs: Runs, out: str | os.PathLike[str], formats: Sequence[str] = ("png",)) -> list[Path]:
+    """Draws a figure and writes it; returns its files."""
+    drawn = figure.draw(runs)
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [folder / f"paper_{figure.name}.{ending}" for ending in formats]
+    with plot.style():
+        for file in files:
+            # Without a date and a version the same results give the same bytes.
+            metadata = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(
+                file.suffix[1:]
+            )
+            drawn.savefig(file, metadata=metadata)
+    return files
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; returns its exit code."""
+    names = [figure.name for figure in FIGURES]
+    parser = argparse.ArgumentParser(
+        prog="python -m warp_ssd.figures", description="Draw the papers' figures from our own runs."
+    )
+    parser.add_argument("figures", nargs="*", metavar="FIGURE", help=f"which; default all: {', '.join(names)}")
+    parser.add_argument("--out", default="docs/figures", help="folder to write to (default: %(default)s)")
+    parser.add_argument(
+        "--format", nargs="+", default=["png"], choices=["png", "pdf", "svg"], help="kinds of files (default: png)"
+    )
+    parser.add_argument(
+        "--store", default="out/figures", help="folder in which results stay for the next time (default: %(default)s)"
+    )
+    parser.add_argument("--quick", action="store_true", help="run the experiments' quick forms")
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.figures if name not in names]
+    if unknown:
+        parser.error(f"no figure {unknown[0]!r}; there are {', '.join(names)}")
+    runs = Runs(options.store, options.quick)
+    try:
+        for figure in FIGURES:
+            if not options.figures or figure.name in options.figures:
+                for file in draw(figure, runs, options.out, options.format):
+                    print(f"{file}: {figure.shows}", flush=True)
+    except WarpError as error:
+        print(f"figures: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

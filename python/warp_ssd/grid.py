@@ -1,0 +1,190 @@
+"""From a grid or a sampler to points: which combinations a sweep runs, in which order, and what each is called.
+
+    {"geometry.over_provisioning": [0.05, 0.1], "variant": ["II", "PI"]} -> coordinates -> Experiment.points() -> Row
+
+A row is a point with its coordinates. A combination that the engine refuses (a drive that cannot exist) is a row
+without a point, with the engine's sentence. Nothing runs here.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ._engine import WarpError
+
+if TYPE_CHECKING:
+    from ._engine import Experiment, Point
+
+RUN_SETTINGS = ("scale", "write_capacities")
+"""What can be said of a run, as `run:scale`."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A point of a sweep.
+
+    Attributes
+    ----------
+    coordinates
+        What the grid or the sampler said.
+    point
+        What is to be run; `None` if the engine refused the combination.
+    error
+        The sentence with which it was refused.
+    """
+
+    coordinates: Mapping[str, object]
+    point: Point | None
+    error: str | None = None
+
+
+def combinations(grid: Mapping[str, Sequence[object]]) -> Iterator[dict[str, object]]:
+    """Every combination of a grid, the last key varying fastest.
+
+    Raises
+    ------
+    WarpError
+        A key has no values.
+    """
+    for path, values in grid.items():
+        if isinstance(values, str) or not isinstance(values, Sequence) or len(values) == 0:
+            raise WarpError(f"grid {path!r}: give a list of at least one value, not {values!r}")
+    for values in itertools.product(*grid.values()):
+        yield dict(zip(grid, values, strict=True))
+
+
+def rows(experiment: Experiment, coordinates: Iterable[Mapping[str, object]], **common: Any) -> list[Row]:
+    """The points at these coordinates, in their order; at each, in the order of the experiment.
+
+    Parameters
+    ----------
+    coordinates
+        What is varied: `device`, `variant`, an axis of the experiment (these pick), `workload` (another one),
+        `workload:PATH` (its settings), `run:scale`, `run:write_capacities`, or the dotted path of a device setting.
+    common
+        Arguments of `Experiment.points` for all of them.
+
+    Raises
+    ------
+    WarpError
+        A key is none of these, a name is not in the experiment, or the engine refuses every combination.
+    """
+    found = [row for at in coordinates for row in _rows_at(experiment, dict(at), common)]
+    if found and all(row.point is None for row in found):
+        raise WarpError(found[0].error or "no combination can be run")
+    return found
+
+
+def _rows_at(experiment: Experiment, at: dict[str, object], common: Mapping[str, Any]) -> list[Row]:
+    picks, arguments = _arguments(experiment, at, common)
+    try:
+        points = experiment.points(**arguments)
+    except WarpError as error:
+        return [Row(at, None, str(error))]
+    for name, value in picks.items():
+        known = dict.fromkeys(point.key.get(name, "") for point in points)
+        if str(value) not in known:
+            raise WarpError(f"{name} {value!r}: must be one of {', '.join(known)}")
+        points = [point for point in points if point.key.get(name) == str(value)]
+    return [Row(at, point) for point in points]
+
+
+def _arguments(
+    experiment: Experiment, at: Mapping[str, object], common: Mapping[str, Any]
+) -> tuple[dict[str, object], dict[str, Any]]:
+    """What picks among the points, and what makes them."""
+    arguments = dict(common)
+    overrides = dict(common.get("overrides") or {})
+    settings = dict(common.get("settings") or {})
+    picks: dict[str, object] = {}
+    names = ("variant", *experiment.axes)
+    for path, value in at.items():
+        kind, _, rest = path.partition(":")
+        if path == "device":
+            arguments["devices"] = [value]
+        elif path in names:
+            picks[path] = value
+        elif path == "workload":
+            arguments["workload"] = value
+        elif kind == "workload" and rest:
+            settings[rest] = value
+        elif kind == "run" and rest in RUN_SETTINGS:
+            arguments[rest] = value
+        elif "." in path:
+            overrides[path] = value
+        else:
+            allowed = ", ".join(
+                ["device", *names, "workload", "workload:PATH", *(f"run:{name}" for name in RUN_SETTINGS)]
+            )
+            raise WarpError(f"{path!r} cannot be varied: give the dotted path of a device setting, or one of {allowed}")
+    arguments |= {"overrides": overrides or None, "settings": settings or None}
+    return picks, arguments | {"only": _only(experiment, picks, common.get("only"))}
+
+
+def _only(experiment: Experiment, picks: Mapping[str, object], common: Sequence[str] | None) -> list[str] | None:
+    """Names for `Experiment.points`, so that points which would not be picked are not made."""
+    values = {"variant": list(experiment.variants), **experiment.axes}
+    elsewhere = {name for axis, names in values.items() if axis not in picks for name in names}
+    of_picked = {name for axis in picks for name in values[axis]}
+    picked = [str(value) for value in picks.values() if str(value) in of_picked - elsewhere]
+    kept = [name for name in common or [] if name in elsewhere]
+    return picked + kept or None
+
+
+def plain_column(values: Sequence[object]) -> list[object]:
+    """Coordinates as a column: as they are if all are numbers, texts or switches alike, otherwise as JSON."""
+    for kinds in (bool, str, (int, float)):
+        if all(
+            value is None or (isinstance(value, kinds) and (kinds is bool or not isinstance(value, bool)))
+            for value in values
+        ):
+            mixed = kinds == (int, float) and any(isinstance(value, float) for value in values)
+            return [float(value) if mixed and isinstance(value, int) else value for value in values]
+    return [value if isinstance(value, str) else json.dumps(value) for value in values]
+
+
+Range = tuple[float, float] | Sequence[object]
+"""Two numbers in a tuple are the ends of a range; a list is a choice."""
+
+
+def latin_hypercube(space: Mapping[str, Range], count: int, *, seed: int = 1) -> list[dict[str, object]]:
+    """Coordinates that cover a space evenly: along every path each of `count` equal parts is hit once.
+
+    Parameters
+    ----------
+    space
+        For each path a range `(low, high)` or a list of choices. A range of two integers gives integers.
+    count
+        How many.
+    seed
+        The same seed gives the same coordinates.
+    """
+    from scipy.stats import qmc  # type: ignore[import-untyped]
+
+    sample = qmc.LatinHypercube(d=len(space), rng=seed).random(count)
+    return [_place(space, [float(share) for share in shares]) for shares in sample]
+
+
+def random_samples(space: Mapping[str, Range], count: int, *, seed: int = 1) -> list[dict[str, object]]:
+    """Coordinates drawn independently; the arguments are those of `latin_hypercube`."""
+    import numpy as np
+
+    sample = np.random.default_rng(seed).random((count, len(space)))
+    return [_place(space, [float(share) for share in shares]) for shares in sample]
+
+
+def _place(space: Mapping[str, Range], shares: Sequence[float]) -> dict[str, object]:
+    return {path: _value(where, share) for (path, where), share in zip(space.items(), shares, strict=True)}
+
+
+def _value(where: Range, share: float) -> object:
+    if not isinstance(where, tuple):
+        return where[int(share * len(where))]
+    low, high = where
+    if isinstance(low, int) and isinstance(high, int):
+        return low + int(share * (high - low + 1))
+    return float(low) + share * (float(high) - float(low))

@@ -1,0 +1,104 @@
+"""From results to the numbers of a plot: tables of any origin as Arrow, grouped, in multiples of the capacity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .._engine import WarpError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class ArrowStream(Protocol):
+    """A table of any library that speaks Arrow."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+Source = ArrowStream | Any
+"""A result, or one of its tables."""
+
+
+def table_of(source: Source, method: str) -> pa.Table:
+    """A table as it is, or what a result says of this."""
+    found = getattr(source, method, None)
+    if found is None and method == "points":
+        found = getattr(source, "cells", None)
+    table = pa.table(found() if callable(found) else source)
+    # Polars' kind of text, which Arrow's own functions do not all know.
+    plain = [field.with_type(pa.string()) if field.type == pa.string_view() else field for field in table.schema]
+    return table.cast(pa.schema(plain))
+
+
+def groups(table: pa.Table, by: str | Sequence[str]) -> Iterator[tuple[str, pa.Table]]:
+    """The rows for each value of columns, in the order in which they first occur."""
+    names = [by] if isinstance(by, str) else list(by)
+    for name in names:
+        if name not in table.column_names:
+            raise WarpError(f"no column {name!r}: there are {', '.join(table.column_names)}")
+    columns = [table[name].to_pylist() for name in names]
+    places: dict[tuple[object, ...], list[int]] = {}
+    for place, values in enumerate(zip(*columns, strict=True)):
+        places.setdefault(values, []).append(place)
+    for values, found in places.items():
+        yield ", ".join(label_of(value) for value in values if value not in (None, "")), table.take(found)
+
+
+def label_of(value: object) -> str:
+    """What a value is called in a plot: words for the names that settings have, anything else as it is."""
+    if isinstance(value, float):
+        return f"{value:g}"
+    return value.replace("_", " ") if isinstance(value, str) and value.endswith("_isolated") else str(value)
+
+
+def words(name: str) -> str:
+    return name.rsplit(".", 1)[-1].replace("over_provisioning", "over-provisioning").replace("_", " ")
+
+
+def numbers(table: pa.Table, column: str) -> NDArray[np.float64]:
+    return np.asarray(table[column].to_numpy(), dtype=np.float64)
+
+
+def written_capacities(table: pa.Table) -> NDArray[np.float64]:
+    return numbers(table, "host_bytes") / numbers(table, "capacity_bytes")
+
+
+def recent_waf(run: pa.Table, window: float | None) -> NDArray[np.float64]:
+    host, media = numbers(run, "host_bytes"), numbers(run, "media_bytes")
+    if window is None:
+        return np.asarray(media / host)
+    # The last sample that lies the window or more back; before the first one nothing was written.
+    back = np.searchsorted(host, host - window * numbers(run, "capacity_bytes"), side="right")
+    host_then, media_then = (np.concatenate([[0.0], values])[back] for values in (host, media))
+    return np.asarray((media - media_then) / (host - host_then))
+
+
+def one_owner(samples: pa.Table) -> pa.Table:
+    """A row for each sample: what is not of an owner repeats for all of them."""
+    return samples.filter(pc.equal(samples["owner"], samples["owner"][0])) if samples.num_rows else samples
+
+
+def first_run(samples: pa.Table) -> pa.Table:
+    """The samples up to where written bytes fall back: there the next run begins."""
+    falls = np.flatnonzero(np.diff(numbers(samples, "host_bytes")) < 0)
+    return samples.slice(0, int(falls[0]) + 1) if len(falls) else samples
+
+
+def last_by_owner(samples: pa.Table, column: str) -> dict[str, float]:
+    """A counter of each owner at the end of a run, in multiples of the capacity; the mean over seeds."""
+    found: dict[str, list[float]] = {}
+    for _, run in groups(samples, ("owner", "seed")):
+        share = numbers(run, column) / numbers(run, "capacity_bytes")
+        found.setdefault(run["owner"][0].as_py(), []).append(float(share[-1]))
+    return {owner: float(np.mean(values)) for owner, values in found.items()}
+
+
+def rising(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    order = np.argsort(x, kind="stable")
+    return x[order], y[order]

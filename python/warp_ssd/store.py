@@ -1,0 +1,213 @@
+"""The store: what points measured, each in a file of its own under the hash of its complete input.
+
+    PointResult -> done() | failure() -> bytes of a Parquet file with one row -> Store.put -> points/<hash>.parquet
+    points/<hash>.parquet -> Store.cell, Store.series -> pyarrow tables;  Store.sql -> DuckDB on all of them
+
+A row has the columns of `RECORD`, the point's counters and measures (those of `cells()`) beside them, and what has many rows (owners, time
+series, GC log, jobs, latencies) as lists of rows. Names of devices, variants and axes are not in it: the same input may be a point of
+several experiments, so a sweep joins its own names to what it reads.
+
+A file appears whole or not at all, so any number of processes may share a store and any of them may be killed. Nothing
+is ever deleted here; a folder that is deleted costs time, not correctness.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ._engine import WarpError
+
+if TYPE_CHECKING:
+    from ._engine import Point, PointResult
+
+VERSION = 1
+"""Of the layout of a store; another one is refused."""
+
+SERIES = ("owners", "samples", "gc_log", "latencies", "jobs")
+"""Columns that hold a table each, as a list of its rows: the methods of a `PointResult` with these names."""
+
+RECORD = pa.schema(
+    [
+        ("hash", pa.string()),
+        ("status", pa.string()),
+        ("error", pa.string()),
+        ("input", pa.string()),
+        ("run_seconds", pa.float64()),
+        ("policy_seconds", pa.float64()),
+        ("policy_calls", pa.int64()),
+    ]
+)
+"""Columns that every row begins with: `status` is `done` or `failed`, `error` a sentence, `input` the complete input as JSON."""
+
+
+def done(key: str, point: Point, result: PointResult, run_seconds: float, series: Iterable[str]) -> bytes:
+    """The file of a point that was run.
+
+    Parameters
+    ----------
+    key
+        Its name in the store: the hash of its input, and of the policies where there are any.
+    run_seconds
+        How long it took.
+    series
+        Which of `SERIES` to keep; the file has no columns for the others.
+    """
+    cell = _without_names(result.cells().to_pyarrow(), point)
+    columns = dict(zip(cell.column_names, cell.columns, strict=True))
+    for name in series:
+        columns[name] = _as_one_row(_without_names(getattr(result, name)().to_pyarrow(), point))
+    record = _record(key, point, "done", None, run_seconds, result.policy_seconds, result.policy_calls)
+    return _to_bytes(_beside(record, columns))
+
+
+def failure(key: str, point: Point, error: str) -> bytes:
+    """The file of a point that failed, with the sentence that says why."""
+    return _to_bytes(_record(key, point, "failed", error, 0.0, 0.0, 0))
+
+
+class Store:
+    """A folder of results.
+
+    Parameters
+    ----------
+    path
+        The folder; it is made if there is none.
+
+    Raises
+    ------
+    WarpError
+        The folder holds a store of another version.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._points = self.path / "points"
+        self._points.mkdir(parents=True, exist_ok=True)
+        marker = self.path / "store.json"
+        text = json.dumps({"format": "warp-store", "version": VERSION})
+        if not marker.exists():
+            _write_whole(marker, text.encode())
+        elif marker.read_text() != text:
+            raise WarpError(f"{marker}: not a store of version {VERSION}; give another folder, or delete this one")
+
+    def put(self, key: str, content: bytes) -> None:
+        """Stores the file of a point (see `done`, `failure`), over one that is there already."""
+        _write_whole(self._file(key), content)
+
+    def status(self, key: str, series: Iterable[str] = ()) -> str | None:
+        """`"done"` or `"failed"`; `None` if the point is not stored, or without one of these `SERIES`."""
+        if not self._file(key).exists():
+            return None
+        with self._open(key) as file:
+            status: str = file.read(["status"], use_threads=False).column("status")[0].as_py()
+            lacks = status == "done" and not set(series).issubset(file.schema_arrow.names)
+        return None if lacks else status
+
+    def cell(self, key: str) -> pa.Table:
+        """A point's row without its series: the columns of `RECORD`, counters, measures."""
+        with self._open(key) as file:
+            return file.read([name for name in file.schema_arrow.names if name not in SERIES], use_threads=False)
+
+    def series(self, key: str, name: str) -> pa.Table | None:
+        """One of a point's `SERIES`; `None` if the point failed or did not keep it."""
+        with self._open(key) as file:
+            if name not in file.schema_arrow.names:
+                return None
+            column = file.read([name]).column(name).combine_chunks()
+        return pa.Table.from_struct_array(column.flatten())
+
+    def sql(self, query: str) -> pa.Table:
+        """Answers a query by DuckDB; `points` are all rows of the store.
+
+        A series is a list: `select hash, unnest(samples, recursive := true) from points`.
+
+        Returns
+        -------
+        pyarrow.Table
+            The answer; all columns that any point has, null where a point has none.
+        """
+        files = str(self._points / "*.parquet")
+        return query_tables(query, {}, views={"points": f"read_parquet('{_quoted(files)}', union_by_name = true)"})
+
+    def _open(self, key: str) -> Any:
+        return pq.ParquetFile(self._file(key))
+
+    def _file(self, key: str) -> Path:
+        return self._points / f"{key}.parquet"
+
+
+def query_tables(query: str, tables: Mapping[str, pa.Table], views: Mapping[str, str] | None = None) -> pa.Table:
+    """Answers a query by DuckDB over tables, and views given by what to select from."""
+    import duckdb
+
+    with duckdb.connect() as connection:
+        for name, table in tables.items():
+            connection.register(name, table)
+        for name, source in (views or {}).items():
+            connection.execute(f'create view "{name}" as select * from {source}')
+        try:
+            return connection.sql(query).to_arrow_table()
+        except duckdb.Error as error:
+            raise WarpError(f"SQL: {error}") from error
+
+
+def concatenate(tables: Iterable[pa.Table]) -> pa.Table:
+    """Tables one below the other; a column that one of them lacks is null there. No tables are an empty one."""
+    parts = list(tables)
+    return pa.concat_tables(parts, promote_options="permissive") if parts else pa.table({})
+
+
+def _without_names(table: pa.Table, point: Point) -> pa.Table:
+    """Leaves out the columns that name a point rather than say what it measured."""
+    return table.drop_columns([name for name in (*point.key, "seed") if name in table.column_names])
+
+
+def _as_one_row(table: pa.Table) -> pa.Array:
+    """A table as an array of one list of rows."""
+    rows = pa.concat_arrays([batch.to_struct_array() for batch in table.to_batches()] or [_no_rows(table.schema)])
+    return pa.LargeListArray.from_arrays(pa.array([0, len(rows)], pa.int64()), rows)
+
+
+def _no_rows(schema: pa.Schema) -> pa.StructArray:
+    return pa.array([], pa.struct(list(schema)))
+
+
+def _record(
+    key: str, point: Point, status: str, error: str | None, run_seconds: float, policy_seconds: float, policy_calls: int
+) -> pa.Table:
+    input_text = json.dumps(point.input, sort_keys=True)
+    values = (key, status, error, input_text, run_seconds, policy_seconds, policy_calls)
+    return pa.table([[value] for value in values], schema=RECORD)
+
+
+def _beside(record: pa.Table, columns: Mapping[str, Any]) -> pa.Table:
+    for name, column in columns.items():
+        if name in record.column_names:
+            raise AssertionError(f"a measure is called {name}, like a column of the store")
+        record = record.append_column(name, column)
+    return record
+
+
+def _to_bytes(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def _write_whole(file: Path, content: bytes) -> None:
+    """Writes beside the place and renames, so that a reader, or whoever comes after a kill, never meets half a file."""
+    beside = file.with_name(f"{file.name}.{os.getpid()}.tmp")
+    beside.write_bytes(content)
+    beside.replace(file)
+
+
+def _quoted(text: str) -> str:
+    return text.replace("'", "''")
