@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use bytesize::ByteSize;
@@ -36,6 +37,16 @@ pub enum Command {
     Serve(Box<Serve>),
     /// Decode the FDP logs of a drive, or what a served drive has stored
     Inspect(Inspect),
+    /// Find the device profile of a drive from measurements (with the Python package)
+    Calibrate(Calibrate),
+}
+
+#[derive(Args)]
+#[command(disable_help_flag = true)]
+pub struct Calibrate {
+    /// As `python3 -m warp_ssd.calibrate` takes them; --help lists them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub arguments: Vec<OsString>,
 }
 
 #[derive(Args)]

@@ -5,6 +5,7 @@
 
 mod arguments;
 mod bench;
+mod calibrate;
 mod execute;
 mod export;
 mod inspect;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         Command::Bench(command) => bench::bench(command),
         Command::Serve(command) => serve::serve(command),
         Command::Inspect(command) => inspect::inspect(command),
+        Command::Calibrate(command) => calibrate::calibrate(command),
     };
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,

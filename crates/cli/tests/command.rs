@@ -52,6 +52,22 @@ fn names_that_do_not_exist() {
 }
 
 #[test]
+fn calibration_without_its_package() {
+    let calibrate = |interpreter: &str| {
+        let mut warp = std::process::Command::new(env!("CARGO_BIN_EXE_warp"));
+        warp.env("WARP_PYTHON", interpreter).args(["calibrate", "--help"]);
+        let output = warp.output().expect("warp runs");
+        let message = String::from_utf8(output.stderr).expect("text");
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+        assert!(message.contains("pip install ."), "{message}");
+        message
+    };
+    assert!(calibrate("nowhere/python3").contains("needs Python: nowhere/python3: "));
+    assert!(calibrate("false").contains("needs the Python package, which false does not have"));
+}
+
+#[test]
 fn job_files() {
     let folder = folder();
     write(
