@@ -11,6 +11,7 @@ the pattern search's. Batches have a fixed size, so the result does not depend o
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 
 from .knobs import Knob
@@ -34,7 +35,10 @@ def search(objective: Objective, knobs: Sequence[Knob], start: Settings, trials:
     start
         Settings to look at first; values that are not possible ones are left to the sampler.
     """
-    import optuna
+    with warnings.catch_warnings():
+        # In a notebook it asks for widgets for a progress bar that is not used.
+        warnings.simplefilter("ignore")
+        import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     sampler = optuna.samplers.TPESampler(
