@@ -178,6 +178,17 @@ mod tests {
     use serde_json::Value;
     use std::collections::BTreeMap;
 
+    /// An experiment with each kind of workload, and one in virtual time.
+    const EVERY_KIND: [&str; 7] = [
+        "three_stream",
+        "cachelib",
+        "f2fs",
+        "tenants",
+        "lsm_levels",
+        "classifiers",
+        "latency",
+    ];
+
     fn cells(experiment: &str) -> Vec<Cell> {
         let experiment = Experiment::find(experiment).expect("it is built in");
         experiment.choose(&Choice::default()).expect("a choice").cells
@@ -235,16 +246,7 @@ mod tests {
 
     #[test]
     fn a_cell_comes_back_from_its_json_as_it_was() {
-        let names = [
-            "three_stream",
-            "cachelib",
-            "f2fs",
-            "tenants",
-            "lsm_levels",
-            "classifiers",
-            "latency",
-        ];
-        for cell in names.iter().flat_map(|name| cells(name)) {
+        for cell in EVERY_KIND.iter().flat_map(|name| cells(name)) {
             let json = serde_json::to_string(&cell).expect("a cell serializes");
             let again: Cell = serde_json::from_str(&json).expect("it is a cell");
             assert_eq!(again.input().expect("no files"), cell.input().expect("no files"));
@@ -256,15 +258,7 @@ mod tests {
     fn every_knob_changes_the_hash() {
         // What a cell is called, the seeds of other cells, and what its device already says.
         let names = ["/key/", "/run/seeds/", "/run/only", "/run/timed"];
-        for name in [
-            "three_stream",
-            "cachelib",
-            "f2fs",
-            "tenants",
-            "lsm_levels",
-            "classifiers",
-            "latency",
-        ] {
+        for name in EVERY_KIND {
             let cell = cells(name).remove(0);
             let hash = cell.hash().expect("no files");
             let json = serde_json::to_value(&cell).expect("a cell serializes");
