@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use memmap2::MmapMut;
 use serde::Serialize;
-use ssd::config::{Geometry, Handles};
+use ssd::config::{EventsConfig, Geometry, Handles};
 use ssd::timing::{ChannelTiming, ControllerTiming, LinkTiming, NandTiming};
 use ssd::{Device, DeviceConfig, Event, EventSink, Lpn, Nanos, Placement, TimingConfig, Write};
 
@@ -136,6 +136,7 @@ impl Settings {
             },
             handles: Handles::default(),
             gc: ssd::config::GcConfig::default(),
+            events: EventsConfig::default(),
             seed: 1,
         }
     }

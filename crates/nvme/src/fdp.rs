@@ -10,10 +10,6 @@ use ssd::config::{DeviceConfig, Isolation};
 use ssd::event::{CloseReason, Moved};
 use ssd::{Event, EventSink, Owner, Placement, RgId, RuhId};
 
-/// Events that each of the two logs keeps: what fits a 4 KiB log page behind its header (section 3.2.4.1 of the FDP study,
-/// and the drives').
-pub const EVENTS_MAX: usize = 63;
-
 /// Flexible Data Placement of the endurance group, non-volatile.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct FdpState {
@@ -36,9 +32,9 @@ pub struct EventLog {
 }
 
 impl EventLog {
-    /// Adds an event, dropping the oldest when full.
-    pub fn push(&mut self, event: FdpEvent) {
-        if self.entries.len() == EVENTS_MAX {
+    /// Adds an event to a log of `entries`, dropping the oldest when full.
+    pub fn push(&mut self, event: FdpEvent, entries: u16) {
+        while self.entries.len() >= usize::from(entries) {
             self.entries.pop_front();
             self.overwritten += 1;
         }
@@ -78,8 +74,8 @@ pub struct FdpEvent {
 pub struct Reallocated {
     /// Logical blocks moved, at most 65535 can be said (NLBAM).
     pub blocks: u16,
-    /// First logical block of the longest contiguous run of moved ones.
-    pub lba: u64,
+    /// One of the moved blocks, as `events.reported_page` chooses it; `None` if the drive names none.
+    pub lba: Option<u64>,
 }
 
 /// Event types, as numbers of the FDP Events log page.
@@ -131,8 +127,8 @@ pub enum DeviceReport {
         group: RgId,
         /// Whose reclaim unit it was.
         owner: Owner,
-        /// What moved.
-        moved: Moved,
+        /// The pages to name, if any.
+        moved: Option<Moved>,
         /// Pages moved in all.
         pages: u32,
     },
@@ -146,10 +142,10 @@ impl EventSink for DeviceReports {
             *self.redirected.entry(to.0).or_default() += u64::from(*pages);
         }
         let report = match event {
-            Event::Reclaim(reclaim) => reclaim.moved.map(|moved| DeviceReport::Reallocated {
+            Event::Reclaim(reclaim) => (reclaim.pages_copied > 0).then_some(DeviceReport::Reallocated {
                 group: reclaim.group,
                 owner: reclaim.victim_owner,
-                moved,
+                moved: reclaim.moved,
                 pages: reclaim.pages_copied,
             }),
             Event::Close {
@@ -275,16 +271,17 @@ mod tests {
     fn a_full_log_drops_the_oldest() {
         let mut log = EventLog::default();
         for timestamp in 0..70 {
-            log.push(FdpEvent {
+            let event = FdpEvent {
                 kind: kind::INVALID_PLACEMENT_IDENTIFIER,
                 pid: None,
                 nsid: None,
                 location: None,
                 timestamp,
                 reallocated: None,
-            });
+            };
+            log.push(event, 63);
         }
-        assert_eq!(log.iter().len(), EVENTS_MAX);
+        assert_eq!(log.iter().len(), 63);
         assert_eq!(log.iter().next().unwrap().timestamp, 7);
         assert_eq!(log.overwritten, 7);
     }

@@ -12,7 +12,7 @@ use crate::fdp::FdpState;
 use crate::namespace::Namespace;
 
 /// Version of the stored form; grows with every change of a stored type.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// See the module.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -21,6 +21,9 @@ pub struct DeviceConfig {
     /// Garbage collection.
     #[serde(default)]
     pub gc: GcConfig,
+    /// What the device reports of the data that it moves.
+    #[serde(default)]
+    pub events: EventsConfig,
     /// Seed of everything random inside the device (random and d-choices victim selection).
     #[serde(default)]
     pub seed: u64,
@@ -253,6 +256,40 @@ impl Default for GcConfig {
             adaptive_size_noise: 0.10,
         }
     }
+}
+
+/// What the device reports of the data that garbage collection moves, and how much of it is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EventsConfig {
+    /// Events that each of the drive's event logs keeps; a new one drops the oldest. 1 to 63, what a log page of 4 KiB holds.
+    pub log_entries: u16,
+    /// The one moved page that the report of a collection names.
+    pub reported_page: ReportedPage,
+}
+
+impl Default for EventsConfig {
+    fn default() -> Self {
+        EventsConfig {
+            log_entries: 63, // Kang & Shin, section I.
+            reported_page: ReportedPage::LongestRun,
+        }
+    }
+}
+
+/// Which of the pages that a collection moved is reported: the standard leaves it to the drive (Kang & Shin, section II).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReportedPage {
+    /// The first page of the longest contiguous run, of equally long ones the first: the largest piece of data that is
+    /// likely to be in the wrong place.
+    LongestRun,
+    /// The first that was moved.
+    First,
+    /// Any, with equal chances.
+    Random,
+    /// None: only how many were moved.
+    None,
 }
 
 /// Which of the free superblocks is used next.

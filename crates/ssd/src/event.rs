@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::ReportedPage;
 use crate::types::{Lpn, Nanos, Owner, Placement, RgId, RuId};
 
 /// Receives every event of a device, in order.
@@ -161,7 +162,7 @@ pub struct Reclaim {
     pub valid_pages: u32,
     /// Pages copied; less than the valid ones where blocks were remapped.
     pub pages_copied: u32,
-    /// The longest contiguous run among the copied pages, `None` if nothing was copied.
+    /// The copied pages that are reported, `None` if nothing was copied or nothing is to be named.
     pub moved: Option<Moved>,
     /// Blocks moved without copying.
     pub blocks_remapped: u32,
@@ -169,14 +170,56 @@ pub struct Reclaim {
     pub elapsed_ns: Nanos,
 }
 
-/// Consecutive logical pages that a collection copied one after the other: what a Media Reallocated event names, so that
-/// the host learns the largest piece of data that was in the wrong place (Kang & Shin, section 3).
+/// The copied pages that the report of a collection names (`events.reported_page`): with `longest_run` that run, so that the
+/// host learns the largest piece of data that was in the wrong place (Kang & Shin, section II), otherwise a single page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Moved {
     /// First logical page.
     pub first: Lpn,
-    /// Pages; at least 1.
+    /// Consecutive logical pages from it on that were copied one after the other; at least 1.
     pub pages: u32,
+}
+
+/// Finds what is reported of copied pages, which come in the order in which they are copied.
+pub(crate) enum Reporter {
+    /// The longest run.
+    LongestRun(LongestRun),
+    /// The page that comes after so many others, and what it is once it has come.
+    Page(u32, Option<Lpn>),
+    /// Nothing.
+    Silent,
+}
+
+impl Reporter {
+    /// `pages`: how many will come; `draw`: any number, for the choice of a random one.
+    pub(crate) fn new(reported: ReportedPage, pages: u32, draw: u64) -> Reporter {
+        match reported {
+            ReportedPage::LongestRun => Reporter::LongestRun(LongestRun::default()),
+            ReportedPage::First => Reporter::Page(0, None),
+            ReportedPage::Random => Reporter::Page((draw % u64::from(pages.max(1))) as u32, None),
+            ReportedPage::None => Reporter::Silent,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn extend(&mut self, lpns: &[u32]) {
+        match self {
+            Reporter::LongestRun(run) => run.extend(lpns),
+            Reporter::Page(before, found) if found.is_none() => match lpns.get(*before as usize) {
+                Some(lpn) => *found = Some(Lpn(*lpn)),
+                None => *before -= lpns.len() as u32,
+            },
+            Reporter::Page(..) | Reporter::Silent => {}
+        }
+    }
+
+    pub(crate) fn finish(self) -> Option<Moved> {
+        match self {
+            Reporter::LongestRun(run) => run.finish(),
+            Reporter::Page(_, found) => found.map(|first| Moved { first, pages: 1 }),
+            Reporter::Silent => None,
+        }
+    }
 }
 
 /// Finds the longest run of consecutive logical pages in the order in which they come; of equally long ones the first.

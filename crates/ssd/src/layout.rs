@@ -458,6 +458,12 @@ fn check_ranges(config: &DeviceConfig) -> Result<(), ConfigError> {
             Err(ConfigError::new(field, value, allowed))
         }
     };
+    require(
+        (1..=63).contains(&config.events.log_entries),
+        "events.log_entries",
+        config.events.log_entries.to_string(),
+        "must be between 1 and 63, what the log page holds",
+    )?;
     let share = |value: f64| (0.0..=1.0).contains(&value);
     let unit = geometry.mapping_unit_bytes;
     require(

@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 use reference::lockstep::{self, Coverage};
 use reference::workload::{self, Operation};
 use reference::{Entropy, Seeded, generate};
-use ssd::config::{GcConfig, Geometry, HandleOverride, Handles, Isolation, MarksOf, ReclaimUnitSize, UnitSelection};
+use ssd::config::{
+    EventsConfig, GcConfig, Geometry, HandleOverride, Handles, Isolation, MarksOf, ReclaimUnitSize, UnitSelection,
+};
 use ssd::{ConfigError, DeviceConfig, Layout, Placement};
 
 const SECONDS_DEFAULT: u64 = 45;
@@ -348,6 +350,7 @@ fn small_config(handles: u16) -> DeviceConfig {
         geometry,
         handles,
         gc,
+        events: EventsConfig::default(),
         seed: 0,
     }
 }

@@ -29,7 +29,7 @@ use nvme_spec::{
 use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use ssd::DeviceConfig;
-use ssd::config::{GcConfig, Geometry, Handles};
+use ssd::config::{EventsConfig, GcConfig, Geometry, Handles};
 use transport::bench::tcp::{Settings, run};
 use transport::data::Memory;
 use transport::initiator::tcp::{
@@ -75,6 +75,7 @@ fn config() -> SubsystemConfig {
                 ..Handles::default()
             },
             gc: GcConfig::default(),
+            events: EventsConfig::default(),
             seed: 1,
         },
         fdp: true,

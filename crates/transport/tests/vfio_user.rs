@@ -17,7 +17,7 @@ use nvme_spec::register::{self, NSSR_RESET};
 use nvme_spec::{AdminOpcode, IoOpcode, Status};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use ssd::config::{DeviceConfig, GcConfig, Geometry, Handles};
+use ssd::config::{DeviceConfig, EventsConfig, GcConfig, Geometry, Handles};
 use tempfile::TempDir;
 use transport::bench::vfio_user::{Workload, run};
 use transport::data::Memory;
@@ -54,6 +54,7 @@ fn config() -> SubsystemConfig {
             },
             handles: Handles::default(),
             gc: GcConfig::default(),
+            events: EventsConfig::default(),
             seed: 1,
         },
         fdp: true,

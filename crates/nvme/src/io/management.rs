@@ -270,8 +270,18 @@ impl Subsystem {
     fn log_host_event(&mut self, nsid: u32, placement_handle: u16, event: FdpEvent) {
         debug_assert!(kind::is_host_event(event.kind));
         if self.is_event_enabled(nsid, placement_handle, event.kind) {
-            self.state.fdp.host_events.push(event);
+            self.add_host_event(event);
         }
+    }
+
+    fn add_host_event(&mut self, event: FdpEvent) {
+        let entries = self.device.config().events.log_entries;
+        self.state.fdp.host_events.push(event, entries);
+    }
+
+    fn log_controller_event(&mut self, event: FdpEvent) {
+        let entries = self.device.config().events.log_entries;
+        self.state.fdp.controller_events.push(event, entries);
     }
 
     fn is_event_enabled(&self, nsid: u32, placement_handle: u16, kind: u8) -> bool {
@@ -313,20 +323,28 @@ impl Subsystem {
                 location: Some(placement),
                 ..self.new_event(kind::IMPLICITLY_MODIFIED_RUH, nsid)
             };
-            self.state.fdp.controller_events.push(event);
+            self.log_controller_event(event);
         }
     }
 
-    /// Media Reallocated: for the namespace that the longest run belongs to. Data that was written through a handle of
-    /// the namespace is reported if that placement handle has the event enabled; data that collection has already mixed
-    /// with others' if any has.
-    fn note_reallocated(&mut self, group: RgId, owner: ssd::Owner, moved: ssd::event::Moved, pages: u32) {
+    /// Media Reallocated: for the namespace that the named page belongs to, or, if none is named, the one that writes with the
+    /// handle. Data that was written through a handle of the namespace is reported if that placement handle has the event
+    /// enabled; data that collection has already mixed with others' if any has.
+    fn note_reallocated(&mut self, group: RgId, owner: ssd::Owner, moved: Option<ssd::event::Moved>, pages: u32) {
         let page_bytes = self.page_bytes();
-        let owned = self
-            .namespaces()
-            .find_map(|(nsid, namespace)| Some((nsid, namespace.block_of(moved.first, page_bytes)?)));
-        let Some((nsid, lba)) = owned else {
-            return;
+        let location = owner.handle().map(|handle| Placement { group, handle });
+        let named = moved.and_then(|moved| {
+            self.namespaces()
+                .find_map(|(nsid, namespace)| Some((nsid, namespace.block_of(moved.first, page_bytes)?)))
+        });
+        let (nsid, lba) = match (named, moved, location) {
+            (Some((nsid, lba)), ..) => (nsid, Some(lba)),
+            (None, None, Some(location)) => match self.namespace_of_handle(location) {
+                Some((nsid, _)) => (nsid, None),
+                None => return,
+            },
+            // Of data that is mixed already, and of which none is named, there is nothing to tell anybody.
+            (None, ..) => return,
         };
         let namespace = self.namespace(nsid);
         let handle = owner.handle();
@@ -345,14 +363,14 @@ impl Subsystem {
         let blocks = (u64::from(pages) * page_bytes) >> namespace.block_bytes_log2();
         let event = FdpEvent {
             pid: index.map(|index| fdp::placement_identifier(group.0, index as u16, groups)),
-            location: handle.map(|handle| Placement { group, handle }),
+            location,
             reallocated: Some(Reallocated {
                 blocks: u16::try_from(blocks).unwrap_or(u16::MAX),
                 lba,
             }),
             ..self.new_event(kind::MEDIA_REALLOCATED, nsid)
         };
-        self.state.fdp.controller_events.push(event);
+        self.log_controller_event(event);
     }
 
     /// Tells every namespace that its handles reference other reclaim units than before (after a restart that lost them).
@@ -365,7 +383,7 @@ impl Subsystem {
             let enabled = |mask: &crate::namespace::EventMask| mask.contains(kind::CONTROLLER_RESET_MODIFIED_RUHS);
             if self.namespace(nsid).events_enabled.iter().any(enabled) {
                 let event = self.new_event(kind::CONTROLLER_RESET_MODIFIED_RUHS, nsid);
-                self.state.fdp.host_events.push(event);
+                self.add_host_event(event);
             }
         }
     }

@@ -11,7 +11,7 @@ use nvme::{Direction, PropertyEffect, Transport};
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::register::{CC_CSS_ALL, Cc, Property};
 use nvme_spec::{AdminOpcode, IoOpcode, Status};
-use ssd::config::{DeviceConfig, GcConfig, Geometry, Handles, Isolation};
+use ssd::config::{DeviceConfig, EventsConfig, GcConfig, Geometry, Handles, Isolation};
 use ssd::{Device, Nanos};
 
 pub const MIB: u64 = 1 << 20;
@@ -45,6 +45,7 @@ pub fn device() -> DeviceConfig {
             ..Handles::default()
         },
         gc: GcConfig::default(),
+        events: EventsConfig::default(),
         seed: 1,
     }
 }

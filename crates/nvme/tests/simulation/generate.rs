@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use nvme::{Identity, Subsystem, SubsystemConfig};
-use ssd::config::{GcConfig, Geometry, Handles, Isolation, Opening, ReclaimUnitSize};
+use ssd::config::{EventsConfig, GcConfig, Geometry, Handles, Isolation, Opening, ReclaimUnitSize};
 use ssd::{DeviceConfig, Layout};
 
 use super::entropy::Entropy;
@@ -112,6 +112,7 @@ fn device(entropy: &mut impl Entropy, exact_units: bool) -> DeviceConfig {
             block_remapping: entropy.percent(50),
             ..GcConfig::default()
         },
+        events: EventsConfig::default(),
         seed: entropy.below(1 << 32),
     }
 }

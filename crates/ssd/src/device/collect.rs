@@ -4,9 +4,12 @@
 //! a reclaim unit. Policies choose victims; if they find nothing and room is still short, `squeeze` empties whole
 //! superblocks, which always succeeds (see [`crate::layout`]).
 
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
 use crate::config::Isolation;
 use crate::device::Device;
-use crate::event::{CloseReason, Event, EventSink, LongestRun, Moved, Reclaim, Trigger};
+use crate::event::{CloseReason, Event, EventSink, Moved, Reclaim, Reporter, Trigger};
 use crate::gc::{Candidates, HandleSelection, VictimPolicy};
 use crate::layout::SizeClass;
 use crate::types::{Nanos, Owner, Ppn, RgId, RuId};
@@ -223,7 +226,7 @@ impl<S: EventSink> Device<S> {
     }
 
     /// Copies the valid pages of a victim to the destination's reclaim unit, in batches whose cache misses overlap. Returns
-    /// the longest run of consecutive logical pages among them, if anybody listens.
+    /// what is reported of them, if anybody listens.
     fn copy_valid(&mut self, group: RgId, victim: RuId, destination: Owner, expected: u32) -> Option<Moved> {
         const BATCH_PAGES: usize = 512;
         let ReclaimUnit { pages, .. } = self.state.units[victim.0 as usize];
@@ -234,7 +237,7 @@ impl<S: EventSink> Device<S> {
             std::mem::take(&mut self.moving_lpns),
         );
         let mut copied = 0;
-        let mut longest_run = LongestRun::default();
+        let mut reporter = Reporter::new(self.config.events.reported_page, expected, self.draw_for_report(victim));
         let mut word = first / 64;
         let words_end = end.div_ceil(64);
         while word < words_end && copied < expected {
@@ -246,7 +249,7 @@ impl<S: EventSink> Device<S> {
             }
             self.append_copies(group, victim, destination, &from, &lpns);
             if S::ENABLED {
-                longest_run.extend(&lpns);
+                reporter.extend(&lpns);
                 self.sink.copied(&lpns);
             }
             copied += from.len() as u32;
@@ -257,7 +260,13 @@ impl<S: EventSink> Device<S> {
             victim.0
         );
         (self.moving_from, self.moving_lpns) = (from, lpns);
-        longest_run.finish()
+        reporter.finish()
+    }
+
+    /// A number of its own for each collection, so that what is reported has no influence on which victims are chosen.
+    fn draw_for_report(&self, victim: RuId) -> u64 {
+        let seed = self.config.seed ^ self.state.host_pages_written.rotate_left(32) ^ u64::from(victim.0);
+        Xoshiro256PlusPlus::seed_from_u64(seed).next_u64()
     }
 
     fn append_copies(&mut self, group: RgId, victim: RuId, destination: Owner, mut from: &[u32], mut lpns: &[u32]) {

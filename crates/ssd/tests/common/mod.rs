@@ -6,7 +6,7 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use ssd::config::{
-    Allocation, DeviceConfig, GcConfig, Geometry, HandleSelection, Handles, Isolation, MarksOf, Opening,
+    Allocation, DeviceConfig, EventsConfig, GcConfig, Geometry, HandleSelection, Handles, Isolation, MarksOf, Opening,
     ReclaimUnitSize, UnitSelection,
 };
 use ssd::event::{Reclaim, Trigger};
@@ -59,6 +59,7 @@ pub fn small(superblocks: u64, over_provisioning: f64) -> DeviceConfig {
             adaptive_isolation_spare: 16.0,
             adaptive_size_noise: 0.10,
         },
+        events: EventsConfig::default(),
         seed: 1,
     }
 }

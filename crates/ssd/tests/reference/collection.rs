@@ -1,6 +1,8 @@
 //! The reference's garbage collection: when it runs, what it moves, and the last resort.
 
-use ssd::config::{HandleSelection, Isolation};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use ssd::config::{HandleSelection, Isolation, ReportedPage};
 use ssd::event::{CloseReason, Moved, Reclaim, Trigger};
 use ssd::unit::UnitState;
 use ssd::{Event, Lpn, Owner, RgId, RuId};
@@ -161,10 +163,29 @@ impl Reference {
             unit_pages,
             valid_pages,
             pages_copied,
-            moved: longest_run(&copied),
+            moved: self.reported(&copied, victim),
             blocks_remapped,
             elapsed_ns: 0,
         }));
+    }
+
+    /// What is named of the pages that were copied.
+    fn reported(&self, copied: &[u32], victim: u32) -> Option<Moved> {
+        let single = |&page: &u32| Moved {
+            first: Lpn(page),
+            pages: 1,
+        };
+        match self.config.events.reported_page {
+            ReportedPage::LongestRun => longest_run(copied),
+            ReportedPage::First => copied.first().map(single),
+            ReportedPage::Random if copied.is_empty() => None,
+            ReportedPage::Random => {
+                let seed = self.config.seed ^ self.host_pages_written.rotate_left(32) ^ u64::from(victim);
+                let draw = Xoshiro256PlusPlus::seed_from_u64(seed).next_u64();
+                copied.get((draw % copied.len() as u64) as usize).map(single)
+            }
+            ReportedPage::None => None,
+        }
     }
 
     /// Copies page by page, in the order in which the victim was filled. Returns the logical pages in that order.

@@ -1,8 +1,8 @@
 //! Random configurations that a device accepts: odd shapes, every policy, and often as little spare as it can do with.
 
 use ssd::config::{
-    Allocation, GcConfig, Geometry, HandleOverride, HandleSelection, Handles, Isolation, MarksOf, Opening,
-    ReclaimUnitSize, UnitSelection,
+    Allocation, EventsConfig, GcConfig, Geometry, HandleOverride, HandleSelection, Handles, Isolation, MarksOf,
+    Opening, ReclaimUnitSize, ReportedPage, UnitSelection,
 };
 use ssd::{ConfigError, DeviceConfig, Layout};
 
@@ -22,7 +22,14 @@ pub fn configuration(entropy: &mut impl Entropy) -> (DeviceConfig, Layout) {
         geometry: geometry(entropy),
         handles: Handles::default(),
         gc: collection(entropy),
+        events: EventsConfig::default(),
         seed: entropy.below(1 << 32),
+    };
+    config.events.reported_page = match config.seed % 8 {
+        0 => ReportedPage::First,
+        1 | 2 => ReportedPage::Random,
+        3 => ReportedPage::None,
+        _ => ReportedPage::LongestRun,
     };
     config.handles = handles(entropy, &config.geometry);
     if entropy.percent(10) {

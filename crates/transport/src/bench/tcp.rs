@@ -23,7 +23,7 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 use ssd::DeviceConfig;
-use ssd::config::{GcConfig, Geometry, Handles};
+use ssd::config::{EventsConfig, GcConfig, Geometry, Handles};
 
 use crate::data::Memory;
 use crate::initiator::tcp::{Controller, Data, HostOptions, InitiatorError, Queue, block_command};
@@ -217,6 +217,7 @@ fn drive(capacity_bytes: u64) -> Shared {
             },
             handles: Handles::default(),
             gc: GcConfig::default(),
+            events: EventsConfig::default(),
             seed: 1,
         },
         fdp: true,

@@ -14,7 +14,7 @@ use nvme::{Identity, Subsystem, SubsystemConfig};
 use nvme_spec::IoOpcode;
 use nvme_spec::command::{ReadWriteCdw12, SubmissionEntry};
 use rustix::time::{ClockId, clock_gettime};
-use ssd::config::{DeviceConfig, GcConfig, Geometry, Handles};
+use ssd::config::{DeviceConfig, EventsConfig, GcConfig, Geometry, Handles};
 use thiserror::Error;
 
 use crate::data::Memory;
@@ -193,6 +193,7 @@ fn drive(capacity_bytes: u64) -> Result<Shared, BenchError> {
             },
             handles: Handles::default(),
             gc: GcConfig::default(),
+            events: EventsConfig::default(),
             seed: 1,
         },
         fdp: true,

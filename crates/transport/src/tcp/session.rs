@@ -359,7 +359,7 @@ mod tests {
     use nvme_spec::Status;
     use nvme_spec::tcp::CapsuleResp;
     use ssd::DeviceConfig;
-    use ssd::config::{GcConfig, Geometry, Handles};
+    use ssd::config::{EventsConfig, GcConfig, Geometry, Handles};
     use zerocopy::FromBytes;
 
     use super::*;
@@ -393,6 +393,7 @@ mod tests {
                 },
                 handles: Handles::default(),
                 gc: GcConfig::default(),
+                events: EventsConfig::default(),
                 seed: 1,
             },
             fdp: false,

@@ -10,7 +10,7 @@ use nvme_spec::command::SubmissionEntry;
 use nvme_spec::register::{Cc, Property};
 use nvme_spec::{IoOpcode, Status};
 use ssd::DeviceConfig;
-use ssd::config::{GcConfig, Geometry, Handles};
+use ssd::config::{EventsConfig, GcConfig, Geometry, Handles};
 use transport::drive::{DataChoice, Drive, DriveError, DriveOptions, Opened};
 use transport::{Clock, Shared, locked};
 use zerocopy::FromZeros;
@@ -52,6 +52,7 @@ pub fn config(format: u8) -> SubsystemConfig {
                 ..Handles::default()
             },
             gc: GcConfig::default(),
+            events: EventsConfig::default(),
             seed: 1,
         },
         fdp: true,

@@ -144,7 +144,7 @@ impl Subsystem {
             page.extend_from_slice(event_bytes(event).as_bytes());
         }
         page.resize(
-            size_of::<FdpEventsHeader>() + fdp::EVENTS_MAX * size_of::<EventBytes>(),
+            size_of::<FdpEventsHeader>() + nvme_spec::fdp::MAX_FDP_EVENTS * size_of::<EventBytes>(),
             0,
         );
         page
@@ -186,9 +186,9 @@ fn event_bytes(event: &FdpEvent) -> EventBytes {
     }
     if let Some(moved) = event.reallocated {
         let particulars = MediaReallocated {
-            sef: MediaReallocatedFlags::new().with_lbav(true),
+            sef: MediaReallocatedFlags::new().with_lbav(moved.lba.is_some()),
             nlbam: moved.blocks.into(),
-            lba: moved.lba.into(),
+            lba: moved.lba.unwrap_or(0).into(),
             ..MediaReallocated::default()
         };
         bytes.type_specific = zerocopy::transmute!(particulars);
@@ -215,7 +215,7 @@ mod tests {
             timestamp: 0x0002_1122_3344_5566,
             reallocated: Some(Reallocated {
                 blocks: 0x0a0b,
-                lba: 0x0102_0304_0506_0708,
+                lba: Some(0x0102_0304_0506_0708),
             }),
         };
         let bytes = event_bytes(&event);

@@ -1,0 +1,175 @@
+//! One reading after another, and what follows from it.
+
+use serde::Serialize;
+
+use crate::evidence::Evidence;
+use crate::feed::{Event, Feed, Loss};
+use crate::owners::OwnerMap;
+use crate::policy::{Move, Policy, View};
+
+/// Readings after which an event counts half: what a drive did a few readings ago is still true of owners that nobody moved.
+const HALF_LIFE_READINGS: f64 = 4.0;
+
+/// Bytes of the FDP Statistics log page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counters {
+    /// HBMW.
+    pub host_bytes_written: u128,
+    /// MBMW.
+    pub media_bytes_written: u128,
+}
+
+/// What was read of a drive at one moment.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// All Media Reallocated events in the log, oldest first.
+    pub log: Vec<Event>,
+    /// The statistics.
+    pub counters: Counters,
+}
+
+/// What follows from a reading.
+#[derive(Clone, Debug, Serialize)]
+pub struct Advice {
+    /// Number of the reading, from 1.
+    pub reading: u32,
+    /// New events.
+    pub events: usize,
+    /// Those that name no logical block: the drive says how much it moved and not what.
+    pub events_without_block: usize,
+    /// Those whose logical block nobody owns.
+    pub events_without_owner: usize,
+    /// Whether events were missed since the last reading.
+    pub loss: Loss,
+    /// Bytes that the host wrote since the last reading.
+    pub host_bytes: u64,
+    /// Bytes that were copied since the last reading.
+    pub copied_bytes: u64,
+    /// Who should move.
+    pub moves: Vec<Move>,
+}
+
+/// Takes readings and gives advice.
+pub struct Advisor {
+    owners: OwnerMap,
+    placements: Vec<Option<u16>>,
+    identifiers: u16,
+    feed: Feed,
+    evidence: Evidence,
+    policy: Box<dyn Policy>,
+    /// Moves are carried out by somebody, so that owners are then where they were told to be.
+    carried_out: bool,
+    last: Counters,
+    readings: u32,
+}
+
+impl Advisor {
+    /// `identifiers`: placement identifiers of the namespace. `carried_out`: whether owners follow the advice before the next
+    /// reading; otherwise they stay where they are, and the advice is given again. `begin`: the counters of now.
+    pub fn new(
+        owners: OwnerMap,
+        identifiers: u16,
+        policy: Box<dyn Policy>,
+        carried_out: bool,
+        begin: Counters,
+    ) -> Advisor {
+        Advisor {
+            placements: owners.owners().iter().map(|owner| owner.placement).collect(),
+            owners,
+            identifiers,
+            feed: Feed::default(),
+            evidence: Evidence::new(HALF_LIFE_READINGS),
+            policy,
+            carried_out,
+            last: begin,
+            readings: 0,
+        }
+    }
+
+    /// Takes what is in the log already without drawing conclusions: what happened before anybody watched.
+    pub fn skip(&mut self, log: Vec<Event>) {
+        self.feed.take(log);
+    }
+
+    /// Takes a reading.
+    pub fn read(&mut self, reading: Reading) -> Advice {
+        self.readings += 1;
+        let fresh = self.feed.take(reading.log);
+        let named = self.evidence.add(&self.owners, &fresh.events);
+        for (event, owner) in fresh.events.iter().zip(&named) {
+            // Who does not say where an owner writes learns it from where its data is found.
+            if let (Some(owner), Some(placement)) = (*owner, event.placement) {
+                self.placements[owner].get_or_insert(placement);
+            }
+        }
+        let without_block = fresh.events.iter().filter(|event| event.offset_bytes.is_none()).count();
+        let found: Vec<(usize, Option<u16>)> = named
+            .iter()
+            .zip(&fresh.events)
+            .filter_map(|(owner, event)| owner.map(|owner| (owner, event.placement)))
+            .collect();
+        let (host_bytes, copied_bytes) = self.count(reading.counters);
+        let view = View {
+            reading: self.readings,
+            owners: &self.owners,
+            placements: &self.placements,
+            identifiers: self.identifiers,
+            evidence: &self.evidence,
+            named: &found,
+            host_bytes,
+            copied_bytes,
+        };
+        let moves = self.policy.decide(&view);
+        for step in &moves {
+            assert!(
+                step.to < self.identifiers && step.to != step.from,
+                "policies move to placement identifiers that exist"
+            );
+            if self.carried_out {
+                self.placements[step.owner] = Some(step.to);
+            }
+        }
+        Advice {
+            reading: self.readings,
+            events: fresh.events.len(),
+            events_without_block: without_block,
+            events_without_owner: fresh.events.len() - without_block - found.len(),
+            loss: fresh.loss,
+            host_bytes,
+            copied_bytes,
+            moves,
+        }
+    }
+
+    /// The owners.
+    pub fn owners(&self) -> &OwnerMap {
+        &self.owners
+    }
+
+    /// Placement identifier of each owner, as far as known.
+    pub fn placements(&self) -> &[Option<u16>] {
+        &self.placements
+    }
+
+    /// What speaks against whom.
+    pub fn evidence(&self) -> &Evidence {
+        &self.evidence
+    }
+
+    /// Name of the policy.
+    pub fn policy(&self) -> &'static str {
+        self.policy.name()
+    }
+
+    /// Bytes written and copied since the last reading; nothing if the counters went back (another drive, another FDP
+    /// configuration).
+    fn count(&mut self, now: Counters) -> (u64, u64) {
+        let last = std::mem::replace(&mut self.last, now);
+        let host = now.host_bytes_written.checked_sub(last.host_bytes_written);
+        let media = now.media_bytes_written.checked_sub(last.media_bytes_written);
+        match (host, media) {
+            (Some(host), Some(media)) => (host as u64, media.saturating_sub(host) as u64),
+            _ => (0, 0),
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What speaks against whom: events and bytes of each owner, by the placement identifier that its data was found with.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::feed::Event;
+use crate::owners::OwnerMap;
+
+/// Evidence that an owner's data outlives what is written beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// Index of the owner.
+    pub owner: usize,
+    /// Placement identifier of the reclaim units in which its data was found.
+    pub placement: u16,
+    /// Events that named it, weighed by age.
+    pub events: f64,
+    /// Bytes moved by the collections that named it, weighed by age; what is moved with it may be others'.
+    pub moved_bytes: f64,
+    /// All events that ever named it there.
+    pub events_total: u64,
+    /// Lower bound (95 %) of its share of the weighed events of this placement identifier: near 1 if it is named again and
+    /// again and nobody else is.
+    pub confidence: f64,
+}
+
+/// All evidence.
+#[derive(Clone, Debug)]
+pub struct Evidence {
+    /// By owner and placement identifier.
+    rows: BTreeMap<(usize, u16), Row>,
+    /// What is left of the weight of an event from one reading to the next.
+    decay: f64,
+}
+
+impl Evidence {
+    /// `half_life_readings`: readings after which an event counts half.
+    pub fn new(half_life_readings: f64) -> Evidence {
+        Evidence {
+            rows: BTreeMap::new(),
+            decay: 0.5_f64.powf(1.0 / half_life_readings),
+        }
+    }
+
+    /// Ages what is there and adds the events of a reading; returns for each of them the owner that it names.
+    pub fn add(&mut self, owners: &OwnerMap, events: &[Event]) -> Vec<Option<usize>> {
+        for row in self.rows.values_mut() {
+            row.events *= self.decay;
+            row.moved_bytes *= self.decay;
+        }
+        let named: Vec<Option<usize>> = events
+            .iter()
+            .map(|event| event.offset_bytes.and_then(|offset| owners.find(offset)))
+            .collect();
+        for (event, owner) in events.iter().zip(&named) {
+            let (Some(owner), Some(placement)) = (*owner, event.placement) else {
+                continue;
+            };
+            let row = self.rows.entry((owner, placement)).or_insert(Row {
+                owner,
+                placement,
+                events: 0.0,
+                moved_bytes: 0.0,
+                events_total: 0,
+                confidence: 0.0,
+            });
+            row.events += 1.0;
+            row.events_total += 1;
+            row.moved_bytes += event.moved_bytes.unwrap_or(0) as f64;
+        }
+        self.judge();
+        named
+    }
+
+    /// Forgets what was found with a placement identifier: its data has changed, and old events say nothing of it.
+    pub fn forget(&mut self, placement: u16) {
+        self.rows.retain(|(_, its), _| *its != placement);
+    }
+
+    /// The rows, by owner and placement identifier.
+    pub fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.rows.values()
+    }
+
+    /// What speaks against an owner where it is.
+    pub fn of(&self, owner: usize, placement: u16) -> Option<&Row> {
+        self.rows.get(&(owner, placement))
+    }
+
+    /// Weighed events of a placement identifier.
+    pub fn events_of(&self, placement: u16) -> f64 {
+        let rows = self.rows.values().filter(|row| row.placement == placement);
+        rows.map(|row| row.events).sum()
+    }
+
+    fn judge(&mut self) {
+        let mut totals: BTreeMap<u16, f64> = BTreeMap::new();
+        for row in self.rows.values() {
+            *totals.entry(row.placement).or_default() += row.events;
+        }
+        for row in self.rows.values_mut() {
+            row.confidence = lower_bound(row.events, totals[&row.placement]);
+        }
+    }
+}
+
+/// Lower end of the Wilson interval of a share (95 %).
+fn lower_bound(of: f64, all: f64) -> f64 {
+    const Z: f64 = 1.96;
+    if all <= 0.0 {
+        return 0.0;
+    }
+    let share = of / all;
+    let centre = share + Z * Z / (2.0 * all);
+    let spread = Z
+        * (share * (1.0 - share) / all + Z * Z / (4.0 * all * all))
+            .max(0.0)
+            .sqrt();
+    ((centre - spread) / (1.0 + Z * Z / all)).max(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::owners::Owner;
+
+    fn owners() -> OwnerMap {
+        let owner = |name: &str, start: u64| Owner {
+            name: name.to_string(),
+            extents: vec![(start, start + 100)],
+            placement: Some(0),
+        };
+        OwnerMap::new(vec![owner("one", 0), owner("two", 100)]).expect("a map")
+    }
+
+    fn event(offset_bytes: u64, placement: Option<u16>) -> Event {
+        Event {
+            timestamp: 0,
+            placement,
+            moved_bytes: Some(10),
+            offset_bytes: Some(offset_bytes),
+        }
+    }
+
+    #[test]
+    fn evidence_is_counted_by_owner_and_fades() {
+        let mut evidence = Evidence::new(1.0);
+        let events = [
+            event(5, Some(0)),
+            event(150, Some(0)),
+            event(6, Some(0)),
+            event(7, None),
+            event(999, Some(0)),
+        ];
+        assert_eq!(
+            evidence.add(&owners(), &events),
+            [Some(0), Some(1), Some(0), Some(0), None]
+        );
+        let row = evidence.of(0, 0).expect("a row");
+        assert_eq!((row.events, row.moved_bytes, row.events_total), (2.0, 20.0, 2));
+        assert!(row.confidence > evidence.of(1, 0).expect("a row").confidence);
+        evidence.add(&owners(), &[]);
+        assert_eq!(evidence.of(0, 0).expect("a row").events, 1.0);
+        evidence.forget(0);
+        assert_eq!(evidence.rows().count(), 0);
+    }
+
+    /// Values of the Wilson interval that can be looked up: 8 of 10 is 0.490 to 0.943; 10 of 10 is 0.722 to 1.
+    #[test]
+    fn confidence_is_wilsons_lower_bound() {
+        assert!((lower_bound(8.0, 10.0) - 0.490).abs() < 1e-3);
+        assert!((lower_bound(10.0, 10.0) - 0.722).abs() < 1e-3);
+        assert_eq!(lower_bound(0.0, 0.0), 0.0);
+    }
+}
