@@ -8,7 +8,7 @@ use crate::owners::OwnerMap;
 use crate::policy::{Move, Policy, View};
 
 /// Readings after which an event counts half: what a drive did a few readings ago is still true of owners that nobody moved.
-const HALF_LIFE_READINGS: f64 = 4.0;
+const HALF_LIFE_READINGS: f64 = 2.0;
 
 /// Bytes of the FDP Statistics log page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -89,6 +89,11 @@ impl Advisor {
     /// Takes what is in the log already without drawing conclusions: what happened before anybody watched.
     pub fn skip(&mut self, log: Vec<Event>) {
         self.feed.take(log);
+    }
+
+    /// Says where an owner writes, if nobody has said it before.
+    pub fn note_placement(&mut self, owner: usize, placement: u16) {
+        self.placements[owner].get_or_insert(placement);
     }
 
     /// Takes a reading.

@@ -68,6 +68,7 @@ fn in_the_lab(jobs: &JobFile) -> Stats {
             tail_capacities: 1.0,
             only: Vec::new(),
         },
+        feedback: None,
     };
     let prepared = lab::run::prepare(vec![cell]).expect("a possible run");
     let results = lab::run::run_all(&prepared, false, u64::MAX, &()).expect("enough memory");

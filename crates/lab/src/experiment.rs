@@ -11,6 +11,7 @@ use toml::Value;
 
 use crate::claims::{Claim, Published};
 use crate::error::LabError;
+use crate::feedback;
 use crate::profile::{Overrides, Profile};
 use crate::source;
 use crate::timed::Limits;
@@ -229,6 +230,9 @@ pub struct Change {
     /// Another prefill, in multiples of the capacity.
     #[serde(default)]
     pub prefill_capacities: Option<f64>,
+    /// Somebody who listens to what the drive reports and moves data accordingly.
+    #[serde(default)]
+    pub feedback: Option<feedback::Settings>,
 }
 
 /// A way to run the workload.
@@ -290,6 +294,9 @@ pub struct Cell {
     pub workload: Spec,
     /// How much to write and how to watch.
     pub run: RunSettings,
+    /// Who listens to what the drive reports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<feedback::Settings>,
 }
 
 impl Experiment {
@@ -542,7 +549,9 @@ impl Experiment {
         let mut changes_of_work = WorkloadChanges::default();
         let mut workload = self.workload.as_ref();
         let mut run = run.clone();
+        let mut feedback = None;
         for change in changes {
+            feedback = change.feedback.as_ref().or(feedback);
             overrides.extend(change.device.clone());
             for (section, table) in &change.jobs {
                 let option = |(name, value): (&String, &Value)| fio::Override {
@@ -587,6 +596,7 @@ impl Experiment {
             device,
             workload,
             run,
+            feedback: feedback.cloned(),
         })
     }
 }

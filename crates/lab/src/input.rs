@@ -41,6 +41,8 @@ struct Input<'a> {
     workload: &'a Spec,
     run: Run,
     seed: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    feedback: Option<&'a crate::feedback::Settings>,
 }
 
 /// The settings that a single run depends on.
@@ -105,6 +107,7 @@ impl Cell {
             workload: &workload,
             run: Run::of(&self.run),
             seed: self.seed,
+            feedback: self.feedback.as_ref(),
         };
         Ok(serde_json::to_string(&input).expect("a cell serializes"))
     }

@@ -16,6 +16,7 @@ pub mod drive;
 pub mod error;
 pub mod experiment;
 pub mod export;
+pub mod feedback;
 pub mod golden;
 pub mod input;
 pub mod metric;

@@ -10,6 +10,7 @@
 //! averaged in the summary and drawn one by one over time; where only one can be shown it is the first. Nothing is
 //! measured or judged here, and the page loads nothing from a network. `docs/results.md` explains what it shows.
 
+mod feedback;
 mod html;
 mod panels;
 mod plots;
@@ -81,6 +82,7 @@ impl Report<'_> {
             "Write amplification over written volume",
             &sections::over_time(&panels),
         );
+        page.section("feedback", "Placement feedback", &feedback::feedback(&panels));
         page.section("handles", "Reclaim unit handles", &sections::handles(&panels));
         page.section("occupancy", "Reclaim unit occupancy", &sections::occupancy(&panels));
         page.section(

@@ -20,7 +20,8 @@ use ssd::{Device, Endurance, Event, Layout, Lpn, Nanos, OwnerStats, Placement, R
 
 use crate::error::LabError;
 use crate::experiment::{Cell, CellKey, RunSettings};
-use crate::policy::{Placer, Policies};
+use crate::feedback::{Feedback, FeedbackResult, Ring};
+use crate::policy::{PlacementPolicy, Placer, Policies};
 use crate::timed::Runner;
 use crate::timed::measure::TimedResult;
 use crate::twin::{self, Scale};
@@ -30,6 +31,8 @@ use workload::{Measure, Operation, Range, Request, Source, Spec, Target, Twin};
 const BATCH_REQUESTS: usize = 1024;
 /// Requests of a job file that a placement policy is asked about at a time: asking costs as much as writing some hundred of them.
 const PLACED_REQUESTS: usize = 16 * BATCH_REQUESTS;
+/// Requests between two moments at which somebody who listens to the drive may read its log and change where data goes.
+const LISTENED_REQUESTS: usize = 64;
 
 /// What one run measured.
 #[derive(Clone, Debug, Serialize)]
@@ -62,6 +65,9 @@ pub struct CellResult {
     /// Latencies and what happened when, of a device with timing.
     #[serde(skip)]
     pub timed: Option<TimedResult>,
+    /// What who listened to the drive's events read and did.
+    #[serde(skip)]
+    pub feedback: Option<FeedbackResult>,
 }
 
 /// A moment of a run.
@@ -246,6 +252,9 @@ fn prepare_cell(cell: Cell) -> Result<Prepared, LabError> {
             return Err(LabError::invalid(&cell.key.to_string(), problem));
         }
     }
+    if let Some(settings) = &cell.feedback {
+        Feedback::new(settings, &cell.workload, &target, cell.seed, &layout)?;
+    }
     let bytes = |capacities: f64| (capacities * capacity as f64) as u64;
     let prefill_bytes = bytes(cell.run.prefill_capacities);
     let workload_work = bytes(cell.run.write_capacities.unwrap_or(1.0));
@@ -333,6 +342,8 @@ pub(crate) struct Recorder {
     timed: bool,
     /// Parts of the drive that belong to somebody, with the page after each and the pages copied of it.
     ranges: Vec<(Range, u32, u64)>,
+    /// The events that the drive keeps for who listens.
+    ring: Option<Ring>,
 }
 
 impl Recorder {
@@ -364,12 +375,18 @@ impl ssd::EventSink for Recorder {
         if self.keep {
             self.gc_log.push(reclaim.clone());
         }
+        if let Some(ring) = &mut self.ring {
+            ring.reclaimed(reclaim);
+        }
         if self.timed {
             self.recent.push((reclaim.now, reclaim.pages_copied));
         }
     }
 
     fn copied(&mut self, pages: &[u32]) {
+        if let Some(ring) = &mut self.ring {
+            ring.copied(pages);
+        }
         if self.ranges.is_empty() {
             return;
         }
@@ -437,24 +454,37 @@ fn run_cell(
 ) -> Result<CellResult, LabError> {
     let mut device = Device::new(&prepared.config).expect("the layout was made before");
     device.set_victim_policy(policies.victim.map(|make| make()));
-    let placer = policies.placement.map(|make| {
-        let layout = &prepared.layout;
-        Placer::new(make(), layout.page_bytes, layout.placement_identifiers())
-    });
-    run_device(prepared, device, placer, keep_gc_log, watch).map(|(result, _)| result)
+    let placement = policies.placement.map(|make| make());
+    run_device(prepared, device, placement, keep_gc_log, watch).map(|(result, _)| result)
 }
 
 /// Runs a cell on a device and gives the device back.
 fn run_device(
     prepared: &Prepared,
     device: Device,
-    placer: Option<Placer>,
+    placement: Option<Box<dyn PlacementPolicy>>,
     keep_gc_log: bool,
     watch: &dyn Watch,
 ) -> Result<(CellResult, Device), LabError> {
     let timed = prepared.config.timing.is_some();
     let (device, ()) = device.replace_sink(Recorder::new(keep_gc_log, timed));
     let start = device.stats().clone();
+    let Prepared { cell, layout, .. } = prepared;
+    let feedback = match &cell.feedback {
+        Some(settings) => Some(Feedback::new(
+            settings,
+            &cell.workload,
+            &prepared.target,
+            cell.seed,
+            layout,
+        )?),
+        None => None,
+    };
+    let placement = match &feedback {
+        Some(feedback) => Some(feedback.retagger(placement)),
+        None => placement,
+    };
+    let placer = placement.map(|policy| Placer::new(policy, layout.page_bytes, layout.placement_identifiers()));
     let mut run = Run {
         device,
         prepared,
@@ -463,6 +493,7 @@ fn run_device(
         start,
         samples: Vec::new(),
         timed: None,
+        feedback,
         measures: Vec::new(),
         reported: 0,
         watch,
@@ -518,6 +549,7 @@ pub fn continue_snapshot(continued: &Continued<'_>, watch: &dyn Watch) -> Result
         device: device.config().clone(),
         workload: continued.workload.clone(),
         run: continued.settings.clone(),
+        feedback: None,
     };
     let prepared = prepare_cell(cell)?;
     watch.expects(prepared.work());
@@ -538,6 +570,7 @@ struct Run<'a> {
     start: Stats,
     samples: Vec<Sample>,
     timed: Option<TimedResult>,
+    feedback: Option<Feedback>,
     measures: Vec<Measure>,
     /// Work of the workload that the watch knows of.
     reported: u64,
@@ -596,6 +629,10 @@ impl<'a> Run<'a> {
         let recorder = self.device.sink_mut();
         recorder.gc_log.clear();
         recorder.recent.clear();
+        if let Some(feedback) = &self.feedback {
+            let entries = self.prepared.config.events.log_entries;
+            recorder.ring = Some(feedback.ring(&self.prepared.layout, entries, &self.start));
+        }
         match completions.into_iter().max() {
             Some(last) if extents > 0 && self.prepared.config.timing.is_some() => last + REST_NS,
             _ => 0,
@@ -604,8 +641,9 @@ impl<'a> Run<'a> {
 
     /// Runs the workload in virtual time, which begins at `begins_at` of the device's; false if it was stopped.
     fn work_in_time(&mut self, begins_at: Nanos) -> Result<bool, LabError> {
-        /// Requests between two looks at what was written.
+        /// Requests between two looks at what was written; fewer if somebody listens who must not come late.
         const REQUESTS: u64 = 4096;
+        let requests = self.feedback.as_ref().map_or(REQUESTS, |_| LISTENED_REQUESTS as u64);
         let Prepared {
             cell, target, layout, ..
         } = self.prepared;
@@ -618,8 +656,9 @@ impl<'a> Run<'a> {
         let mut complete = true;
         let ranges = runner.source().map(Source::ranges).unwrap_or_default();
         self.device.sink_mut().watch_ranges(ranges, layout.page_bytes);
-        while runner.advance(&mut self.device, REQUESTS)? {
+        while runner.advance(&mut self.device, requests)? {
             let written = runner.written();
+            self.listen(written);
             self.report(runner.share_done());
             if written >= next_sample {
                 self.sample();
@@ -641,6 +680,16 @@ impl<'a> Run<'a> {
         Ok(complete)
     }
 
+    /// Reads the drive's log, if somebody does and it is time.
+    fn listen(&mut self, written: u64) {
+        let Some(feedback) = self.feedback.as_mut().filter(|feedback| feedback.is_due(written)) else {
+            return;
+        };
+        let stats = self.device.stats().since(&self.start);
+        let ring = self.device.sink_mut().ring.as_mut();
+        feedback.read(ring.expect("it was made after the prefill"), &stats, written);
+    }
+
     /// Host bytes between two samples.
     fn sample_bytes(&self) -> u64 {
         ((self.settings().sample_capacities * self.capacity_bytes() as f64) as u64).max(1)
@@ -658,6 +707,7 @@ impl<'a> Run<'a> {
         let mut next_sample = every;
         // What a workload measures of itself must not run ahead of what is written; job files measure nothing.
         let ahead = match (&self.placer, self.prepared.cell.workload.jobs()) {
+            _ if self.feedback.is_some() => LISTENED_REQUESTS,
             (Some(_), Some(_)) => PLACED_REQUESTS,
             _ => BATCH_REQUESTS,
         };
@@ -684,6 +734,7 @@ impl<'a> Run<'a> {
                     written += self.take(request);
                 }
                 self.write_out();
+                self.listen(written);
                 if written >= next_sample {
                     self.sample();
                     next_sample = written - written % every + every;
@@ -773,6 +824,13 @@ impl<'a> Run<'a> {
 
     fn result(&mut self, complete: bool) -> CellResult {
         let stats = self.stats();
+        let ring = self.device.sink_mut().ring.take();
+        let feedback = self
+            .feedback
+            .take()
+            .zip(ring)
+            .map(|(feedback, ring)| feedback.finish(ring));
+        self.measures.extend(feedback.iter().flat_map(FeedbackResult::measures));
         if self
             .samples
             .last()
@@ -802,6 +860,7 @@ impl<'a> Run<'a> {
             endurance: self.endurance(),
             measures: std::mem::take(&mut self.measures),
             timed: self.timed.take(),
+            feedback,
         }
     }
 }

@@ -13,6 +13,7 @@ use ssd::{Endurance, Owner, OwnerStats, RuhId};
 
 use crate::claims::{Comparison, Verdict};
 use crate::experiment::CellKey;
+use crate::feedback::FeedbackResult;
 use crate::run::CellResult;
 use crate::timed::measure::{JobResult, TimedResult};
 use workload::{Measure, Operation};
@@ -347,6 +348,9 @@ pub fn results(title: &str, axes: &[String], results: &[CellResult], with_handle
             text += &format!("{}\n{}\n", result.key, jobs(timed));
         }
     }
+    for result in results.iter().filter(|result| result.feedback.is_some()) {
+        text += &format!("{}\n{}\n", result.key, readings(result));
+    }
     if with_handles || results.len() == 1 {
         for result in results {
             text += &format!("{}\n{}{}\n", result.key, handles(result), wear(result));
@@ -376,6 +380,86 @@ pub fn measures(result: &CellResult) -> String {
     let mut table = new_table(["workload", "measured"].map(str::to_string).to_vec(), 1);
     for measure in &result.measures {
         table.add_row([measure.name.replace('_', " "), measured(measure)]);
+    }
+    fitted(&table)
+}
+
+/// A reading of the drive's events as a row of a table.
+pub(crate) struct ReadingTexts(pub(crate) [String; 6]);
+
+impl ReadingTexts {
+    /// Headings of the columns.
+    pub(crate) const HEADINGS: [&str; 6] = [
+        "reading",
+        "host (x capacity)",
+        "collections",
+        "copied / collection",
+        "events that name",
+        "moves",
+    ];
+
+    /// All readings of a run; the last row is what came after them.
+    pub(crate) fn all(result: &CellResult, feedback: &FeedbackResult) -> Vec<ReadingTexts> {
+        let mut before = 0;
+        let mut rows = Vec::new();
+        let mut copied = |until: usize| {
+            let of = &feedback.collections[before..until];
+            let pages: u64 = of
+                .iter()
+                .flat_map(|row| &row.copied)
+                .map(|&pages| u64::from(pages))
+                .sum();
+            before = until;
+            (of.len(), pages as f64 / of.len().max(1) as f64)
+        };
+        for (index, reading) in feedback.readings.iter().enumerate() {
+            let (collections, pages) = copied(reading.collections);
+            let named = reading.events.iter().enumerate().filter(|(_, events)| **events > 0);
+            let named = named.map(|(owner, events)| format!("{} {events}", feedback.owner_name(owner)));
+            let moves = reading
+                .moves
+                .iter()
+                .map(|(owner, from, to, reason)| format!("{}: {from} -> {to} ({reason})", feedback.owner_name(*owner)));
+            rows.push(ReadingTexts([
+                (index + 1).to_string(),
+                capacities(reading.host_bytes as f64 / result.capacity_bytes as f64),
+                count(collections as u64),
+                significant(pages),
+                named.collect::<Vec<_>>().join(", "),
+                moves.collect::<Vec<_>>().join(", "),
+            ]));
+        }
+        let (collections, pages) = copied(feedback.collections.len());
+        let host = result.stats.host_bytes_written() as f64 / result.capacity_bytes as f64;
+        let texts = [
+            "end".to_string(),
+            capacities(host),
+            count(collections as u64),
+            significant(pages),
+        ];
+        let [end, host, collections, pages] = texts;
+        rows.push(ReadingTexts([
+            end,
+            host,
+            collections,
+            pages,
+            String::new(),
+            String::new(),
+        ]));
+        rows
+    }
+}
+
+/// What was read of the drive's events, and what followed.
+pub fn readings(result: &CellResult) -> String {
+    let Some(feedback) = &result.feedback else {
+        return String::new();
+    };
+    let mut table = new_table(ReadingTexts::HEADINGS.map(str::to_string).to_vec(), 1);
+    set_left(&mut table, 4);
+    set_left(&mut table, 5);
+    for texts in ReadingTexts::all(result, feedback) {
+        table.add_row(texts.0);
     }
     fitted(&table)
 }

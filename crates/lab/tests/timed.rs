@@ -73,6 +73,7 @@ fn cell(jobs: &str, settings: RunSettings) -> Cell {
             .unwrap_or_else(|error| panic!("{error}"))
             .into(),
         run: settings,
+        feedback: None,
     }
 }
 

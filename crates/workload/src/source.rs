@@ -27,6 +27,12 @@ pub trait Source: Send {
         Vec::new()
     }
 
+    /// Parts of the drive whose data has a lifetime of its own and can be placed as a whole; not overlapping. Those of
+    /// [`Source::ranges`] if it does not say more.
+    fn owners(&self) -> Vec<Range> {
+        self.ranges()
+    }
+
     /// What it has measured of itself so far: hit ratios, amplification by the application.
     fn measures(&self) -> Vec<Measure> {
         Vec::new()
@@ -48,6 +54,10 @@ impl<S: Source + ?Sized> Source for Box<S> {
 
     fn ranges(&self) -> Vec<Range> {
         (**self).ranges()
+    }
+
+    fn owners(&self) -> Vec<Range> {
+        (**self).owners()
     }
 
     fn measures(&self) -> Vec<Measure> {

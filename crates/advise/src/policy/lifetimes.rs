@@ -1,17 +1,292 @@
-//! Our own policy.
+//! Our own policy: owners that live shorter than their neighbours leave them, or the others do, whatever takes fewer moves; and
+//! what does not help is undone.
+//!
+//! Data that is still valid when its reclaim unit is collected outlives what was written beside it. If all owners of a placement
+//! identifier lived alike, events would name them in proportion to their bytes; an owner that is (almost) never named although it should
+//! be lives shorter than those that are. That holds whichever of the moved blocks a drive reports, since a short-lived owner
+//! has hardly any. It works on all reported owners at once, so that small files, which large ones hide from the reports of a
+//! drive that names the longest run, need not be found one after the other. Data that is alone with its like stays where it is,
+//! however much of it is copied, and nothing is assumed about the order of the identifiers.
 
-use super::{Move, Policy, View};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// To be written.
+use super::{Move, Policy, Reason, View, blamed_bytes};
+
+/// Copied bytes for each byte of the host below which there is nothing to gain.
+const NEGLIGIBLE_COST: f64 = 0.005;
+/// An owner is short-lived if it is named less than this share of what its bytes lead to expect ...
+const SHORT_LIVED: f64 = 0.1;
+/// ... and at least so many events were expected.
+const EXPECTED_LEAST: f64 = 5.0;
+/// A cost that has grown by more than this since the reading before is not one to compare with yet: the drive fills up, and what is done
+/// now would be blamed for what comes anyway.
+const STEADY_GROWTH: f64 = 1.03;
+/// Readings that a move is given to show an effect: data from before it has to be overwritten or collected first.
+const PATIENCE_READINGS: u32 = 4;
+/// A cost below this share of what it was has come from the move for sure.
+const HELPED_FOR_SURE: f64 = 0.75;
+/// A move that has not brought the cost below this share of what it was is undone.
+const HELPED: f64 = 0.98;
+
+/// See the module.
 #[derive(Default)]
-pub struct Lifetimes;
+pub struct Lifetimes {
+    /// Costs of the last two readings, newest last.
+    costs: Vec<f64>,
+    /// Where owners of an identifier went before: others that leave it for the same reason go there too.
+    refuges: BTreeMap<u16, u16>,
+    trial: Option<Trial>,
+    /// Moves that did not help: owner and destination.
+    failed: BTreeSet<(usize, u16)>,
+}
+
+/// Moves whose effect is awaited.
+struct Trial {
+    moves: Vec<Move>,
+    cost_before: f64,
+    readings: u32,
+}
+
+/// What a trial comes to.
+enum Verdict {
+    Open,
+    Helped,
+    Failed,
+}
 
 impl Policy for Lifetimes {
     fn name(&self) -> &'static str {
         "lifetimes"
     }
 
-    fn decide(&mut self, _view: &View<'_>) -> Vec<Move> {
-        Vec::new()
+    fn decide(&mut self, view: &View<'_>) -> Vec<Move> {
+        let Some(cost) = view.cost() else {
+            return Vec::new();
+        };
+        let before = self.costs.last().copied();
+        self.costs.push(cost);
+        self.costs.drain(..self.costs.len().saturating_sub(2));
+        if let Some(mut trial) = self.trial.take() {
+            match trial.judge(cost, self.mean_cost()) {
+                Verdict::Open => {
+                    self.trial = Some(trial);
+                    return Vec::new();
+                }
+                Verdict::Failed => return self.undo(&trial),
+                Verdict::Helped => {}
+            }
+        }
+        let is_steady = before.is_some_and(|before| cost <= before * STEADY_GROWTH);
+        if cost < NEGLIGIBLE_COST || !is_steady {
+            return Vec::new();
+        }
+        let moves = self.separate(view);
+        if !moves.is_empty() {
+            self.trial = Some(Trial {
+                moves: moves.clone(),
+                cost_before: self.mean_cost(),
+                readings: 0,
+            });
+        }
+        moves
+    }
+}
+
+impl Trial {
+    fn judge(&mut self, cost: f64, mean_cost: f64) -> Verdict {
+        self.readings += 1;
+        if cost < self.cost_before * HELPED_FOR_SURE {
+            return Verdict::Helped;
+        }
+        match self.readings < PATIENCE_READINGS {
+            true => Verdict::Open,
+            false if mean_cost < self.cost_before * HELPED => Verdict::Helped,
+            false => Verdict::Failed,
+        }
+    }
+}
+
+impl Lifetimes {
+    fn mean_cost(&self) -> f64 {
+        self.costs.iter().sum::<f64>() / self.costs.len().max(1) as f64
+    }
+
+    fn undo(&mut self, trial: &Trial) -> Vec<Move> {
+        let back = |step: &Move| Move {
+            from: step.to,
+            to: step.from,
+            reason: Reason::Undo,
+            expected_saving_bytes: 0,
+            ..*step
+        };
+        for step in &trial.moves {
+            self.failed.insert((step.owner, step.to));
+            self.refuges.retain(|from, to| (*from, *to) != (step.from, step.to));
+        }
+        trial.moves.iter().map(back).collect()
+    }
+
+    /// The moves that separate what most is copied for; of the other identifiers the next readings will tell.
+    fn separate(&mut self, view: &View<'_>) -> Vec<Move> {
+        let copied = |placement: u16| -> u64 {
+            let rows = view.evidence.rows().filter(|row| row.placement == placement);
+            rows.map(|row| row.moved_bytes).sum::<f64>() as u64
+        };
+        let mut placements: Vec<u16> = (0..view.identifiers)
+            .filter(|placement| copied(*placement) > 0)
+            .collect();
+        placements.sort_by_key(|placement| std::cmp::Reverse(copied(*placement)));
+        let moves = placements.into_iter().map(|placement| self.split(view, placement));
+        moves.into_iter().find(|moves| !moves.is_empty()).unwrap_or_default()
+    }
+
+    /// Separates the owners of an identifier that live shorter from the others, if there are both.
+    fn split(&mut self, view: &View<'_>, from: u16) -> Vec<Move> {
+        let members: Vec<usize> = (0..view.placements.len())
+            .filter(|owner| view.placements[*owner] == Some(from))
+            .collect();
+        let bytes = |owner: &usize| view.owners.owners()[*owner].bytes() as f64;
+        let named = |owner: &usize| view.evidence.of(*owner, from).map_or(0.0, |row| row.events);
+        let all_bytes: f64 = members.iter().map(bytes).sum();
+        let all_named: f64 = members.iter().map(named).sum();
+        let is_short_lived = |owner: &usize| {
+            let expected = all_named * bytes(owner) / all_bytes;
+            expected >= EXPECTED_LEAST && named(owner) < SHORT_LIVED * expected
+        };
+        let (short_lived, others): (Vec<usize>, Vec<usize>) = members.iter().copied().partition(is_short_lived);
+        let (leaving, to, reason) = match self.destination(view, from, short_lived, others) {
+            Some(way) => way,
+            None => return Vec::new(),
+        };
+        let moves: Vec<Move> = leaving
+            .into_iter()
+            .filter(|owner| !self.failed.contains(&(*owner, to)))
+            .map(|owner| Move {
+                owner,
+                from,
+                to,
+                reason,
+                expected_saving_bytes: blamed_bytes(view, owner),
+            })
+            .collect();
+        if !moves.is_empty() {
+            self.refuges.insert(from, to);
+        }
+        moves
+    }
+
+    /// Who leaves, and where to. The short-lived ones if they are not more: what they write from now on is separate at once, while
+    /// the others' data has to be collected first.
+    fn destination(
+        &self,
+        view: &View<'_>,
+        from: u16,
+        short_lived: Vec<usize>,
+        others: Vec<usize>,
+    ) -> Option<(Vec<usize>, u16, Reason)> {
+        if short_lived.is_empty() || others.is_empty() {
+            return None;
+        }
+        let free = (0..view.identifiers).find(|placement| !view.is_used(*placement));
+        match (free, self.refuges.get(&from)) {
+            (Some(free), _) if short_lived.len() <= others.len() => Some((short_lived, free, Reason::Split)),
+            (_, Some(refuge)) => Some((others, *refuge, Reason::Merge)),
+            (Some(free), None) => Some((others, free, Reason::Split)),
+            (None, None) => Some((others, self.quietest(view, from)?, Reason::Merge)),
+        }
+    }
+
+    /// The other identifier of which least is copied: what lives there does not mind company that lives long.
+    fn quietest(&self, view: &View<'_>, from: u16) -> Option<u16> {
+        let events = |placement: u16| (view.evidence.events_of(placement) * 1e6) as u64;
+        (0..view.identifiers)
+            .filter(|placement| *placement != from)
+            .min_by_key(|placement| (events(*placement), *placement))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Scene;
+    use super::*;
+
+    fn short(moves: &[Move]) -> Vec<(usize, u16, u16, Reason)> {
+        let short = |step: &Move| (step.owner, step.from, step.to, step.reason);
+        moves.iter().map(short).collect()
+    }
+
+    fn mixed() -> Scene {
+        Scene::new(
+            4,
+            &[("hot", 100, 0), ("big", 50, 0), ("small", 50, 0), ("cold", 100, 1)],
+        )
+    }
+
+    /// The steady cost of two readings with the same events.
+    fn twice(scene: &mut Scene, policy: &mut Lifetimes, events: &[(&str, u16, u32)]) -> Vec<Move> {
+        assert_eq!(
+            scene.read(policy, events, 0.5),
+            [],
+            "the first cost has nothing to be compared with"
+        );
+        scene.read(policy, events, 0.5)
+    }
+
+    #[test]
+    fn who_is_never_named_leaves_if_that_takes_fewer_moves() {
+        let (mut scene, mut policy) = (mixed(), Lifetimes::default());
+        let moves = twice(&mut scene, &mut policy, &[("big", 0, 30), ("small", 0, 10)]);
+        assert_eq!(short(&moves), [(0, 0, 2, Reason::Split)]);
+    }
+
+    #[test]
+    fn owners_that_live_alike_stay_together() {
+        let (mut scene, mut policy) = (mixed(), Lifetimes::default());
+        let moves = twice(
+            &mut scene,
+            &mut policy,
+            &[("hot", 0, 30), ("big", 0, 15), ("small", 0, 12)],
+        );
+        assert_eq!(moves, []);
+    }
+
+    #[test]
+    fn a_cost_that_is_small_or_still_grows_moves_nobody() {
+        let (mut scene, mut policy) = (mixed(), Lifetimes::default());
+        for cost in [0.001, 0.002, 0.1, 0.2, 0.4] {
+            assert_eq!(scene.read(&mut policy, &[("big", 0, 30)], cost), []);
+        }
+    }
+
+    #[test]
+    fn a_move_that_does_not_help_is_undone_and_not_made_again() {
+        let (mut scene, mut policy) = (mixed(), Lifetimes::default());
+        let events = [("big", 0, 30), ("small", 0, 10)];
+        assert_eq!(twice(&mut scene, &mut policy, &events).len(), 1);
+        for _ in 1..PATIENCE_READINGS {
+            assert_eq!(scene.read(&mut policy, &events, 0.5), []);
+        }
+        assert_eq!(short(&scene.read(&mut policy, &events, 0.5)), [(0, 2, 0, Reason::Undo)]);
+        for _ in 0..10 {
+            assert_eq!(scene.read(&mut policy, &events, 0.5), []);
+        }
+    }
+
+    #[test]
+    fn a_move_that_helps_is_kept() {
+        let (mut scene, mut policy) = (mixed(), Lifetimes::default());
+        let events = [("big", 0, 30), ("small", 0, 10)];
+        assert_eq!(twice(&mut scene, &mut policy, &events).len(), 1);
+        for cost in [0.4, 0.3, 0.1, 0.004, 0.0, 0.0, 0.0, 0.0] {
+            assert_eq!(scene.read(&mut policy, &[], cost), []);
+        }
+        assert_eq!(scene.placement("hot"), 2);
+    }
+
+    #[test]
+    fn without_a_free_identifier_the_long_lived_join_who_is_quiet() {
+        let mut scene = Scene::new(2, &[("hot", 100, 0), ("big", 100, 0), ("cold", 100, 1)]);
+        let moves = twice(&mut scene, &mut Lifetimes::default(), &[("big", 0, 30)]);
+        assert_eq!(short(&moves), [(1, 0, 1, Reason::Merge)]);
     }
 }

@@ -153,3 +153,122 @@ fn blamed_bytes(view: &View<'_>, owner: usize) -> u64 {
         events => (view.copied_bytes as f64 * of_owner as f64 / events as f64) as u64,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::owners::Owner;
+    use crate::{Advisor, Counters, Event, Reading};
+
+    /// A drive whose readings are made up, and who listens to it.
+    pub(super) struct Scene {
+        owners: OwnerMap,
+        placements: Vec<Option<u16>>,
+        identifiers: u16,
+        evidence: Evidence,
+    }
+
+    impl Scene {
+        /// Owners by name, bytes and placement identifier.
+        pub(super) fn new(identifiers: u16, owners: &[(&str, u64, u16)]) -> Scene {
+            let mut start = 0;
+            let mut owner = |&(name, bytes, placement): &(&str, u64, u16)| {
+                start += bytes;
+                Owner {
+                    name: name.to_string(),
+                    extents: vec![(start - bytes, start)],
+                    placement: Some(placement),
+                }
+            };
+            let owners: Vec<Owner> = owners.iter().map(&mut owner).collect();
+            Scene {
+                placements: owners.iter().map(|owner| owner.placement).collect(),
+                owners: OwnerMap::new(owners).expect("a map"),
+                identifiers,
+                evidence: Evidence::new(2.0),
+            }
+        }
+
+        fn index(&self, name: &str) -> usize {
+            let known = self.owners.owners().iter().position(|owner| owner.name == name);
+            known.expect("an owner of the scene")
+        }
+
+        /// Where an owner writes now.
+        pub(super) fn placement(&self, name: &str) -> u16 {
+            self.placements[self.index(name)].expect("it is known")
+        }
+
+        /// A reading: who is named with which identifier how often, and bytes copied for each byte of the host; moves are carried
+        /// out.
+        pub(super) fn read(&mut self, policy: &mut dyn Policy, named: &[(&str, u16, u32)], cost: f64) -> Vec<Move> {
+            let mut events = Vec::new();
+            for &(name, placement, count) in named {
+                let offset = self.owners.owners()[self.index(name)].extents[0].0;
+                let event = Event {
+                    timestamp: 0,
+                    placement: Some(placement),
+                    moved_bytes: Some(4096),
+                    offset_bytes: Some(offset),
+                };
+                events.extend(vec![event; count as usize]);
+            }
+            let owners = self.evidence.add(&self.owners, &events);
+            let found = owners
+                .iter()
+                .zip(&events)
+                .filter_map(|(owner, event)| Some(((*owner)?, event.placement)));
+            let found: Vec<(usize, Option<u16>)> = found.collect();
+            let moves = policy.decide(&View {
+                reading: 1,
+                owners: &self.owners,
+                placements: &self.placements,
+                identifiers: self.identifiers,
+                evidence: &self.evidence,
+                named: &found,
+                host_bytes: 1_000_000,
+                copied_bytes: (1e6 * cost) as u64,
+            });
+            for step in &moves {
+                assert_eq!(self.placements[step.owner], Some(step.from));
+                self.placements[step.owner] = Some(step.to);
+            }
+            moves
+        }
+    }
+
+    #[test]
+    fn an_advisor_learns_where_owners_write_from_where_their_data_is_found() {
+        let owners = OwnerMap::parse("hot,0,100\nbig,100,100").expect("a map");
+        let mut advisor = Advisor::new(owners, 4, PolicyName::Reported.make(), true, Counters::default());
+        let event = |timestamp| Event {
+            timestamp,
+            placement: Some(2),
+            moved_bytes: None,
+            offset_bytes: Some(150),
+        };
+        let log: Vec<Event> = (0..20)
+            .map(event)
+            .chain([Event {
+                offset_bytes: None,
+                ..event(20)
+            }])
+            .collect();
+        let counters = Counters {
+            host_bytes_written: 100,
+            media_bytes_written: 140,
+        };
+        let advice = advisor.read(Reading { log, counters });
+        assert_eq!(
+            (advice.events, advice.events_without_block, advice.events_without_owner),
+            (21, 1, 0)
+        );
+        assert_eq!((advice.host_bytes, advice.copied_bytes), (100, 40));
+        assert_eq!(advice.moves.len(), 1);
+        assert_eq!(
+            (advice.moves[0].owner, advice.moves[0].from, advice.moves[0].to),
+            (1, 2, 3)
+        );
+        assert_eq!(advisor.placements(), [None, Some(3)]);
+    }
+}

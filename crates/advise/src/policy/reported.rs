@@ -1,10 +1,16 @@
-//! The policy of Kang & Shin: after each reading, whoever was reported moves on.
+//! The policy of Kang & Shin: after each reading, who was reported moves on.
+
+use std::collections::BTreeMap;
 
 use super::{Move, Policy, Reason, View, blamed_bytes};
 
-/// Every owner that an event names where it is now moves to the next placement identifier (section III: the outliers on
-/// handle 0 "are reassigned to RUH 1 immediately"). The handles have to be in the order of lifetimes, shortest first; data of the last
-/// one has nowhere to go.
+/// New events of an identifier below which nothing is concluded: the paper looks at "dozens".
+const EVENTS_LEAST: u32 = 12;
+
+/// The owner that most of the new events of a placement identifier name (more than half of a dozen or more) moves to the next identifier:
+/// section III expects the largest files to be "predominantly reported" and reassigns the outliers of RUH 0 "to RUH 1 immediately
+/// after the get_log_page command". The identifiers have to be in the order of lifetimes, shortest first; data of the
+/// last one has nowhere to go.
 pub struct Reported;
 
 impl Policy for Reported {
@@ -13,21 +19,62 @@ impl Policy for Reported {
     }
 
     fn decide(&mut self, view: &View<'_>) -> Vec<Move> {
-        let mut moves: Vec<Move> = Vec::new();
+        let mut events: BTreeMap<u16, BTreeMap<usize, u32>> = BTreeMap::new();
         for &(owner, found_with) in view.named {
-            let Some(from) = view.placements[owner].filter(|placement| Some(*placement) == found_with) else {
-                continue; // Data from before it was moved, or mixed by an earlier collection.
-            };
-            if from + 1 < view.identifiers && !moves.iter().any(|made| made.owner == owner) {
-                moves.push(Move {
-                    owner,
-                    from,
-                    to: from + 1,
-                    reason: Reason::Reported,
-                    expected_saving_bytes: blamed_bytes(view, owner),
-                });
+            // Not data from before its owner was moved, nor data that an earlier collection has mixed with others'.
+            if let Some(from) = view.placements[owner].filter(|placement| Some(*placement) == found_with) {
+                *events.entry(from).or_default().entry(owner).or_default() += 1;
             }
         }
+        let mut moves = Vec::new();
+        for (from, owners) in events {
+            let all: u32 = owners.values().sum();
+            let predominant = owners
+                .into_iter()
+                .find(|(_, count)| 2 * count > all && all >= EVENTS_LEAST);
+            let Some((owner, _)) = predominant.filter(|_| from + 1 < view.identifiers) else {
+                continue;
+            };
+            moves.push(Move {
+                owner,
+                from,
+                to: from + 1,
+                reason: Reason::Reported,
+                expected_saving_bytes: blamed_bytes(view, owner),
+            });
+        }
         moves
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Scene;
+    use super::*;
+
+    #[test]
+    fn the_predominant_owner_of_each_identifier_moves_to_the_next() {
+        let mut scene = Scene::new(
+            4,
+            &[("hot", 100, 0), ("big", 100, 0), ("small", 100, 0), ("warm", 100, 1)],
+        );
+        let moves = scene.read(&mut Reported, &[("big", 0, 9), ("small", 0, 4), ("warm", 1, 12)], 1.0);
+        let short: Vec<_> = moves.iter().map(|step| (step.owner, step.from, step.to)).collect();
+        assert_eq!(short, [(1, 0, 1), (3, 1, 2)]);
+        // Of what is copied the events blame each in proportion.
+        assert_eq!(moves[0].expected_saving_bytes, 1_000_000 * 9 / 25);
+    }
+
+    #[test]
+    fn too_few_events_a_tie_old_data_and_the_last_identifier_move_nobody() {
+        let mut scene = Scene::new(2, &[("one", 100, 0), ("two", 100, 0), ("last", 100, 1)]);
+        for events in [
+            &[("one", 0, 11)][..],
+            &[("one", 0, 12), ("two", 0, 12)],
+            &[("one", 1, 30)],
+            &[("last", 1, 30)],
+        ] {
+            assert_eq!(scene.read(&mut Reported, events, 1.0), [], "{events:?}");
+        }
     }
 }

@@ -6,6 +6,7 @@ use ssd::{Owner, OwnerStats};
 use super::tables::{SampleRow, owner_rows, sample_rows};
 use crate::claims::Judge;
 use crate::experiment::Experiment;
+use crate::feedback::{FeedbackResult, ReadingRow};
 use crate::run::{CellResult, Sample};
 use crate::table::axis_name;
 
@@ -80,11 +81,36 @@ fn cell_json(axes: &[String], tail_capacities: f64, result: &CellResult, samples
     if let Some(timed) = &result.timed {
         cell["fio"] = crate::timed::to_fio_json(timed);
     }
+    if let Some(feedback) = &result.feedback {
+        cell["feedback"] = feedback_json(feedback, samples);
+    }
     if samples {
         let samples = result.samples.iter();
         cell["samples"] = samples.map(|sample| sample_json(result, sample)).collect();
     }
     cell
+}
+
+/// A closed loop; with the time series also what each collection copied.
+fn feedback_json(feedback: &FeedbackResult, samples: bool) -> Value {
+    let reading = |reading: &ReadingRow| {
+        let step = |(owner, from, to, reason): &(usize, u16, u16, advise::Reason)| json!({ "owner": feedback.owner_name(*owner), "from": from, "to": to, "reason": reason });
+        json!({
+            "host_bytes": reading.host_bytes,
+            "collections": reading.collections,
+            "events": reading.events,
+            "moves": reading.moves.iter().map(step).collect::<Vec<_>>(),
+        })
+    };
+    let mut json = json!({
+        "owners": feedback.owners,
+        "events_lost": feedback.events_lost,
+        "readings": feedback.readings.iter().map(reading).collect::<Vec<_>>(),
+    });
+    if samples {
+        json["collections"] = json!(feedback.collections);
+    }
+    json
 }
 
 /// The counters of an owner, each written out: a field renamed in the device must not rename a key.

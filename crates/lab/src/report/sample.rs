@@ -66,6 +66,7 @@ fn result(key: CellKey, copies: f64, handles: usize) -> CellResult {
         endurance: None,
         measures: Vec::new(),
         timed: None,
+        feedback: None,
     }
 }
 

@@ -82,6 +82,20 @@ impl Layout {
         Ok(())
     }
 
+    /// First byte of LOC and the byte after it.
+    pub(super) fn loc_extent(&self) -> (u64, u64) {
+        let end = self.loc_start_bytes + self.regions * self.region_bytes;
+        (self.loc_start_bytes, end)
+    }
+
+    /// First byte of SOC and the byte after it.
+    pub(super) fn soc_extent(&self) -> (u64, u64) {
+        (
+            self.soc_start_bytes,
+            self.soc_start_bytes + self.buckets * self.bucket_bytes,
+        )
+    }
+
     /// Whether there is a LOC: there is unless SOC and metadata are everything.
     pub(super) fn has_loc(&self, settings: &Settings) -> bool {
         settings.soc_percent + settings.metadata_percent < 100.0

@@ -13,7 +13,7 @@ use super::generator::Generator;
 use super::layout::Layout;
 use super::trace::Trace;
 use super::{CacheOperation, Settings};
-use crate::{Measure, Request, Source, Target, WorkloadError};
+use crate::{Measure, Range, Request, Source, Target, WorkloadError};
 
 /// The hit ratio of late is that of this part of the capacity written.
 const RECENT_PARTS: u64 = 4;
@@ -148,6 +148,21 @@ impl Source for CacheSource {
             }
         }
         Ok(count)
+    }
+
+    fn owners(&self) -> Vec<Range> {
+        let layout = &self.cache.layout;
+        let owner = |(name, (start_bytes, end_bytes)): (&str, (u64, u64))| Range {
+            name: name.to_string(),
+            start_bytes,
+            end_bytes,
+        };
+        let engines = [("loc", layout.loc_extent()), ("soc", layout.soc_extent())];
+        engines
+            .into_iter()
+            .filter(|(_, (start, end))| end > start)
+            .map(owner)
+            .collect()
     }
 
     fn streams(&self) -> Vec<String> {

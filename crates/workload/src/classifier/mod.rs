@@ -226,6 +226,10 @@ impl<S: Source> Source for Classified<S> {
         self.source.ranges()
     }
 
+    fn owners(&self) -> Vec<crate::Range> {
+        self.source.owners()
+    }
+
     fn measures(&self) -> Vec<Measure> {
         let mut measures = self.source.measures();
         let total: u64 = self.bytes.iter().sum();
