@@ -18,7 +18,7 @@ use ssd::{Layout, Stats};
 
 use crate::error::LabError;
 use crate::policy::PlacementPolicy;
-use workload::fio::{PlannedStream, plan_streams};
+use workload::fio::{PlannedStream, StreamSummary, plan_streams};
 use workload::{Measure, Operation, Request, Source, Spec, Target};
 
 /// `feedback` of a variant, a grid value or `change`: who listens, and how often.
@@ -417,7 +417,7 @@ fn owners_of(workload: &Spec, target: &Target, seed: u64) -> Result<Vec<Owner>, 
 }
 
 /// Every byte belongs to the jobs of the last group that has any there: fills come before what they are for. Jobs that share a region
-/// are one owner there.
+/// are one owner there; what is left over between regions, less than a request, goes to the owner before it.
 fn owners_of_jobs(planned: &[PlannedStream<'_>]) -> Vec<Owner> {
     let summaries = || planned.iter().map(|stream| &stream.summary);
     let mut cuts: Vec<u64> = summaries()
@@ -426,27 +426,36 @@ fn owners_of_jobs(planned: &[PlannedStream<'_>]) -> Vec<Owner> {
     cuts.sort_unstable();
     cuts.dedup();
     let mut owners: Vec<Owner> = Vec::new();
+    let mut before = None;
     for piece in cuts.windows(2) {
-        let over =
-            |stream: &&workload::fio::StreamSummary| stream.start_bytes <= piece[0] && stream.end_bytes >= piece[1];
-        let Some(group) = summaries().filter(over).map(|stream| stream.group).max() else {
+        let over: Vec<&StreamSummary> = summaries()
+            .filter(|stream| stream.start_bytes <= piece[0] && stream.end_bytes >= piece[1])
+            .collect();
+        let Some(group) = over.iter().map(|stream| stream.group).max() else {
             continue;
         };
-        let names: Vec<&str> = summaries()
-            .filter(over)
-            .filter(|stream| stream.group == group)
+        let here: Vec<&StreamSummary> = over.into_iter().filter(|stream| stream.group == group).collect();
+        let least = here.iter().map(|stream| stream.max_request_bytes).max().unwrap_or(0);
+        let name = here
+            .iter()
             .map(|stream| stream.name.as_str())
-            .collect();
-        let name = names.join("+");
-        let extent = (piece[0], piece[1]);
-        match owners.iter_mut().find(|owner| owner.name == name) {
-            Some(owner) => owner.extents.push(extent),
-            None => owners.push(Owner {
-                name,
-                extents: vec![extent],
-                placement: None,
-            }),
-        }
+            .collect::<Vec<_>>()
+            .join("+");
+        let known = owners.iter().position(|owner| owner.name == name);
+        let index = match (known, before) {
+            (None, Some(before)) if piece[1] - piece[0] < least => before,
+            (Some(known), _) => known,
+            (None, _) => {
+                owners.push(Owner {
+                    name,
+                    extents: Vec::new(),
+                    placement: None,
+                });
+                owners.len() - 1
+            }
+        };
+        owners[index].extents.push((piece[0], piece[1]));
+        before = Some(index);
     }
     owners
 }
@@ -472,6 +481,43 @@ mod tests {
             bytes: 4096,
             placement: None,
         }
+    }
+
+    /// Names and extents of the owners of a job file on a drive of a mebibyte.
+    fn owners(jobs: &str) -> Vec<(String, Vec<(u64, u64)>)> {
+        let file = workload::fio::parse(jobs, "test.fio").expect("a job file");
+        let target = Target {
+            device_bytes: 1 << 20,
+            placement_ids: 4,
+            endless: true,
+            twin: None,
+        };
+        let planned = plan_streams(&file, &target).expect("it fits");
+        let owners = owners_of_jobs(&planned).into_iter();
+        owners.map(|owner| (owner.name, owner.extents)).collect()
+    }
+
+    #[test]
+    fn the_last_group_owns_its_regions_and_jobs_in_one_region_are_one_owner() {
+        let jobs = "[global]\nbs=4k\nrw=write\n[fill]\noffset=0\nsize=1m\n[a]\nstonewall\noffset=0\nsize=512k\n[b]\noffset=256k\nsize=512k\n";
+        let kib = |from: u64, to: u64| vec![(from << 10, to << 10)];
+        let expected = [
+            ("a", kib(0, 256)),
+            ("a+b", kib(256, 512)),
+            ("b", kib(512, 768)),
+            ("fill", kib(768, 1024)),
+        ];
+        assert_eq!(
+            owners(jobs),
+            expected.map(|(name, extents)| (name.to_string(), extents))
+        );
+    }
+
+    #[test]
+    fn what_is_left_over_between_regions_has_no_name_of_its_own() {
+        let jobs = "[global]\nrw=write\n[fill]\nbs=64k\noffset=0\nsize=1m\n[a]\nstonewall\nbs=4k\noffset=0\nsize=500k\n[b]\nbs=4k\noffset=512k\nsize=512k\n";
+        let names: Vec<String> = owners(jobs).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["a", "b"]);
     }
 
     #[test]
