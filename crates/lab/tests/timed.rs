@@ -293,3 +293,55 @@ fn jobs_that_never_end_are_refused() {
         "{refused}"
     );
 }
+
+/// A cache on the simple device that is asked so often in a second.
+fn paced_cell(operations_per_second: u32) -> Cell {
+    let settings = format!(
+        "kind = \"cachelib\"\nsoc_percent = 40\ndram_bytes = \"64KiB\"\nregion_bytes = \"1MiB\"\nreads = true\n\
+         [pace]\noperations_per_second = {operations_per_second}\nmax_concurrent_inserts = 1000\n"
+    );
+    let find_jobs = |name: &str| panic!("{name} is not asked for");
+    let table = toml::from_str(&settings).expect("a table");
+    let run = RunSettings {
+        write_capacities: Some(0.5),
+        prefill_capacities: 0.0,
+        ..settings()
+    };
+    Cell {
+        workload: workload::Spec::parse("workload", &table, &find_jobs).expect("a workload"),
+        ..cell("[a]\nrw=read\n", run)
+    }
+}
+
+#[test]
+fn a_cache_with_a_pace_gives_up_what_the_drive_cannot_take() {
+    let run = |operations_per_second| {
+        let prepared = run::prepare(vec![paced_cell(operations_per_second)]).expect("it fits");
+        let mut results = run::run_all(&prepared, false, u64::MAX, &()).expect("there is memory");
+        results.pop().expect("one cell")
+    };
+    let measure = |result: &CellResult, name: &str| {
+        let measures = &result.measures;
+        measures.iter().find(|measure| measure.name == name).expect(name).value
+    };
+    let (slow, fast) = (run(500), run(100_000));
+    assert_eq!(measure(&slow, "soc.inserts_rejected_percent"), 0.0);
+    assert!((measure(&slow, "operations_per_second") / 500.0 - 1.0).abs() < 0.01);
+    assert!(measure(&fast, "soc.inserts_rejected_percent") > 1.0);
+    assert_eq!(measure(&fast, "inserts_in_flight.most"), 1000.0);
+    for result in [&slow, &fast] {
+        let written = result.stats.host_bytes_written();
+        assert!(
+            (32 << 20..34 << 20).contains(&written),
+            "{written} bytes are half the drive"
+        );
+        let jobs = &result.timed.as_ref().expect("the device has timing").jobs;
+        assert_eq!(jobs[0].queue_depth, 65, "a request for each thread");
+        assert!(jobs.iter().map(JobResult::mean_in_flight).sum::<f64>() <= 65.0);
+    }
+    assert_eq!(
+        lab::golden::rows(&[run(100_000)]),
+        lab::golden::rows(&[fast]),
+        "it is deterministic"
+    );
+}

@@ -26,5 +26,5 @@ pub mod trace;
 
 pub use error::WorkloadError;
 pub use request::{Operation, Request};
-pub use source::{Measure, Range, Source, Target, Twin};
+pub use source::{Measure, Next, Paced, Range, Source, Tagged, Target, Twin};
 pub use spec::{FindJobs, Spec};

@@ -5,7 +5,8 @@ use crate::{Request, WorkloadError};
 /// Produces the requests of a workload, in the order in which the host submits them.
 ///
 /// A source is deterministic: what it produces depends on its settings, its [`Target`] and its seed, not on the sizes of the
-/// batches. It never looks at the device, so the same source gives the same requests to every device of a size.
+/// batches. It never looks at the device, so the same source gives the same requests to every device of a size; only one that is
+/// [`Paced`] is told in virtual time when they are complete.
 pub trait Source: Send {
     /// Appends up to `limit` requests; returns how many. 0 means that the workload has ended.
     ///
@@ -37,6 +38,50 @@ pub trait Source: Send {
     fn measures(&self) -> Vec<Measure> {
         Vec::new()
     }
+
+    /// Its host, if that has a pace of its own. Whoever runs it in virtual time asks before the first request, and then takes all
+    /// requests from there.
+    fn paced(&mut self) -> Option<&mut dyn Paced> {
+        None
+    }
+}
+
+/// A workload whose host decides by the time, and by what of its requests is complete, what it submits.
+///
+/// It is deterministic: what it does depends on its settings, its seed, and the times that it is told.
+pub trait Paced {
+    /// What the host does at this time since it began, which never goes back: appends what it submits and says when to ask again. It is asked
+    /// after every completion too.
+    ///
+    /// # Errors
+    /// What it reads cannot be read or understood: names file and line. The workload has then ended.
+    fn act(&mut self, now_ns: u64, requests: &mut Vec<Tagged>) -> Result<Next, WorkloadError>;
+
+    /// The request with this tag is complete.
+    fn completed(&mut self, tag: u16);
+
+    /// Requests in flight at most.
+    fn depth(&self) -> u64;
+}
+
+/// A request, and what it is called until it is complete: no two in flight have the same tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tagged {
+    /// Says which request is complete.
+    pub tag: u16,
+    /// The request.
+    pub request: Request,
+}
+
+/// When a [`Paced`] host wants to be asked again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// At this time since it began, nanoseconds, or when a request completes before.
+    At(u64),
+    /// When a request completes.
+    Completion,
+    /// Not any more: it has ended, and nothing is in flight.
+    Never,
 }
 
 impl<S: Source + ?Sized> Source for Box<S> {
@@ -62,6 +107,10 @@ impl<S: Source + ?Sized> Source for Box<S> {
 
     fn measures(&self) -> Vec<Measure> {
         (**self).measures()
+    }
+
+    fn paced(&mut self) -> Option<&mut dyn Paced> {
+        (**self).paced()
     }
 }
 

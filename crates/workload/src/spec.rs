@@ -100,6 +100,11 @@ impl Spec {
         }
     }
 
+    /// Whether its host has a pace of its own in virtual time, and so needs the drive for itself.
+    pub(crate) fn is_paced(&self) -> bool {
+        matches!(&self.kind, Kind::Cachelib(settings) if settings.pace.is_some())
+    }
+
     /// Its requests on a drive.
     ///
     /// # Errors
@@ -114,6 +119,10 @@ impl Spec {
             Kind::Tenants(settings) => Box::new(settings.source(target, seed)?),
         };
         match &self.classifier {
+            Some(_) if self.is_paced() => Err(WorkloadError::setting(
+                "pace",
+                "cannot be had together with a classifier",
+            )),
             Some(classifier) => Ok(Box::new(classifier.classify(source, target)?)),
             None => Ok(source),
         }

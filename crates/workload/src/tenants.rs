@@ -171,6 +171,11 @@ impl Tenant {
                 ..twin
             }),
         };
+        if self.workload.is_paced() {
+            let setting = format!("tenant {}: workload.pace", self.name);
+            let problem = "is for a cache that has the drive for itself; tenants have a rate";
+            return Err(WorkloadError::setting(setting, problem));
+        }
         let source = self.workload.source(&own, seed)?;
         let prefixed = |name: &String| format!("{}/{name}", self.name);
         Ok(Running {

@@ -5,13 +5,14 @@
 //! rate, rate_iops    a request when it is due, with at most iodepth in flight; what could not be submitted is caught up
 //! thinktime          after thinktime_blocks requests: all in flight complete, then the pause
 //! flow               a request while the lane is not ahead of its share of all requests of its flow_id
+//! paced workload     whatever its host submits, which is told what is complete
 //! ```
 //!
 //! It does not touch the device and measures nothing but the time that requests are in flight.
 
 use ssd::Nanos;
 use workload::fio::{JobStream, PlannedStream, total};
-use workload::{Request, Source, WorkloadError};
+use workload::{Next, Request, Source, Tagged, WorkloadError};
 
 use super::supply::Supply;
 use crate::policy::Placer;
@@ -62,6 +63,8 @@ pub(super) struct Lane {
     pub(super) in_flight: u64,
     pub(super) flow: Option<FlowShare>,
     supply: Supply,
+    /// Its workload decides itself when to submit.
+    pub(super) is_paced: bool,
     /// Says where writes go, instead of the supply.
     pub(super) placer: Option<Placer>,
     /// Requests produced and not yet submitted, next one last.
@@ -157,9 +160,13 @@ impl Lane {
         }
     }
 
-    /// A closed loop that keeps `depth` requests of a workload in flight, for at most `limit_ns`.
-    pub(super) fn of_source(source: Box<dyn Source>, depth: u64, limit_ns: Option<Nanos>) -> Lane {
-        Lane::closed_loop(Supply::Source(source), depth, limit_ns)
+    /// A closed loop that keeps `depth` requests of a workload in flight, or what its own host submits, for at most `limit_ns`.
+    pub(super) fn of_source(mut source: Box<dyn Source>, depth: u64, limit_ns: Option<Nanos>) -> Lane {
+        let own_depth = source.paced().map(|host| host.depth());
+        Lane {
+            is_paced: own_depth.is_some(),
+            ..Lane::closed_loop(Supply::Source(source), own_depth.unwrap_or(depth), limit_ns)
+        }
     }
 
     fn closed_loop(supply: Supply, depth: u64, limit_ns: Option<Nanos>) -> Lane {
@@ -170,6 +177,7 @@ impl Lane {
             in_flight: 0,
             flow: None,
             supply,
+            is_paced: false,
             placer: None,
             ready: Vec::new(),
             rate: None,
@@ -219,7 +227,7 @@ impl Lane {
 
     /// Whether a request follows another at once, so that as many as possible are in flight all the time.
     pub(super) fn is_closed_loop(&self) -> bool {
-        self.rate.is_none() && self.thinktime_ns == 0 && self.flow.is_none()
+        self.rate.is_none() && self.thinktime_ns == 0 && self.flow.is_none() && !self.is_paced
     }
 
     /// Its group starts; returns when it wants to be asked.
@@ -274,6 +282,44 @@ impl Lane {
                     false => Wish::Wait(due.min(self.ends_at)),
                 }
             }
+        }
+    }
+
+    /// What a workload with a pace of its own submits now, and when to ask again.
+    pub(super) fn act(&mut self, now: Nanos, requests: &mut Vec<Tagged>) -> Next {
+        if now >= self.ends_at {
+            return Next::Never;
+        }
+        let next = loop {
+            match self.supply.paced().act(now - self.begins_at, requests) {
+                Ok(next) => break next,
+                // It has ended; asked again it says when nothing is in flight any more.
+                Err(error) => self.error = Some(error),
+            }
+        };
+        let placed = requests
+            .iter_mut()
+            .map(|tagged| std::slice::from_mut(&mut tagged.request));
+        if let Some(placer) = &self.placer
+            && let Err(error) = placed.into_iter().try_for_each(|request| placer.place(request))
+        {
+            self.error = Some(error);
+            self.ends_at = now;
+            requests.clear();
+            return Next::Never;
+        }
+        match next {
+            Next::At(at) => Next::At((self.begins_at + at).min(self.ends_at)),
+            other => other,
+        }
+    }
+
+    /// A request is complete.
+    #[inline]
+    pub(super) fn completed(&mut self, tag: u16) {
+        self.in_flight -= 1;
+        if self.is_paced {
+            self.supply.paced().completed(tag);
         }
     }
 

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The device says at submission when a request will be done, so there is one event for each request: its completion, which
-//! makes room for the lane's next one. Events are taken in the order of their times, and of their making where those are equal;
+//! makes room for the lane's next one; a workload with a host of its own is told of it, and asked at the times that it names. Events are taken in the order of their times, and of their making where those are equal;
 //! a run depends on nothing else, and time never goes back. Groups (`stonewall`) run one after another.
 //!
 //! What it means for the counters and the write amplification is as in `workload::fio::Schedule`; here jobs share the drive as the drive lets
@@ -26,7 +26,7 @@ use crate::error::LabError;
 use crate::policy::Placer;
 use crate::run::{Mapper, Recorder};
 use workload::fio::{JobFile, plan_streams};
-use workload::{Operation, Request, Source, Spec, Target};
+use workload::{Next, Operation, Request, Source, Spec, Tagged, Target};
 
 pub use fio_json::to_fio_json;
 use lane::{Lane, Wish};
@@ -97,10 +97,10 @@ impl Ord for Turn {
 enum What {
     /// A lane wants to be asked.
     Wake,
-    /// A request completes.
-    Completion,
-    /// A request completes that was submitted during the ramp.
-    UnmeasuredCompletion,
+    /// The request with this tag completes.
+    Completion(u16),
+    /// The request with this tag completes, which was submitted during the ramp.
+    UnmeasuredCompletion(u16),
 }
 
 /// A workload on its way.
@@ -117,6 +117,8 @@ pub(crate) struct Runner {
     to_ask: Vec<u32>,
     /// Lanes that are ahead of their flow.
     held_back: Vec<u32>,
+    /// What a host submits at once.
+    batch: Vec<Tagged>,
     group: u16,
     groups: u16,
     running: usize,
@@ -155,6 +157,7 @@ impl Runner {
             sequence: 0,
             to_ask: Vec::new(),
             held_back: Vec::new(),
+            batch: Vec::new(),
             group: 0,
             groups,
             running: 0,
@@ -222,11 +225,11 @@ impl Runner {
             let lane = &mut self.lanes[turn.lane as usize];
             match turn.what {
                 What::Wake => lane.wake_at = None,
-                What::Completion => {
-                    lane.in_flight -= 1;
+                What::Completion(tag) => {
+                    lane.completed(tag);
                     lane.tally.completed(turn.at);
                 }
-                What::UnmeasuredCompletion => lane.in_flight -= 1,
+                What::UnmeasuredCompletion(tag) => lane.completed(tag),
             }
             self.ask(turn.lane, device);
             while let Some(lane) = self.to_ask.pop() {
@@ -271,6 +274,9 @@ impl Runner {
     /// Lets a lane submit what it may.
     #[inline]
     fn ask(&mut self, index: u32, device: &mut Device<Recorder>) {
+        if self.lanes[index as usize].is_paced {
+            return self.ask_host(index, device);
+        }
         loop {
             let lane = &mut self.lanes[index as usize];
             if lane.ended || lane.in_flight == lane.depth {
@@ -291,11 +297,39 @@ impl Runner {
                     }
                     return;
                 }
-                Wish::Submit => self.submit(index, device),
+                Wish::Submit => {
+                    let request = self.lanes[index as usize].take();
+                    self.submit(index, Tagged { tag: 0, request }, device);
+                }
                 Wish::Wait(at) => return self.wake(index, at),
                 Wish::Drain => return,
                 Wish::End => return self.end(index),
             }
+        }
+    }
+
+    /// Lets a workload with a host of its own submit what it will.
+    fn ask_host(&mut self, index: u32, device: &mut Device<Recorder>) {
+        let lane = &mut self.lanes[index as usize];
+        if lane.ended {
+            return;
+        }
+        let mut batch = std::mem::take(&mut self.batch);
+        let next = match self.stopped {
+            true => Next::Never,
+            false => lane.act(self.now, &mut batch),
+        };
+        for tagged in batch.drain(..) {
+            // Enough was written: the rest will not be asked for.
+            if !self.stopped {
+                self.submit(index, tagged, device);
+            }
+        }
+        self.batch = batch;
+        match next {
+            Next::At(at) => self.wake(index, at),
+            Next::Completion => {}
+            Next::Never => self.end(index),
         }
     }
 
@@ -333,9 +367,9 @@ impl Runner {
     }
 
     #[inline]
-    fn submit(&mut self, index: u32, device: &mut Device<Recorder>) {
+    fn submit(&mut self, index: u32, tagged: Tagged, device: &mut Device<Recorder>) {
+        let Tagged { tag, request } = tagged;
         let lane = &mut self.lanes[index as usize];
-        let request = lane.take();
         lane.in_flight += 1;
         let done = carry_out(device, self.mapper, self.now, &request);
         let latency_ns = done.at - self.now;
@@ -360,9 +394,9 @@ impl Runner {
         }
         self.submitted += 1;
         let what = if measured {
-            What::Completion
+            What::Completion(tag)
         } else {
-            What::UnmeasuredCompletion
+            What::UnmeasuredCompletion(tag)
         };
         self.push(done.at, index, what);
         if request.operation == Operation::Write {
@@ -451,20 +485,21 @@ fn lanes_of_jobs(file: &JobFile, target: &Target, limits: &Limits) -> Result<(Ve
 
 /// One lane for all of a workload, and its streams as jobs.
 fn lane_of_source(source: Box<dyn Source>, limits: &Limits) -> Result<(Vec<Lane>, Vec<JobResult>), LabError> {
+    let streams = source.streams();
+    let lane = Lane::of_source(source, limits.queue_depth.into(), limits.job_ns);
     let job = |name: String| JobResult {
         name,
         rw: "",
         request_bytes: (0, 0),
         group: 0,
         instances: 1,
-        queue_depth: limits.queue_depth.into(),
+        queue_depth: lane.depth,
         from_ns: Nanos::MAX,
         until_ns: 0,
         directions: [(); 3].map(|()| Direction::default()),
         in_flight_ns: 0,
     };
-    let jobs = source.streams().into_iter().map(job).collect();
-    let lane = Lane::of_source(source, limits.queue_depth.into(), limits.job_ns);
+    let jobs = streams.into_iter().map(job).collect();
     if !lane.ends() && limits.write_bytes.is_none() {
         let problem = "never ends in virtual time; give seconds or write_capacities in [run], --seconds or --write";
         return Err(LabError::invalid("workload", problem));

@@ -1,7 +1,7 @@
 //! Where a lane's requests come from.
 
 use workload::fio::JobStream;
-use workload::{Request, Source, WorkloadError};
+use workload::{Paced, Request, Source, WorkloadError};
 
 /// An instance of a job, or a whole workload of another kind.
 pub(super) enum Supply {
@@ -18,6 +18,18 @@ impl Supply {
             Supply::Source(source) => _ = source.next_batch(requests, limit)?,
         }
         Ok(())
+    }
+
+    /// The host of a workload that has a pace of its own.
+    ///
+    /// # Panics
+    /// It has none.
+    pub(super) fn paced(&mut self) -> &mut dyn Paced {
+        let host = match self {
+            Supply::Job(_) => None,
+            Supply::Source(source) => source.paced(),
+        };
+        host.expect("a workload with a pace of its own")
     }
 
     /// Share that it has produced, 0 to 1; `None` if it does not know, or never ends.

@@ -11,7 +11,8 @@
 //! key from flash unless DRAM had a dirty copy (CacheLib docs, "Hybrid Cache"; allocator/CacheAllocator.h, insertOrReplace;
 //! navy/engine/EnginePair.cpp). The requests of each operation are queued in the order in which they happen.
 //!
-//! It does not model concurrency (flushes and evictions happen at once), times to live, or failures.
+//! With threads (`navy`) the requests go to them, and what they cannot take is lost; without, all happens at once. It does not model times to live,
+//! or failures.
 
 use std::collections::VecDeque;
 
@@ -21,6 +22,7 @@ use super::block_cache::{BlockCache, Found};
 use super::counters::{Counters, Recent};
 use super::dram::Dram;
 use super::layout::Layout;
+use super::navy::Navy;
 use super::{CacheOperation, Kind};
 use crate::{Operation, Request};
 
@@ -55,8 +57,10 @@ pub(super) struct HybridCache {
     pub(super) gate: Gate,
     pub(super) counters: Counters,
     pub(super) recent: Recent,
-    /// Requests that the operations so far have caused.
+    /// Requests that the operations so far have caused; with threads those of the job at hand.
     pub(super) requests: VecDeque<Request>,
+    /// In virtual time: the threads that the requests go to.
+    pub(super) navy: Option<Navy>,
 }
 
 impl HybridCache {
@@ -92,7 +96,13 @@ impl HybridCache {
             self.counters.dram_hits += 1;
             return true;
         }
-        let Some(bytes) = self.find_on_flash(key) else {
+        let found = self.find_on_flash(key);
+        if let Some(navy) = &mut self.navy
+            && !self.requests.is_empty()
+        {
+            navy.look_up(key, self.requests.drain(..));
+        }
+        let Some(bytes) = found else {
             self.counters.misses += 1;
             return false;
         };
@@ -143,6 +153,9 @@ impl HybridCache {
             let bucket = soc.bucket_of(key);
             self.counters.soc_removes += 1;
             self.rewrite_bucket(bucket);
+            if let Some(navy) = &mut self.navy {
+                navy.remove(key, self.requests.drain(..));
+            }
         }
     }
 
@@ -184,6 +197,13 @@ impl HybridCache {
             self.counters.rejected_items += 1;
             return;
         }
+        let engine = if small { SOC_STREAM } else { LOC_STREAM };
+        if let Some(navy) = &mut self.navy
+            && !navy.admits(engine, bytes)
+        {
+            self.counters.inserts_rejected[usize::from(engine)] += 1;
+            return;
+        }
         if small {
             self.insert_small(key, bytes);
         } else {
@@ -198,6 +218,9 @@ impl HybridCache {
         self.counters.soc_items += 1;
         self.counters.soc_item_bytes += u64::from(bytes);
         self.rewrite_bucket(bucket);
+        if let Some(navy) = &mut self.navy {
+            navy.insert_small(key, bytes, self.requests.drain(..));
+        }
     }
 
     fn insert_large(&mut self, key: u64, bytes: u32) {
@@ -207,6 +230,10 @@ impl HybridCache {
         self.counters.loc_item_bytes += u64::from(bytes);
         if let Some(region) = flushed {
             self.flush_region(region);
+        }
+        if let Some(navy) = &mut self.navy {
+            let full = flushed.map(|_| self.requests.drain(..).collect());
+            navy.insert_large(key, bytes, full);
         }
     }
 

@@ -28,6 +28,8 @@ pub(super) struct Counters {
     pub(super) loc_written_bytes: u64,
     /// Items that fell out of DRAM and were not admitted or too large.
     pub(super) rejected_items: u64,
+    /// Items admitted that were lost because too much was in flight, by engine.
+    pub(super) inserts_rejected: [u64; 2],
     /// Lines of a trace that were passed over.
     pub(super) bad_lines: u64,
 }
@@ -41,6 +43,16 @@ impl Counters {
     /// Operations so far.
     pub(super) fn operations(&self) -> u64 {
         self.gets + self.sets + self.deletes
+    }
+
+    /// Share of the inserts into an engine that were rejected because too much was in flight, percent.
+    pub(super) fn inserts_rejected_percent(&self, engine: u16) -> f64 {
+        let rejected = self.inserts_rejected[usize::from(engine)];
+        let items = [self.soc_items, self.loc_items][usize::from(engine)];
+        match rejected + items {
+            0 => 0.0,
+            all => 100.0 * rejected as f64 / all as f64,
+        }
     }
 
     /// The figures, by name.

@@ -12,7 +12,10 @@
 //! On a twin everything that holds bytes shrinks (DRAM, engines, regions, the number of keys); items, buckets and percentages do not.
 //! What is counted of the cache itself comes out as measures.
 //!
-//! It does not store values, keep time (times to live are passed over), or model several threads.
+//! Without a clock everything happens at once. In virtual time, with a [`Pace`], operations come at a rate, and inserts wait for threads or are
+//! rejected (`navy`).
+//!
+//! It does not store values, or keep times to live.
 
 mod admission;
 mod bighash;
@@ -24,6 +27,8 @@ mod dram;
 mod generator;
 mod index;
 mod layout;
+mod navy;
+mod pace;
 mod preset;
 mod source;
 #[cfg(test)]
@@ -32,6 +37,7 @@ mod trace;
 
 pub use admission::Admission;
 pub use block_cache::RegionEviction;
+pub use pace::{Engines, Pace};
 pub use preset::{Preset, Statistics};
 pub use source::CacheSource;
 pub use trace::TraceFormat;
@@ -97,6 +103,9 @@ pub struct Settings {
     pub placement: bool,
     /// Flash reads are requests too: needed where time counts, slower where it does not.
     pub reads: bool,
+    /// In virtual time: how fast the cache is asked, and how much it keeps in flight. Without it requests follow each other as fast as the
+    /// drive takes them.
+    pub pace: Option<Pace>,
 }
 
 /// Numbers of a preset to replace; see [`Statistics`].
@@ -146,6 +155,7 @@ impl Default for Settings {
             admission: Admission::Always,
             placement: true,
             reads: false,
+            pace: None,
         }
     }
 }
@@ -224,6 +234,7 @@ impl Settings {
         within("clean_regions", self.clean_regions as f64, 1.0, 1024.0)?;
         within("amplification", f64::from(self.amplification), 1.0, 65_536.0)?;
         self.admission.check()?;
+        self.pace.iter().try_for_each(Pace::check)?;
         self.check_statistics()
     }
 

@@ -11,9 +11,10 @@ use super::counters::{Counters, Recent};
 use super::dram::Dram;
 use super::generator::Generator;
 use super::layout::Layout;
+use super::navy::Navy;
 use super::trace::Trace;
-use super::{CacheOperation, Settings};
-use crate::{Measure, Range, Request, Source, Target, WorkloadError};
+use super::{CacheOperation, Pace, Settings};
+use crate::{Measure, Next, Paced, Range, Request, Source, Tagged, Target, WorkloadError};
 
 /// The hit ratio of late is that of this part of the capacity written.
 const RECENT_PARTS: u64 = 4;
@@ -27,6 +28,22 @@ pub struct CacheSource {
     /// Operations left, if they are limited.
     left: Option<u64>,
     pub(super) cache: HybridCache,
+    /// In virtual time: how fast it is asked.
+    clock: Option<Clock>,
+}
+
+/// Where the operations stand in virtual time.
+#[derive(Debug)]
+struct Clock {
+    pace: Pace,
+    /// Threads, until the cache takes them.
+    navy: Option<Navy>,
+    now_ns: u64,
+    /// Operations taken.
+    taken: u64,
+    /// Of them since the last request.
+    idle: u64,
+    has_ended: bool,
 }
 
 impl std::fmt::Debug for CacheSource {
@@ -87,11 +104,21 @@ impl CacheSource {
             counters: Counters::default(),
             recent: Recent::new(target.capacity_bytes() / RECENT_PARTS),
             requests: std::collections::VecDeque::new(),
+            navy: None,
         };
+        let clock = settings.pace.as_ref().map(|pace| Clock {
+            pace: pace.clone(),
+            navy: Some(Navy::new(pace, denominator, settings.clean_regions)),
+            now_ns: 0,
+            taken: 0,
+            idle: 0,
+            has_ended: false,
+        });
         Ok(CacheSource {
             operations,
             left: settings.operations.map(|operations| operations / denominator),
             cache,
+            clock,
         })
     }
 
@@ -123,6 +150,7 @@ fn never_writes() -> WorkloadError {
 
 impl Source for CacheSource {
     fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+        assert!(self.cache.navy.is_none(), "with threads requests come from them");
         let (mut count, mut idle) = (0, 0);
         while count < limit {
             match self.cache.requests.pop_front() {
@@ -180,6 +208,83 @@ impl Source for CacheSource {
     }
 
     fn measures(&self) -> Vec<Measure> {
-        self.cache.counters.measures(&self.cache.recent)
+        let mut measures = self.cache.counters.measures(&self.cache.recent);
+        if let (Some(clock), Some(navy)) = (&self.clock, &self.cache.navy) {
+            let rejected = |engine| self.cache.counters.inserts_rejected_percent(engine);
+            let seconds = clock.now_ns.max(1) as f64 / 1e9;
+            measures.extend([
+                Measure::new("soc.inserts_rejected_percent", rejected(SOC_STREAM)),
+                Measure::new("loc.inserts_rejected_percent", rejected(LOC_STREAM)),
+                Measure::new("inserts_in_flight.most", navy.most_inserts() as f64),
+                Measure::new("operations_per_second", clock.taken as f64 / seconds),
+            ]);
+        }
+        measures
+    }
+
+    fn paced(&mut self) -> Option<&mut dyn Paced> {
+        let clock = self.clock.as_mut()?;
+        if let Some(navy) = clock.navy.take() {
+            assert!(self.cache.requests.is_empty(), "it is paced before its first request");
+            self.cache.navy = Some(navy);
+        }
+        Some(self)
+    }
+}
+
+impl CacheSource {
+    /// Its clock and threads.
+    fn running(&mut self) -> (&mut Clock, &mut Navy) {
+        let clock = self.clock.as_mut().expect("it is paced");
+        (clock, self.cache.navy.as_mut().expect("its threads run"))
+    }
+
+    /// Takes the next operation; false if there is none.
+    fn take_one(&mut self) -> Result<bool, WorkloadError> {
+        let operation = match self.running().0.idle {
+            idle if idle < IDLE_OPERATIONS => self.next_operation()?,
+            _ => return Err(never_writes()),
+        };
+        let Some(operation) = operation else { return Ok(false) };
+        self.cache.take(operation);
+        let clock = self.running().0;
+        clock.taken += 1;
+        clock.idle += 1;
+        Ok(true)
+    }
+}
+
+impl Paced for CacheSource {
+    fn act(&mut self, now_ns: u64, requests: &mut Vec<Tagged>) -> Result<Next, WorkloadError> {
+        self.running().0.now_ns = now_ns;
+        loop {
+            let (clock, navy) = self.running();
+            let before = requests.len();
+            navy.run(requests);
+            if requests.len() > before {
+                clock.idle = 0;
+            }
+            if clock.has_ended {
+                return Ok(if navy.is_idle() { Next::Never } else { Next::Completion });
+            }
+            if !navy.has_caller() {
+                return Ok(Next::Completion);
+            }
+            let due_ns = clock.pace.due_ns(clock.taken);
+            if due_ns > now_ns {
+                return Ok(Next::At(due_ns));
+            }
+            let taken = self.take_one();
+            self.running().0.has_ended = !matches!(taken, Ok(true));
+            taken?;
+        }
+    }
+
+    fn completed(&mut self, tag: u16) {
+        self.running().1.completed(tag);
+    }
+
+    fn depth(&self) -> u64 {
+        self.cache.navy.as_ref().map_or(0, Navy::threads)
     }
 }

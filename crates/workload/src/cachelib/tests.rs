@@ -1,5 +1,7 @@
 //! The whole cache on a drive, checked against what can be counted from outside.
 
+mod in_time;
+
 use super::*;
 use crate::{Operation, Request, Source, Twin};
 
