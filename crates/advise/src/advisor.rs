@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::evidence::Evidence;
-use crate::feed::{Event, Feed, Loss};
+use crate::feed::{Event, Feed, Fresh, Loss};
 use crate::owners::OwnerMap;
 use crate::policy::{Move, Policy, View};
 
@@ -98,8 +98,14 @@ impl Advisor {
 
     /// Takes a reading.
     pub fn read(&mut self, reading: Reading) -> Advice {
-        self.readings += 1;
         let fresh = self.feed.take(reading.log);
+        self.take(fresh, reading.counters)
+    }
+
+    /// Takes what is new since the last reading, for a caller that found that out with a [`Feed`] of its own: the log of a drive
+    /// holds events of other kinds and of other namespaces, too.
+    pub fn take(&mut self, fresh: Fresh, counters: Counters) -> Advice {
+        self.readings += 1;
         let named = self.evidence.add(&self.owners, &fresh.events);
         for (event, owner) in fresh.events.iter().zip(&named) {
             // Who does not say where an owner writes learns it from where its data is found.
@@ -113,7 +119,12 @@ impl Advisor {
             .zip(&fresh.events)
             .filter_map(|(owner, event)| owner.map(|owner| (owner, event.placement)))
             .collect();
-        let (host_bytes, copied_bytes) = self.count(reading.counters);
+        let (host_bytes, mut copied_bytes) = self.count(counters);
+        if self.readings == 1 {
+            // Events of before the first counters were read: they say themselves what was copied.
+            let moved_bytes: u64 = fresh.events.iter().filter_map(|event| event.moved_bytes).sum();
+            copied_bytes = copied_bytes.max(moved_bytes);
+        }
         let view = View {
             reading: self.readings,
             owners: &self.owners,
@@ -146,6 +157,11 @@ impl Advisor {
         }
     }
 
+    /// A move could not be carried out: the owner is still where it was.
+    pub fn not_carried_out(&mut self, step: &Move) {
+        self.placements[step.owner] = Some(step.from);
+    }
+
     /// The owners.
     pub fn owners(&self) -> &OwnerMap {
         &self.owners
@@ -176,5 +192,94 @@ impl Advisor {
             (Some(host), Some(media)) => (host as u64, media.saturating_sub(host) as u64),
             _ => (0, 0),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::owners::Owner;
+    use crate::policy::PolicyName;
+
+    /// Two owners of 100 bytes each, whose placement is not known, and two placement identifiers.
+    fn advisor(carried_out: bool) -> Advisor {
+        let owner = |name: &str, start: u64| Owner {
+            name: name.to_string(),
+            extents: vec![(start, start + 100)],
+            placement: None,
+        };
+        let owners = OwnerMap::new(vec![owner("one", 0), owner("two", 100)]).expect("a map");
+        let policy = PolicyName::Reported.make();
+        Advisor::new(owners, 2, policy, carried_out, counters(1000, 1500))
+    }
+
+    fn counters(host: u128, media: u128) -> Counters {
+        Counters {
+            host_bytes_written: host,
+            media_bytes_written: media,
+        }
+    }
+
+    fn event(timestamp: u64, offset_bytes: Option<u64>) -> Event {
+        Event {
+            timestamp,
+            placement: Some(0),
+            moved_bytes: Some(10),
+            offset_bytes,
+        }
+    }
+
+    fn fresh(events: &[Event]) -> Fresh {
+        Fresh {
+            events: events.to_vec(),
+            loss: Loss::None,
+        }
+    }
+
+    #[test]
+    fn placements_are_learned_and_advice_is_given_again_until_it_is_carried_out() {
+        let events = [
+            event(1, Some(150)),
+            event(2, None),
+            event(3, Some(500)),
+            event(4, Some(101)),
+        ];
+        let mut advisor = advisor(false);
+        let advice = advisor.take(fresh(&events), counters(1000, 1500));
+        assert_eq!(
+            (advice.events, advice.events_without_block, advice.events_without_owner),
+            (4, 1, 1)
+        );
+        assert_eq!(advisor.placements(), [None, Some(0)]);
+        let moves: Vec<(usize, u16)> = advice.moves.iter().map(|step| (step.owner, step.to)).collect();
+        assert_eq!(moves, [(1, 1)]);
+        let again = advisor.take(fresh(&events[..1]), counters(2000, 2600));
+        assert_eq!(
+            (again.moves.len(), again.host_bytes, again.copied_bytes),
+            (1, 1000, 100)
+        );
+    }
+
+    /// What the log held before the first counters were read was copied before them.
+    #[test]
+    fn the_first_reading_takes_the_copies_of_its_events() {
+        let mut advisor = advisor(false);
+        let advice = advisor.take(fresh(&[event(1, Some(150))]), counters(1000, 1500));
+        assert_eq!((advice.copied_bytes, advice.moves[0].expected_saving_bytes), (10, 10));
+        assert_eq!(
+            advisor
+                .take(fresh(&[event(2, Some(150))]), counters(1000, 1500))
+                .copied_bytes,
+            0
+        );
+    }
+
+    #[test]
+    fn a_move_that_failed_leaves_the_owner_where_it_was() {
+        let mut advisor = advisor(true);
+        let advice = advisor.take(fresh(&[event(1, Some(0))]), counters(1000, 1500));
+        assert_eq!(advisor.placements()[0], Some(1));
+        advisor.not_carried_out(&advice.moves[0]);
+        assert_eq!(advisor.placements()[0], Some(0));
     }
 }

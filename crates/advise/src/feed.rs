@@ -32,22 +32,29 @@ pub enum Loss {
 
 /// What a reading brought.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fresh {
+pub struct Fresh<E = Event> {
     /// New events, oldest first.
-    pub events: Vec<Event>,
+    pub events: Vec<E>,
     /// Whether some were missed.
     pub loss: Loss,
 }
 
-/// The last reading of a log.
-#[derive(Clone, Debug, Default)]
-pub struct Feed {
-    last: Vec<Event>,
+/// The last reading of a log. Of a log that others' events are in too it has to be given all of them, because those that
+/// matter may be pushed out by the others.
+#[derive(Clone, Debug)]
+pub struct Feed<E = Event> {
+    last: Vec<E>,
 }
 
-impl Feed {
+impl<E> Default for Feed<E> {
+    fn default() -> Feed<E> {
+        Feed { last: Vec::new() }
+    }
+}
+
+impl<E: Clone + PartialEq> Feed<E> {
     /// Takes the whole log, oldest event first.
-    pub fn take(&mut self, log: Vec<Event>) -> Fresh {
+    pub fn take(&mut self, log: Vec<E>) -> Fresh<E> {
         // Longest first: a log whose events are all alike must not be taken for new.
         let shared = (1..=self.last.len().min(log.len()))
             .rev()
