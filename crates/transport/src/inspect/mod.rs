@@ -1,19 +1,25 @@
 //! Looking into drives: the FDP logs of any drive, over NVMe/TCP or through this machine's kernel.
 //!
 //! ```text
-//! CommandPort (NVMe/TCP initiator, kernel passthrough) -> get_log -> decode -> FdpReport
+//! CommandPort (NVMe/TCP initiator, kernel passthrough) -> get_log -> decode -> FdpReport   everything, once
+//!                                                                          \-> watch     what changes, again and again
+//! file system -> file_map: where on the namespace its files are
 //! ```
 //!
 //! Only commands that read are sent, so it may be used on a drive in use.
 
 pub mod decode;
+pub mod file_map;
 pub mod passthrough;
 pub mod remote;
+pub mod watch;
 
-use nvme_spec::command::{GetLogPageCdw10, GetLogPageCdw11, IdentifyCdw10, IoManagementCdw10, SubmissionEntry};
+use nvme_spec::command::{
+    GetFeaturesCdw10, GetLogPageCdw10, GetLogPageCdw11, IdentifyCdw10, IoManagementCdw10, SubmissionEntry,
+};
 use nvme_spec::fdp::{FdpConfigurationsHeader, LSP_CONTROLLER_EVENTS, LSP_HOST_EVENTS, MO_RUH_STATUS, RuhStatusHeader};
 use nvme_spec::identify::Cns;
-use nvme_spec::{AdminOpcode, IdentifyController, IoOpcode, LogId, Status};
+use nvme_spec::{AdminOpcode, FeatureId, IdentifyController, IoOpcode, LogId, Status};
 use serde::Serialize;
 use zerocopy::FromBytes;
 
@@ -54,11 +60,17 @@ pub enum InspectError {
 
 /// A way to send commands that read to a drive.
 pub trait CommandPort {
-    /// Sends a command and fills `data` with what it returns.
+    /// Sends a command and fills `data` with what it returns; returns dword 0 of the completion.
     ///
     /// # Errors
     /// The drive cannot be reached, or refuses the command.
-    fn receive(&mut self, queue: Queue, entry: SubmissionEntry, data: &mut [u8]) -> Result<(), InspectError>;
+    fn receive(&mut self, queue: Queue, entry: SubmissionEntry, data: &mut [u8]) -> Result<u32, InspectError>;
+}
+
+impl<P: CommandPort + ?Sized> CommandPort for Box<P> {
+    fn receive(&mut self, queue: Queue, entry: SubmissionEntry, data: &mut [u8]) -> Result<u32, InspectError> {
+        (**self).receive(queue, entry, data)
+    }
 }
 
 /// Everything about a drive's Flexible Data Placement.
@@ -258,4 +270,25 @@ pub fn get_log(
     };
     port.receive(Queue::Admin, entry, &mut data)?;
     Ok(data)
+}
+
+/// The current value of a feature: dword 0 of the completion. `data` is filled with the feature's data, if it has any.
+///
+/// # Errors
+/// As [`CommandPort::receive`].
+pub fn get_feature(
+    port: &mut impl CommandPort,
+    feature: FeatureId,
+    nsid: u32,
+    dword11: u32,
+    data: &mut [u8],
+) -> Result<u32, InspectError> {
+    let entry = SubmissionEntry {
+        opcode: AdminOpcode::GetFeatures.code(),
+        nsid: nsid.into(),
+        cdw10: GetFeaturesCdw10::new().with_fid(feature.code()).into_bits().into(),
+        cdw11: dword11.into(),
+        ..SubmissionEntry::default()
+    };
+    port.receive(Queue::Admin, entry, data)
 }

@@ -1,6 +1,6 @@
 //! Commands to a drive of this machine, through the kernel's NVMe passthrough (`/dev/nvme0`, `/dev/ng0n1`).
 //!
-//! The only unsafe code of the project: two ioctl calls.
+//! Three ioctl calls, which have no safe interface; the other unsafe code of the project is in [`super::file_map`].
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -40,7 +40,8 @@ struct PassthroughCommand {
 
 const _: () = assert!(size_of::<PassthroughCommand>() == 72);
 
-/// `NVME_IOCTL_ADMIN_CMD` and `NVME_IOCTL_IO_CMD`.
+/// `NVME_IOCTL_ID`, `NVME_IOCTL_ADMIN_CMD` and `NVME_IOCTL_IO_CMD`.
+const NAMESPACE: u32 = opcode::none(b'N', 0x40);
 const ADMIN: u32 = opcode::read_write::<PassthroughCommand>(b'N', 0x41);
 const IO: u32 = opcode::read_write::<PassthroughCommand>(b'N', 0x43);
 
@@ -59,10 +60,17 @@ impl Passthrough {
             }),
         }
     }
+
+    /// The namespace that the device file is of; `None` for a controller (`/dev/nvme0`) or something else.
+    pub fn namespace(&self) -> Option<u32> {
+        // The kernel returns the identifier and does not look at the command.
+        let answer = submit::<NAMESPACE>(&self.device, &mut PassthroughCommand::default());
+        answer.ok().and_then(|nsid| u32::try_from(nsid).ok())
+    }
 }
 
 impl CommandPort for Passthrough {
-    fn receive(&mut self, queue: Queue, entry: SubmissionEntry, data: &mut [u8]) -> Result<(), InspectError> {
+    fn receive(&mut self, queue: Queue, entry: SubmissionEntry, data: &mut [u8]) -> Result<u32, InspectError> {
         let mut command = PassthroughCommand {
             opcode: entry.opcode,
             nsid: entry.nsid.get(),
@@ -79,17 +87,21 @@ impl CommandPort for Passthrough {
             ..PassthroughCommand::default()
         };
         assert_eq!(entry.opcode & 0b11, 0b10, "only commands from controller to host");
-        let answer = submit(&self.device, queue, &mut command);
+        let answer = match queue {
+            Queue::Admin => submit::<ADMIN>(&self.device, &mut command),
+            Queue::Io => submit::<IO>(&self.device, &mut command),
+        };
         let status = answer.map_err(|error| InspectError::Unreachable {
             target: self.name.clone(),
             problem: match error {
                 Errno::NOTTY => "is not an NVMe device".to_string(),
+                Errno::NODEV | Errno::NXIO => "the device is gone".to_string(),
                 error => error.to_string(),
             },
         })?;
         // What the kernel returns is the status field without the phase tag; 0 is success.
         match Status::from_u16(status as u16 & 0x7ff) {
-            Status::SUCCESS => Ok(()),
+            Status::SUCCESS => Ok(command.result),
             status => Err(InspectError::Refused {
                 command: format!("{}: command {:#04x}", self.name, entry.opcode),
                 status,
@@ -98,15 +110,15 @@ impl CommandPort for Passthrough {
     }
 }
 
-/// Sends a command; returns the NVMe status.
+/// Sends a command; returns the NVMe status, or what else the ioctl returns.
 #[expect(unsafe_code, reason = "there is no safe interface to NVMe passthrough")]
-fn submit(device: &File, queue: Queue, command: &mut PassthroughCommand) -> Result<i32, Errno> {
-    /// An ioctl whose output is the kernel's return value, the NVMe status.
+fn submit<const OPCODE: u32>(device: &File, command: &mut PassthroughCommand) -> Result<i32, Errno> {
+    /// An ioctl whose output is the kernel's return value.
     struct Submit<'a, const OPCODE: u32>(&'a mut PassthroughCommand);
 
     // SAFETY: the opcodes are those of NVMe passthrough, whose argument is a PassthroughCommand that the kernel reads and
-    // writes; `address` and `data_bytes` in it describe a mutable slice that outlives the call, and the opcode (checked by
-    // the caller) only makes the kernel write to it.
+    // writes, or none at all; `address` and `data_bytes` in it describe a mutable slice that outlives the call, and the opcode
+    // (checked by the caller) only makes the kernel write to it.
     unsafe impl<const OPCODE: u32> rustix::ioctl::Ioctl for Submit<'_, OPCODE> {
         type Output = i32;
         const IS_MUTATING: bool = true;
@@ -128,10 +140,5 @@ fn submit(device: &File, queue: Queue, command: &mut PassthroughCommand) -> Resu
     }
 
     // SAFETY: as above.
-    unsafe {
-        match queue {
-            Queue::Admin => ioctl(device.as_fd(), Submit::<ADMIN>(command)),
-            Queue::Io => ioctl(device.as_fd(), Submit::<IO>(command)),
-        }
-    }
+    unsafe { ioctl(device.as_fd(), Submit::<OPCODE>(command)) }
 }

@@ -66,7 +66,7 @@ impl Remote {
 }
 
 impl CommandPort for Remote {
-    fn receive(&mut self, queue: Queue, entry: SubmissionEntry, data: &mut [u8]) -> Result<(), InspectError> {
+    fn receive(&mut self, queue: Queue, entry: SubmissionEntry, data: &mut [u8]) -> Result<u32, InspectError> {
         let room = Data::ToHost(vec![0; data.len()]);
         let answer = match queue {
             Queue::Admin => self.controller.admin(entry, room),
@@ -80,7 +80,7 @@ impl CommandPort for Remote {
             Status::SUCCESS => {
                 let bytes = answer.data.len().min(data.len());
                 data[..bytes].copy_from_slice(&answer.data[..bytes]);
-                Ok(())
+                Ok(answer.entry.dw0.get())
             }
             status => Err(InspectError::Refused {
                 command: format!("{}: command {:#04x}", self.name, entry.opcode),

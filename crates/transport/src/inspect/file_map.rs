@@ -1,0 +1,488 @@
+//! Where on an NVMe namespace the files of a mounted file system are.
+//!
+//! ```text
+//! directory -> block device (sysfs): namespace, offset of the partition
+//!           -> every regular file  -> FIEMAP -> extents -> owners (the first components of the path)
+//! ```
+//!
+//! File and device are only asked, nothing is flushed: what the file system has not placed yet is passed over and counted. It
+//! is right at the moment of asking; files that grow or are rewritten elsewhere have to be asked again.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::ioctl::{Updater, ioctl, opcode};
+
+/// `struct fiemap` of the kernel's `linux/fiemap.h` without its extents.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct FiemapHeader {
+    /// First byte of the file that is asked for.
+    start: u64,
+    /// Bytes that are asked for.
+    length: u64,
+    flags: u32,
+    /// Extents that the kernel filled in.
+    mapped_extents: u32,
+    /// Extents that there is room for.
+    extent_count: u32,
+    reserved: u32,
+}
+
+/// `struct fiemap_extent`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct FiemapExtent {
+    /// First byte in the file.
+    logical: u64,
+    /// First byte on the block device.
+    physical: u64,
+    /// Bytes.
+    length: u64,
+    reserved64: [u64; 2],
+    flags: u32,
+    reserved: [u32; 3],
+}
+
+/// Extents asked for at a time.
+const EXTENTS: usize = 128;
+
+/// `struct fiemap` with room for extents.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct Fiemap {
+    header: FiemapHeader,
+    extents: [FiemapExtent; EXTENTS],
+}
+
+const _: () = assert!(size_of::<FiemapHeader>() == 32 && size_of::<FiemapExtent>() == 56);
+const _: () = assert!(size_of::<Fiemap>() == 32 + EXTENTS * 56);
+
+/// `FS_IOC_FIEMAP`; its size is that of the header.
+const FIEMAP: u32 = opcode::read_write::<FiemapHeader>(b'f', 11);
+
+/// Extent flags (`FIEMAP_EXTENT_*`).
+const LAST: u32 = 0x1;
+/// The place is not known, not decided yet (delayed allocation), or the bytes there are not the file's (compressed,
+/// encrypted, inline in metadata, a tail in another block).
+const WITHOUT_PLACE: u32 = 0x2 | 0x4 | 0x8 | 0x100 | 0x200 | 0x400;
+const SHARED: u32 = 0x2000;
+
+/// Bytes on a block device: first byte and first byte after.
+pub type Extent = (u64, u64);
+
+/// What cannot be said to be anybody's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PassedOver {
+    /// Files and directories that may not be read.
+    pub unreadable: u64,
+    /// Files and directories of other file systems that are mounted below.
+    pub elsewhere: u64,
+    /// Extents whose place is not known or not decided yet, or whose bytes are compressed, encrypted or inline.
+    pub without_place: u64,
+    /// Extents that belong to several files.
+    pub shared: u64,
+}
+
+/// Where a file is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileExtents {
+    /// On the block device of its file system, adjacent ones joined.
+    pub extents: Vec<Extent>,
+    /// What was left out.
+    pub passed_over: PassedOver,
+}
+
+/// The files of a directory by owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirectoryMap {
+    /// What they are on.
+    pub device: BlockDevice,
+    /// Owners and their extents, bytes from the beginning of the namespace.
+    pub owners: Vec<(String, Vec<Extent>)>,
+    /// What was left out.
+    pub passed_over: PassedOver,
+}
+
+/// An NVMe namespace, or a partition of one, as a block device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockDevice {
+    /// Name of the namespace, such as `nvme0n1`.
+    pub namespace: String,
+    /// Where the partition begins, bytes; 0 for the whole namespace.
+    pub offset_bytes: u64,
+    /// Bytes of the namespace.
+    pub bytes: u64,
+    /// NGUID of the namespace, if the kernel says one.
+    pub nguid: Option<[u8; 16]>,
+}
+
+/// Files cannot be mapped.
+#[derive(Debug, thiserror::Error)]
+pub enum FileMapError {
+    /// Something cannot be read.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// What.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file system has no such map.
+    #[error("{}: its file system cannot say where files are (no FIEMAP); give the ranges in a file instead", path.display())]
+    NoFiemap {
+        /// A file of it.
+        path: PathBuf,
+    },
+    /// Addresses of the file system are not addresses of a namespace.
+    #[error(
+        "{}: its file system is on {found}, not directly on an NVMe namespace or a partition of one, so places of files are not \
+         logical blocks of a drive; give the ranges in a file instead",
+        path.display()
+    )]
+    NotOnNamespace {
+        /// The directory.
+        path: PathBuf,
+        /// What it is on.
+        found: String,
+    },
+}
+
+/// Maps every regular file below a directory. The owner of a file is its path below the directory, or the first `depth`
+/// components of that.
+///
+/// # Errors
+/// The file system is not directly on an NVMe namespace, cannot say where files are, or the directory cannot be read.
+pub fn directory(path: &Path, depth: Option<usize>) -> Result<DirectoryMap, FileMapError> {
+    let device = BlockDevice::of(path)?;
+    let (mut owners, passed_over) = walk(path, depth)?;
+    for extent in owners.values_mut().flatten() {
+        extent.0 += device.offset_bytes;
+        extent.1 += device.offset_bytes;
+    }
+    Ok(DirectoryMap {
+        device,
+        owners: owners.into_iter().collect(),
+        passed_over,
+    })
+}
+
+impl BlockDevice {
+    /// The block device of the file system that a directory is on.
+    ///
+    /// # Errors
+    /// It is not an NVMe namespace or a partition of one.
+    pub fn of(path: &Path) -> Result<BlockDevice, FileMapError> {
+        let number = std::fs::metadata(path).map_err(failed(path))?.dev();
+        let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+        let elsewhere = |found: String| FileMapError::NotOnNamespace {
+            path: path.to_path_buf(),
+            found,
+        };
+        // File systems over several devices or over none have a number that no block device has.
+        let link = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
+        let Ok(device) = link.canonicalize() else {
+            return Err(elsewhere("no block device of its own".to_string()));
+        };
+        let (namespace, offset_bytes) = match number_in(&device.join("partition")) {
+            Some(_) => {
+                let namespace = device.parent().unwrap_or(&device).to_path_buf();
+                (namespace, number_in(&device.join("start")).unwrap_or(0) * SECTOR_BYTES)
+            }
+            None => (device, 0),
+        };
+        let name = namespace.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if !name.starts_with("nvme") {
+            return Err(elsewhere(name));
+        }
+        Ok(BlockDevice {
+            bytes: number_in(&namespace.join("size")).unwrap_or(0) * SECTOR_BYTES,
+            nguid: std::fs::read_to_string(namespace.join("nguid"))
+                .ok()
+                .and_then(|text| parse_nguid(&text)),
+            namespace: name,
+            offset_bytes,
+        })
+    }
+}
+
+/// Unit of sizes and offsets in sysfs, whatever the device's logical blocks are.
+const SECTOR_BYTES: u64 = 512;
+
+fn number_in(file: &Path) -> Option<u64> {
+    std::fs::read_to_string(file).ok()?.trim().parse().ok()
+}
+
+/// 32 hexadecimal digits, with or without dashes.
+fn parse_nguid(text: &str) -> Option<[u8; 16]> {
+    let digits: String = text.trim().chars().filter(|digit| *digit != '-').collect();
+    let value = u128::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 32)?;
+    Some(value.to_be_bytes())
+}
+
+/// The regular files below a directory by owner, bytes on the block device of the file system.
+fn walk(root: &Path, depth: Option<usize>) -> Result<(BTreeMap<String, Vec<Extent>>, PassedOver), FileMapError> {
+    let device = std::fs::metadata(root).map_err(failed(root))?.dev();
+    let mut owners: BTreeMap<String, Vec<Extent>> = BTreeMap::new();
+    let mut passed_over = PassedOver::default();
+    let mut seen = HashSet::new();
+    let mut folders = vec![root.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        let entries = match std::fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if folder == root => return Err(failed(root)(error)),
+            Err(_) => {
+                passed_over.unreadable += 1;
+                continue;
+            }
+        };
+        // In the order of names: of several links to a file the first one owns it, on every machine.
+        let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+        paths.sort();
+        for path in paths {
+            match std::fs::symlink_metadata(&path) {
+                // Gone since it was listed.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(_) => passed_over.unreadable += 1,
+                Ok(found) if found.is_dir() && found.dev() == device => folders.push(path),
+                Ok(found) if found.is_file() && found.dev() == device => {
+                    if seen.insert(found.ino()) {
+                        let of = owners.entry(owner(&path, root, depth)).or_default();
+                        passed_over.add(add_file(&path, of)?);
+                    }
+                }
+                Ok(found) if found.is_dir() || found.is_file() => passed_over.elsewhere += 1,
+                Ok(_) => {}
+            }
+        }
+    }
+    owners.retain(|_, extents| !extents.is_empty());
+    Ok((owners, passed_over))
+}
+
+/// The name of who owns a file.
+fn owner(path: &Path, root: &Path, depth: Option<usize>) -> String {
+    let below = path.strip_prefix(root).unwrap_or(path);
+    let components = below.components().take(depth.unwrap_or(usize::MAX));
+    components.collect::<PathBuf>().to_string_lossy().into_owned()
+}
+
+/// Adds the extents of a file to those of its owner.
+fn add_file(path: &Path, of: &mut Vec<Extent>) -> Result<PassedOver, FileMapError> {
+    let Ok(file) = File::open(path) else {
+        return Ok(PassedOver {
+            unreadable: 1,
+            ..PassedOver::default()
+        });
+    };
+    let found = extents(&file).map_err(|error| match error.raw_os_error() {
+        Some(code)
+            if [rustix::io::Errno::OPNOTSUPP, rustix::io::Errno::NOTTY]
+                .map(|errno| errno.raw_os_error())
+                .contains(&code) =>
+        {
+            FileMapError::NoFiemap {
+                path: path.to_path_buf(),
+            }
+        }
+        _ => failed(path)(error),
+    })?;
+    of.extend(found.extents);
+    Ok(found.passed_over)
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> FileMapError {
+    move |source| FileMapError::Io {
+        path: path.to_path_buf(),
+        source,
+    }
+}
+
+impl PassedOver {
+    fn add(&mut self, other: PassedOver) {
+        self.unreadable += other.unreadable;
+        self.elsewhere += other.elsewhere;
+        self.without_place += other.without_place;
+        self.shared += other.shared;
+    }
+
+    /// Takes an extent, unless it has to be passed over.
+    fn keep(&mut self, extent: &FiemapExtent) -> Option<Extent> {
+        if extent.flags & WITHOUT_PLACE != 0 {
+            self.without_place += 1;
+            return None;
+        }
+        if extent.flags & SHARED != 0 {
+            self.shared += 1;
+            return None;
+        }
+        Some((extent.physical, extent.physical.checked_add(extent.length)?))
+    }
+}
+
+/// Where a file is.
+///
+/// # Errors
+/// The file system does not say it (`EOPNOTSUPP`), or cannot read its maps.
+pub fn extents(file: &File) -> io::Result<FileExtents> {
+    let mut found = FileExtents::default();
+    let mut start = 0;
+    loop {
+        let mut map = Fiemap {
+            header: FiemapHeader {
+                start,
+                length: u64::MAX - start,
+                extent_count: EXTENTS as u32,
+                ..FiemapHeader::default()
+            },
+            extents: [FiemapExtent::default(); EXTENTS],
+        };
+        fiemap(file, &mut map)?;
+        let mapped = &map.extents[..(map.header.mapped_extents as usize).min(EXTENTS)];
+        for extent in mapped {
+            match (found.passed_over.keep(extent), found.extents.last_mut()) {
+                (Some((first, after)), Some(last)) if last.1 == first => last.1 = after,
+                (Some(kept), _) => found.extents.push(kept),
+                (None, _) => {}
+            }
+        }
+        let Some(last) = mapped.last().filter(|last| last.flags & LAST == 0 && last.length > 0) else {
+            return Ok(found);
+        };
+        start = last.logical + last.length;
+    }
+}
+
+#[expect(unsafe_code, reason = "there is no safe interface to FIEMAP")]
+fn fiemap(file: &File, map: &mut Fiemap) -> io::Result<()> {
+    // SAFETY: the argument of FS_IOC_FIEMAP is a `struct fiemap` whose header says how many extents there is room for behind
+    // it; `Fiemap` has room for that many, the kernel writes no more, and every bit pattern is a value of its fields.
+    unsafe { ioctl(file.as_fd(), Updater::<FIEMAP, Fiemap>::new(map)) }?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    const FILE_BYTES: u64 = 3 << 20;
+
+    /// A file whose blocks are on the disk.
+    fn write(path: &Path) {
+        let mut file = File::create(path).expect("a file");
+        file.write_all(&vec![7; FILE_BYTES as usize]).expect("written");
+        file.sync_all().expect("synchronised");
+    }
+
+    fn bytes_of(extents: &[Extent]) -> u64 {
+        extents.iter().map(|(first, after)| after - first).sum()
+    }
+
+    /// Whether the temporary folder is on a file system that knows FIEMAP; says so if not.
+    fn fiemap_is_supported(folder: &Path) -> bool {
+        let path = folder.join("probe");
+        write(&path);
+        let supported = extents(&File::open(&path).expect("a file")).is_ok();
+        std::fs::remove_file(path).expect("removed");
+        if !supported {
+            eprintln!("SKIPPED: the temporary folder's file system does not support FIEMAP");
+        }
+        supported
+    }
+
+    #[test]
+    fn the_extents_of_a_file_cover_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        if !fiemap_is_supported(folder.path()) {
+            return;
+        }
+        let path = folder.path().join("data");
+        write(&path);
+        let found = extents(&File::open(&path).expect("a file")).expect("extents");
+        assert_eq!(
+            bytes_of(&found.extents) + found.passed_over.shared,
+            FILE_BYTES,
+            "{found:?}"
+        );
+        assert_eq!(found.passed_over, PassedOver::default());
+        assert!(found.extents.windows(2).all(|pair| pair[0].1 != pair[1].0), "{found:?}");
+        let empty = extents(&File::create(folder.path().join("empty")).expect("a file")).expect("extents");
+        assert_eq!(empty, FileExtents::default());
+    }
+
+    #[test]
+    fn owners_are_the_first_components_of_a_path_and_links_count_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        if !fiemap_is_supported(folder.path()) {
+            return;
+        }
+        let root = folder.path();
+        std::fs::create_dir_all(root.join("db/tables")).expect("folders");
+        for name in ["db/wal", "db/tables/one", "db/tables/two", "log"] {
+            write(&root.join(name));
+        }
+        std::fs::hard_link(root.join("log"), root.join("log.link")).expect("a link");
+        std::os::unix::fs::symlink(root.join("db"), root.join("other")).expect("a link");
+        let names_and_bytes = |depth| {
+            let (owners, passed_over) = walk(root, depth).expect("a walk");
+            assert_eq!(passed_over, PassedOver::default());
+            let sizes = owners
+                .into_iter()
+                .map(|(name, extents)| (name, bytes_of(&extents) / FILE_BYTES));
+            sizes.collect::<Vec<(String, u64)>>()
+        };
+        let owned = |list: &[(&str, u64)]| {
+            list.iter()
+                .map(|&(name, files)| (name.to_string(), files))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(names_and_bytes(Some(1)), owned(&[("db", 3), ("log", 1)]));
+        assert_eq!(
+            names_and_bytes(Some(2)),
+            owned(&[("db/tables", 2), ("db/wal", 1), ("log", 1)])
+        );
+        assert_eq!(names_and_bytes(None).len(), 4);
+    }
+
+    #[test]
+    fn extents_that_are_nobodys_are_passed_over() {
+        let keep = |flags: u32| {
+            let mut passed_over = PassedOver::default();
+            let extent = FiemapExtent {
+                physical: 4096,
+                length: 8192,
+                flags,
+                ..FiemapExtent::default()
+            };
+            (passed_over.keep(&extent), passed_over.without_place, passed_over.shared)
+        };
+        assert_eq!(keep(0), (Some((4096, 12288)), 0, 0));
+        // Last; unwritten; merged.
+        assert_eq!(keep(0x1 | 0x800 | 0x1000), (Some((4096, 12288)), 0, 0));
+        // Unknown, delayed allocation, encoded (with encrypted), inline.
+        for flags in [0x2, 0x6, 0x88, 0x300] {
+            assert_eq!(keep(flags), (None, 1, 0), "{flags:#x}");
+        }
+        assert_eq!(keep(SHARED), (None, 0, 1));
+    }
+
+    #[test]
+    fn file_systems_elsewhere_are_refused() {
+        let error = BlockDevice::of(Path::new("/proc")).unwrap_err().to_string();
+        assert!(error.starts_with("/proc: its file system is on no block device of its own, not directly on"));
+        assert!(matches!(
+            BlockDevice::of(Path::new("/nowhere")),
+            Err(FileMapError::Io { .. })
+        ));
+        assert_eq!(
+            parse_nguid("00000000-0000-0000-0000-0000000001ff\n").map(|guid| guid[14..] == [1, 0xff]),
+            Some(true)
+        );
+        assert_eq!(parse_nguid("eui.0123"), None);
+    }
+}

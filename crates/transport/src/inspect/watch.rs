@@ -1,0 +1,282 @@
+//! What placement feedback needs of a drive: what a namespace is like, once, and the log pages that change, again and again.
+//!
+//! ```text
+//! Namespace::find -> [ Namespace::sample ]*    events, statistics, reclaim unit handles
+//!                 -> handles_without_event     why there may be no events
+//! ```
+//!
+//! It draws no conclusions and waits for nothing.
+
+use nvme_spec::fdp::{FdpEventType, FdpEventsFeatureCdw11, FdpFeature, FdpFeatureCdw11, LSP_CONTROLLER_EVENTS};
+use nvme_spec::identify::Cns;
+use nvme_spec::{FeatureId, IdentifyController, IdentifyNamespace, LogId, Status};
+use zerocopy::FromBytes;
+
+use super::decode::{self, EventRecord, HandleStatus, HandleUse, Statistics};
+use super::{CommandPort, InspectError, get_feature, get_log, handle_status, identify, usage, whole_configurations};
+
+/// A namespace whose placement is watched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Namespace {
+    /// Its identifier.
+    pub nsid: u32,
+    /// Endurance group whose logs are read.
+    pub endurance_group: u16,
+    /// Bytes of a logical block.
+    pub block_bytes: u64,
+    /// Logical blocks.
+    pub blocks: u64,
+    /// NGUID, all zeroes if it has none.
+    pub nguid: [u8; 16],
+    /// Low bits of a placement identifier that are the placement handle; the others are the reclaim group.
+    pub handle_mask: u16,
+    /// Placement handles.
+    pub placement_handles: u16,
+}
+
+/// What is read of a drive at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// The controller events of the endurance group, oldest first.
+    pub events: Vec<EventRecord>,
+    /// Bytes written and erased, of the endurance group.
+    pub statistics: Statistics,
+    /// The placement identifiers of the namespace with what their reclaim units can still take.
+    pub handles: Vec<HandleStatus>,
+    /// Who uses the reclaim unit handles of the endurance group, by handle.
+    pub usage: Vec<HandleUse>,
+}
+
+/// A namespace cannot be watched.
+#[derive(Debug, thiserror::Error)]
+pub enum WatchError {
+    /// The drive cannot be looked into.
+    #[error(transparent)]
+    Inspect(#[from] InspectError),
+    /// The controller lacks FDP.
+    #[error("the controller does not support Flexible Data Placement, so it reports no events")]
+    NotSupported,
+    /// FDP is off.
+    #[error(
+        "Flexible Data Placement is not enabled in endurance group {endurance_group}, so there are no events; \
+         `nvme fdp feature DEVICE --endgrp-id={endurance_group} --enable-conf-idx=0` enables it while the drive has no namespace"
+    )]
+    Disabled {
+        /// Endurance group.
+        endurance_group: u16,
+    },
+    /// The namespace is not there.
+    #[error("namespace {nsid} is not there; {}", attached(.others))]
+    NoNamespace {
+        /// Its identifier.
+        nsid: u32,
+        /// The namespaces that are there.
+        others: Vec<u32>,
+    },
+}
+
+fn attached(others: &[u32]) -> String {
+    match others {
+        [] => "no namespace is attached to the controller".to_string(),
+        others => {
+            let listed: Vec<String> = others.iter().map(u32::to_string).collect();
+            format!("attached to the controller: {}", listed.join(", "))
+        }
+    }
+}
+
+impl Namespace {
+    /// Finds out about a namespace; `endurance_group` is the namespace's own if it is not given.
+    ///
+    /// # Errors
+    /// It is not there, the drive has no FDP or has it disabled, or it cannot be looked into.
+    pub fn find(port: &mut impl CommandPort, nsid: u32, endurance_group: Option<u16>) -> Result<Namespace, WatchError> {
+        let controller = identify(port, Cns::Controller, 0)?;
+        let controller = IdentifyController::read_from_bytes(&controller).expect("4096 bytes were asked for");
+        if !controller.ctratt.fdps() {
+            return Err(WatchError::NotSupported);
+        }
+        let structure = structure(port, nsid)?;
+        let endurance_group = endurance_group.unwrap_or_else(|| structure.endgid.get().max(1));
+        let handle_mask = handle_mask(port, endurance_group)?;
+        let handles = decode::handle_status(&handle_status(port, nsid)?).map_err(InspectError::from)?;
+        let mut placement_handles: Vec<u16> = handles
+            .iter()
+            .map(|handle| handle.placement_identifier & handle_mask)
+            .collect();
+        placement_handles.sort_unstable();
+        placement_handles.dedup();
+        Ok(Namespace {
+            nsid,
+            endurance_group,
+            block_bytes: block_bytes(&structure),
+            blocks: structure.nsze.get(),
+            nguid: structure.nguid,
+            handle_mask,
+            placement_handles: placement_handles.len() as u16,
+        })
+    }
+
+    /// Bytes of the namespace.
+    pub fn bytes(&self) -> u64 {
+        self.blocks * self.block_bytes
+    }
+
+    /// Reads the logs.
+    ///
+    /// # Errors
+    /// As [`Namespace::find`]: it may have vanished, or FDP may have been disabled.
+    pub fn sample(&self, port: &mut impl CommandPort) -> Result<Sample, WatchError> {
+        self.read(port).map_err(|error| match error {
+            InspectError::Refused { status, .. } if status == Status::FDP_DISABLED => WatchError::Disabled {
+                endurance_group: self.endurance_group,
+            },
+            // What a drive answers for a namespace that is gone differs; what it says about it does not.
+            InspectError::Refused { .. } => match structure(port, self.nsid) {
+                Err(gone @ WatchError::NoNamespace { .. }) => gone,
+                _ => error.into(),
+            },
+            error => error.into(),
+        })
+    }
+
+    fn read(&self, port: &mut impl CommandPort) -> Result<Sample, InspectError> {
+        let statistics = get_log(port, LogId::FdpStatistics, 0, self.endurance_group, 64)?;
+        Ok(Sample {
+            events: super::events(port, self.endurance_group, LSP_CONTROLLER_EVENTS)?,
+            statistics: decode::statistics(&statistics)?,
+            handles: decode::handle_status(&handle_status(port, self.nsid)?)?,
+            usage: decode::usage(&usage(port, self.endurance_group)?)?,
+        })
+    }
+
+    /// The placement handles for which an event is not enabled (feature 1Eh).
+    ///
+    /// # Errors
+    /// The drive cannot be looked into.
+    pub fn handles_without_event(
+        &self,
+        port: &mut impl CommandPort,
+        event: FdpEventType,
+    ) -> Result<Vec<u16>, InspectError> {
+        /// As many event types as can be asked for, two bytes each, in whole dwords.
+        const DATA_BYTES: usize = 512;
+        let mut without = Vec::new();
+        for handle in 0..self.placement_handles {
+            let mut data = [0; DATA_BYTES];
+            let dword11 = FdpEventsFeatureCdw11::new().with_phndl(handle).with_noet(u8::MAX);
+            let feature = FeatureId::FlexibleDataPlacementEvents;
+            let listed = get_feature(port, feature, self.nsid, dword11.into_bits(), &mut data)? as usize;
+            let enabled = data
+                .chunks_exact(2)
+                .take(listed)
+                .any(|listed| listed[0] == event.code() && listed[1] & 1 == 1);
+            if !enabled {
+                without.push(handle);
+            }
+        }
+        Ok(without)
+    }
+}
+
+/// Identify Namespace of a namespace that is there.
+fn structure(port: &mut impl CommandPort, nsid: u32) -> Result<IdentifyNamespace, WatchError> {
+    let structure = match identify(port, Cns::Namespace, nsid) {
+        Ok(bytes) => IdentifyNamespace::read_from_bytes(&bytes).expect("4096 bytes were asked for"),
+        // A namespace that cannot exist is refused, one that does not is all zeroes.
+        Err(InspectError::Refused { status, .. }) if status == Status::INVALID_NAMESPACE_OR_FORMAT => {
+            IdentifyNamespace::default()
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if structure.nsze.get() > 0 {
+        return Ok(structure);
+    }
+    let list = identify(port, Cns::ActiveNamespaceList, 0)?;
+    let others = list
+        .chunks_exact(4)
+        .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+    Err(WatchError::NoNamespace {
+        nsid,
+        others: others.take_while(|&other| other != 0).collect(),
+    })
+}
+
+fn block_bytes(structure: &IdentifyNamespace) -> u64 {
+    let index = usize::from(structure.flbas.fidxl()) | usize::from(structure.flbas.fidxu()) << 4;
+    1 << u32::from(structure.lbaf[index].lbads).min(u64::BITS - 1)
+}
+
+/// Which bits of a placement identifier are the placement handle, with the configuration that is enabled.
+fn handle_mask(port: &mut impl CommandPort, endurance_group: u16) -> Result<u16, WatchError> {
+    let dword11 = FdpFeatureCdw11::new().with_endgid(endurance_group).into_bits();
+    let feature = get_feature(port, FeatureId::FlexibleDataPlacement, 0, dword11, &mut [])?;
+    let feature = FdpFeature::from_bits(feature);
+    if !feature.fdpe() {
+        return Err(WatchError::Disabled { endurance_group });
+    }
+    let page = whole_configurations(port, endurance_group)?;
+    let configurations = decode::configurations(&page).map_err(InspectError::from)?;
+    let bits = configurations
+        .get(usize::from(feature.fdpci()))
+        .map_or(0, |configuration| configuration.reclaim_group_bits);
+    Ok(u16::MAX >> bits.min(15))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inspect::Queue;
+    use nvme_spec::SubmissionEntry;
+
+    /// A port that answers each opcode with the same bytes and result.
+    struct Canned(Vec<(u8, u32, Vec<u8>)>);
+
+    impl CommandPort for Canned {
+        fn receive(&mut self, _queue: Queue, entry: SubmissionEntry, data: &mut [u8]) -> Result<u32, InspectError> {
+            let answer = self.0.iter().find(|(opcode, ..)| *opcode == entry.opcode);
+            let (_, result, bytes) = answer.expect("an answer");
+            let bytes = &bytes[..bytes.len().min(data.len())];
+            data[..bytes.len()].copy_from_slice(bytes);
+            Ok(*result)
+        }
+    }
+
+    fn namespace(placement_handles: u16) -> Namespace {
+        Namespace {
+            nsid: 1,
+            endurance_group: 1,
+            block_bytes: 4096,
+            blocks: 10,
+            nguid: [0; 16],
+            handle_mask: u16::MAX,
+            placement_handles,
+        }
+    }
+
+    /// Get Features 1Eh: two descriptors are valid, whatever stands behind them.
+    #[test]
+    fn only_descriptors_that_are_counted_say_what_is_enabled() {
+        let without = |list: &[u8]| {
+            let mut port = Canned(vec![(0x0a, 2, list.to_vec())]);
+            namespace(2).handles_without_event(&mut port, FdpEventType::MediaReallocated)
+        };
+        assert_eq!(without(&[0, 1, 0x80, 1]).unwrap(), []);
+        assert_eq!(without(&[0, 1, 0x80, 0]).unwrap(), [0, 1]);
+        assert_eq!(without(&[0, 1, 1, 1, 0x80, 1]).unwrap(), [0, 1]);
+    }
+
+    #[test]
+    fn a_controller_without_placement_is_told_apart_from_a_missing_namespace() {
+        let mut controller = vec![0; 4096];
+        let found = |controller: &[u8]| {
+            Namespace::find(&mut Canned(vec![(0x06, 0, controller.to_vec())]), 1, None)
+                .unwrap_err()
+                .to_string()
+        };
+        assert!(found(&controller).contains("does not support Flexible Data Placement"));
+        // CTRATT bit 19; the same zeroes are then the namespace's structure.
+        controller[98] = 1 << 3;
+        assert!(found(&controller).starts_with("namespace 1 is not there"));
+    }
+}
