@@ -2,7 +2,9 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
+use advise::PolicyName;
 use bytesize::ByteSize;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lab::twin::Scale;
@@ -37,6 +39,8 @@ pub enum Command {
     Serve(Box<Serve>),
     /// Decode the FDP logs of a drive, or what a served drive has stored
     Inspect(Inspect),
+    /// Say which data should be written with another placement identifier, from a drive's FDP events
+    Advise(Box<Advise>),
     /// Find the device profile of a drive from measurements (with the Python package)
     Calibrate(Calibrate),
 }
@@ -182,6 +186,64 @@ pub struct Inspect {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Args)]
+#[command(group = clap::ArgGroup::new("owner map").required(true).args(["owners", "files", "chunks"]))]
+pub struct Advise {
+    /// The drive: tcp:ADDRESS:PORT of a served one, or a namespace of this machine such as /dev/ng0n1 or /dev/nvme0n1
+    pub target: String,
+    /// Whose the data is: a file of lines OWNER,START_BYTES,BYTES[,PLACEMENT]
+    #[arg(long, value_name = "FILE")]
+    pub owners: Option<PathBuf>,
+    /// Whose the data is: the files below this directory of a file system that is on the namespace
+    #[arg(long, value_name = "DIRECTORY")]
+    pub files: Option<PathBuf>,
+    /// With --files: the first N components of a path are the owner, not the whole path
+    #[arg(long, value_name = "N", requires = "files", value_parser = clap::value_parser!(u64).range(1..))]
+    pub depth: Option<u64>,
+    /// Whose the data is not known: N equal parts of the namespace
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    pub chunks: Option<u64>,
+    /// Seconds between readings
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
+    pub every: Duration,
+    /// Readings to take [default: until Ctrl-C]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub readings: Option<u64>,
+    /// What follows from events: reported, lifetimes or observe (nothing)
+    #[arg(long, default_value = "lifetimes")]
+    pub policy: PolicyName,
+    /// Command that carries out a move; it finds WARP_OWNER, WARP_FROM, WARP_TO, WARP_REASON and WARP_EXPECTED_SAVING_BYTES in
+    /// its environment
+    #[arg(long, value_name = "COMMAND")]
+    pub hook: Option<String>,
+    /// Pass over the events that are in the log already
+    #[arg(long)]
+    pub from_now: bool,
+    /// Write a line of JSON for each reading to this file; - for standard output, without the tables
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Namespace [default: the one of the device; 1 over NVMe/TCP]
+    #[arg(long, value_name = "NSID", value_parser = clap::value_parser!(u32).range(1..))]
+    pub namespace: Option<u32>,
+    /// Endurance group [default: the namespace's]
+    #[arg(long)]
+    pub endurance_group: Option<u16>,
+    /// NQN to give as host over NVMe/TCP
+    #[arg(long, value_name = "NQN")]
+    pub host_nqn: Option<String>,
+    /// DH-HMAC-CHAP secret of that host, where the drive demands one
+    #[arg(long, value_name = "DHHC-1:...", requires = "host_nqn")]
+    pub secret: Option<String>,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let value: Option<f64> = text.parse().ok();
+    value
+        .filter(|&seconds| (0.01..=86_400.0).contains(&seconds))
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| "give 0.01 to 86400 seconds".to_string())
 }
 
 fn log_identifier(text: &str) -> Result<u8, String> {

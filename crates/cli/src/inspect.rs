@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use comfy_table::{Table, presets};
+use lab::LabError;
 use nvme_spec::LogId;
 use serde::Serialize;
 use transport::inspect::decode::{self, EventRecord};
@@ -16,14 +17,8 @@ use crate::{AnyError, Outcome, bad_option, print};
 
 pub fn inspect(command: &Inspect) -> Result<Outcome, AnyError> {
     let target = command.target.as_str();
-    if let Some(address) = target.strip_prefix("tcp:") {
-        let address: SocketAddr = address.parse().map_err(|_| {
-            bad_option(
-                "warp inspect",
-                format!("{target:?}: give tcp:ADDRESS:PORT, such as tcp:127.0.0.1:4420"),
-            )
-        })?;
-        let mut port = Remote::connect(address, &visitor(command)?)?;
+    if let Some(address) = tcp_address("warp inspect", target)? {
+        let mut port = Remote::connect(address, &visitor(&command.host_nqn, &command.secret)?)?;
         return show_report(command, &report(&mut port, command.endurance_group)?);
     }
     if target.starts_with("/dev/") {
@@ -37,10 +32,25 @@ pub fn inspect(command: &Inspect) -> Result<Outcome, AnyError> {
     }
 }
 
-fn visitor(command: &Inspect) -> Result<Visitor, AnyError> {
-    let secret = command.secret.as_deref().map(str::parse).transpose();
+/// The address of a target on NVMe/TCP; `None` if it is something else.
+pub fn tcp_address(command: &str, target: &str) -> Result<Option<SocketAddr>, LabError> {
+    let Some(address) = target.strip_prefix("tcp:") else {
+        return Ok(None);
+    };
+    let address = address.parse().map_err(|_| {
+        bad_option(
+            command,
+            format!("{target:?}: give tcp:ADDRESS:PORT, such as tcp:127.0.0.1:4420"),
+        )
+    });
+    address.map(Some)
+}
+
+/// Who the options say that we are.
+pub fn visitor(host_nqn: &Option<String>, secret: &Option<String>) -> Result<Visitor, AnyError> {
+    let secret = secret.as_deref().map(str::parse).transpose();
     Ok(Visitor {
-        host_nqn: command.host_nqn.clone(),
+        host_nqn: host_nqn.clone(),
         secret: secret.map_err(|error| bad_option("--secret", error))?,
     })
 }
@@ -104,7 +114,7 @@ fn show_report(command: &Inspect, report: &FdpReport) -> Result<Outcome, AnyErro
     })
 }
 
-fn table<const COLUMNS: usize>(header: [&str; COLUMNS]) -> Table {
+pub fn table<const COLUMNS: usize>(header: [&str; COLUMNS]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY).set_header(header);
     table

@@ -3,6 +3,7 @@
 //! Exit codes: 0 done; 1 a claim or a golden result does not hold; 2 bad input, one sentence on standard error; 130 stopped
 //! with Ctrl-C, after printing and writing what was measured.
 
+mod advise;
 mod arguments;
 mod bench;
 mod calibrate;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         Command::Bench(command) => bench::bench(command),
         Command::Serve(command) => serve::serve(command),
         Command::Inspect(command) => inspect::inspect(command),
+        Command::Advise(command) => advise::advise(command),
         Command::Calibrate(command) => calibrate::calibrate(command),
     };
     match outcome {

@@ -73,6 +73,12 @@ pub enum WatchError {
         /// The namespaces that are there.
         others: Vec<u32>,
     },
+    /// After a lost connection the namespace is another one.
+    #[error("namespace {nsid} is another one than before the connection was lost: start again")]
+    Changed {
+        /// Its identifier.
+        nsid: u32,
+    },
 }
 
 fn attached(others: &[u32]) -> String {
@@ -261,7 +267,7 @@ mod tests {
             let mut port = Canned(vec![(0x0a, 2, list.to_vec())]);
             namespace(2).handles_without_event(&mut port, FdpEventType::MediaReallocated)
         };
-        assert_eq!(without(&[0, 1, 0x80, 1]).unwrap(), []);
+        assert_eq!(without(&[0, 1, 0x80, 1]).unwrap(), Vec::<u16>::new());
         assert_eq!(without(&[0, 1, 0x80, 0]).unwrap(), [0, 1]);
         assert_eq!(without(&[0, 1, 1, 1, 0x80, 1]).unwrap(), [0, 1]);
     }

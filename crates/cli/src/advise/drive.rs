@@ -1,0 +1,189 @@
+//! The drive that is watched: opened once, reached again if it was lost for a moment.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nvme_spec::fdp::FdpEventType;
+use nvme_spec::identify::Cns;
+use transport::inspect::passthrough::Passthrough;
+use transport::inspect::remote::{Remote, Visitor};
+use transport::inspect::watch::{Namespace, Sample, WatchError};
+use transport::inspect::{CommandPort, InspectError, identify};
+
+use super::Stop;
+use crate::arguments::Advise;
+use crate::inspect::{tcp_address, visitor};
+use crate::{AnyError, bad_option};
+
+/// When to try to reach a drive again that is lost: a restart of `warp serve` takes seconds.
+const RECONNECT_AFTER: [Duration; 5] = [
+    Duration::from_millis(500),
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+    Duration::from_secs(4),
+    Duration::from_secs(8),
+];
+
+/// Where the drive is.
+enum Target {
+    Tcp(SocketAddr, Visitor),
+    Device(PathBuf),
+}
+
+/// A namespace of a drive.
+pub struct Drive {
+    name: String,
+    target: Target,
+    port: Box<dyn CommandPort>,
+    pub namespace: Namespace,
+}
+
+/// What became of an attempt to read the logs.
+pub enum Sampled {
+    /// They were read, after so many attempts to reach the drive again.
+    Taken { sample: Box<Sample>, attempts: usize },
+    /// Ctrl-C was pressed while the drive was away.
+    Stopped,
+}
+
+impl Drive {
+    pub fn open(command: &Advise) -> Result<Drive, AnyError> {
+        let name = command.target.clone();
+        if let Some(address) = tcp_address("warp advise", &name)? {
+            let visitor = visitor(&command.host_nqn, &command.secret)?;
+            let port: Box<dyn CommandPort> = Box::new(Remote::connect(address, &visitor)?);
+            return Drive::found(
+                command,
+                Target::Tcp(address, visitor),
+                port,
+                command.namespace.unwrap_or(1),
+            );
+        }
+        if !name.starts_with("/dev/") {
+            let problem = format!("{name:?}: give tcp:ADDRESS:PORT or the device of a namespace, such as /dev/ng0n1");
+            return Err(bad_option("warp advise", problem).into());
+        }
+        let mut port = Passthrough::open(Path::new(&name))?;
+        let nsid = match command.namespace.or_else(|| port.namespace()) {
+            Some(nsid) => nsid,
+            None => {
+                // Something that is no NVMe device says so here.
+                identify(&mut port, Cns::Controller, 0)?;
+                let problem = format!("{name} is a controller; give the device of a namespace, such as {name}n1");
+                return Err(bad_option("warp advise", problem).into());
+            }
+        };
+        Drive::found(command, Target::Device(PathBuf::from(&name)), Box::new(port), nsid)
+    }
+
+    fn found(command: &Advise, target: Target, mut port: Box<dyn CommandPort>, nsid: u32) -> Result<Drive, AnyError> {
+        let name = command.target.clone();
+        let namespace =
+            Namespace::find(&mut port, nsid, command.endurance_group).map_err(|error| named(&name, error))?;
+        Ok(Drive {
+            name,
+            target,
+            port,
+            namespace,
+        })
+    }
+
+    /// The target, as given.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The block device of the namespace on this machine; none of a drive elsewhere.
+    pub fn block_device(&self) -> Option<String> {
+        let Target::Device(path) = &self.target else {
+            return None;
+        };
+        let name = path.file_name()?.to_string_lossy().into_owned();
+        Some(match name.strip_prefix("ng") {
+            Some(numbers) => format!("nvme{numbers}"),
+            None => name,
+        })
+    }
+
+    /// The device to be named in commands for nvme-cli.
+    pub fn device(&self) -> String {
+        self.block_device()
+            .map_or_else(|| "DEVICE".to_string(), |name| format!("/dev/{name}"))
+    }
+
+    /// The placement handles for which an event is not enabled.
+    pub fn handles_without_event(&mut self, event: FdpEventType) -> Result<Vec<u16>, AnyError> {
+        let without = self.namespace.handles_without_event(&mut self.port, event);
+        without.map_err(|error| named(&self.name, error.into()))
+    }
+
+    /// Reads the logs. A drive over NVMe/TCP that does not answer is tried again for some seconds.
+    pub fn sample(&mut self, stop: &Stop) -> Result<Sampled, AnyError> {
+        let error = match self.namespace.sample(&mut self.port) {
+            Ok(sample) => {
+                return Ok(Sampled::Taken {
+                    sample: Box::new(sample),
+                    attempts: 0,
+                });
+            }
+            Err(error) => error,
+        };
+        match (&self.target, &error) {
+            (Target::Tcp(address, visitor), WatchError::Inspect(InspectError::Unreachable { .. })) => {
+                let (address, visitor) = (*address, visitor.clone());
+                self.reach_again(address, &visitor, stop)
+            }
+            _ => Err(named(&self.name, error)),
+        }
+    }
+
+    fn reach_again(&mut self, address: SocketAddr, visitor: &Visitor, stop: &Stop) -> Result<Sampled, AnyError> {
+        let mut last = String::new();
+        for (attempt, wait) in RECONNECT_AFTER.into_iter().enumerate() {
+            if stop.within(wait) {
+                return Ok(Sampled::Stopped);
+            }
+            match self.reconnect(address, visitor) {
+                Ok(sample) => {
+                    return Ok(Sampled::Taken {
+                        sample: Box::new(sample),
+                        attempts: attempt + 1,
+                    });
+                }
+                Err(WatchError::Inspect(InspectError::Unreachable { problem, .. })) => last = problem,
+                Err(error) => return Err(named(&self.name, error)),
+            }
+        }
+        let waited: Duration = RECONNECT_AFTER.iter().sum();
+        Err(format!(
+            "{}: the drive is gone: {} attempts in {:.0} s to reach it again failed, the last with \"{last}\"",
+            self.name,
+            RECONNECT_AFTER.len(),
+            waited.as_secs_f64(),
+        )
+        .into())
+    }
+
+    fn reconnect(&mut self, address: SocketAddr, visitor: &Visitor) -> Result<Sample, WatchError> {
+        let mut port = Remote::connect(address, visitor)?;
+        let found = Namespace::find(&mut port, self.namespace.nsid, Some(self.namespace.endurance_group))?;
+        if found != self.namespace {
+            return Err(WatchError::Changed {
+                nsid: self.namespace.nsid,
+            });
+        }
+        let sample = found.sample(&mut port)?;
+        self.port = Box::new(port);
+        Ok(sample)
+    }
+}
+
+/// An error with the drive in front, once.
+fn named(name: &str, error: WatchError) -> AnyError {
+    let text = error.to_string();
+    match text.starts_with(name) {
+        true => text.into(),
+        false => format!("{name}: {text}").into(),
+    }
+}

@@ -1,0 +1,268 @@
+//! `warp advise`: reads a drive's FDP logs again and again and says which data should be written with another placement
+//! identifier.
+//!
+//! ```text
+//! Drive (NVMe/TCP or kernel) -> sample -> Feed: what is new -> Advisor -> Advice -> hook
+//! owners (file, files, chunks) ----------------------------------/            \-> Output (table, JSON)
+//! ```
+
+mod drive;
+mod hook;
+mod notice;
+mod output;
+mod owners;
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use ::advise::{Advice, Advisor, Counters, Event, Feed, Fresh, Loss};
+use transport::inspect::decode::EventRecord;
+use transport::inspect::watch::{Namespace, Sample};
+
+use crate::arguments::Advise;
+use crate::{AnyError, Outcome};
+use drive::{Drive, Sampled};
+use notice::Notice;
+use nvme_spec::fdp::FdpEventType;
+use output::{Output, Record};
+
+/// Ctrl-C.
+struct Stop(mpsc::Receiver<()>);
+
+impl Stop {
+    fn install() -> Result<Stop, AnyError> {
+        let (stop, stopped) = mpsc::channel();
+        ctrlc::set_handler(move || {
+            let _ = stop.send(());
+        })?;
+        Ok(Stop(stopped))
+    }
+
+    /// Waits; whether it was pressed meanwhile.
+    fn within(&self, wait: Duration) -> bool {
+        !matches!(self.0.recv_timeout(wait), Err(mpsc::RecvTimeoutError::Timeout))
+    }
+}
+
+pub fn advise(command: &Advise) -> Result<Outcome, AnyError> {
+    let stop = Stop::install()?;
+    let mut drive = Drive::open(command)?;
+    let (owners, mut notices) = owners::map(command, &drive)?;
+    if drive.namespace.placement_handles < 2 {
+        notices.push(Notice::OneIdentifier);
+    }
+    let mut output = Output::new(command)?;
+    let Sampled::Taken { sample, .. } = drive.sample(&stop)? else {
+        return Ok(Outcome::Stopped);
+    };
+    let mut watcher = Watcher {
+        advisor: Advisor::new(
+            owners,
+            drive.namespace.placement_handles,
+            command.policy.make(),
+            command.hook.is_some(),
+            counters(&sample),
+        ),
+        feed: Feed::default(),
+        drive,
+        notices,
+    };
+    if command.from_now {
+        watcher.feed.take(sample.events);
+    }
+    let outcome = watcher.watch(command, &stop, &mut output);
+    output.finish();
+    outcome
+}
+
+/// One drive, one stream of readings.
+struct Watcher {
+    drive: Drive,
+    feed: Feed<EventRecord>,
+    advisor: Advisor,
+    /// What the next reading says besides its numbers.
+    notices: Vec<Notice>,
+}
+
+impl Watcher {
+    fn watch(&mut self, command: &Advise, stop: &Stop, output: &mut Output) -> Result<Outcome, AnyError> {
+        let readings = command.readings.unwrap_or(u64::MAX);
+        for reading in 0..readings {
+            // What is in the log already needs no waiting.
+            let waits = reading > 0 || command.from_now;
+            if waits && stop.within(command.every) {
+                return Ok(Outcome::Stopped);
+            }
+            let Sampled::Taken { sample, attempts } = self.drive.sample(stop)? else {
+                return Ok(Outcome::Stopped);
+            };
+            if attempts > 0 {
+                self.notices.push(Notice::Reconnected { attempts });
+            }
+            self.read(command, *sample, output)?;
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn read(&mut self, command: &Advise, sample: Sample, output: &mut Output) -> Result<(), AnyError> {
+        let fresh = self.feed.take(sample.events.clone());
+        let fresh = Fresh {
+            events: own_events(&fresh.events, &self.drive.namespace),
+            loss: fresh.loss,
+        };
+        let advice = self.advisor.take(fresh, counters(&sample));
+        self.note(&advice, command)?;
+        let carried_out: Vec<bool> = advice.moves.iter().map(|step| self.carry_out(command, step)).collect();
+        let notices = std::mem::take(&mut self.notices);
+        output.show(&Record::new(&advice, &carried_out, &self.advisor, &sample, &notices))
+    }
+
+    /// What is wrong or missing in a reading.
+    fn note(&mut self, advice: &Advice, command: &Advise) -> Result<(), AnyError> {
+        match advice.loss {
+            Loss::None => {}
+            Loss::Wrapped => self.notices.push(Notice::LogWrapped { every: command.every }),
+            Loss::Cleared => self.notices.push(Notice::LogCleared),
+        }
+        if advice.events == 0 || advice.reading == 1 {
+            let handles = self.drive.handles_without_event(FdpEventType::MediaReallocated)?;
+            if !handles.is_empty() {
+                self.notices.push(Notice::EventNotEnabled {
+                    handles,
+                    of: self.drive.namespace.placement_handles,
+                    device: self.drive.device(),
+                    nsid: self.drive.namespace.nsid,
+                });
+            } else if advice.events == 0 && advice.copied_bytes > 0 {
+                self.notices.push(Notice::NothingReported {
+                    copied_bytes: advice.copied_bytes,
+                });
+            }
+        }
+        let of = advice.events;
+        for (events, notice) in [
+            (
+                advice.events_without_block,
+                Notice::WithoutBlock {
+                    events: advice.events_without_block,
+                    of,
+                },
+            ),
+            (
+                advice.events_without_owner,
+                Notice::WithoutOwner {
+                    events: advice.events_without_owner,
+                    of,
+                },
+            ),
+        ] {
+            if events > 0 {
+                self.notices.push(notice);
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls the hook for a move; whether it was carried out.
+    fn carry_out(&mut self, command: &Advise, step: &::advise::Move) -> bool {
+        let Some(hook) = &command.hook else {
+            return false;
+        };
+        let owner = &self.advisor.owners().owners()[step.owner].name;
+        match hook::run(hook, owner, step) {
+            Ok(()) => true,
+            Err(problem) => {
+                self.notices.push(Notice::HookFailed {
+                    owner: owner.clone(),
+                    problem,
+                });
+                self.advisor.not_carried_out(step);
+                false
+            }
+        }
+    }
+}
+
+fn counters(sample: &Sample) -> Counters {
+    Counters {
+        host_bytes_written: sample.statistics.host_bytes_written,
+        media_bytes_written: sample.statistics.media_bytes_written,
+    }
+}
+
+/// The Media Reallocated events of a namespace.
+fn own_events(events: &[EventRecord], namespace: &Namespace) -> Vec<Event> {
+    let moved = events
+        .iter()
+        .filter(|event| event.event_type == FdpEventType::MediaReallocated.code())
+        // Events without a namespace may be ours; their logical block says nothing then.
+        .filter(|event| event.nsid.is_none_or(|nsid| nsid == namespace.nsid));
+    moved
+        .map(|event| Event {
+            timestamp: event.timestamp_ms,
+            placement: event
+                .placement_identifier
+                .map(|identifier| identifier & namespace.handle_mask),
+            // 0 is "not reported"; FFFFh is "that many or more".
+            moved_bytes: event
+                .blocks_moved
+                .filter(|&blocks| blocks > 0)
+                .map(|blocks| u64::from(blocks) * namespace.block_bytes),
+            offset_bytes: event
+                .lba
+                .filter(|_| event.nsid.is_some())
+                .and_then(|lba| lba.checked_mul(namespace.block_bytes)),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(event_type: u8, nsid: Option<u32>, blocks: u16, lba: Option<u64>) -> EventRecord {
+        EventRecord {
+            event: String::new(),
+            event_type,
+            placement_identifier: Some(0x2003),
+            nsid,
+            reclaim_group: None,
+            reclaim_unit_handle: None,
+            timestamp_ms: 5,
+            blocks_moved: Some(blocks),
+            lba,
+        }
+    }
+
+    #[test]
+    fn events_of_others_are_left_out_and_blocks_become_bytes() {
+        let namespace = Namespace {
+            nsid: 2,
+            endurance_group: 1,
+            block_bytes: 512,
+            blocks: 1000,
+            nguid: [0; 16],
+            handle_mask: 0x1fff,
+            placement_handles: 4,
+        };
+        let events = [
+            record(0x80, Some(2), 8, Some(100)),
+            record(0x81, Some(2), 8, Some(1)),
+            record(0x80, Some(1), 8, Some(2)),
+            record(0x80, None, 0, Some(3)),
+            record(0x80, Some(2), 9, None),
+        ];
+        let found: Vec<_> = own_events(&events, &namespace)
+            .iter()
+            .map(|event| (event.placement, event.moved_bytes, event.offset_bytes))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                (Some(3), Some(4096), Some(51_200)),
+                (Some(3), None, None),
+                (Some(3), Some(4608), None)
+            ]
+        );
+    }
+}

@@ -1,0 +1,185 @@
+//! What a reading says besides its numbers: what is missing, and what to do about it.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+use transport::inspect::file_map::PassedOver;
+
+use super::output::size;
+
+/// A sentence for people with a name for programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// Events between two readings are lost.
+    LogWrapped { every: Duration },
+    /// Somebody emptied the log.
+    LogCleared,
+    /// Placement handles whose collections are not reported.
+    EventNotEnabled {
+        handles: Vec<u16>,
+        of: u16,
+        device: String,
+        nsid: u32,
+    },
+    /// The drive copies and says nothing, although it should.
+    NothingReported { copied_bytes: u64 },
+    /// Events that name no logical block.
+    WithoutBlock { events: usize, of: usize },
+    /// Events whose logical block nobody owns.
+    WithoutOwner { events: usize, of: usize },
+    /// The connection was lost.
+    Reconnected { attempts: usize },
+    /// A move was not carried out.
+    HookFailed { owner: String, problem: String },
+    /// Parts of a directory that have no owner.
+    PassedOver(PassedOver),
+    /// There is nowhere to move to.
+    OneIdentifier,
+}
+
+impl Notice {
+    fn kind(&self) -> &'static str {
+        match self {
+            Notice::LogWrapped { .. } => "log_wrapped",
+            Notice::LogCleared => "log_cleared",
+            Notice::EventNotEnabled { .. } => "event_not_enabled",
+            Notice::NothingReported { .. } => "nothing_reported",
+            Notice::WithoutBlock { .. } => "events_without_block",
+            Notice::WithoutOwner { .. } => "events_without_owner",
+            Notice::Reconnected { .. } => "reconnected",
+            Notice::HookFailed { .. } => "hook_failed",
+            Notice::PassedOver(_) => "passed_over",
+            Notice::OneIdentifier => "one_identifier",
+        }
+    }
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Notice::LogWrapped { every } => write!(
+                formatter,
+                "events were lost, because the log wrapped since the last reading; read more often than every {} s (--every)",
+                every.as_secs_f64()
+            ),
+            Notice::LogCleared => formatter.write_str("the log was cleared since the last reading"),
+            Notice::EventNotEnabled {
+                handles,
+                of,
+                device,
+                nsid,
+            } => not_enabled(formatter, handles, *of, device, *nsid),
+            Notice::NothingReported { copied_bytes } => write!(
+                formatter,
+                "the drive copied {} since the last reading and reported no event of this namespace",
+                size(*copied_bytes)
+            ),
+            Notice::WithoutBlock { events, of } => write!(
+                formatter,
+                "{events} of {of} new events do not say which logical block was moved; no owner can be found for them"
+            ),
+            Notice::WithoutOwner { events, of } => write!(
+                formatter,
+                "{events} of {of} new events name logical blocks that nobody owns; extend the owner map"
+            ),
+            Notice::Reconnected { attempts } => write!(
+                formatter,
+                "the connection was lost and is back after {attempts} attempt{}",
+                if *attempts == 1 { "" } else { "s" }
+            ),
+            Notice::HookFailed { owner, problem } => {
+                write!(formatter, "{owner} stays where it is: {problem}")
+            }
+            Notice::PassedOver(parts) => passed_over(formatter, *parts),
+            Notice::OneIdentifier => formatter.write_str(
+                "the namespace has one placement identifier only, so there is nowhere to move data to; \
+                 create it with more placement handles",
+            ),
+        }
+    }
+}
+
+fn not_enabled(formatter: &mut fmt::Formatter<'_>, handles: &[u16], of: u16, device: &str, nsid: u32) -> fmt::Result {
+    match handles.len() == usize::from(of) {
+        true => formatter.write_str("the drive reports no collections, because Media Reallocated is not enabled; ")?,
+        false => {
+            let listed: Vec<String> = handles.iter().map(u16::to_string).collect();
+            write!(
+                formatter,
+                "Media Reallocated is not enabled for placement handle {}, so data written with it is never named; ",
+                listed.join(", ")
+            )?;
+        }
+    }
+    write!(
+        formatter,
+        "enable it for each placement handle with nvme fdp set-events {device} --namespace-id={nsid} --placement-handle={} \
+         --event-types=128 --enable",
+        handles[0]
+    )
+}
+
+fn passed_over(formatter: &mut fmt::Formatter<'_>, parts: PassedOver) -> fmt::Result {
+    let all = [
+        (parts.unreadable, "files or directories that may not be read"),
+        (parts.elsewhere, "files or directories of other file systems"),
+        (
+            parts.without_place,
+            "extents whose place is not known (delayed, compressed, encrypted, inline)",
+        ),
+        (parts.shared, "extents that several files share"),
+    ];
+    let found: Vec<String> = all
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    write!(formatter, "nobody owns {}", found.join(", "))
+}
+
+impl Serialize for Notice {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_struct("Notice", 2)?;
+        object.serialize_field("kind", self.kind())?;
+        object.serialize_field("text", &self.to_string())?;
+        object.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_name_what_to_do() {
+        let notice = |handles: &[u16]| {
+            Notice::EventNotEnabled {
+                handles: handles.to_vec(),
+                of: 2,
+                device: "/dev/nvme0n1".to_string(),
+                nsid: 1,
+            }
+            .to_string()
+        };
+        assert!(notice(&[0, 1]).starts_with("the drive reports no collections"));
+        assert!(notice(&[1]).starts_with("Media Reallocated is not enabled for placement handle 1,"));
+        assert!(notice(&[1]).ends_with(
+            "nvme fdp set-events /dev/nvme0n1 --namespace-id=1 --placement-handle=1 --event-types=128 --enable"
+        ));
+        let parts = PassedOver {
+            shared: 2,
+            unreadable: 1,
+            ..PassedOver::default()
+        };
+        assert_eq!(
+            Notice::PassedOver(parts).to_string(),
+            "nobody owns 1 files or directories that may not be read, 2 extents that several files share"
+        );
+        let json = serde_json::to_string(&Notice::LogCleared).expect("JSON");
+        assert_eq!(
+            json,
+            r#"{"kind":"log_cleared","text":"the log was cleared since the last reading"}"#
+        );
+    }
+}

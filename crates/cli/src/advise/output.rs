@@ -1,0 +1,359 @@
+//! What is shown of a reading: a table that is redrawn on a terminal and printed one after the other elsewhere, and lines of
+//! JSON.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, IsTerminal, Write as _};
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use ::advise::{Advice, Advisor, Loss, Move};
+use bytesize::ByteSize;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lab::LabError;
+use serde::Serialize;
+use transport::inspect::watch::Sample;
+
+use super::notice::Notice;
+use crate::arguments::Advise;
+use crate::inspect::table;
+use crate::{AnyError, print};
+
+/// Owners in a table, at most; JSON has all of them.
+const ROWS_MAX: usize = 20;
+
+/// Everything about a reading. Its JSON is described in docs/advise.md.
+#[derive(Serialize)]
+pub struct Record<'a> {
+    reading: u32,
+    /// Milliseconds since 1970, of this machine.
+    time_unix_ms: u64,
+    host_bytes: u64,
+    copied_bytes: u64,
+    /// Since the last reading; none if nothing was written.
+    write_amplification: Option<f64>,
+    events: usize,
+    events_without_block: usize,
+    events_without_owner: usize,
+    loss: Loss,
+    handles: Vec<Handle<'a>>,
+    owners: Vec<Row<'a>>,
+    moves: Vec<Step<'a>>,
+    notices: &'a [Notice],
+}
+
+/// A placement identifier of the namespace.
+#[derive(Serialize)]
+struct Handle<'a> {
+    placement_identifier: u16,
+    reclaim_unit_handle: u16,
+    blocks_left: u64,
+    used: &'a str,
+}
+
+/// What speaks against an owner with a placement identifier.
+#[derive(Serialize)]
+struct Row<'a> {
+    owner: &'a str,
+    /// Where its data was found.
+    found_with: u16,
+    /// Where it writes, as far as known.
+    placement: Option<u16>,
+    events: f64,
+    events_total: u64,
+    moved_bytes: u64,
+    confidence: f64,
+}
+
+/// An owner that should move.
+#[derive(Serialize)]
+struct Step<'a> {
+    owner: &'a str,
+    from: u16,
+    to: u16,
+    reason: String,
+    expected_saving_bytes: u64,
+    carried_out: bool,
+}
+
+impl<'a> Record<'a> {
+    pub fn new(
+        advice: &Advice,
+        carried_out: &[bool],
+        advisor: &'a Advisor,
+        sample: &'a Sample,
+        notices: &'a [Notice],
+    ) -> Record<'a> {
+        let written = advice.host_bytes + advice.copied_bytes;
+        Record {
+            reading: advice.reading,
+            time_unix_ms: now_unix_ms(),
+            host_bytes: advice.host_bytes,
+            copied_bytes: advice.copied_bytes,
+            write_amplification: (advice.host_bytes > 0).then(|| written as f64 / advice.host_bytes as f64),
+            events: advice.events,
+            events_without_block: advice.events_without_block,
+            events_without_owner: advice.events_without_owner,
+            loss: advice.loss,
+            handles: handles(sample),
+            owners: rows(advisor),
+            moves: steps(&advice.moves, carried_out, advisor),
+            notices,
+        }
+    }
+}
+
+fn now_unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_millis() as u64)
+}
+
+fn handles(sample: &Sample) -> Vec<Handle<'_>> {
+    let used = |handle: u16| {
+        let usage = sample.usage.get(usize::from(handle));
+        usage.map_or("not listed", |usage| usage.used.as_str())
+    };
+    let handle = |status: &transport::inspect::decode::HandleStatus| Handle {
+        placement_identifier: status.placement_identifier,
+        reclaim_unit_handle: status.reclaim_unit_handle,
+        blocks_left: status.blocks_left,
+        used: used(status.reclaim_unit_handle),
+    };
+    sample.handles.iter().map(handle).collect()
+}
+
+/// All evidence, the strongest first.
+fn rows(advisor: &Advisor) -> Vec<Row<'_>> {
+    let mut rows: Vec<Row> = advisor
+        .evidence()
+        .rows()
+        .map(|row| Row {
+            owner: &advisor.owners().owners()[row.owner].name,
+            found_with: row.placement,
+            placement: advisor.placements()[row.owner],
+            events: row.events,
+            events_total: row.events_total,
+            moved_bytes: row.moved_bytes as u64,
+            confidence: row.confidence,
+        })
+        .collect();
+    rows.sort_by(|one, other| other.events.total_cmp(&one.events));
+    rows
+}
+
+fn steps<'a>(moves: &[Move], carried_out: &[bool], advisor: &'a Advisor) -> Vec<Step<'a>> {
+    let step = |(step, &carried_out): (&Move, &bool)| Step {
+        owner: &advisor.owners().owners()[step.owner].name,
+        from: step.from,
+        to: step.to,
+        reason: step.reason.to_string(),
+        expected_saving_bytes: step.expected_saving_bytes,
+        carried_out,
+    };
+    moves.iter().zip(carried_out).map(step).collect()
+}
+
+/// A size for people.
+pub fn size(bytes: u64) -> String {
+    ByteSize(bytes).display().iec().to_string()
+}
+
+/// Where readings go.
+pub struct Output {
+    text: Text,
+    json: Option<(PathBuf, Box<dyn io::Write>)>,
+    total: Total,
+}
+
+/// How text is shown.
+enum Text {
+    /// Redrawn in place.
+    Live(ProgressBar),
+    /// One block after the other.
+    Blocks,
+    /// Not at all: standard output is JSON.
+    None,
+}
+
+/// What all readings together brought.
+#[derive(Default)]
+struct Total {
+    readings: u32,
+    events: usize,
+    host_bytes: u64,
+    copied_bytes: u64,
+    moves: usize,
+    carried_out: usize,
+}
+
+impl Output {
+    pub fn new(command: &Advise) -> Result<Output, LabError> {
+        let to_stdout = command.json.as_deref().is_some_and(|file| file.as_os_str() == "-");
+        let text = match (to_stdout, io::stdout().is_terminal()) {
+            (true, _) => Text::None,
+            (false, false) => Text::Blocks,
+            (false, true) => {
+                let style = ProgressStyle::with_template("{msg}").expect("the template is valid");
+                let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stdout());
+                Text::Live(bar.with_style(style))
+            }
+        };
+        let json: Option<(PathBuf, Box<dyn io::Write>)> = match &command.json {
+            None => None,
+            Some(file) if to_stdout => Some((file.clone(), Box::new(io::stdout()))),
+            Some(file) => {
+                let opened = File::create(file).map_err(|source| LabError::Io {
+                    file: file.display().to_string(),
+                    source,
+                })?;
+                Some((file.clone(), Box::new(opened)))
+            }
+        };
+        Ok(Output {
+            text,
+            json,
+            total: Total::default(),
+        })
+    }
+
+    pub fn show(&mut self, record: &Record<'_>) -> Result<(), AnyError> {
+        self.total.add(record);
+        match &self.text {
+            Text::Live(bar) => {
+                bar.set_message(text(record));
+                bar.tick();
+            }
+            Text::Blocks => print(&format!("{}\n", text(record))),
+            Text::None => {}
+        }
+        if let Some((file, json)) = &mut self.json {
+            let line = format!("{}\n", serde_json::to_string(record)?);
+            match json.write_all(line.as_bytes()).and_then(|()| json.flush()) {
+                Ok(()) => {}
+                // A reader that went away (`warp advise ... | head`) ends the program quietly.
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+                Err(error) => return Err(format!("{}: {error}", file.display()).into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves the last table where it is and sums up.
+    pub fn finish(&self) {
+        match &self.text {
+            Text::Live(bar) => bar.abandon(),
+            Text::Blocks => {}
+            Text::None => return,
+        }
+        print(&format!("{}\n", self.total.text()));
+    }
+}
+
+impl Total {
+    fn add(&mut self, record: &Record<'_>) {
+        self.readings += 1;
+        self.events += record.events;
+        // What the log held before the first reading is not of this time.
+        if record.reading > 1 {
+            self.host_bytes += record.host_bytes;
+            self.copied_bytes += record.copied_bytes;
+        }
+        self.moves = record.moves.len();
+        self.carried_out += record.moves.iter().filter(|step| step.carried_out).count();
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!(
+            "{} readings, {} events, {} written, {} copied",
+            self.readings,
+            self.events,
+            size(self.host_bytes),
+            size(self.copied_bytes)
+        );
+        if self.host_bytes > 0 {
+            let amplification = (self.host_bytes + self.copied_bytes) as f64 / self.host_bytes as f64;
+            let _ = write!(text, ", write amplification {amplification:.3}");
+        }
+        let _ = write!(
+            text,
+            "; {} moves carried out, {} advised last",
+            self.carried_out, self.moves
+        );
+        text
+    }
+}
+
+/// A reading for people.
+fn text(record: &Record<'_>) -> String {
+    let waf = record
+        .write_amplification
+        .map_or("-".to_string(), |waf| format!("{waf:.3}"));
+    let mut text = format!(
+        "reading {}: {} written, {} copied, write amplification {waf}, {} new events{}\n",
+        record.reading,
+        size(record.host_bytes),
+        size(record.copied_bytes),
+        record.events,
+        match record.loss {
+            Loss::None => "",
+            Loss::Wrapped => ", others lost",
+            Loss::Cleared => ", log cleared",
+        }
+    );
+    for notice in record.notices {
+        let _ = writeln!(text, "! {notice}");
+    }
+    let _ = writeln!(text, "blocks left in reclaim units: {}", left(&record.handles));
+    let without = |step: &&Step| !record.owners.iter().any(|row| row.owner == step.owner);
+    if record.owners.is_empty() && record.moves.is_empty() {
+        return text + "no evidence yet";
+    }
+    let _ = write!(text, "{}", owners(record));
+    for step in record.moves.iter().filter(without) {
+        let _ = write!(text, "\n{}: {}", step.owner, advice_text(step));
+    }
+    if record.owners.len() > ROWS_MAX {
+        let _ = write!(text, "\nand {} more", record.owners.len() - ROWS_MAX);
+    }
+    text
+}
+
+/// RUAMW of each placement identifier.
+fn left(handles: &[Handle<'_>]) -> String {
+    let each = |handle: &Handle| format!("{}: {}", handle.placement_identifier, handle.blocks_left);
+    let mut all: Vec<String> = handles.iter().take(ROWS_MAX).map(each).collect();
+    if handles.len() > ROWS_MAX {
+        all.push(format!("and {} more", handles.len() - ROWS_MAX));
+    }
+    all.join(", ")
+}
+
+fn owners(record: &Record<'_>) -> String {
+    let mut table = table(["owner", "placement", "events", "moved with it", "confidence", "advice"]);
+    for row in record.owners.iter().take(ROWS_MAX) {
+        let is_it = |step: &&Step| step.owner == row.owner && step.from == row.found_with;
+        let advice = record.moves.iter().find(is_it).map_or(String::new(), advice_text);
+        let placement = match row.placement {
+            Some(now) if now != row.found_with => format!("{} (now {now})", row.found_with),
+            _ => row.found_with.to_string(),
+        };
+        table.add_row([
+            row.owner.to_string(),
+            placement,
+            format!("{:.1}", row.events),
+            size(row.moved_bytes),
+            format!("{:.2}", row.confidence),
+            advice,
+        ]);
+    }
+    table.to_string()
+}
+
+fn advice_text(step: &Step<'_>) -> String {
+    format!(
+        "move to {}, saves about {}{}",
+        step.to,
+        size(step.expected_saving_bytes),
+        if step.carried_out { " (carried out)" } else { "" }
+    )
+}

@@ -1,0 +1,163 @@
+//! Whose the data of the namespace is, as the options say.
+
+use std::path::Path;
+
+use ::advise::{Owner, OwnerMap};
+use lab::LabError;
+use transport::inspect::file_map::{self, BlockDevice, PassedOver};
+use transport::inspect::watch::Namespace;
+
+use super::drive::Drive;
+use super::notice::Notice;
+use crate::arguments::Advise;
+use crate::{AnyError, bad_option};
+
+/// The owner map, and what has to be said about it.
+pub fn map(command: &Advise, drive: &Drive) -> Result<(OwnerMap, Vec<Notice>), AnyError> {
+    let (map, source, notices) = match (&command.owners, &command.files, command.chunks) {
+        (Some(file), ..) => (read(file)?, file.display().to_string(), Vec::new()),
+        (_, Some(directory), _) => {
+            let depth = command.depth.map(|depth| depth as usize);
+            let (map, passed_over) = files(directory, depth, drive)?;
+            let notice = (passed_over != PassedOver::default()).then_some(Notice::PassedOver(passed_over));
+            (map, directory.display().to_string(), notice.into_iter().collect())
+        }
+        (.., chunks) => {
+            let chunks = chunks.expect("one of the three is demanded");
+            (split(&drive.namespace, chunks)?, "--chunks".to_string(), Vec::new())
+        }
+    };
+    check(&map, &source, &drive.namespace)?;
+    Ok((map, notices))
+}
+
+fn read(file: &Path) -> Result<OwnerMap, LabError> {
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file).map_err(|source| LabError::Io {
+        file: name.clone(),
+        source,
+    })?;
+    OwnerMap::parse(&text).map_err(|error| LabError::invalid(&name, error.to_string()))
+}
+
+fn files(directory: &Path, depth: Option<usize>, drive: &Drive) -> Result<(OwnerMap, PassedOver), AnyError> {
+    let found = file_map::directory(directory, depth)?;
+    if !is_same(&found.device, drive) {
+        let problem = format!(
+            "{} is on {}, which is another namespace than {}",
+            directory.display(),
+            found.device.namespace,
+            drive.name()
+        );
+        return Err(bad_option("--files", problem).into());
+    }
+    let owner = |(name, extents)| Owner {
+        name,
+        extents,
+        placement: None,
+    };
+    let owners = OwnerMap::new(found.owners.into_iter().map(owner).collect());
+    let owners = owners.map_err(|error| bad_option("--files", format!("{}: {error}", directory.display())))?;
+    Ok((owners, found.passed_over))
+}
+
+/// Whether a block device of this machine is the namespace that is watched. Where neither says who it is, the name decides,
+/// and over NVMe/TCP the size.
+fn is_same(device: &BlockDevice, drive: &Drive) -> bool {
+    let namespace = &drive.namespace;
+    match (device.nguid, drive.block_device()) {
+        (Some(nguid), _) if namespace.nguid != [0; 16] => nguid == namespace.nguid,
+        (_, Some(name)) => name == device.namespace,
+        (_, None) => device.bytes == namespace.bytes(),
+    }
+}
+
+/// Equal parts of the namespace, named by their bytes.
+fn split(namespace: &Namespace, chunks: u64) -> Result<OwnerMap, LabError> {
+    if chunks > namespace.blocks {
+        let problem = format!("the namespace has {} logical blocks", namespace.blocks);
+        return Err(bad_option("--chunks", problem));
+    }
+    let edge = |index: u64| {
+        let block = u128::from(namespace.blocks) * u128::from(index) / u128::from(chunks);
+        block as u64 * namespace.block_bytes
+    };
+    let owner = |index: u64| {
+        let (start, end) = (edge(index), edge(index + 1));
+        Owner {
+            name: format!("{start}..{end}"),
+            extents: vec![(start, end)],
+            placement: None,
+        }
+    };
+    let owners = OwnerMap::new((0..chunks).map(owner).collect());
+    Ok(owners.expect("parts of a whole do not overlap"))
+}
+
+/// Refuses owners of what the namespace does not have.
+fn check(map: &OwnerMap, source: &str, namespace: &Namespace) -> Result<(), LabError> {
+    for owner in map.owners() {
+        let end = owner.extents.iter().map(|(_, end)| *end).max().unwrap_or(0);
+        if end > namespace.bytes() {
+            let problem = format!(
+                "{} ends at byte {end}, namespace {} has {} bytes",
+                owner.name,
+                namespace.nsid,
+                namespace.bytes()
+            );
+            return Err(LabError::invalid(source, problem));
+        }
+        if let Some(placement) = owner
+            .placement
+            .filter(|&placement| placement >= namespace.placement_handles)
+        {
+            let problem = format!(
+                "{} has placement identifier {placement}, namespace {} has 0 to {}",
+                owner.name,
+                namespace.nsid,
+                namespace.placement_handles.saturating_sub(1)
+            );
+            return Err(LabError::invalid(source, problem));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn namespace() -> Namespace {
+        Namespace {
+            nsid: 1,
+            endurance_group: 1,
+            block_bytes: 512,
+            blocks: 10,
+            nguid: [0; 16],
+            handle_mask: u16::MAX,
+            placement_handles: 2,
+        }
+    }
+
+    #[test]
+    fn chunks_cover_the_namespace() {
+        let map = split(&namespace(), 3).expect("chunks");
+        let names: Vec<&str> = map.owners().iter().map(|owner| owner.name.as_str()).collect();
+        assert_eq!(names, ["0..1536", "1536..3072", "3072..5120"]);
+        assert!(split(&namespace(), 11).is_err());
+    }
+
+    #[test]
+    fn owners_outside_of_the_namespace_are_refused() {
+        let refused = |line: &str| {
+            let map = OwnerMap::parse(line).expect("a map");
+            check(&map, "owners.csv", &namespace()).map_err(|error| error.to_string())
+        };
+        assert_eq!(refused("a,0,5120,1"), Ok(()));
+        assert_eq!(
+            refused("a,0,5121"),
+            Err("owners.csv: a ends at byte 5121, namespace 1 has 5120 bytes".to_string())
+        );
+        assert!(refused("a,0,512,2").is_err_and(|error| error.contains("namespace 1 has 0 to 1")));
+    }
+}
