@@ -200,7 +200,7 @@ pub struct Advise {
     #[arg(long, value_name = "DIRECTORY")]
     pub files: Option<PathBuf>,
     /// With --files: the first N components of a path are the owner, not the whole path
-    #[arg(long, value_name = "N", requires = "files", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", requires = "files", conflicts_with_all = ["owners", "chunks"], value_parser = clap::value_parser!(u64).range(1..))]
     pub depth: Option<u64>,
     /// Whose the data is not known: N equal parts of the namespace
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]

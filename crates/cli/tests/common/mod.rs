@@ -3,8 +3,10 @@
 // Each test program uses a part of it.
 #![allow(dead_code)]
 
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 use tempfile::TempDir;
 
@@ -75,4 +77,76 @@ pub fn prints(folder: &TempDir, arguments: &[&str]) -> String {
 pub fn json(text: &str) -> serde_json::Value {
     assert_eq!(text.trim_end().lines().count(), 1, "JSON is one line");
     serde_json::from_str(text).expect("JSON")
+}
+
+/// A running server. It is stopped in order when the test says so, and killed when the test fails.
+pub struct Served {
+    pub process: Child,
+    /// What it printed until it was ready.
+    pub introduction: String,
+    output: BufReader<std::process::ChildStdout>,
+}
+
+impl Served {
+    pub fn start(folder: &TempDir, arguments: &[&str]) -> Served {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warp"));
+        command.arg("serve").args(arguments).current_dir(folder);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut process = command.spawn().expect("the program runs");
+        let mut output = BufReader::new(process.stdout.take().expect("it is piped"));
+        let mut introduction = String::new();
+        while !introduction.contains("Ctrl-C") {
+            let bytes = output.read_line(&mut introduction).expect("text");
+            assert!(bytes > 0, "the server ended: {introduction}{}", errors(&mut process));
+        }
+        Served {
+            process,
+            introduction,
+            output,
+        }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        let line = self.introduction.lines().find(|line| line.contains("nvme connect"));
+        let words: Vec<&str> = line.expect("NVMe/TCP is served").split_whitespace().collect();
+        let after = |flag: &str| words[words.iter().position(|word| *word == flag).expect("a flag") + 1];
+        format!("{}:{}", after("-a"), after("-s")).parse().expect("an address")
+    }
+
+    pub fn nqn(&self) -> String {
+        self.introduction
+            .split(" -n ")
+            .nth(1)
+            .expect("an NQN")
+            .split_whitespace()
+            .next()
+            .expect("an NQN")
+            .to_string()
+    }
+
+    /// Ctrl-C; returns what it printed at the end.
+    pub fn stop(mut self) -> String {
+        let id = rustix::process::Pid::from_child(&self.process);
+        rustix::process::kill_process(id, rustix::process::Signal::INT).expect("it runs");
+        let mut last = String::new();
+        std::io::Read::read_to_string(&mut self.output, &mut last).expect("text");
+        let status = self.process.wait().expect("it ends");
+        assert!(status.success(), "{last}{}", errors(&mut self.process));
+        last
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+pub fn errors(process: &mut Child) -> String {
+    let mut text = String::new();
+    if let Some(stderr) = &mut process.stderr {
+        let _ = std::io::Read::read_to_string(stderr, &mut text);
+    }
+    text
 }
