@@ -1,0 +1,106 @@
+# shellcheck shell=dash
+# Placement feedback, end to end: fio writes misplaced data, `warp advise` names it through the kernel, the same job with the
+# data where the advice says copies less.
+#
+# HOT is 4 KiB at random on a tenth of the drive, WARM files of 64 KiB are overwritten one after the other, the rest is COLD and
+# written once: the workload of Kang & Shin with WARM on HOT's placement identifier. Parameters: SERIAL, TRANSPORTS=pcie.
+
+# shellcheck source-path=SCRIPTDIR source=../checks/lib.sh
+. /host/checks/lib.sh
+
+WARP=/host/warp
+HOT_BYTES=$((6 << 20)) WARM_BYTES=$((24 << 20))
+
+# HOT and WARM with a placement identifier each, two bytes of HOT for one of WARM: IDENTIFIER-OF-WARM
+hot_and_warm() {
+    cat >"$SCRATCH/job.fio" <<END
+[global]
+filename=$generic
+ioengine=io_uring_cmd
+cmd_type=nvme
+dataplacement=fdp
+norandommap
+flow_id=1
+[hot]
+rw=randwrite
+bs=4k
+size=$HOT_BYTES
+io_size=$((2 * WARM_BYTES))
+iodepth=8
+plids=0
+flow=32
+[warm]
+rw=write
+bs=64k
+offset=$HOT_BYTES
+size=$WARM_BYTES
+plids=$1
+flow=1
+END
+    written=$(fdp_statistic "$admin" hbmw)
+    media=$(fdp_statistic "$admin" mbmw)
+    succeeds "fio: HOT on identifier 0, WARM on $1" fio --output="$SCRATCH/fio" "$SCRATCH/job.fio"
+    written=$(($(fdp_statistic "$admin" hbmw) - written))
+    same "it writes what it should" "$written" $((3 * WARM_BYTES))
+    waf_milli=$((($(fdp_statistic "$admin" mbmw) - media) * 1000 / written))
+    echo "# write amplification of HOT on 0 and WARM on $1: $waf_milli per mille"
+}
+
+advise() { # ARGUMENTS...
+    "$WARP" advise "$generic" --owners "$SCRATCH/owners" --policy reported --readings 1 "$@"
+}
+
+mkdir -p "$SCRATCH"
+wait_for 10 has_block_device pcie 1
+admin=$(admin_device pcie)
+device=$(block_device pcie 1)
+generic=$(generic_device pcie 1)
+if ! "$WARP" --version >/dev/null 2>&1; then
+    skip "warp advise in the guest" "this build of warp does not run there: $("$WARP" --version 2>&1 | head -n 1)"
+    exit 0
+fi
+echo "HOT,0,$HOT_BYTES,0
+WARM,$HOT_BYTES,$WARM_BYTES,0
+COLD,$((HOT_BYTES + WARM_BYTES)),$(($(size_of "$device") - HOT_BYTES - WARM_BYTES)),2" >"$SCRATCH/owners"
+
+succeeds "a drive that reports nothing is read" advise
+enable=$(sed -n 's/.*with \(nvme fdp set-events .* --enable\)$/\1/p' "$SCRATCH/output")
+matches "it is told how to report" "$enable" "^nvme fdp set-events $device --namespace-id=1 --placement-handle=0 "
+# shellcheck disable=SC2086  # a command with its arguments
+succeeds "the command that it says" $enable
+
+fill="--ioengine=io_uring_cmd --cmd_type=nvme --dataplacement=fdp --rw=write --bs=128k --iodepth=8"
+# shellcheck disable=SC2086  # options
+succeeds "fio: fill HOT and WARM" run_fio "$generic" $fill --size=$((HOT_BYTES + WARM_BYTES)) --plids=0
+# shellcheck disable=SC2086  # options
+succeeds "fio: fill COLD" run_fio "$generic" $fill --offset=$((HOT_BYTES + WARM_BYTES)) --plids=2
+hot_and_warm 0
+misplaced=$waf_milli
+succeeds "warp advise" advise --hook "echo \$WARP_OWNER \$WARP_FROM \$WARP_TO >>$SCRATCH/moves" --json "$SCRATCH/advice"
+sed 's/^/# /' "$SCRATCH/output"
+same "it names WARM, and nobody else" "$(sort -u "$SCRATCH/moves")" "WARM 0 1"
+matches "its JSON says so, too" "$(cat "$SCRATCH/advice")" '"owner":"WARM","from":0,"to":1,"reason":"reported".*"carried_out":true'
+to=$(awk '$1 == "WARM" { print $3; exit }' "$SCRATCH/moves")
+hot_and_warm "${to:-0}" # What was mixed before is collected.
+hot_and_warm "${to:-0}"
+at_least "write amplification drops by a quarter at least" $((misplaced * 3 / 4)) "$waf_milli"
+
+succeeds "a file system on the namespace" make_file_system ext4 "$device"
+succeeds "it is mounted" mount_file_system ext4 "$device"
+mkdir /mnt/ext4/db
+random_bytes 4194304 >/mnt/ext4/db/table
+sync
+succeeds "its files are owners" "$WARP" advise "$device" --files /mnt/ext4 --depth 1 --policy observe --readings 1
+umount /mnt/ext4
+"$WARP" advise "$admin" --chunks 4 --readings 1 >"$SCRATCH/output" 2>&1
+same "a controller's device is refused" $? 2
+matches "in a sentence" "$(cat "$SCRATCH/output")" "is a controller; give the device of a namespace, such as ${admin}n1"
+
+"$WARP" advise "$generic" --chunks 4 --every 0.5 >"$SCRATCH/output" 2>&1 &
+advising=$!
+wait_for 10 grep -q 'reading 2' "$SCRATCH/output"
+echo 1 >"/sys/class/nvme/$(controller pcie)/device/remove"
+wait $advising
+same "a drive that is removed ends it" $? 2
+matches "in a sentence" "$(tail -n 1 "$SCRATCH/output")" "^warp: $generic: .*gone"
+exit 0
