@@ -200,7 +200,7 @@ fn the_owner_whose_data_is_copied_is_named() {
         text.contains("63 new events") && text.contains("move to 1, saves about"),
         "{text}"
     );
-    assert!(text.contains("1 readings, 63 events"), "{text}");
+    assert!(text.contains("in all: readings 1, new events 63"), "{text}");
     let parts = [
         "--chunks",
         "8",
@@ -353,7 +353,10 @@ fn ctrl_c_ends_it_with_a_summary() {
     let id = rustix::process::Pid::from_child(&watching.process);
     rustix::process::kill_process(id, rustix::process::Signal::INT).expect("it runs");
     std::io::Read::read_to_string(&mut watching.output, &mut printed).expect("text");
-    assert!(printed.contains("1 readings, 0 events, 0 B written"), "{printed}");
+    assert!(
+        printed.contains("in all: readings 1, new events 0, written 0 B"),
+        "{printed}"
+    );
     assert_eq!(watching.end(), (Some(130), String::new()));
     let lines = std::fs::read_to_string(folder.path().join("log.jsonl")).expect("a file");
     assert_eq!(json(&lines)["reading"], 1);

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! All transports share one subsystem behind a lock ([`Shared`]), which is held for the execution of a command and never
-//! while waiting for a peer or for the disk. Guest memory is reached through `vm-memory`; the only unsafe code is an
-//! ioctl in [`inspect::passthrough`].
+//! while waiting for a peer or for the disk. Guest memory is reached through `vm-memory`; the only unsafe code are the
+//! ioctls of [`inspect::passthrough`] and [`inspect::file_map`].
 
 pub mod bench;
 pub mod clock;

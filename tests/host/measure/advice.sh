@@ -46,6 +46,7 @@ END
     echo "# write amplification of HOT on 0 and WARM on $1: $waf_milli per mille"
 }
 
+# shellcheck disable=SC2317  # called by succeeds
 advise() { # ARGUMENTS...
     "$WARP" advise "$generic" --owners "$SCRATCH/owners" --policy reported --readings 1 "$@"
 }

@@ -107,8 +107,10 @@ fn not_enabled(formatter: &mut fmt::Formatter<'_>, handles: &[u16], of: u16, dev
             let listed: Vec<String> = handles.iter().map(u16::to_string).collect();
             write!(
                 formatter,
-                "Media Reallocated is not enabled for placement handle {}, so data written with it is never named; ",
-                listed.join(", ")
+                "Media Reallocated is not enabled for placement handle{} {}, so data written with {} is never named; ",
+                if listed.len() == 1 { "" } else { "s" },
+                listed.join(", "),
+                if listed.len() == 1 { "it" } else { "them" }
             )?;
         }
     }

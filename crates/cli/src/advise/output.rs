@@ -264,7 +264,7 @@ impl Total {
 
     fn text(&self) -> String {
         let mut text = format!(
-            "{} readings, {} events, {} written, {} copied",
+            "in all: readings {}, new events {}, written {}, copied {}",
             self.readings,
             self.events,
             size(self.host_bytes),
@@ -276,7 +276,7 @@ impl Total {
         }
         let _ = write!(
             text,
-            "; {} moves carried out, {} advised last",
+            "; moves carried out {}, advised last {}",
             self.carried_out, self.moves
         );
         text
