@@ -162,6 +162,16 @@ impl Advisor {
         self.placements[step.owner] = Some(step.from);
     }
 
+    /// Takes another map of the same owners: files grow, and file systems write them to other places.
+    ///
+    /// # Panics
+    /// The owners are not the same, in the same order.
+    pub fn relocate(&mut self, owners: OwnerMap) {
+        let names = |map: &OwnerMap| -> Vec<String> { map.owners().iter().map(|owner| owner.name.clone()).collect() };
+        assert_eq!(names(&self.owners), names(&owners), "evidence is kept by owner");
+        self.owners = owners;
+    }
+
     /// The owners.
     pub fn owners(&self) -> &OwnerMap {
         &self.owners
@@ -281,5 +291,18 @@ mod tests {
         assert_eq!(advisor.placements()[0], Some(1));
         advisor.not_carried_out(&advice.moves[0]);
         assert_eq!(advisor.placements()[0], Some(0));
+    }
+    /// Evidence stays with the owner, new events are looked up where it is now.
+    #[test]
+    fn owners_that_were_written_elsewhere_keep_their_evidence() {
+        let mut advisor = advisor(false);
+        advisor.take(fresh(&[event(1, Some(150))]), counters(1000, 1500));
+        let mut owners = advisor.owners().owners().to_vec();
+        owners[0].extents = Vec::new();
+        owners[1].extents = vec![(0, 50)];
+        advisor.relocate(OwnerMap::new(owners).expect("a map"));
+        let advice = advisor.take(fresh(&[event(2, Some(10)), event(3, Some(150))]), counters(1000, 1500));
+        assert_eq!(advice.events_without_owner, 1);
+        assert_eq!(advisor.evidence().of(1, 0).map(|row| row.events_total), Some(2));
     }
 }

@@ -91,7 +91,7 @@ succeeds "it is mounted" mount_file_system ext4 "$device"
 mkdir /mnt/ext4/db
 random_bytes 4194304 >/mnt/ext4/db/table
 sync
-succeeds "its files are owners" "$WARP" advise "$device" --files /mnt/ext4 --depth 1 --policy observe --readings 1
+succeeds "its files are owners" "$WARP" advise "$device" --files /mnt/ext4 --depth 1 --policy observe --readings 2 --every 1
 umount /mnt/ext4
 "$WARP" advise "$admin" --chunks 4 --readings 1 >"$SCRATCH/output" 2>&1
 same "a controller's device is refused" $? 2

@@ -12,6 +12,7 @@ mod notice;
 mod output;
 mod owners;
 
+use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -99,9 +100,22 @@ impl Watcher {
             if attempts > 0 {
                 self.notices.push(Notice::Reconnected { attempts });
             }
+            if let (Some(directory), true) = (&command.files, reading > 0) {
+                self.locate(directory, command.depth)?;
+            }
             self.read(command, *sample, output)?;
         }
         Ok(Outcome::Done)
+    }
+
+    /// Asks again where the files are.
+    fn locate(&mut self, directory: &Path, depth: Option<u64>) -> Result<(), AnyError> {
+        let (owners, left_out) = owners::again(directory, depth, self.advisor.owners())?;
+        self.advisor.relocate(owners);
+        if left_out > 0 {
+            self.notices.push(Notice::NewOwners { left_out });
+        }
+        Ok(())
     }
 
     fn read(&mut self, command: &Advise, sample: Sample, output: &mut Output) -> Result<(), AnyError> {

@@ -34,6 +34,8 @@ pub enum Notice {
     HookFailed { owner: String, problem: String },
     /// Parts of a directory that have no owner.
     PassedOver(PassedOver),
+    /// Files that appeared later.
+    NewOwners { left_out: usize },
     /// There is nowhere to move to.
     OneIdentifier,
 }
@@ -50,6 +52,7 @@ impl Notice {
             Notice::Reconnected { .. } => "reconnected",
             Notice::HookFailed { .. } => "hook_failed",
             Notice::PassedOver(_) => "passed_over",
+            Notice::NewOwners { .. } => "new_owners",
             Notice::OneIdentifier => "one_identifier",
         }
     }
@@ -92,6 +95,10 @@ impl fmt::Display for Notice {
                 write!(formatter, "{owner} stays where it is: {problem}")
             }
             Notice::PassedOver(parts) => passed_over(formatter, *parts),
+            Notice::NewOwners { left_out } => write!(
+                formatter,
+                "owners that were not there at the beginning are left out: {left_out}; start again, or name fewer (--depth)"
+            ),
             Notice::OneIdentifier => formatter.write_str(
                 "the namespace has one placement identifier only, so there is nowhere to move data to; \
                  create it with more placement handles",

@@ -219,10 +219,7 @@ impl Output {
     pub fn show(&mut self, record: &Record<'_>) -> Result<(), AnyError> {
         self.total.add(record);
         match &self.text {
-            Text::Live(bar) => {
-                bar.set_message(text(record));
-                bar.tick();
-            }
+            Text::Live(bar) => bar.set_message(text(record)),
             Text::Blocks => print(&format!("{}\n", text(record))),
             Text::None => {}
         }
@@ -241,7 +238,10 @@ impl Output {
     /// Leaves the last table where it is and sums up.
     pub fn finish(&self) {
         match &self.text {
-            Text::Live(bar) => bar.abandon(),
+            Text::Live(bar) => {
+                bar.abandon();
+                print("\n");
+            }
             Text::Blocks => {}
             Text::None => return,
         }

@@ -1,10 +1,11 @@
 //! Whose the data of the namespace is, as the options say.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use ::advise::{Owner, OwnerMap};
 use lab::LabError;
-use transport::inspect::file_map::{self, BlockDevice, PassedOver};
+use transport::inspect::file_map::{self, BlockDevice, Extent, PassedOver};
 use transport::inspect::watch::Namespace;
 
 use super::drive::Drive;
@@ -29,6 +30,25 @@ pub fn map(command: &Advise, drive: &Drive) -> Result<(OwnerMap, Vec<Notice>), A
     };
     check(&map, &source, &drive.namespace)?;
     Ok((map, notices))
+}
+
+/// The owners of a directory where they are now, and how many are left out because they were not there at the beginning.
+pub fn again(directory: &Path, depth: Option<u64>, known: &OwnerMap) -> Result<(OwnerMap, usize), AnyError> {
+    let found = file_map::directory(directory, depth.map(|depth| depth as usize))?;
+    let (owners, left_out) = known_owners(known, found.owners);
+    // A directory that is empty for a moment keeps the places that it had.
+    Ok((OwnerMap::new(owners).unwrap_or_else(|_| known.clone()), left_out))
+}
+
+/// The owners of a map with the extents that were found, and how many were found that it does not have.
+fn known_owners(known: &OwnerMap, found: Vec<(String, Vec<Extent>)>) -> (Vec<Owner>, usize) {
+    let mut found: BTreeMap<String, Vec<Extent>> = found.into_iter().collect();
+    let owner = |owner: &Owner| Owner {
+        extents: found.remove(&owner.name).unwrap_or_default(),
+        ..owner.clone()
+    };
+    let owners = known.owners().iter().map(owner).collect();
+    (owners, found.len())
 }
 
 fn read(file: &Path) -> Result<OwnerMap, LabError> {
@@ -145,6 +165,18 @@ mod tests {
         let names: Vec<&str> = map.owners().iter().map(|owner| owner.name.as_str()).collect();
         assert_eq!(names, ["0..1536", "1536..3072", "3072..5120"]);
         assert!(split(&namespace(), 11).is_err());
+    }
+
+    #[test]
+    fn owners_keep_their_order_when_they_are_found_elsewhere() {
+        let map = OwnerMap::parse("b,0,10,1\na,10,10\n").expect("a map");
+        let found = vec![("a".to_string(), vec![(50, 60)]), ("new".to_string(), vec![(0, 5)])];
+        let (owners, left_out) = known_owners(&map, found);
+        let all: Vec<_> = owners
+            .iter()
+            .map(|owner| (owner.name.as_str(), owner.extents.len(), owner.placement))
+            .collect();
+        assert_eq!((all, left_out), (vec![("b", 0, Some(1)), ("a", 1, None)], 1));
     }
 
     #[test]
