@@ -86,12 +86,38 @@ hot_and_warm "${to:-0}" # What was mixed before is collected.
 hot_and_warm "${to:-0}"
 at_least "write amplification drops by a quarter at least" $((misplaced * 3 / 4)) "$waf_milli"
 
+# The same with files of a file system, which writes all of them with the same identifier.
 succeeds "a file system on the namespace" make_file_system ext4 "$device"
 succeeds "it is mounted" mount_file_system ext4 "$device"
-mkdir /mnt/ext4/db
-random_bytes 4194304 >/mnt/ext4/db/table
-sync
-succeeds "its files are owners" "$WARP" advise "$device" --files /mnt/ext4 --depth 1 --policy observe --readings 2 --every 1
+mkdir /mnt/ext4/hot /mnt/ext4/warm /mnt/ext4/cold
+succeeds "fio: a file that stays" run_fio /mnt/ext4/cold/data --ioengine=io_uring --rw=write --bs=128k --size=22m
+cat >"$SCRATCH/files.fio" <<END
+[global]
+ioengine=io_uring
+direct=1
+norandommap
+flow_id=1
+[hot]
+filename=/mnt/ext4/hot/data
+rw=randwrite
+bs=4k
+size=$HOT_BYTES
+io_size=$((2 * WARM_BYTES))
+iodepth=8
+flow=32
+[warm]
+filename=/mnt/ext4/warm/data
+rw=write
+bs=64k
+size=$WARM_BYTES
+flow=1
+END
+succeeds "fio: hot and warm files" fio --output="$SCRATCH/fio" "$SCRATCH/files.fio"
+rm "$SCRATCH/moves"
+succeeds "warp advise, files" "$WARP" advise "$device" --files /mnt/ext4 --depth 1 --policy reported --readings 2 --every 1 \
+    --hook "echo \$WARP_OWNER \$WARP_FROM \$WARP_TO >>$SCRATCH/moves"
+sed 's/^/# /' "$SCRATCH/output"
+same "it names the directory" "$(sort -u "$SCRATCH/moves")" "warm 0 1"
 umount /mnt/ext4
 "$WARP" advise "$admin" --chunks 4 --readings 1 >"$SCRATCH/output" 2>&1
 same "a controller's device is refused" $? 2

@@ -112,10 +112,10 @@ impl Drive {
             .map_or_else(|| "DEVICE".to_string(), |name| format!("/dev/{name}"))
     }
 
-    /// The placement handles for which an event is not enabled.
-    pub fn handles_without_event(&mut self, event: FdpEventType) -> Result<Vec<u16>, AnyError> {
-        let without = self.namespace.handles_without_event(&mut self.port, event);
-        without.map_err(|error| named(&self.name, error.into()))
+    /// The placement handles for which an event is not enabled; `None` if the drive does not say it now. A drive that is
+    /// gone is found out by the next reading, which may reach it again.
+    pub fn handles_without_event(&mut self, event: FdpEventType) -> Option<Vec<u16>> {
+        self.namespace.handles_without_event(&mut self.port, event).ok()
     }
 
     /// Reads the logs. A drive over NVMe/TCP that does not answer is tried again for some seconds.

@@ -125,34 +125,20 @@ impl Watcher {
             loss: fresh.loss,
         };
         let advice = self.advisor.take(fresh, counters(&sample));
-        self.note(&advice, command)?;
+        self.note(&advice, command);
         let carried_out: Vec<bool> = advice.moves.iter().map(|step| self.carry_out(command, step)).collect();
         let notices = std::mem::take(&mut self.notices);
         output.show(&Record::new(&advice, &carried_out, &self.advisor, &sample, &notices))
     }
 
     /// What is wrong or missing in a reading.
-    fn note(&mut self, advice: &Advice, command: &Advise) -> Result<(), AnyError> {
+    fn note(&mut self, advice: &Advice, command: &Advise) {
         match advice.loss {
             Loss::None => {}
             Loss::Wrapped => self.notices.push(Notice::LogWrapped { every: command.every }),
             Loss::Cleared => self.notices.push(Notice::LogCleared),
         }
-        if advice.events == 0 || advice.reading == 1 {
-            let handles = self.drive.handles_without_event(FdpEventType::MediaReallocated)?;
-            if !handles.is_empty() {
-                self.notices.push(Notice::EventNotEnabled {
-                    handles,
-                    of: self.drive.namespace.placement_handles,
-                    device: self.drive.device(),
-                    nsid: self.drive.namespace.nsid,
-                });
-            } else if advice.events == 0 && advice.copied_bytes > 0 {
-                self.notices.push(Notice::NothingReported {
-                    copied_bytes: advice.copied_bytes,
-                });
-            }
-        }
+        self.note_silence(advice);
         let of = advice.events;
         for (events, notice) in [
             (
@@ -174,7 +160,27 @@ impl Watcher {
                 self.notices.push(notice);
             }
         }
-        Ok(())
+    }
+
+    /// Why there are no events, or may be none.
+    fn note_silence(&mut self, advice: &Advice) {
+        let is_silent = advice.events == 0 && advice.copied_bytes > 0;
+        if !is_silent && advice.reading > 1 {
+            return;
+        }
+        let handles = self.drive.handles_without_event(FdpEventType::MediaReallocated);
+        match handles {
+            Some(handles) if !handles.is_empty() => self.notices.push(Notice::EventNotEnabled {
+                handles,
+                of: self.drive.namespace.placement_handles,
+                device: self.drive.device(),
+                nsid: self.drive.namespace.nsid,
+            }),
+            Some(_) if is_silent => self.notices.push(Notice::NothingReported {
+                copied_bytes: advice.copied_bytes,
+            }),
+            _ => {}
+        }
     }
 
     /// Calls the hook for a move; whether it was carried out.
