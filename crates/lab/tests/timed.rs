@@ -296,12 +296,12 @@ fn jobs_that_never_end_are_refused() {
 
 /// A cache on the simple device that is asked so often in a second.
 fn paced_cell(operations_per_second: u32) -> Cell {
-    let settings = format!(
+    let text = format!(
         "kind = \"cachelib\"\nsoc_percent = 40\ndram_bytes = \"64KiB\"\nregion_bytes = \"1MiB\"\nreads = true\n\
          [pace]\noperations_per_second = {operations_per_second}\nmax_concurrent_inserts = 1000\n"
     );
     let find_jobs = |name: &str| panic!("{name} is not asked for");
-    let table = toml::from_str(&settings).expect("a table");
+    let table = toml::from_str(&text).expect("a table");
     let run = RunSettings {
         write_capacities: Some(0.5),
         prefill_capacities: 0.0,
