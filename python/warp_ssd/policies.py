@@ -73,7 +73,7 @@ class PlacementPolicy(ABC):
         Parameters
         ----------
         requests
-            Up to 16384 requests of a job file, 1024 of another workload, 64 in virtual time; reads and deallocations among them. When a
+            Up to 8192 requests of a job file, 1024 of another workload, 64 in virtual time; reads and deallocations among them. When a
             run ends, the last of them may not have been carried out.
 
         Returns

@@ -170,7 +170,7 @@ class AsTold(PlacementPolicy):
 
 class Together(PlacementPolicy):
     def place(self, requests: Requests) -> NDArray[np.integer]:
-        assert len(requests) <= 16384 and (requests.pages > 0).all()
+        assert len(requests) <= 8192 and (requests.pages > 0).all()
         assert requests.operation.max() <= 2 and requests.stream.max() < 8
         return np.full(len(requests), NO_PLACEMENT)
 
@@ -185,6 +185,23 @@ def test_placement() -> None:
     (unplaced,) = Experiment("three_stream").points(quick=True, only=["NoFDP", "zipf 1.2"], devices=["ssd_b"])
     reference = unplaced.run().cells().to_pandas().media_bytes_written
     assert together.cells().to_pandas().media_bytes_written.item() == reference.item()
+
+
+def test_requests_that_are_kept_stay_as_they_were() -> None:
+    class Keeping(AsTold):
+        kept: list[tuple[Requests, NDArray[np.int64]]] = []
+
+        def place(self, requests: Requests) -> NDArray[np.uint16]:
+            if len(self.kept) < 2:
+                self.kept.append((requests, requests.first.copy()))
+            assert requests.first is requests.first
+            return requests.placement
+
+    point().run(placement_policy=Keeping())
+    (one, one_first), (two, two_first) = Keeping.kept
+    assert (one.first == one_first).all() and (two.first == two_first).all()
+    assert not np.array_equal(one.first, two.first)
+    assert len(one.pages) == len(one), "columns can be asked for later too"
 
 
 def test_placement_in_virtual_time() -> None:

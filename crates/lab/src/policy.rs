@@ -75,7 +75,7 @@ impl Placer {
         policy.place(requests, self.page_bytes, placements).map_err(error)?;
         assert_eq!(placements.len(), requests.len(), "a placement for each request");
         let identifiers = self.placement_identifiers;
-        if let Some(index) = placements.iter().flatten().find(|index| **index >= identifiers) {
+        if let Some(index) = placements.iter().flatten().max().filter(|index| **index >= identifiers) {
             let problem = format!(
                 "gave placement identifier {index}; the drive has 0 to {}",
                 identifiers - 1

@@ -30,7 +30,7 @@ use workload::{Measure, Operation, Range, Request, Source, Spec, Target, Twin};
 /// Requests taken from the workload at a time.
 const BATCH_REQUESTS: usize = 1024;
 /// Requests of a job file that a placement policy is asked about at a time: asking costs as much as writing some hundred of them.
-const PLACED_REQUESTS: usize = 16 * BATCH_REQUESTS;
+const PLACED_REQUESTS: usize = 8 * BATCH_REQUESTS;
 /// Requests between two moments at which somebody who listens to the drive may read its log and change where data goes.
 const LISTENED_REQUESTS: usize = 64;
 
@@ -402,14 +402,19 @@ impl ssd::EventSink for Recorder {
 /// From bytes on the drive to its mapping units.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mapper {
-    page_bytes: u64,
+    /// Bits of an address within a mapping unit: a division for each request would show.
+    page_bits: u32,
     groups: u16,
 }
 
 impl Mapper {
     pub(crate) fn new(layout: &Layout) -> Mapper {
+        assert!(
+            layout.page_bytes.is_power_of_two(),
+            "layouts have mapping units of 4 to 64 KiB"
+        );
         Mapper {
-            page_bytes: layout.page_bytes,
+            page_bits: layout.page_bytes.trailing_zeros(),
             groups: layout.groups,
         }
     }
@@ -417,15 +422,21 @@ impl Mapper {
     /// All mapping units that a request touches.
     #[inline]
     pub(crate) fn extent(self, request: &Request) -> (Lpn, u32) {
-        let first = request.offset_bytes / self.page_bytes;
-        let end = (request.offset_bytes + u64::from(request.bytes)).div_ceil(self.page_bytes);
+        let first = request.offset_bytes >> self.page_bits;
+        let end = self.pages_up(request.offset_bytes + u64::from(request.bytes));
         (Lpn(first as u32), (end - first) as u32)
+    }
+
+    /// Mapping units that hold this many bytes.
+    #[inline]
+    fn pages_up(self, bytes: u64) -> u64 {
+        (bytes + (1 << self.page_bits) - 1) >> self.page_bits
     }
 
     /// Mapping units that a request covers: deallocation leaves a part of one as it is.
     pub(crate) fn whole_pages(self, request: &Request) -> Option<(Lpn, u32)> {
-        let first = request.offset_bytes.div_ceil(self.page_bytes);
-        let end = (request.offset_bytes + u64::from(request.bytes)) / self.page_bytes;
+        let first = self.pages_up(request.offset_bytes);
+        let end = (request.offset_bytes + u64::from(request.bytes)) >> self.page_bits;
         (end > first).then(|| (Lpn(first as u32), (end - first) as u32))
     }
 

@@ -16,7 +16,7 @@ use ssd::{DeviceConfig, HostError, Lpn, Placement, RgId, RuhId, Write};
 
 use crate::WarpError;
 use crate::convert::{optional_table, path_or_name, table, to_python, warp_error};
-use crate::policy::{self, Buffer, PythonVictimPolicy, Shared};
+use crate::policy::{self, PythonVictimPolicy, Shared};
 use crate::table::Table;
 
 /// A drive: the device model itself, written to page by page. A page is a mapping unit, `page_bytes` long (4 KiB unless the profile
@@ -172,11 +172,7 @@ impl Device {
         let drive = profile.py().detach(|| Drive::new(&name, &config, record_gc));
         let mut device = Device::of(drive.map_err(warp_error)?, record_gc);
         if let Some(policy) = victim_policy {
-            let policy = PythonVictimPolicy {
-                policy: policy.clone().unbind(),
-                shared: device.policy.clone(),
-                buffer: Buffer::default(),
-            };
+            let policy = PythonVictimPolicy::new(policy.clone().unbind(), device.policy.clone());
             device.drive.device_mut().set_victim_policy(Some(Box::new(policy)));
         }
         Ok(device)

@@ -14,7 +14,7 @@ use pyo3::types::PyDict;
 use crate::WarpError;
 use crate::convert::{optional_table, path_or_name, table, warp_error};
 use crate::point::Point;
-use crate::result::{How, RunResult, run_prepared};
+use crate::result::{How, Results, RunResult};
 use crate::table::Table;
 
 /// An experiment: which drives run which workload in which variants, and what the paper says of it.
@@ -208,7 +208,7 @@ impl Experiment {
         victim_policy: Option<&Bound<'_, PyAny>>,
         placement_policy: Option<&Bound<'_, PyAny>>,
         progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<RunResult> {
+    ) -> PyResult<Py<RunResult>> {
         let prepared: Vec<Arc<Prepared>> = points.iter().map(|point| point.prepared.clone()).collect();
         let mut experiment = self.experiment.clone();
         experiment.devices = Vec::new();
@@ -225,14 +225,10 @@ impl Experiment {
             placement_policy,
             progress,
         };
-        let (results, policy_cost) = run_prepared(py, &prepared, how)?;
-        Ok(RunResult {
-            tail_capacities: settings.tail_capacities,
-            results,
-            policy_cost,
-            axes: experiment.axes(),
-            experiment,
-        })
+        let axes = Arc::new(experiment.axes());
+        let results = Results::run(py, &axes, settings.tail_capacities, &prepared, how)?;
+        let result = PyClassInitializer::from(results).add_subclass(RunResult { experiment });
+        Py::new(py, result)
     }
 
     fn __repr__(&self) -> String {

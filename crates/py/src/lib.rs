@@ -98,7 +98,7 @@ mod _engine {
         point::Point,
         policy::{Candidates, Requests},
         profile, profile_text,
-        result::{PointResult, RunResult},
+        result::{PointResult, Results, RunResult},
         table::Table,
         workloads,
     };

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::convert::{from_json, warp_error};
-use crate::result::{How, PointResult, run_prepared};
+use crate::result::{How, PointResult, Results};
 
 /// One run of an experiment, with everything that its result depends on. It can be pickled and run elsewhere.
 #[pyclass(frozen, module = "warp_ssd")]
@@ -105,20 +105,22 @@ impl Point {
         gc_log: bool,
         victim_policy: Option<&Bound<'_, PyAny>>,
         placement_policy: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<PointResult> {
+    ) -> PyResult<Py<PointResult>> {
         let how = How {
             gc_log,
             victim_policy,
             placement_policy,
             progress: None,
         };
-        let (results, policy_cost) = run_prepared(py, std::slice::from_ref(&self.prepared), how)?;
-        Ok(PointResult {
-            axes: self.axes.clone(),
-            tail_capacities: self.cell().run.tail_capacities,
-            results,
-            policy_cost,
-        })
+        let tail_capacities = self.cell().run.tail_capacities;
+        let results = Results::run(
+            py,
+            &self.axes,
+            tail_capacities,
+            std::slice::from_ref(&self.prepared),
+            how,
+        )?;
+        Py::new(py, PyClassInitializer::from(results).add_subclass(PointResult))
     }
 
     fn __repr__(&self) -> String {

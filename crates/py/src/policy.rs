@@ -1,9 +1,11 @@
 //! Policies written in Python, as the engine's.
 //!
 //! ```text
-//! Candidates of the device -> NumPy arrays -> policy.select -> position -> reclaim unit
-//! batch of requests        -> NumPy arrays -> policy.place  -> placement identifiers
+//! Candidates of the device -> rows -> NumPy arrays -> policy.select -> position -> reclaim unit
+//! batch of requests        -> rows -> NumPy arrays -> policy.place  -> placement identifiers
 //! ```
+//!
+//! Rows are copied once, because Python may keep what it is shown; an array is made of them when a policy asks for it, and only then.
 //!
 //! An exception of a policy is kept and ends the run ([`Shared::failure`]); until it has ended the device collects without the policy.
 
@@ -12,10 +14,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use lab::policy::PlacementPolicy;
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
+use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PySlice};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyDict;
 use ssd::RuId;
 use ssd::gc::{Candidates as DeviceCandidates, Random, VictimPolicy};
 use workload::Request;
@@ -102,140 +105,164 @@ pub fn check(policy: Option<&Bound<'_, PyAny>>, argument: &str, method: &str) ->
     }
 }
 
-fn array<T: numpy::Element>(py: Python<'_>, values: Vec<T>) -> Py<PyArray1<T>> {
-    values.into_pyarray(py).unbind()
+/// A column of a table that a policy is shown: made when it is first asked for.
+struct Column<T>(PyOnceLock<Py<PyArray1<T>>>);
+
+impl<T: numpy::Element> Column<T> {
+    fn new() -> Column<T> {
+        Column(PyOnceLock::new())
+    }
+
+    /// The array, with a value for each row.
+    fn of<'py, Row>(&self, py: Python<'py>, rows: &[Row], value: impl Fn(&Row) -> T) -> Bound<'py, PyArray1<T>> {
+        let make = || rows.iter().map(value).collect::<Vec<T>>().into_pyarray(py).unbind();
+        self.0.get_or_init(py, make).bind(py).clone()
+    }
+}
+
+/// What a policy is told of a reclaim unit; times as the drive counts them.
+struct Unit {
+    number: RuId,
+    handle: i32,
+    valid_pages: u32,
+    pages: u32,
+    last_write: u64,
+    last_invalidation: u64,
+    closed_sequence: u64,
+}
+
+impl Unit {
+    fn of(candidates: &DeviceCandidates<'_>, number: RuId) -> Unit {
+        let state = candidates.unit(number);
+        Unit {
+            number,
+            handle: state.owner().handle().map_or(-1, |handle| i32::from(handle.0)),
+            valid_pages: state.valid_pages(),
+            pages: state.pages(),
+            last_write: state.last_write(),
+            last_invalidation: state.last_invalidation(),
+            closed_sequence: state.closed_sequence(),
+        }
+    }
 }
 
 /// The reclaim units that a decision is about: arrays with an entry for each, in a reproducible but no particular order.
 ///
-/// Times are counted in pages that the host has written to the drive.
-#[pyclass(frozen, get_all, module = "warp_ssd")]
+/// Times are counted in pages that the host has written to the drive. An array is made when it is first asked for.
+#[pyclass(frozen, module = "warp_ssd")]
 pub struct Candidates {
-    /// Number of the reclaim unit.
-    unit: Py<PyArray1<i64>>,
-    /// Valid pages in it: what collecting it copies.
-    valid_pages: Py<PyArray1<i64>>,
-    /// Its size in pages; more than `valid_pages`.
-    pages: Py<PyArray1<i64>>,
-    /// The reclaim unit handle whose data it holds; -1 is the pool that copies of initially isolated handles share.
-    handle: Py<PyArray1<i64>>,
-    /// Time since a page was last written to it.
-    age: Py<PyArray1<i64>>,
-    /// Time since one of its pages was last invalidated.
-    since_invalidation: Py<PyArray1<i64>>,
-    /// Number of reclaim units that were closed before it.
-    closed_sequence: Py<PyArray1<i64>>,
+    units: Arc<Vec<Unit>>,
     /// Pages that the host has written to the drive.
+    #[pyo3(get)]
     host_pages_written: u64,
     /// Whether this is background collection, whose candidates are at most as full as `gc.lazy_valid_share`.
+    #[pyo3(get)]
     lazy: bool,
+    columns: [Column<i64>; 7],
+}
+
+impl Candidates {
+    fn new(units: Arc<Vec<Unit>>, candidates: &DeviceCandidates<'_>) -> Candidates {
+        Candidates {
+            units,
+            host_pages_written: candidates.host_pages_written(),
+            lazy: candidates.is_lazy(),
+            columns: std::array::from_fn(|_| Column::new()),
+        }
+    }
+
+    fn column<'py>(&self, py: Python<'py>, index: usize, value: impl Fn(&Unit) -> i64) -> Bound<'py, PyArray1<i64>> {
+        self.columns[index].of(py, &self.units, value)
+    }
 }
 
 #[pymethods]
 impl Candidates {
-    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        self.unit.bind(py).as_any().len()
+    /// Number of the reclaim unit.
+    #[getter]
+    fn unit<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        self.column(py, 0, |unit| i64::from(unit.number.0))
+    }
+
+    /// Valid pages in it: what collecting it copies.
+    #[getter]
+    fn valid_pages<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        self.column(py, 1, |unit| i64::from(unit.valid_pages))
+    }
+
+    /// Its size in pages; more than `valid_pages`.
+    #[getter]
+    fn pages<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        self.column(py, 2, |unit| i64::from(unit.pages))
+    }
+
+    /// The reclaim unit handle whose data it holds; -1 is the pool that copies of initially isolated handles share.
+    #[getter]
+    fn handle<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        self.column(py, 3, |unit| i64::from(unit.handle))
+    }
+
+    /// Time since a page was last written to it.
+    #[getter]
+    fn age<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        self.column(py, 4, |unit| (self.host_pages_written - unit.last_write) as i64)
+    }
+
+    /// Time since one of its pages was last invalidated.
+    #[getter]
+    fn since_invalidation<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        self.column(py, 5, |unit| (self.host_pages_written - unit.last_invalidation) as i64)
+    }
+
+    /// Number of reclaim units that were closed before it.
+    #[getter]
+    fn closed_sequence<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        self.column(py, 6, |unit| unit.closed_sequence as i64)
+    }
+
+    fn __len__(&self) -> usize {
+        self.units.len()
     }
 }
 
-/// Columns of [`Candidates`].
-const COLUMNS: usize = 7;
-
-/// The memory of the arrays of candidates. A decision takes over that of the one before, unless the policy has kept its arrays: fresh
-/// memory for each decision would cost more than all the rest.
-#[derive(Default)]
-pub struct Buffer {
-    /// A row for each column, and how many references there are to it while no arrays are.
-    rows: Option<(Py<PyArray2<i64>>, usize)>,
-    /// The candidates by position.
-    units: Vec<RuId>,
-}
-
-impl Buffer {
-    /// Rows with room for the units.
-    fn rows<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
-        let references = |rows: &Bound<'py, PyArray2<i64>>| -> PyResult<usize> {
-            py.import("sys")?.call_method1("getrefcount", (rows,))?.extract()
-        };
-        if let Some((rows, unused)) = &self.rows {
-            let rows = rows.bind(py);
-            if rows.shape()[1] >= self.units.len() && references(rows)? == *unused {
-                return Ok(rows.clone());
-            }
-        }
-        let length = self.units.len().next_power_of_two();
-        let rows = PyArray2::zeros(py, [COLUMNS, length], false);
-        self.rows = Some((rows.clone().unbind(), references(&rows)? - 1));
-        Ok(rows)
+/// The memory of a table's rows: taken over by the next one, unless the policy has kept the table.
+fn reused<Row>(memory: &mut Arc<Vec<Row>>) -> &mut Vec<Row> {
+    if Arc::get_mut(memory).is_none() {
+        *memory = Arc::default();
     }
-
-    fn candidates(&mut self, py: Python<'_>, candidates: &DeviceCandidates<'_>) -> PyResult<Candidates> {
-        let rows = self.rows(py)?;
-        let length = rows.shape()[1];
-        let now = candidates.host_pages_written();
-        let mut writable = rows.readwrite();
-        let mut columns = writable.as_slice_mut()?.chunks_exact_mut(length);
-        let columns: [&mut [i64]; COLUMNS] = std::array::from_fn(|_| columns.next().expect("as many rows as columns"));
-        let [
-            numbers,
-            valid_pages,
-            pages,
-            handles,
-            ages,
-            since_invalidation,
-            closed_sequence,
-        ] = columns;
-        for (position, &unit) in self.units.iter().enumerate() {
-            let state = candidates.unit(unit);
-            numbers[position] = i64::from(unit.0);
-            valid_pages[position] = i64::from(state.valid_pages());
-            pages[position] = i64::from(state.pages());
-            handles[position] = state.owner().handle().map_or(-1, |handle| i64::from(handle.0));
-            ages[position] = (now - state.last_write()) as i64;
-            since_invalidation[position] = (now - state.last_invalidation()) as i64;
-            closed_sequence[position] = state.closed_sequence() as i64;
-        }
-        drop(writable);
-        let within = PySlice::new(py, 0, self.units.len() as isize, 1);
-        let view = |row: usize| -> PyResult<Py<PyArray1<i64>>> {
-            let view = rows.get_item((row, &within))?;
-            Ok(view.cast_into::<PyArray1<i64>>()?.unbind())
-        };
-        Ok(Candidates {
-            unit: view(0)?,
-            valid_pages: view(1)?,
-            pages: view(2)?,
-            handle: view(3)?,
-            age: view(4)?,
-            since_invalidation: view(5)?,
-            closed_sequence: view(6)?,
-            host_pages_written: now,
-            lazy: candidates.is_lazy(),
-        })
-    }
+    let rows = Arc::get_mut(memory).expect("nobody else has it");
+    rows.clear();
+    rows
 }
 
 /// A `VictimPolicy` of Python.
 pub struct PythonVictimPolicy {
-    pub policy: Py<PyAny>,
-    pub shared: Arc<Shared>,
-    pub buffer: Buffer,
+    policy: Py<PyAny>,
+    shared: Arc<Shared>,
+    units: Arc<Vec<Unit>>,
+}
+
+impl PythonVictimPolicy {
+    pub fn new(policy: Py<PyAny>, shared: Arc<Shared>) -> PythonVictimPolicy {
+        PythonVictimPolicy {
+            policy,
+            shared,
+            units: Arc::default(),
+        }
+    }
 }
 
 impl VictimPolicy for PythonVictimPolicy {
     fn select(&mut self, candidates: &DeviceCandidates<'_>, _random: &mut Random) -> Option<RuId> {
-        let PythonVictimPolicy { policy, shared, buffer } = self;
-        buffer.units.clear();
-        buffer.units.extend(candidates.iter());
-        if buffer.units.is_empty() {
-            return None;
-        }
+        let PythonVictimPolicy { policy, shared, units } = self;
+        candidates.iter().next()?;
         let position = shared.call(|py| {
-            let candidates = buffer.candidates(py, candidates)?;
-            let chosen = policy.bind(py).call_method1("select", (candidates,))?;
-            position(&chosen, buffer.units.len())
+            reused(units).extend(candidates.iter().map(|unit| Unit::of(candidates, unit)));
+            let shown = Candidates::new(units.clone(), candidates);
+            let chosen = policy.bind(py).call_method1("select", (shown,))?;
+            position(&chosen, units.len())
         });
-        position.flatten().map(|position| buffer.units[position])
+        position.flatten().map(|position| units[position].number)
     }
 }
 
@@ -261,53 +288,93 @@ fn position(chosen: &Bound<'_, PyAny>, candidates: usize) -> PyResult<Option<usi
     position.map(Some).ok_or_else(problem)
 }
 
-/// The next requests of a workload: arrays with an entry for each, in their order.
-#[pyclass(frozen, get_all, module = "warp_ssd")]
+/// The next requests of a workload: arrays with an entry for each, in their order. An array is made when it is first asked for.
+#[pyclass(frozen, module = "warp_ssd")]
 pub struct Requests {
-    /// First logical page (in mapping units of the drive).
-    first: Py<PyArray1<i64>>,
-    /// Logical pages that it touches.
-    pages: Py<PyArray1<i64>>,
-    /// 0 reads, 1 writes, 2 deallocates.
-    operation: Py<PyArray1<u8>>,
-    /// The placement identifier that the workload says; `NO_PLACEMENT` for none.
-    placement: Py<PyArray1<u16>>,
-    /// Number of the workload's stream that issues it.
-    stream: Py<PyArray1<u16>>,
+    rows: Arc<Vec<Request>>,
+    /// Bits of an address within a logical page.
+    page_bits: u32,
+    first: Column<i64>,
+    pages: Column<i64>,
+    operation: Column<u8>,
+    placement: Column<u16>,
+    stream: Column<u16>,
+}
+
+impl Requests {
+    fn new(rows: Arc<Vec<Request>>, page_bytes: u64) -> Requests {
+        assert!(page_bytes.is_power_of_two(), "layouts have pages of 4 to 64 KiB");
+        Requests {
+            rows,
+            page_bits: page_bytes.trailing_zeros(),
+            first: Column::new(),
+            pages: Column::new(),
+            operation: Column::new(),
+            placement: Column::new(),
+            stream: Column::new(),
+        }
+    }
 }
 
 #[pymethods]
 impl Requests {
-    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        self.first.bind(py).as_any().len()
+    /// First logical page (in mapping units of the drive).
+    #[getter]
+    fn first<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        let bits = self.page_bits;
+        self.first
+            .of(py, &self.rows, |request| (request.offset_bytes >> bits) as i64)
     }
-}
 
-impl Requests {
-    fn of(py: Python<'_>, requests: &[Request], page_bytes: u64) -> Requests {
-        let end = |request: &Request| (request.offset_bytes + u64::from(request.bytes)).div_ceil(page_bytes);
-        let first = |request: &Request| request.offset_bytes / page_bytes;
-        let all = || requests.iter();
-        Requests {
-            first: array(py, all().map(|request| first(request) as i64).collect()),
-            pages: array(
-                py,
-                all().map(|request| (end(request) - first(request)) as i64).collect(),
-            ),
-            operation: array(py, all().map(|request| request.operation as u8).collect()),
-            placement: array(
-                py,
-                all().map(|request| request.placement.unwrap_or(NO_PLACEMENT)).collect(),
-            ),
-            stream: array(py, all().map(|request| request.stream).collect()),
-        }
+    /// Logical pages that it touches.
+    #[getter]
+    fn pages<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        let bits = self.page_bits;
+        self.pages.of(py, &self.rows, |request| {
+            let end = request.offset_bytes + u64::from(request.bytes) + (1 << bits) - 1;
+            ((end >> bits) - (request.offset_bytes >> bits)) as i64
+        })
+    }
+
+    /// 0 reads, 1 writes, 2 deallocates.
+    #[getter]
+    fn operation<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u8>> {
+        self.operation.of(py, &self.rows, |request| request.operation as u8)
+    }
+
+    /// The placement identifier that the workload says; `NO_PLACEMENT` for none.
+    #[getter]
+    fn placement<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u16>> {
+        self.placement
+            .of(py, &self.rows, |request| request.placement.unwrap_or(NO_PLACEMENT))
+    }
+
+    /// Number of the workload's stream that issues it.
+    #[getter]
+    fn stream<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u16>> {
+        self.stream.of(py, &self.rows, |request| request.stream)
+    }
+
+    fn __len__(&self) -> usize {
+        self.rows.len()
     }
 }
 
 /// A `PlacementPolicy` of Python.
 pub struct PythonPlacementPolicy {
-    pub policy: Py<PyAny>,
-    pub shared: Arc<Shared>,
+    policy: Py<PyAny>,
+    shared: Arc<Shared>,
+    rows: Arc<Vec<Request>>,
+}
+
+impl PythonPlacementPolicy {
+    pub fn new(policy: Py<PyAny>, shared: Arc<Shared>) -> PythonPlacementPolicy {
+        PythonPlacementPolicy {
+            policy,
+            shared,
+            rows: Arc::default(),
+        }
+    }
 }
 
 impl PlacementPolicy for PythonPlacementPolicy {
@@ -317,10 +384,11 @@ impl PlacementPolicy for PythonPlacementPolicy {
         page_bytes: u64,
         placements: &mut Vec<Option<u16>>,
     ) -> Result<(), String> {
-        let PythonPlacementPolicy { policy, shared } = self;
+        let PythonPlacementPolicy { policy, shared, rows } = self;
         let placed = shared.call(|py| {
-            let arrays = Requests::of(py, requests, page_bytes);
-            let answer = policy.bind(py).call_method1("place", (arrays,))?;
+            reused(rows).extend_from_slice(requests);
+            let shown = Requests::new(rows.clone(), page_bytes);
+            let answer = policy.bind(py).call_method1("place", (shown,))?;
             take_placements(&answer, requests.len(), placements)
         });
         placed.ok_or_else(|| "has failed".to_string())
@@ -329,20 +397,44 @@ impl PlacementPolicy for PythonPlacementPolicy {
 
 /// Takes over what `place` has returned, a placement identifier for each request.
 fn take_placements(answer: &Bound<'_, PyAny>, requests: usize, placements: &mut Vec<Option<u16>>) -> PyResult<()> {
-    let answer = integers("place must return integers", answer)?;
-    let answer = answer.as_array();
-    if answer.len() != requests {
-        let returned = answer.len();
+    // What policies return as a rule is read where it is: an array of the identifiers' own type, or of NumPy's integers.
+    if let Ok(row) = answer.cast::<PyArray1<u16>>()
+        && let Ok(row) = row.try_readonly()
+        && let Ok(values) = row.as_slice()
+    {
+        return take_row(values, requests, placements);
+    }
+    let row = match answer.cast::<PyArray1<i64>>() {
+        Ok(row) => row.readonly(),
+        Err(_) => integers("place must return integers", answer)?,
+    };
+    match row.as_slice() {
+        Ok(values) => take_row(values, requests, placements),
+        Err(_) => take_row(&row.as_array().to_vec(), requests, placements),
+    }
+}
+
+fn take_row<T: Copy + Into<i64>>(row: &[T], requests: usize, placements: &mut Vec<Option<u16>>) -> PyResult<()> {
+    if row.len() != requests {
+        let returned = row.len();
         let problem = format!("place returned {returned} placement identifiers for {requests} requests");
         return Err(PyValueError::new_err(problem));
     }
-    for &placement in answer {
-        let index = u16::try_from(placement).map_err(|_| {
-            let problem = format!("place returned placement identifier {placement}; give 0 to 65534, or NO_PLACEMENT");
-            PyValueError::new_err(problem)
-        })?;
-        placements.push((index != NO_PLACEMENT).then_some(index));
+    let values = || row.iter().map(|&value| -> i64 { value.into() });
+    // Least and greatest of all are found faster than a first one that is wrong.
+    let (least, greatest) = values().fold((0, 0), |(least, greatest), value| {
+        (value.min(least), value.max(greatest))
+    });
+    for extreme in [least, greatest] {
+        if u16::try_from(extreme).is_err() {
+            let problem = format!("place returned placement identifier {extreme}; give 0 to 65534, or NO_PLACEMENT");
+            return Err(PyValueError::new_err(problem));
+        }
     }
+    placements.extend(values().map(|value| {
+        let index = value as u16;
+        (index != NO_PLACEMENT).then_some(index)
+    }));
     Ok(())
 }
 

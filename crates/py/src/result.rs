@@ -14,7 +14,7 @@ use ssd::gc::VictimPolicy;
 
 use crate::convert::{to_python, warp_error};
 use crate::interrupt::stoppable;
-use crate::policy::{self, Buffer, PythonPlacementPolicy, PythonVictimPolicy, Shared};
+use crate::policy::{self, PythonPlacementPolicy, PythonVictimPolicy, Shared};
 use crate::table::Table;
 
 /// How points are run.
@@ -36,7 +36,7 @@ pub struct PolicyCost {
 }
 
 /// Runs points to their end; Ctrl-C and exceptions of policies are raised.
-pub fn run_prepared(
+fn run_prepared(
     py: Python<'_>,
     prepared: &[Arc<Prepared>],
     how: How<'_, '_>,
@@ -65,21 +65,20 @@ pub fn run_prepared(
     let make_victim = victim.map(|policy| {
         let shared = shared.clone();
         move || -> Box<dyn VictimPolicy + Send + Sync> {
-            Box::new(PythonVictimPolicy {
-                policy: policy::copied(&policy, &shared),
-                shared: shared.clone(),
-                buffer: Buffer::default(),
-            })
+            Box::new(PythonVictimPolicy::new(
+                policy::copied(&policy, &shared),
+                shared.clone(),
+            ))
         }
     });
     let placement = placement_policy.map(|policy| policy.clone().unbind());
     let make_placement = placement.map(|policy| {
         let shared = shared.clone();
         move || -> Box<dyn PlacementPolicy> {
-            Box::new(PythonPlacementPolicy {
-                policy: policy::copied(&policy, &shared),
-                shared: shared.clone(),
-            })
+            Box::new(PythonPlacementPolicy::new(
+                policy::copied(&policy, &shared),
+                shared.clone(),
+            ))
         }
     });
     let policies = Policies {
@@ -96,51 +95,64 @@ pub fn run_prepared(
     Ok((results.map_err(warp_error)?, cost))
 }
 
-/// What one point measured.
-#[pyclass(frozen, module = "warp_ssd")]
-pub struct PointResult {
-    pub axes: Arc<Vec<String>>,
-    pub tail_capacities: f64,
-    pub results: Vec<CellResult>,
-    pub policy_cost: PolicyCost,
+/// What points measured, in tables.
+#[pyclass(frozen, subclass, module = "warp_ssd")]
+pub struct Results {
+    axes: Arc<Vec<String>>,
+    tail_capacities: f64,
+    cells: Vec<CellResult>,
+    policy_cost: PolicyCost,
+}
+
+impl Results {
+    /// Runs points of an experiment with these axes.
+    pub fn run(
+        py: Python<'_>,
+        axes: &Arc<Vec<String>>,
+        tail_capacities: f64,
+        prepared: &[Arc<Prepared>],
+        how: How<'_, '_>,
+    ) -> PyResult<Results> {
+        let (cells, policy_cost) = run_prepared(py, prepared, how)?;
+        Ok(Results {
+            axes: axes.clone(),
+            tail_capacities,
+            cells,
+            policy_cost,
+        })
+    }
 }
 
 #[pymethods]
-impl PointResult {
-    /// Counters of the device and measures of the workload: one row.
+impl Results {
+    /// Counters of the device and measures of the workload: a row for each point.
     fn cells(&self) -> Table {
-        tables::cells(&self.axes, self.tail_capacities, &self.results).into()
+        tables::cells(&self.axes, self.tail_capacities, &self.cells).into()
     }
 
     /// Counters of each reclaim unit handle and of the shared pool.
     fn owners(&self) -> Table {
-        tables::owners(&self.axes, &self.results).into()
+        tables::owners(&self.axes, &self.cells).into()
     }
 
     /// The time series: a row for each sample and owner.
     fn samples(&self) -> Table {
-        tables::samples(&self.axes, &self.results).into()
+        tables::samples(&self.axes, &self.cells).into()
     }
 
     /// A row for each collection, if ``gc_log`` was asked for.
     fn gc_log(&self) -> Table {
-        tables::gc_log(&self.axes, &self.results).into()
+        tables::gc_log(&self.axes, &self.cells).into()
     }
 
-    /// Rates and latencies of each job and direction, of a timed run.
+    /// Rates and latencies of each job and direction, of timed runs.
     fn jobs(&self) -> Table {
-        tables::jobs(&self.axes, &self.results).into()
+        tables::jobs(&self.axes, &self.cells).into()
     }
 
-    /// Distribution of the latencies of each job and direction, of a timed run.
+    /// Distribution of the latencies of each job and direction, of timed runs.
     fn latencies(&self) -> Table {
-        tables::latencies(&self.axes, &self.results).into()
-    }
-
-    /// Its object in the JSON of `Result.to_json`, as text.
-    fn to_json(&self) -> String {
-        let mut json = export::to_json(&self.axes, self.tail_capacities, &self.results, false);
-        json["cells"][0].take().to_string()
+        tables::latencies(&self.axes, &self.cells).into()
     }
 
     /// How often policies of Python were asked.
@@ -154,111 +166,88 @@ impl PointResult {
     fn policy_seconds(&self) -> f64 {
         self.policy_cost.seconds
     }
+}
 
-    fn __repr__(&self) -> String {
-        let result = &self.results[0];
+/// What one point measured.
+#[pyclass(frozen, extends = Results, module = "warp_ssd")]
+pub struct PointResult;
+
+#[pymethods]
+impl PointResult {
+    /// Its object in the JSON of `Result.to_json`, as text.
+    fn to_json(slf: &Bound<'_, Self>) -> String {
+        let Results {
+            axes,
+            tail_capacities,
+            cells,
+            ..
+        } = slf.as_super().get();
+        let mut json = export::to_json(axes, *tail_capacities, cells, false);
+        json["cells"][0].take().to_string()
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> String {
+        let cell = &slf.as_super().get().cells[0];
         format!(
             "PointResult({} | seed {}: WAF {:.3})",
-            result.key,
-            result.seed,
-            result.write_amplification()
+            cell.key,
+            cell.seed,
+            cell.write_amplification()
         )
     }
 }
 
 /// What the points of an experiment measured, and how that compares with the paper.
-#[pyclass(frozen, name = "Result", module = "warp_ssd")]
+#[pyclass(frozen, extends = Results, name = "Result", module = "warp_ssd")]
 pub struct RunResult {
     pub experiment: LabExperiment,
-    pub axes: Vec<String>,
-    pub tail_capacities: f64,
-    pub results: Vec<CellResult>,
-    pub policy_cost: PolicyCost,
 }
 
 impl RunResult {
-    fn judge(&self) -> Judge<'_> {
-        Judge::new(&self.experiment, &self.results, self.tail_capacities)
+    fn judge<'a>(&'a self, results: &'a Results) -> Judge<'a> {
+        Judge::new(&self.experiment, &results.cells, results.tail_capacities)
     }
 }
 
 #[pymethods]
 impl RunResult {
     /// The tables that ``warp run`` prints, and the claims.
-    fn summary(&self) -> String {
-        let mut text = texts::results(&self.experiment.title, &self.axes, &self.results, false);
-        let verdicts = self.judge().verdicts();
+    fn summary(slf: &Bound<'_, Self>) -> String {
+        let (run, results) = (slf.get(), slf.as_super().get());
+        let mut text = texts::results(&run.experiment.title, &results.axes, &results.cells, false);
+        let verdicts = run.judge(results).verdicts();
         if !verdicts.is_empty() {
             text += &texts::verdicts(&verdicts);
         }
         text.trim_end().to_string()
     }
 
-    /// Counters of the device and measures of the workload: a row for each point.
-    fn cells(&self) -> Table {
-        tables::cells(&self.axes, self.tail_capacities, &self.results).into()
-    }
-
-    /// Counters of each reclaim unit handle and of the shared pool.
-    fn owners(&self) -> Table {
-        tables::owners(&self.axes, &self.results).into()
-    }
-
-    /// The time series: a row for each sample and owner.
-    fn samples(&self) -> Table {
-        tables::samples(&self.axes, &self.results).into()
-    }
-
-    /// A row for each collection, if ``gc_log`` was asked for.
-    fn gc_log(&self) -> Table {
-        tables::gc_log(&self.axes, &self.results).into()
-    }
-
-    /// Rates and latencies of each job and direction, of timed runs.
-    fn jobs(&self) -> Table {
-        tables::jobs(&self.axes, &self.results).into()
-    }
-
-    /// Distribution of the latencies of each job and direction, of timed runs.
-    fn latencies(&self) -> Table {
-        tables::latencies(&self.axes, &self.results).into()
-    }
-
     /// The paper's numbers beside ours.
-    fn published(&self) -> Table {
-        tables::published(&self.axes, &self.judge().comparisons()).into()
+    fn published(slf: &Bound<'_, Self>) -> Table {
+        let results = slf.as_super().get();
+        tables::published(&results.axes, &slf.get().judge(results).comparisons()).into()
     }
 
     /// The experiment's claims, and whether they hold.
-    fn claims(&self) -> Table {
-        tables::claims(&self.judge().verdicts()).into()
+    fn claims(slf: &Bound<'_, Self>) -> Table {
+        tables::claims(&slf.get().judge(slf.as_super().get()).verdicts()).into()
     }
 
     /// Everything that was measured and judged, as JSON on one line: the bytes that ``warp run --json`` prints, without the end of
     /// the line.
-    fn to_json(&self) -> String {
-        export::judged_json(&self.experiment, &self.judge(), &self.results)
+    fn to_json(slf: &Bound<'_, Self>) -> String {
+        let (run, results) = (slf.get(), slf.as_super().get());
+        export::judged_json(&run.experiment, &run.judge(results), &results.cells)
     }
 
     /// As `to_json`, as dictionaries and lists.
-    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let json = serde_json::from_str(&self.to_json()).expect("it is JSON");
-        to_python(py, &json)
+    fn to_dict<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let json = serde_json::from_str(&RunResult::to_json(slf)).expect("it is JSON");
+        to_python(slf.py(), &json)
     }
 
-    /// How often policies of Python were asked.
-    #[getter]
-    fn policy_calls(&self) -> u64 {
-        self.policy_cost.calls
-    }
-
-    /// How long policies of Python took, seconds, with everything that it takes to ask them.
-    #[getter]
-    fn policy_seconds(&self) -> f64 {
-        self.policy_cost.seconds
-    }
-
-    fn __repr__(&self) -> String {
-        format!("Result({:?}: {} points)", self.experiment.slug, self.results.len())
+    fn __repr__(slf: &Bound<'_, Self>) -> String {
+        let points = slf.as_super().get().cells.len();
+        format!("Result({:?}: {points} points)", slf.get().experiment.slug)
     }
 }
