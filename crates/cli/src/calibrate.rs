@@ -8,25 +8,30 @@ use crate::{AnyError, Outcome};
 /// Names the interpreter that has the package installed.
 const INTERPRETER: &str = "WARP_PYTHON";
 
+/// `python -m warp_ssd.calibrate`, but for an interpreter without the package, which ends with [`NO_PACKAGE`] and says nothing.
+const MAIN: &str = "\
+import importlib.util, sys
+if importlib.util.find_spec('warp_ssd') is None:
+    sys.exit(69)
+from warp_ssd.calibrate.__main__ import main
+sys.exit(main())
+";
+
+/// `EX_UNAVAILABLE` of BSD's sysexits: no exit code of the package.
+const NO_PACKAGE: i32 = 69;
+
 pub fn calibrate(command: &Calibrate) -> Result<Outcome, AnyError> {
     let interpreter = std::env::var_os(INTERPRETER).unwrap_or_else(|| "python3".into());
     let name = interpreter.to_string_lossy().into_owned();
     let remedy = format!("run `pip install .` in WARP's folder, and set {INTERPRETER} if it is not for {name}");
-    let mut python = Command::new(&interpreter);
-    let found = python.args([
-        "-c",
-        "import importlib.util, sys; sys.exit(not importlib.util.find_spec('warp_ssd'))",
-    ]);
-    let found = found
+    let status = Command::new(&interpreter)
+        .args(["-c", MAIN])
+        .args(&command.arguments)
         .status()
         .map_err(|error| format!("warp calibrate needs Python: {name}: {error}; {remedy}"))?;
-    if !found.success() {
+    if status.code() == Some(NO_PACKAGE) {
         return Err(format!("warp calibrate needs the Python package, which {name} does not have; {remedy}").into());
     }
-    let status = Command::new(&interpreter)
-        .args(["-m", "warp_ssd.calibrate"])
-        .args(&command.arguments)
-        .status()?;
     // It has said what was wrong; after Ctrl-C it ends by itself.
     std::process::exit(status.code().unwrap_or(i32::from(crate::STOPPED)));
 }

@@ -53,6 +53,13 @@ fn names_that_do_not_exist() {
 
 #[test]
 fn calibration_without_its_package() {
+    use std::os::unix::fs::PermissionsExt;
+    // An interpreter without the package, as one sees it from outside.
+    let folder = folder();
+    write(&folder, "bare_python", "#!/bin/sh\nexit 69\n");
+    let bare = folder.path().join("bare_python");
+    std::fs::set_permissions(&bare, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let bare = bare.to_str().expect("a path of text");
     let calibrate = |interpreter: &str| {
         let mut warp = std::process::Command::new(env!("CARGO_BIN_EXE_warp"));
         warp.env("WARP_PYTHON", interpreter).args(["calibrate", "--help"]);
@@ -64,7 +71,7 @@ fn calibration_without_its_package() {
         message
     };
     assert!(calibrate("nowhere/python3").contains("needs Python: nowhere/python3: "));
-    assert!(calibrate("false").contains("needs the Python package, which false does not have"));
+    assert!(calibrate(bare).contains(&format!("needs the Python package, which {bare} does not have")));
 }
 
 #[test]
