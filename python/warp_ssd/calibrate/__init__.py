@@ -42,6 +42,9 @@ __all__ = [
 _CANDIDATES = 3
 """Combinations of names that are refined, and taken to larger twins."""
 
+_AGAIN = 12
+"""Settings of the search, the best ones, that are evaluated with all seeds."""
+
 
 def calibrate(
     measurements: str | os.PathLike[str] | Sequence[Measurement],
@@ -51,7 +54,7 @@ def calibrate(
     known: Mapping[str, object] | None = None,
     scales: Sequence[str] | None = None,
     trials: int = 200,
-    seeds: Sequence[int] = (1,),
+    seeds: Sequence[int] = (1, 2),
     seed: int = 1,
     noise: float = 0.02,
     loss: str = "squared",
@@ -82,7 +85,8 @@ def calibrate(
     trials
         Settings to evaluate in the search; refinement and intervals come on top, about as many again.
     seeds
-        Each cell is run once for each; the model's WAF is their mean.
+        Each cell is run once for each; the model's WAF is their mean, and what they differ by counts as noise. The search takes the
+        first one only.
     seed
         Of the search. The same seed gives the same result.
     noise
@@ -118,7 +122,7 @@ def calibrate(
             objective = Objective(
                 cells, str(file), scale=scales[0], seeds=seeds, noise=noise, loss=loss, store=results, workers=pool
             )
-            fit = _Fit(objective, knobs, start, tell)
+            fit = _Fit(objective, knobs, start, seeds, tell)
             return fit.run(scales, trials, seed, _description(cells), title)
         finally:
             pool.close()
@@ -127,18 +131,27 @@ def calibrate(
 class _Fit:
     """One calibration, from the search to the result."""
 
-    def __init__(self, objective: Objective, knobs: Sequence[Knob], start: str, tell: Tell) -> None:
+    def __init__(
+        self, objective: Objective, knobs: Sequence[Knob], start: str, seeds: Sequence[int], tell: Tell
+    ) -> None:
         self._objective = objective
         self._knobs = knobs
         self._start = start
+        self._seeds = seeds
         self._tell = tell
 
     def run(self, scales: Sequence[str], trials: int, seed: int, measured: str, title: str | None) -> Calibration:
         small, knobs = self._objective, self._knobs
-        search(small, knobs, self._start_values(), trials, seed, self._tell)
+        # What lies far apart one seed tells apart; what is near needs all of them.
+        first = small.other(seeds=self._seeds[:1])
+        search(first, knobs, self._start_values(), trials, seed, self._tell)
+        promising = best_of_each_kind(first, knobs, _CANDIDATES)
+        if not promising:
+            raise WarpError(f"no settings can be run: {next(iter(first.seen.values())).error}")
+        promising += sorted(first.seen.values(), key=lambda one: one.loss)[:_AGAIN]
+        small.evaluate([one.settings for one in promising])
+        small.learn_noise()
         found = best_of_each_kind(small, knobs, _CANDIDATES)
-        if not found:
-            raise WarpError(f"no settings can be run: {next(iter(small.seen.values())).error}")
         found = [refine(small, knobs, one, self._tell) for one in found]
         best = min(found, key=lambda one: one.loss)
         intervals = determine(small, knobs, best, threshold(small, best, knobs), self._tell)
@@ -146,7 +159,7 @@ class _Fit:
         found = best_of_each_kind(small, knobs, _CANDIDATES)
         last = small
         for scale in scales[1:]:
-            last = small.at_scale(scale)
+            last = small.other(scale=scale)
             found = self._on_larger(last, found)
         best = min(found, key=lambda one: one.loss)
         fits = [knob_fit(interval, best.settings[interval.knob.path]) for interval in intervals]
@@ -155,19 +168,22 @@ class _Fit:
             [one.name for one in last.measurements],
             [one.metric for one in last.measurements],
             [one.waf for one in last.measurements],
-            last.sigmas,
+            last.measured_sigmas,
             before.wafs or None,
             best.wafs,
         )
         toml = with_fit(self._start, fits, measured, title)
-        count = len(small.seen) + (len(last.seen) if last is not small else 0)
-        return Calibration(best.settings, fits, residuals, last.scale, count, toml)
+        seen = [*{*first.seen, *small.seen}, *(last.seen if last is not small else ())]
+        return Calibration(best.settings, fits, residuals, last.scale, len(seen), toml)
 
     def _on_larger(self, objective: Objective, found: Sequence[Evaluation]) -> list[Evaluation]:
         """The same settings, and those of the start profile, on larger twins; the best one moved to where it is best there."""
         start = self._start_values()
         complete = [start] if None not in start.values() else []
-        again = objective.evaluate([*(one.settings for one in found), *complete])
+        candidates = [*(one.settings for one in found), *complete]
+        objective.evaluate(candidates)
+        objective.learn_noise()
+        again = objective.evaluate(candidates)
         self._tell(len(again))
         best = min(again, key=lambda one: one.loss)
         numbers = [knob for knob in self._knobs if not knob.choices]

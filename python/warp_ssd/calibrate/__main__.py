@@ -82,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--trials", type=int, default=200, help="settings to evaluate in the search (default: %(default)s)"
     )
-    parser.add_argument("--seeds", nargs="+", type=int, default=[1], help="seeds to run each cell with (default: 1)")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2], help="seeds to run each cell with (default: 1 2)")
     parser.add_argument("--seed", type=int, default=1, help="seed of the search (default: %(default)s)")
     parser.add_argument(
         "--noise",

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from statistics import fmean
+from dataclasses import dataclass, replace
+from statistics import fmean, variance
 
 from .._engine import Experiment, WarpError
 from ..grid import Row, rows
@@ -32,7 +32,9 @@ class Evaluation:
     Attributes
     ----------
     wafs
-        For each measurement; empty if the engine refuses the settings, or a run failed.
+        For each measurement, the mean over the seeds; empty if the engine refuses the settings, or a run failed.
+    variances
+        For each measurement, the variance between the seeds; 0 with one seed.
     loss
         `squared`: sum of ((model - measured) / sigma)^2. `absolute`: the same with 2 sqrt(2) |model - measured| / sigma, which an
         outlier rules less. Both are twice a negative log likelihood. Infinite without `wafs`.
@@ -42,6 +44,7 @@ class Evaluation:
 
     settings: Settings
     wafs: tuple[float, ...]
+    variances: tuple[float, ...]
     loss: float
     error: str | None = None
 
@@ -62,6 +65,9 @@ class Objective:
 
     Attributes
     ----------
+    sigmas
+        Standard deviation of each measurement from the model's mean over the seeds: the measurement's, and after `learn_noise` the
+        model's own.
     expected_loss
         What noise alone comes to, on average.
     seen
@@ -83,7 +89,8 @@ class Objective:
         if loss not in LOSSES:
             raise WarpError(f"loss = {loss!r}: must be one of {', '.join(LOSSES)}")
         self.measurements = list(measurements)
-        self.sigmas = [one.sigma if one.sigma is not None else noise * one.waf for one in measurements]
+        self.measured_sigmas = [one.sigma if one.sigma is not None else noise * one.waf for one in measurements]
+        self.sigmas = list(self.measured_sigmas)
         self.scale = scale
         self.expected_loss = (1.0 if loss == "squared" else 2.0) * len(self.measurements)
         self.seen: dict[str, Evaluation] = {}
@@ -94,11 +101,29 @@ class Objective:
         self._workers = workers
         self._experiments: dict[tuple[object, ...], Experiment] = {}
 
-    def at_scale(self, scale: str) -> Objective:
-        """The same on other twins; nothing seen yet."""
+    def other(self, *, scale: str | None = None, seeds: Sequence[int] | None = None) -> Objective:
+        """The same on other twins, or with other seeds; nothing seen yet."""
         other = object.__new__(Objective)
-        other.__dict__.update(self.__dict__, scale=scale, seen={})
+        other.__dict__.update(self.__dict__, scale=scale or self.scale, seen={})
+        if seeds is not None:
+            other._seeds = list(seeds)
         return other
+
+    def learn_noise(self) -> None:
+        """Adds what the model varies between seeds to the noise of the measurements, as what was evaluated so far shows it.
+
+        Otherwise settings would be preferred, and others excluded, for differences that are those of seeds. With one seed nothing is
+        known of it, and nothing added.
+        """
+        columns = zip(*(one.variances for one in self.seen.values() if one.wafs), strict=True)
+        of_means = [fmean(column) / len(self._seeds) for column in columns]
+        if of_means:
+            self.sigmas = [
+                math.sqrt(sigma**2 + of_mean) for sigma, of_mean in zip(self.measured_sigmas, of_means, strict=True)
+            ]
+        self.seen = {
+            key: replace(one, loss=self.loss_of(one.wafs)) if one.wafs else one for key, one in self.seen.items()
+        }
 
     def evaluate(self, candidates: Sequence[Settings]) -> list[Evaluation]:
         """Evaluates settings, side by side."""
@@ -138,17 +163,22 @@ class Objective:
 
     def _evaluation(self, settings: Settings, points: list[list[Row]] | str) -> Evaluation:
         if isinstance(points, str):
-            return Evaluation(settings, (), math.inf, points)
-        wafs = []
+            return Evaluation(settings, (), (), math.inf, points)
+        wafs, variances = [], []
         for one, found in zip(self.measurements, points, strict=True):
             cells = [self._store.cell(row.point.hash).to_pylist()[0] for row in found if row.point is not None]
             for cell in cells:
                 if cell["status"] != "done":
-                    return Evaluation(settings, (), math.inf, cell["error"])
+                    return Evaluation(settings, (), (), math.inf, cell["error"])
                 if cell.get(one.metric) is None:
                     raise WarpError(f"measurement {one.name}: its runs do not measure {one.metric!r}")
-            wafs.append(fmean(cell[one.metric] for cell in cells))
-        return Evaluation(settings, tuple(wafs), self.loss_of(wafs))
+            by_seed: dict[int, list[float]] = {}
+            for row, cell in zip(found, cells, strict=True):
+                by_seed.setdefault(row.point.seed, []).append(cell[one.metric])  # type: ignore[union-attr]
+            of_seeds = [fmean(values) for values in by_seed.values()]
+            wafs.append(fmean(of_seeds))
+            variances.append(variance(of_seeds) if len(of_seeds) > 1 else 0.0)
+        return Evaluation(settings, tuple(wafs), tuple(variances), self.loss_of(wafs))
 
 
 def _flat(points: list[list[Row]] | str) -> list[Row]:
