@@ -93,7 +93,8 @@ def _legend(figure: Figure) -> None:
         handles, labels = ax.get_legend_handles_labels()
         found |= dict(zip(labels, handles, strict=True))
     with plot.style():
-        figure.legend(found.values(), found.keys(), loc="outside upper center", ncols=min(5, len(found)))
+        columns = plot.legend_columns(list(found), figure.get_figwidth())
+        figure.legend(found.values(), found.keys(), loc="outside upper center", ncols=columns)
 
 
 def _end_marks(ax: Axes, published: Sequence[Mapping[str, Any]], at: Mapping[str, str], lines: str) -> None:
@@ -170,12 +171,38 @@ def _done(points: pa.Table) -> pa.Table:
     return points.filter(pc.equal(points["status"], "done"))
 
 
-def handles(runs: Runs) -> Figure:
-    """What each handle wrote, and what was copied of it."""
-    result = runs.experiment("per_handle")
-    figure, axes = plot.new_figure(2, width_inches=plot.PAGE_INCHES, row_inches=2.2)
-    for ax, of in zip(axes[0], ("host", "copied"), strict=True):
-        plot.ruh_breakdown(result, of=of, by="overwrite", ax=ax, legend=False)
+def handles(runs: Runs, name: str, *, by: str, of: Sequence[str] = ("host", "copied"), **at: str) -> Figure:
+    """What each handle wrote, and what was copied of it: a bar for each value of a column, of the cells at this place."""
+    samples = _rows(runs.experiment(name).samples(), at)
+    width = plot.PAGE_INCHES if len(of) > 1 else plot.COLUMN_INCHES
+    figure, axes = plot.new_figure(len(of), width_inches=width, row_inches=2.2)
+    for ax, what in zip(axes[0], of, strict=True):
+        plot.ruh_breakdown(samples, of=what, by=by, ax=ax, legend=False)
+    _legend(figure)
+    return figure
+
+
+def bandwidth(runs: Runs) -> Figure:
+    """Bandwidth over the request size, each the mean of its whole run, with the numbers of the drive's data sheet."""
+    jobs = runs.experiment("bandwidth").jobs()
+    sizes = _values(jobs, "bs")
+    kib = {size: float(size.removesuffix(" KiB")) for size in sizes}
+    figure, axes = plot.new_figure(row_inches=2.4)
+    ax = axes[0, 0]
+    for place, variant in enumerate(_values(jobs, "variant")):
+        rows = _rows(jobs, {"variant": variant})
+        rates = [rate / 1e6 for rate in rows["bytes_per_second"].to_pylist()]
+        with plot.style():
+            ax.plot([kib[size] for size in rows["bs"].to_pylist()], rates, label=variant, **plot.stroke(place))
+    for row in runs.published("bandwidth", None):
+        megabytes = kib[row["bs"]] * 1024 / 1e6 if row["metric"].startswith("IOPS") else 1.0
+        plot.mark(ax, kib[row["bs"]], row["drive"] * megabytes, of=row["variant"], label="data sheet")
+    with plot.style():
+        plot.logarithmic(ax)
+        ax.set_xticks(list(kib.values()), [size.removesuffix(" KiB") for size in sizes])
+        ax.set_ylim(bottom=0)
+        ax.set_xlabel("request size (KiB)")
+        ax.set_ylabel("MB/s")
     _legend(figure)
     return figure
 
@@ -283,11 +310,20 @@ FIGURES = (
     ),
     PaperFigure("f2fs", "WARP Fig. 10: F2FS", lambda runs: curves(runs, "f2fs", panels="personality")),
     PaperFigure(
+        "f2fs_handles",
+        "WARP Fig. 11: F2FS, what goes through each handle",
+        lambda runs: handles(runs, "f2fs", by="personality", of=["host"], variant="FDP"),
+    ),
+    PaperFigure(
         "one_stream_emulator",
         "WARP Fig. 12: settings of the emulated drive, over the last drive-write",
         lambda runs: curves(runs, "one_stream_emulator", lines="setting", window=1.0),
     ),
-    PaperFigure("per_handle", "WARP Fig. 16, 17: what each handle writes, and what is copied of it", handles),
+    PaperFigure(
+        "per_handle",
+        "WARP Fig. 16, 17: what each handle writes, and what is copied of it",
+        lambda runs: handles(runs, "per_handle", by="overwrite"),
+    ),
     PaperFigure("ii_vs_pi", "WARP Fig. 18, 19: II against PI", isolation),
     PaperFigure(
         "small_soc_units",
@@ -295,6 +331,7 @@ FIGURES = (
         lambda runs: grouped_bars(runs, "small_soc_units", groups="SOC"),
     ),
     PaperFigure("latency", "WARP Table 3: latency of random reads", latency),
+    PaperFigure("bandwidth", "FDPVirt Fig. 2: bandwidth over the request size", bandwidth),
     PaperFigure("latency_32k", "FDPVirt Fig. 3a: latency of 32 KiB requests", latency_32k),
     PaperFigure(
         "placement_granularity",

@@ -29,6 +29,7 @@ from .style import (
     colour_of,
     drawing,
     finish,
+    legend_columns,
     logarithmic,
     new_figure,
     owner_colour,
@@ -66,11 +67,14 @@ __all__ = [
     "bars",
     "crossings",
     "latency_cdf",
+    "legend_columns",
+    "logarithmic",
     "mark",
     "new_figure",
     "nines",
     "occupancy",
     "ruh_breakdown",
+    "stroke",
     "style",
     "tradeoff",
     "waf_over_time",
@@ -219,20 +223,26 @@ def latency_cdf(
         raise WarpError(f"no latencies of job {job!r}, direction {direction!r}: timed runs have them")
     names = [by] if isinstance(by, str) else list(by)
     names += [name for name in ("job", "direction") if name not in names and pc.count_distinct(table[name]).as_py() > 1]
-    highest = 0.0
+    highest = 1.0
+    ends = []
     for label, place, rows in placed(groups(table, names)):
         for first, (_, run) in enumerate(groups(rows, "seed")):
             # The slowest requests stand at the share of all that were faster: there is no place for all of them.
             heights = nines(np.concatenate([[0.0], numbers(run, "share")[:-1]]))
             highest = max(highest, float(heights[-1]))
             named = "_" if first else label
-            ax.step(numbers(run, "latency_ns") / 1e3, heights, where="post", label=named, **stroke(place))
+            places = numbers(run, "latency_ns") / 1e3
+            ax.step(places, heights, where="post", label=named, **stroke(place))
+            ends.append((places[-1], heights[-1], place))
+    top = int(np.ceil(highest))
+    # All requests are beyond every nine: a line that has come to its slowest goes up.
+    for at, height, place in ends:
+        ax.plot([at, at], [height, top], label="_", **stroke(place))
     logarithmic(ax)
     ax.set_xlabel("latency (µs)")
     ax.set_ylabel("share of requests")
-    ticks = range(int(np.ceil(highest)) + 1)
-    ax.set_yticks(list(ticks), [share_text(tick) for tick in ticks])
-    ax.set_ylim(bottom=0)
+    ax.set_yticks(range(top + 1), [share_text(tick) for tick in range(top + 1)])
+    ax.set_ylim(0, top)
     finish(ax, legend)
 
 
@@ -291,7 +301,7 @@ def bars(
     finish(ax, legend, above=True)
 
 
-def mark(ax: Axes, x: float, y: float, kind: str = "drive", *, of: str = "") -> None:
+def mark(ax: Axes, x: float, y: float, kind: str = "drive", *, of: str = "", label: str | None = None) -> None:
     """Marks a published number.
 
     Parameters
@@ -300,11 +310,14 @@ def mark(ax: Axes, x: float, y: float, kind: str = "drive", *, of: str = "") -> 
         `drive` for one that was measured on a drive, `emulator` for a published emulator's.
     of
         The line or bars of `ax` that it belongs to, by their label: it takes their colour.
+    label
+        Its name in the legend; default: that it is the paper's.
     """
     shapes = {"drive": ("D", "paper's drive"), "emulator": ("o", "paper's emulator")}
     if kind not in shapes:
         raise WarpError(f"kind = {kind!r}: must be drive or emulator")
-    shape, label = shapes[kind]
+    shape, usual = shapes[kind]
+    label = label or usual
     handles, labels = ax.get_legend_handles_labels()
     found = [handle for handle, name in zip(handles, labels, strict=True) if name == of]
     colour = _colour_of_handle(found[0]) if found else INK

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -130,6 +130,7 @@ def owner_colour(owner: str) -> str:
 
 
 def stroke(place: int) -> dict[str, Any]:
+    """How the line with this place in `COLOURS` is drawn."""
     return {"color": colour_of(place), "linestyle": DASHES[place % len(DASHES)]}
 
 
@@ -159,10 +160,14 @@ def finish(ax: Axes, legend: bool, *, above: bool = False) -> None:
     if not above:
         ax.legend(*named)
         return
-    # A legend that is wider than its plot would squeeze it: about 52 letters fit a column, a sample is as wide as 6.
-    letters = 52 * _panel_inches(ax) / COLUMN_INCHES
-    columns = max(1, min(len(labels), int(letters / (max(len(label) for label in labels) + 6))))
+    columns = legend_columns(labels, _panel_inches(ax))
     ax.legend(*named, loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0.2, columnspacing=1.0)
+
+
+def legend_columns(labels: Sequence[str], width_inches: float) -> int:
+    """How many columns of a legend fit a width: about 52 letters a column of text, and a sample is as wide as 5."""
+    letters = 52 * width_inches / COLUMN_INCHES
+    return max(1, min(len(labels), int(letters / (max(len(label) for label in labels) + 5))))
 
 
 def _panel_inches(ax: Axes) -> float:
