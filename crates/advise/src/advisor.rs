@@ -239,6 +239,11 @@ mod tests {
         }
     }
 
+    /// As many events of a byte as the policy wants to see.
+    fn dozen(offset_bytes: u64) -> Vec<Event> {
+        vec![event(1, Some(offset_bytes)); 12]
+    }
+
     fn fresh(events: &[Event]) -> Fresh {
         Fresh {
             events: events.to_vec(),
@@ -248,22 +253,17 @@ mod tests {
 
     #[test]
     fn placements_are_learned_and_advice_is_given_again_until_it_is_carried_out() {
-        let events = [
-            event(1, Some(150)),
-            event(2, None),
-            event(3, Some(500)),
-            event(4, Some(101)),
-        ];
+        let events = [dozen(150), vec![event(2, None), event(3, Some(500))]].concat();
         let mut advisor = advisor(false);
         let advice = advisor.take(fresh(&events), counters(1000, 1500));
         assert_eq!(
             (advice.events, advice.events_without_block, advice.events_without_owner),
-            (4, 1, 1)
+            (14, 1, 1)
         );
         assert_eq!(advisor.placements(), [None, Some(0)]);
         let moves: Vec<(usize, u16)> = advice.moves.iter().map(|step| (step.owner, step.to)).collect();
         assert_eq!(moves, [(1, 1)]);
-        let again = advisor.take(fresh(&events[..1]), counters(2000, 2600));
+        let again = advisor.take(fresh(&dozen(150)), counters(2000, 2600));
         assert_eq!(
             (again.moves.len(), again.host_bytes, again.copied_bytes),
             (1, 1000, 100)
@@ -274,8 +274,8 @@ mod tests {
     #[test]
     fn the_first_reading_takes_the_copies_of_its_events() {
         let mut advisor = advisor(false);
-        let advice = advisor.take(fresh(&[event(1, Some(150))]), counters(1000, 1500));
-        assert_eq!((advice.copied_bytes, advice.moves[0].expected_saving_bytes), (10, 10));
+        let advice = advisor.take(fresh(&dozen(150)), counters(1000, 1500));
+        assert_eq!((advice.copied_bytes, advice.moves[0].expected_saving_bytes), (120, 120));
         assert_eq!(
             advisor
                 .take(fresh(&[event(2, Some(150))]), counters(1000, 1500))
@@ -287,11 +287,12 @@ mod tests {
     #[test]
     fn a_move_that_failed_leaves_the_owner_where_it_was() {
         let mut advisor = advisor(true);
-        let advice = advisor.take(fresh(&[event(1, Some(0))]), counters(1000, 1500));
+        let advice = advisor.take(fresh(&dozen(0)), counters(1000, 1500));
         assert_eq!(advisor.placements()[0], Some(1));
         advisor.not_carried_out(&advice.moves[0]);
         assert_eq!(advisor.placements()[0], Some(0));
     }
+
     /// Evidence stays with the owner, new events are looked up where it is now.
     #[test]
     fn owners_that_were_written_elsewhere_keep_their_evidence() {

@@ -284,6 +284,13 @@ pub struct Run {
     /// Print JSON instead of tables
     #[arg(long)]
     pub json: bool,
+    /// Read the drive's events on the way and write data where the advice says, as `warp advise` on a served drive: reported,
+    /// lifetimes, or observe, which moves nothing
+    #[arg(long, value_name = "POLICY", conflicts_with_all = ["from", "save"])]
+    pub feedback: Option<advise::PolicyName>,
+    /// Bytes that the host writes between two readings of the events, in multiples of the capacity [default: 0.25]
+    #[arg(long, value_name = "CAPACITIES", requires = "feedback")]
+    pub feedback_every: Option<f64>,
     /// Print the counters of every reclaim unit handle
     #[arg(long)]
     pub handles: bool,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use lab::claims::Judge;
 use lab::experiment::{Experiment, RunSettings, WorkloadChanges, is_workload, read_workload};
+use lab::feedback;
 use lab::report::Report;
 use lab::run::{CellResult, Prepared};
 use lab::{LabError, export, table};
@@ -37,6 +38,13 @@ pub fn run(command: &Run) -> Result<Outcome, LabError> {
     if let Some(capacity_bytes) = command.capacity {
         for cell in &mut cells {
             cell.device = lab::twin::resized(&cell.key.device, &cell.device, capacity_bytes)?;
+        }
+    }
+    if let Some(policy) = command.feedback {
+        for cell in &mut cells {
+            let mut settings = feedback::Settings::new(policy);
+            settings.every_capacities = command.feedback_every.unwrap_or(settings.every_capacities);
+            cell.feedback = Some(settings);
         }
     }
     let prepared = lab::run::prepare(cells)?;

@@ -43,6 +43,16 @@ fn default_every_capacities() -> f64 {
 }
 
 impl Settings {
+    /// A policy with everything else as it is if nothing is said.
+    pub fn new(policy: PolicyName) -> Settings {
+        Settings {
+            policy,
+            every_capacities: default_every_capacities(),
+            first_capacities: None,
+            readings: None,
+        }
+    }
+
     /// # Errors
     /// A number that makes no sense, as a sentence.
     pub(crate) fn check(&self) -> Result<(), String> {
@@ -50,7 +60,10 @@ impl Settings {
         let sensible = |value: &f64| value.is_finite() && *value > 0.0 && *value <= 1000.0;
         match capacities.iter().flatten().all(sensible) {
             true => Ok(()),
-            false => Err("feedback: every_capacities and first_capacities are multiples of the capacity, above 0 and at most 1000".to_string()),
+            false => Err(
+                "every_capacities and first_capacities are multiples of the capacity, above 0 and at most 1000"
+                    .to_string(),
+            ),
         }
     }
 }

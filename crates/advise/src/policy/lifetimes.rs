@@ -66,6 +66,7 @@ impl Policy for Lifetimes {
         let before = self.costs.last().copied();
         self.costs.push(cost);
         self.costs.drain(..self.costs.len().saturating_sub(2));
+        self.forget_what_was_not_done(view);
         if let Some(mut trial) = self.trial.take() {
             match trial.judge(cost, self.mean_cost()) {
                 Verdict::Open => {
@@ -107,6 +108,19 @@ impl Trial {
 }
 
 impl Lifetimes {
+    /// Moves that nobody carried out have no effect to wait for, and are advised again.
+    fn forget_what_was_not_done(&mut self, view: &View<'_>) {
+        let Some(trial) = &mut self.trial else { return };
+        let is_done = |step: &Move| view.placements[step.owner] == Some(step.to);
+        for step in trial.moves.iter().filter(|step| !is_done(step)) {
+            self.refuges.retain(|from, to| (*from, *to) != (step.from, step.to));
+        }
+        trial.moves.retain(is_done);
+        if trial.moves.is_empty() {
+            self.trial = None;
+        }
+    }
+
     fn mean_cost(&self) -> f64 {
         self.costs.iter().sum::<f64>() / self.costs.len().max(1) as f64
     }
@@ -281,6 +295,17 @@ mod tests {
             assert_eq!(scene.read(&mut policy, &[], cost), []);
         }
         assert_eq!(scene.placement("hot"), 2);
+    }
+
+    #[test]
+    fn advice_that_nobody_follows_is_given_again() {
+        let (mut scene, mut policy) = (mixed(), Lifetimes::default());
+        let events = [("big", 0, 30), ("small", 0, 10)];
+        let first = twice(&mut scene, &mut policy, &events);
+        for _ in 0..2 * PATIENCE_READINGS {
+            scene.put_back("hot", 0);
+            assert_eq!(short(&scene.read(&mut policy, &events, 0.5)), short(&first));
+        }
     }
 
     #[test]

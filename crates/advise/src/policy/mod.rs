@@ -194,6 +194,12 @@ mod tests {
             known.expect("an owner of the scene")
         }
 
+        /// Nobody carried out the move of an owner.
+        pub(super) fn put_back(&mut self, name: &str, placement: u16) {
+            let owner = self.index(name);
+            self.placements[owner] = Some(placement);
+        }
+
         /// Where an owner writes now.
         pub(super) fn placement(&self, name: &str) -> u16 {
             self.placements[self.index(name)].expect("it is known")
