@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::evidence::Evidence;
-use crate::feed::{Event, Feed, Fresh, Loss};
+use crate::feed::{Fresh, Loss};
 use crate::owners::OwnerMap;
 use crate::policy::{Move, Policy, View};
 
@@ -17,15 +17,6 @@ pub struct Counters {
     pub host_bytes_written: u128,
     /// MBMW.
     pub media_bytes_written: u128,
-}
-
-/// What was read of a drive at one moment.
-#[derive(Clone, Debug)]
-pub struct Reading {
-    /// All Media Reallocated events in the log, oldest first.
-    pub log: Vec<Event>,
-    /// The statistics.
-    pub counters: Counters,
 }
 
 /// What follows from a reading.
@@ -54,7 +45,6 @@ pub struct Advisor {
     owners: OwnerMap,
     placements: Vec<Option<u16>>,
     identifiers: u16,
-    feed: Feed,
     evidence: Evidence,
     policy: Box<dyn Policy>,
     /// Moves are carried out by somebody, so that owners are then where they were told to be.
@@ -77,7 +67,6 @@ impl Advisor {
             placements: owners.owners().iter().map(|owner| owner.placement).collect(),
             owners,
             identifiers,
-            feed: Feed::default(),
             evidence: Evidence::new(HALF_LIFE_READINGS),
             policy,
             carried_out,
@@ -86,24 +75,13 @@ impl Advisor {
         }
     }
 
-    /// Takes what is in the log already without drawing conclusions: what happened before anybody watched.
-    pub fn skip(&mut self, log: Vec<Event>) {
-        self.feed.take(log);
-    }
-
     /// Says where an owner writes, if nobody has said it before.
     pub fn note_placement(&mut self, owner: usize, placement: u16) {
         self.placements[owner].get_or_insert(placement);
     }
 
-    /// Takes a reading.
-    pub fn read(&mut self, reading: Reading) -> Advice {
-        let fresh = self.feed.take(reading.log);
-        self.take(fresh, reading.counters)
-    }
-
-    /// Takes what is new since the last reading, for a caller that found that out with a [`Feed`] of its own: the log of a drive
-    /// holds events of other kinds and of other namespaces, too.
+    /// Takes a reading: the Media Reallocated events that are new since the last one (of this namespace; [`crate::Feed`] tells them from old ones),
+    /// and the counters of now.
     pub fn take(&mut self, fresh: Fresh, counters: Counters) -> Advice {
         self.readings += 1;
         let named = self.evidence.add(&self.owners, &fresh.events);
@@ -126,7 +104,6 @@ impl Advisor {
             copied_bytes = copied_bytes.max(moved_bytes);
         }
         let view = View {
-            reading: self.readings,
             owners: &self.owners,
             placements: &self.placements,
             identifiers: self.identifiers,
@@ -187,11 +164,6 @@ impl Advisor {
         &self.evidence
     }
 
-    /// Name of the policy.
-    pub fn policy(&self) -> &'static str {
-        self.policy.name()
-    }
-
     /// Bytes written and copied since the last reading; nothing if the counters went back (another drive, another FDP
     /// configuration).
     fn count(&mut self, now: Counters) -> (u64, u64) {
@@ -208,6 +180,7 @@ impl Advisor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::feed::{Event, Loss};
     use crate::owners::Owner;
     use crate::policy::PolicyName;
 

@@ -73,11 +73,6 @@ impl Evidence {
         named
     }
 
-    /// Forgets what was found with a placement identifier: its data has changed, and old events say nothing of it.
-    pub fn forget(&mut self, placement: u16) {
-        self.rows.retain(|(_, its), _| *its != placement);
-    }
-
     /// The rows, by owner and placement identifier.
     pub fn rows(&self) -> impl Iterator<Item = &Row> {
         self.rows.values()
@@ -162,8 +157,6 @@ mod tests {
         assert!(row.confidence > evidence.of(1, 0).expect("a row").confidence);
         evidence.add(&owners(), &[]);
         assert_eq!(evidence.of(0, 0).expect("a row").events, 1.0);
-        evidence.forget(0);
-        assert_eq!(evidence.rows().count(), 0);
     }
 
     /// Values of the Wilson interval that can be looked up: 8 of 10 is 0.490 to 0.943; 10 of 10 is 0.722 to 1.

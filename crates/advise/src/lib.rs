@@ -7,7 +7,7 @@
 //! OwnerMap: whose logical blocks these are (files, ranges, streams) ----/
 //! ```
 //!
-//! An [`Advisor`] takes one [`Reading`] of a drive's log pages after another and says which owners should move. Where readings
+//! An [`Advisor`] takes one reading of a drive's log pages after another and says which owners should move. Where readings
 //! come from (the lab, a served drive, the kernel), and who carries the moves out, is the caller's matter. It reads no
 //! clock and no file, and the same readings give the same advice.
 
@@ -17,7 +17,7 @@ pub mod feed;
 pub mod owners;
 pub mod policy;
 
-pub use advisor::{Advice, Advisor, Counters, Reading};
+pub use advisor::{Advice, Advisor, Counters};
 pub use evidence::{Evidence, Row};
 pub use feed::{Event, Feed, Fresh, Loss};
 pub use owners::{Owner, OwnerError, OwnerMap};

@@ -253,10 +253,7 @@ fn a_drive_that_reports_nothing_is_told_how_to() {
     writer.write(0, 64 * MIB);
     writer.misplace(50);
     let target = format!("tcp:{}", served.address());
-    let reading = json(&prints(
-        &folder,
-        &[&["advise", &target], &LOG[..], &["--readings", "1"]].concat(),
-    ));
+    let reading = one_reading(&folder, &target);
     assert_eq!(
         (&reading["events"], notices(&reading)),
         (&0.into(), vec!["event_not_enabled"])
@@ -268,15 +265,20 @@ fn a_drive_that_reports_nothing_is_told_how_to() {
     );
 }
 
+/// What a single reading of the drive's log says.
+fn one_reading(folder: &TempDir, target: &str) -> Value {
+    json(&prints(
+        folder,
+        &[&["advise", target], &LOG[..], &["--readings", "1"]].concat(),
+    ))
+}
+
 #[test]
 fn events_that_nobody_owns_are_counted() {
     let folder = folder();
     let (_served, _writer, target) = misplaced(&folder);
     write(&folder, "owners.csv", "other,0,4096\n");
-    let reading = json(&prints(
-        &folder,
-        &[&["advise", &target], &LOG[..], &["--readings", "1"]].concat(),
-    ));
+    let reading = one_reading(&folder, &target);
     assert!(reading["events_without_owner"].as_u64() > Some(60), "{reading}");
     assert_eq!(notices(&reading), ["events_without_owner"]);
 }

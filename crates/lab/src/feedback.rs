@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use advise::{Advice, Advisor, Counters, Event, Owner, OwnerMap, PolicyName, Reading, Reason};
+use advise::{Advice, Advisor, Counters, Event, Feed, Owner, OwnerMap, PolicyName, Reason};
 use serde::{Deserialize, Serialize};
 use ssd::event::Reclaim;
 use ssd::{Layout, Stats};
@@ -234,8 +234,8 @@ pub(crate) struct Ring {
     host_bytes_at_start: u64,
 }
 
-/// Bytes that an event can say at most: NLBAM has 16 bits, and a logical block is a mapping unit here.
-const BLOCKS_MAX: u32 = 0xffff;
+/// Logical blocks that an event can say at most: NLBAM has 16 bits, and a logical block is a mapping unit here.
+const BLOCKS_MAX: u32 = u16::MAX as u32;
 
 impl Ring {
     /// Takes the pages that a collection copies.
@@ -278,6 +278,7 @@ impl Ring {
 
 /// The host's side of a run.
 pub(crate) struct Feedback {
+    feed: Feed<Event>,
     advisor: Advisor,
     table: Arc<Mutex<Table>>,
     owners: Arc<OwnerMap>,
@@ -288,21 +289,8 @@ pub(crate) struct Feedback {
 }
 
 impl Feedback {
-    /// A loop for a workload on a drive.
-    ///
-    /// # Errors
-    /// Nobody owns any part of the drive.
-    pub(crate) fn new(
-        settings: &Settings,
-        workload: &Spec,
-        target: &Target,
-        seed: u64,
-        layout: &Layout,
-    ) -> Result<Feedback, LabError> {
-        let refused = |problem: String| LabError::invalid("feedback", problem);
-        settings.check().map_err(refused)?;
-        let owners = OwnerMap::new(owners_of(workload, target, seed)?).map_err(|error| refused(error.to_string()))?;
-        let owners = Arc::new(owners);
+    /// A loop for a workload with these owners ([`owners`]) on a drive.
+    pub(crate) fn new(settings: &Settings, owners: Arc<OwnerMap>, layout: &Layout) -> Feedback {
         let table = Table {
             seen: vec![None; owners.owners().len()],
             owners: Arc::clone(&owners),
@@ -310,7 +298,8 @@ impl Feedback {
         };
         let capacity_bytes = u64::from(layout.logical_pages) * layout.page_bytes;
         let first = settings.first_capacities.unwrap_or(settings.every_capacities);
-        Ok(Feedback {
+        Feedback {
+            feed: Feed::default(),
             advisor: Advisor::new(
                 OwnerMap::clone(&owners),
                 layout.placement_identifiers(),
@@ -324,7 +313,7 @@ impl Feedback {
             capacity_bytes,
             next_reading: (first * capacity_bytes as f64) as u64,
             readings: Vec::new(),
-        })
+        }
     }
 
     /// What gives writes their placement identifiers, after another policy if there is one.
@@ -366,37 +355,33 @@ impl Feedback {
             }
         }
         ring.unread = 0;
-        let reading = Reading {
-            log: ring.log.iter().copied().collect(),
-            counters: Counters {
-                host_bytes_written: u128::from(stats.host_bytes_written()),
-                media_bytes_written: u128::from(stats.media_bytes_written()),
-            },
+        let fresh = self.feed.take(ring.log.iter().copied().collect());
+        let events = self.events_by_owner(&fresh.events);
+        let counters = Counters {
+            host_bytes_written: u128::from(stats.host_bytes_written()),
+            media_bytes_written: u128::from(stats.media_bytes_written()),
         };
-        let advice = self.advisor.read(reading);
+        let advice = self.advisor.take(fresh, counters);
         for step in &advice.moves {
             table.apply(step.owner, step.from, step.to);
         }
-        self.readings.push(self.row(&advice, ring, host_bytes));
-    }
-
-    fn row(&self, advice: &Advice, ring: &Ring, host_bytes: u64) -> ReadingRow {
-        let nobody = self.owners.owners().len();
-        let mut events = vec![0; nobody + 1];
-        for event in ring.log.iter().rev().take(advice.events) {
-            let owner = event.offset_bytes.and_then(|offset| self.owners.find(offset));
-            events[owner.unwrap_or(nobody)] += 1;
-        }
-        ReadingRow {
+        self.readings.push(ReadingRow {
             host_bytes,
             collections: ring.collections.len(),
             events,
-            moves: advice
-                .moves
-                .iter()
-                .map(|step| (step.owner, step.from, step.to, step.reason))
-                .collect(),
+            moves: moves_of(&advice),
+        });
+    }
+
+    /// How many events name each owner; last those that name nobody.
+    fn events_by_owner(&self, events: &[Event]) -> Vec<u32> {
+        let nobody = self.owners.owners().len();
+        let mut counts = vec![0; nobody + 1];
+        for event in events {
+            let owner = event.offset_bytes.and_then(|offset| self.owners.find(offset));
+            counts[owner.unwrap_or(nobody)] += 1;
         }
+        counts
     }
 
     /// What happened.
@@ -408,6 +393,23 @@ impl Feedback {
             events_lost: ring.lost,
         }
     }
+}
+
+fn moves_of(advice: &Advice) -> Vec<(usize, u16, u16, Reason)> {
+    let moves = advice.moves.iter();
+    moves
+        .map(|step| (step.owner, step.from, step.to, step.reason))
+        .collect()
+}
+
+/// Whose a workload's data is.
+///
+/// # Errors
+/// The settings make no sense, or the workload does not say it.
+pub(crate) fn owners(settings: &Settings, workload: &Spec, target: &Target, seed: u64) -> Result<OwnerMap, LabError> {
+    let refused = |problem: String| LabError::invalid("feedback", problem);
+    settings.check().map_err(refused)?;
+    OwnerMap::new(owners_of(workload, target, seed)?).map_err(|error| refused(error.to_string()))
 }
 
 /// The owners of a workload's data: the parts that it names itself (SOC and LOC of a cache, tenants), or the regions of the jobs of a

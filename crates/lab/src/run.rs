@@ -11,8 +11,10 @@
 
 use std::borrow::Borrow;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use advise::OwnerMap;
 use rayon::prelude::*;
 use serde::Serialize;
 use ssd::event::Reclaim;
@@ -20,7 +22,7 @@ use ssd::{Device, Endurance, Event, Layout, Lpn, Nanos, OwnerStats, Placement, R
 
 use crate::error::LabError;
 use crate::experiment::{Cell, CellKey, RunSettings};
-use crate::feedback::{Feedback, FeedbackResult, Ring};
+use crate::feedback::{self, Feedback, FeedbackResult, Ring};
 use crate::policy::{PlacementPolicy, Placer, Policies};
 use crate::timed::Runner;
 use crate::timed::measure::TimedResult;
@@ -171,6 +173,8 @@ pub struct Prepared {
     layout: Layout,
     /// What the workload sees of the device.
     target: Target,
+    /// Whose its data is, if somebody listens to the drive's events.
+    owners: Option<Arc<OwnerMap>>,
     /// Bytes of memory that the run needs.
     pub memory_bytes: u64,
     /// Bytes that the host writes before the workload.
@@ -252,9 +256,10 @@ fn prepare_cell(cell: Cell) -> Result<Prepared, LabError> {
             return Err(LabError::invalid(&cell.key.to_string(), problem));
         }
     }
-    if let Some(settings) = &cell.feedback {
-        Feedback::new(settings, &cell.workload, &target, cell.seed, &layout)?;
-    }
+    let owners = match &cell.feedback {
+        Some(settings) => Some(feedback::owners(settings, &cell.workload, &target, cell.seed)?),
+        None => None,
+    };
     let bytes = |capacities: f64| (capacities * capacity as f64) as u64;
     let prefill_bytes = bytes(cell.run.prefill_capacities);
     let workload_work = bytes(cell.run.write_capacities.unwrap_or(1.0));
@@ -264,6 +269,7 @@ fn prepare_cell(cell: Cell) -> Result<Prepared, LabError> {
         config,
         layout,
         target,
+        owners: owners.map(Arc::new),
         memory_bytes,
         prefill_bytes,
         workload_work,
@@ -481,16 +487,8 @@ fn run_device(
     let (device, ()) = device.replace_sink(Recorder::new(keep_gc_log, timed));
     let start = device.stats().clone();
     let Prepared { cell, layout, .. } = prepared;
-    let feedback = match &cell.feedback {
-        Some(settings) => Some(Feedback::new(
-            settings,
-            &cell.workload,
-            &prepared.target,
-            cell.seed,
-            layout,
-        )?),
-        None => None,
-    };
+    let feedback = cell.feedback.as_ref().zip(prepared.owners.clone());
+    let feedback = feedback.map(|(settings, owners)| Feedback::new(settings, owners, layout));
     let placement = match &feedback {
         Some(feedback) => Some(feedback.retagger(placement)),
         None => placement,

@@ -55,10 +55,6 @@ enum Verdict {
 }
 
 impl Policy for Lifetimes {
-    fn name(&self) -> &'static str {
-        "lifetimes"
-    }
-
     fn decide(&mut self, view: &View<'_>) -> Vec<Move> {
         let Some(cost) = view.cost() else {
             return Vec::new();

@@ -16,8 +16,6 @@ use crate::owners::OwnerMap;
 
 /// What a policy sees after a reading.
 pub struct View<'a> {
-    /// Number of the reading, from 1.
-    pub reading: u32,
     /// The owners.
     pub owners: &'a OwnerMap,
     /// Placement identifier that each owner writes with, as far as known; by owner.
@@ -88,9 +86,6 @@ impl fmt::Display for Reason {
 
 /// Decides which owners move. Deterministic.
 pub trait Policy: Send {
-    /// Its name, as in settings.
-    fn name(&self) -> &'static str;
-
     /// The moves after a reading. The caller carries them out before the next one.
     fn decide(&mut self, view: &View<'_>) -> Vec<Move>;
 }
@@ -135,10 +130,6 @@ impl FromStr for PolicyName {
 struct Observe;
 
 impl Policy for Observe {
-    fn name(&self) -> &'static str {
-        "observe"
-    }
-
     fn decide(&mut self, _view: &View<'_>) -> Vec<Move> {
         Vec::new()
     }
@@ -158,7 +149,7 @@ fn blamed_bytes(view: &View<'_>, owner: usize) -> u64 {
 mod tests {
     use super::*;
     use crate::owners::Owner;
-    use crate::{Advisor, Counters, Event, Reading};
+    use crate::{Advisor, Counters, Event, Fresh, Loss};
 
     /// A drive whose readings are made up, and who listens to it.
     pub(super) struct Scene {
@@ -226,7 +217,6 @@ mod tests {
                 .filter_map(|(owner, event)| Some(((*owner)?, event.placement)));
             let found: Vec<(usize, Option<u16>)> = found.collect();
             let moves = policy.decide(&View {
-                reading: 1,
                 owners: &self.owners,
                 placements: &self.placements,
                 identifiers: self.identifiers,
@@ -253,18 +243,22 @@ mod tests {
             moved_bytes: None,
             offset_bytes: Some(150),
         };
-        let log: Vec<Event> = (0..20)
+        let events: Vec<Event> = (0..20)
             .map(event)
             .chain([Event {
                 offset_bytes: None,
                 ..event(20)
             }])
             .collect();
+        let fresh = Fresh {
+            events,
+            loss: Loss::None,
+        };
         let counters = Counters {
             host_bytes_written: 100,
             media_bytes_written: 140,
         };
-        let advice = advisor.read(Reading { log, counters });
+        let advice = advisor.take(fresh, counters);
         assert_eq!(
             (advice.events, advice.events_without_block, advice.events_without_owner),
             (21, 1, 0)

@@ -14,10 +14,6 @@ const EVENTS_LEAST: u32 = 12;
 pub struct Reported;
 
 impl Policy for Reported {
-    fn name(&self) -> &'static str {
-        "reported"
-    }
-
     fn decide(&mut self, view: &View<'_>) -> Vec<Move> {
         let mut events: BTreeMap<u16, BTreeMap<usize, u32>> = BTreeMap::new();
         for &(owner, found_with) in view.named {

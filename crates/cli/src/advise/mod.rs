@@ -140,25 +140,12 @@ impl Watcher {
         }
         self.note_silence(advice);
         let of = advice.events;
-        for (events, notice) in [
-            (
-                advice.events_without_block,
-                Notice::WithoutBlock {
-                    events: advice.events_without_block,
-                    of,
-                },
-            ),
-            (
-                advice.events_without_owner,
-                Notice::WithoutOwner {
-                    events: advice.events_without_owner,
-                    of,
-                },
-            ),
-        ] {
-            if events > 0 {
-                self.notices.push(notice);
-            }
+        let (events, unowned) = (advice.events_without_block, advice.events_without_owner);
+        if events > 0 {
+            self.notices.push(Notice::WithoutBlock { events, of });
+        }
+        if unowned > 0 {
+            self.notices.push(Notice::WithoutOwner { events: unowned, of });
         }
     }
 
