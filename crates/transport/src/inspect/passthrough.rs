@@ -5,6 +5,8 @@
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use nvme_spec::Status;
 use nvme_spec::command::SubmissionEntry;
@@ -44,6 +46,16 @@ const _: () = assert!(size_of::<PassthroughCommand>() == 72);
 const NAMESPACE: u32 = opcode::none(b'N', 0x40);
 const ADMIN: u32 = opcode::read_write::<PassthroughCommand>(b'N', 0x41);
 const IO: u32 = opcode::read_write::<PassthroughCommand>(b'N', 0x43);
+
+/// What the kernel returns as status: the status field without the phase tag; its status code type, and the one of them
+/// with which the kernel itself ends commands.
+const STATUS_FIELD: u16 = 0x7ff;
+const STATUS_CODE_TYPE: u16 = 0x700;
+const PATH_RELATED: u16 = 0x300;
+
+/// How long a device may be neither there nor gone: 3 s.
+const UNSETTLED_ATTEMPTS: u32 = 30;
+const UNSETTLED_WAIT: Duration = Duration::from_millis(100);
 
 impl Passthrough {
     /// Opens a device.
@@ -87,10 +99,10 @@ impl CommandPort for Passthrough {
             ..PassthroughCommand::default()
         };
         assert_eq!(entry.opcode & 0b11, 0b10, "only commands from controller to host");
-        let answer = match queue {
+        let answer = settled(thread::sleep, || match queue {
             Queue::Admin => submit::<ADMIN>(&self.device, &mut command),
             Queue::Io => submit::<IO>(&self.device, &mut command),
-        };
+        });
         let status = answer.map_err(|error| InspectError::Unreachable {
             target: self.name.clone(),
             problem: match error {
@@ -99,8 +111,7 @@ impl CommandPort for Passthrough {
                 error => error.to_string(),
             },
         })?;
-        // What the kernel returns is the status field without the phase tag; 0 is success.
-        match Status::from_u16(status as u16 & 0x7ff) {
+        match Status::from_u16(status as u16 & STATUS_FIELD) {
             Status::SUCCESS => Ok(command.result),
             status => Err(InspectError::Refused {
                 command: format!("{}: command {:#04x}", self.name, entry.opcode),
@@ -108,6 +119,27 @@ impl CommandPort for Passthrough {
             }),
         }
     }
+}
+
+/// Sends a command until the drive has answered it or the kernel has decided what becomes of the device.
+///
+/// While a device is removed or its controller reset, the kernel ends commands itself: with an error that says nothing
+/// (EIO, EINTR, EAGAIN) or with a path related status. A moment later the device is gone (ENODEV) or answers again. All
+/// commands of a [`CommandPort`] only read, so they may be sent twice.
+fn settled(wait: impl Fn(Duration), mut attempt: impl FnMut() -> Result<i32, Errno>) -> Result<i32, Errno> {
+    let unsettled = |answer: &Result<i32, Errno>| match answer {
+        Ok(status) => *status as u16 & STATUS_CODE_TYPE == PATH_RELATED,
+        Err(error) => matches!(*error, Errno::IO | Errno::INTR | Errno::AGAIN),
+    };
+    let mut answer = attempt();
+    for _ in 0..UNSETTLED_ATTEMPTS {
+        if !unsettled(&answer) {
+            break;
+        }
+        wait(UNSETTLED_WAIT);
+        answer = attempt();
+    }
+    answer
 }
 
 /// Sends a command; returns the NVMe status, or what else the ioctl returns.
@@ -141,4 +173,35 @@ fn submit<const OPCODE: u32>(device: &File, command: &mut PassthroughCommand) ->
 
     // SAFETY: as above.
     unsafe { ioctl(device.as_fd(), Submit::<OPCODE>(command)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// What becomes of commands that are answered in this order, and how often there was a wait.
+    fn settle(answers: &[Result<i32, Errno>]) -> (Result<i32, Errno>, u32) {
+        let (mut answers, waits) = (answers.iter().copied(), Cell::new(0));
+        let answer = settled(
+            |_| waits.set(waits.get() + 1),
+            || answers.next().expect("no further attempt"),
+        );
+        assert_eq!(answers.next(), None, "every answer was asked for");
+        (answer, waits.get())
+    }
+
+    #[test]
+    fn what_the_kernel_ends_itself_is_tried_until_the_device_is_gone_or_answers() {
+        const HOST_PATH_ERROR: i32 = 0x370;
+        const INVALID_FIELD_DO_NOT_RETRY: i32 = 0x4002;
+        assert_eq!(settle(&[Ok(0)]), (Ok(0), 0));
+        assert_eq!(settle(&[Err(Errno::NODEV)]), (Err(Errno::NODEV), 0));
+        let removed = [Err(Errno::IO), Ok(HOST_PATH_ERROR), Err(Errno::INTR), Err(Errno::NODEV)];
+        assert_eq!(settle(&removed), (Err(Errno::NODEV), 3));
+        let reset = [Ok(HOST_PATH_ERROR), Err(Errno::AGAIN), Ok(INVALID_FIELD_DO_NOT_RETRY)];
+        assert_eq!(settle(&reset), (Ok(INVALID_FIELD_DO_NOT_RETRY), 2));
+        let lasting = [Err(Errno::IO); 1 + UNSETTLED_ATTEMPTS as usize];
+        assert_eq!(settle(&lasting), (Err(Errno::IO), UNSETTLED_ATTEMPTS));
+    }
 }
