@@ -141,9 +141,10 @@ def grouped_bars(
     series: str = "variant",
     metric: str = "write_amplification",
     label: str = "write amplification",
+    **where: str,
 ) -> Figure:
-    """A measure of each cell, as bars with marks."""
-    points = _done(runs.experiment(name).points())
+    """A measure of each cell at this place, as bars with marks."""
+    points = _rows(_done(runs.experiment(name).points()), where)
     published = runs.published(name, metric)
     figure, axes = plot.new_figure()
     values: dict[str, dict[str, float]] = {}
@@ -156,7 +157,7 @@ def grouped_bars(
                 continue
             values.setdefault(one, {})[group] = sum(cells) / len(cells)
             for row in published:
-                if _at(row, at):
+                if _at(row, at | where):
                     for kind, found in marks.items():
                         if row[kind] is not None:
                             found.setdefault(one, {})[group] = row[kind]
@@ -178,6 +179,22 @@ def handles(runs: Runs, name: str, *, by: str, of: Sequence[str] = ("host", "cop
     figure, axes = plot.new_figure(len(of), width_inches=width, row_inches=2.2)
     for ax, what in zip(axes[0], of, strict=True):
         plot.ruh_breakdown(samples, of=what, by=by, ax=ax, legend=False)
+    _legend(figure)
+    return figure
+
+
+def feedback(runs: Runs, variants: Sequence[str]) -> Figure:
+    """Pages copied by each collection: a panel for each kind of feedback."""
+    table = runs.experiment("event_feedback").collections()
+    figure, axes = plot.new_figure(len(variants), width_inches=plot.PAGE_INCHES, row_inches=2.1)
+    for ax, variant in zip(axes[0], variants, strict=True):
+        plot.collections(_rows(table, {"variant": variant}), ax=ax, legend=False)
+        with plot.style():
+            ax.set_title(variant)
+        ax.label_outer()
+    top = max(ax.get_ylim()[1] for ax in axes[0])
+    for ax in axes[0]:
+        ax.set_ylim(0, top)
     _legend(figure)
     return figure
 
@@ -330,6 +347,13 @@ FIGURES = (
         "WARP Fig. 20: small reclaim units for small objects",
         lambda runs: grouped_bars(runs, "small_soc_units", groups="SOC"),
     ),
+    PaperFigure(
+        "small_soc_units_in_time",
+        "WARP Fig. 20: the same beside a cache that gives up inserts, at 100k operations/s",
+        lambda runs: grouped_bars(
+            runs, "small_soc_units_in_time", groups="SOC", metric="tail_write_amplification", limits="shared", load="100k"
+        ),
+    ),
     PaperFigure("latency", "WARP Table 3: latency of random reads", latency),
     PaperFigure("bandwidth", "FDPVirt Fig. 2: bandwidth over the request size", bandwidth),
     PaperFigure("latency_32k", "FDPVirt Fig. 3a: latency of 32 KiB requests", latency_32k),
@@ -342,6 +366,11 @@ FIGURES = (
         "reclaim_unit_size",
         "FDPVirt section 3.3: sizes of reclaim units",
         lambda runs: grouped_bars(runs, "reclaim_unit_size", groups="RU", series="device"),
+    ),
+    PaperFigure(
+        "event_feedback",
+        "Kang & Shin Fig. 1: pages copied by each collection, with nobody and with somebody who reads the events",
+        lambda runs: feedback(runs, ["nobody listens", "longest run"]),
     ),
 )
 """All of them, in the order of the papers."""

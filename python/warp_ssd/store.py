@@ -4,7 +4,7 @@
     points/<hash>.parquet -> Store.cell, Store.series -> pyarrow tables;  Store.sql -> DuckDB on all of them
 
 A row has the columns of `RECORD`, the point's counters and measures (those of `cells()`) beside them, and what has many rows (owners, time
-series, GC log, jobs, latencies) as lists of rows. Names of devices, variants and axes are not in it: the same input may be a point of
+series, GC log, jobs, latencies, placement feedback) as lists of rows. Names of devices, variants and axes are not in it: the same input may be a point of
 several experiments, so a sweep joins its own names to what it reads.
 
 A file appears whole or not at all, so any number of processes may share a store and any of them may be killed. Nothing
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 VERSION = 1
 """Of the layout of a store; another one is refused."""
 
-SERIES = ("owners", "samples", "gc_log", "latencies", "jobs")
+SERIES = ("owners", "samples", "gc_log", "latencies", "jobs", "readings", "moves", "collections")
 """Columns that hold a table each, as a list of its rows: the methods of a `PointResult` with these names."""
 
 RECORD = pa.schema(

@@ -256,9 +256,21 @@ class SweepResult:
         """What each job of timed points did, and how fast; empty if there are none."""
         return self._series("jobs")
 
+    def readings(self) -> pa.Table:
+        """New events at each reading of the event log, by owner, of points with feedback."""
+        return self._series("readings")
+
+    def moves(self) -> pa.Table:
+        """A row for each move that placement feedback made."""
+        return self._series("moves")
+
+    def collections(self) -> pa.Table:
+        """Pages copied by each collection, by owner of the data, of points with feedback."""
+        return self._series("collections")
+
     def sql(self, query: str) -> pa.Table:
         """Answers a query by DuckDB; its tables are `points`, `costs`, `owners`, `samples`, `gc_log`,
-        `latencies`, `jobs`.
+        `latencies`, `jobs`, `readings`, `moves`, `collections`.
 
         Columns called by a path are quoted: `select "geometry.over_provisioning", avg(write_amplification) from points group by 1`.
         """

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from warp_ssd import figures
 
-FAST = ("one_stream", "three_stream", "per_handle", "bandwidth", "latency", "reclaim_unit_size")
+FAST = ("one_stream", "three_stream", "per_handle", "bandwidth", "latency", "reclaim_unit_size", "event_feedback")
 """Of every kind one or two; all of them take minutes."""
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from matplotlib.colors import to_hex
-from warp_ssd import WarpError, plot
+from warp_ssd import WarpError, plot, run
 from warp_ssd.sweep import SweepResult, sweep
 
 SMALL: dict[str, Any] = {"devices": ["warp_default"], "scale": "1/1024", "progress": False}
@@ -107,6 +107,27 @@ def test_occupancy_is_of_one_run(swept: SweepResult) -> None:
     assert ax.get_xlim()[1] == pytest.approx(2.0, rel=0.01)
     assert 500 < ax.get_ylim()[1] < 1100, "896 reclaim units"
     assert line_labels(ax)[-1] == "shared"
+
+
+def test_collections_stack_to_what_was_copied() -> None:
+    result = run("event_feedback", quick=True, only=["longest run"])
+    table = result.collections().to_pyarrow()
+    ax = plot.collections(result)
+    copied: dict[int, int] = {}
+    for row in table.select(["collection", "pages_copied"]).to_pylist():
+        copied[row["collection"]] = copied.get(row["collection"], 0) + row["pages_copied"]
+    assert ax.get_xlim() == (0, len(copied))
+    top = np.max([patch.get_data().values for patch in ax.patches], axis=0)
+    sizes = np.diff(ax.patches[0].get_data().edges)
+    assert (top * sizes).sum() == pytest.approx(sum(copied.values())), "the highest of the stack is the sum"
+    readings = result.readings().to_pyarrow()
+    assert len(ax.lines) == len(set(readings["reading"].to_pylist())) == 3
+    assert sum(readings["events"].to_pylist()) <= 3 * 63
+    moves = result.moves().to_pyarrow().to_pylist()
+    assert {move["owner"] for move in moves} >= {"outlier_2m"}
+    assert {move["reason"] for move in moves} == {"reported"}
+    with pytest.raises(WarpError, match="no collections with owners"):
+        plot.collections(table.slice(0, 0))
 
 
 def test_frames_of_any_library_will_do(swept: SweepResult) -> None:

@@ -155,6 +155,21 @@ impl Results {
         tables::latencies(&self.axes, &self.cells).into()
     }
 
+    /// New events at each reading of the event log, by owner, of runs with feedback.
+    fn readings(&self) -> Table {
+        tables::readings(&self.axes, &self.cells).into()
+    }
+
+    /// A row for each move that placement feedback made.
+    fn moves(&self) -> Table {
+        tables::moves(&self.axes, &self.cells).into()
+    }
+
+    /// Pages copied by each collection, by owner of the data, of runs with feedback.
+    fn collections(&self) -> Table {
+        tables::collections(&self.axes, &self.cells).into()
+    }
+
     /// How often policies of Python were asked.
     #[getter]
     fn policy_calls(&self) -> u64 {

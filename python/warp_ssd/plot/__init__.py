@@ -65,6 +65,7 @@ __all__ = [
     "ArrowStream",
     "Source",
     "bars",
+    "collections",
     "crossings",
     "latency_cdf",
     "legend_columns",
@@ -79,6 +80,10 @@ __all__ = [
     "tradeoff",
     "waf_over_time",
 ]
+
+
+MOST_STEPS = 300
+"""Of a plot with a step for each of many things."""
 
 
 @drawing
@@ -264,6 +269,41 @@ def occupancy(ax: Axes, source: Source, *, legend: bool = True) -> None:
     ax.set_xlim(0, max(written, default=1.0))
     ax.set_xlabel("host writes (× capacity)")
     ax.set_ylabel("reclaim units")
+    finish(ax, legend, above=True)
+
+
+@drawing
+def collections(ax: Axes, source: Source, *, legend: bool = True) -> None:
+    """Pages copied by each garbage collection, by owner of the data, with the readings of the event log, of one run with
+    placement feedback. Where there are more than some hundred collections, a step is the mean of several in a row.
+
+    Parameters
+    ----------
+    source
+        A `PointResult`, or `collections` of one point; of several, the first is shown.
+    """
+    table = first_run(table_of(source, "collections"))
+    if table.num_rows == 0:
+        raise WarpError("no collections with owners: runs with feedback have them")
+    owners = {name: numbers(rows, "pages_copied") for name, rows in groups(table, "owner")}
+    count = len(next(iter(owners.values())))
+    starts = np.arange(0, count, -(-count // MOST_STEPS))
+    sizes = np.diff([*starts, count])
+    means = {name: np.add.reduceat(pages, starts) / sizes for name, pages in owners.items()}
+    shown = [(name, place, heights) for name, place, heights in placed(means.items()) if heights.any()]
+    base = np.zeros(len(starts))
+    for name, place, heights in shown:
+        colour = owner_colour("") if name == "nobody" else colour_of(place)
+        top = base + heights
+        ax.stairs(top, [*starts, count], baseline=base, fill=True, color=colour, label=name.replace("_", " "))
+        base = top
+    before = numbers(one_owner(table), "readings")
+    for reading in np.flatnonzero(np.diff(before, prepend=0)):
+        ax.axvline(float(reading), color=INK, linestyle="--", linewidth=0.7)
+    ax.set_xlim(0, count)
+    ax.set_ylim(bottom=0)
+    ax.set_xlabel("collection")
+    ax.set_ylabel("pages copied")
     finish(ax, legend, above=True)
 
 

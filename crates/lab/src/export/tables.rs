@@ -3,12 +3,14 @@
 //! Rows of results begin with their cell: `device`, `variant`, a column for each axis, `seed`. `docs/results.md` is the manual
 //! of every column.
 
+use advise::Reason;
 use arrow_array::RecordBatch;
 use ssd::event::Reclaim;
 use ssd::{Nanos, Owner, OwnerStats, RuhId, Stats};
 
 use super::columns::{Columns, Table};
 use crate::claims::{Comparison, Verdict};
+use crate::feedback::{CollectionRow, FeedbackResult, ReadingRow};
 use crate::run::{CellResult, Sample};
 use crate::timed::measure::{Direction, JobResult};
 use workload::Operation;
@@ -313,6 +315,106 @@ pub fn latencies<'a>(axes: &'a [String], results: &'a [CellResult]) -> Table<'a>
             .u64("latency_ns", |(_, latency_ns, _)| *latency_ns)
             .f64("share", |(_, _, share)| *share)
             .with_key(axes, |(row, _, _)| &row.result.key)
+    })
+}
+
+/// Results with a closed loop.
+fn with_feedback(results: &[CellResult]) -> impl Iterator<Item = (&CellResult, &FeedbackResult)> {
+    results
+        .iter()
+        .filter_map(|result| Some((result, result.feedback.as_ref()?)))
+}
+
+/// What placement feedback has of an owner at one reading, or of one collection.
+struct FeedbackRow<'a> {
+    result: &'a CellResult,
+    owner: &'a str,
+    /// Of the reading (from 1) or collection (from 0).
+    number: u64,
+    host_bytes: u64,
+    /// Collections before a reading, readings before a collection.
+    others_before: u64,
+    /// Events, or pages.
+    count: u32,
+}
+
+/// One row for each reading of the event log and each owner (last: nobody), of runs with feedback. Readings count from 1.
+pub fn readings<'a>(axes: &[String], results: &[CellResult]) -> Table<'a> {
+    let mut rows = Vec::new();
+    for (result, feedback) in with_feedback(results) {
+        for (number, reading) in (1..).zip(&feedback.readings) {
+            rows.extend(reading.events.iter().enumerate().map(|(owner, &count)| FeedbackRow {
+                result,
+                owner: feedback.owner_name(owner),
+                number,
+                host_bytes: reading.host_bytes,
+                others_before: reading.collections as u64,
+                count,
+            }));
+        }
+    }
+    Table::of(&rows, |rows| {
+        Columns::of(rows)
+            .u64("seed", |row| row.result.seed)
+            .u64("reading", |row| row.number)
+            .u64("host_bytes", |row| row.host_bytes)
+            .u64("collections", |row| row.others_before)
+            .text("owner", |row| row.owner)
+            .u32("events", |row| row.count)
+            .with_key(axes, |row| &row.result.key)
+    })
+}
+
+/// One row for each move that followed a reading, of runs with feedback.
+pub fn moves<'a>(axes: &[String], results: &[CellResult]) -> Table<'a> {
+    let mut rows = Vec::new();
+    for (result, feedback) in with_feedback(results) {
+        for (number, reading) in (1_u64..).zip(&feedback.readings) {
+            let named = |step: &(usize, u16, u16, Reason)| (result, feedback.owner_name(step.0), number, *step);
+            rows.extend(reading.moves.iter().map(named));
+        }
+    }
+    Table::of(&rows, |rows| {
+        Columns::of(rows)
+            .u64("seed", |(result, ..)| result.seed)
+            .u64("reading", |(_, _, number, _)| *number)
+            .text("owner", |(_, owner, ..)| owner)
+            .u16("from", |(.., (_, from, _, _))| *from)
+            .u16("to", |(.., (_, _, to, _))| *to)
+            .owned_text("reason", |(.., (.., reason))| reason.to_string())
+            .with_key(axes, |(result, ..)| &result.key)
+    })
+}
+
+/// One row for each collection and each owner of what it copied (last: nobody), of runs with feedback. Collections count from 0.
+pub fn collections<'a>(axes: &[String], results: &'a [CellResult]) -> Table<'a> {
+    let numbered = with_feedback(results).flat_map(|(result, feedback)| {
+        let collections = (0..).zip(&feedback.collections);
+        collections.map(move |(number, row)| (result, feedback, number, row))
+    });
+    let rows = |(result, feedback, number, row): (&'a CellResult, &'a FeedbackResult, u64, &'a CollectionRow)| {
+        let before = |reading: &ReadingRow| reading.collections as u64 <= number;
+        let others_before = feedback.readings.partition_point(before) as u64;
+        let of_owner = move |(owner, &count): (usize, &u32)| FeedbackRow {
+            result,
+            owner: feedback.owner_name(owner),
+            number,
+            host_bytes: row.host_bytes,
+            others_before,
+            count,
+        };
+        row.copied.iter().enumerate().map(of_owner)
+    };
+    let rows: Vec<FeedbackRow<'a>> = numbered.flat_map(rows).collect();
+    Table::of(&rows, |rows| {
+        Columns::of(rows)
+            .u64("seed", |row| row.result.seed)
+            .u64("collection", |row| row.number)
+            .u64("host_bytes", |row| row.host_bytes)
+            .u64("readings", |row| row.others_before)
+            .text("owner", |row| row.owner)
+            .u32("pages_copied", |row| row.count)
+            .with_key(axes, |row| &row.result.key)
     })
 }
 
