@@ -88,7 +88,7 @@ fn compare_golden(command: &Reproduce, experiment: &Experiment, results: &[CellR
         0 => print(&format!("{}: {} cells as golden\n", experiment.slug, rows.len())),
         count => {
             print(&format!(
-                "{}: {count} of {} cells differ from {path}\n",
+                "{}: {count} differences in {} cells from {path}\n",
                 experiment.slug,
                 rows.len()
             ));
