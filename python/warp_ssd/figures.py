@@ -92,9 +92,10 @@ def _legend(figure: Figure) -> None:
     for ax in figure.axes:
         handles, labels = ax.get_legend_handles_labels()
         found |= dict(zip(labels, handles, strict=True))
+    labels = plot.paper_last(list(found))
     with plot.style():
-        columns = plot.legend_columns(list(found), figure.get_figwidth())
-        figure.legend(found.values(), found.keys(), loc="outside upper center", ncols=columns)
+        columns = plot.legend_columns(labels, figure.get_figwidth())
+        figure.legend([found[label] for label in labels], labels, loc="outside upper center", ncols=columns)
 
 
 def _end_marks(ax: Axes, published: Sequence[Mapping[str, Any]], at: Mapping[str, str], lines: str) -> None:
@@ -124,7 +125,8 @@ def curves(
             plot.waf_over_time(_rows(samples, at), ax=ax, by=lines, window=window, legend=False)
             _end_marks(ax, published, at, lines)
             with plot.style():
-                ax.set_title(textwrap.fill(", ".join(at.values()), 72 // len(across)))
+                named = (f"{key} {value}" if value.endswith("%") else value for key, value in at.items())
+                ax.set_title(textwrap.fill(", ".join(named), 72 // len(across)))
             ax.label_outer(remove_inner_ticks=False)
         top = max(ax.get_ylim()[1] for ax in axes[row])
         for ax in axes[row]:

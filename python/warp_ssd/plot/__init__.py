@@ -33,10 +33,12 @@ from .style import (
     logarithmic,
     new_figure,
     owner_colour,
+    paper_last,
     placed,
     share_text,
     stroke,
     style,
+    tick_text,
 )
 from .tables import (
     ArrowStream,
@@ -74,6 +76,7 @@ __all__ = [
     "new_figure",
     "nines",
     "occupancy",
+    "paper_last",
     "ruh_breakdown",
     "stroke",
     "style",
@@ -147,7 +150,7 @@ def ruh_breakdown(
             label=owner,
         )
         base += heights
-    ax.set_xticks(range(len(bars)), [label for label, _ in bars])
+    ax.set_xticks(range(len(bars)), [tick_text(label, len(bars), ax) for label, _ in bars])
     ax.tick_params(axis="x", length=0)
     ax.set_ylabel(f"{'written by host' if of == 'host' else 'copied by GC'} (× capacity)")
     finish(ax, legend, above=True)
@@ -335,7 +338,7 @@ def bars(
         for kind, published in (marks or {}).items():
             for group, value in published.get(name, {}).items():
                 mark(ax, places[group], value, kind)
-    ax.set_xticks(range(len(groups)), groups)
+    ax.set_xticks(range(len(groups)), [tick_text(group, len(groups), ax) for group in groups])
     ax.tick_params(axis="x", length=0)
     ax.set_ylabel(label)
     finish(ax, legend, above=True)

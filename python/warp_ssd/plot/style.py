@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
@@ -154,14 +155,24 @@ def finish(ax: Axes, legend: bool, *, above: bool = False) -> None:
     handles, labels = ax.get_legend_handles_labels()
     if not legend or not labels:
         return
-    # What is of the paper comes last, whenever it was drawn.
-    order = sorted(range(len(labels)), key=lambda index: "paper" in labels[index])
-    named = [handles[index] for index in order], [labels[index] for index in order]
+    order = paper_last(labels)
+    named = [handles[labels.index(label)] for label in order], order
     if not above:
         ax.legend(*named)
         return
     columns = legend_columns(labels, _panel_inches(ax))
     ax.legend(*named, loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0.2, columnspacing=1.0)
+
+
+def paper_last(labels: Sequence[str]) -> list[str]:
+    """What is of the paper comes last, whenever it was drawn."""
+    return sorted(labels, key=lambda label: "paper" in label)
+
+
+def tick_text(label: str, places: int, ax: Axes) -> str:
+    """A label in lines that fit one of so many places beside each other."""
+    letters = int(48 * _panel_inches(ax) / COLUMN_INCHES / max(places, 1))
+    return label if len(label) <= letters else textwrap.fill(label.replace("_", " "), max(letters, 4))
 
 
 def legend_columns(labels: Sequence[str], width_inches: float) -> int:
