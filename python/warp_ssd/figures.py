@@ -86,6 +86,13 @@ def _at(row: Mapping[str, Any], at: Mapping[str, str]) -> bool:
     return all(row.get(name) in (None, "", value) for name, value in at.items())
 
 
+def _in_words(name: str, value: str) -> str:
+    """A value of a column, with the column's name where it says nothing without."""
+    if value == "none":
+        return f"no {name}"
+    return f"{name} {value}" if value.endswith("%") else value
+
+
 def _legend(figure: Figure) -> None:
     """One legend above all panels."""
     found: dict[str, Any] = {}
@@ -125,8 +132,8 @@ def curves(
             plot.waf_over_time(_rows(samples, at), ax=ax, by=lines, window=window, legend=False)
             _end_marks(ax, published, at, lines)
             with plot.style():
-                named = (f"{key} {value}" if value.endswith("%") else value for key, value in at.items())
-                ax.set_title(textwrap.fill(", ".join(named), 72 // len(across)))
+                title = ", ".join(_in_words(name, value) for name, value in at.items())
+                ax.set_title(textwrap.fill(title, 72 // len(across)))
             ax.label_outer(remove_inner_ticks=False)
         top = max(ax.get_ylim()[1] for ax in axes[row])
         for ax in axes[row]:
