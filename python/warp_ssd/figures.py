@@ -86,6 +86,12 @@ def _at(row: Mapping[str, Any], at: Mapping[str, str]) -> bool:
     return all(row.get(name) in (None, "", value) for name, value in at.items())
 
 
+def _same_height(panels: Sequence[Axes], bottom: float) -> None:
+    top = max(ax.get_ylim()[1] for ax in panels)
+    for ax in panels:
+        ax.set_ylim(bottom, top)
+
+
 def _in_words(name: str, value: str) -> str:
     """A value of a column, with the column's name where it says nothing without."""
     if value == "none":
@@ -99,10 +105,10 @@ def _legend(figure: Figure) -> None:
     for ax in figure.axes:
         handles, labels = ax.get_legend_handles_labels()
         found |= dict(zip(labels, handles, strict=True))
-    labels = plot.paper_last(list(found))
+    found = plot.paper_last(found)
     with plot.style():
-        columns = plot.legend_columns(labels, figure.get_figwidth())
-        figure.legend([found[label] for label in labels], labels, loc="outside upper center", ncols=columns)
+        columns = plot.legend_columns(list(found), figure.get_figwidth())
+        figure.legend(found.values(), found.keys(), loc="outside upper center", ncols=columns)
 
 
 def _end_marks(ax: Axes, published: Sequence[Mapping[str, Any]], at: Mapping[str, str], lines: str) -> None:
@@ -135,9 +141,7 @@ def curves(
                 title = ", ".join(_in_words(name, value) for name, value in at.items())
                 ax.set_title(textwrap.fill(title, 72 // len(across)))
             ax.label_outer(remove_inner_ticks=False)
-        top = max(ax.get_ylim()[1] for ax in axes[row])
-        for ax in axes[row]:
-            ax.set_ylim(0.9, top)
+        _same_height(axes[row], bottom=0.9)
     _legend(figure)
     return figure
 
@@ -201,9 +205,7 @@ def feedback(runs: Runs, variants: Sequence[str]) -> Figure:
         with plot.style():
             ax.set_title(variant)
         ax.label_outer()
-    top = max(ax.get_ylim()[1] for ax in axes[0])
-    for ax in axes[0]:
-        ax.set_ylim(0, top)
+    _same_height(axes[0], bottom=0)
     _legend(figure)
     return figure
 

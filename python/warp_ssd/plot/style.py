@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -155,18 +155,17 @@ def finish(ax: Axes, legend: bool, *, above: bool = False) -> None:
     handles, labels = ax.get_legend_handles_labels()
     if not legend or not labels:
         return
-    order = paper_last(labels)
-    named = [handles[labels.index(label)] for label in order], order
+    named = paper_last(dict(zip(labels, handles, strict=True)))
     if not above:
-        ax.legend(*named)
+        ax.legend(list(named.values()), list(named))
         return
     columns = legend_columns(labels, _panel_inches(ax))
-    ax.legend(*named, loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0.2, columnspacing=1.0)
+    ax.legend(list(named.values()), list(named), loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0.2, columnspacing=1.0)
 
 
-def paper_last(labels: Sequence[str]) -> list[str]:
-    """What is of the paper comes last, whenever it was drawn."""
-    return sorted(labels, key=lambda label: "paper" in label)
+def paper_last(named: Mapping[str, _T]) -> dict[str, _T]:
+    """What a legend names, by its label: what is of the paper comes last, whenever it was drawn."""
+    return dict(sorted(named.items(), key=lambda entry: "paper" in entry[0]))
 
 
 def tick_text(label: str, places: int, ax: Axes) -> str:

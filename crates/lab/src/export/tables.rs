@@ -338,6 +338,24 @@ struct FeedbackRow<'a> {
     count: u32,
 }
 
+/// The rows with these names for `number`, `others_before` and `count`.
+fn feedback_table<'a>(
+    axes: &[String],
+    rows: &[FeedbackRow<'_>],
+    [number, others_before, count]: [&str; 3],
+) -> Table<'a> {
+    Table::of(rows, |rows| {
+        Columns::of(rows)
+            .u64("seed", |row| row.result.seed)
+            .u64(number, |row| row.number)
+            .u64("host_bytes", |row| row.host_bytes)
+            .u64(others_before, |row| row.others_before)
+            .text("owner", |row| row.owner)
+            .u32(count, |row| row.count)
+            .with_key(axes, |row| &row.result.key)
+    })
+}
+
 /// One row for each reading of the event log and each owner (last: nobody), of runs with feedback. Readings count from 1.
 pub fn readings<'a>(axes: &[String], results: &[CellResult]) -> Table<'a> {
     let mut rows = Vec::new();
@@ -353,16 +371,7 @@ pub fn readings<'a>(axes: &[String], results: &[CellResult]) -> Table<'a> {
             }));
         }
     }
-    Table::of(&rows, |rows| {
-        Columns::of(rows)
-            .u64("seed", |row| row.result.seed)
-            .u64("reading", |row| row.number)
-            .u64("host_bytes", |row| row.host_bytes)
-            .u64("collections", |row| row.others_before)
-            .text("owner", |row| row.owner)
-            .u32("events", |row| row.count)
-            .with_key(axes, |row| &row.result.key)
-    })
+    feedback_table(axes, &rows, ["reading", "collections", "events"])
 }
 
 /// One row for each move that followed a reading, of runs with feedback.
@@ -406,16 +415,7 @@ pub fn collections<'a>(axes: &[String], results: &'a [CellResult]) -> Table<'a> 
         row.copied.iter().enumerate().map(of_owner)
     };
     let rows: Vec<FeedbackRow<'a>> = numbered.flat_map(rows).collect();
-    Table::of(&rows, |rows| {
-        Columns::of(rows)
-            .u64("seed", |row| row.result.seed)
-            .u64("collection", |row| row.number)
-            .u64("host_bytes", |row| row.host_bytes)
-            .u64("readings", |row| row.others_before)
-            .text("owner", |row| row.owner)
-            .u32("pages_copied", |row| row.count)
-            .with_key(axes, |row| &row.result.key)
-    })
+    feedback_table(axes, &rows, ["collection", "readings", "pages_copied"])
 }
 
 /// One row for each published number, beside ours.
