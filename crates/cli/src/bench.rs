@@ -1,13 +1,29 @@
 //! `warp bench`: how fast the model is, and the transports around it, beside what the same machine does at best.
 
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
 use comfy_table::{CellAlignment, Table, presets};
+use host::bench::{tcp, vfio_user};
 use lab::bench::{self, Settings};
 use lab::{LabError, describe};
+use nvme::{Identity, Subsystem, SubsystemConfig};
 use serde::Serialize;
-use transport::bench::{tcp, vfio_user};
+use ssd::DeviceConfig;
+use ssd::config::{EventsConfig, GcConfig, Geometry, Handles};
+use transport::data::Memory;
+use transport::tcp::{TcpOptions, TcpServer};
+use transport::vfio_user::{VfioUserOptions, VfioUserServer};
+use transport::{Clock, Shared, locked};
 
 use crate::arguments::{Bench, BenchSubject};
 use crate::{AnyError, Outcome, bad_option, execute, print};
+
+/// Capacity of the drive that transports are measured with.
+const SERVED_BYTES: u64 = 1 << 30;
+/// How long each load over NVMe/TCP is measured.
+const TCP_TIME: Duration = Duration::from_secs(2);
 
 pub fn bench(command: &Bench) -> Result<Outcome, AnyError> {
     match command.what {
@@ -52,19 +68,74 @@ struct Row {
     ratio: f64,
 }
 
+/// A drive in memory with one namespace in blocks of 4 KiB over all of it, whose commands take no time.
+fn drive() -> Result<Shared, AnyError> {
+    let config = SubsystemConfig {
+        identity: Identity {
+            serial: "BENCH".to_string(),
+            model: "WARP benchmark".to_string(),
+            firmware: "1".to_string(),
+            nqn: "nqn.2014-08.org.nvmexpress:uuid:00000000-0000-4000-8000-000000000001".to_string(),
+        },
+        device: DeviceConfig {
+            timing: None,
+            endurance: None,
+            geometry: Geometry {
+                capacity_bytes: Some(SERVED_BYTES),
+                physical_bytes: None,
+                over_provisioning: 0.28,
+                reclaim_unit_bytes: 8 << 20,
+                mapping_unit_bytes: 4096,
+                program_unit_bytes: None,
+                channels: 4,
+                dies_per_channel: 2,
+                planes_per_die: 1,
+                reclaim_groups: 1,
+            },
+            handles: Handles::default(),
+            gc: GcConfig::default(),
+            events: EventsConfig::default(),
+            seed: 1,
+        },
+        fdp: true,
+        namespace: true,
+        format: 0,
+        reclaim_unit_time_limit_s: 0,
+        controllers_max: 2,
+        io_queues_max: 4,
+    };
+    let memory = Memory::new(nvme::media::bytes_for(SERVED_BYTES));
+    Ok(Arc::new(Mutex::new(Subsystem::new(config, Box::new(memory))?)))
+}
+
 /// 4 KiB at random through the vfio-user socket, by a driver of our own in the place of a guest.
 fn over_vfio_user() -> Result<Vec<Row>, AnyError> {
     let folder = tempfile::tempdir()?;
+    let socket = folder.path().join("bench.sock");
     let mut rows = Vec::new();
     for (write, queue_depth, map_doorbells) in [(true, 32, true), (false, 32, true), (true, 1, true), (true, 32, false)]
     {
+        let shared = drive()?;
+        let options = VfioUserOptions { map_doorbells };
+        let server = VfioUserServer::start(&socket, Arc::clone(&shared), Clock::start(), options)?;
+        let target = vfio_user::Target {
+            socket: &socket,
+            worker_thread: transport::vfio_user::WORKER_THREAD,
+            capacity_bytes: SERVED_BYTES,
+            bytes_written: &|| {
+                let subsystem = locked(&shared);
+                let stats = subsystem.device().stats();
+                (stats.media_bytes_written(), stats.host_bytes_written())
+            },
+        };
         let workload = vfio_user::Workload {
             write,
             queue_depth,
             map_doorbells,
             ..vfio_user::Workload::default()
         };
-        let figures = vfio_user::run(&folder.path().join("bench.sock"), &workload)?;
+        let figures = vfio_user::run(&target, &workload)?;
+        server.stop();
         let per_second = figures.commands_per_busy_second();
         rows.push(Row {
             workload: format!(
@@ -83,6 +154,18 @@ fn over_vfio_user() -> Result<Vec<Row>, AnyError> {
 }
 
 fn over_tcp() -> Result<Vec<Row>, AnyError> {
+    let shared = drive()?;
+    let nqn = locked(&shared).config().identity.nqn.clone();
+    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let server = TcpServer::start(TcpOptions::new(listen), shared, Clock::start())?;
+    let target = tcp::Target {
+        address: server.local_address(),
+        subsystem_nqn: &nqn,
+        thread_name: transport::tcp::THREAD_NAME,
+        capacity_bytes: SERVED_BYTES,
+    };
+    let figures = tcp::run(&target, TCP_TIME)?;
+    server.stop();
     let row = |figure: &tcp::Figure| Row {
         workload: figure.name.to_string(),
         commands_per_second: figure.commands_per_second,
@@ -91,7 +174,7 @@ fn over_tcp() -> Result<Vec<Row>, AnyError> {
         limit_per_second: figure.limit_per_second,
         ratio: figure.ratio(),
     };
-    Ok(tcp::run(tcp::Settings::default())?.iter().map(row).collect())
+    Ok(figures.iter().map(row).collect())
 }
 
 fn show(command: &Bench, rows: Vec<Row>) -> Result<Outcome, AnyError> {

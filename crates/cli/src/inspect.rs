@@ -4,13 +4,13 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use comfy_table::{Table, presets};
+use host::inspect::decode::{self, EventRecord};
+use host::inspect::passthrough::Passthrough;
+use host::inspect::remote::{Remote, Visitor};
+use host::inspect::{FdpReport, report};
 use lab::LabError;
 use nvme_spec::LogId;
 use serde::Serialize;
-use transport::inspect::decode::{self, EventRecord};
-use transport::inspect::passthrough::Passthrough;
-use transport::inspect::remote::{Remote, Visitor};
-use transport::inspect::{FdpReport, report};
 
 use crate::arguments::Inspect;
 use crate::{AnyError, Outcome, bad_option, print};

@@ -6,11 +6,11 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use common::{BAD_INPUT, Served, errors, folder, json, prints, refused, write};
+use host::initiator::tcp::{Controller, Data, HostOptions, Queue, block_command};
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::{AdminOpcode, FeatureId, IoOpcode, Status};
 use serde_json::Value;
 use tempfile::TempDir;
-use transport::initiator::tcp::{Controller, Data, HostOptions, Queue, block_command};
 
 const MIB: u64 = 1 << 20;
 const BLOCK_BYTES: u64 = 4096;

@@ -6,9 +6,9 @@ mod common;
 use std::net::TcpListener;
 
 use common::{BAD_INPUT, Served, files, folder, json, prints, refused, warp, write};
+use host::initiator::tcp::{Controller, Data, HostOptions};
 use nvme_spec::command::ReadWriteCdw12;
 use nvme_spec::{IoOpcode, Status, SubmissionEntry};
-use transport::initiator::tcp::{Controller, Data, HostOptions};
 
 fn block_command(opcode: IoOpcode, block: u64) -> SubmissionEntry {
     SubmissionEntry {

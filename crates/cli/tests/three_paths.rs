@@ -2,6 +2,8 @@
 //! vfio-user or over NVMe/TCP. Here the requests of a fio job file go through our own hosts, one after the other, so the
 //! counters must be equal to the byte; `tests/host` does the same with a real fio in a real kernel, within 2 %.
 
+use host::initiator::pcie::{Driver, DriverOptions};
+use host::initiator::tcp::{self, Controller, HostOptions};
 use lab::experiment::{Cell, CellKey, RunSettings, read_jobs};
 use lab::profile::Profile;
 use lab::twin::{self, Scale};
@@ -11,8 +13,6 @@ use nvme_spec::{IoOpcode, Status, SubmissionEntry};
 use ssd::{DeviceConfig, Stats};
 use transport::data::DataChoice;
 use transport::drive::DriveOptions;
-use transport::initiator::pcie::{Driver, DriverOptions};
-use transport::initiator::tcp::{self, Controller, HostOptions};
 use transport::locked;
 use transport::server::{ServeOptions, Server};
 use transport::tcp::TcpOptions;

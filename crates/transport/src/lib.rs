@@ -7,16 +7,13 @@
 //! ```
 //!
 //! All transports share one subsystem behind a lock ([`Shared`]), which is held for the execution of a command and never
-//! while waiting for a peer or for the disk. Guest memory is reached through `vm-memory`; the only unsafe code are the
-//! ioctls of [`inspect::passthrough`] and [`inspect::file_map`].
+//! while waiting for a peer or for the disk. Guest memory is reached through `vm-memory`. The other side of the
+//! transports, a host, is the crate `host`.
 
-pub mod bench;
 pub mod clock;
 pub mod data;
 pub mod drive;
 pub mod error;
-pub mod initiator;
-pub mod inspect;
 pub mod metrics;
 pub mod server;
 pub mod status;

@@ -7,14 +7,14 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use host::initiator::pcie::{Driver, DriverOptions};
+use host::initiator::tcp::{Controller, Data, HostOptions, block_command};
 use nvme::{Subsystem, media};
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::{IoOpcode, Status};
 use small_drive::{CAPACITY_BYTES, PAGE_BYTES, config};
 use ssd::timing::{ChannelTiming, ControllerTiming, LinkTiming, NandTiming, TimingConfig};
 use transport::data::Memory;
-use transport::initiator::pcie::{Driver, DriverOptions};
-use transport::initiator::tcp::{Controller, Data, HostOptions, block_command};
 use transport::tcp::{TcpOptions, TcpServer};
 use transport::vfio_user::{VfioUserOptions, VfioUserServer};
 use transport::{Clock, Shared, locked};

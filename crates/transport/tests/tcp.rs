@@ -1,7 +1,7 @@
 //! NVMe/TCP: whole sessions through real sockets, and everything that a host can do wrong.
 //!
 //! Every target listens on a port of its own on 127.0.0.1; data is in memory. Well-behaved hosts are
-//! `transport::initiator::tcp`; hosts that break the protocol write bytes ([`Raw`]).
+//! `host::initiator::tcp`; hosts that break the protocol write bytes ([`Raw`]).
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -9,6 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use host::bench::tcp as bench;
+use host::initiator::tcp::{
+    Controller, Data, HostOptions, InitiatorError, Queue, block_command, connect_command, log_page_command,
+};
 use nvme::{Durable, Identity, Media, MediaError, Subsystem, SubsystemConfig};
 use nvme_spec::auth::{
     AUTH_TYPE_COMMON, AUTH_TYPE_DHCHAP, DhGroupId, FailureReason, HashId, MessageHeader, MessageId, SECURITY_PROTOCOL,
@@ -30,13 +34,9 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use ssd::DeviceConfig;
 use ssd::config::{EventsConfig, GcConfig, Geometry, Handles};
-use transport::bench::tcp::{Settings, run};
 use transport::data::Memory;
-use transport::initiator::tcp::{
-    Controller, Data, HostOptions, InitiatorError, Queue, block_command, connect_command, log_page_command,
-};
 use transport::tcp::session::{Closing, Next, Session, Surroundings};
-use transport::tcp::{AllowedHost, Context, Limits, TcpOptions, TcpServer};
+use transport::tcp::{AllowedHost, Context, Limits, THREAD_NAME, TcpOptions, TcpServer};
 use transport::{Clock, ServeError, Shared, locked};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -2257,11 +2257,14 @@ fn any_stream_of_bytes_is_survived() {
 /// Figures of a moment on a machine that does other things mean little; that there are some does.
 #[test]
 fn the_benchmark_measures() {
-    let settings = Settings {
-        time: Duration::from_millis(20),
-        capacity_bytes: 256 * MIB,
+    let target = Target::start();
+    let measured = bench::Target {
+        address: target.address(),
+        subsystem_nqn: NQN,
+        thread_name: THREAD_NAME,
+        capacity_bytes: CAPACITY_BYTES,
     };
-    let figures = run(settings).unwrap();
+    let figures = bench::run(&measured, Duration::from_millis(20)).unwrap();
     assert_eq!(figures.len(), 6);
     for figure in figures {
         assert!(

@@ -10,6 +10,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use host::bench::vfio_user::{Target, Workload, run};
+use host::initiator::pcie::{Driver, DriverError, DriverOptions, RAM_BASE, admin_entry};
 use nvme::media::bytes_for;
 use nvme::{Durable, Identity, Media, MediaError, Subsystem, SubsystemConfig};
 use nvme_spec::command::{ReadWriteCdw12, SglDescriptor, SglIdentifier, SglType, SubmissionEntry};
@@ -19,10 +21,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use ssd::config::{DeviceConfig, EventsConfig, GcConfig, Geometry, Handles};
 use tempfile::TempDir;
-use transport::bench::vfio_user::{Workload, run};
 use transport::data::Memory;
-use transport::initiator::pcie::{Driver, DriverError, DriverOptions, RAM_BASE, admin_entry};
-use transport::vfio_user::{VfioUserOptions, VfioUserServer};
+use transport::vfio_user::{VfioUserOptions, VfioUserServer, WORKER_THREAD};
 use transport::{Clock, ServeError, Shared, locked};
 
 const MIB: u64 = 1 << 20;
@@ -957,36 +957,25 @@ fn random_requests_are_answered() {
 
 #[test]
 fn the_benchmark_measures_something() {
-    let directory = tempfile::tempdir().unwrap();
+    let setup = Setup::new();
+    let socket = setup.socket();
+    let target = Target {
+        socket: &socket,
+        worker_thread: WORKER_THREAD,
+        capacity_bytes: CAPACITY_BYTES,
+        bytes_written: &|| {
+            let subsystem = locked(&setup.shared);
+            let stats = subsystem.device().stats();
+            (stats.media_bytes_written(), stats.host_bytes_written())
+        },
+    };
     let workload = Workload {
-        capacity_bytes: 256 * MIB,
         duration: Duration::from_millis(50),
         ..Workload::default()
     };
-    let figures = run(&directory.path().join("bench.sock"), &workload).unwrap();
+    let figures = run(&target, &workload).unwrap();
     assert!(
         figures.commands >= 32 && figures.write_amplification >= 1.0,
         "{figures}"
     );
-}
-
-#[test]
-#[ignore = "a benchmark: cargo test --release -p warp-transport --test vfio_user -- --ignored --nocapture"]
-fn benchmark() {
-    let directory = tempfile::tempdir().unwrap();
-    for (what, write, map_doorbells) in [
-        ("random write, mapped doorbells", true, true),
-        ("random read, mapped doorbells", false, true),
-        ("random write, doorbells as messages", true, false),
-    ] {
-        let workload = Workload {
-            write,
-            map_doorbells,
-            ..Workload::default()
-        };
-        println!(
-            "4 KiB {what}: {}",
-            run(&directory.path().join("bench.sock"), &workload).unwrap()
-        );
-    }
 }

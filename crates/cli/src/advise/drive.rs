@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use host::inspect::passthrough::Passthrough;
+use host::inspect::remote::{Remote, Visitor};
+use host::inspect::watch::{Namespace, Sample, WatchError};
+use host::inspect::{CommandPort, InspectError, identify};
 use nvme_spec::fdp::FdpEventType;
 use nvme_spec::identify::Cns;
-use transport::inspect::passthrough::Passthrough;
-use transport::inspect::remote::{Remote, Visitor};
-use transport::inspect::watch::{Namespace, Sample, WatchError};
-use transport::inspect::{CommandPort, InspectError, identify};
 
 use super::Stop;
 use crate::arguments::Advise;

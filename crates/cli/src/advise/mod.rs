@@ -17,8 +17,8 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use ::advise::{Advice, Advisor, Counters, Event, Feed, Fresh, Loss};
-use transport::inspect::decode::EventRecord;
-use transport::inspect::watch::{Namespace, Sample};
+use host::inspect::decode::EventRecord;
+use host::inspect::watch::{Namespace, Sample};
 
 use crate::arguments::Advise;
 use crate::{AnyError, Outcome};

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use host::inspect::file_map::PassedOver;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
-use transport::inspect::file_map::PassedOver;
 
 use super::output::size;
 

@@ -9,10 +9,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use ::advise::{Advice, Advisor, Loss, Move};
 use bytesize::ByteSize;
+use host::inspect::watch::Sample;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::LabError;
 use serde::Serialize;
-use transport::inspect::watch::Sample;
 
 use super::notice::Notice;
 use crate::arguments::Advise;
@@ -113,7 +113,7 @@ fn handles(sample: &Sample) -> Vec<Handle<'_>> {
         let usage = sample.usage.get(usize::from(handle));
         usage.map_or("not listed", |usage| usage.used.as_str())
     };
-    let handle = |status: &transport::inspect::decode::HandleStatus| Handle {
+    let handle = |status: &host::inspect::decode::HandleStatus| Handle {
         placement_identifier: status.placement_identifier,
         reclaim_unit_handle: status.reclaim_unit_handle,
         blocks_left: status.blocks_left,

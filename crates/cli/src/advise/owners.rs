@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ::advise::{Owner, OwnerMap};
+use host::inspect::file_map::{self, BlockDevice, Extent, PassedOver};
+use host::inspect::watch::Namespace;
 use lab::LabError;
-use transport::inspect::file_map::{self, BlockDevice, Extent, PassedOver};
-use transport::inspect::watch::Namespace;
 
 use super::drive::Drive;
 use super::notice::Notice;

@@ -21,7 +21,7 @@ use nvme_spec::auth::{
 };
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::crypto::{self, KeyPair};
+use dhchap::arithmetic::{self, KeyPair};
 
 /// Largest message that a host may send: a reply with the longest digest and the longest public value is 1168 bytes.
 pub const MESSAGE_BYTES_MAX: usize = 4096;
@@ -92,7 +92,7 @@ struct Offer {
 fn next_sequence() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let mut start = [0; 4];
-    crypto::random(&mut start);
+    arithmetic::random(&mut start);
     // The first call that finds 0 chooses the start; the counter comes back to 0 once in four billion challenges.
     let start = u32::from_ne_bytes(start).max(1);
     let _ = NEXT.compare_exchange(0, start, Ordering::Relaxed, Ordering::Relaxed);
@@ -261,7 +261,7 @@ impl Authenticator {
             offer.sequence,
             [b"HostHost", names.host_nqn.as_bytes(), names.subsystem_nqn.as_bytes()],
         );
-        if !crypto::equal(response, &expected) {
+        if !arithmetic::equal(response, &expected) {
             return Err(FailureReason::AuthenticationFailed);
         }
         if reply.cvalid == 0 {
@@ -304,7 +304,7 @@ impl Binding<'_> {
     fn response(&self, key: &[u8], challenge: &[u8], sequence: u32, [role, name, other]: [&[u8]; 3]) -> Vec<u8> {
         let augmented = match self.session_key {
             None => challenge.to_vec(),
-            Some(session_key) => crypto::hmac(self.hash, &crypto::digest(self.hash, session_key), &[challenge]),
+            Some(session_key) => arithmetic::hmac(self.hash, &arithmetic::digest(self.hash, session_key), &[challenge]),
         };
         let parts: [&[u8]; 8] = [
             &augmented,
@@ -316,7 +316,7 @@ impl Binding<'_> {
             &[0],
             other,
         ];
-        crypto::hmac(self.hash, key, &parts)
+        arithmetic::hmac(self.hash, key, &parts)
     }
 }
 
@@ -342,7 +342,7 @@ fn choose(message: &[u8]) -> Result<Offer, FailureReason> {
     let group = GROUPS.into_iter().find(|group| groups.contains(&group.code()));
     let group = group.ok_or(FailureReason::DhGroupNotUsable)?;
     let mut challenge = vec![0; usize::from(hash.digest_length())];
-    crypto::random(&mut challenge);
+    arithmetic::random(&mut challenge);
     Ok(Offer {
         hash,
         group,

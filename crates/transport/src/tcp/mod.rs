@@ -9,7 +9,7 @@
 //! * `session`: the states of a connection and of its commands
 //! * `fabrics`, `discovery`: Connect, properties, the discovery log
 //! * `association`: which connections end together
-//! * `auth`, `secret`, `crypto`: in-band authentication with DH-HMAC-CHAP
+//! * `auth`: in-band authentication with DH-HMAC-CHAP
 //!
 //! Without a list of hosts it serves this machine only. It does not implement TLS, several subsystems, the static
 //! controller model, or Disconnect of single queues.
@@ -17,13 +17,11 @@
 mod association;
 pub mod auth;
 mod connection;
-pub mod crypto;
 mod discovery;
 mod fabrics;
 mod input;
 mod output;
 mod pdu;
-pub mod secret;
 pub mod session;
 
 use std::collections::HashMap;
@@ -39,8 +37,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::{Clock, ServeError, Shared, locked};
 use association::Associations;
 use connection::Bell;
+pub use dhchap::{Secret, SecretError};
 use nvme::pacing::Pacing;
-pub use secret::{Secret, SecretError};
 
 /// A host that may connect.
 #[derive(Clone, Debug)]

@@ -45,7 +45,7 @@ use socket::Socket;
 use worker::{Parts, Request, Requests, Worker};
 
 /// Name of the thread that carries out commands.
-pub(crate) const WORKER_THREAD: &str = "vfio-worker";
+pub const WORKER_THREAD: &str = "vfio-worker";
 
 /// How a vfio-user server behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use host::initiator::tcp::{Controller, Data, HostOptions, InitiatorError, Queue, block_command};
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::{IoOpcode, Status};
 use transport::data::pattern;
 use transport::drive::{DataChoice, DriveOptions};
-use transport::initiator::tcp::{Controller, Data, HostOptions, InitiatorError, Queue, block_command};
 use transport::server::{ServeOptions, Server};
 use transport::tcp::TcpOptions;
 

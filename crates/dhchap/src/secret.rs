@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use nvme_spec::auth::HashId;
 use thiserror::Error;
 
-use super::crypto;
+use crate::arithmetic;
 
 /// What the key is mixed with before use, after the NQN of its owner.
 const TRANSFORM_SUFFIX: &[u8] = b"NVMe-over-Fabrics";
@@ -79,7 +79,7 @@ impl Secret {
     pub fn key_of(&self, owner_nqn: &str) -> Vec<u8> {
         match self.transform {
             None => self.key.clone(),
-            Some(hash) => crypto::hmac(hash, &self.key, &[owner_nqn.as_bytes(), TRANSFORM_SUFFIX]),
+            Some(hash) => arithmetic::hmac(hash, &self.key, &[owner_nqn.as_bytes(), TRANSFORM_SUFFIX]),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! DH-HMAC-CHAP, the host's side (Base Specification, "DH-HMAC-CHAP Protocol").
 //!
-//! Written on its own, from the same description as the controller's side in `tcp::auth`, so that a mistake in one of
+//! Written on its own, from the same description as the controller's side in `transport::tcp::auth`, so that a mistake in one of
 //! them makes authentication fail.
 
 use nvme_spec::SubmissionEntry;
@@ -14,7 +14,7 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use super::queue::{Data, Queue};
 use super::{HostOptions, InitiatorError, as_entry};
-use crate::tcp::crypto::{self, KeyPair};
+use dhchap::arithmetic::{self, KeyPair};
 
 /// Room for any message of a controller.
 const RECEIVE_BYTES: u32 = 4096;
@@ -80,7 +80,7 @@ struct Transaction {
 impl Transaction {
     fn response(&self, key: &[u8], challenge: &[u8], sequence: u32, role: &str, names: [&str; 2]) -> Vec<u8> {
         let mut text = match &self.session {
-            Some(session) => crypto::hmac(self.hash, session, &[challenge]),
+            Some(session) => arithmetic::hmac(self.hash, session, &[challenge]),
             None => challenge.to_vec(),
         };
         text.extend(sequence.to_le_bytes());
@@ -91,7 +91,7 @@ impl Transaction {
         text.extend(names[0].bytes());
         text.push(0);
         text.extend(names[1].bytes());
-        crypto::hmac(self.hash, key, &[&text])
+        arithmetic::hmac(self.hash, key, &[&text])
     }
 }
 
@@ -103,7 +103,7 @@ pub fn authenticate(queue: &mut Queue, options: &HostOptions) -> Result<(), Init
     let controller_secret = options.controller_secret.as_ref();
     let controller_key = controller_secret.map(|secret| secret.key_of(&options.subsystem_nqn));
     let mut number = [0; 6];
-    crypto::random(&mut number);
+    arithmetic::random(&mut number);
     let id = u16::from_le_bytes([number[0], number[1]]);
     let sequence = u32::from_le_bytes([number[2], number[3], number[4], number[5]]).max(1);
 
@@ -121,7 +121,7 @@ pub fn authenticate(queue: &mut Queue, options: &HostOptions) -> Result<(), Init
     let transaction = Transaction {
         id,
         hash: offer.hash,
-        session: session_key.map(|key| crypto::digest(offer.hash, &key)),
+        session: session_key.map(|key| arithmetic::digest(offer.hash, &key)),
     };
     let (host, subsystem) = (options.host_nqn.as_str(), options.subsystem_nqn.as_str());
     let response = transaction.response(
@@ -133,7 +133,7 @@ pub fn authenticate(queue: &mut Queue, options: &HostOptions) -> Result<(), Init
     );
     let mut our_challenge = vec![0; response.len()];
     if controller_key.is_some() {
-        crypto::random(&mut our_challenge);
+        arithmetic::random(&mut our_challenge);
     }
     let public = keys.as_ref().map_or(&[][..], KeyPair::public);
     let reply = Reply {
@@ -158,7 +158,7 @@ pub fn authenticate(queue: &mut Queue, options: &HostOptions) -> Result<(), Init
         "Controller",
         [subsystem, host],
     );
-    if success.rvalid != 1 || !crypto::equal(&values[..expected.len()], &expected) {
+    if success.rvalid != 1 || !arithmetic::equal(&values[..expected.len()], &expected) {
         let failure = Failure {
             header: header(AUTH_TYPE_COMMON, MessageId::Failure2, id),
             rc: REASON_AUTHENTICATION_FAILURE,

@@ -7,7 +7,7 @@ use nvme_spec::command::SubmissionEntry;
 
 use super::{CommandPort, InspectError, Queue};
 use crate::initiator::tcp::{self, Controller, Data, HostOptions, InitiatorError};
-use crate::tcp::Secret;
+use dhchap::Secret;
 
 /// Who looks into the drive.
 #[derive(Clone, Debug, Default)]

@@ -1,4 +1,4 @@
-//! NVMe/TCP on loopback: our target and our initiator, against plain TCP between the same two threads.
+//! NVMe/TCP on loopback: a target and our initiator, against plain TCP between the same two threads.
 //!
 //! Everything is measured in one run on one machine, so the ratios mean something where the figures do not: how much of
 //! what the machine's loopback gives is left with the protocol, the controller, the device model and the data on top.
@@ -13,39 +13,28 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use nvme::{Identity, Subsystem, SubsystemConfig};
 use nvme_spec::IoOpcode;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
-use ssd::DeviceConfig;
-use ssd::config::{EventsConfig, GcConfig, Geometry, Handles};
 
-use crate::data::Memory;
+use super::{busy, threads};
 use crate::initiator::tcp::{Controller, Data, HostOptions, InitiatorError, Queue, block_command};
-use crate::tcp::{THREAD_NAME, TcpOptions, TcpServer};
-use crate::{Clock, Shared};
 
-/// What to measure.
+/// What is measured: a target in this process, whose drive has one namespace in blocks of 4 KiB over all of it.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings {
-    /// Time for each figure.
-    pub time: Duration,
-    /// Capacity of the drive; its data is in memory.
+pub struct Target<'a> {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// NQN of its subsystem.
+    pub subsystem_nqn: &'a str,
+    /// What the names of its threads start with.
+    pub thread_name: &'a str,
+    /// Capacity of the drive, which is written once before the measurements.
     pub capacity_bytes: u64,
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            time: Duration::from_secs(2),
-            capacity_bytes: 1 << 30,
-        }
-    }
 }
 
 /// A measured figure with the limit of the same machine.
@@ -148,34 +137,35 @@ const LOADS: [Load; 6] = [
     },
 ];
 
-/// Measures.
+/// Measures every load for a time.
 ///
 /// # Errors
 /// The initiator and the target do not get along.
 ///
 /// # Panics
-/// The machine has no loopback, no memory for the drive, or no thread.
-pub fn run(settings: Settings) -> Result<Vec<Figure>, InitiatorError> {
-    let shared = drive(settings.capacity_bytes);
-    let nqn = crate::locked(&shared).config().identity.nqn.clone();
-    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let server =
-        TcpServer::start(TcpOptions::new(listen), shared, Clock::start()).expect("loopback can be listened on");
+/// The machine has no loopback, or no thread.
+pub fn run(target: &Target<'_>, time: Duration) -> Result<Vec<Figure>, InitiatorError> {
     let cores = Cores::of_this_thread();
+    let target_busy = || {
+        threads(target.thread_name)
+            .map(|thread| busy(&thread))
+            .sum::<Duration>()
+    };
+    let initiator_busy = || busy(Path::new("/proc/thread-self"));
     let options = HostOptions {
         // What is left out by this is left out by any host that wants speed (`nvme connect --disable-sqflow`).
         flow_control: false,
-        ..HostOptions::new(server.local_address(), &nqn)
+        ..HostOptions::new(target.address, target.subsystem_nqn)
     };
     let controller = Controller::connect(&options)?;
     let mut queue = controller.io_queue(1, 64)?;
-    fill(&mut queue, settings.capacity_bytes)?;
+    fill(&mut queue, target.capacity_bytes)?;
     let mut figures = Vec::new();
     for load in LOADS {
-        cores.assign(load.queue_depth > 1);
-        let limit_per_second = limit(&load, settings.time, &cores);
+        cores.assign(target, load.queue_depth > 1);
+        let limit_per_second = limit(&load, time, &cores);
         let (target_before, initiator_before) = (target_busy(), initiator_busy());
-        let (commands, elapsed) = measure(&mut queue, &load, settings)?;
+        let (commands, elapsed) = measure(&mut queue, &load, target.capacity_bytes, time)?;
         figures.push(Figure {
             name: load.name,
             commands_per_second: commands as f64 / elapsed.as_secs_f64(),
@@ -186,50 +176,8 @@ pub fn run(settings: Settings) -> Result<Vec<Figure>, InitiatorError> {
         });
     }
     drop((queue, controller));
-    server.stop();
-    cores.assign(false);
+    cores.assign(target, false);
     Ok(figures)
-}
-
-/// A drive with one namespace over all of it in blocks of 4 KiB, and its data in memory.
-fn drive(capacity_bytes: u64) -> Shared {
-    let config = SubsystemConfig {
-        identity: Identity {
-            serial: "BENCH".to_string(),
-            model: "WARP benchmark".to_string(),
-            firmware: "1".to_string(),
-            nqn: "nqn.2014-08.org.nvmexpress:uuid:00000000-0000-4000-8000-000000000002".to_string(),
-        },
-        device: DeviceConfig {
-            timing: None,
-            endurance: None,
-            geometry: Geometry {
-                capacity_bytes: Some(capacity_bytes),
-                physical_bytes: None,
-                over_provisioning: 0.28,
-                reclaim_unit_bytes: 8 << 20,
-                mapping_unit_bytes: 4096,
-                program_unit_bytes: None,
-                channels: 4,
-                dies_per_channel: 2,
-                planes_per_die: 1,
-                reclaim_groups: 1,
-            },
-            handles: Handles::default(),
-            gc: GcConfig::default(),
-            events: EventsConfig::default(),
-            seed: 1,
-        },
-        fdp: true,
-        namespace: true,
-        format: 0,
-        reclaim_unit_time_limit_s: 0,
-        controllers_max: 2,
-        io_queues_max: 4,
-    };
-    let memory = Box::new(Memory::new(nvme::media::bytes_for(capacity_bytes)));
-    let subsystem = Subsystem::new(config, memory).expect("the capacity is enough for a drive");
-    Arc::new(Mutex::new(subsystem))
 }
 
 /// Writes everything once, so that reads find data.
@@ -242,29 +190,6 @@ fn fill(queue: &mut Queue, capacity_bytes: u64) -> Result<(), InitiatorError> {
         queue.command(entry, data)?.check("Write")?;
     }
     Ok(())
-}
-
-/// Time that a thread had a processor, from the kernel's accounts; zero if it keeps none.
-fn busy(task: &Path) -> Duration {
-    let accounts = std::fs::read_to_string(task.join("schedstat")).unwrap_or_default();
-    let busy_ns = accounts.split_whitespace().next().and_then(|word| word.parse().ok());
-    Duration::from_nanos(busy_ns.unwrap_or(0))
-}
-
-fn initiator_busy() -> Duration {
-    busy(Path::new("/proc/thread-self"))
-}
-
-/// The threads of the target, one for each connection.
-fn target_tasks() -> impl Iterator<Item = PathBuf> {
-    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let is_ours =
-        |task: &PathBuf| std::fs::read_to_string(task.join("comm")).is_ok_and(|name| name.starts_with(THREAD_NAME));
-    tasks.map(|task| task.path()).filter(is_ours)
-}
-
-fn target_busy() -> Duration {
-    target_tasks().map(|task| busy(&task)).sum()
 }
 
 /// The cores that this thread may use.
@@ -301,10 +226,10 @@ impl Cores {
 
     /// Assigns cores to this thread and those of the target. That a system does not do so is no error: the figures are what
     /// they are.
-    fn assign(&self, divided: bool) {
+    fn assign(&self, target: &Target<'_>, divided: bool) {
         if let Some(set) = self.side(true, divided) {
-            for task in target_tasks() {
-                let number = task.file_name().and_then(|name| name.to_str()?.parse().ok());
+            for thread in threads(target.thread_name) {
+                let number = thread.file_name().and_then(|name| name.to_str()?.parse().ok());
                 if let Some(number) = number.and_then(Pid::from_raw) {
                     let _ = sched_setaffinity(Some(number), set);
                 }
@@ -324,9 +249,14 @@ impl Cores {
 }
 
 /// Commands that were carried out under a load, and how long that took.
-fn measure(queue: &mut Queue, load: &Load, settings: Settings) -> Result<(u64, Duration), InitiatorError> {
+fn measure(
+    queue: &mut Queue,
+    load: &Load,
+    capacity_bytes: u64,
+    time: Duration,
+) -> Result<(u64, Duration), InitiatorError> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
-    let places = settings.capacity_bytes / u64::from(load.block_bytes);
+    let places = capacity_bytes / u64::from(load.block_bytes);
     let blocks = load.block_bytes / 4096;
     let mut next = 0;
     let mut submit = |queue: &mut Queue, buffer: Vec<u8>| {
@@ -349,7 +279,7 @@ fn measure(queue: &mut Queue, load: &Load, settings: Settings) -> Result<(u64, D
     let start = Instant::now();
     let mut commands = 0u64;
     // The clock is read once for many commands.
-    while !commands.is_multiple_of(64) || start.elapsed() < settings.time {
+    while !commands.is_multiple_of(64) || start.elapsed() < time {
         let completed = queue.wait()?;
         completed.check(load.name)?;
         submit(queue, completed.data);

@@ -30,7 +30,7 @@ use nvme_spec::{
 use thiserror::Error;
 use zerocopy::{FromBytes, IntoBytes};
 
-use crate::tcp::Secret;
+pub use dhchap::Secret;
 pub use queue::{Completed, Data, Queue};
 
 /// Something that did not work.

@@ -7,20 +7,15 @@
 
 use std::hint::black_box;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use nvme::{Identity, Subsystem, SubsystemConfig};
 use nvme_spec::IoOpcode;
 use nvme_spec::command::{ReadWriteCdw12, SubmissionEntry};
 use rustix::time::{ClockId, clock_gettime};
-use ssd::config::{DeviceConfig, EventsConfig, GcConfig, Geometry, Handles};
 use thiserror::Error;
 
-use crate::data::Memory;
+use super::{busy, threads};
 use crate::initiator::pcie::{Driver, DriverError, DriverOptions};
-use crate::vfio_user::{VfioUserOptions, VfioUserServer};
-use crate::{Clock, ServeError, Shared, locked};
 
 /// Bytes of a command.
 const BLOCK_BYTES: u64 = 4096;
@@ -32,11 +27,21 @@ const REFILLS: usize = 4;
 /// The I/O queue pair that is used.
 const QUEUE: u16 = 1;
 
+/// What is measured: a server in this process, whose drive has one namespace in blocks of 4 KiB over all of it.
+pub struct Target<'a> {
+    /// Its socket.
+    pub socket: &'a Path,
+    /// Name of the thread that carries out commands.
+    pub worker_thread: &'a str,
+    /// Capacity of the drive, which is written once before the measurement.
+    pub capacity_bytes: u64,
+    /// Media and host bytes that the drive has written so far.
+    pub bytes_written: &'a dyn Fn() -> (u64, u64),
+}
+
 /// What to measure.
 #[derive(Clone, Copy, Debug)]
 pub struct Workload {
-    /// Logical capacity of the drive; it is written once before the measurement.
-    pub capacity_bytes: u64,
     /// Commands outstanding at a time.
     pub queue_depth: u16,
     /// Whether doorbells are rung in the mapped page.
@@ -52,7 +57,6 @@ pub struct Workload {
 impl Default for Workload {
     fn default() -> Workload {
         Workload {
-            capacity_bytes: 1 << 30,
             queue_depth: 32,
             map_doorbells: true,
             write: true,
@@ -110,12 +114,6 @@ impl std::fmt::Display for Figures {
 /// Why nothing was measured.
 #[derive(Debug, Error)]
 pub enum BenchError {
-    /// The drive could not be made.
-    #[error(transparent)]
-    Setup(#[from] nvme::SetupError),
-    /// It could not be served.
-    #[error(transparent)]
-    Serve(#[from] ServeError),
     /// The driver failed.
     #[error(transparent)]
     Driver(#[from] DriverError),
@@ -123,31 +121,25 @@ pub enum BenchError {
     #[error("a command failed: {0}")]
     Command(nvme_spec::Status),
     /// The system does not say how long a thread ran.
-    #[error("reading the worker's processor time: {0}")]
-    ProcessorTime(#[from] std::io::Error),
+    #[error("the system does not tell the processor time of the server's thread")]
+    ProcessorTime,
 }
 
-/// Measures. `socket` is a path where a socket can be made.
+/// Measures.
 ///
 /// # Errors
 /// See [`BenchError`].
-pub fn run(socket: &Path, workload: &Workload) -> Result<Figures, BenchError> {
-    let shared = drive(workload.capacity_bytes)?;
-    let options = VfioUserOptions {
-        map_doorbells: workload.map_doorbells,
-    };
-    let server = VfioUserServer::start(socket, Arc::clone(&shared), Clock::start(), options)?;
-    let mut run = Run::start(socket, workload)?;
+pub fn run(target: &Target<'_>, workload: &Workload) -> Result<Figures, BenchError> {
+    let mut run = Run::start(target, workload)?;
     run.fill()?;
 
-    let before = bytes_written(&shared);
-    let busy_before = worker_busy()?;
+    let before = (target.bytes_written)();
+    let busy_before = worker_busy(target)?;
     let start = Instant::now();
     run.measure(start + workload.duration)?;
     let elapsed = start.elapsed();
-    let worker_busy = worker_busy()?.saturating_sub(busy_before);
-    let after = bytes_written(&shared);
-    server.stop();
+    let worker_busy = worker_busy(target)?.saturating_sub(busy_before);
+    let after = (target.bytes_written)();
 
     let (media_bytes, host_bytes) = (after.0 - before.0, after.1 - before.1);
     Ok(Figures {
@@ -156,60 +148,14 @@ pub fn run(socket: &Path, workload: &Workload) -> Result<Figures, BenchError> {
         worker_busy,
         commands_per_doorbell: run.completed as f64 / run.doorbells as f64,
         write_amplification: media_bytes as f64 / (host_bytes as f64).max(1.0),
-        copies_per_second: copies_per_second(workload.capacity_bytes, workload.seed),
+        copies_per_second: copies_per_second(target.capacity_bytes, workload.seed),
     })
-}
-
-/// Media and host bytes written so far.
-fn bytes_written(shared: &Shared) -> (u64, u64) {
-    let subsystem = locked(shared);
-    let stats = subsystem.device().stats();
-    (stats.media_bytes_written(), stats.host_bytes_written())
-}
-
-/// A drive in memory with one namespace.
-fn drive(capacity_bytes: u64) -> Result<Shared, BenchError> {
-    let config = SubsystemConfig {
-        identity: Identity {
-            serial: "BENCH".to_string(),
-            model: "WARP benchmark".to_string(),
-            firmware: "1".to_string(),
-            nqn: "nqn.2014-08.org.nvmexpress:uuid:00000000-0000-4000-8000-000000000001".to_string(),
-        },
-        device: DeviceConfig {
-            timing: None,
-            endurance: None,
-            geometry: Geometry {
-                capacity_bytes: Some(capacity_bytes),
-                over_provisioning: 0.28,
-                reclaim_unit_bytes: 8 << 20,
-                channels: 4,
-                dies_per_channel: 2,
-                planes_per_die: 1,
-                reclaim_groups: 1,
-                physical_bytes: None,
-                mapping_unit_bytes: BLOCK_BYTES,
-                program_unit_bytes: None,
-            },
-            handles: Handles::default(),
-            gc: GcConfig::default(),
-            events: EventsConfig::default(),
-            seed: 1,
-        },
-        fdp: true,
-        namespace: true,
-        format: 0,
-        reclaim_unit_time_limit_s: 0,
-        controllers_max: 1,
-        io_queues_max: 4,
-    };
-    let media = Memory::new(nvme::media::bytes_for(capacity_bytes));
-    Ok(Arc::new(Mutex::new(Subsystem::new(config, Box::new(media))?)))
 }
 
 /// The driver with its outstanding commands; a command's identifier is the number of its buffer.
 struct Run {
     driver: Driver,
+    capacity_bytes: u64,
     workload: Workload,
     buffers: Vec<u64>,
     random: u64,
@@ -218,13 +164,13 @@ struct Run {
 }
 
 impl Run {
-    fn start(socket: &Path, workload: &Workload) -> Result<Run, BenchError> {
+    fn start(target: &Target<'_>, workload: &Workload) -> Result<Run, BenchError> {
         let options = DriverOptions {
             ram_bytes: 64 << 20,
             map_doorbells: workload.map_doorbells,
             vectors: 1,
         };
-        let mut driver = Driver::start(socket, options)?;
+        let mut driver = Driver::start(target.socket, options)?;
         driver.create_queues(QUEUE, 1024, None)?;
         let pattern: Vec<u8> = (0..FILL_BYTES).map(|at| at as u8).collect();
         let buffers = (0..workload.queue_depth)
@@ -232,6 +178,7 @@ impl Run {
             .collect();
         Ok(Run {
             driver,
+            capacity_bytes: target.capacity_bytes,
             workload: *workload,
             buffers,
             random: workload.seed,
@@ -263,7 +210,7 @@ impl Run {
     /// Writes the whole drive once, one command after the other.
     fn fill(&mut self) -> Result<(), BenchError> {
         let mut entry = self.entry(0, IoOpcode::Write, 0, FILL_BYTES);
-        for address in (0..self.workload.capacity_bytes).step_by(FILL_BYTES as usize) {
+        for address in (0..self.capacity_bytes).step_by(FILL_BYTES as usize) {
             entry.cdw10.set((address / BLOCK_BYTES) as u32);
             self.driver.submit_raw(QUEUE, &entry);
             self.driver.ring(QUEUE)?;
@@ -317,7 +264,7 @@ impl Run {
         } else {
             IoOpcode::Read
         };
-        let blocks = self.workload.capacity_bytes / BLOCK_BYTES;
+        let blocks = self.capacity_bytes / BLOCK_BYTES;
         let address = next_random(&mut self.random) % blocks * BLOCK_BYTES;
         let entry = self.entry(buffer, opcode, address, BLOCK_BYTES);
         self.driver.submit_raw(QUEUE, &entry);
@@ -332,19 +279,13 @@ fn next_random(state: &mut u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Processor time of the worker's thread, from the kernel's accounts.
-fn worker_busy() -> std::io::Result<Duration> {
-    for task in std::fs::read_dir("/proc/self/task")? {
-        let path = task?.path();
-        if std::fs::read_to_string(path.join("comm"))?.trim() == crate::vfio_user::WORKER_THREAD {
-            let accounts = std::fs::read_to_string(path.join("schedstat"))?;
-            let busy_ns = accounts.split_whitespace().next().and_then(|word| word.parse().ok());
-            return busy_ns
-                .map(Duration::from_nanos)
-                .ok_or_else(|| std::io::Error::other("schedstat has no number"));
-        }
-    }
-    Err(std::io::Error::other("there is no such thread"))
+/// Processor time of the server's worker.
+fn worker_busy(target: &Target<'_>) -> Result<Duration, BenchError> {
+    let worker = threads(target.worker_thread).next();
+    worker
+        .map(|thread| busy(&thread))
+        .filter(|busy| !busy.is_zero())
+        .ok_or(BenchError::ProcessorTime)
 }
 
 /// How many random blocks a core copies in a second: the machine's limit for data that is written once.

@@ -1,0 +1,15 @@
+//! What a host does with an NVMe drive: the other side of everything that `transport` serves.
+//!
+//! ```text
+//! initiator: a host over NVMe/TCP, a driver over vfio-user   <- tests, bench, inspect
+//! inspect:   FDP of any drive: the kernel's, or one over TCP <- warp inspect, warp advise
+//! bench:     how fast a served drive is, beside the machine's limit <- warp bench
+//! ```
+//!
+//! Nothing here is linked into what serves a drive, and nothing of that is used here, so each checks the other. The layouts
+//! of the standard are those of `nvme_spec`, the arithmetic of authentication that of `dhchap`. The only unsafe code are the
+//! ioctls of [`inspect::passthrough`] and [`inspect::file_map`].
+
+pub mod bench;
+pub mod initiator;
+pub mod inspect;
