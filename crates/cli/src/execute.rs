@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::LabError;
-use lab::run::{CellResult, Prepared, Progress, Watch};
+use lab::run::{CellResult, Progress, RunPlan, Watch};
 
 /// A run shows a bar when it takes longer than this.
 const QUIET: Duration = Duration::from_secs(2);
@@ -66,11 +66,7 @@ fn new_bar(elapsed: Duration) -> ProgressBar {
 }
 
 /// Runs cells and says whether they were stopped.
-pub fn run_cells(
-    prepared: &[Prepared],
-    gc_log: bool,
-    progress: &Progress,
-) -> Result<(Vec<CellResult>, bool), LabError> {
+pub fn run_cells(prepared: &[RunPlan], gc_log: bool, progress: &Progress) -> Result<(Vec<CellResult>, bool), LabError> {
     let budget = lab::run::memory_available();
     let work = || lab::run::run_all(prepared, gc_log, budget, progress);
     let results = with_bar(progress, prepared.len(), work)?;

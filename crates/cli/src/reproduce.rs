@@ -1,7 +1,8 @@
 //! `warp reproduce`.
 
-use lab::claims::Judge;
-use lab::experiment::{Experiment, RunSettings};
+use lab::cell::RunSettings;
+use lab::experiment::Experiment;
+use lab::judge::Judge;
 use lab::run::CellResult;
 use lab::{LabError, export, golden, table};
 

@@ -3,11 +3,12 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use lab::claims::Judge;
-use lab::experiment::{Experiment, RunSettings, WorkloadChanges, is_workload, read_workload};
+use lab::cell::RunSettings;
+use lab::experiment::{Experiment, WorkloadChanges, is_workload, read_workload};
 use lab::feedback;
+use lab::judge::Judge;
 use lab::report::Report;
-use lab::run::{CellResult, Prepared};
+use lab::run::{CellResult, RunPlan};
 use lab::{LabError, export, table};
 
 use crate::arguments::{Run, Settings};
@@ -234,7 +235,7 @@ fn fio_json(command: &Run, results: &[CellResult]) -> Result<Option<String>, Lab
 fn run_and_save(
     command: &Run,
     experiment: &Experiment,
-    prepared: &[Prepared],
+    prepared: &[RunPlan],
     path: &Path,
 ) -> Result<Outcome, LabError> {
     let [cell] = prepared else {
@@ -262,7 +263,7 @@ fn continue_snapshot(command: &Run, snapshot: &Path) -> Result<Outcome, LabError
     check_destinations(command, &experiment)?;
     let settings = apply(&experiment.run, &command.settings)?;
     let progress = execute::stoppable();
-    let continued = lab::run::Continued {
+    let continued = lab::run::Continuation {
         snapshot,
         workload,
         settings: settings.clone(),

@@ -4,7 +4,8 @@
 
 use host::initiator::pcie::{Driver, DriverOptions};
 use host::initiator::tcp::{self, Controller, HostOptions};
-use lab::experiment::{Cell, CellKey, RunSettings, read_jobs};
+use lab::cell::{Cell, CellKey, RunSettings};
+use lab::experiment::read_jobs;
 use lab::profile::Profile;
 use lab::twin::{self, Scale};
 use nvme::{Identity, SubsystemConfig};

@@ -12,8 +12,11 @@ use ssd::config::{EventsConfig, Geometry, Handles};
 use ssd::timing::{ChannelTiming, ControllerTiming, LinkTiming, NandTiming};
 use ssd::{Device, DeviceConfig, Event, EventSink, Lpn, Nanos, Placement, TimingConfig, Write};
 
-use crate::run::{Mapper, Recorder, Watch};
-use crate::timed::{Limits, Runner};
+use crate::cell::Limits;
+use crate::mapper::Mapper;
+use crate::recorder::Recorder;
+use crate::run::Watch;
+use crate::timed::Runner;
 use workload::fio;
 use workload::{Spec, Target};
 
@@ -288,7 +291,10 @@ fn measure_timed(
             device_bytes: capacity * PAGE_BYTES,
             ..Target::default()
         };
-        Runner::new(&jobs, &target, 1, &Limits::default(), Mapper::new(&layout), start).expect("they fit the device")
+        let runner = Runner::new(&jobs, &target, 1, &Limits::default(), Mapper::new(&layout));
+        let mut runner = runner.expect("they fit the device");
+        runner.begin(start);
+        runner
     };
     let drive = |runner: &mut Runner, device: &mut Device<Recorder>, requests: u64, bytes: u64| {
         let mut left = requests;

@@ -6,16 +6,16 @@
 use std::collections::BTreeMap;
 
 use rust_embed::RustEmbed;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use toml::Value;
 
-use crate::claims::{Claim, Published};
+use crate::cell::{Cell, CellKey, RunSettings};
+use crate::claim::{Claim, Published};
+use crate::coordinates::Coordinates;
 use crate::error::LabError;
 use crate::feedback;
+use crate::find;
 use crate::profile::{Overrides, Profile};
-use crate::source;
-use crate::timed::Limits;
-use crate::twin::Scale;
 use workload::fio::{self, JobFile};
 use workload::{Spec, WorkloadError};
 
@@ -87,130 +87,6 @@ pub enum WorkloadChoice {
     Table(toml::Table),
 }
 
-/// How much to write and how to watch.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct RunSettings {
-    /// Bytes that the host writes, in multiples of the device's capacity, by jobs that go on until then; `None` lets the jobs
-    /// end by themselves.
-    #[serde(default)]
-    pub write_capacities: Option<f64>,
-    /// Whether to run in virtual time, which takes longer; `None`: if the device has timing.
-    #[serde(default = "untimed")]
-    pub timed: Option<bool>,
-    /// In virtual time: seconds that the jobs of the last group, and others that have a `runtime`, may run
-    /// (after their `ramp_time`); `None` leaves it to the jobs.
-    #[serde(default)]
-    pub seconds: Option<f64>,
-    /// In virtual time: requests in flight of a workload that is not a job file, at most.
-    #[serde(default = "default_queue_depth")]
-    pub queue_depth: u32,
-    /// In virtual time: seconds of an interval of the time series; `None`: 200 to 400 intervals in all.
-    #[serde(default)]
-    pub interval_seconds: Option<f64>,
-    /// Run on a twin of this scale.
-    pub scale: Scale,
-    /// Host bytes between two samples of the time series, in multiples of the capacity.
-    #[serde(default = "default_sample_capacities")]
-    pub sample_capacities: f64,
-    /// Bytes written sequentially through handle 0 before the workload starts and its counters count, in multiples of
-    /// the capacity.
-    #[serde(default)]
-    pub prefill_capacities: f64,
-    /// Seeds to run each cell with; results are averages.
-    #[serde(default = "default_seeds")]
-    pub seeds: Vec<u64>,
-    /// Window at the end of the run that the steady-state metric looks at, in multiples of the capacity.
-    #[serde(default = "default_tail_capacities")]
-    pub tail_capacities: f64,
-    /// Names of the grid values to run, to keep a quick form quick; axes of which none is named are run whole.
-    #[serde(default)]
-    pub only: Vec<String>,
-}
-
-fn untimed() -> Option<bool> {
-    Some(false)
-}
-
-impl RunSettings {
-    /// How long a run on a device of this capacity goes on.
-    pub(crate) fn limits(&self, capacity_bytes: u64) -> Limits {
-        let nanoseconds = |seconds: f64| (seconds * 1e9) as ssd::Nanos;
-        Limits {
-            write_bytes: self
-                .write_capacities
-                .map(|capacities| (capacities * capacity_bytes as f64) as u64),
-            job_ns: self.seconds.map(nanoseconds),
-            queue_depth: self.queue_depth,
-            interval_ns: self.interval_seconds.map(nanoseconds),
-        }
-    }
-
-    /// Refuses what a device without timing cannot do.
-    pub(crate) fn check_untimed(&self, place: &str) -> Result<(), LabError> {
-        match self.seconds.is_some() || self.interval_seconds.is_some() {
-            true => Err(LabError::invalid(
-                place,
-                "seconds and interval_seconds need a device with timing and timed = true",
-            )),
-            false => Ok(()),
-        }
-    }
-
-    pub(crate) fn check(&self, name: &str) -> Result<(), String> {
-        let capacities = [
-            self.write_capacities,
-            Some(self.sample_capacities),
-            Some(self.tail_capacities),
-        ];
-        let sensible = |value: &f64| value.is_finite() && *value > 0.0 && *value <= 1000.0;
-        if !capacities.iter().flatten().all(sensible) {
-            return Err(format!(
-                "{name}: write, sample and tail are multiples of the capacity, above 0 and at most 1000"
-            ));
-        }
-        let seconds = [self.seconds, self.interval_seconds];
-        if !seconds
-            .iter()
-            .flatten()
-            .all(|value| value.is_finite() && *value >= 1e-6 && *value <= 1e6)
-        {
-            return Err(format!(
-                "{name}: seconds and interval_seconds must be at least a microsecond and at most 1000000"
-            ));
-        }
-        if self.queue_depth == 0 {
-            return Err(format!("{name}.queue_depth = 0: must be 1 or more"));
-        }
-        if !(0.0..=100.0).contains(&self.prefill_capacities) {
-            return Err(format!(
-                "{name}.prefill_capacities = {}: must be between 0 and 100",
-                self.prefill_capacities
-            ));
-        }
-        if self.seeds.is_empty() {
-            return Err(format!("{name}.seeds = []: give at least one seed"));
-        }
-        Ok(())
-    }
-}
-
-fn default_queue_depth() -> u32 {
-    32
-}
-
-fn default_sample_capacities() -> f64 {
-    0.05
-}
-
-fn default_tail_capacities() -> f64 {
-    1.0
-}
-
-fn default_seeds() -> Vec<u64> {
-    vec![1]
-}
-
 /// A change to a cell.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -262,43 +138,6 @@ pub struct Axis {
     pub values: Vec<Variant>,
 }
 
-/// What distinguishes a run within its experiment.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-pub struct CellKey {
-    /// Device profile.
-    pub device: String,
-    /// Variant; empty if the experiment has none.
-    pub variant: String,
-    /// Value on each axis of the grid, in their order.
-    pub grid: Vec<String>,
-}
-
-impl std::fmt::Display for CellKey {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let parts = [&self.device, &self.variant].into_iter().chain(&self.grid);
-        let parts: Vec<&str> = parts.map(String::as_str).filter(|part| !part.is_empty()).collect();
-        formatter.write_str(&parts.join(" | "))
-    }
-}
-
-/// One run: a device, a workload, settings. Serialized it is complete but for the files that its workload reads.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Cell {
-    /// Its place in the experiment.
-    pub key: CellKey,
-    /// Seed of the device; job seeds are the job file's, moved by it.
-    pub seed: u64,
-    /// The device at full size.
-    pub device: ssd::DeviceConfig,
-    /// The workload, options changed.
-    pub workload: Spec,
-    /// How much to write and how to watch.
-    pub run: RunSettings,
-    /// Who listens to what the drive reports.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub feedback: Option<feedback::Settings>,
-}
-
 impl Experiment {
     /// Finds an experiment by the name of its folder, or by the path of its file.
     ///
@@ -317,23 +156,23 @@ impl Experiment {
             } else {
                 format!("experiments/{path}.toml")
             };
-            source::find::<BuiltIn>("experiment", "experiments", &file, "toml")?
+            find::find::<BuiltIn>("experiment", "experiments", &file, "toml")?
         } else {
             Experiment::built_in(slug)?
         };
         Experiment::parse(&found.file, &found.text)
     }
 
-    fn built_in(slug: &str) -> Result<source::Found, LabError> {
+    fn built_in(slug: &str) -> Result<find::Found, LabError> {
         let names = Experiment::names();
         let file = BuiltIn::get(&format!("{slug}/experiment.toml"));
         let file = file.ok_or_else(|| LabError::Unknown {
             what: "experiment".to_string(),
             name: slug.to_string(),
-            hint: source::hint(slug, names.iter().map(String::as_str)),
+            hint: find::hint(slug, names.iter().map(String::as_str)),
             known: names.join(", "),
         })?;
-        Ok(source::Found {
+        Ok(find::Found {
             name: slug.to_string(),
             file: format!("experiments/{slug}/experiment.toml (built in)"),
             text: String::from_utf8_lossy(&file.data).into_owned(),
@@ -357,7 +196,7 @@ impl Experiment {
     /// # Errors
     /// As [`Experiment::find`].
     pub fn parse(file: &str, text: &str) -> Result<Experiment, LabError> {
-        let table = toml::from_str(text).map_err(|error| LabError::invalid(file, source::toml_problem(&error)))?;
+        let table = toml::from_str(text).map_err(|error| LabError::invalid(file, find::toml_problem(&error)))?;
         Experiment::from_table(file, table)
     }
 
@@ -366,7 +205,7 @@ impl Experiment {
     /// # Errors
     /// As [`Experiment::find`].
     pub fn from_table(file: &str, table: toml::Table) -> Result<Experiment, LabError> {
-        let mut experiment: Experiment = source::deserialize(file, Value::Table(table))?;
+        let mut experiment: Experiment = find::deserialize(file, Value::Table(table))?;
         let mut folders = file.trim_end_matches(" (built in)").rsplit('/');
         experiment.slug = folders.nth(1).unwrap_or("experiment").to_string();
         experiment.file = file.to_string();
@@ -402,34 +241,25 @@ impl Experiment {
                 axis.values = axis.over.iter().map(value).collect();
             }
         }
-        for claim in &self.claims {
-            claim
-                .check(self)
-                .map_err(|problem| LabError::invalid(&self.file, problem))?;
-        }
-        for published in &self.published {
-            published
-                .check(self)
-                .map_err(|problem| LabError::invalid(&self.file, problem))?;
-        }
-        Ok(())
+        let coordinates = self.coordinates();
+        let claims = self.claims.iter().map(|claim| claim.check(&coordinates));
+        let published = self.published.iter().map(|row| row.check(&coordinates));
+        claims
+            .chain(published)
+            .collect::<Result<(), String>>()
+            .map_err(|problem| LabError::invalid(&self.file, problem))
+    }
+
+    /// Names and values of everything that distinguishes its cells.
+    pub fn coordinates(&self) -> Coordinates {
+        let names = |variants: &[Variant]| variants.iter().map(|variant| variant.name.clone()).collect();
+        let grid = self.grid.iter().map(|axis| (axis.axis.clone(), names(&axis.values)));
+        Coordinates::new(self.devices.clone(), names(&self.variants), grid.collect())
     }
 
     /// A workload on a device, as an experiment of one cell: it ends by itself, on the drive at full size.
     pub fn of_workload(workload: &str, device: &str) -> Experiment {
-        let run = RunSettings {
-            write_capacities: None,
-            timed: None,
-            seconds: None,
-            queue_depth: default_queue_depth(),
-            interval_seconds: None,
-            scale: Scale::FULL,
-            sample_capacities: default_sample_capacities(),
-            prefill_capacities: 0.0,
-            seeds: default_seeds(),
-            tail_capacities: default_tail_capacities(),
-            only: Vec::new(),
-        };
+        let run = RunSettings::default();
         let name = std::path::Path::new(workload)
             .file_stem()
             .unwrap_or_default()
@@ -606,7 +436,7 @@ impl Experiment {
 /// # Errors
 /// There is none, or a line of it (or a change) is wrong.
 pub fn read_jobs(name: &str, changes: &[fio::Override]) -> Result<JobFile, LabError> {
-    let found = source::find::<BuiltInJobs>("job file", "jobs", name, "fio")?;
+    let found = find::find::<BuiltInJobs>("job file", "jobs", name, "fio")?;
     Ok(fio::parse_with(&found.text, &found.file, changes)?)
 }
 
@@ -624,7 +454,7 @@ impl WorkloadChanges {
     fn parse(&self, file: &str, table: &toml::Table) -> Result<Spec, LabError> {
         let mut table = table.clone();
         for (path, value) in &self.settings {
-            source::insert(&mut table, path, value.clone())
+            find::insert(&mut table, path, value.clone())
                 .map_err(|problem| LabError::invalid(file, format!("workload.{path}: {problem}")))?;
         }
         // Sections of the job files of tenants are not known here; what all jobs share is.
@@ -648,9 +478,9 @@ impl WorkloadChanges {
 pub fn read_workload(name: &str, changes: &WorkloadChanges) -> Result<Spec, LabError> {
     let is_table = name.ends_with(".toml") || workload_names().iter().any(|known| known == name);
     if is_table {
-        let found = source::find::<BuiltInWorkloads>("workload", "workloads", name, "toml")?;
-        let table: toml::Table = toml::from_str(&found.text)
-            .map_err(|error| LabError::invalid(&found.file, source::toml_problem(&error)))?;
+        let found = find::find::<BuiltInWorkloads>("workload", "workloads", name, "toml")?;
+        let table: toml::Table =
+            toml::from_str(&found.text).map_err(|error| LabError::invalid(&found.file, find::toml_problem(&error)))?;
         return changes.parse(&found.file, &table);
     }
     if is_trace(name) {
@@ -697,12 +527,12 @@ fn is_trace(name: &str) -> bool {
 
 /// Names of the workloads in `./workloads` and built in.
 pub fn workload_names() -> Vec<String> {
-    source::names::<BuiltInWorkloads>("workloads", "toml")
+    find::names::<BuiltInWorkloads>("workloads", "toml")
 }
 
 /// Names of the job files in `./jobs` and built in.
 pub fn job_names() -> Vec<String> {
-    source::names::<BuiltInJobs>("jobs", "fio")
+    find::names::<BuiltInJobs>("jobs", "fio")
 }
 
 /// A TOML value as fio or a table heading would write it: strings without quotes.

@@ -296,7 +296,7 @@ impl Feedback {
             owners: Arc::clone(&owners),
             instead: BTreeMap::new(),
         };
-        let capacity_bytes = u64::from(layout.logical_pages) * layout.page_bytes;
+        let capacity_bytes = layout.capacity_bytes();
         let first = settings.first_capacities.unwrap_or(settings.every_capacities);
         Feedback {
             feed: Feed::default(),
@@ -402,33 +402,38 @@ fn moves_of(advice: &Advice) -> Vec<(usize, u16, u16, Reason)> {
         .collect()
 }
 
-/// Whose a workload's data is.
+/// Whose a workload's data is: the parts that it names itself (SOC and LOC of a cache, tenants), or the regions of the jobs of a
+/// job file. `source` is the workload as it will run, which only a job file in virtual time does not have.
 ///
 /// # Errors
 /// The settings make no sense, or the workload does not say it.
-pub(crate) fn owners(settings: &Settings, workload: &Spec, target: &Target, seed: u64) -> Result<OwnerMap, LabError> {
+pub(crate) fn owners(
+    settings: &Settings,
+    workload: &Spec,
+    source: Option<&dyn Source>,
+    target: &Target,
+) -> Result<OwnerMap, LabError> {
     let refused = |problem: String| LabError::invalid("feedback", problem);
     settings.check().map_err(refused)?;
-    OwnerMap::new(owners_of(workload, target, seed)?).map_err(|error| refused(error.to_string()))
-}
-
-/// The owners of a workload's data: the parts that it names itself (SOC and LOC of a cache, tenants), or the regions of the jobs of a
-/// job file.
-fn owners_of(workload: &Spec, target: &Target, seed: u64) -> Result<Vec<Owner>, LabError> {
-    if let Some(file) = workload.jobs() {
-        return Ok(owners_of_jobs(&plan_streams(file, target)?));
-    }
-    let ranges = workload.source(target, seed)?.owners();
-    if ranges.is_empty() {
-        let problem = "this kind of workload does not say whose its logical blocks are; it works with job files, caches and tenants";
-        return Err(LabError::invalid("feedback", problem));
-    }
     let owner = |range: workload::Range| Owner {
         name: range.name,
         extents: vec![(range.start_bytes, range.end_bytes)],
         placement: None,
     };
-    Ok(ranges.into_iter().map(owner).collect())
+    let owners: Vec<Owner> = match workload.jobs() {
+        Some(file) => owners_of_jobs(&plan_streams(file, target)?),
+        None => source
+            .map(Source::owners)
+            .unwrap_or_default()
+            .into_iter()
+            .map(owner)
+            .collect(),
+    };
+    if owners.is_empty() {
+        let problem = "this kind of workload does not say whose its logical blocks are; it works with job files, caches and tenants";
+        return Err(refused(problem.to_string()));
+    }
+    OwnerMap::new(owners).map_err(|error| refused(error.to_string()))
 }
 
 /// Every byte belongs to the jobs of the last group that has any there: fills come before what they are for. Jobs that share a region

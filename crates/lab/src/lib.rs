@@ -2,29 +2,34 @@
 //!
 //! ```text
 //! jobs/*.fio -> fio -> workload \
-//! devices/*.toml -> profile      > experiment -> run -> claims, table, report, export
-//! experiments/*/experiment.toml /      \-> choice, input     \-> policy
+//! devices/*.toml -> profile      > experiment -> run -> judge, table, report, export
+//! experiments/*/experiment.toml /      \-> selection, fingerprint     \-> policy
 //! ```
 //!
 //! It does not know NVMe, transports or the command line; it prints nothing.
 
 pub mod bench;
-pub mod choice;
-pub mod claims;
+pub mod cell;
+pub mod claim;
+pub mod coordinates;
 pub mod describe;
 pub mod drive;
 pub mod error;
 pub mod experiment;
 pub mod export;
 pub mod feedback;
+pub mod find;
+pub mod fingerprint;
 pub mod golden;
-pub mod input;
+pub mod judge;
+mod mapper;
 pub mod metric;
 pub mod policy;
 pub mod profile;
+mod recorder;
 pub mod report;
 pub mod run;
-pub mod source;
+pub mod selection;
 pub mod table;
 pub mod timed;
 pub mod twin;

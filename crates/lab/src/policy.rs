@@ -94,9 +94,9 @@ impl Placer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::choice::Choice;
     use crate::experiment::Experiment;
-    use crate::run::{CellResult, Prepared, prepare, run_all, run_all_with};
+    use crate::run::{CellResult, RunPlan, prepare, run_all, run_all_with};
+    use crate::selection::Selection;
     use ssd::RuId;
     use ssd::gc::{Candidates, Random};
 
@@ -127,21 +127,21 @@ mod tests {
         }
     }
 
-    fn cell(experiment: &str, variant: &str, policy: &str) -> Vec<Prepared> {
+    fn cell(experiment: &str, variant: &str, policy: &str) -> Vec<RunPlan> {
         let experiment = Experiment::find(experiment).expect("it is built in");
         let only = experiment.variants.iter().any(|known| known.name == variant);
-        let choice = Choice {
+        let choice = Selection {
             quick: true,
             only: only.then(|| vec![variant.to_string()]),
             overrides: [("gc.unit_selection".to_string(), policy.into())].into_iter().collect(),
-            ..Choice::default()
+            ..Selection::default()
         };
         let mut cells = experiment.choose(&choice).expect("a choice").cells;
         cells.truncate(1);
         prepare(cells).expect("a cell")
     }
 
-    fn run(prepared: &[Prepared], policies: Policies<'_>) -> Result<CellResult, String> {
+    fn run(prepared: &[RunPlan], policies: Policies<'_>) -> Result<CellResult, String> {
         let results = run_all_with(prepared, policies, true, u64::MAX, &());
         results
             .map(|mut results| results.remove(0))
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn a_placement_policy_decides_instead_of_the_workload() {
         let to = |index: Option<u16>| move || -> Box<dyn PlacementPolicy> { Box::new(To(index)) };
-        let run = |prepared: &[Prepared], index| {
+        let run = |prepared: &[RunPlan], index| {
             let make = to(index);
             let policies = Policies {
                 placement: Some(&make),

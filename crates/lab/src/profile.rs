@@ -18,7 +18,7 @@ use ssd::DeviceConfig;
 use toml::Value;
 
 use crate::error::LabError;
-use crate::source::{self, Found};
+use crate::find::{self, Found};
 
 /// The parts of a profile that describe the device; everything else describes the profile.
 const DEVICE_TABLES: [&str; 6] = ["geometry", "handles", "gc", "seed", "timing", "endurance"];
@@ -65,13 +65,13 @@ impl Profile {
     /// # Errors
     /// There is no such file, or it is not a profile: names file and field.
     pub fn find(name: &str) -> Result<Profile, LabError> {
-        let found = source::find::<BuiltIn>("device", "devices", name, "toml")?;
+        let found = find::find::<BuiltIn>("device", "devices", name, "toml")?;
         Profile::parse(&found)
     }
 
     /// Names of the profiles in `./devices` and built in.
     pub fn names() -> Vec<String> {
-        source::names::<BuiltIn>("devices", "toml")
+        find::names::<BuiltIn>("devices", "toml")
     }
 
     /// Reads a profile from text.
@@ -80,7 +80,7 @@ impl Profile {
     /// As [`Profile::find`].
     pub fn parse(found: &Found) -> Result<Profile, LabError> {
         let invalid = |problem: String| LabError::invalid(&found.file, problem);
-        let table: toml::Table = toml::from_str(&found.text).map_err(|error| invalid(source::toml_problem(&error)))?;
+        let table: toml::Table = toml::from_str(&found.text).map_err(|error| invalid(find::toml_problem(&error)))?;
         let mut profile = Profile::empty(&found.name, &found.file);
         for (key, value) in table {
             match (key.as_str(), value) {
@@ -92,7 +92,7 @@ impl Profile {
                 }
                 (name, _) => {
                     let known = ["title", "notes"].into_iter().chain(DEVICE_TABLES);
-                    return Err(invalid(source::unknown_key(name, known)));
+                    return Err(invalid(find::unknown_key(name, known)));
                 }
             }
         }
@@ -114,7 +114,7 @@ impl Profile {
                 }
                 unknown => {
                     let known = ["title", "notes"].into_iter().chain(DEVICE_TABLES);
-                    return Err(LabError::invalid(name, source::unknown_key(unknown, known)));
+                    return Err(LabError::invalid(name, find::unknown_key(unknown, known)));
                 }
             }
         }
@@ -127,7 +127,7 @@ impl Profile {
     /// # Errors
     /// There is no such file.
     pub fn text(name: &str) -> Result<String, LabError> {
-        Ok(source::find::<BuiltIn>("device", "devices", name, "toml")?.text)
+        Ok(find::find::<BuiltIn>("device", "devices", name, "toml")?.text)
     }
 
     fn empty(name: &str, file: &str) -> Profile {
@@ -162,7 +162,7 @@ impl Profile {
                 if let Some(key) = leaf.keys().next() {
                     return Err(format!(
                         "{path}: {}",
-                        source::unknown_key(key, ["value", "source", "fitted"])
+                        find::unknown_key(key, ["value", "source", "fitted"])
                     ));
                 }
                 let entry = ValueSource {
@@ -206,12 +206,12 @@ impl Profile {
         let mut values = self.values.clone();
         for (path, value) in overrides {
             if let Some(other) = other_capacity(path) {
-                source::remove(&mut values, other);
+                find::remove(&mut values, other);
             }
-            source::insert(&mut values, path, value.clone())
+            find::insert(&mut values, path, value.clone())
                 .map_err(|problem| LabError::invalid(&self.file, format!("override {path} = {value}: {problem}")))?;
         }
-        source::deserialize(&self.file, Value::Table(values))
+        find::deserialize(&self.file, Value::Table(values))
     }
 }
 

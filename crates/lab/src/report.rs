@@ -22,9 +22,9 @@ mod timed;
 use std::io::Write;
 use std::path::Path;
 
-use crate::claims::{Comparison, Verdict};
 use crate::error::LabError;
 use crate::export::write_atomically;
+use crate::judge::{Comparison, Verdict};
 use crate::run::CellResult;
 
 use html::{Page, escape};

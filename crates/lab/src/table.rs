@@ -6,14 +6,14 @@
 //! ```
 //!
 //! Tables fit the terminal's width if there is one. It prints nothing, uses no colours, and judges nothing: claims and
-//! comparisons come from [`crate::claims`]. `docs/results.md` explains every word.
+//! comparisons come from [`crate::judge`]. `docs/results.md` explains every word.
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use ssd::{Endurance, Owner, OwnerStats, RuhId};
 
-use crate::claims::{Comparison, Verdict};
-use crate::experiment::CellKey;
+use crate::cell::CellKey;
 use crate::feedback::FeedbackResult;
+use crate::judge::{Comparison, Verdict};
 use crate::run::CellResult;
 use crate::timed::measure::{JobResult, TimedResult};
 use workload::{Measure, Operation};

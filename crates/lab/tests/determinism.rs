@@ -3,7 +3,8 @@
 //! Golden rows of a small experiment are compared between pools of one and of two threads, between orders of the cells,
 //! between memory budgets, and between seeds, which must differ.
 
-use lab::experiment::{Cell, Experiment};
+use lab::cell::Cell;
+use lab::experiment::Experiment;
 use lab::golden::{self, GoldenRow};
 use lab::profile::Overrides;
 use lab::run;

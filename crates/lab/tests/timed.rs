@@ -1,6 +1,6 @@
 //! Jobs in virtual time on a drive whose times are easy to add up: closed and open loops, groups, pauses, and what is measured.
 
-use lab::experiment::{Cell, CellKey, RunSettings};
+use lab::cell::{Cell, CellKey, RunSettings};
 use lab::run::{self, CellResult};
 use lab::timed::measure::{JobResult, TimedResult};
 use lab::twin::Scale;

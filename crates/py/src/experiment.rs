@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use lab::choice::Choice;
-use lab::claims::Judge;
 use lab::experiment::{Experiment as LabExperiment, WorkloadChoice};
 use lab::export::tables;
-use lab::run::{Prepared, prepare};
+use lab::judge::Judge;
+use lab::run::{RunPlan, prepare};
+use lab::selection::Selection;
 use lab::twin::Scale;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -102,16 +102,16 @@ impl Experiment {
     /// Names of its variants.
     #[getter]
     fn variants(&self) -> Vec<String> {
-        let variants = self.experiment.axis_values("variant").into_iter();
-        variants.map(str::to_string).collect()
+        self.experiment.coordinates().values("variant").to_vec()
     }
 
     /// Its grid: the names of the values on each axis.
     #[getter]
     fn axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let axes = PyDict::new(py);
+        let coordinates = self.experiment.coordinates();
         for axis in self.experiment.axes() {
-            axes.set_item(&axis, self.experiment.axis_values(&axis))?;
+            axes.set_item(&axis, coordinates.values(&axis))?;
         }
         Ok(axes)
     }
@@ -166,7 +166,7 @@ impl Experiment {
         seeds: Option<Vec<u64>>,
         workload: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Vec<Point>> {
-        let choice = Choice {
+        let choice = Selection {
             quick,
             overrides: optional_table("overrides", overrides)?,
             settings: optional_table("settings", settings)?,
@@ -209,7 +209,7 @@ impl Experiment {
         placement_policy: Option<&Bound<'_, PyAny>>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Py<RunResult>> {
-        let prepared: Vec<Arc<Prepared>> = points.iter().map(|point| point.prepared.clone()).collect();
+        let prepared: Vec<Arc<RunPlan>> = points.iter().map(|point| point.prepared.clone()).collect();
         let mut experiment = self.experiment.clone();
         experiment.devices = Vec::new();
         for point in &prepared {

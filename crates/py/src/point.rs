@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use lab::experiment::Cell;
-use lab::run::{Prepared, prepare};
+use lab::cell::Cell;
+use lab::run::{RunPlan, prepare};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -14,7 +14,7 @@ use crate::result::{How, PointResult, Results};
 #[pyclass(frozen, module = "warp_ssd")]
 pub struct Point {
     pub axes: Arc<Vec<String>>,
-    pub prepared: Arc<Prepared>,
+    pub prepared: Arc<RunPlan>,
 }
 
 impl Point {

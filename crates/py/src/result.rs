@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use lab::claims::Judge;
 use lab::experiment::Experiment as LabExperiment;
 use lab::export::{self, tables};
+use lab::judge::Judge;
 use lab::policy::{PlacementPolicy, Policies};
-use lab::run::{CellResult, Prepared, Progress, memory_available, run_all_with};
+use lab::run::{CellResult, Progress, RunPlan, memory_available, run_all_with};
 use lab::table as texts;
 use pyo3::prelude::*;
 use ssd::gc::VictimPolicy;
@@ -38,7 +38,7 @@ pub struct PolicyCost {
 /// Runs points to their end; Ctrl-C and exceptions of policies are raised.
 fn run_prepared(
     py: Python<'_>,
-    prepared: &[Arc<Prepared>],
+    prepared: &[Arc<RunPlan>],
     how: How<'_, '_>,
 ) -> PyResult<(Vec<CellResult>, PolicyCost)> {
     let How {
@@ -110,7 +110,7 @@ impl Results {
         py: Python<'_>,
         axes: &Arc<Vec<String>>,
         tail_capacities: f64,
-        prepared: &[Arc<Prepared>],
+        prepared: &[Arc<RunPlan>],
         how: How<'_, '_>,
     ) -> PyResult<Results> {
         let (cells, policy_cost) = run_prepared(py, prepared, how)?;

@@ -127,6 +127,11 @@ impl Layout {
         u64::from(self.superblocks()) * u64::from(self.blocks_per_superblock)
     }
 
+    /// Bytes that the host can write to.
+    pub fn capacity_bytes(&self) -> u64 {
+        u64::from(self.logical_pages) * self.page_bytes
+    }
+
     /// Placement identifiers of a namespace that lists every handle in every reclaim group.
     pub fn placement_identifiers(&self) -> u16 {
         (self.handles.len() * usize::from(self.groups))

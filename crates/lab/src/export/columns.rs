@@ -8,7 +8,7 @@ use arrow_array::{
 use arrow_schema::{Field, Schema, SchemaRef};
 use ssd::Owner;
 
-use crate::experiment::CellKey;
+use crate::cell::CellKey;
 
 /// A table: its columns, and its rows in batches that are made one at a time, so that a log of millions takes no second copy in
 /// memory.

@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 use ssd::{Owner, OwnerStats};
 
 use super::tables::{SampleRow, owner_rows, sample_rows};
-use crate::claims::Judge;
 use crate::experiment::Experiment;
 use crate::feedback::{FeedbackResult, ReadingRow};
+use crate::judge::Judge;
 use crate::run::{CellResult, Sample};
 use crate::table::axis_name;
 

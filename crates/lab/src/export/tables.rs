@@ -9,8 +9,8 @@ use ssd::event::Reclaim;
 use ssd::{Nanos, Owner, OwnerStats, RuhId, Stats};
 
 use super::columns::{Columns, Table};
-use crate::claims::{Comparison, Verdict};
 use crate::feedback::{CollectionRow, FeedbackResult, ReadingRow};
+use crate::judge::{Comparison, Verdict};
 use crate::run::{CellResult, Sample};
 use crate::timed::measure::{Direction, JobResult};
 use workload::Operation;

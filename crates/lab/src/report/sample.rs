@@ -3,7 +3,7 @@
 use ssd::event::{Reclaim, Trigger};
 use ssd::{Owner, OwnerStats, RgId, RuId, RuhId, Stats};
 
-use crate::experiment::CellKey;
+use crate::cell::CellKey;
 use crate::run::{CellResult, Sample};
 use crate::twin::Scale;
 

@@ -8,7 +8,7 @@ use ssd::event::{Reclaim, Trigger};
 use super::html::{self, Fold, Table, columns, figure, fold, heading, legend, note};
 use super::panels::{Line, Lines, Panel, Panels};
 use super::{Report, plots};
-use crate::claims::{Comparison, Verdict};
+use crate::judge::{Comparison, Verdict};
 use crate::run::CellResult;
 use crate::table::{self, Grid, GridRow, OwnerRow};
 

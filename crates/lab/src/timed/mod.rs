@@ -22,39 +22,17 @@ use std::collections::BinaryHeap;
 
 use ssd::{Device, Done, Nanos};
 
+use crate::cell::Limits;
 use crate::error::LabError;
+use crate::mapper::Mapper;
 use crate::policy::Placer;
-use crate::run::{Mapper, Recorder};
+use crate::recorder::Recorder;
 use workload::fio::{JobFile, plan_streams};
 use workload::{Next, Operation, Request, Source, Spec, Tagged, Target};
 
 pub use fio_json::to_fio_json;
 use lane::{Lane, Wish};
 use measure::{Direction, JobResult, Moment, Series, TimedResult};
-
-/// How long a run goes on and what of it is kept.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Bytes that the host writes, at most.
-    pub write_bytes: Option<u64>,
-    /// Requests in flight of a workload that is not a job file.
-    pub queue_depth: u32,
-    /// Time that the jobs of the last group, and others that have a `runtime`, may run.
-    pub job_ns: Option<Nanos>,
-    /// Interval of the time series; chosen by length if it is not given.
-    pub interval_ns: Option<Nanos>,
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
-            write_bytes: None,
-            queue_depth: 32,
-            job_ns: None,
-            interval_ns: None,
-        }
-    }
-}
 
 /// What happens at a time.
 #[derive(Clone, Copy, Debug)]
@@ -130,7 +108,7 @@ pub(crate) struct Runner {
 }
 
 impl Runner {
-    /// Plans a workload for a drive; the run begins at `start` of the device's time.
+    /// Plans a workload for a drive; it begins with [`Runner::begin`].
     ///
     /// # Errors
     /// A workload that does not fit the drive, or never ends.
@@ -140,16 +118,15 @@ impl Runner {
         seed: u64,
         limits: &Limits,
         mapper: Mapper,
-        start: Nanos,
     ) -> Result<Runner, LabError> {
         let (lanes, jobs) = match workload.jobs() {
             Some(file) => lanes_of_jobs(file, target, limits)?,
             None => lane_of_source(workload.source(target, seed)?, limits)?,
         };
         let groups = jobs.iter().map(|job| job.group + 1).max().unwrap_or(1);
-        let mut runner = Runner {
+        Ok(Runner {
             mapper,
-            start,
+            start: 0,
             series: Series::new(jobs.len(), limits.interval_ns),
             lanes,
             jobs,
@@ -165,10 +142,16 @@ impl Runner {
             submitted: 0,
             write_limit: limits.write_bytes.unwrap_or(u64::MAX),
             stopped: false,
-            now: start,
-        };
-        runner.begin_group();
-        Ok(runner)
+            now: 0,
+        })
+    }
+
+    /// Starts the first jobs, at this time of the device.
+    pub(crate) fn begin(&mut self, start: Nanos) {
+        assert_eq!((self.sequence, self.submitted), (0, 0), "a workload begins once");
+        self.start = start;
+        self.now = start;
+        self.begin_group();
     }
 
     /// Says where writes go, instead of the workload.

@@ -18,8 +18,8 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use ssd::DeviceConfig;
 
+use crate::cell::{Cell, RunSettings};
 use crate::error::LabError;
-use crate::experiment::{Cell, RunSettings};
 use crate::export::JSON_VERSION;
 use crate::golden;
 use crate::twin::Scale;
@@ -176,8 +176,8 @@ fn hex(digest: impl AsRef<[u8]>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::choice::Choice;
     use crate::experiment::Experiment;
+    use crate::selection::Selection;
     use serde_json::Value;
     use std::collections::BTreeMap;
 
@@ -194,7 +194,7 @@ mod tests {
 
     fn cells(experiment: &str) -> Vec<Cell> {
         let experiment = Experiment::find(experiment).expect("it is built in");
-        experiment.choose(&Choice::default()).expect("a choice").cells
+        experiment.choose(&Selection::default()).expect("a choice").cells
     }
 
     /// Paths to everything in a value that is not a container.
@@ -290,9 +290,9 @@ mod tests {
             let path = folder.path().join(name);
             std::fs::write(&path, text).expect("it can be written");
             let experiment = Experiment::of_workload(&path.display().to_string(), "warp_default");
-            let choice = Choice {
+            let choice = Selection {
                 write_capacities: Some(0.1),
-                ..Choice::default()
+                ..Selection::default()
             };
             experiment.choose(&choice).expect("a trace").cells.remove(0)
         };

@@ -1,20 +1,21 @@
 //! Which cells of an experiment to run, and how: what a caller may say beside the experiment's own file.
 //!
 //! ```text
-//! Experiment + Choice -> RunSettings, cells -> run::prepare
+//! Experiment + Selection -> RunSettings, cells -> run::prepare
 //! ```
 //!
 //! A choice that is left out is the experiment's own. Nothing is run here.
 
+use crate::cell::{Cell, RunSettings};
 use crate::error::LabError;
-use crate::experiment::{Cell, Experiment, RunSettings, WorkloadChoice};
+use crate::experiment::{Experiment, WorkloadChoice};
+use crate::find;
 use crate::profile::Overrides;
-use crate::source;
 use crate::twin::Scale;
 
 /// See the module.
 #[derive(Clone, Debug, Default)]
-pub struct Choice {
+pub struct Selection {
     /// The quick form.
     pub quick: bool,
     /// Device settings by dotted path, on every device.
@@ -51,7 +52,7 @@ impl Experiment {
     ///
     /// # Errors
     /// A name that the experiment does not have, an impossible setting, or as [`Experiment::cells`].
-    pub fn choose(&self, choice: &Choice) -> Result<Chosen, LabError> {
+    pub fn choose(&self, choice: &Selection) -> Result<Chosen, LabError> {
         let mut experiment = self.clone();
         if let Some(devices) = &choice.devices {
             if devices.is_empty() {
@@ -75,7 +76,7 @@ impl Experiment {
         })
     }
 
-    fn settings_of(&self, choice: &Choice) -> Result<RunSettings, LabError> {
+    fn settings_of(&self, choice: &Selection) -> Result<RunSettings, LabError> {
         let mut settings = if choice.quick { &self.quick } else { &self.run }.clone();
         settings.scale = choice.scale.unwrap_or(settings.scale);
         settings.write_capacities = choice.write_capacities.or(settings.write_capacities);
@@ -94,7 +95,7 @@ impl Experiment {
                 return Err(LabError::Unknown {
                     what: "variant or grid value".to_string(),
                     name: unknown.clone(),
-                    hint: source::hint(unknown, names.iter().copied()),
+                    hint: find::hint(unknown, names.iter().copied()),
                     known: names.join(", "),
                 });
             }
@@ -112,7 +113,7 @@ impl Experiment {
 mod tests {
     use super::*;
 
-    fn keys(choice: &Choice) -> Vec<String> {
+    fn keys(choice: &Selection) -> Vec<String> {
         let experiment = Experiment::find("three_stream").expect("it is built in");
         let chosen = experiment.choose(choice).expect("a choice");
         chosen
@@ -124,12 +125,12 @@ mod tests {
 
     #[test]
     fn a_choice_leaves_what_it_names() {
-        assert_eq!(keys(&Choice::default()).len(), 18);
-        let choice = Choice {
+        assert_eq!(keys(&Selection::default()).len(), 18);
+        let choice = Selection {
             devices: Some(vec!["ssd_b".to_string()]),
             only: Some(vec!["FDP".to_string(), "80/20".to_string()]),
             seeds: Some(vec![1, 2]),
-            ..Choice::default()
+            ..Selection::default()
         };
         assert_eq!(keys(&choice), ["ssd_b | FDP | 80/20 | 1", "ssd_b | FDP | 80/20 | 2"]);
     }
@@ -137,9 +138,9 @@ mod tests {
     #[test]
     fn a_name_that_there_is_not_is_refused() {
         let experiment = Experiment::find("three_stream").expect("it is built in");
-        let choice = Choice {
+        let choice = Selection {
             only: Some(vec!["NoFPD".to_string()]),
-            ..Choice::default()
+            ..Selection::default()
         };
         let error = experiment.choose(&choice).expect_err("a typing mistake").to_string();
         assert!(error.contains("did you mean NoFDP?"), "{error}");
@@ -148,9 +149,9 @@ mod tests {
     #[test]
     fn options_of_a_job_file_are_settings() {
         let experiment = Experiment::find("three_stream").expect("it is built in");
-        let options = |value: &str| Choice {
+        let options = |value: &str| Selection {
             settings: Overrides::from_iter([("overwrite.random_distribution".to_string(), value.into())]),
-            ..Choice::default()
+            ..Selection::default()
         };
         let chosen = experiment.choose(&options("zipf:1.5")).expect("an option of fio");
         let jobs = chosen.cells[0].workload.jobs().expect("a job file");

@@ -1,0 +1,218 @@
+//! A cell: one run of an experiment, complete but for the files that its workload reads.
+//!
+//! ```text
+//! device, workload, seed, RunSettings -> Cell -> run::prepare (runs it), fingerprint (names its result)
+//! ```
+//!
+//! It says what is run and how it is watched. It does not know which experiment it belongs to but for its key, and runs nothing.
+
+use serde::{Deserialize, Serialize};
+use ssd::Nanos;
+use workload::Spec;
+
+use crate::error::LabError;
+use crate::feedback;
+use crate::twin::Scale;
+
+/// How much to write and how to watch.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunSettings {
+    /// Bytes that the host writes, in multiples of the device's capacity, by jobs that go on until then; `None` lets the jobs
+    /// end by themselves.
+    #[serde(default)]
+    pub write_capacities: Option<f64>,
+    /// Whether to run in virtual time, which takes longer; `None`: if the device has timing.
+    #[serde(default = "untimed")]
+    pub timed: Option<bool>,
+    /// In virtual time: seconds that the jobs of the last group, and others that have a `runtime`, may run
+    /// (after their `ramp_time`); `None` leaves it to the jobs.
+    #[serde(default)]
+    pub seconds: Option<f64>,
+    /// In virtual time: requests in flight of a workload that is not a job file, at most.
+    #[serde(default = "default_queue_depth")]
+    pub queue_depth: u32,
+    /// In virtual time: seconds of an interval of the time series; `None`: 200 to 400 intervals in all.
+    #[serde(default)]
+    pub interval_seconds: Option<f64>,
+    /// Run on a twin of this scale.
+    pub scale: Scale,
+    /// Host bytes between two samples of the time series, in multiples of the capacity.
+    #[serde(default = "default_sample_capacities")]
+    pub sample_capacities: f64,
+    /// Bytes written sequentially through handle 0 before the workload starts and its counters count, in multiples of
+    /// the capacity.
+    #[serde(default)]
+    pub prefill_capacities: f64,
+    /// Seeds to run each cell with; results are averages.
+    #[serde(default = "default_seeds")]
+    pub seeds: Vec<u64>,
+    /// Window at the end of the run that the steady-state metric looks at, in multiples of the capacity.
+    #[serde(default = "default_tail_capacities")]
+    pub tail_capacities: f64,
+    /// Names of the grid values to run, to keep a quick form quick; axes of which none is named are run whole.
+    #[serde(default)]
+    pub only: Vec<String>,
+}
+
+fn untimed() -> Option<bool> {
+    Some(false)
+}
+
+/// All of a workload that ends by itself, once, on the drive itself; in virtual time if the drive has times.
+impl Default for RunSettings {
+    fn default() -> RunSettings {
+        RunSettings {
+            write_capacities: None,
+            timed: None,
+            seconds: None,
+            queue_depth: default_queue_depth(),
+            interval_seconds: None,
+            scale: Scale::FULL,
+            sample_capacities: default_sample_capacities(),
+            prefill_capacities: 0.0,
+            seeds: default_seeds(),
+            tail_capacities: default_tail_capacities(),
+            only: Vec::new(),
+        }
+    }
+}
+
+impl RunSettings {
+    /// How long a run on a device of this capacity goes on.
+    pub(crate) fn limits(&self, capacity_bytes: u64) -> Limits {
+        let nanoseconds = |seconds: f64| (seconds * 1e9) as ssd::Nanos;
+        Limits {
+            write_bytes: self
+                .write_capacities
+                .map(|capacities| (capacities * capacity_bytes as f64) as u64),
+            job_ns: self.seconds.map(nanoseconds),
+            queue_depth: self.queue_depth,
+            interval_ns: self.interval_seconds.map(nanoseconds),
+        }
+    }
+
+    /// Refuses what a device without timing cannot do.
+    pub(crate) fn check_untimed(&self, place: &str) -> Result<(), LabError> {
+        if self.seconds.is_some() || self.interval_seconds.is_some() {
+            let problem = "seconds and interval_seconds need a device with timing and timed = true";
+            return Err(LabError::invalid(place, problem));
+        }
+        Ok(())
+    }
+
+    /// Refuses numbers that make no sense; `name` is what messages call the settings.
+    pub(crate) fn check(&self, name: &str) -> Result<(), String> {
+        let capacities = [
+            self.write_capacities,
+            Some(self.sample_capacities),
+            Some(self.tail_capacities),
+        ];
+        let sensible = |value: &f64| value.is_finite() && *value > 0.0 && *value <= 1000.0;
+        if !capacities.iter().flatten().all(sensible) {
+            return Err(format!(
+                "{name}: write, sample and tail are multiples of the capacity, above 0 and at most 1000"
+            ));
+        }
+        let seconds = [self.seconds, self.interval_seconds];
+        if !seconds
+            .iter()
+            .flatten()
+            .all(|value| value.is_finite() && *value >= 1e-6 && *value <= 1e6)
+        {
+            return Err(format!(
+                "{name}: seconds and interval_seconds must be at least a microsecond and at most 1000000"
+            ));
+        }
+        if self.queue_depth == 0 {
+            return Err(format!("{name}.queue_depth = 0: must be 1 or more"));
+        }
+        if !(0.0..=100.0).contains(&self.prefill_capacities) {
+            return Err(format!(
+                "{name}.prefill_capacities = {}: must be between 0 and 100",
+                self.prefill_capacities
+            ));
+        }
+        if self.seeds.is_empty() {
+            return Err(format!("{name}.seeds = []: give at least one seed"));
+        }
+        Ok(())
+    }
+}
+
+fn default_queue_depth() -> u32 {
+    32
+}
+
+fn default_sample_capacities() -> f64 {
+    0.05
+}
+
+fn default_tail_capacities() -> f64 {
+    1.0
+}
+
+fn default_seeds() -> Vec<u64> {
+    vec![1]
+}
+
+/// How long a run goes on and what of it is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes that the host writes, at most.
+    pub write_bytes: Option<u64>,
+    /// Requests in flight of a workload that is not a job file.
+    pub queue_depth: u32,
+    /// Time that the jobs of the last group, and others that have a `runtime`, may run.
+    pub job_ns: Option<Nanos>,
+    /// Interval of the time series; chosen by length if it is not given.
+    pub interval_ns: Option<Nanos>,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            write_bytes: None,
+            queue_depth: default_queue_depth(),
+            job_ns: None,
+            interval_ns: None,
+        }
+    }
+}
+
+/// What distinguishes a run within its experiment.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+pub struct CellKey {
+    /// Device profile.
+    pub device: String,
+    /// Variant; empty if the experiment has none.
+    pub variant: String,
+    /// Value on each axis of the grid, in their order.
+    pub grid: Vec<String>,
+}
+
+impl std::fmt::Display for CellKey {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let parts = [&self.device, &self.variant].into_iter().chain(&self.grid);
+        let parts: Vec<&str> = parts.map(String::as_str).filter(|part| !part.is_empty()).collect();
+        formatter.write_str(&parts.join(" | "))
+    }
+}
+
+/// One run: a device, a workload, settings. Serialized it is complete but for the files that its workload reads.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Cell {
+    /// Its place in the experiment.
+    pub key: CellKey,
+    /// Seed of the device; job seeds are the job file's, moved by it.
+    pub seed: u64,
+    /// The device at full size.
+    pub device: ssd::DeviceConfig,
+    /// The workload, options changed.
+    pub workload: Spec,
+    /// How much to write and how to watch.
+    pub run: RunSettings,
+    /// Who listens to what the drive reports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<feedback::Settings>,
+}

@@ -1,0 +1,366 @@
+//! Judging: an experiment's claims, and the published numbers, against what was measured.
+//!
+//! ```text
+//! Experiment (claims, published) + [CellResult] -> Judge -> Verdict, Comparison -> rows, report
+//! ```
+
+use serde::Serialize;
+
+use crate::cell::CellKey;
+use crate::claim::{Claim, Crossover, ErrorBound, Less, MeanRelativeError, Published, Ratio, Rule, Within};
+use crate::coordinates::{Coordinates, Selector};
+use crate::experiment::Experiment;
+use crate::metric::{Metric, Statistic};
+use crate::run::CellResult;
+
+/// The verdict on a claim.
+#[derive(Clone, Debug, Serialize)]
+pub struct Verdict {
+    /// The claim in words.
+    pub what: String,
+    /// Who says so.
+    pub source: String,
+    /// Whether it holds; a cell that was not measured fails its claims.
+    pub holds: bool,
+    /// What was found, against what is allowed.
+    pub found: String,
+}
+
+/// A published number beside ours.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// The cell.
+    pub key: CellKey,
+    /// What was measured.
+    pub metric: Metric,
+    /// The paper's drive.
+    pub drive: Option<f64>,
+    /// The paper's emulator.
+    pub emulator: Option<f64>,
+    /// Ours; `None` if the cell was not run.
+    pub ours: Option<f64>,
+    /// Table or figure.
+    pub source: String,
+}
+
+impl Comparison {
+    /// Ours less the drive's, or the emulator's where the paper measured no drive.
+    pub fn error(&self) -> Option<f64> {
+        Some(self.ours? - self.drive.or(self.emulator)?)
+    }
+
+    /// The error as a share of the published number.
+    pub fn relative_error(&self) -> Option<f64> {
+        let published = self.drive.or(self.emulator)?;
+        (published != 0.0).then_some(self.error()? / published)
+    }
+
+    /// The published emulator's error as a share of the drive's number.
+    fn emulator_relative_error(&self) -> Option<f64> {
+        let drive = self.drive.filter(|drive| *drive != 0.0)?;
+        Some((self.emulator? - drive) / drive)
+    }
+}
+
+/// The results of an experiment, by cell, averaged over seeds.
+pub struct Judge<'a> {
+    experiment: &'a Experiment,
+    coordinates: Coordinates,
+    /// All cells of the experiment.
+    keys: Vec<CellKey>,
+    results: &'a [CellResult],
+    tail_capacities: f64,
+}
+
+impl<'a> Judge<'a> {
+    /// Judges these results.
+    pub fn new(experiment: &'a Experiment, results: &'a [CellResult], tail_capacities: f64) -> Judge<'a> {
+        let coordinates = experiment.coordinates();
+        Judge {
+            experiment,
+            keys: coordinates.keys(),
+            coordinates,
+            results,
+            tail_capacities,
+        }
+    }
+
+    /// Window of the steady-state metric, in capacities.
+    pub fn tail_capacities(&self) -> f64 {
+        self.tail_capacities
+    }
+
+    /// A metric of a cell, averaged over seeds.
+    pub fn value(&self, key: &CellKey, metric: &Metric) -> Option<f64> {
+        let seeds = self
+            .results
+            .iter()
+            .filter(|result| result.key == *key && result.complete);
+        let values: Option<Vec<f64>> = seeds
+            .map(|result| metric.measure(result, self.tail_capacities))
+            .collect();
+        let values = values.filter(|values| !values.is_empty())?;
+        Some(values.iter().sum::<f64>() / values.len() as f64)
+    }
+
+    /// Every published number beside ours, in the order of the file.
+    pub fn comparisons(&self) -> Vec<Comparison> {
+        self.experiment
+            .published
+            .iter()
+            .flat_map(|published| self.compare(published))
+            .collect()
+    }
+
+    fn compare(&self, published: &Published) -> Vec<Comparison> {
+        let mut rows: Vec<(Selector, Metric)> = vec![(published.at.clone(), published.metric.clone())];
+        if let Some(axis) = &published.along {
+            let at = |value: &String| {
+                let mut at = published.at.clone();
+                at.insert(axis.clone(), value.clone());
+                (at, published.metric.clone())
+            };
+            rows = self.coordinates.values(axis).iter().map(at).collect();
+        } else if !published.statistics.is_empty() {
+            let statistics = published.statistics.iter();
+            let metric = |statistic: &Statistic| published.metric.with_statistic(Some(*statistic));
+            rows = statistics
+                .map(|statistic| (published.at.clone(), metric(statistic)))
+                .collect();
+        }
+        let rows = rows.into_iter().enumerate();
+        rows.filter_map(|(index, (at, metric))| {
+            let key = self.keys.iter().find(|key| self.coordinates.selects(&at, key))?.clone();
+            Some(Comparison {
+                ours: self.value(&key, &metric),
+                key,
+                metric,
+                drive: published.drive.get(index).copied(),
+                emulator: published.emulator.get(index).copied(),
+                source: published.source.clone(),
+            })
+        })
+        .collect()
+    }
+
+    /// All verdicts, in the order of the file.
+    pub fn verdicts(&self) -> Vec<Verdict> {
+        let judge = |claim: &Claim| {
+            let (holds, found) = self.judge(&claim.rule);
+            Verdict {
+                what: claim.what.clone(),
+                source: claim.source.clone(),
+                holds,
+                found,
+            }
+        };
+        self.experiment.claims.iter().map(judge).collect()
+    }
+
+    fn judge(&self, rule: &Rule) -> (bool, String) {
+        match rule {
+            Rule::MeanError(rule) => self.judge_mean_error(rule),
+            Rule::RelativeError(rule) => self.judge_relative_error(rule),
+            Rule::MeanRelativeError(rule) => self.judge_mean_relative_error(rule),
+            Rule::Within(rule) => self.judge_within(rule),
+            Rule::Less(rule) => self.judge_less(rule),
+            Rule::Ratio(rule) => self.judge_ratio(rule),
+            Rule::Crossover(rule) => self.judge_crossover(rule),
+        }
+    }
+
+    fn judge_less(&self, rule: &Less) -> (bool, String) {
+        let allowed = |left: f64, right: f64| left + rule.margin <= right;
+        let metrics = [&rule.metric, &rule.metric];
+        self.judge_pairs(&rule.left, &rule.right, metrics, allowed, |left, right| {
+            format!("{left:.3} against {right:.3}")
+        })
+    }
+
+    fn judge_ratio(&self, rule: &Ratio) -> (bool, String) {
+        let allowed = |of: f64, to: f64| (rule.low..=rule.high).contains(&(of / to));
+        let metrics = [&rule.metric, rule.to_metric.as_ref().unwrap_or(&rule.metric)];
+        let (holds, found) = self.judge_pairs(&rule.of, &rule.to, metrics, allowed, |of, to| {
+            format!("{:.3} = {of:.3} / {to:.3}", of / to)
+        });
+        (holds, format!("{found}, allowed {}", range(rule.low, rule.high)))
+    }
+
+    /// Published rows with these coordinates, and this metric if one is given.
+    fn published(&self, over: &Selector, metric: Option<&Metric>) -> Vec<Comparison> {
+        let contains = |published: &&Published| over.iter().all(|(name, value)| published.at.get(name) == Some(value));
+        let rows = self.experiment.published.iter().filter(contains);
+        let rows = rows.flat_map(|row| self.compare(row));
+        rows.filter(|row| metric.is_none_or(|metric| metric.covers(&row.metric)))
+            .collect()
+    }
+
+    fn judge_mean_error(&self, rule: &ErrorBound) -> (bool, String) {
+        let rows = self.published(&rule.over, rule.metric.as_ref());
+        match mean_of(&rows, Comparison::error) {
+            Err(missing) => (false, missing),
+            Ok(mean) => (
+                mean <= rule.at_most,
+                format!("{mean:.3} over {} cells, allowed {:.3}", rows.len(), rule.at_most),
+            ),
+        }
+    }
+
+    fn judge_relative_error(&self, rule: &ErrorBound) -> (bool, String) {
+        let rows = self.published(&rule.over, rule.metric.as_ref());
+        if let Err(missing) = mean_of(&rows, Comparison::relative_error) {
+            return (false, missing);
+        }
+        let error = |row: &Comparison| row.relative_error().unwrap_or(0.0);
+        let worst = rows
+            .iter()
+            .max_by(|one, other| error(one).abs().total_cmp(&error(other).abs()));
+        let worst = worst.expect("there is a row");
+        let found = format!(
+            "at most {:+.1} % ({} at {}) in {} numbers, allowed {:.1} %",
+            error(worst) * 100.0,
+            worst.metric.name(),
+            worst.key,
+            rows.len(),
+            rule.at_most * 100.0
+        );
+        (error(worst).abs() <= rule.at_most, found)
+    }
+
+    fn judge_mean_relative_error(&self, rule: &MeanRelativeError) -> (bool, String) {
+        let rows = self.published(&rule.over, rule.metric.as_ref());
+        let ours = match mean_of(&rows, Comparison::relative_error) {
+            Ok(mean) => mean,
+            Err(missing) => return (false, missing),
+        };
+        let found = format!("{:.1} % over {} numbers", ours * 100.0, rows.len());
+        if let Some(at_most) = rule.at_most {
+            return (ours <= at_most, format!("{found}, allowed {:.1} %", at_most * 100.0));
+        }
+        match mean_of(&rows, Comparison::emulator_relative_error) {
+            Err(_) => (false, format!("{found}, and the emulator has not as many")),
+            Ok(emulator) => {
+                let allowed = emulator * rule.of_emulator.expect("checked when the experiment was read");
+                let found = format!(
+                    "{found}, the emulator's {:.1} %, allowed {:.1} %",
+                    emulator * 100.0,
+                    allowed * 100.0
+                );
+                (ours <= allowed, found)
+            }
+        }
+    }
+
+    fn judge_within(&self, rule: &Within) -> (bool, String) {
+        let mut found = Vec::new();
+        let mut holds = true;
+        for key in self.selected(&rule.at) {
+            match self.value(&key, &rule.metric) {
+                Some(value) => {
+                    holds &= (rule.low..=rule.high).contains(&value);
+                    found.push(value);
+                }
+                None => return (false, format!("{key} was not measured")),
+            }
+        }
+        let spread = (
+            found.iter().copied().fold(f64::MAX, f64::min),
+            found.iter().copied().fold(f64::MIN, f64::max),
+        );
+        let found = match found.len() {
+            0 => return (false, "no cell was measured".to_string()),
+            1 => format!("{:.3}", spread.0),
+            count => format!("{:.3} to {:.3} in {count} cells", spread.0, spread.1),
+        };
+        (holds, format!("{found}, allowed {}", range(rule.low, rule.high)))
+    }
+
+    /// Applies a test to every pair of cells that differ only in what the selectors say; reports the worst pair first.
+    fn judge_pairs(
+        &self,
+        left: &Selector,
+        right: &Selector,
+        metrics: [&Metric; 2],
+        allowed: impl Fn(f64, f64) -> bool,
+        print: impl Fn(f64, f64) -> String,
+    ) -> (bool, String) {
+        let mut failed = None;
+        let mut last = None;
+        let mut count = 0;
+        for key in self.selected(left) {
+            let other = self.coordinates.moved(&key, right);
+            let (Some(a), Some(b)) = (self.value(&key, metrics[0]), self.value(&other, metrics[1])) else {
+                return (false, format!("{key} or {other} was not measured"));
+            };
+            count += 1;
+            last = Some((a, b));
+            if !allowed(a, b) && failed.is_none() {
+                failed = Some(format!("{} at {key}", print(a, b)));
+            }
+        }
+        match (failed, last) {
+            (Some(failed), _) => (false, failed),
+            (None, Some((a, b))) if count == 1 => (true, print(a, b)),
+            (None, Some(_)) => (true, format!("in all {count} cells")),
+            (None, None) => (false, "no cell was measured".to_string()),
+        }
+    }
+
+    fn judge_crossover(&self, rule: &Crossover) -> (bool, String) {
+        let mut points = Vec::new();
+        for value in self.coordinates.values(&rule.along) {
+            let mut at = rule.left.clone();
+            at.insert(rule.along.clone(), value.clone());
+            let Some(key) = self.selected(&at).into_iter().next() else {
+                continue;
+            };
+            let other = self.coordinates.moved(&key, &rule.right);
+            let (Some(a), Some(b)) = (self.value(&key, &rule.metric), self.value(&other, &rule.metric)) else {
+                return (false, format!("{key} or {other} was not measured"));
+            };
+            let position: f64 = value.parse().expect("checked when the experiment was read");
+            points.push((position, a - b));
+        }
+        let crossing = points.windows(2).find(|pair| pair[0].1 < 0.0 && pair[1].1 >= 0.0);
+        let Some([before, after]) = crossing else {
+            return (
+                false,
+                format!("the curves do not cross, allowed {}", range(rule.low, rule.high)),
+            );
+        };
+        let position = before.0 + (after.0 - before.0) * before.1 / (before.1 - after.1);
+        let holds = (rule.low..=rule.high).contains(&position);
+        (
+            holds,
+            format!("at {position:.3}, allowed {}", range(rule.low, rule.high)),
+        )
+    }
+
+    fn selected(&self, selector: &Selector) -> Vec<CellKey> {
+        let keys = self.keys.iter();
+        keys.filter(|key| self.coordinates.selects(selector, key))
+            .cloned()
+            .collect()
+    }
+}
+
+/// Mean of the absolute errors; or how many there are not.
+fn mean_of(rows: &[Comparison], error: fn(&Comparison) -> Option<f64>) -> Result<f64, String> {
+    let errors: Vec<f64> = rows.iter().filter_map(error).map(f64::abs).collect();
+    if errors.is_empty() || errors.len() < rows.len() {
+        return Err(format!(
+            "{} of {} cells were not measured",
+            rows.len() - errors.len(),
+            rows.len()
+        ));
+    }
+    Ok(errors.iter().sum::<f64>() / errors.len() as f64)
+}
+
+fn range(low: f64, high: f64) -> String {
+    match (low.is_finite(), high.is_finite()) {
+        (true, true) => format!("{low:.3} to {high:.3}"),
+        (true, false) => format!("at least {low:.3}"),
+        _ => format!("at most {high:.3}"),
+    }
+}

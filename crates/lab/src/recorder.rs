@@ -1,0 +1,77 @@
+//! What a run keeps of its device's events: the GC log, collections for the time series, copies of each part of the drive that belongs
+//! to somebody, and the ring of events that the drive keeps for its host.
+
+use ssd::event::Reclaim;
+use ssd::{Event, Nanos};
+use workload::Range;
+
+use crate::feedback::Ring;
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Recorder {
+    keep: bool,
+    pub(crate) gc_log: Vec<Reclaim>,
+    /// On a device with timing: collections that nobody has taken notice of, when and how many pages were copied.
+    pub(crate) recent: Vec<(Nanos, u32)>,
+    timed: bool,
+    /// Parts of the drive that belong to somebody, with the page after each and the pages copied of it.
+    ranges: Vec<(Range, u32, u64)>,
+    /// The events that the drive keeps for who listens.
+    pub(crate) ring: Option<Ring>,
+}
+
+impl Recorder {
+    /// A recorder of a run that begins.
+    pub(crate) fn new(keep_gc_log: bool, timed: bool) -> Recorder {
+        Recorder {
+            keep: keep_gc_log,
+            timed,
+            ..Recorder::default()
+        }
+    }
+
+    /// Counts from now on how many pages of each of these parts of the drive are copied.
+    pub(crate) fn watch_ranges(&mut self, ranges: Vec<Range>, page_bytes: u64) {
+        let end = |range: &Range| range.end_bytes.div_ceil(page_bytes) as u32;
+        self.ranges = ranges
+            .into_iter()
+            .map(|range| (range.clone(), end(&range), 0))
+            .collect();
+    }
+
+    /// What was copied of each of these parts.
+    pub(crate) fn copies(&self) -> impl Iterator<Item = (&Range, u64)> {
+        self.ranges.iter().map(|(range, _, copied)| (range, *copied))
+    }
+}
+
+impl ssd::EventSink for Recorder {
+    fn event(&mut self, event: &Event) {
+        let Event::Reclaim(reclaim) = event else { return };
+        if self.keep {
+            self.gc_log.push(reclaim.clone());
+        }
+        if let Some(ring) = &mut self.ring {
+            ring.reclaimed(reclaim);
+        }
+        if self.timed {
+            self.recent.push((reclaim.now, reclaim.pages_copied));
+        }
+    }
+
+    fn copied(&mut self, pages: &[u32]) {
+        if let Some(ring) = &mut self.ring {
+            ring.copied(pages);
+        }
+        if self.ranges.is_empty() {
+            return;
+        }
+        for page in pages {
+            let owner = self.ranges.partition_point(|(_, end, _)| end <= page);
+            if let Some((_, _, copied)) = self.ranges.get_mut(owner) {
+                *copied += 1;
+            }
+        }
+    }
+}

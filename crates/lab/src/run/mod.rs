@@ -1,0 +1,86 @@
+//! Running cells: a workload against a device, watched.
+//!
+//! ```text
+//! Cell -> plan (refuses what cannot be) -> work -> CellResult
+//!
+//! Workload -> batches of requests -> Device<Recorder> -> Stats, GC log, samples -\
+//! timed::Runner -> requests in virtual time -/            \-> latencies, what happened when -> CellResult
+//! ```
+//!
+//! A device with timing runs the jobs in virtual time (`timed`), any other as fast as it takes requests.
+//! Cells run in parallel, as many as there are cores and as memory allows; each is deterministic on its own. A run can be
+//! stopped from outside and then returns what it has measured.
+
+mod memory;
+mod plan;
+mod progress;
+mod result;
+mod snapshot;
+mod work;
+
+use std::borrow::Borrow;
+
+use rayon::prelude::*;
+
+use crate::error::LabError;
+use crate::policy::Policies;
+
+pub use memory::memory_available;
+pub use plan::{RunPlan, prepare};
+pub use progress::{Progress, Watch};
+pub use result::{CellResult, Sample};
+pub use snapshot::{Continuation, continue_snapshot, run_and_save};
+
+/// Runs cells, in parallel within a memory budget, and returns their results in the same order.
+///
+/// # Errors
+/// A cell that needs more memory than there is, or whose workload cannot be read.
+pub fn run_all<P: Borrow<RunPlan> + Sync>(
+    plans: &[P],
+    keep_gc_log: bool,
+    memory_budget_bytes: u64,
+    watch: &dyn Watch,
+) -> Result<Vec<CellResult>, LabError> {
+    run_all_with(plans, Policies::default(), keep_gc_log, memory_budget_bytes, watch)
+}
+
+/// As [`run_all`], with policies of the caller. They may share something, so with policies cells run one after another, on the calling
+/// thread.
+///
+/// # Errors
+/// As [`run_all`], or a placement policy fails.
+pub fn run_all_with<P: Borrow<RunPlan> + Sync>(
+    plans: &[P],
+    policies: Policies<'_>,
+    keep_gc_log: bool,
+    memory_budget_bytes: u64,
+    watch: &dyn Watch,
+) -> Result<Vec<CellResult>, LabError> {
+    let cells = || plans.iter().map(Borrow::<RunPlan>::borrow);
+    for cell in cells() {
+        cell.check_memory(memory_budget_bytes)?;
+    }
+    watch.expects(cells().map(RunPlan::work).sum());
+    let largest = cells().map(|cell| cell.memory_bytes).max().unwrap_or(1).max(1);
+    let run = |cell: &P| {
+        if watch.stopped() {
+            return None;
+        }
+        let result = work::run_cell(cell.borrow(), policies, keep_gc_log, watch);
+        if let Ok(result) = &result {
+            watch.finished(result);
+        }
+        Some(result)
+    };
+    if policies.victim.is_some() || policies.placement.is_some() {
+        return plans.iter().filter_map(run).collect();
+    }
+    let at_once = (memory_budget_bytes / largest).clamp(1, rayon::current_num_threads() as u64) as usize;
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(at_once)
+        .build()
+        .expect("threads for the runs");
+    // Workers take one cell at a time, so that a long one at the end does not wait in another's queue.
+    let results: Vec<Option<_>> = pool.install(|| plans.par_iter().with_max_len(1).map(run).collect());
+    results.into_iter().flatten().collect()
+}

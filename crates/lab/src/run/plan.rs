@@ -1,0 +1,158 @@
+//! Plans: cells with their devices laid out and their workloads built, so that everything that can be refused is refused before the
+//! first one runs.
+
+use std::sync::{Arc, Mutex};
+
+use advise::OwnerMap;
+use ssd::{DeviceConfig, Layout};
+use workload::{Source, Target, Twin};
+
+use crate::cell::Cell;
+use crate::error::LabError;
+use crate::feedback;
+use crate::mapper::Mapper;
+use crate::timed::Runner;
+use crate::twin::{self, Scale};
+
+/// A cell with its device laid out and its workload built.
+pub struct RunPlan {
+    cell: Cell,
+    pub(super) config: DeviceConfig,
+    pub(super) layout: Layout,
+    /// What the workload sees of the device.
+    target: Target,
+    /// The workload as it was built when the plan was made; the first run takes it, others build their own.
+    workload: Mutex<Option<Workload>>,
+    /// Whose its data is, if somebody listens to the drive's events.
+    pub(super) owners: Option<Arc<OwnerMap>>,
+    /// Bytes of memory that the run needs.
+    pub memory_bytes: u64,
+    /// Bytes that the host writes before the workload.
+    prefill_bytes: u64,
+    /// How much of a watch's work the workload itself is: what it writes, or a drive-write if it does not say.
+    pub(super) workload_work: u64,
+}
+
+/// A workload that is ready to run.
+pub(super) enum Workload {
+    /// As fast as the device takes its requests.
+    Untimed(Box<dyn Source>),
+    /// In virtual time.
+    Timed(Box<Runner>),
+}
+
+impl Workload {
+    /// Builds the workload of a cell for its device.
+    fn build(cell: &Cell, config: &DeviceConfig, layout: &Layout, target: &Target) -> Result<Workload, LabError> {
+        if config.timing.is_some() {
+            let limits = cell.run.limits(layout.capacity_bytes());
+            let runner = Runner::new(&cell.workload, target, cell.seed, &limits, Mapper::new(layout))?;
+            return Ok(Workload::Timed(Box::new(runner)));
+        }
+        Ok(Workload::Untimed(cell.workload.source(target, cell.seed)?))
+    }
+
+    /// Its requests, unless it is a job file in virtual time, whose jobs are apart.
+    fn source(&self) -> Option<&dyn Source> {
+        match self {
+            Workload::Untimed(source) => Some(&**source),
+            Workload::Timed(runner) => runner.source(),
+        }
+    }
+}
+
+impl RunPlan {
+    /// Plans a cell.
+    pub(super) fn new(cell: Cell) -> Result<RunPlan, LabError> {
+        let full = Layout::new(&cell.device).map_err(|error| LabError::Device {
+            device: cell.key.device.clone(),
+            error,
+        })?;
+        let (config, layout) = twin::twin(&cell.key.device, &cell.device, cell.run.scale)?;
+        let capacity_bytes = layout.capacity_bytes();
+        let target = Target {
+            device_bytes: full.capacity_bytes(),
+            endless: cell.run.write_capacities.is_some(),
+            placement_ids: layout.placement_identifiers(),
+            twin: (cell.run.scale != Scale::FULL).then_some(Twin {
+                denominator: u64::from(cell.run.scale.0),
+                device_bytes: capacity_bytes,
+                mapping_unit_bytes: layout.page_bytes,
+                keep_requests: config.timing.is_some(),
+            }),
+        };
+        let workload = Workload::build(&cell, &config, &layout, &target)?;
+        if let Workload::Untimed(source) = &workload {
+            cell.run.check_untimed(&cell.key.to_string())?;
+            if !target.endless && source.share_done().is_none() {
+                let problem = "the workload never ends; give --write, or write_capacities in [run]";
+                return Err(LabError::invalid(&cell.key.to_string(), problem));
+            }
+        }
+        let owners = cell
+            .feedback
+            .as_ref()
+            .map(|settings| feedback::owners(settings, &cell.workload, workload.source(), &target));
+        let bytes = |capacities: f64| (capacities * capacity_bytes as f64) as u64;
+        Ok(RunPlan {
+            owners: owners.transpose()?.map(Arc::new),
+            memory_bytes: layout.memory_bytes(),
+            prefill_bytes: bytes(cell.run.prefill_capacities),
+            workload_work: bytes(cell.run.write_capacities.unwrap_or(1.0)),
+            workload: Mutex::new(Some(workload)),
+            cell,
+            config,
+            layout,
+            target,
+        })
+    }
+
+    /// Work of the run, as a [`super::Watch`] counts it.
+    pub(super) fn work(&self) -> u64 {
+        self.prefill_bytes + self.workload_work
+    }
+
+    /// The cell.
+    pub fn cell(&self) -> &Cell {
+        &self.cell
+    }
+
+    /// The workload, at its beginning.
+    pub(super) fn workload(&self) -> Result<Workload, LabError> {
+        let built = self.workload.lock().expect("nobody panics with it").take();
+        built.map_or_else(
+            || Workload::build(&self.cell, &self.config, &self.layout, &self.target),
+            Ok,
+        )
+    }
+
+    /// The requests of its workload, in the order in which they come without time.
+    ///
+    /// # Errors
+    /// A file that it reads cannot be opened any more.
+    pub fn source(&self) -> Result<Box<dyn Source>, LabError> {
+        Ok(self.cell.workload.source(&self.target, self.cell.seed)?)
+    }
+
+    /// Refuses a run whose page maps do not fit.
+    pub(super) fn check_memory(&self, budget_bytes: u64) -> Result<(), LabError> {
+        if self.memory_bytes <= budget_bytes {
+            return Ok(());
+        }
+        let gib = |bytes: u64| bytes as f64 / (1u64 << 30) as f64;
+        let problem = format!(
+            "the page maps need {:.1} GiB, {:.1} GiB of memory are available; run a twin (--scale 1/64)",
+            gib(self.memory_bytes),
+            gib(budget_bytes)
+        );
+        Err(LabError::invalid(&self.cell.key.to_string(), problem))
+    }
+}
+
+/// Plans every cell, so that a mistake in the last one shows before the first one runs.
+///
+/// # Errors
+/// A cell whose device or workload is impossible.
+pub fn prepare(cells: Vec<Cell>) -> Result<Vec<RunPlan>, LabError> {
+    cells.into_iter().map(RunPlan::new).collect()
+}

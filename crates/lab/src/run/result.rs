@@ -1,0 +1,85 @@
+//! What one run measured: counters, a time series, latencies, and what the workload measured of itself.
+
+use serde::Serialize;
+use ssd::event::Reclaim;
+use ssd::{Endurance, OwnerStats, Stats};
+use workload::Measure;
+
+use crate::cell::CellKey;
+use crate::feedback::FeedbackResult;
+use crate::timed::measure::TimedResult;
+use crate::twin::Scale;
+
+/// What one run measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct CellResult {
+    /// Its place in the experiment.
+    pub key: CellKey,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Scale of the twin it ran on.
+    pub scale: Scale,
+    /// Whether it wrote everything it should; otherwise it was stopped.
+    pub complete: bool,
+    /// Logical capacity of the twin in bytes.
+    pub capacity_bytes: u64,
+    /// Reclaim units of the device.
+    pub superblocks: u32,
+    /// Counters over the run, the prefill excluded.
+    pub stats: Stats,
+    /// Time series.
+    pub samples: Vec<Sample>,
+    /// One row for each collection, if it was asked for.
+    #[serde(skip)]
+    pub gc_log: Vec<Reclaim>,
+    /// Fewest, mean and most erase counts of a block.
+    pub block_erases: (u32, f64, u32),
+    /// Wear since the device was made, if its profile says what the flash survives; bytes are those of the drive at full size.
+    pub endurance: Option<Endurance>,
+    /// What the workload measured of itself, and what the device did for each tenant.
+    pub measures: Vec<Measure>,
+    /// Latencies and what happened when, of a device with timing.
+    #[serde(skip)]
+    pub timed: Option<TimedResult>,
+    /// What who listened to the drive's events read and did.
+    #[serde(skip)]
+    pub feedback: Option<FeedbackResult>,
+}
+
+/// A moment of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Sample {
+    /// Bytes written by the host so far.
+    pub host_bytes: u64,
+    /// Bytes programmed so far.
+    pub media_bytes: u64,
+    /// Counters of each handle and, last, of the shared pool, so far.
+    pub owners: Vec<OwnerStats>,
+    /// Reclaim units that each of them holds.
+    pub units: Vec<u64>,
+    /// Valid pages that each of them holds.
+    pub valid_pages: Vec<u64>,
+}
+
+impl CellResult {
+    /// Media bytes to host bytes over the whole run.
+    pub fn write_amplification(&self) -> f64 {
+        self.stats.write_amplification().unwrap_or(1.0)
+    }
+
+    /// Media bytes to host bytes over the last `capacities` of the run.
+    pub fn tail_write_amplification(&self, capacities: f64) -> f64 {
+        let Some(last) = self.samples.last() else {
+            return self.write_amplification();
+        };
+        let from = last.host_bytes as f64 - capacities * self.capacity_bytes as f64;
+        let before = self
+            .samples
+            .iter()
+            .rev()
+            .find(|sample| sample.host_bytes as f64 <= from);
+        let (host, media) = before.map_or((0, 0), |sample| (sample.host_bytes, sample.media_bytes));
+        let written = (last.host_bytes - host).max(1);
+        (last.media_bytes - media) as f64 / written as f64
+    }
+}

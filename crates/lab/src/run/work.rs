@@ -1,0 +1,377 @@
+//! One run from its first write to its result.
+
+use ssd::{Device, Endurance, Lpn, Nanos, Placement, Stats, Write};
+use workload::{Measure, Operation, Request, Source};
+
+use super::plan::{RunPlan, Workload};
+use super::progress::Watch;
+use super::result::{CellResult, Sample};
+use crate::cell::RunSettings;
+use crate::error::LabError;
+use crate::feedback::{Feedback, FeedbackResult};
+use crate::mapper::Mapper;
+use crate::policy::{PlacementPolicy, Placer, Policies};
+use crate::recorder::Recorder;
+use crate::timed::Runner;
+use crate::timed::measure::TimedResult;
+
+/// Requests taken from the workload at a time.
+const BATCH_REQUESTS: usize = 1024;
+/// Requests of a job file that a placement policy is asked about at a time: asking costs as much as writing some hundred of them.
+const PLACED_REQUESTS: usize = 8 * BATCH_REQUESTS;
+/// Requests between two moments at which somebody who listens to the drive may read its log and change where data goes.
+const LISTENED_REQUESTS: usize = 64;
+
+/// Runs a cell on a new device.
+pub(super) fn run_cell(
+    plan: &RunPlan,
+    policies: Policies<'_>,
+    keep_gc_log: bool,
+    watch: &dyn Watch,
+) -> Result<CellResult, LabError> {
+    let mut device = Device::new(&plan.config).expect("the layout was made before");
+    device.set_victim_policy(policies.victim.map(|make| make()));
+    let placement = policies.placement.map(|make| make());
+    run_device(plan, device, placement, keep_gc_log, watch).map(|(result, _)| result)
+}
+
+/// Runs a cell on a device and gives the device back.
+pub(super) fn run_device(
+    plan: &RunPlan,
+    device: Device,
+    placement: Option<Box<dyn PlacementPolicy>>,
+    keep_gc_log: bool,
+    watch: &dyn Watch,
+) -> Result<(CellResult, Device), LabError> {
+    let timed = plan.config.timing.is_some();
+    let (device, ()) = device.replace_sink(Recorder::new(keep_gc_log, timed));
+    let start = device.stats().clone();
+    let layout = &plan.layout;
+    let feedback = plan.cell().feedback.as_ref().zip(plan.owners.clone());
+    let feedback = feedback.map(|(settings, owners)| Feedback::new(settings, owners, layout));
+    let placement = match &feedback {
+        Some(feedback) => Some(feedback.retagger(placement)),
+        None => placement,
+    };
+    let placer = placement.map(|policy| Placer::new(policy, layout.page_bytes, layout.placement_identifiers()));
+    let mut run = Run {
+        device,
+        plan,
+        placer,
+        writes: Vec::new(),
+        start,
+        samples: Vec::new(),
+        timed: None,
+        feedback,
+        measures: Vec::new(),
+        reported: 0,
+        watch,
+    };
+    let workload = plan.workload()?;
+    let begins_at = run.prefill();
+    let complete = match workload {
+        Workload::Timed(runner) => run.work_in_time(*runner, begins_at)?,
+        Workload::Untimed(source) => run.work(source)?,
+    };
+    let result = run.result(complete);
+    Ok((result, run.device.replace_sink(()).0))
+}
+
+struct Run<'a> {
+    device: Device<Recorder>,
+    plan: &'a RunPlan,
+    /// Says where writes go, instead of the workload.
+    placer: Option<Placer>,
+    writes: Vec<Write>,
+    /// Counters when the workload began.
+    start: Stats,
+    samples: Vec<Sample>,
+    timed: Option<TimedResult>,
+    feedback: Option<Feedback>,
+    measures: Vec<Measure>,
+    /// Work of the workload that the watch knows of.
+    reported: u64,
+    watch: &'a dyn Watch,
+}
+
+impl<'a> Run<'a> {
+    fn settings(&self) -> &'a RunSettings {
+        &self.plan.cell().run
+    }
+
+    /// Tells the watch that this share of the workload is done.
+    fn report(&mut self, share: f64) {
+        let work = (share.clamp(0.0, 1.0) * self.plan.workload_work as f64) as u64;
+        self.watch.advanced(work.saturating_sub(self.reported));
+        self.reported = self.reported.max(work);
+    }
+
+    fn capacity_bytes(&self) -> u64 {
+        self.plan.layout.capacity_bytes()
+    }
+
+    /// Writes the device sequentially, in extents of a mebibyte or less, and lets it do what it owes; returns the device's time.
+    fn prefill(&mut self) -> Nanos {
+        /// Extents in flight, if the device has timing.
+        const IN_FLIGHT: usize = 32;
+        /// Longer than any buffer takes to be programmed and any reclaim unit to be erased.
+        const REST_NS: Nanos = 10_000_000_000;
+        let mut completions = [0; IN_FLIGHT];
+        let (mut now, mut extents) = (0, 0);
+        let layout = &self.plan.layout;
+        let extent = ((1 << 20) / layout.page_bytes).max(1) as u32;
+        let mut left = (self.settings().prefill_capacities * f64::from(layout.logical_pages)) as u64;
+        let mut lpn = 0;
+        while left > 0 && !self.watch.stopped() {
+            let pages = extent
+                .min(layout.logical_pages - lpn)
+                .min(left.min(u64::from(u32::MAX)) as u32);
+            let host_bytes = u64::from(pages) * layout.page_bytes;
+            let write = Write {
+                first: Lpn(lpn),
+                pages,
+                host_bytes,
+                placement: Placement::DEFAULT,
+            };
+            let slot = &mut completions[extents % IN_FLIGHT];
+            now = now.max(*slot);
+            let done = self.device.write(now, &write).expect("the extent is within the device");
+            *slot = done.at;
+            extents += 1;
+            self.watch.advanced(host_bytes);
+            lpn = (lpn + pages) % layout.logical_pages;
+            left -= u64::from(pages);
+        }
+        self.start = self.device.stats().clone();
+        let recorder = self.device.sink_mut();
+        recorder.gc_log.clear();
+        recorder.recent.clear();
+        if let Some(feedback) = &self.feedback {
+            let entries = self.plan.config.events.log_entries;
+            recorder.ring = Some(feedback.ring(&self.plan.layout, entries, &self.start));
+        }
+        match completions.into_iter().max() {
+            Some(last) if extents > 0 && self.plan.config.timing.is_some() => last + REST_NS,
+            _ => 0,
+        }
+    }
+
+    /// Runs the workload in virtual time, which begins at `begins_at` of the device's; false if it was stopped.
+    fn work_in_time(&mut self, mut runner: Runner, begins_at: Nanos) -> Result<bool, LabError> {
+        /// Requests between two looks at what was written; fewer if somebody listens who must not come late.
+        const REQUESTS: u64 = 4096;
+        let requests = self.feedback.as_ref().map_or(REQUESTS, |_| LISTENED_REQUESTS as u64);
+        runner.begin(begins_at);
+        runner.set_placer(self.placer.take());
+        let every = self.sample_bytes();
+        let mut next_sample = every;
+        let mut complete = true;
+        let ranges = runner.source().map(Source::ranges).unwrap_or_default();
+        self.device.sink_mut().watch_ranges(ranges, self.plan.layout.page_bytes);
+        while runner.advance(&mut self.device, requests)? {
+            let written = runner.written();
+            self.listen(written);
+            self.report(runner.share_done());
+            if written >= next_sample {
+                self.sample();
+                next_sample = written - written % every + every;
+            }
+            if complete && self.watch.stopped() {
+                complete = false;
+                runner.stop();
+            }
+        }
+        self.report(1.0);
+        if let Some(source) = runner.source() {
+            self.measures = self.measures_of(source);
+        }
+        self.timed = Some(runner.finish());
+        for reclaim in &mut self.device.sink_mut().gc_log {
+            reclaim.now -= begins_at;
+        }
+        Ok(complete)
+    }
+
+    /// Reads the drive's log, if somebody does and it is time.
+    fn listen(&mut self, written: u64) {
+        let Some(feedback) = self.feedback.as_mut().filter(|feedback| feedback.is_due(written)) else {
+            return;
+        };
+        let stats = self.device.stats().since(&self.start);
+        let ring = self.device.sink_mut().ring.as_mut();
+        feedback.read(ring.expect("it was made after the prefill"), &stats, written);
+    }
+
+    /// Host bytes between two samples.
+    fn sample_bytes(&self) -> u64 {
+        ((self.settings().sample_capacities * self.capacity_bytes() as f64) as u64).max(1)
+    }
+
+    /// Runs the workload until enough is written; false if it was stopped.
+    fn work(&mut self, mut workload: Box<dyn Source>) -> Result<bool, LabError> {
+        self.device
+            .sink_mut()
+            .watch_ranges(workload.ranges(), self.plan.layout.page_bytes);
+        let limits = self.settings().limits(self.capacity_bytes());
+        let target = limits.write_bytes.unwrap_or(u64::MAX);
+        let every = self.sample_bytes();
+        let mut next_sample = every;
+        // What a workload measures of itself must not run ahead of what is written; job files measure nothing.
+        let ahead = match (&self.placer, self.plan.cell().workload.jobs()) {
+            _ if self.feedback.is_some() => LISTENED_REQUESTS,
+            (Some(_), Some(_)) => PLACED_REQUESTS,
+            _ => BATCH_REQUESTS,
+        };
+        let mut requests: Vec<Request> = Vec::with_capacity(ahead);
+        let mut written: u64 = 0;
+        let mut complete = true;
+        while written < target {
+            if self.watch.stopped() {
+                complete = false;
+                break;
+            }
+            requests.clear();
+            if workload.next_batch(&mut requests, ahead)? == 0 {
+                break; // A workload that ends: it wrote all it has.
+            }
+            if let Some(placer) = &self.placer {
+                placer.place(&mut requests)?;
+            }
+            for batch in requests.chunks(BATCH_REQUESTS) {
+                for request in batch {
+                    if written >= target {
+                        break;
+                    }
+                    written += self.take(request);
+                }
+                self.write_out();
+                self.listen(written);
+                if written >= next_sample {
+                    self.sample();
+                    next_sample = written - written % every + every;
+                }
+            }
+            self.report(match limits.write_bytes {
+                Some(bytes) => written as f64 / bytes as f64,
+                None => workload.share_done().unwrap_or(0.0),
+            });
+        }
+        self.report(1.0);
+        self.measures = self.measures_of(&*workload);
+        Ok(complete)
+    }
+
+    /// What the workload measured, and what the device did for each part of the drive that belongs to somebody.
+    fn measures_of(&self, workload: &dyn Source) -> Vec<Measure> {
+        let mut measures = workload.measures();
+        let page_bytes = self.plan.layout.page_bytes as f64;
+        for (range, copied) in self.device.sink().copies() {
+            let name = |part: &str| format!("{}.{part}", range.name);
+            let bytes_copied = copied as f64 * page_bytes;
+            measures.push(Measure::new(name("bytes_copied"), bytes_copied));
+            let written = measures.iter().find(|measure| measure.name == name("bytes_written"));
+            if let Some(written) = written.map(|measure| measure.value).filter(|written| *written > 0.0) {
+                measures.push(Measure::new(
+                    name("write_amplification"),
+                    (written + bytes_copied) / written,
+                ));
+            }
+        }
+        measures
+    }
+
+    /// Queues a write, carries out a trim; returns the bytes written.
+    fn take(&mut self, request: &Request) -> u64 {
+        let mapper = Mapper::new(&self.plan.layout);
+        match request.operation {
+            Operation::Read => 0,
+            Operation::Write => {
+                self.writes.push(mapper.write(request));
+                u64::from(request.bytes)
+            }
+            Operation::Trim => {
+                self.write_out();
+                if let Some((first, pages)) = mapper.whole_pages(request) {
+                    let deallocated = self.device.deallocate(0, first, pages);
+                    let _ = deallocated.expect("requests are within the device");
+                }
+                0
+            }
+        }
+    }
+
+    fn write_out(&mut self) {
+        let _ = self
+            .device
+            .write_batch(0, &self.writes)
+            .expect("requests are within the device");
+        self.writes.clear();
+    }
+
+    fn stats(&self) -> Stats {
+        self.device.stats().since(&self.start)
+    }
+
+    fn sample(&mut self) {
+        let stats = self.stats();
+        let occupancy = self.device.occupancy();
+        self.samples.push(Sample {
+            host_bytes: stats.host_bytes_written(),
+            media_bytes: stats.media_bytes_written(),
+            owners: stats.handles.iter().copied().chain([stats.shared]).collect(),
+            units: occupancy.iter().map(|row| row.units).collect(),
+            valid_pages: occupancy.iter().map(|row| row.valid_pages).collect(),
+        });
+    }
+
+    fn endurance(&self) -> Option<Endurance> {
+        let scale = f64::from(self.settings().scale.0);
+        self.device.endurance().map(|endurance| Endurance {
+            host_bytes_total: endurance.host_bytes_total * scale,
+            host_bytes_left: endurance.host_bytes_left * scale,
+            ..endurance
+        })
+    }
+
+    fn result(&mut self, complete: bool) -> CellResult {
+        let stats = self.stats();
+        let ring = self.device.sink_mut().ring.take();
+        let feedback = self
+            .feedback
+            .take()
+            .zip(ring)
+            .map(|(feedback, ring)| feedback.finish(ring));
+        self.measures.extend(feedback.iter().flat_map(FeedbackResult::measures));
+        if self
+            .samples
+            .last()
+            .is_none_or(|sample| sample.host_bytes < stats.host_bytes_written())
+        {
+            self.sample();
+        }
+        let erases = self.device.block_erase_counts();
+        let sum: u64 = erases.iter().map(|count| u64::from(*count)).sum();
+        let mean = sum as f64 / erases.len() as f64;
+        let block_erases = (
+            *erases.iter().min().expect("a device has blocks"),
+            mean,
+            *erases.iter().max().expect("a device has blocks"),
+        );
+        CellResult {
+            key: self.plan.cell().key.clone(),
+            seed: self.plan.cell().seed,
+            scale: self.settings().scale,
+            complete,
+            capacity_bytes: self.capacity_bytes(),
+            superblocks: self.plan.layout.superblocks(),
+            stats,
+            samples: std::mem::take(&mut self.samples),
+            gc_log: std::mem::take(&mut self.device.sink_mut().gc_log),
+            block_erases,
+            endurance: self.endurance(),
+            measures: std::mem::take(&mut self.measures),
+            timed: self.timed.take(),
+            feedback,
+        }
+    }
+}
