@@ -55,16 +55,16 @@ impl Get {
             .dword(13, (offset >> 32) as u32)
             .dword(14, self.dword14)
             .entry(1);
-        let transfer = subsystem
-            .transfer(controller, 0, &entry)
+        let accepted = subsystem
+            .accept(controller, 0, &entry)
             .map_err(|failure| failure.status)?;
         assert_eq!(
-            transfer.total_bytes() as u64,
+            accepted.transfer().total_bytes() as u64,
             bytes,
             "what is asked for is what is moved"
         );
         let mut data = Vec::new();
-        let outcome = subsystem.execute(0, controller, 0, &entry, &mut data);
+        let outcome = subsystem.execute(0, accepted, &mut data);
         match outcome.reply.expect("completed at once").status {
             Status::SUCCESS => {
                 assert_eq!(data.len() as u64, bytes);

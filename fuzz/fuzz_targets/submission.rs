@@ -108,14 +108,15 @@ impl Fuzz<'_> {
 
     fn command(&mut self, controller: u16, queue: u16) {
         let entry = SubmissionEntry::read_from_bytes(&self.bytes.array::<64>()).expect("64 bytes");
-        let transfer = match self.subsystem.transfer(controller, queue, &entry) {
-            Ok(transfer) => transfer,
+        let accepted = match self.subsystem.accept(controller, queue, &entry) {
+            Ok(accepted) => accepted,
             Err(failure) => {
                 let reply = self.subsystem.fail(controller, queue, &entry, failure);
                 assert_ne!(reply.status, Status::SUCCESS, "a failure is no success");
                 return;
             }
         };
+        let transfer = accepted.transfer();
         assert_eq!(
             transfer.direction == Direction::None,
             transfer.total_bytes() == 0,
@@ -126,7 +127,7 @@ impl Fuzz<'_> {
             data = self.data(transfer.total_bytes());
         }
         let sent = data.clone();
-        let outcome = self.subsystem.execute(self.now, controller, queue, &entry, &mut data);
+        let outcome = self.subsystem.execute(self.now, accepted, &mut data);
         self.check(controller, queue, &entry, &outcome);
         let succeeded = outcome.reply.is_some_and(|reply| reply.status == Status::SUCCESS);
         match transfer.direction {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::{Deserialize, Serialize};
 use ssd::config::{DeviceConfig, Isolation};
 use ssd::event::{CloseReason, Moved};
-use ssd::{Event, EventSink, Owner, Placement, RgId, RuhId};
+use ssd::{Event, EventSink, Nanos, Owner, Placement, RgId, RuhId};
 
 /// Flexible Data Placement of the endurance group, non-volatile.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -22,6 +22,9 @@ pub struct FdpState {
     /// Controller events, oldest first.
     pub controller_events: EventLog,
 }
+
+/// When each handle's reclaim unit was first written to, for the time limit (ERUTL): by reclaim group and handle.
+pub(crate) type OpenSince = BTreeMap<(u16, u16), Nanos>;
 
 /// A ring of events.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -14,7 +14,11 @@
 //! firmware updates, security protocols.
 
 pub mod admin;
+mod clock;
+mod command;
+mod completion;
 pub mod controller;
+mod controllers;
 pub mod error;
 pub mod fdp;
 pub mod io;
@@ -22,12 +26,18 @@ pub mod media;
 pub mod namespace;
 pub mod pacing;
 pub mod pcie;
+mod setup;
 pub mod state;
-pub mod subsystem;
+mod subsystem;
+pub mod transfer;
 
+pub use command::Accepted;
+pub use completion::{Outcome, Reply};
 pub use controller::{Controller, ControllerKind, Host, PropertyEffect, Transport};
 pub use error::{Failure, Parameter};
 pub use media::{Durable, Media, MediaError};
 pub use namespace::Namespace;
+pub use setup::{Identity, SetupError, SubsystemConfig};
 pub use state::Persistent;
-pub use subsystem::{Direction, Identity, Outcome, Reply, SetupError, Subsystem, SubsystemConfig, Transfer};
+pub use subsystem::Subsystem;
+pub use transfer::{Direction, Transfer};

@@ -9,7 +9,21 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::namespace::ByteRange;
+/// A byte range of the drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByteRange {
+    /// First byte, in the drive's logical capacity.
+    pub offset: u64,
+    /// Length.
+    pub bytes: u64,
+}
+
+impl ByteRange {
+    /// Whether it begins and ends with pages.
+    pub fn is_whole_pages(&self, page_bytes: u64) -> bool {
+        self.offset.is_multiple_of(page_bytes) && self.bytes.is_multiple_of(page_bytes)
+    }
+}
 
 /// Bytes of data for each byte of metadata, in every LBA format that has metadata.
 pub const DATA_BYTES_PER_METADATA_BYTE: u64 = 64;

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use ssd::{Lpn, RuhId};
 
-use crate::media::DATA_BYTES_PER_METADATA_BYTE;
+use crate::media::{ByteRange, DATA_BYTES_PER_METADATA_BYTE};
 
 /// A run of the drive's logical pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,22 +116,6 @@ impl EventMask {
     pub fn set(&mut self, kind: u8, enabled: bool) {
         let word = &mut self.0[usize::from(kind / 64)];
         *word = *word & !(1 << (kind % 64)) | u64::from(enabled) << (kind % 64);
-    }
-}
-
-/// A byte range of the drive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ByteRange {
-    /// First byte, in the drive's logical capacity.
-    pub offset: u64,
-    /// Length.
-    pub bytes: u64,
-}
-
-impl ByteRange {
-    /// Whether it begins and ends with pages.
-    pub fn is_whole_pages(&self, page_bytes: u64) -> bool {
-        self.offset.is_multiple_of(page_bytes) && self.bytes.is_multiple_of(page_bytes)
     }
 }
 

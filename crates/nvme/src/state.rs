@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use nvme_spec::command::SanitizeCdw10;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::fdp::FdpState;
-use crate::namespace::Namespace;
+use crate::namespace::{Extent, Namespace};
 
 /// Version of the stored form; grows with every change of a stored type.
 const VERSION: u32 = 2;
@@ -86,6 +87,46 @@ pub enum SanitizeOutcome {
     },
 }
 
+/// A sanitize operation under way. What it is, is in the non-volatile state; how far it is, is not.
+#[derive(Debug)]
+pub(crate) struct Sanitizing {
+    /// Pages from the start of the drive that are done; always fewer than there are.
+    pages_done: u32,
+    pages: u32,
+}
+
+impl Sanitizing {
+    /// The operation that a stored state says is under way: after a restart it begins again.
+    pub(crate) fn resumed(outcome: &SanitizeOutcome, pages: u32) -> Option<Sanitizing> {
+        let running = matches!(outcome, SanitizeOutcome::Running { .. });
+        running.then_some(Sanitizing { pages_done: 0, pages })
+    }
+
+    /// How far it is, in 65536ths (SPROG). FFFFh would say that nothing is under way.
+    pub(crate) fn progress(&self) -> u16 {
+        let done = (u64::from(self.pages_done) << 16) / u64::from(self.pages);
+        done.min(0xfffe) as u16
+    }
+
+    /// The next piece to erase, of `pages_max` at most, and whether it is the last.
+    pub(crate) fn next_piece(&mut self, pages_max: u32) -> (Extent, bool) {
+        assert!(
+            self.pages_done < self.pages,
+            "something is left until the operation ends"
+        );
+        let left = self.pages - self.pages_done;
+        let piece = Extent {
+            first: self.pages_done,
+            pages: left.min(pages_max),
+        };
+        let is_last = piece.pages == left;
+        if !is_last {
+            self.pages_done += piece.pages;
+        }
+        (piece, is_last)
+    }
+}
+
 /// Result of a device self-test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SelfTest {
@@ -138,6 +179,16 @@ impl Persistent {
 }
 
 impl SanitizeOutcome {
+    /// The command that began the operation; zero if there never was one.
+    pub(crate) fn command(&self) -> SanitizeCdw10 {
+        SanitizeCdw10::from_bits(match *self {
+            SanitizeOutcome::Never => 0,
+            SanitizeOutcome::Running { dword10 }
+            | SanitizeOutcome::Succeeded { dword10, .. }
+            | SanitizeOutcome::Failed { dword10, .. } => dword10,
+        })
+    }
+
     /// The drive is written to: a successful sanitize is history ("global data erased" no longer holds). Returns whether it
     /// was not before.
     pub(crate) fn note_write(&mut self) -> bool {
@@ -145,5 +196,20 @@ impl SanitizeOutcome {
             SanitizeOutcome::Succeeded { written_since, .. } => !std::mem::replace(written_since, true),
             _ => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_never_says_done() {
+        let progress = |pages_done, pages| Sanitizing { pages_done, pages }.progress();
+        assert_eq!(progress(0, 7), 0);
+        assert_eq!(progress(1, 2), 0x8000);
+        assert_eq!(progress(u32::MAX - 1, u32::MAX), 0xfffe);
+        assert!(Sanitizing::resumed(&SanitizeOutcome::Never, 7).is_none());
+        assert!(Sanitizing::resumed(&SanitizeOutcome::Running { dword10: 2 }, 7).is_some());
     }
 }

@@ -1442,7 +1442,10 @@ fn random_fields_are_answered() {
         entry.cid = (step as u16).into();
         let sent: Vec<u8> = (0..512).map(|_| random.random()).collect();
         let id = if step % 2 == 0 { pcie } else { fabrics };
-        let transfer = drive.subsystem.transfer(id, 0, &entry);
+        let transfer = drive
+            .subsystem
+            .accept(id, 0, &entry)
+            .map(|accepted| accepted.transfer());
         let Some(done) = drive.try_command(id, 0, &entry, &sent) else {
             continue;
         };

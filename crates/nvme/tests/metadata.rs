@@ -304,17 +304,14 @@ fn extended_blocks_are_interleaved_and_separate_metadata_follows() {
         carry_out(&mut drive, id, &io(IoOpcode::Read, nsid, 6, 1), &[]).data,
         sent[520..1040]
     );
-    let transfer = drive
-        .subsystem
-        .transfer(id, 1, &io(IoOpcode::Read, nsid, 5, 3))
-        .unwrap();
+    let transfer = drive.transfer(id, 1, &io(IoOpcode::Read, nsid, 5, 3));
     assert_eq!((transfer.bytes, transfer.metadata_bytes), (3 * 520, 0));
 
     let nsid = create(&mut drive, &[id], SMALL, 64);
     let mut sent = vec![1; 3 * 512 + 3 * 8];
     sent[3 * 512..].copy_from_slice(&[[0xf1; 8], [0xf2; 8], [0xf3; 8]].concat());
     let entry = io(IoOpcode::Write, nsid, 5, 3);
-    let transfer = drive.subsystem.transfer(id, 1, &entry).unwrap();
+    let transfer = drive.transfer(id, 1, &entry);
     assert_eq!(
         (transfer.bytes, transfer.metadata_bytes, transfer.total_bytes()),
         (3 * 512, 24, 1560)
@@ -336,11 +333,14 @@ fn data_of_another_length_is_refused() {
         let nsid = create(&mut drive, &[id], form, 64);
         let entry = io(IoOpcode::Write, nsid, 0, 2);
         for bytes in [2 * form.block_bytes, 2 * (form.block_bytes + form.metadata_bytes) - 1] {
-            let outcome = drive.subsystem.execute(0, id, 1, &entry, &mut vec![1; bytes]);
-            assert_eq!(outcome.reply.unwrap().status, Status::DATA_TRANSFER_ERROR);
+            let reply = drive.execute(id, 1, &entry, &mut vec![1; bytes]).reply.unwrap();
+            assert_eq!((reply.status, reply.do_not_retry), (Status::DATA_TRANSFER_ERROR, false));
         }
         assert!(drive.memory.is_zero());
     }
+    let attach = admin(AdminOpcode::NamespaceAttachment, 1);
+    let reply = drive.execute(id, 0, &attach, &mut vec![0; 4095]).reply.unwrap();
+    assert_eq!((reply.status, reply.do_not_retry), (Status::DATA_TRANSFER_ERROR, false));
 }
 
 /// What the host sent stays where it is: its buffer is used again, and need not be filled before.
@@ -353,7 +353,7 @@ fn data_of_the_host_stays_in_its_buffer() {
     let mut buffer = sent.clone();
     for opcode in [IoOpcode::Write, IoOpcode::Compare] {
         let entry = io(opcode, nsid, 0, 2);
-        let outcome = drive.subsystem.execute(0, id, 1, &entry, &mut buffer);
+        let outcome = drive.execute(id, 1, &entry, &mut buffer);
         assert_eq!(outcome.reply.unwrap().status, Status::SUCCESS);
         assert_eq!(buffer, sent);
     }

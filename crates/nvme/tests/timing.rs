@@ -62,7 +62,7 @@ fn latency(drive: &mut Drive, id: u16, opcode: IoOpcode, first: u64, count: u64)
         IoOpcode::Read | IoOpcode::Flush => Vec::new(),
         _ => vec![7; (count * PAGE_BYTES) as usize],
     };
-    let outcome = drive.subsystem.execute(drive.now, id, 1, &entry, &mut data);
+    let outcome = drive.execute(id, 1, &entry, &mut data);
     assert!(outcome.reply.expect("it is complete").status.is_success());
     outcome.due - drive.now
 }
@@ -103,7 +103,7 @@ fn the_clock_of_the_device_does_not_go_back() {
     let _ = latency(&mut drive, id, IoOpcode::Write, 0, 1);
     drive.now = 0;
     let entry = io(IoOpcode::Read, 1, 0, 1);
-    let outcome = drive.subsystem.execute(drive.now, id, 1, &entry, &mut Vec::new());
+    let outcome = drive.execute(id, 1, &entry, &mut Vec::new());
     assert!(
         outcome.due > 1_000_000 + READ_NS,
         "a transport that is late does not get its time back"

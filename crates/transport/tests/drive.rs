@@ -82,7 +82,11 @@ fn folder() -> (TempDir, PathBuf) {
 fn write_pages(client: &Client, first: u64, pages: u64, generation: u32) {
     let mut data = vec![0; (pages * PAGE_BYTES) as usize];
     pattern::fill(first * PAGE_BYTES, generation, &mut data);
-    assert_eq!(client.write(first, PAGE_BYTES, &data, false), Status::SUCCESS);
+    // As much as one command may move.
+    for (number, part) in (0..).zip(data.chunks(MIB as usize)) {
+        let first = first + number * MIB / PAGE_BYTES;
+        assert_eq!(client.write(first, PAGE_BYTES, part, false), Status::SUCCESS);
+    }
 }
 
 fn generation(client: &Client, page: u64) -> u32 {

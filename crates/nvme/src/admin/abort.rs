@@ -6,24 +6,36 @@
 use nvme_spec::ADMIN_QUEUE_ID;
 use nvme_spec::command::{AbortCdw10, AbortDw0, SubmissionEntry};
 
+use crate::completion::Success;
 use crate::error::Failure;
-use crate::subsystem::{Subsystem, Success};
+use crate::subsystem::Subsystem;
+
+/// The command that an Abort is for.
+#[derive(Debug)]
+pub(crate) struct Request {
+    queue: u16,
+    cid: u16,
+}
+
+pub(super) fn parse(entry: &SubmissionEntry) -> Request {
+    let dword10 = AbortCdw10::from_bits(entry.cdw10.get());
+    Request {
+        queue: dword10.sqid(),
+        cid: dword10.cid(),
+    }
+}
 
 impl Subsystem {
-    pub(super) fn abort(&mut self, id: u16, entry: &SubmissionEntry) -> Result<Success, Failure> {
-        let dword10 = AbortCdw10::from_bits(entry.cdw10.get());
+    pub(super) fn abort(&mut self, id: u16, request: &Request) -> Result<Success, Failure> {
         let controller = self.controller_mut(id);
-        let aborted = dword10.sqid() == ADMIN_QUEUE_ID && controller.abort_event_request(dword10.cid());
+        let aborted = request.queue == ADMIN_QUEUE_ID && controller.abort_event_request(request.cid);
         let result = AbortDw0::new().with_ianp(!aborted);
-        Ok(Success {
-            result: u64::from(result.into_bits()),
-            ..self.done()
-        })
+        Ok(Success::of(u64::from(result.into_bits())))
     }
 
     pub(super) fn keep_alive(&mut self, id: u16) -> Result<Success, Failure> {
         let now = self.now;
         self.controller_mut(id).heard_of = now;
-        Ok(self.done())
+        Ok(Success::DONE)
     }
 }

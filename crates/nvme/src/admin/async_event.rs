@@ -1,249 +1,22 @@
-//! Asynchronous events: what happens without the host's asking, told through Asynchronous Event Requests.
-//!
-//! ```text
-//! something happens -> enabled (feature 0Bh)? -> waiting -> a request is there and the type not masked? -> completion
-//! the host reads the log page (RAE = 0)       -> unmasked, the next one may be told
-//! ```
-//!
-//! Events are of one controller and do not outlive its reset. An event that waits already is not put in a second time, so
-//! there are never more of them than kinds.
+//! Asynchronous events of the drive: which of its controllers hear of what happens to it.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
-use nvme_spec::command::{
-    AEI_ERROR_INVALID_DOORBELL_REGISTER, AEI_ERROR_INVALID_DOORBELL_VALUE, AEI_IO_SANITIZE_COMPLETED,
-    AEI_IO_SANITIZE_UNEXPECTED_DEALLOCATION, AEI_NOTICE_ENDURANCE_GROUP_CHANGE, AEI_NOTICE_NAMESPACE_ATTRIBUTE_CHANGED,
-    AEI_SMART_RELIABILITY, AEI_SMART_TEMPERATURE_THRESHOLD, AsyncEventDw0, AsyncEventType, SubmissionEntry,
-};
-use nvme_spec::feature::{AsyncEventConfiguration, EnduranceGroupEventConfiguration};
-use nvme_spec::log::CriticalWarning;
-use nvme_spec::{FeatureId, LogId, Status};
+use nvme_spec::feature::EnduranceGroupEventConfiguration;
+use nvme_spec::{FeatureId, LogId};
 
-use crate::controller::{AsyncCompletion, Controller, ControllerKind};
-use crate::error::{Failure, Parameter};
+use crate::completion::Success;
+use crate::controller::{Controller, ControllerKind};
+use crate::error::Failure;
 use crate::namespace::Namespace;
 use crate::state::SanitizeOutcome;
-use crate::subsystem::{Reply, Subsystem, Success};
-
-/// Asynchronous Event Requests that a controller holds at the same time (AERL + 1).
-pub const ASYNC_EVENT_REQUESTS_MAX: usize = 4;
-
-/// Something that a host is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Event {
-    kind: AsyncEventType,
-    /// Asynchronous Event Information.
-    information: u8,
-    /// The log page that says more; reading it allows the next event of this type.
-    log: LogId,
-}
-
-impl Event {
-    const NAMESPACE_CHANGED: Event = Event {
-        kind: AsyncEventType::Notice,
-        information: AEI_NOTICE_NAMESPACE_ATTRIBUTE_CHANGED,
-        log: LogId::ChangedAttachedNamespaceList,
-    };
-    const ENDURANCE_GROUP_CHANGED: Event = Event {
-        kind: AsyncEventType::Notice,
-        information: AEI_NOTICE_ENDURANCE_GROUP_CHANGE,
-        log: LogId::EnduranceGroupEventAggregate,
-    };
-    const TEMPERATURE: Event = Event {
-        kind: AsyncEventType::SmartHealth,
-        information: AEI_SMART_TEMPERATURE_THRESHOLD,
-        log: LogId::SmartHealth,
-    };
-    const RELIABILITY: Event = Event {
-        kind: AsyncEventType::SmartHealth,
-        information: AEI_SMART_RELIABILITY,
-        log: LogId::SmartHealth,
-    };
-
-    fn reply(self) -> Reply {
-        let dword0 = AsyncEventDw0::new()
-            .with_aet(self.kind.code())
-            .with_aei(self.information)
-            .with_lid(self.log.code());
-        Reply::success(u64::from(dword0.into_bits()))
-    }
-}
-
-/// A doorbell that was written wrongly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DoorbellError {
-    /// Of a queue that does not exist.
-    Register,
-    /// With a value that the queue does not have, or that it has already.
-    Value,
-}
-
-/// Requests and events of one controller. See the module.
-#[derive(Clone, Debug, Default)]
-pub struct AsyncEvents {
-    /// Command identifiers of the outstanding requests, oldest first.
-    requests: VecDeque<u16>,
-    /// Events that were not told yet, oldest first, each once.
-    waiting: VecDeque<Event>,
-    /// Events told whose log page was not read since: one for each type.
-    masked: Vec<Event>,
-    completions: VecDeque<AsyncCompletion>,
-    /// Namespaces that changed since the host read the list.
-    changed_namespaces: BTreeSet<u32>,
-    /// Critical warnings that the host was told of and that still hold.
-    announced: u8,
-    /// Critical warnings of the endurance group, likewise.
-    group_announced: u8,
-    /// The endurance group has had an event since the host read its log page.
-    group_event: bool,
-}
-
-impl AsyncEvents {
-    /// Takes the completions that are to be delivered, oldest first.
-    pub fn take_completions(&mut self) -> Vec<AsyncCompletion> {
-        self.completions.drain(..).collect()
-    }
-
-    /// Namespaces that changed since the host read the list, ascending.
-    pub(super) fn changed_namespaces(&self) -> impl Iterator<Item = u32> {
-        self.changed_namespaces.iter().copied()
-    }
-
-    /// Whether the endurance group has had an event since the host read its log page.
-    pub(super) fn has_group_event(&self) -> bool {
-        self.group_event
-    }
-
-    /// Puts an event in. Returns whether there is something to deliver.
-    fn raise(&mut self, event: Event) -> bool {
-        if !self.waiting.contains(&event) {
-            self.waiting.push_back(event);
-        }
-        self.deliver()
-    }
-
-    /// Completes requests with events while there are both. Returns whether there is something to deliver.
-    fn deliver(&mut self) -> bool {
-        while let Some(&cid) = self.requests.front() {
-            let Some(event) = self.next_event() else {
-                break;
-            };
-            self.requests.pop_front();
-            let reply = event.reply();
-            self.completions.push_back(AsyncCompletion { cid, reply });
-        }
-        !self.completions.is_empty()
-    }
-
-    /// Takes the oldest event whose type is not masked, and masks the type.
-    fn next_event(&mut self) -> Option<Event> {
-        let masked = |event: &Event| self.masked.iter().any(|told| told.kind == event.kind);
-        let index = self.waiting.iter().position(|event| !masked(event))?;
-        let event = self.waiting.remove(index).expect("the index was just found");
-        self.masked.push(event);
-        Some(event)
-    }
-
-    /// The host read a log page and wants to hear of what happens from now on. Returns whether there is something to
-    /// deliver: another event that the one told had masked.
-    fn read(&mut self, log: LogId) -> bool {
-        self.waiting.retain(|event| event.log != log);
-        self.masked.retain(|event| event.log != log);
-        match log {
-            LogId::ChangedAttachedNamespaceList => self.changed_namespaces.clear(),
-            LogId::EnduranceGroupInformation => self.group_event = false,
-            _ => {}
-        }
-        self.deliver()
-    }
-}
-
-impl Controller {
-    /// What the host wants to hear of (feature 0Bh).
-    fn event_configuration(&self) -> AsyncEventConfiguration {
-        AsyncEventConfiguration::from_bits(
-            self.features
-                .value(FeatureId::AsynchronousEventConfiguration, 0)
-                .unwrap_or(0),
-        )
-    }
-
-    fn raise(&mut self, event: Event) {
-        if self.async_events.raise(event) {
-            self.wake();
-        }
-    }
-
-    /// Aborts an Asynchronous Event Request. Returns whether there was one.
-    pub(super) fn abort_event_request(&mut self, cid: u16) -> bool {
-        let requests = &mut self.async_events.requests;
-        let Some(index) = requests.iter().position(|&outstanding| outstanding == cid) else {
-            return false;
-        };
-        requests.remove(index);
-        let reply = Reply {
-            status: Status::ABORT_REQUESTED,
-            ..Reply::success(0)
-        };
-        self.async_events.completions.push_back(AsyncCompletion { cid, reply });
-        self.wake();
-        true
-    }
-
-    /// The host read a log page with RAE = 0.
-    pub(super) fn note_log_read(&mut self, log: LogId) {
-        if self.async_events.read(log) {
-            self.wake();
-        }
-    }
-
-    /// Tells of critical warnings that hold now and did not before.
-    fn note_warnings(&mut self, warnings: CriticalWarning, group_enabled: u8, group_warnings: u8) {
-        let configuration = self.event_configuration();
-        let wanted = warnings.into_bits() & configuration.shcw();
-        let new = CriticalWarning::from_bits(wanted & !self.async_events.announced);
-        self.async_events.announced = wanted;
-        if new.ttc() {
-            self.raise(Event::TEMPERATURE);
-        }
-        if new.ndr() {
-            self.raise(Event::RELIABILITY);
-        }
-        let group_wanted = group_warnings & group_enabled;
-        let group_new = group_wanted & !self.async_events.group_announced;
-        self.async_events.group_announced = group_wanted;
-        if group_new != 0 {
-            self.async_events.group_event = true;
-            if configuration.egealcn() {
-                self.raise(Event::ENDURANCE_GROUP_CHANGED);
-            }
-        }
-    }
-}
+use crate::subsystem::Subsystem;
 
 impl Subsystem {
-    pub(super) fn asynchronous_event_request(
-        &mut self,
-        id: u16,
-        entry: &SubmissionEntry,
-    ) -> Result<Option<Success>, Failure> {
-        let events = &mut self.controller_mut(id).async_events;
-        let cid = entry.cid.get();
-        if events.requests.len() == ASYNC_EVENT_REQUESTS_MAX {
-            let cause =
-                format!("{ASYNC_EVENT_REQUESTS_MAX} asynchronous event requests are outstanding, the limit (AERL)");
-            return Err(Failure::new(Status::ASYNC_EVENT_REQUEST_LIMIT_EXCEEDED, cause));
-        }
-        if events.requests.contains(&cid) {
-            let cause = format!("an asynchronous event request with command identifier {cid} is outstanding");
-            return Err(Failure::new(Status::COMMAND_ID_CONFLICT, cause).at(Parameter::dword(0, 16)));
-        }
-        if let Some(event) = events.next_event() {
-            let result = event.reply().result;
-            return Ok(Some(Success { result, ..self.done() }));
-        }
-        events.requests.push_back(cid);
-        Ok(None)
+    /// `None`: the request waits for an event.
+    pub(super) fn asynchronous_event_request(&mut self, id: u16, cid: u16) -> Result<Option<Success>, Failure> {
+        let told = self.controller_mut(id).async_events.request(cid)?;
+        Ok(told.map(|reply| Success::of(reply.result)))
     }
 
     /// A namespace was deleted, attached, detached or formatted, or its attributes changed; `attached` are the controllers
@@ -254,56 +27,29 @@ impl Subsystem {
             has_it && controller.kind == ControllerKind::Io
         };
         for controller in self.controllers_mut().filter(concerned) {
-            controller.async_events.changed_namespaces.insert(nsid);
-            if controller.event_configuration().nan() {
-                controller.raise(Event::NAMESPACE_CHANGED);
-            }
+            controller.note_namespace_changed(nsid);
         }
     }
 
     /// A sanitize operation begins: events of the one before are history (Base Specification, "Sanitize Operations").
     pub(crate) fn forget_sanitize_events(&mut self) {
         for controller in self.controllers_mut() {
-            controller
-                .async_events
-                .waiting
-                .retain(|event| event.log != LogId::SanitizeStatus);
+            controller.async_events.forget(LogId::SanitizeStatus);
         }
     }
 
     /// A sanitize operation ended, well or not.
     pub(crate) fn note_sanitize_completed(&mut self) {
         let succeeded = matches!(self.state.sanitize, SanitizeOutcome::Succeeded { .. });
-        let event = Event {
-            kind: AsyncEventType::IoCommandSpecific,
-            information: match succeeded && self.state.sanitize.command().ndas() {
-                true => AEI_IO_SANITIZE_UNEXPECTED_DEALLOCATION,
-                false => AEI_IO_SANITIZE_COMPLETED,
-            },
-            log: LogId::SanitizeStatus,
-        };
-        for controller in self
-            .controllers_mut()
-            .filter(|controller| controller.kind == ControllerKind::Io)
-        {
-            controller.raise(event);
+        let deallocated = succeeded && self.state.sanitize.command().ndas();
+        let for_io = |controller: &&mut Controller| controller.kind == ControllerKind::Io;
+        for controller in self.controllers_mut().filter(for_io) {
+            controller.note_sanitize_completed(deallocated);
         }
     }
 
-    /// The host wrote a doorbell wrongly; there is no command that could fail for it.
-    pub fn note_doorbell_error(&mut self, id: u16, error: DoorbellError) {
-        self.controller_mut(id).raise(Event {
-            kind: AsyncEventType::Error,
-            information: match error {
-                DoorbellError::Register => AEI_ERROR_INVALID_DOORBELL_REGISTER,
-                DoorbellError::Value => AEI_ERROR_INVALID_DOORBELL_VALUE,
-            },
-            log: LogId::ErrorInformation,
-        });
-    }
-
     /// Something that critical warnings depend on may have changed: tells each controller of those that are new to it.
-    pub(super) fn note_health(&mut self) {
+    pub(crate) fn note_health(&mut self) {
         let configured = self
             .shared_features
             .value(FeatureId::EnduranceGroupEventConfiguration, 0)
@@ -316,44 +62,5 @@ impl Subsystem {
             self.controller_mut(id)
                 .note_warnings(warnings, group_enabled, group_warnings);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_event_masks_its_type_until_the_log_is_read() {
-        let mut events = AsyncEvents::default();
-        assert!(!events.raise(Event::TEMPERATURE));
-        events.requests.extend([7, 8]);
-        assert!(events.deliver());
-        let told = events.take_completions();
-        // SMART / Health status, temperature threshold, log page 02h.
-        assert_eq!((told.len(), told[0].cid, told[0].reply.result), (1, 7, 0x0002_0101));
-
-        assert!(!events.raise(Event::RELIABILITY), "the type is masked");
-        assert!(events.raise(Event::NAMESPACE_CHANGED), "another type is not");
-        assert_eq!(events.take_completions()[0].reply.result, 0x0004_0002);
-
-        events.requests.push_back(9);
-        assert!(!events.read(LogId::SmartHealth), "reading clears what waited too");
-        assert!(events.raise(Event::RELIABILITY));
-        let told = events.take_completions();
-        assert_eq!((told[0].cid, told[0].reply.result), (9, 0x0002_0001));
-    }
-
-    #[test]
-    fn reading_one_log_lets_another_event_of_the_type_out() {
-        let mut events = AsyncEvents::default();
-        events.requests.extend([1, 2]);
-        assert!(events.raise(Event::NAMESPACE_CHANGED));
-        assert_eq!(events.take_completions().len(), 1);
-        assert!(!events.raise(Event::ENDURANCE_GROUP_CHANGED));
-        assert!(!events.raise(Event::ENDURANCE_GROUP_CHANGED));
-        assert!(events.read(LogId::ChangedAttachedNamespaceList));
-        assert_eq!(events.take_completions()[0].reply.result, 0x000f_0602);
-        assert!(events.waiting.is_empty());
     }
 }

@@ -11,12 +11,14 @@ use nvme_spec::directive::{
 use nvme_spec::{NSID_ALL, Status};
 use zerocopy::IntoBytes;
 
+use crate::completion::Success;
 use crate::error::{Failure, Parameter};
-use crate::subsystem::{Subsystem, Success, TRANSFER_BYTES_MAX, Transfer};
+use crate::subsystem::Subsystem;
+use crate::transfer::{Transfer, check_transfer_bytes};
 
 /// Directive Send: enable or disable a directive, the one operation of the Identify directive.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Send {
+pub(crate) struct Send {
     nsid: u32,
     enable: bool,
     directive: u8,
@@ -24,7 +26,7 @@ pub(super) struct Send {
 
 /// Directive Receive: Return Parameters of the Identify directive, as much as the host has room for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Receive {
+pub(crate) struct Receive {
     nsid: u32,
     bytes: u64,
 }
@@ -56,11 +58,7 @@ pub(super) fn parse_send(entry: &SubmissionEntry) -> Result<Send, Failure> {
 
 pub(super) fn parse_receive(entry: &SubmissionEntry) -> Result<Receive, Failure> {
     check_operation(entry, IDENTIFY_RETURN_PARAMETERS)?;
-    let bytes = (u64::from(entry.cdw10.get()) + 1) * 4;
-    if bytes > TRANSFER_BYTES_MAX {
-        let cause = format!("{bytes} bytes in one command; the limit (MDTS) is {TRANSFER_BYTES_MAX}");
-        return Err(Failure::invalid_field(Parameter::dword(10, 0), cause));
-    }
+    let bytes = check_transfer_bytes((u64::from(entry.cdw10.get()) + 1) * 4, Parameter::dword(10, 0))?;
     Ok(Receive {
         nsid: entry.nsid.get(),
         bytes,
@@ -85,7 +83,7 @@ impl Subsystem {
     pub(super) fn directive_send(&mut self, id: u16, send: &Send) -> Result<Success, Failure> {
         self.check_directive_namespace(id, send.nsid)?;
         let cause = match DirectiveType::from_u8(send.directive) {
-            Some(DirectiveType::Identify) if send.enable => return Ok(self.done()),
+            Some(DirectiveType::Identify) if send.enable => return Ok(Success::DONE),
             Some(DirectiveType::Identify) => "the Identify directive is always enabled".to_string(),
             Some(DirectiveType::DataPlacement) => {
                 "data placement is enabled and disabled with feature 1Dh, for the whole endurance group".to_string()
@@ -111,7 +109,7 @@ impl Subsystem {
         data.clear();
         data.extend_from_slice(parameters.as_bytes());
         data.truncate(receive.bytes as usize);
-        Ok(self.done())
+        Ok(Success::DONE)
     }
 }
 

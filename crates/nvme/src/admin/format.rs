@@ -8,13 +8,14 @@ use nvme_spec::command::{FormatNvmCdw10, SubmissionEntry};
 use nvme_spec::{NSID_ALL, Status};
 use ssd::RuhId;
 
+use crate::completion::Success;
 use crate::error::{Failure, Parameter};
 use crate::namespace::{BlockSet, FORMATS, Namespace};
-use crate::subsystem::{Subsystem, Success};
+use crate::subsystem::Subsystem;
 
 /// What a Format NVM command asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Settings {
+pub(crate) struct Settings {
     nsid: u32,
     format: u8,
     /// Metadata in extended logical blocks.
@@ -81,10 +82,7 @@ impl Subsystem {
         }
         self.store_state()?;
         // What was erased must not come back with a power loss.
-        Ok(Success {
-            durable: true,
-            ..self.done()
-        })
+        Ok(Success::after(true))
     }
 
     fn change_format(&mut self, nsid: u32, settings: &Settings) {

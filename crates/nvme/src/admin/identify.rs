@@ -17,15 +17,18 @@ use nvme_spec::{Cns, IDENTIFY_SIZE, IdentifyController, IdentifyNamespace, NSID_
 use uuid::Uuid;
 use zerocopy::IntoBytes;
 
-use super::async_event::ASYNC_EVENT_REQUESTS_MAX;
-use super::error_log::ERROR_LOG_ENTRIES_MAX;
-use super::features::{KEEP_ALIVE_GRANULARITY_MS, WARNING_TEMPERATURE_K};
-use crate::controller::{ControllerKind, QUEUE_ENTRIES_MAX, Transport};
+use super::features::WARNING_TEMPERATURE_K;
+use crate::completion::Success;
+use crate::controller::{
+    ASYNC_EVENT_REQUESTS_MAX, ControllerKind, ERROR_LOG_ENTRIES_MAX, KEEP_ALIVE_GRANULARITY_MS, QUEUE_ENTRIES_MAX,
+    Transport,
+};
 use crate::error::{Failure, Parameter};
 use crate::io::ranges::{COPY_RANGES_MAX, copy_blocks_max};
 use crate::namespace::{FORMATS, Namespace};
-use crate::pcie::VENDOR_ID;
-use crate::subsystem::{ENDURANCE_GROUP, MAX_DATA_TRANSFER_SIZE, NAMESPACES_MAX, Subsystem, Success};
+use crate::setup::{ENDURANCE_GROUP, NAMESPACES_MAX, VENDOR_ID};
+use crate::subsystem::Subsystem;
+use crate::transfer::{MAX_DATA_TRANSFER_SIZE, TRANSFER_BYTES_MAX};
 
 /// Data that a command capsule of an I/O queue may carry, in bytes (IOCCSZ without the command): two pages, so that small
 /// writes need no second message.
@@ -43,7 +46,7 @@ const POWER_FAIL_ATOMIC_BYTES: u64 = 4096;
 
 /// What an Identify command asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Request {
+pub(crate) struct Request {
     cns: Cns,
     nsid: u32,
     /// Controller to begin a list with, or to ask about.
@@ -107,7 +110,7 @@ impl Subsystem {
                 Cns::Controller => put(self.discovery_controller(id).as_bytes()),
                 _ => return Err(unsupported(request.cns.code())),
             }
-            return Ok(self.done());
+            return Ok(Success::DONE);
         }
         match request.cns {
             Cns::Namespace => put(self.namespace_structure(id, request.nsid)?.as_bytes()),
@@ -140,7 +143,7 @@ impl Subsystem {
             _ => return Err(unsupported(request.cns.code())),
         }
         debug_assert_eq!(data.len(), IDENTIFY_SIZE);
-        Ok(self.done())
+        Ok(Success::DONE)
     }
 
     // ------------------------------------------------------------------------------------------- controllers --
@@ -467,7 +470,7 @@ fn atomic_blocks() -> u16 {
         .map(|format| format.data_bytes_log2)
         .max()
         .expect("there are formats");
-    (crate::subsystem::TRANSFER_BYTES_MAX >> largest) as u16
+    (TRANSFER_BYTES_MAX >> largest) as u16
 }
 
 /// Limits of commands of the NVM command set beyond MDTS: there are none that are lower than the fields of the commands.
@@ -538,6 +541,6 @@ mod tests {
     #[test]
     fn no_atomic_unit_is_larger_than_a_command() {
         let largest = u64::from(atomic_blocks()) << FORMATS[0].data_bytes_log2;
-        assert_eq!(largest, crate::subsystem::TRANSFER_BYTES_MAX);
+        assert_eq!(largest, TRANSFER_BYTES_MAX);
     }
 }

@@ -13,41 +13,20 @@ use nvme_spec::command::{SanitizeAction, SanitizeCdw10, SubmissionEntry};
 use nvme_spec::feature::SanitizeConfig;
 use nvme_spec::{FeatureId, LogId, Status};
 
+use crate::completion::Success;
 use crate::error::{Failure, Parameter};
-use crate::namespace::{BlockSet, Extent};
-use crate::state::SanitizeOutcome;
-use crate::subsystem::{Subsystem, Success};
+use crate::namespace::BlockSet;
+use crate::state::{SanitizeOutcome, Sanitizing};
+use crate::subsystem::Subsystem;
 
 /// Bytes erased in one tick at least: little enough that no command waits long for it.
 const PIECE_BYTES_MIN: u64 = 256 << 20;
 /// Pieces that the whole drive is erased in at most: half a minute of ticks, however large it is.
 const PIECES_MAX: u64 = 512;
 
-/// A sanitize operation under way. What it is, is in the non-volatile state.
-#[derive(Debug)]
-pub struct Sanitizing {
-    /// Pages from the start of the drive that are done; always fewer than there are.
-    pages_done: u32,
-    pages: u32,
-}
-
-impl Sanitizing {
-    /// The operation that a stored state says is under way: after a restart it begins again.
-    pub(crate) fn resumed(outcome: &SanitizeOutcome, pages: u32) -> Option<Sanitizing> {
-        let running = matches!(outcome, SanitizeOutcome::Running { .. });
-        running.then_some(Sanitizing { pages_done: 0, pages })
-    }
-
-    /// How far it is, in 65536ths (SPROG). FFFFh would say that nothing is under way.
-    pub(crate) fn progress(&self) -> u16 {
-        let done = (u64::from(self.pages_done) << 16) / u64::from(self.pages);
-        done.min(0xfffe) as u16
-    }
-}
-
 /// What a Sanitize command asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Request {
+pub(crate) enum Request {
     ExitFailureMode,
     Start(SanitizeCdw10),
 }
@@ -71,19 +50,17 @@ pub(super) fn parse(entry: &SubmissionEntry) -> Result<Request, Failure> {
 
 /// Whether a log page may be read while a sanitize operation is under way or after one that failed: those that say nothing
 /// of user data.
-pub(super) fn is_log_allowed(lid: u8) -> bool {
+pub(super) fn is_log_allowed(log: LogId) -> bool {
     matches!(
-        LogId::from_u8(lid),
-        Some(
-            LogId::SupportedLogPages
-                | LogId::ErrorInformation
-                | LogId::SmartHealth
-                | LogId::FirmwareSlot
-                | LogId::ChangedAttachedNamespaceList
-                | LogId::CommandsSupportedAndEffects
-                | LogId::FeatureIdentifiersSupportedAndEffects
-                | LogId::SanitizeStatus
-        )
+        log,
+        LogId::SupportedLogPages
+            | LogId::ErrorInformation
+            | LogId::SmartHealth
+            | LogId::FirmwareSlot
+            | LogId::ChangedAttachedNamespaceList
+            | LogId::CommandsSupportedAndEffects
+            | LogId::FeatureIdentifiersSupportedAndEffects
+            | LogId::SanitizeStatus
     )
 }
 
@@ -140,7 +117,7 @@ impl Subsystem {
         }
         self.forget_sanitize_events();
         self.sanitize = Sanitizing::resumed(&self.state.sanitize, self.device.layout().logical_pages);
-        Ok(self.done())
+        Ok(Success::DONE)
     }
 
     /// No-Deallocate Response Mode of feature 17h: a host that asks for no deallocation gets a sanitize operation all the
@@ -169,7 +146,7 @@ impl Subsystem {
             *exited = true;
             self.store_state().inspect_err(|_| self.state.sanitize = before)?;
         }
-        Ok(self.done())
+        Ok(Success::DONE)
     }
 
     /// Erases the next piece of the drive, if a sanitize operation is under way.
@@ -181,21 +158,12 @@ impl Subsystem {
         let Some(sanitizing) = &mut self.sanitize else {
             return;
         };
-        let left = sanitizing.pages - sanitizing.pages_done;
-        let piece = Extent {
-            first: sanitizing.pages_done,
-            pages: left.min(piece_pages),
-        };
-        if piece.pages < left {
-            sanitizing.pages_done += piece.pages;
-        }
+        let (piece, is_last) = sanitizing.next_piece(piece_pages);
         match self.erase_pages(piece) {
-            Ok(()) if piece.pages < left => {}
+            Ok(()) if !is_last => {}
             Ok(()) => {
-                let durable = self
-                    .durable
-                    .as_ref()
-                    .is_none_or(|durable| durable.make_durable().is_ok());
+                let durable = self.durable.as_ref();
+                let durable = durable.is_none_or(|durable| durable.make_durable().is_ok());
                 self.finish_sanitize(durable);
             }
             Err(_) => self.finish_sanitize(false),
@@ -229,16 +197,6 @@ impl Subsystem {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn progress_never_says_done() {
-        let progress = |pages_done, pages| Sanitizing { pages_done, pages }.progress();
-        assert_eq!(progress(0, 7), 0);
-        assert_eq!(progress(1, 2), 0x8000);
-        assert_eq!(progress(u32::MAX - 1, u32::MAX), 0xfffe);
-        assert!(Sanitizing::resumed(&SanitizeOutcome::Never, 7).is_none());
-        assert!(Sanitizing::resumed(&SanitizeOutcome::Running { dword10: 2 }, 7).is_some());
-    }
 
     #[test]
     fn a_large_drive_is_erased_in_large_pieces() {

@@ -5,9 +5,10 @@
 use nvme_spec::NSID_ALL;
 use nvme_spec::command::{DeviceSelfTestCdw10, SelfTestCode, SubmissionEntry};
 
+use crate::completion::Success;
 use crate::error::{Failure, Parameter};
 use crate::state::SelfTest;
-use crate::subsystem::{Subsystem, Success};
+use crate::subsystem::Subsystem;
 
 /// Results that the Device Self-test log keeps.
 pub const RESULTS_MAX: usize = 20;
@@ -16,7 +17,7 @@ const COMPLETED: u8 = 0;
 
 /// What a Device Self-test command asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Request {
+pub(crate) struct Request {
     nsid: u32,
     code: SelfTestCode,
 }
@@ -38,7 +39,7 @@ pub(super) fn parse(entry: &SubmissionEntry) -> Result<Request, Failure> {
 impl Subsystem {
     pub(super) fn self_test(&mut self, id: u16, request: &Request) -> Result<Success, Failure> {
         if request.code == SelfTestCode::Abort {
-            return Ok(self.done());
+            return Ok(Success::DONE);
         }
         // 0 is the controller alone, FFFFFFFFh the controller with every namespace it has.
         if request.nsid != 0 && request.nsid != NSID_ALL {
@@ -54,7 +55,7 @@ impl Subsystem {
         results.insert(0, result);
         results.truncate(RESULTS_MAX);
         self.store_state()?;
-        Ok(self.done())
+        Ok(Success::DONE)
     }
 
     /// Time that the drive has been up in its life.

@@ -1,20 +1,15 @@
 //! Placement of I/O commands: placement identifiers, reclaim unit handle status and update, and what becomes an FDP event.
 
-use std::collections::BTreeMap;
-
 use nvme_spec::Status;
 use nvme_spec::fdp::{RuhStatusDescriptor, RuhStatusHeader};
-use ssd::{Nanos, Placement, RgId, RuhId};
+use ssd::{Placement, RgId, RuhId};
 use zerocopy::IntoBytes;
 
 use super::Directive;
-use super::read_write::check_length;
+use crate::completion::Success;
 use crate::error::{Failure, Parameter};
 use crate::fdp::{self, DeviceReport, FdpEvent, Reallocated, kind};
-use crate::subsystem::{Subsystem, Success};
-
-/// When each handle's reclaim unit was first written to, for the time limit (ERUTL): by reclaim group and handle.
-pub(crate) type OpenSince = BTreeMap<(u16, u16), Nanos>;
+use crate::subsystem::Subsystem;
 
 impl Subsystem {
     /// Where a write goes.
@@ -114,7 +109,7 @@ impl Subsystem {
         }
     }
 
-    fn require_fdp(&self) -> Result<(), Failure> {
+    pub(crate) fn require_fdp(&self) -> Result<(), Failure> {
         if self.state.fdp.enabled {
             return Ok(());
         }
@@ -131,13 +126,7 @@ impl Subsystem {
 
     /// Reclaim unit handle status: a descriptor for each placement handle and reclaim group, as much as the host has room
     /// for; the header counts them all.
-    pub(super) fn handle_status(
-        &mut self,
-        _id: u16,
-        nsid: u32,
-        bytes: u64,
-        data: &mut Vec<u8>,
-    ) -> Result<Success, Failure> {
+    pub(super) fn handle_status(&mut self, nsid: u32, bytes: u64, data: &mut Vec<u8>) -> Result<Success, Failure> {
         self.require_fdp()?;
         let namespace = self.namespace(nsid);
         let groups = self.device.layout().groups;
@@ -169,7 +158,7 @@ impl Subsystem {
             }
         }
         data.truncate(bytes as usize);
-        Ok(self.done())
+        Ok(Success::DONE)
     }
 
     /// Estimated time until the reclaim unit of a handle reaches the time limit, in seconds; 0 without limit (EARUTR).
@@ -183,10 +172,9 @@ impl Subsystem {
     }
 
     /// Reclaim unit handle update: each placement identifier in the list goes on in a new reclaim unit.
-    pub(super) fn handle_update(&mut self, nsid: u32, identifiers: u64, data: &[u8]) -> Result<Success, Failure> {
+    pub(super) fn handle_update(&mut self, nsid: u32, data: &[u8]) -> Result<Success, Failure> {
         self.require_fdp()?;
-        check_length(identifiers * 2, data)?;
-        let mut placements = Vec::with_capacity(identifiers as usize);
+        let mut placements = Vec::with_capacity(data.len() / 2);
         for bytes in data.chunks_exact(2) {
             let pid = u16::from_le_bytes([bytes[0], bytes[1]]);
             let Some(placement) = self.placement(nsid, pid) else {
@@ -198,7 +186,7 @@ impl Subsystem {
         for (pid, placement) in placements {
             self.leave_reclaim_unit(nsid, pid, placement, kind::RU_NOT_FULLY_WRITTEN);
         }
-        Ok(self.done())
+        Ok(Success::DONE)
     }
 
     /// Closes a handle's reclaim unit before it is full, with the event that says why.
@@ -292,7 +280,7 @@ impl Subsystem {
     }
 
     /// Makes controller events of what the device reported.
-    pub(crate) fn note_device_reports(&mut self) {
+    pub(crate) fn note_device_events(&mut self) {
         let reports = self.device.sink_mut().take();
         if !self.state.fdp.enabled {
             return;

@@ -12,13 +12,13 @@
 
 use nvme_spec::Status;
 
-use super::read_write::media_failure;
-use super::{Blocks, limited};
+use super::{Blocks, limited, media_failure};
 use crate::controller::Transport;
 use crate::error::{Failure, Parameter};
-use crate::media;
-use crate::namespace::{ByteRange, FORMATS, Namespace};
-use crate::subsystem::{Subsystem, Transfer};
+use crate::media::{self, ByteRange};
+use crate::namespace::{FORMATS, Namespace};
+use crate::subsystem::Subsystem;
+use crate::transfer::Transfer;
 
 /// Makes extended blocks of data and metadata that follow each other.
 fn interleaved(data_then_metadata: &[u8], namespace: &Namespace) -> Vec<u8> {

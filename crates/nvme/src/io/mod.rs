@@ -1,4 +1,4 @@
-//! I/O commands: parse once, then execute on the device (placement, counters) and on the media (bytes).
+//! I/O commands: parsed once, then executed on the device (placement, counters) and on the media (bytes).
 //!
 //! `parse` makes a [`Command`] of a submission queue entry; whatever is 0-based or packed ends there, and executors see
 //! only values that make sense by themselves. What depends on the namespace (range, format, protection) is checked at
@@ -12,9 +12,11 @@ mod read_write;
 use nvme_spec::command::{self, SubmissionEntry};
 use nvme_spec::{IoOpcode, NSID_ALL, Status};
 
+use crate::completion::Success;
 use crate::error::{Failure, Parameter};
-use crate::namespace::Namespace;
-use crate::subsystem::{Subsystem, Success, TRANSFER_BYTES_MAX, Transfer};
+use crate::media::MediaError;
+use crate::subsystem::Subsystem;
+use crate::transfer::{Transfer, check_transfer_bytes};
 
 /// Directive type of data placement (NVMe 2.1, Directives).
 const DIRECTIVE_DATA_PLACEMENT: u8 = 2;
@@ -35,9 +37,16 @@ pub(crate) enum Directive {
     Placement(u16),
 }
 
-/// An I/O command with its fields in plain form.
+/// An I/O command of a namespace.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Command {
+    nsid: u32,
+    operation: Operation,
+}
+
+/// What an I/O command does, with its fields in plain form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Command {
+enum Operation {
     Flush,
     Read(Blocks),
     Write {
@@ -90,7 +99,15 @@ fn directive(kind: u8, specific: u16) -> Result<Directive, Failure> {
 
 /// Makes a command of an entry. PRINFO is not looked at: it means nothing in a namespace without protection information, and
 /// fio's passthrough engine sets PRACT always.
-fn parse(entry: &SubmissionEntry) -> Result<Command, Failure> {
+pub(crate) fn parse(entry: &SubmissionEntry) -> Result<Command, Failure> {
+    Ok(Command {
+        nsid: entry.nsid.get(),
+        operation: parse_operation(entry)?,
+    })
+}
+
+fn parse_operation(entry: &SubmissionEntry) -> Result<Operation, Failure> {
+    let unknown = || Failure::unknown_opcode(entry.opcode, "I/O");
     let (cdw10, cdw11) = (entry.cdw10.get(), entry.cdw11.get());
     let cdw12 = command::ReadWriteCdw12::from_bits(entry.cdw12.get());
     let blocks = Blocks {
@@ -98,33 +115,33 @@ fn parse(entry: &SubmissionEntry) -> Result<Command, Failure> {
         count: u64::from(cdw12.nlb()) + 1,
     };
     let specific = (entry.cdw13.get() >> 16) as u16;
-    Ok(match Subsystem::io_opcode(entry)? {
-        IoOpcode::Flush => Command::Flush,
-        IoOpcode::Read => Command::Read(blocks),
-        IoOpcode::Compare => Command::Compare(blocks),
-        IoOpcode::Verify => Command::Verify(blocks),
-        IoOpcode::Write => Command::Write {
+    Ok(match IoOpcode::from_u8(entry.opcode).ok_or_else(unknown)? {
+        IoOpcode::Flush => Operation::Flush,
+        IoOpcode::Read => Operation::Read(blocks),
+        IoOpcode::Compare => Operation::Compare(blocks),
+        IoOpcode::Verify => Operation::Verify(blocks),
+        IoOpcode::Write => Operation::Write {
             blocks,
             force_unit_access: cdw12.fua(),
             directive: directive(cdw12.dtype(), specific)?,
         },
         IoOpcode::WriteZeroes => {
             let dword12 = command::WriteZeroesCdw12::from_bits(entry.cdw12.get());
-            Command::WriteZeroes {
+            Operation::WriteZeroes {
                 blocks,
                 deallocate: dword12.deac(),
                 force_unit_access: cdw12.fua(),
                 directive: directive(cdw12.dtype(), specific)?,
             }
         }
-        IoOpcode::WriteUncorrectable => Command::WriteUncorrectable(blocks),
-        IoOpcode::DatasetManagement => Command::DatasetManagement {
+        IoOpcode::WriteUncorrectable => Operation::WriteUncorrectable(blocks),
+        IoOpcode::DatasetManagement => Operation::DatasetManagement {
             ranges: u64::from(cdw10 & 0xff) + 1,
             deallocate: command::DatasetManagementCdw11::from_bits(cdw11).ad(),
         },
         IoOpcode::Copy => {
             let dword12 = command::CopyCdw12::from_bits(entry.cdw12.get());
-            Command::Copy {
+            Operation::Copy {
                 destination: blocks.first,
                 ranges: u64::from(dword12.nr()) + 1,
                 descriptor_format: dword12.desfmt(),
@@ -133,30 +150,32 @@ fn parse(entry: &SubmissionEntry) -> Result<Command, Failure> {
             }
         }
         IoOpcode::IoManagementReceive => match cdw10 & 0xff {
-            0 => Command::NoOperation,
-            1 => Command::HandleStatus {
+            0 => Operation::NoOperation,
+            1 => Operation::HandleStatus {
                 bytes: (u64::from(cdw11) + 1) * 4,
             },
             operation => return Err(unknown_management_operation(operation)),
         },
         IoOpcode::IoManagementSend => match cdw10 & 0xff {
-            0 => Command::NoOperation,
-            1 => Command::HandleUpdate {
+            0 => Operation::NoOperation,
+            1 => Operation::HandleUpdate {
                 identifiers: u64::from(cdw10 >> 16) + 1,
             },
             operation => return Err(unknown_management_operation(operation)),
         },
-        _ => return Err(Subsystem::unknown_opcode(entry, "I/O")),
+        _ => return Err(unknown()),
     })
 }
 
-/// Refuses data beyond MDTS, which counts no metadata (CTRATT.MEM).
+/// Refuses more data than a command may move.
 fn limited(bytes: u64) -> Result<u64, Failure> {
-    if bytes > TRANSFER_BYTES_MAX {
-        let cause = format!("{bytes} bytes in one command; the limit (MDTS) is {TRANSFER_BYTES_MAX}");
-        return Err(Failure::invalid_field(Parameter::dword(12, 0), cause));
-    }
-    Ok(bytes)
+    check_transfer_bytes(bytes, Parameter::dword(12, 0))
+}
+
+/// The storage failed under a command.
+fn media_failure(media_errors: &mut u64, status: Status, error: &MediaError) -> Failure {
+    *media_errors += 1;
+    Failure::new(status, error.to_string()).retryable()
 }
 
 fn unknown_management_operation(operation: u32) -> Failure {
@@ -165,91 +184,76 @@ fn unknown_management_operation(operation: u32) -> Failure {
 }
 
 impl Subsystem {
-    pub(crate) fn io_transfer(&self, id: u16, entry: &SubmissionEntry) -> Result<Transfer, Failure> {
-        let nsid = entry.nsid.get();
-        Ok(match parse(entry)? {
-            Command::Read(blocks) => self.block_transfer(id, nsid, blocks, Transfer::to_host)?,
-            Command::Write { blocks, .. } | Command::Compare(blocks) => {
+    /// What data a command moves, with the format that the namespace has now.
+    pub(crate) fn io_transfer(&self, id: u16, command: &Command) -> Result<Transfer, Failure> {
+        let nsid = command.nsid;
+        Ok(match command.operation {
+            Operation::Read(blocks) => self.block_transfer(id, nsid, blocks, Transfer::to_host)?,
+            Operation::Write { blocks, .. } | Operation::Compare(blocks) => {
                 self.block_transfer(id, nsid, blocks, Transfer::to_controller)?
             }
-            Command::DatasetManagement { ranges, .. } => Transfer::to_controller(ranges * 16),
-            Command::Copy {
+            Operation::DatasetManagement { ranges, .. } => Transfer::to_controller(ranges * 16),
+            Operation::Copy {
                 ranges,
                 descriptor_format,
                 ..
             } => Transfer::to_controller(ranges * ranges::source_range_bytes(descriptor_format)?),
-            Command::HandleStatus { bytes } => {
+            Operation::HandleStatus { bytes } => {
                 let bytes = bytes.min(self.handle_status_bytes(id, nsid)?);
                 Transfer::to_host(bytes)
             }
-            Command::HandleUpdate { identifiers } => Transfer::to_controller(limited(identifiers * 2)?),
-            Command::Flush
-            | Command::Verify(_)
-            | Command::WriteZeroes { .. }
-            | Command::WriteUncorrectable(_)
-            | Command::NoOperation => Transfer::NONE,
+            Operation::HandleUpdate { identifiers } => Transfer::to_controller(limited(identifiers * 2)?),
+            Operation::Flush
+            | Operation::Verify(_)
+            | Operation::WriteZeroes { .. }
+            | Operation::WriteUncorrectable(_)
+            | Operation::NoOperation => Transfer::NONE,
         })
     }
 
-    pub(crate) fn execute_io(
-        &mut self,
-        id: u16,
-        entry: &SubmissionEntry,
-        data: &mut Vec<u8>,
-    ) -> Result<Success, Failure> {
-        let nsid = entry.nsid.get();
-        let command = parse(entry)?;
+    /// Carries out an I/O command; data of the host has the length that the command says.
+    pub(crate) fn execute_io(&mut self, id: u16, command: &Command, data: &mut Vec<u8>) -> Result<Success, Failure> {
+        let &Command { nsid, operation } = command;
         // Flush is the one I/O command that a sanitize operation lets through (Base Specification, "Sanitize Operations").
-        if command == Command::Flush {
+        if operation == Operation::Flush {
             return self.flush(id, nsid);
         }
         self.check_no_sanitize()?;
         self.active_namespace(id, nsid)?;
-        match command {
-            Command::Flush => unreachable!("handled above: it takes all namespaces too"),
-            Command::Read(blocks) => self.read(nsid, blocks, data),
-            Command::Compare(blocks) => self.compare(nsid, blocks, data),
-            Command::Verify(blocks) => self.verify(nsid, blocks),
-            Command::Write {
+        match operation {
+            Operation::Flush => unreachable!("handled above: it takes all namespaces too"),
+            Operation::Read(blocks) => self.read(nsid, blocks, data),
+            Operation::Compare(blocks) => self.compare(nsid, blocks, data),
+            Operation::Verify(blocks) => self.verify(nsid, blocks),
+            Operation::Write {
                 blocks,
                 force_unit_access,
                 directive,
             } => self.write(nsid, blocks, directive, force_unit_access, data),
-            Command::WriteZeroes {
+            Operation::WriteZeroes {
                 blocks,
                 deallocate,
                 force_unit_access,
                 directive,
             } => self.write_zeroes(nsid, blocks, directive, deallocate, force_unit_access),
-            Command::WriteUncorrectable(blocks) => self.write_uncorrectable(nsid, blocks),
-            Command::DatasetManagement { ranges, deallocate } => {
-                self.dataset_management(nsid, ranges, deallocate, data)
-            }
-            Command::Copy {
+            Operation::WriteUncorrectable(blocks) => self.write_uncorrectable(nsid, blocks),
+            Operation::DatasetManagement { deallocate, .. } => self.dataset_management(nsid, deallocate, data),
+            Operation::Copy {
                 destination,
-                ranges,
-                descriptor_format,
                 force_unit_access,
                 directive,
+                ..
             } => {
                 let destination = ranges::Destination {
                     first: destination,
                     directive,
                     force_unit_access,
                 };
-                self.copy(nsid, &destination, ranges, descriptor_format, data)
+                self.copy(nsid, &destination, data)
             }
-            Command::HandleStatus { bytes } => self.handle_status(id, nsid, bytes, data),
-            Command::HandleUpdate { identifiers } => self.handle_update(nsid, identifiers, data),
-            Command::NoOperation => Ok(self.done()),
-        }
-    }
-
-    /// Completed at once, nothing to make durable.
-    pub(crate) fn done(&self) -> Success {
-        Success {
-            result: 0,
-            durable: false,
+            Operation::HandleStatus { bytes } => self.handle_status(nsid, bytes, data),
+            Operation::HandleUpdate { .. } => self.handle_update(nsid, data),
+            Operation::NoOperation => Ok(Success::DONE),
         }
     }
 
@@ -258,23 +262,7 @@ impl Subsystem {
         if nsid != NSID_ALL {
             self.active_namespace(id, nsid)?;
         }
-        Ok(Success {
-            durable: true,
-            ..self.done()
-        })
-    }
-
-    /// The namespace of a command that was found active.
-    pub(crate) fn namespace(&self, nsid: u32) -> &Namespace {
-        self.state.namespaces[nsid as usize - 1]
-            .as_ref()
-            .expect("an active namespace")
-    }
-
-    pub(crate) fn namespace_mut(&mut self, nsid: u32) -> &mut Namespace {
-        self.state.namespaces[nsid as usize - 1]
-            .as_mut()
-            .expect("an active namespace")
+        Ok(Success::after(true))
     }
 
     /// Refuses a range that reaches beyond the namespace.

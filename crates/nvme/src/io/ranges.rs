@@ -5,10 +5,12 @@ use nvme_spec::command::{Range, SourceRange0};
 use ssd::Lpn;
 use zerocopy::FromBytes;
 
-use super::read_write::{check_length, split_by_page};
+use super::read_write::split_by_page;
 use super::{Blocks, Directive};
+use crate::completion::Success;
 use crate::error::{Failure, Parameter};
-use crate::subsystem::{Subsystem, Success, TRANSFER_BYTES_MAX};
+use crate::subsystem::Subsystem;
+use crate::transfer::TRANSFER_BYTES_MAX;
 
 /// Source ranges of one Copy command (MSRC + 1).
 pub const COPY_RANGES_MAX: u64 = 128;
@@ -37,15 +39,8 @@ pub(super) fn source_range_bytes(descriptor_format: u8) -> Result<u64, Failure> 
 }
 
 impl Subsystem {
-    pub(super) fn dataset_management(
-        &mut self,
-        nsid: u32,
-        ranges: u64,
-        deallocate: bool,
-        data: &[u8],
-    ) -> Result<Success, Failure> {
-        check_length(ranges * 16, data)?;
-        let ranges = <[Range]>::ref_from_bytes(data).expect("the length was just checked");
+    pub(super) fn dataset_management(&mut self, nsid: u32, deallocate: bool, data: &[u8]) -> Result<Success, Failure> {
+        let ranges = <[Range]>::ref_from_bytes(data).expect("the length was checked");
         for range in ranges {
             let blocks = Blocks {
                 first: range.slba.get(),
@@ -58,7 +53,7 @@ impl Subsystem {
                 self.deallocate(nsid, range.slba.get(), u64::from(range.nlb.get()))?;
             }
         }
-        Ok(self.done())
+        Ok(Success::DONE)
     }
 
     /// Deallocates the whole pages of a range; a page that is covered in part stays as it is.
@@ -81,22 +76,15 @@ impl Subsystem {
             first: whole_first,
             count: whole_end.saturating_sub(whole_first),
         };
-        match self.forget_uncorrectable(nsid, whole) {
-            true => self.store_state(),
-            false => Ok(()),
+        if self.forget_uncorrectable(nsid, whole) {
+            self.store_state()?;
         }
+        Ok(())
     }
 
-    pub(super) fn copy(
-        &mut self,
-        nsid: u32,
-        destination: &Destination,
-        ranges: u64,
-        descriptor_format: u8,
-        data: &[u8],
-    ) -> Result<Success, Failure> {
-        check_length(ranges * source_range_bytes(descriptor_format)?, data)?;
-        let sources = <[SourceRange0]>::ref_from_bytes(data).expect("the length was just checked");
+    pub(super) fn copy(&mut self, nsid: u32, destination: &Destination, data: &[u8]) -> Result<Success, Failure> {
+        let sources = <[SourceRange0]>::ref_from_bytes(data).expect("the length was checked");
+        let ranges = sources.len() as u64;
         let blocks = |source: &SourceRange0| Blocks {
             first: source.slba.get(),
             count: u64::from(source.nlb.get()) + 1,
@@ -145,9 +133,8 @@ impl Subsystem {
         }
         self.scratch = scratch;
         result?;
-        Ok(Success {
-            durable: destination.force_unit_access || !self.write_cache_enabled(),
-            ..self.done()
-        })
+        Ok(Success::after(
+            destination.force_unit_access || !self.write_cache_enabled(),
+        ))
     }
 }

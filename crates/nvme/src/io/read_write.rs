@@ -5,18 +5,19 @@
 use nvme_spec::Status;
 use ssd::{Lpn, Placement, Write};
 
-use super::{Blocks, Directive, metadata};
-use crate::error::{Failure, Parameter};
-use crate::media::MediaError;
-use crate::namespace::ByteRange;
-use crate::subsystem::{Subsystem, Success};
+use super::{Blocks, Directive, media_failure, metadata};
+use crate::completion::Success;
+use crate::error::Failure;
+use crate::media::ByteRange;
+use crate::subsystem::Subsystem;
+use crate::transfer::TRANSFER_BYTES_MAX;
 
 impl Subsystem {
     pub(super) fn read(&mut self, nsid: u32, blocks: Blocks, data: &mut Vec<u8>) -> Result<Success, Failure> {
         self.check_readable(nsid, blocks)?;
         self.read_for_host(nsid, blocks, data)?;
         self.note_read(nsid, blocks);
-        Ok(self.done())
+        Ok(Success::DONE)
     }
 
     /// Counts a command that told the host data. Metadata does not count.
@@ -68,20 +69,13 @@ impl Subsystem {
     ) -> Result<Success, Failure> {
         self.check_writable(nsid, blocks)?;
         let namespace = self.namespace(nsid);
-        check_length(
-            blocks.count * (namespace.block_bytes() + namespace.metadata_bytes()),
-            data,
-        )?;
         let apart = namespace
             .extended_metadata
             .then(|| metadata::taken_apart(data, namespace));
         let placement = self.resolve(nsid, directive)?;
         self.write_from(nsid, blocks, placement, apart.as_deref().unwrap_or(data))?;
         self.state.smart.write_commands += 1;
-        Ok(Success {
-            durable: force_unit_access || !self.write_cache_enabled(),
-            ..self.done()
-        })
+        Ok(Success::after(force_unit_access || !self.write_cache_enabled()))
     }
 
     /// Writes blocks that were found writable.
@@ -124,10 +118,10 @@ impl Subsystem {
     fn written(&mut self, nsid: u32, blocks: Blocks) -> Result<(), Failure> {
         let was_uncorrectable = self.forget_uncorrectable(nsid, blocks);
         let was_sanitized = self.state.sanitize.note_write();
-        match was_uncorrectable || was_sanitized {
-            true => self.store_state(),
-            false => Ok(()),
+        if was_uncorrectable || was_sanitized {
+            self.store_state()?;
         }
+        Ok(())
     }
 
     /// Makes blocks readable that Write Uncorrectable made unreadable; returns whether there was one.
@@ -152,13 +146,13 @@ impl Subsystem {
             let cause = "the data differs from what is stored";
             return Err(Failure::new(Status::COMPARE_FAILURE, cause).lba(blocks.first));
         }
-        Ok(self.done())
+        Ok(Success::DONE)
     }
 
     /// Reads without telling the data, in pieces of the largest transfer.
     pub(super) fn verify(&mut self, nsid: u32, blocks: Blocks) -> Result<Success, Failure> {
         self.check_readable(nsid, blocks)?;
-        let step = crate::subsystem::TRANSFER_BYTES_MAX >> self.namespace(nsid).block_bytes_log2();
+        let step = TRANSFER_BYTES_MAX >> self.namespace(nsid).block_bytes_log2();
         let mut scratch = std::mem::take(&mut self.scratch);
         let mut first = blocks.first;
         let end = blocks.first + blocks.count;
@@ -172,7 +166,7 @@ impl Subsystem {
         result?;
         // Blocks that were verified count as read, the command does not (SMART / Health Information log page).
         self.state.smart.host_bytes_read += blocks.count << self.namespace(nsid).block_bytes_log2();
-        Ok(self.done())
+        Ok(Success::DONE)
     }
 
     pub(super) fn write_zeroes(
@@ -205,10 +199,7 @@ impl Subsystem {
         }
         self.note_pages_written(placement, pages, left_before);
         self.written(nsid, blocks)?;
-        Ok(Success {
-            durable: force_unit_access || !self.write_cache_enabled(),
-            ..self.done()
-        })
+        Ok(Success::after(force_unit_access || !self.write_cache_enabled()))
     }
 
     /// Makes a range read as zeroes, without the device's knowing.
@@ -228,7 +219,7 @@ impl Subsystem {
         }
         uncorrectable.insert(blocks.first, blocks.count);
         self.store_state()?;
-        Ok(self.done())
+        Ok(Success::DONE)
     }
 }
 
@@ -262,23 +253,6 @@ pub(super) fn split_by_page(piece: ByteRange, page_bytes: u64) -> impl Iterator<
             offset: from,
             bytes: to - from,
         })
-}
-
-/// Refuses data of another length than the command says; the format may have changed while it was on its way.
-pub(super) fn check_length(bytes: u64, data: &[u8]) -> Result<(), Failure> {
-    if data.len() as u64 != bytes {
-        let cause = format!("the command moves {bytes} bytes, its data has {}", data.len());
-        return Err(Failure::new(Status::DATA_TRANSFER_ERROR, cause)
-            .at(Parameter::DATA_POINTER)
-            .retryable());
-    }
-    Ok(())
-}
-
-/// The storage failed under a command.
-pub(super) fn media_failure(media_errors: &mut u64, status: Status, error: &MediaError) -> Failure {
-    *media_errors += 1;
-    Failure::new(status, error.to_string()).retryable()
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! The admin commands that only PCI Express has: I/O queues and shadow doorbells.
 
 use nvme_spec::command::{
-    CreateIoCompletionQueueCdw11, CreateIoSubmissionQueueCdw11, CreateQueueCdw10, DeleteQueueCdw10, SetFeaturesCdw10,
-    SubmissionEntry,
+    CreateIoCompletionQueueCdw11, CreateIoSubmissionQueueCdw11, CreateQueueCdw10, DeleteQueueCdw10, SubmissionEntry,
 };
 use nvme_spec::feature::NumberOfQueues;
 use nvme_spec::{AdminOpcode, FeatureId, Status};
@@ -12,47 +11,106 @@ use super::{
 };
 use crate::controller::QUEUE_ENTRIES_MAX;
 use crate::error::{Failure, Parameter};
-use crate::subsystem::{Reply, Subsystem};
+use crate::subsystem::Subsystem;
 
 /// CC.IOSQES of 64-byte entries.
 const SUBMISSION_ENTRY_SIZE: u8 = 6;
 /// CC.IOCQES of 16-byte entries.
 const COMPLETION_ENTRY_SIZE: u8 = 4;
 
+/// A command about queues with its fields in plain form. It moves no data.
+#[derive(Debug)]
+pub(super) enum QueueCommand {
+    CreateCompletion {
+        queue: u16,
+        ring: Ring,
+        vector: u16,
+        /// Whether it raises the vector.
+        interrupts: bool,
+    },
+    CreateSubmission {
+        queue: u16,
+        ring: Ring,
+        /// The completion queue that its commands complete in.
+        target: u16,
+    },
+    DeleteSubmission(u16),
+    DeleteCompletion(u16),
+    /// Doorbell Buffer Config.
+    SetShadowDoorbells(ShadowDoorbells),
+}
+
+/// A ring as its creator describes it.
+#[derive(Debug)]
+pub(super) struct Ring {
+    base: u64,
+    entries: u32,
+    contiguous: bool,
+}
+
+/// Makes a command of an entry; `None` if it is not one about queues.
+pub(super) fn parse(entry: &SubmissionEntry) -> Option<QueueCommand> {
+    let dword10 = CreateQueueCdw10::from_bits(entry.cdw10.get());
+    let ring = |contiguous| Ring {
+        base: entry.prp1(),
+        entries: u32::from(dword10.qsize()) + 1,
+        contiguous,
+    };
+    let deleted = DeleteQueueCdw10::from_bits(entry.cdw10.get()).qid();
+    Some(match AdminOpcode::from_u8(entry.opcode)? {
+        AdminOpcode::CreateIoCompletionQueue => {
+            let dword11 = CreateIoCompletionQueueCdw11::from_bits(entry.cdw11.get());
+            QueueCommand::CreateCompletion {
+                queue: dword10.qid(),
+                ring: ring(dword11.pc()),
+                vector: dword11.iv(),
+                interrupts: dword11.ien(),
+            }
+        }
+        AdminOpcode::CreateIoSubmissionQueue => {
+            let dword11 = CreateIoSubmissionQueueCdw11::from_bits(entry.cdw11.get());
+            QueueCommand::CreateSubmission {
+                queue: dword10.qid(),
+                ring: ring(dword11.pc()),
+                target: dword11.cqid(),
+            }
+        }
+        AdminOpcode::DeleteIoSubmissionQueue => QueueCommand::DeleteSubmission(deleted),
+        AdminOpcode::DeleteIoCompletionQueue => QueueCommand::DeleteCompletion(deleted),
+        AdminOpcode::DoorbellBufferConfig => QueueCommand::SetShadowDoorbells(ShadowDoorbells {
+            values: entry.prp1(),
+            event_indexes: entry.prp2(),
+        }),
+        _ => return None,
+    })
+}
+
 impl PcieController {
-    /// Carries out an admin command if it is one of PCI Express; `None` if it is not.
     pub(super) fn execute_queue_command(
         &mut self,
-        subsystem: &mut Subsystem,
+        subsystem: &Subsystem,
         bus: Bus<'_>,
-        entry: &SubmissionEntry,
-    ) -> Result<Option<Reply>, Failure> {
-        let Some(opcode) = AdminOpcode::from_u8(entry.opcode) else {
-            return Ok(None);
-        };
-        if opcode == AdminOpcode::SetFeatures {
-            return self.check_number_of_queues(entry).map(|()| None);
+        command: &QueueCommand,
+    ) -> Result<(), Failure> {
+        match command {
+            QueueCommand::CreateCompletion {
+                queue,
+                ring,
+                vector,
+                interrupts,
+            } => self.create_completion_queue(subsystem, bus, *queue, ring, *vector, *interrupts),
+            QueueCommand::CreateSubmission { queue, ring, target } => {
+                self.create_submission_queue(subsystem, bus, *queue, ring, *target)
+            }
+            QueueCommand::DeleteSubmission(queue) => self.delete_submission_queue(bus, *queue),
+            QueueCommand::DeleteCompletion(queue) => self.delete_completion_queue(*queue),
+            QueueCommand::SetShadowDoorbells(shadow) => self.set_shadow_doorbells(bus, *shadow),
         }
-        if !is_queue_command(opcode) {
-            return Ok(None);
-        }
-        subsystem.check_entry(self.id, entry)?;
-        match opcode {
-            AdminOpcode::CreateIoCompletionQueue => self.create_completion_queue(subsystem, bus, entry)?,
-            AdminOpcode::CreateIoSubmissionQueue => self.create_submission_queue(subsystem, bus, entry)?,
-            AdminOpcode::DeleteIoSubmissionQueue => self.delete_submission_queue(bus, entry)?,
-            AdminOpcode::DeleteIoCompletionQueue => self.delete_completion_queue(entry)?,
-            AdminOpcode::DoorbellBufferConfig => self.configure_shadow_doorbells(bus, entry)?,
-            _ => unreachable!("is_queue_command knows no other"),
-        }
-        Ok(Some(Reply::success(0)))
     }
 
     /// The number of queues cannot change while there are I/O queues (Base Specification, "Number of Queues").
-    fn check_number_of_queues(&self, entry: &SubmissionEntry) -> Result<(), Failure> {
-        let feature = SetFeaturesCdw10::from_bits(entry.cdw10.get()).fid();
-        let io_queues = self.completion.iter().skip(1).any(Option::is_some);
-        if feature == FeatureId::NumberOfQueues.code() && io_queues {
+    pub(super) fn check_no_io_queues(&self) -> Result<(), Failure> {
+        if self.completion.iter().skip(1).any(Option::is_some) {
             let cause = "the number of queues cannot change while I/O queues exist";
             return Err(Failure::new(Status::COMMAND_SEQUENCE_ERROR, cause));
         }
@@ -81,33 +139,25 @@ impl PcieController {
         &mut self,
         subsystem: &Subsystem,
         bus: Bus<'_>,
-        entry: &SubmissionEntry,
+        queue: u16,
+        ring: &Ring,
+        vector: u16,
+        interrupts: bool,
     ) -> Result<(), Failure> {
-        let dword10 = CreateQueueCdw10::from_bits(entry.cdw10.get());
-        let dword11 = CreateIoCompletionQueueCdw11::from_bits(entry.cdw11.get());
-        let queue = dword10.qid();
         let (_, granted) = self.queues_granted(subsystem);
-        if !self.is_free(&self.completion, queue, granted) {
-            return Err(invalid_queue(
-                queue,
-                "cannot be created: it exists, or is 0, or was not granted",
-            ));
-        }
+        check_free(&self.completion, queue, granted)?;
         if subsystem.controller(self.id).cc.iocqes() != COMPLETION_ENTRY_SIZE {
             return Err(invalid_size("CC.IOCQES is not 4"));
         }
-        let (base, size) = ring(entry, dword10, dword11.pc())?;
-        if dword11.iv() >= self.vectors {
-            let cause = format!(
-                "interrupt vector {} does not exist, there are {}",
-                dword11.iv(),
-                self.vectors
-            );
+        let (base, size) = ring.checked()?;
+        if vector >= self.vectors {
+            let cause = format!("interrupt vector {vector} does not exist, there are {}", self.vectors);
             return Err(Failure::new(Status::INVALID_INTERRUPT_VECTOR, cause).at(Parameter::dword(11, 16)));
         }
-        let vector = dword11.ien().then_some(dword11.iv());
         bus.doorbells.store(head_index(queue), 0);
-        self.completion[usize::from(queue)] = Some(CompletionQueue::new(base, size, vector));
+        let vector = interrupts.then_some(vector);
+        let before = self.completion[usize::from(queue)].replace(CompletionQueue::new(base, size, vector));
+        assert!(before.is_none(), "completion queue {queue} was free");
         Ok(())
     }
 
@@ -115,18 +165,12 @@ impl PcieController {
         &mut self,
         subsystem: &Subsystem,
         bus: Bus<'_>,
-        entry: &SubmissionEntry,
+        queue: u16,
+        ring: &Ring,
+        target: u16,
     ) -> Result<(), Failure> {
-        let dword10 = CreateQueueCdw10::from_bits(entry.cdw10.get());
-        let dword11 = CreateIoSubmissionQueueCdw11::from_bits(entry.cdw11.get());
-        let (queue, target) = (dword10.qid(), dword11.cqid());
         let (granted, completion_granted) = self.queues_granted(subsystem);
-        if !self.is_free(&self.submission, queue, granted) {
-            return Err(invalid_queue(
-                queue,
-                "cannot be created: it exists, or is 0, or was not granted",
-            ));
-        }
+        check_free(&self.submission, queue, granted)?;
         if target == 0 || target > completion_granted {
             let cause = format!("completion queue {target} cannot be used by an I/O submission queue");
             return Err(Failure::new(Status::INVALID_QUEUE_IDENTIFIER, cause).at(Parameter::dword(11, 16)));
@@ -138,112 +182,112 @@ impl PcieController {
         if subsystem.controller(self.id).cc.iosqes() != SUBMISSION_ENTRY_SIZE {
             return Err(invalid_size("CC.IOSQES is not 6"));
         }
-        let (base, size) = ring(entry, dword10, dword11.pc())?;
+        let (base, size) = ring.checked()?;
         bus.doorbells.store(tail_index(queue), 0);
         self.set_submission(queue, Some(SubmissionQueue::new(base, size, target)));
-        self.completion[usize::from(target)]
-            .as_mut()
-            .expect("found above")
-            .users += 1;
+        self.completion(target).users += 1;
+        self.check_users(target);
         Ok(())
     }
 
     /// Outstanding commands of the queue are aborted; those that were not fetched never existed for us.
-    fn delete_submission_queue(&mut self, bus: Bus<'_>, entry: &SubmissionEntry) -> Result<(), Failure> {
-        let queue = DeleteQueueCdw10::from_bits(entry.cdw10.get()).qid();
-        if queue == 0 || !exists(&self.submission, queue) {
-            return Err(invalid_queue(queue, "does not exist, or is the admin queue"));
-        }
+    fn delete_submission_queue(&mut self, bus: Bus<'_>, queue: u16) -> Result<(), Failure> {
+        check_deletable(&self.submission, queue)?;
         self.abort_commands(bus, queue);
-        let target = self.submission[usize::from(queue)]
-            .as_ref()
-            .expect("found above")
-            .completion_queue;
+        assert!(!self.unposted.holds(queue), "commands end before their queue");
+        let target = self.submission(queue).completion_queue;
         self.set_submission(queue, None);
-        self.completion[usize::from(target)]
-            .as_mut()
-            .expect("outlives its submission queues")
-            .users -= 1;
+        self.completion(target).users -= 1;
+        self.check_users(target);
         Ok(())
     }
 
-    fn delete_completion_queue(&mut self, entry: &SubmissionEntry) -> Result<(), Failure> {
-        let queue = DeleteQueueCdw10::from_bits(entry.cdw10.get()).qid();
-        if queue == 0 || !exists(&self.completion, queue) {
-            return Err(invalid_queue(queue, "does not exist, or is the admin queue"));
-        }
-        if self.completion[usize::from(queue)]
-            .as_ref()
-            .is_some_and(|completion| completion.users > 0)
-        {
+    fn delete_completion_queue(&mut self, queue: u16) -> Result<(), Failure> {
+        check_deletable(&self.completion, queue)?;
+        let completion = self.completion(queue);
+        if completion.users > 0 {
             let cause = format!("completion queue {queue} still has submission queues");
             return Err(Failure::new(Status::INVALID_QUEUE_DELETION, cause).at(Parameter::dword(10, 0)));
         }
+        assert_eq!(completion.reserved, 0, "commands end before their queues");
+        self.check_users(queue);
         self.completion[usize::from(queue)] = None;
         Ok(())
     }
 
+    /// A completion queue knows how many submission queues complete in it.
+    fn check_users(&self, queue: u16) {
+        let users = self
+            .submission
+            .iter()
+            .flatten()
+            .filter(|its| its.completion_queue == queue);
+        let expected = self.completion[usize::from(queue)].as_ref().map_or(0, |its| its.users);
+        assert_eq!(
+            users.count(),
+            usize::from(expected),
+            "users of completion queue {queue}"
+        );
+    }
+
     /// Doorbell Buffer Config: from here on the doorbells of I/O queues are read in host memory.
-    fn configure_shadow_doorbells(&mut self, bus: Bus<'_>, entry: &SubmissionEntry) -> Result<(), Failure> {
-        for (address, dword) in [(entry.prp1(), 6), (entry.prp2(), 8)] {
+    fn set_shadow_doorbells(&mut self, bus: Bus<'_>, shadow: ShadowDoorbells) -> Result<(), Failure> {
+        for (address, dword) in [(shadow.values, 6), (shadow.event_indexes, 8)] {
             let usable = address != 0 && address.is_multiple_of(PAGE_BYTES) && bus.memory.load(address).is_ok();
             if !usable {
                 let cause = format!("{address:#x} is not the address of a page for doorbells");
                 return Err(Failure::invalid_field(Parameter::dword(dword, 0), cause));
             }
         }
-        self.shadow = Some(ShadowDoorbells {
-            values: entry.prp1(),
-            event_indexes: entry.prp2(),
-        });
+        self.shadow = Some(shadow);
         Ok(())
-    }
-
-    /// Whether a queue may be created.
-    fn is_free<Q>(&self, queues: &[Option<Q>], queue: u16, granted: u16) -> bool {
-        queue != 0 && queue <= granted && queues.get(usize::from(queue)).is_some_and(Option::is_none)
     }
 }
 
-fn is_queue_command(opcode: AdminOpcode) -> bool {
-    matches!(
-        opcode,
-        AdminOpcode::CreateIoCompletionQueue
-            | AdminOpcode::CreateIoSubmissionQueue
-            | AdminOpcode::DeleteIoSubmissionQueue
-            | AdminOpcode::DeleteIoCompletionQueue
-            | AdminOpcode::DoorbellBufferConfig
-    )
+/// Whether a queue may be created.
+fn check_free<Q>(queues: &[Option<Q>], queue: u16, granted: u16) -> Result<(), Failure> {
+    let is_free = queues.get(usize::from(queue)).is_some_and(Option::is_none);
+    if queue == 0 || queue > granted || !is_free {
+        return Err(invalid_queue(
+            queue,
+            "cannot be created: it exists, or is 0, or was not granted",
+        ));
+    }
+    Ok(())
+}
+
+fn check_deletable<Q>(queues: &[Option<Q>], queue: u16) -> Result<(), Failure> {
+    if queue == 0 || !exists(queues, queue) {
+        return Err(invalid_queue(queue, "does not exist, or is the admin queue"));
+    }
+    Ok(())
 }
 
 fn exists<Q>(queues: &[Option<Q>], queue: u16) -> bool {
     queues.get(usize::from(queue)).is_some_and(Option::is_some)
 }
 
-/// Where a new ring lies, and its entries.
-fn ring(entry: &SubmissionEntry, dword10: CreateQueueCdw10, contiguous: bool) -> Result<(u64, u16), Failure> {
-    let size = u32::from(dword10.qsize()) + 1;
-    if !(2..=QUEUE_ENTRIES_MAX).contains(&size) {
-        return Err(invalid_size(format!(
-            "{size} entries; there must be 2 to {QUEUE_ENTRIES_MAX}"
-        )));
+impl Ring {
+    /// Where the ring lies, and its entries, if there can be such a ring.
+    fn checked(&self) -> Result<(u64, u16), Failure> {
+        if !(2..=QUEUE_ENTRIES_MAX).contains(&self.entries) {
+            let cause = format!("{} entries; there must be 2 to {QUEUE_ENTRIES_MAX}", self.entries);
+            return Err(invalid_size(cause));
+        }
+        if !self.contiguous {
+            let cause = "queues must be physically contiguous (CAP.CQR)";
+            return Err(Failure::invalid_field(Parameter::dword(11, 0), cause));
+        }
+        if !self.base.is_multiple_of(PAGE_BYTES) {
+            let cause = format!("the queue's address {:#x} is not page aligned", self.base);
+            return Err(Failure::new(Status::PRP_OFFSET_INVALID, cause).at(Parameter::DATA_POINTER));
+        }
+        if self.base == 0 {
+            let cause = "the queue's address is 0";
+            return Err(Failure::invalid_field(Parameter::DATA_POINTER, cause));
+        }
+        Ok((self.base, self.entries as u16))
     }
-    if !contiguous {
-        let cause = "queues must be physically contiguous (CAP.CQR)";
-        return Err(Failure::invalid_field(Parameter::dword(11, 0), cause));
-    }
-    let base = entry.prp1();
-    if !base.is_multiple_of(PAGE_BYTES) {
-        let cause = format!("the queue's address {base:#x} is not page aligned");
-        return Err(Failure::new(Status::PRP_OFFSET_INVALID, cause).at(Parameter::DATA_POINTER));
-    }
-    if base == 0 {
-        return Err(Failure::invalid_field(
-            Parameter::DATA_POINTER,
-            "the queue's address is 0",
-        ));
-    }
-    Ok((base, size as u16))
 }
 
 fn invalid_queue(queue: u16, why: &str) -> Failure {

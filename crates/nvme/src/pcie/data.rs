@@ -10,7 +10,7 @@ use zerocopy::IntoBytes;
 
 use super::{Fault, HostMemory, PAGE_BYTES};
 use crate::error::{Failure, Parameter};
-use crate::subsystem::{Direction, Transfer};
+use crate::transfer::{Direction, Transfer};
 
 /// A piece of a command's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

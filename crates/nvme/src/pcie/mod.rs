@@ -28,16 +28,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use nvme_spec::command::SubmissionEntry;
 use thiserror::Error;
 
-use crate::admin::async_event::DoorbellError;
-use crate::controller::AsyncCompletion;
+pub use crate::setup::VENDOR_ID;
+
+use crate::controller::{AsyncCompletion, DoorbellError};
 use data::Segment;
 use queue::{CompletionQueue, SubmissionQueue};
 use unposted::Unposted;
 
-/// PCI vendor identifier. It and [`DEVICE_ID`] are in the range that its owner leaves to experiments without registration
-/// (QEMU's list of PCI identifiers); whoever ships this as a product needs identifiers of their own. Those of QEMU's NVMe
-/// device would make drivers apply that device's quirks.
-pub const VENDOR_ID: u16 = 0x1af4;
 /// PCI device identifier.
 pub const DEVICE_ID: u16 = 0x10f0;
 /// Bytes of a memory page (CC.MPS is 0).

@@ -8,20 +8,32 @@ use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
 use nvme_spec::command::SubmissionEntry;
-use nvme_spec::{AdminOpcode, Status};
+use nvme_spec::{AdminOpcode, FeatureId, Status};
 use ssd::Nanos;
 
+use super::admin::{self, QueueCommand};
 use super::unposted::Held;
-use super::{Bus, PcieController, data, head_index, tail_index};
-use crate::admin::async_event::DoorbellError;
+use super::{Bus, CompletionQueue, PcieController, SubmissionQueue, data, head_index, tail_index};
+use crate::command::Accepted;
+use crate::completion::{Outcome, Reply};
+use crate::controller::DoorbellError;
 use crate::error::Failure;
 use crate::media::Durable;
-use crate::subsystem::{Direction, Outcome, Reply, Subsystem};
+use crate::subsystem::Subsystem;
+use crate::transfer::{Direction, Transfer};
 
 /// Commands of a batch: the subsystem is locked that long.
 const BATCH_COMMANDS: u16 = 64;
 /// Commands of one queue in a batch, so that a busy queue does not hold up the others.
 const BURST_COMMANDS: u16 = 32;
+
+/// A command of a queue.
+enum Command {
+    /// About the queues themselves.
+    Queue(QueueCommand),
+    /// For the drive.
+    Drive(Accepted),
+}
 
 impl PcieController {
     /// Looks at the doorbells. Whether [`PcieController::process`] has something to do; events and commands whose time comes
@@ -149,21 +161,20 @@ impl PcieController {
             return false;
         }
         let value = self.doorbell(bus, tail_index(queue));
-        let submission = self.submission[usize::from(queue)].as_mut().expect("checked above");
-        if !submission.set_tail(value) && submission.refused.replace(value) != Some(value) {
+        let submission = self.submission(queue);
+        let is_new_mistake = !submission.set_tail(value) && submission.refused.replace(value) != Some(value);
+        let pending = submission.pending();
+        if is_new_mistake {
             self.mistakes.push(DoorbellError::Value);
         }
-        submission.pending() > 0
+        pending > 0
     }
 
     /// Entries that the completion queue of a submission queue has room for, after a look at its doorbell if it seems to
     /// be less than `wanted`.
     #[inline]
     fn room_for(&mut self, bus: Bus<'_>, queue: u16, wanted: u16) -> u16 {
-        let queue = self.submission[usize::from(queue)]
-            .as_ref()
-            .expect("a queue with work")
-            .completion_queue;
+        let queue = self.submission(queue).completion_queue;
         if self.completion(queue).room() < wanted {
             let value = self.doorbell(bus, head_index(queue));
             let completion = self.completion(queue);
@@ -197,8 +208,7 @@ impl PcieController {
         let mut entries = std::mem::take(&mut self.entries);
         entries.resize(usize::from(BURST_COMMANDS), SubmissionEntry::default());
         let fetched = &mut entries[..usize::from(count)];
-        let submission = self.submission[usize::from(queue)].as_mut().expect("checked above");
-        match submission.fetch(bus.memory, fetched) {
+        match self.submission(queue).fetch(bus.memory, fetched) {
             Ok(()) => {
                 // Events that are completed between these commands must not take their places.
                 self.completion_of(queue).reserved += count;
@@ -214,13 +224,17 @@ impl PcieController {
 
     /// Carries out a command that has a place in the completion queue reserved.
     fn carry_out(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>, now: Nanos, queue: u16, entry: &SubmissionEntry) {
-        let outcome = match self.execute(subsystem, bus, now, queue, entry) {
-            Ok(outcome) => outcome,
-            Err(failure) => Outcome {
-                reply: Some(subsystem.fail(self.id, queue, entry, failure)),
-                due: now,
-                durable: None,
-            },
+        let outcome = match self.accept(subsystem, queue, entry) {
+            Ok(Command::Queue(command)) => {
+                let executed = self.execute_queue_command(subsystem, bus, &command);
+                let reply = executed.map_or_else(
+                    |failure| subsystem.fail(self.id, queue, entry, failure),
+                    |()| Reply::success(0),
+                );
+                Outcome::at(now, reply)
+            }
+            Ok(Command::Drive(accepted)) => self.execute(subsystem, bus, now, queue, accepted),
+            Err(failure) => Outcome::at(now, subsystem.fail(self.id, queue, entry, failure)),
         };
         // A command that is aborted completes before the Abort (Base Specification, "Abort command").
         if queue == 0 && entry.opcode == AdminOpcode::Abort.code() {
@@ -239,6 +253,21 @@ impl PcieController {
         }
     }
 
+    /// Whose command it is, and what it says.
+    fn accept(&self, subsystem: &Subsystem, queue: u16, entry: &SubmissionEntry) -> Result<Command, Failure> {
+        if queue == 0
+            && let Some(command) = admin::parse(entry)
+        {
+            subsystem.check_entry(self.id, entry)?;
+            return Ok(Command::Queue(command));
+        }
+        let accepted = subsystem.accept(self.id, queue, entry)?;
+        if accepted.sets_feature(FeatureId::NumberOfQueues) {
+            self.check_no_io_queues()?;
+        }
+        Ok(Command::Drive(accepted))
+    }
+
     /// Moves a command's data and executes it.
     fn execute(
         &mut self,
@@ -246,33 +275,33 @@ impl PcieController {
         bus: Bus<'_>,
         now: Nanos,
         queue: u16,
-        entry: &SubmissionEntry,
-    ) -> Result<Outcome, Failure> {
-        if queue == 0
-            && let Some(reply) = self.execute_queue_command(subsystem, bus, entry)?
-        {
-            return Ok(Outcome {
-                reply: Some(reply),
-                due: now,
-                durable: None,
-            });
+        accepted: Accepted,
+    ) -> Outcome {
+        let Transfer { direction, .. } = accepted.transfer();
+        let entry = *accepted.entry();
+        if let Err(failure) = self.fetch_data(bus, queue, &accepted) {
+            return Outcome::at(now, subsystem.refuse(accepted, failure));
         }
-        let transfer = subsystem.transfer(self.id, queue, entry)?;
-        data::describe(bus.memory, queue, entry, transfer, &mut self.segments)?;
-        Ok(match transfer.direction {
-            Direction::None => subsystem.execute(now, self.id, queue, entry, &mut Vec::new()),
-            Direction::ToController => {
-                data::gather(bus.memory, &self.segments, transfer.total_bytes(), &mut self.host_data)?;
-                subsystem.execute(now, self.id, queue, entry, &mut self.host_data)
-            }
-            Direction::ToHost => {
-                let outcome = subsystem.execute(now, self.id, queue, entry, &mut self.drive_data);
-                if outcome.reply.is_some_and(|reply| reply.status == Status::SUCCESS) {
-                    data::scatter(bus.memory, &self.segments, &self.drive_data)?;
-                }
-                outcome
-            }
-        })
+        if direction != Direction::ToHost {
+            return subsystem.execute(now, accepted, &mut self.host_data);
+        }
+        let outcome = subsystem.execute(now, accepted, &mut self.drive_data);
+        if outcome.is_success()
+            && let Err(failure) = data::scatter(bus.memory, &self.segments, &self.drive_data)
+        {
+            return Outcome::at(now, subsystem.fail(self.id, queue, &entry, failure));
+        }
+        outcome
+    }
+
+    /// Finds where a command's data is, and takes it if it comes from the host.
+    fn fetch_data(&mut self, bus: Bus<'_>, queue: u16, accepted: &Accepted) -> Result<(), Failure> {
+        let transfer = accepted.transfer();
+        data::describe(bus.memory, queue, accepted.entry(), transfer, &mut self.segments)?;
+        if transfer.direction == Direction::ToController {
+            data::gather(bus.memory, &self.segments, transfer.total_bytes(), &mut self.host_data)?;
+        }
+        Ok(())
     }
 
     // ----------------------------------------------------------------------------------------------- completions --
@@ -310,13 +339,10 @@ impl PcieController {
     /// Writes a completion queue entry; there is room.
     #[inline]
     fn post(&mut self, bus: Bus<'_>, queue: u16, cid: u16, reply: &Reply) {
-        let submission = self.submission[usize::from(queue)]
-            .as_ref()
-            .expect("commands end before their queue");
+        let submission = self.submission(queue);
         let (head, target) = (submission.head(), submission.completion_queue);
-        let completion = self.completion[usize::from(target)]
-            .as_mut()
-            .expect("outlives its submission queues");
+        let vectors = self.vectors;
+        let completion = self.completion(target);
         let entry = reply.entry(cid, queue, head, completion.phase());
         if let Err(fault) = completion.post(bus.memory, &entry) {
             self.fault = Some(fault);
@@ -325,9 +351,9 @@ impl PcieController {
         if !completion.raised
             && let Some(vector) = completion.vector
         {
+            assert!(vector < vectors, "checked when the queue was created");
             completion.raised = true;
             self.raise.push(target);
-            debug_assert!(vector < self.vectors);
         }
     }
 
@@ -357,15 +383,18 @@ impl PcieController {
         self.completion_of(queue).reserved -= 1;
     }
 
-    fn completion_of(&mut self, queue: u16) -> &mut super::CompletionQueue {
-        let submission = self.submission[usize::from(queue)]
-            .as_ref()
-            .expect("commands end before their queue");
-        let target = submission.completion_queue;
+    fn completion_of(&mut self, queue: u16) -> &mut CompletionQueue {
+        let target = self.submission(queue).completion_queue;
         self.completion(target)
     }
 
-    fn completion(&mut self, queue: u16) -> &mut super::CompletionQueue {
+    pub(super) fn submission(&mut self, queue: u16) -> &mut SubmissionQueue {
+        self.submission[usize::from(queue)]
+            .as_mut()
+            .expect("commands end before their queue")
+    }
+
+    pub(super) fn completion(&mut self, queue: u16) -> &mut CompletionQueue {
         self.completion[usize::from(queue)]
             .as_mut()
             .expect("outlives its submission queues")
@@ -375,12 +404,7 @@ impl PcieController {
     pub(super) fn abort_commands(&mut self, bus: Bus<'_>, queue: u16) {
         for held in self.unposted.take_queue(queue) {
             self.release(queue);
-            let reply = Reply {
-                result: 0,
-                status: Status::ABORTED_SQ_DELETION,
-                do_not_retry: false,
-                more: false,
-            };
+            let reply = Reply::of(Status::ABORTED_SQ_DELETION);
             self.post(bus, queue, held.entry.cid.get(), &reply);
         }
     }

@@ -7,8 +7,7 @@ use super::{
     AdminQueueRegisters, Bus, CompletionQueue, DOORBELL_BYTES, PAGE_BYTES, PcieController, REGISTER_BYTES,
     SubmissionQueue,
 };
-use crate::admin::async_event::DoorbellError;
-use crate::controller::PropertyEffect;
+use crate::controller::{DoorbellError, PropertyEffect};
 use crate::subsystem::Subsystem;
 
 impl PcieController {

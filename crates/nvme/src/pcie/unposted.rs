@@ -7,11 +7,11 @@ use std::sync::Arc;
 use nvme_spec::command::SubmissionEntry;
 use ssd::Nanos;
 
+use crate::completion::Reply;
 use crate::media::Durable;
-use crate::subsystem::Reply;
 
-/// A command whose completion is held back.
-#[derive(Clone, Debug)]
+/// A command whose completion is held back. There is one of each, so that it cannot complete twice.
+#[derive(Debug)]
 pub(super) struct Held {
     pub queue: u16,
     pub entry: SubmissionEntry,
@@ -126,21 +126,26 @@ impl Unposted {
         }
     }
 
+    /// Whether a command of a submission queue is held back.
+    pub fn holds(&self, queue: u16) -> bool {
+        let delayed = || self.delayed.iter().map(|Reverse(delayed)| &delayed.held);
+        let mut held = self.unsynced.iter().map(|(_, held)| held).chain(delayed());
+        held.any(|held| held.queue == queue)
+    }
+
     /// Takes the commands of a submission queue that is deleted.
     pub fn take_queue(&mut self, queue: u16) -> Vec<Held> {
-        let mut taken = Vec::new();
-        self.unsynced.retain(|(_, held)| {
-            if held.queue == queue {
-                taken.push(held.clone());
-            }
-            held.queue != queue
-        });
-        self.delayed.retain(|Reverse(delayed)| {
+        let (of_queue, rest) = self.unsynced.drain(..).partition(|(_, held)| held.queue == queue);
+        self.unsynced = rest;
+        let of_queue: VecDeque<_> = of_queue;
+        let mut taken: Vec<Held> = of_queue.into_iter().map(|(_, held)| held).collect();
+        for Reverse(delayed) in std::mem::take(&mut self.delayed) {
             if delayed.held.queue == queue {
-                taken.push(delayed.held.clone());
+                taken.push(delayed.held);
+            } else {
+                self.delayed.push(Reverse(delayed));
             }
-            delayed.held.queue != queue
-        });
+        }
         taken
     }
 }

@@ -6,8 +6,10 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use nvme::{ControllerKind, Durable, Host, Identity, Media, MediaError, Persistent, Reply, Subsystem, SubsystemConfig};
-use nvme::{Direction, PropertyEffect, Transport};
+use nvme::{
+    ControllerKind, Direction, Durable, Host, Identity, Media, MediaError, Outcome, Persistent, PropertyEffect, Reply,
+    Subsystem, SubsystemConfig, Transfer, Transport,
+};
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::register::{CC_CSS_ALL, Cc, Property};
 use nvme_spec::{AdminOpcode, IoOpcode, Status};
@@ -260,8 +262,8 @@ impl Drive {
 
     /// Carries out a command as a transport does; `None` if it completes later.
     pub fn try_command(&mut self, id: u16, queue: u16, entry: &SubmissionEntry, sent: &[u8]) -> Option<Done> {
-        let transfer = match self.subsystem.transfer(id, queue, entry) {
-            Ok(transfer) => transfer,
+        let accepted = match self.subsystem.accept(id, queue, entry) {
+            Ok(accepted) => accepted,
             Err(failure) => {
                 return Some(Done {
                     reply: self.subsystem.fail(id, queue, entry, failure),
@@ -270,12 +272,13 @@ impl Drive {
                 });
             }
         };
+        let transfer = accepted.transfer();
         let mut data = Vec::new();
         if transfer.direction == Direction::ToController {
             data.extend_from_slice(sent);
             data.resize(transfer.total_bytes(), 0);
         }
-        let outcome = self.subsystem.execute(self.now, id, queue, entry, &mut data);
+        let outcome = self.subsystem.execute(self.now, accepted, &mut data);
         if let Some(durable) = &outcome.durable {
             durable.make_durable().expect("the storage works");
         }
@@ -289,6 +292,18 @@ impl Drive {
             data,
             synced: outcome.durable.is_some(),
         })
+    }
+
+    /// Executes a command that is acceptable, with exactly this data, as it comes out of the subsystem.
+    pub fn execute(&mut self, id: u16, queue: u16, entry: &SubmissionEntry, data: &mut Vec<u8>) -> Outcome {
+        let accepted = self.subsystem.accept(id, queue, entry).expect("an acceptable command");
+        self.subsystem.execute(self.now, accepted, data)
+    }
+
+    /// What data an acceptable command moves.
+    pub fn transfer(&self, id: u16, queue: u16, entry: &SubmissionEntry) -> Transfer {
+        let accepted = self.subsystem.accept(id, queue, entry).expect("an acceptable command");
+        accepted.transfer()
     }
 
     /// Carries out a command that completes at once.

@@ -161,7 +161,7 @@ impl Model {
             Command::Read { nsid, range } => self.judge_blocks(controller, *nsid, *range, Access::READ, found),
             Command::Compare { nsid, range, .. } => {
                 self.judge_blocks(controller, *nsid, *range, Access::COMPARE, found);
-                self.judge_compare(controller, *nsid, *range, &submission.data, found);
+                self.judge_compare(controller, *nsid, *range, submission, found);
             }
             Command::Verify { nsid, range } => self.judge_blocks(controller, *nsid, *range, Access::VERIFY, found),
             Command::Write {
@@ -169,7 +169,7 @@ impl Model {
             } => {
                 self.judge_blocks(controller, *nsid, *range, Access::WRITE, found);
                 self.judge_directive(*placement, found);
-                self.judge_length(controller, *nsid, range.count.into(), submission.data.len(), found);
+                self.judge_form(controller, *nsid, range.count.into(), submission, found);
             }
             Command::WriteZeroes {
                 nsid, range, placement, ..
@@ -231,26 +231,27 @@ impl Model {
         }
     }
 
-    /// The data came for another block size than the namespace has now.
-    fn judge_length(&self, controller: u16, nsid: u32, blocks: u64, bytes: usize, found: &mut Judgement) {
-        if let Some(namespace) = self.active(controller, nsid)
-            && namespace.total_bytes(blocks) != bytes as u64
-        {
-            found.must_for_now(status::DATA_TRANSFER_ERROR);
+    /// The data came for another block size, or with its metadata elsewhere, than the namespace has now.
+    fn judge_form(&self, controller: u16, nsid: u32, blocks: u64, sent: &Submission, found: &mut Judgement) {
+        if let Some(namespace) = self.active(controller, nsid) {
+            let other_length = namespace.total_bytes(blocks) != sent.data.len() as u64;
+            if other_length || namespace.extended != sent.extended {
+                found.must_for_now(status::DATA_TRANSFER_ERROR);
+            }
         }
     }
 
-    fn judge_compare(&self, controller: u16, nsid: u32, range: Range, data: &[u8], found: &mut Judgement) {
+    fn judge_compare(&self, controller: u16, nsid: u32, range: Range, sent: &Submission, found: &mut Judgement) {
         let Some(namespace) = self.active(controller, nsid) else {
             return;
         };
-        self.judge_length(controller, nsid, range.count.into(), data.len(), found);
+        self.judge_form(controller, nsid, range.count.into(), sent, found);
         let Some(blocks) = blocks_of(namespace, range) else {
             return;
         };
         // Nothing may be compared with what cannot be read.
         if !blocks.contains(&UNREADABLE) && blocks.len() as u64 * namespace.block_bytes() <= TRANSFER_MAX {
-            found.must_if(namespace.content(blocks) != data, status::COMPARE_FAILURE);
+            found.must_if(namespace.content(blocks) != sent.data, status::COMPARE_FAILURE);
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use nvme::{ControllerKind, Direction, Host, PropertyEffect, Subsystem, Transport};
+use nvme::{Accepted, ControllerKind, Direction, Host, PropertyEffect, Subsystem, Transport};
 use nvme_spec::Status;
 use nvme_spec::register::Property;
 use ssd::{Placement, RgId, RuhId};
@@ -61,7 +61,7 @@ pub struct Run {
     pub model: Model,
     pub coverage: Coverage,
     control: Arc<Control>,
-    late: VecDeque<(u16, Submission)>,
+    late: VecDeque<(u16, Submission, Accepted)>,
     /// Controllers that are used through queues.
     fronts: BTreeMap<u16, Front>,
     /// Asynchronous completions that came through queues.
@@ -128,12 +128,8 @@ impl Run {
             } => self.connect(*kind, *host, *enable, *queues)?,
             Operation::Time { ns, tick } => self.pass_time(*ns, *tick)?,
             Operation::Finish => {
-                // Transports refuse data that came for another layout of blocks; of another length the drive does.
-                let late = self.late.pop_front();
-                if let Some((controller, submission)) = late.filter(|(_, submission)| self.layout_is_same(submission))
-                    && let Some(submission) = self.begin(controller, submission, true)?
-                {
-                    self.execute(controller, submission)?;
+                if let Some((controller, submission, accepted)) = self.late.pop_front() {
+                    self.execute(controller, submission, accepted)?;
                 }
             }
             Operation::Fail { fault } => {
@@ -198,8 +194,8 @@ impl Run {
                         run.submit(front, controller, submission, false)
                     });
                 }
-                if let Some(submission) = self.begin(controller, submission, false)? {
-                    self.execute(controller, submission)?;
+                if let Some((submission, accepted)) = self.begin(controller, submission)? {
+                    self.execute(controller, submission, accepted)?;
                 }
             }
             Operation::Begin { cid, command, .. } => {
@@ -207,9 +203,11 @@ impl Run {
                 if self.fronts.contains_key(&controller) {
                     return self.with_front(controller, |run, front| run.submit(front, controller, submission, true));
                 }
-                match self.begin(controller, submission, false)? {
-                    Some(submission) if submission.data.is_empty() => self.execute(controller, submission)?,
-                    Some(submission) => self.late.push_back((controller, submission)),
+                match self.begin(controller, submission)? {
+                    Some((submission, accepted)) if submission.data.is_empty() => {
+                        self.execute(controller, submission, accepted)?;
+                    }
+                    Some((submission, accepted)) => self.late.push_back((controller, submission, accepted)),
                     None => {}
                 }
             }
@@ -403,7 +401,7 @@ impl Run {
     /// Commands whose data is on its way are gone with their queue.
     fn drop_commands(&mut self, controller: u16) {
         let before = self.late.len();
-        self.late.retain(|(its, _)| *its != controller);
+        self.late.retain(|(its, ..)| *its != controller);
         let front = self.fronts.get_mut(&controller);
         let in_queues = front.as_ref().map_or(0, |front| front.sent.len());
         if let Some(front) = front {
@@ -445,18 +443,6 @@ impl Run {
     }
 
     // ------------------------------------------------------------------------------------------------- commands --
-
-    /// Whether the namespace of a command has its metadata where it had it when the command began.
-    fn layout_is_same(&self, submission: &Submission) -> bool {
-        match submission.command {
-            Command::Write { nsid, .. } | Command::Compare { nsid, .. } => self
-                .model
-                .namespaces
-                .get(&nsid)
-                .is_none_or(|namespace| namespace.extended == submission.extended),
-            _ => true,
-        }
-    }
 
     /// A command with the data that its host sends.
     fn submission(&mut self, controller: u16, cid: u16, command: &Command) -> Submission {
@@ -517,14 +503,13 @@ impl Run {
         namespace.content(&tags)
     }
 
-    /// Asks what a command moves, before its data comes or, `again`, after that. `None`: it has failed.
-    fn begin(&mut self, controller: u16, submission: Submission, again: bool) -> Result<Option<Submission>, String> {
-        let queue = u16::from(!submission.command.is_admin());
+    /// Has the drive look at a command, and asks what data it moves. `None`: it has failed.
+    fn begin(&mut self, controller: u16, submission: Submission) -> Result<Option<(Submission, Accepted)>, String> {
         let entry = submission.command.wire().entry(submission.cid);
         let judgement = self.model.judge(controller, &submission);
-        match self.subsystem.transfer(controller, queue, &entry) {
+        match self.subsystem.accept(controller, submission.queue, &entry) {
             Err(failure) => {
-                let reply = self.subsystem.fail(controller, queue, &entry, failure);
+                let reply = self.subsystem.fail(controller, submission.queue, &entry, failure);
                 let told = Told {
                     status: reply.status.to_u16(),
                     do_not_retry: reply.do_not_retry,
@@ -535,13 +520,14 @@ impl Run {
                 self.settle(controller, &submission, told, Vec::new())?;
                 Ok(None)
             }
-            Ok(transfer) => {
+            Ok(accepted) => {
+                let transfer = accepted.transfer();
                 let way = match transfer.direction {
                     Direction::None => Way::None,
                     Direction::ToController => Way::ToDrive,
                     Direction::ToHost => Way::ToHost,
                 };
-                if way == Way::ToDrive && !again {
+                if way == Way::ToDrive {
                     equal("bytes from the host", transfer.total_bytes(), submission.data.len())?;
                 }
                 if judgement.must.is_empty() {
@@ -549,18 +535,15 @@ impl Run {
                     let found = (way, transfer.bytes as u64, transfer.metadata_bytes as u64);
                     equal("transfer", found, expected)?;
                 }
-                Ok(Some(submission))
+                Ok(Some((submission, accepted)))
             }
         }
     }
 
-    fn execute(&mut self, controller: u16, submission: Submission) -> Check {
-        let entry = submission.command.wire().entry(submission.cid);
+    fn execute(&mut self, controller: u16, submission: Submission, accepted: Accepted) -> Check {
         let now = self.model.now;
         let mut data = submission.data.clone();
-        let outcome = self
-            .subsystem
-            .execute(now, controller, submission.queue, &entry, &mut data);
+        let outcome = self.subsystem.execute(now, accepted, &mut data);
         equal("due", outcome.due, now)?;
         if let Some(durable) = &outcome.durable {
             durable.make_durable().expect("this storage can");
@@ -1141,10 +1124,10 @@ fn commands_stay(operation: &Operation) -> Option<u16> {
 fn execute_admin(subsystem: &mut Subsystem, now: u64, controller: u16, command: &Command) -> Result<Vec<u8>, String> {
     let entry = command.wire().entry(0);
     let mut data = Vec::new();
-    subsystem
-        .transfer(controller, 0, &entry)
+    let accepted = subsystem
+        .accept(controller, 0, &entry)
         .map_err(|failure| format!("{command:?}: {failure:?}"))?;
-    let outcome = subsystem.execute(now, controller, 0, &entry, &mut data);
+    let outcome = subsystem.execute(now, accepted, &mut data);
     let reply = outcome.reply.ok_or("no completion")?;
     match reply.status {
         Status::SUCCESS => Ok(data),

@@ -15,8 +15,7 @@ use std::fs::File;
 use std::ops::Range;
 
 use nvme::Namespace;
-use nvme::media::metadata_of;
-use nvme::namespace::ByteRange;
+use nvme::media::{ByteRange, metadata_of};
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 use ssd::{Device, Lpn, Placement, RgId, RuhId, Write};

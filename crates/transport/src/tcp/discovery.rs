@@ -2,11 +2,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use nvme::{Failure, Parameter};
-use nvme_spec::command::{GetLogPageCdw10, GetLogPageCdw11};
 use nvme_spec::fabrics::{AddressFamily, CNTLID_DYNAMIC, SubsystemType, TransportRequirements, TransportType};
 use nvme_spec::log::{DiscoveryEntry, DiscoveryHeader};
-use nvme_spec::{Status, SubmissionEntry};
 use zerocopy::IntoBytes;
 
 use super::Context;
@@ -52,25 +49,4 @@ pub fn log(context: &Context, local: SocketAddr) -> Vec<u8> {
 
 fn put(field: &mut [u8], text: &str) {
     field[..text.len()].copy_from_slice(text.as_bytes());
-}
-
-/// The piece of the log that a Get Log Page asks for, filled up with zeroes.
-///
-/// # Errors
-/// It begins beyond the end.
-pub fn read(log: &[u8], entry: &SubmissionEntry, data: &mut Vec<u8>) -> Result<(), Failure> {
-    let dword10 = GetLogPageCdw10::from_bits(entry.cdw10.get());
-    let dword11 = GetLogPageCdw11::from_bits(entry.cdw11.get());
-    let dwords = u64::from(dword11.numdu()) << 16 | u64::from(dword10.numdl());
-    let bytes = (dwords + 1) as usize * 4;
-    let offset = u64::from(entry.cdw13.get()) << 32 | u64::from(entry.cdw12.get());
-    data.clear();
-    if offset > log.len() as u64 {
-        let cause = format!("offset {offset} is beyond the {} bytes of the discovery log", log.len());
-        return Err(Failure::new(Status::INVALID_FIELD, cause).at(Parameter::dword(12, 0)));
-    }
-    let rest = &log[offset as usize..];
-    data.extend_from_slice(&rest[..rest.len().min(bytes)]);
-    data.resize(bytes, 0);
-    Ok(())
 }

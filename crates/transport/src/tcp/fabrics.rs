@@ -11,16 +11,17 @@
 use std::sync::Arc;
 
 use nvme::controller::QUEUE_ENTRIES_MAX;
-use nvme::{ControllerKind, Failure, Host, Outcome, Parameter, PropertyEffect, Reply, Subsystem, Transfer, Transport};
+use nvme::{
+    Accepted, ControllerKind, Failure, Host, Outcome, Parameter, PropertyEffect, Reply, Subsystem, Transfer, Transport,
+};
 use nvme_spec::auth::{SECURITY_PROTOCOL, SECURITY_PROTOCOL_SPECIFIC};
-use nvme_spec::command::GetLogPageCdw10;
 use nvme_spec::fabrics::{
     AuthenticationCommand, AuthenticationRequirements, CNTLID_DYNAMIC, ConnectCommand, ConnectData, DISCOVERY_NQN,
     FabricsCommandType, NQN_MAX_LENGTH, OPCODE, PROPERTY_SIZE_4, PROPERTY_SIZE_8, PropertyGetCommand,
     PropertySetCommand,
 };
 use nvme_spec::register::Property;
-use nvme_spec::{AdminOpcode, LogId, Status, SubmissionEntry};
+use nvme_spec::{LogId, Status, SubmissionEntry};
 use ssd::Nanos;
 use zerocopy::FromBytes;
 
@@ -118,14 +119,6 @@ fn name(field: &[u8; 256]) -> Option<&str> {
     ((1..=NQN_MAX_LENGTH).contains(&length) && name.starts_with("nqn.")).then_some(name)
 }
 
-fn immediately(now: Nanos, reply: Reply) -> Outcome {
-    Outcome {
-        reply: Some(reply),
-        due: now,
-        durable: None,
-    }
-}
-
 fn as_command<T: FromBytes>(entry: &SubmissionEntry) -> T {
     T::read_from_bytes(zerocopy::IntoBytes::as_bytes(entry)).expect("every command is 64 bytes")
 }
@@ -138,106 +131,116 @@ fn fabrics_type(entry: &SubmissionEntry) -> Option<FabricsCommandType> {
 /// Place of the fabrics command type.
 const FCTYPE: Parameter = Parameter::dword(1, 0);
 
+/// A command that was looked at once: what it is, and what data it moves.
+pub struct Command {
+    /// The entry that it was made of.
+    pub entry: SubmissionEntry,
+    /// Its data.
+    pub transfer: Transfer,
+    kind: Kind,
+}
+
+enum Kind {
+    Connect(ConnectCommand),
+    AuthenticationSend,
+    /// As many bytes as the host has room for.
+    AuthenticationReceive(usize),
+    PropertyGet(Property),
+    PropertySet(Property, u64),
+    /// The log page that is made here.
+    DiscoveryLog(Accepted),
+    /// Everything else.
+    Drive(Accepted),
+}
+
 impl Session {
-    /// What data a command moves.
-    pub(super) fn transfer(&self, subsystem: &Subsystem, entry: &SubmissionEntry) -> Result<Transfer, Failure> {
+    /// Looks at a command: whose it is, what it says, and what data it moves.
+    pub(super) fn accept(&self, subsystem: &Subsystem, entry: &SubmissionEntry) -> Result<Command, Failure> {
         let fabrics = entry.opcode == OPCODE;
-        let Some(queue) = &self.queue else {
-            if fabrics && fabrics_type(entry) == Some(FabricsCommandType::Connect) {
-                return Ok(Transfer::to_controller(size_of::<ConnectData>() as u64));
+        let (transfer, kind) = match &self.queue {
+            None if fabrics && fabrics_type(entry) == Some(FabricsCommandType::Connect) => {
+                let transfer = Transfer::to_controller(size_of::<ConnectData>() as u64);
+                (transfer, Kind::Connect(as_command(entry)))
             }
-            let cause = "the queue is not connected";
-            return Err(Failure::new(Status::COMMAND_SEQUENCE_ERROR, cause));
+            None => {
+                let cause = "the queue is not connected";
+                return Err(Failure::new(Status::COMMAND_SEQUENCE_ERROR, cause));
+            }
+            Some(queue) if fabrics => accept_fabrics(queue, entry)?,
+            Some(queue) if !queue.is_authenticated() => return Err(unauthenticated()),
+            Some(queue) => {
+                let accepted = subsystem.accept(queue.association.controller(), queue.id, entry)?;
+                let discovery = queue.kind == ControllerKind::Discovery && accepted.reads_log(LogId::Discovery);
+                let kind = if discovery { Kind::DiscoveryLog } else { Kind::Drive };
+                (accepted.transfer(), kind(accepted))
+            }
         };
-        if fabrics {
-            return self.fabrics_transfer(queue, entry);
-        }
-        if !queue.is_authenticated() {
-            return Err(unauthenticated());
-        }
-        subsystem.transfer(queue.association.controller(), queue.id, entry)
+        Ok(Command {
+            entry: *entry,
+            transfer,
+            kind,
+        })
     }
 
-    fn fabrics_transfer(&self, queue: &Queue, entry: &SubmissionEntry) -> Result<Transfer, Failure> {
-        let unknown = |cause| Err(Failure::new(Status::INVALID_COMMAND_OPCODE, cause).at(FCTYPE));
-        match fabrics_type(entry) {
-            Some(FabricsCommandType::Connect) => {
-                let cause = "the queue is connected already";
-                Err(Failure::new(Status::COMMAND_SEQUENCE_ERROR, cause))
-            }
-            Some(FabricsCommandType::AuthenticationSend) => {
-                let bytes = authentication_bytes(queue, entry)?;
-                Ok(Transfer::to_controller(bytes))
-            }
-            Some(FabricsCommandType::AuthenticationReceive) => {
-                let bytes = authentication_bytes(queue, entry)?;
-                Ok(Transfer::to_host(bytes))
-            }
-            _ if !queue.is_authenticated() => Err(unauthenticated()),
-            Some(FabricsCommandType::PropertyGet | FabricsCommandType::PropertySet) if queue.id == 0 => {
-                Ok(Transfer::NONE)
-            }
-            Some(FabricsCommandType::PropertyGet | FabricsCommandType::PropertySet) => {
-                unknown("properties belong to the admin queue")
-            }
-            _ => unknown("this fabrics command type is not supported"),
-        }
-    }
-
-    /// Carries out a command that [`Session::transfer`] allowed.
+    /// Carries out a command that was accepted, with its data.
     pub(super) fn execute(
         &mut self,
         subsystem: &mut Subsystem,
         now: Nanos,
-        entry: &SubmissionEntry,
+        command: Command,
         data: &mut Vec<u8>,
     ) -> Outcome {
-        let Some(queue) = &mut self.queue else {
-            let reply = self.connect(subsystem, now, entry, data);
-            return immediately(now, reply);
+        let entry = &command.entry;
+        let reply = match command.kind {
+            Kind::Drive(accepted) => return subsystem.execute(now, accepted, data),
+            Kind::DiscoveryLog(accepted) => {
+                let log = discovery::log(&self.context, self.surroundings.local);
+                return subsystem.execute_with_page(now, accepted, &log, data);
+            }
+            Kind::Connect(connect) => self.connect(subsystem, now, &connect, data),
+            Kind::AuthenticationSend => {
+                self.authenticator().send(data);
+                self.after_authentication();
+                Reply::success(0)
+            }
+            Kind::AuthenticationReceive(bytes) => self.receive_authentication(subsystem, entry, bytes, data),
+            Kind::PropertyGet(property) => Reply::success(subsystem.property_get(self.controller(), property)),
+            Kind::PropertySet(property, value) => return self.property_set(subsystem, now, property, value),
         };
-        let controller = queue.association.controller();
-        if entry.opcode != OPCODE {
-            if queue.kind == ControllerKind::Discovery && is_discovery_log(entry) {
-                let entries = discovery::log(&self.context, self.surroundings.local);
-                return match discovery::read(&entries, entry, data) {
-                    Ok(()) => immediately(now, Reply::success(0)),
-                    Err(failure) => immediately(now, self.fail(subsystem, entry, failure)),
-                };
-            }
-            return subsystem.execute(now, controller, queue.id, entry, data);
+        Outcome::at(now, reply)
+    }
+
+    /// The controller of a connected queue.
+    fn controller(&self) -> u16 {
+        self.queue.as_ref().expect("a connected queue").association.controller()
+    }
+
+    /// Who checks the host of a connected queue.
+    fn authenticator(&mut self) -> &mut Authenticator {
+        let queue = self.queue.as_mut().expect("a connected queue");
+        queue
+            .authenticator
+            .as_mut()
+            .expect("found when the command was accepted")
+    }
+
+    fn receive_authentication(
+        &mut self,
+        subsystem: &mut Subsystem,
+        entry: &SubmissionEntry,
+        bytes: usize,
+        data: &mut Vec<u8>,
+    ) -> Reply {
+        *data = self.authenticator().receive();
+        let fits = data.len() <= bytes;
+        data.resize(bytes, 0);
+        self.after_authentication();
+        if fits {
+            return Reply::success(0);
         }
-        match fabrics_type(entry) {
-            Some(FabricsCommandType::AuthenticationSend) => {
-                let authenticator = queue.authenticator.as_mut().expect("checked with the transfer");
-                authenticator.send(data);
-                self.after_authentication();
-                immediately(now, Reply::success(0))
-            }
-            Some(FabricsCommandType::AuthenticationReceive) => {
-                let bytes = as_command::<AuthenticationCommand>(entry).length.get() as usize;
-                let authenticator = queue.authenticator.as_mut().expect("checked with the transfer");
-                *data = authenticator.receive();
-                let fits = data.len() <= bytes;
-                data.resize(bytes, 0);
-                self.after_authentication();
-                if fits {
-                    return immediately(now, Reply::success(0));
-                }
-                data.clear();
-                let cause = "the message is longer than the host has room for";
-                let failure = Failure::invalid_field(Parameter::dword(11, 0), cause);
-                immediately(now, self.fail(subsystem, entry, failure))
-            }
-            Some(FabricsCommandType::PropertyGet) => {
-                let reply = match property_get(subsystem, controller, entry) {
-                    Ok(value) => Reply::success(value),
-                    Err(failure) => self.fail(subsystem, entry, failure),
-                };
-                immediately(now, reply)
-            }
-            _ => self.property_set(subsystem, now, entry),
-        }
+        data.clear();
+        let cause = "the message is longer than the host has room for";
+        self.fail(subsystem, entry, Failure::invalid_field(Parameter::dword(11, 0), cause))
     }
 
     /// The reply to a command that fails.
@@ -245,16 +248,18 @@ impl Session {
         match &self.queue {
             Some(queue) => subsystem.fail(queue.association.controller(), queue.id, entry, failure),
             None => Reply {
-                status: failure.status,
-                do_not_retry: failure.do_not_retry,
-                ..Reply::success(0)
+                more: false,
+                ..Reply::failed(&failure)
             },
         }
     }
 
     fn after_authentication(&mut self) {
         let queue = self.queue.as_ref().expect("a connected queue");
-        let authenticator = queue.authenticator.as_ref().expect("checked with the transfer");
+        let authenticator = queue
+            .authenticator
+            .as_ref()
+            .expect("found when the command was accepted");
         if authenticator.is_authenticated() {
             queue.link.establish();
         }
@@ -263,10 +268,13 @@ impl Session {
 
     // ------------------------------------------------------------------------------------------------- Connect --
 
-    fn connect(&mut self, subsystem: &mut Subsystem, now: Nanos, entry: &SubmissionEntry, data: &[u8]) -> Reply {
-        let command: ConnectCommand = as_command(entry);
+    fn connect(&mut self, subsystem: &mut Subsystem, now: Nanos, command: &ConnectCommand, data: &[u8]) -> Reply {
+        assert!(
+            self.queue.is_none(),
+            "one command at a time until the queue is connected"
+        );
         let data = ConnectData::ref_from_bytes(data).expect("the length was checked with the data pointer");
-        match self.try_connect(subsystem, now, &command, data) {
+        match self.try_connect(subsystem, now, command, data) {
             Err(refusal) => refusal.reply(),
             Ok(queue) => {
                 let requirements = AuthenticationRequirements::new().with_atr(queue.authenticator.is_some());
@@ -300,7 +308,7 @@ impl Session {
             other if other == self.context.subsystem_nqn => ControllerKind::Io,
             _ => return Err(Refusal::data(SUBNQN)),
         };
-        let authenticator = self.authenticator(host_nqn, subsystem_nqn)?;
+        let authenticator = self.new_authenticator(host_nqn, subsystem_nqn)?;
         let queue_id = command.qid.get();
         let entries = u32::from(command.sqsize.get()) + 1;
         if !(2..=QUEUE_ENTRIES_MAX).contains(&entries) {
@@ -342,7 +350,7 @@ impl Session {
     }
 
     /// How the host has to prove who it is; `None` if it does not have to.
-    fn authenticator(&self, host_nqn: &str, subsystem_nqn: &str) -> Result<Option<Authenticator>, Refusal> {
+    fn new_authenticator(&self, host_nqn: &str, subsystem_nqn: &str) -> Result<Option<Authenticator>, Refusal> {
         let options = &self.context.options;
         if options.hosts.is_empty() {
             return Ok(None);
@@ -407,20 +415,15 @@ impl Session {
 
     // ---------------------------------------------------------------------------------------------- properties --
 
-    fn property_set(&mut self, subsystem: &mut Subsystem, now: Nanos, entry: &SubmissionEntry) -> Outcome {
-        let command: PropertySetCommand = as_command(entry);
-        let property = match property(command.attrib.size(), command.ofst.get(), &[Property::Cc]) {
-            Ok(property) => property,
-            Err(failure) => return immediately(now, self.fail(subsystem, entry, failure)),
-        };
+    fn property_set(&mut self, subsystem: &mut Subsystem, now: Nanos, property: Property, value: u64) -> Outcome {
         let association = &self.queue.as_ref().expect("a connected queue").association;
         let controller = association.controller();
-        match subsystem.property_set(now, controller, property, command.value.get()) {
+        match subsystem.property_set(now, controller, property, value) {
             PropertyEffect::Reset => self.context.associations.reset(subsystem, association),
             PropertyEffect::Shutdown => return self.shut_down(subsystem, now, controller),
             PropertyEffect::None | PropertyEffect::Enabled | PropertyEffect::SubsystemReset => {}
         }
-        immediately(now, Reply::success(0))
+        Outcome::at(now, Reply::success(0))
     }
 
     /// The host may see the shutdown complete when everything is durable.
@@ -432,9 +435,43 @@ impl Session {
         }
         Outcome {
             durable,
-            ..immediately(now, Reply::success(0))
+            ..Outcome::at(now, Reply::success(0))
         }
     }
+}
+
+/// Looks at a Fabrics command of a connected queue.
+fn accept_fabrics(queue: &Queue, entry: &SubmissionEntry) -> Result<(Transfer, Kind), Failure> {
+    let unknown = |cause| Err(Failure::new(Status::INVALID_COMMAND_OPCODE, cause).at(FCTYPE));
+    Ok(match fabrics_type(entry) {
+        Some(FabricsCommandType::Connect) => {
+            let cause = "the queue is connected already";
+            return Err(Failure::new(Status::COMMAND_SEQUENCE_ERROR, cause));
+        }
+        Some(FabricsCommandType::AuthenticationSend) => {
+            let bytes = authentication_bytes(queue, entry)?;
+            (Transfer::to_controller(bytes), Kind::AuthenticationSend)
+        }
+        Some(FabricsCommandType::AuthenticationReceive) => {
+            let bytes = authentication_bytes(queue, entry)?;
+            (Transfer::to_host(bytes), Kind::AuthenticationReceive(bytes as usize))
+        }
+        _ if !queue.is_authenticated() => return Err(unauthenticated()),
+        Some(FabricsCommandType::PropertyGet | FabricsCommandType::PropertySet) if queue.id != 0 => {
+            return unknown("properties belong to the admin queue");
+        }
+        Some(FabricsCommandType::PropertyGet) => {
+            let command: PropertyGetCommand = as_command(entry);
+            let property = property(command.attrib.size(), command.ofst.get(), &READABLE)?;
+            (Transfer::NONE, Kind::PropertyGet(property))
+        }
+        Some(FabricsCommandType::PropertySet) => {
+            let command: PropertySetCommand = as_command(entry);
+            let property = property(command.attrib.size(), command.ofst.get(), &[Property::Cc])?;
+            (Transfer::NONE, Kind::PropertySet(property, command.value.get()))
+        }
+        _ => return unknown("this fabrics command type is not supported"),
+    })
 }
 
 fn unauthenticated() -> Failure {
@@ -489,14 +526,3 @@ const READABLE: [Property; 5] = [
     Property::Csts,
     Property::Crto,
 ];
-
-fn property_get(subsystem: &Subsystem, controller: u16, entry: &SubmissionEntry) -> Result<u64, Failure> {
-    let command: PropertyGetCommand = as_command(entry);
-    let property = property(command.attrib.size(), command.ofst.get(), &READABLE)?;
-    Ok(subsystem.property_get(controller, property))
-}
-
-fn is_discovery_log(entry: &SubmissionEntry) -> bool {
-    let page = GetLogPageCdw10::from_bits(entry.cdw10.get()).lid();
-    entry.opcode == AdminOpcode::GetLogPage.code() && page == LogId::Discovery.code()
-}

@@ -102,7 +102,7 @@ impl TcpOptions {
             listen,
             hosts: Vec::new(),
             advertised: None,
-            h2c_data_bytes_max: nvme::subsystem::TRANSFER_BYTES_MAX as u32,
+            h2c_data_bytes_max: nvme::transfer::TRANSFER_BYTES_MAX as u32,
             limits: Limits::default(),
         }
     }

@@ -1,7 +1,7 @@
 //! A connection without its socket: bytes of the host in, bytes for the host out.
 //!
 //! ```text
-//! host's bytes -> Input -> PDUs -> ready commands -> subsystem (one lock for a batch) -> Output -> host
+//! host's bytes -> Input -> PDUs -> ready commands -> accepted -> subsystem (one lock for a batch) -> Output -> host
 //!                            \-> H2CData: straight into the buffer of its command
 //!   write without in-capsule data -> waits for a grant -> R2T -> waits for its data -> ready
 //!   completion not due yet -> held        completion that must be durable first -> unsynced
@@ -30,7 +30,7 @@ use ssd::Nanos;
 
 use super::Context;
 use super::association::{HangUp, Link};
-use super::fabrics::Queue;
+use super::fabrics::{Command, Queue};
 use super::input::Input;
 use super::output::Output;
 use super::pdu::{Digests, Fault};
@@ -83,24 +83,23 @@ pub struct Surroundings {
 
 /// How far a command is.
 enum Progress {
-    /// It came, with this much data in its capsule.
-    Capsule,
-    /// All its data has come.
-    Transferred,
-    /// Its data came, but the data digest does not match.
-    Damaged,
+    /// It came, with what data there was in its capsule.
+    Capsule(SubmissionEntry),
+    /// It was accepted, and all its data has come.
+    Transferred(Command),
 }
 
-/// A command that can be looked at.
+/// A command that can be looked at, or carried out.
 struct Ready {
-    entry: SubmissionEntry,
-    data: Vec<u8>,
     progress: Progress,
+    data: Vec<u8>,
+    /// The data digest does not match.
+    damaged: bool,
 }
 
 /// A command whose data was asked for.
 struct Requested {
-    entry: SubmissionEntry,
+    command: Command,
     data: Vec<u8>,
     received: usize,
     damaged: bool,
@@ -171,8 +170,8 @@ pub struct Session {
     output: Output,
     receiving: Option<Receiving>,
     ready: VecDeque<Ready>,
-    /// Commands that may ask for their data as soon as there is room, with the bytes.
-    ungranted: VecDeque<(SubmissionEntry, usize)>,
+    /// Commands that may ask for their data as soon as there is room.
+    ungranted: VecDeque<Command>,
     /// By transfer tag.
     requested: Vec<Option<Requested>>,
     held: BinaryHeap<Reverse<Held>>,

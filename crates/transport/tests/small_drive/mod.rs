@@ -104,7 +104,10 @@ impl Client {
     /// Executes a command as transports do: durable before it is complete.
     pub fn execute(&self, queue: u16, entry: &SubmissionEntry, data: &mut Vec<u8>) -> Status {
         let mut subsystem = locked(&self.shared);
-        let Outcome { reply, durable, .. } = subsystem.execute(self.clock.now(), self.id, queue, entry, data);
+        let Outcome { reply, durable, .. } = match subsystem.accept(self.id, queue, entry) {
+            Ok(accepted) => subsystem.execute(self.clock.now(), accepted, data),
+            Err(failure) => return subsystem.fail(self.id, queue, entry, failure).status,
+        };
         drop(subsystem);
         let reply = reply.expect("no test sends an asynchronous event request");
         match durable.map(|durable| durable.make_durable()) {
@@ -119,7 +122,9 @@ impl Client {
 
     /// Executes an I/O command that must succeed; whether its completion waits for the disk.
     pub fn is_made_durable(&self, entry: &SubmissionEntry, data: &mut Vec<u8>) -> bool {
-        let outcome = locked(&self.shared).execute(self.clock.now(), self.id, 1, entry, data);
+        let mut subsystem = locked(&self.shared);
+        let accepted = subsystem.accept(self.id, 1, entry).expect("an acceptable command");
+        let outcome = subsystem.execute(self.clock.now(), accepted, data);
         assert_eq!(outcome.reply.expect("a reply").status, Status::SUCCESS);
         outcome.durable.is_some()
     }

@@ -1,8 +1,8 @@
 //! Get Features and Set Features.
 //!
 //! ```text
-//! Set Features -> known? saveable? which namespaces? -> current value (controller, or shared by all) -> saved value
-//! Get Features -> known? which namespace? -> current, default or saved value, or what may be done with it
+//! Set Features -> known? -> Setting  -> saveable? which namespaces? -> current value (controller, or shared by all) -> saved value
+//! Get Features -> known? -> Question -> which namespace? -> current, default or saved value, or what may be done with it
 //! ```
 //!
 //! [`FEATURES`] says of each feature whose value it is and whether it can be saved. Most values are one number, command
@@ -14,43 +14,25 @@ mod number;
 mod placement;
 mod special;
 
-use std::collections::BTreeMap;
-
 use nvme_spec::command::{GetFeaturesCdw10, SetFeaturesCdw10, SubmissionEntry};
-use nvme_spec::feature::{FeatureCapabilities, FeatureSelect, HostBehaviorSupport};
+use nvme_spec::feature::{FeatureCapabilities, FeatureSelect};
 use nvme_spec::log::{SCOPE_CONTROLLER, SCOPE_ENDURANCE_GROUP, SCOPE_NAMESPACE, SCOPE_NVM_SUBSYSTEM};
 use nvme_spec::{FeatureId, NSID_ALL, Status};
 
 pub(super) use number::{OVER_TEMPERATURE, UNDER_TEMPERATURE};
-pub use special::{Clock, KEEP_ALIVE_GRANULARITY_MS};
 
-use crate::controller::{ControllerKind, Transport};
+use crate::completion::Success;
+use crate::controller::{ControllerKind, Features, Transport};
 use crate::error::{Failure, Parameter};
-use crate::subsystem::{ENDURANCE_GROUP, Subsystem, Success, Transfer};
+use crate::setup::ENDURANCE_GROUP;
+use crate::subsystem::Subsystem;
+use crate::transfer::Transfer;
 
 /// Composite temperature above which a host is warned unless it says otherwise, in kelvins (WCTEMP).
 pub const WARNING_TEMPERATURE_K: u16 = 343;
 
-/// Values by feature identifier and instance: a namespace identifier, or what stands for an interrupt vector or a threshold;
-/// 0 where there is only one value.
-#[derive(Clone, Debug, Default)]
-pub struct Features {
-    values: BTreeMap<(u8, u32), u32>,
-    host_behavior: HostBehaviorSupport,
-}
-
-impl Features {
-    /// The value that was set, in the form of Set Features' command dword 11; `None` if none was.
-    pub fn value(&self, id: FeatureId, instance: u32) -> Option<u32> {
-        self.values.get(&(id.code(), instance)).copied()
-    }
-
-    fn set(&mut self, id: FeatureId, instance: u32, value: u32) {
-        self.values.insert((id.code(), instance), value);
-    }
-}
-
 /// What may be done with a feature.
+#[derive(Debug)]
 pub(super) struct Feature {
     pub id: FeatureId,
     /// Whose value it is: a `SCOPE_…` bit.
@@ -58,7 +40,7 @@ pub(super) struct Feature {
     saving: Saving,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Saving {
     /// A reset brings the default value back.
     Never,
@@ -99,6 +81,52 @@ pub(super) const FEATURES: [Feature; 20] = [
     feature(FeatureId::NamespaceWriteProtectionConfig, SCOPE_NAMESPACE, Saving::Always),
 ];
 
+/// What a Set Features asks for. Its dwords mean what the feature says.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    feature: &'static Feature,
+    /// The value is to outlive a reset (SV).
+    save: bool,
+    nsid: u32,
+    dword11: u32,
+    dword12: u32,
+}
+
+impl Setting {
+    /// Whether it is of this feature.
+    pub fn is_of(&self, feature: FeatureId) -> bool {
+        self.feature.id == feature
+    }
+
+    pub(super) fn transfer(&self) -> Transfer {
+        Transfer::to_controller(match self.feature.id {
+            FeatureId::FlexibleDataPlacementEvents => placement::event_list_bytes(self.dword11),
+            other => special::data_bytes(other, self.dword11),
+        })
+    }
+}
+
+/// What a Get Features asks for.
+#[derive(Debug)]
+pub(crate) struct Question {
+    feature: &'static Feature,
+    select: FeatureSelect,
+    nsid: u32,
+    dword11: u32,
+}
+
+impl Question {
+    pub(super) fn transfer(&self) -> Transfer {
+        if self.select == FeatureSelect::SupportedCapabilities {
+            return Transfer::NONE;
+        }
+        Transfer::to_host(match self.feature.id {
+            FeatureId::FlexibleDataPlacementEvents => placement::event_descriptors_bytes(self.dword11),
+            other => special::data_bytes(other, self.dword11),
+        })
+    }
+}
+
 impl Feature {
     fn is_namespace_specific(&self) -> bool {
         self.scope == SCOPE_NAMESPACE
@@ -138,10 +166,11 @@ impl Subsystem {
     pub(crate) fn initial_features(&self) -> Features {
         let mut features = Features::default();
         let of_controllers = FEATURES.iter().filter(|known| known.scope == SCOPE_CONTROLLER);
-        for known in of_controllers {
-            let code = known.id.code();
-            let saved = self.state.saved_features.range((code, 0)..=(code, u32::MAX));
-            features.values.extend(saved);
+        for id in of_controllers.map(|known| known.id) {
+            let saved = self.state.saved_features.range((id.code(), 0)..=(id.code(), u32::MAX));
+            for (&(_, instance), &value) in saved {
+                features.set(id, instance, value);
+            }
         }
         features
     }
@@ -155,66 +184,66 @@ impl Subsystem {
 
     /// A namespace is gone: another one with its identifier begins with defaults.
     pub(super) fn forget_namespace_features(&mut self, nsid: u32) {
-        let code = FeatureId::ErrorRecovery.code();
-        self.shared_features.values.remove(&(code, nsid));
-        self.state.saved_features.remove(&(code, nsid));
+        self.shared_features.remove(FeatureId::ErrorRecovery, nsid);
+        self.state
+            .saved_features
+            .remove(&(FeatureId::ErrorRecovery.code(), nsid));
     }
 
     // -------------------------------------------------------------------------------------------------- set --
 
-    pub(super) fn set_features_transfer(&self, id: u16, entry: &SubmissionEntry) -> Result<Transfer, Failure> {
-        let feature = self.feature(id, SetFeaturesCdw10::from_bits(entry.cdw10.get()).fid())?;
-        Ok(Transfer::to_controller(match feature.id {
-            FeatureId::FlexibleDataPlacementEvents => placement::event_list_bytes(entry),
-            other => special::data_bytes(other, entry),
-        }))
+    /// A Set Features of a feature that the controller has.
+    pub(super) fn parse_set_features(&self, id: u16, entry: &SubmissionEntry) -> Result<Setting, Failure> {
+        let dword10 = SetFeaturesCdw10::from_bits(entry.cdw10.get());
+        Ok(Setting {
+            feature: self.feature(id, dword10.fid())?,
+            save: dword10.sv(),
+            nsid: entry.nsid.get(),
+            dword11: entry.cdw11.get(),
+            dword12: entry.cdw12.get(),
+        })
     }
 
-    pub(super) fn set_features(&mut self, id: u16, entry: &SubmissionEntry, data: &[u8]) -> Result<Success, Failure> {
-        let dword10 = SetFeaturesCdw10::from_bits(entry.cdw10.get());
-        let feature = self.feature(id, dword10.fid())?;
-        if dword10.sv() && feature.saving != Saving::OnRequest {
+    pub(super) fn set_features(&mut self, id: u16, setting: &Setting, data: &[u8]) -> Result<Success, Failure> {
+        let &Setting { feature, dword11, .. } = setting;
+        if setting.save && feature.saving != Saving::OnRequest {
             let cause = format!("{} cannot be saved", feature.id);
             return Err(Failure::new(Status::FEATURE_NOT_SAVEABLE, cause).at(Parameter::dword(10, 31)));
         }
-        let namespaces = self.namespaces_to_set(id, feature, entry.nsid.get())?;
-        // nvme-cli sends more than it says, but never less.
-        let bytes = self.set_features_transfer(id, entry)?.bytes;
-        let Some(data) = data.get(..bytes) else {
-            let cause = format!("{} takes {bytes} bytes, {} came", feature.id, data.len());
-            return Err(Failure::new(Status::DATA_TRANSFER_ERROR, cause)
-                .at(Parameter::DATA_POINTER)
-                .retryable());
-        };
-        let mut done = self.done();
+        let namespaces = self.namespaces_to_set(id, feature, setting.nsid)?;
         match feature.id {
             FeatureId::Timestamp => self.set_timestamp(data),
-            FeatureId::KeepAliveTimer => self.set_keep_alive(id, entry.cdw11.get()),
+            FeatureId::KeepAliveTimer => self.set_keep_alive(id, dword11),
             FeatureId::HostBehaviorSupport => self.set_host_behavior(id, data)?,
             FeatureId::HostIdentifier => self.set_host_identifier(id, data)?,
-            FeatureId::FlexibleDataPlacement => self.set_placement(entry)?,
-            FeatureId::FlexibleDataPlacementEvents => self.set_placement_events(&namespaces, entry, data)?,
+            FeatureId::FlexibleDataPlacement => self.set_placement(setting)?,
+            FeatureId::FlexibleDataPlacementEvents => self.set_placement_events(&namespaces, setting, data)?,
             FeatureId::NamespaceWriteProtectionConfig => {
-                done.durable = self.set_write_protection(&namespaces, entry)?
+                return self.set_write_protection(&namespaces, dword11).map(Success::after);
             }
-            _ => {
-                let value = self.value_to_set(id, feature.id, entry.cdw11.get())?;
-                let instances = match feature.is_namespace_specific() {
-                    true => namespaces,
-                    false => vec![number::instance(feature.id, value)],
-                };
-                let save = dword10.sv() || feature.saving == Saving::Always;
-                self.set_values(id, feature, &instances, value, save)?;
-                match feature.id {
-                    FeatureId::NumberOfQueues => done.result = u64::from(value),
-                    // What is in the cache when it is turned off must not stay there.
-                    FeatureId::VolatileWriteCache => done.durable = value == 0,
-                    _ => {}
-                }
-                self.note_health();
-            }
+            _ => return self.set_number(id, setting, namespaces),
         }
-        Ok(done)
+        Ok(Success::DONE)
+    }
+
+    /// Sets a feature whose value is one number.
+    fn set_number(&mut self, id: u16, setting: &Setting, namespaces: Vec<u32>) -> Result<Success, Failure> {
+        let feature = setting.feature;
+        let value = self.value_to_set(id, feature.id, setting.dword11)?;
+        let instances = if feature.is_namespace_specific() {
+            namespaces
+        } else {
+            vec![number::instance(feature.id, value)]
+        };
+        let save = setting.save || feature.saving == Saving::Always;
+        self.set_values(id, feature, &instances, value, save)?;
+        self.note_health();
+        Ok(match feature.id {
+            FeatureId::NumberOfQueues => Success::of(u64::from(value)),
+            // What is in the cache when it is turned off must not stay there.
+            FeatureId::VolatileWriteCache => Success::after(value == 0),
+            _ => Success::DONE,
+        })
     }
 
     /// The namespaces that a Set Features is for; none if the feature has nothing to do with them.
@@ -270,48 +299,40 @@ impl Subsystem {
 
     // -------------------------------------------------------------------------------------------------- get --
 
-    /// What a Get Features is about: the feature, and which of its values.
-    fn feature_to_get(&self, id: u16, entry: &SubmissionEntry) -> Result<(&'static Feature, FeatureSelect), Failure> {
+    /// A Get Features of a feature that the controller has.
+    pub(super) fn parse_get_features(&self, id: u16, entry: &SubmissionEntry) -> Result<Question, Failure> {
         let dword10 = GetFeaturesCdw10::from_bits(entry.cdw10.get());
         let feature = self.feature(id, dword10.fid())?;
         let select = FeatureSelect::from_u8(dword10.sel()).ok_or_else(|| {
             let cause = format!("select {} of Get Features does not exist", dword10.sel());
             Failure::invalid_field(Parameter::dword(10, 8), cause)
         })?;
-        Ok((feature, select))
-    }
-
-    pub(super) fn get_features_transfer(&self, id: u16, entry: &SubmissionEntry) -> Result<Transfer, Failure> {
-        Ok(match self.feature_to_get(id, entry)? {
-            (_, FeatureSelect::SupportedCapabilities) => Transfer::NONE,
-            (feature, _) => Transfer::to_host(match feature.id {
-                FeatureId::FlexibleDataPlacementEvents => placement::event_descriptors_bytes(entry),
-                other => special::data_bytes(other, entry),
-            }),
+        Ok(Question {
+            feature,
+            select,
+            nsid: entry.nsid.get(),
+            dword11: entry.cdw11.get(),
         })
     }
 
     pub(super) fn get_features(
         &mut self,
         id: u16,
-        entry: &SubmissionEntry,
+        question: &Question,
         data: &mut Vec<u8>,
     ) -> Result<Success, Failure> {
-        let (feature, select) = self.feature_to_get(id, entry)?;
+        let feature = question.feature;
         data.clear();
-        let result = match select {
-            FeatureSelect::SupportedCapabilities => self.capabilities(id, feature).into_bits(),
-            _ => {
-                if feature.is_namespace_specific() {
-                    self.namespace_to_get(id, entry.nsid.get())?;
-                }
-                self.get_value(id, feature, entry, select, data)?
+        let result = if question.select == FeatureSelect::SupportedCapabilities {
+            self.capabilities(id, feature).into_bits()
+        } else {
+            // A feature has one value for each namespace, so there is none of all of them.
+            if feature.is_namespace_specific() {
+                self.active_namespace(id, question.nsid)?;
             }
+            self.get_value(id, question, data)?
         };
-        Ok(Success {
-            result: u64::from(result),
-            ..self.done()
-        })
+        Ok(Success::of(u64::from(result)))
     }
 
     fn capabilities(&self, id: u16, feature: &Feature) -> FeatureCapabilities {
@@ -322,47 +343,35 @@ impl Subsystem {
             .with_chang(!fixed)
     }
 
-    /// A feature has one value for each namespace, so there is none of all of them.
-    fn namespace_to_get(&self, id: u16, nsid: u32) -> Result<(), Failure> {
-        self.active_namespace(id, nsid).map(|_| ())
-    }
-
     /// Completion dword 0; the data that belongs to the value goes to `data`.
-    fn get_value(
-        &self,
-        id: u16,
-        feature: &Feature,
-        entry: &SubmissionEntry,
-        select: FeatureSelect,
-        data: &mut Vec<u8>,
-    ) -> Result<u32, Failure> {
+    fn get_value(&self, id: u16, question: &Question, data: &mut Vec<u8>) -> Result<u32, Failure> {
+        let &Question {
+            feature,
+            select,
+            dword11,
+            ..
+        } = question;
         let default = select == FeatureSelect::Default;
         // What is never saved has its default value as the saved one.
         let unsaved = default || select == FeatureSelect::Saved;
-        Ok(match feature.id {
+        match feature.id {
             FeatureId::Timestamp => {
                 let timestamp = if unsaved { 0 } else { self.timestamp() };
                 data.extend_from_slice(&timestamp.to_le_bytes());
-                0
             }
-            FeatureId::KeepAliveTimer if unsaved => 0,
-            FeatureId::KeepAliveTimer => self.controller(id).keep_alive_ms,
-            FeatureId::HostBehaviorSupport => {
-                self.get_host_behavior(id, unsaved, data);
-                0
-            }
-            FeatureId::HostIdentifier => {
-                self.get_host_identifier(id, entry, data)?;
-                0
-            }
-            FeatureId::FlexibleDataPlacement => self.get_placement(entry, default)?,
-            FeatureId::FlexibleDataPlacementEvents => self.get_placement_events(entry, default, data)?,
-            FeatureId::NamespaceWriteProtectionConfig => self.get_write_protection(entry.nsid.get(), default),
+            FeatureId::KeepAliveTimer if unsaved => {}
+            FeatureId::KeepAliveTimer => return Ok(self.controller(id).keep_alive_ms),
+            FeatureId::HostBehaviorSupport => self.get_host_behavior(id, unsaved, data),
+            FeatureId::HostIdentifier => self.get_host_identifier(id, dword11, data)?,
+            FeatureId::FlexibleDataPlacement => return self.get_placement(dword11, default),
+            FeatureId::FlexibleDataPlacementEvents => return self.get_placement_events(question, default, data),
+            FeatureId::NamespaceWriteProtectionConfig => return Ok(self.get_write_protection(question.nsid, default)),
             _ => {
-                let instance = self.instance_to_get(feature, entry)?;
-                self.number(id, feature, instance, select)
+                let instance = self.instance_to_get(question)?;
+                return Ok(self.number(id, feature, instance, select));
             }
-        })
+        }
+        Ok(0)
     }
 
     fn number(&self, id: u16, feature: &Feature, instance: u32, select: FeatureSelect) -> u32 {

@@ -1,16 +1,16 @@
 //! Features whose value is one number, command dword 11: which bits it has, what it may be, what it is at first.
 
 use nvme_spec::FeatureId;
-use nvme_spec::command::SubmissionEntry;
 use nvme_spec::feature::{
     AsyncEventConfiguration, EnduranceGroupEventConfiguration, ErrorRecovery, InterruptVectorConfiguration,
     NumberOfQueues, PowerManagement, TemperatureThreshold, VolatileWriteCache,
 };
 
-use super::{Feature, WARNING_TEMPERATURE_K, check_endurance_group};
+use super::{Question, WARNING_TEMPERATURE_K, check_endurance_group};
 use crate::controller::ControllerKind;
 use crate::error::{Failure, Parameter};
-use crate::subsystem::{ENDURANCE_GROUP, Subsystem};
+use crate::setup::ENDURANCE_GROUP;
+use crate::subsystem::Subsystem;
 
 /// Instances of a value that are not namespaces lie above every namespace identifier, so that they outlive namespaces.
 const NOT_A_NAMESPACE: u32 = 1 << 31;
@@ -118,8 +118,12 @@ impl Subsystem {
     }
 
     /// Which of a feature's values the host asks for.
-    pub(super) fn instance_to_get(&self, feature: &Feature, entry: &SubmissionEntry) -> Result<u32, Failure> {
-        let dword = entry.cdw11.get();
+    pub(super) fn instance_to_get(&self, question: &Question) -> Result<u32, Failure> {
+        let &Question {
+            feature,
+            dword11: dword,
+            ..
+        } = question;
         match feature.id {
             FeatureId::TemperatureThreshold => {
                 let asked = TemperatureThreshold::from_bits(dword);
@@ -132,7 +136,7 @@ impl Subsystem {
             }
             FeatureId::InterruptVectorConfiguration => self.check_vector(dword)?,
             FeatureId::EnduranceGroupEventConfiguration => check_group(dword)?,
-            _ if feature.is_namespace_specific() => return Ok(entry.nsid.get()),
+            _ if feature.is_namespace_specific() => return Ok(question.nsid),
             _ => {}
         }
         Ok(instance(feature.id, dword))

@@ -5,7 +5,6 @@
 //! always whole; temperature is a constant.
 
 use nvme_spec::FeatureId;
-use nvme_spec::command::SanitizeCdw10;
 use nvme_spec::feature::TemperatureThreshold;
 use nvme_spec::log::{
     CriticalWarning, DeviceSelfTestLog, EnduranceGroupInformation, SanitizeStatus, SanitizeStatusLog, SelfTestResult,
@@ -187,18 +186,6 @@ fn self_test_result(test: &SelfTest) -> SelfTestResult {
         poh: test.power_on_hours.into(),
         nsid: test.nsid.into(),
         ..SelfTestResult::default()
-    }
-}
-
-impl SanitizeOutcome {
-    /// The command that began the operation; zero if there never was one.
-    pub(in crate::admin) fn command(&self) -> SanitizeCdw10 {
-        SanitizeCdw10::from_bits(match *self {
-            SanitizeOutcome::Never => 0,
-            SanitizeOutcome::Running { dword10 }
-            | SanitizeOutcome::Succeeded { dword10, .. }
-            | SanitizeOutcome::Failed { dword10, .. } => dword10,
-        })
     }
 }
 

@@ -23,9 +23,12 @@ use zerocopy::little_endian::{U16, U64};
 pub use health::COMPOSITE_TEMPERATURE_K;
 
 use super::features::check_endurance_group;
+use crate::completion::Success;
 use crate::controller::ControllerKind;
 use crate::error::{Failure, Parameter};
-use crate::subsystem::{ENDURANCE_GROUP, Subsystem, Success, TRANSFER_BYTES_MAX, Transfer};
+use crate::setup::ENDURANCE_GROUP;
+use crate::subsystem::Subsystem;
+use crate::transfer::{Transfer, check_transfer_bytes};
 
 /// Log pages of a controller for I/O.
 const PAGES: [LogId; 15] = [
@@ -56,9 +59,10 @@ const DISCOVERY_PAGES: [LogId; 5] = [
 ];
 
 /// A Get Log Page command with its fields in plain form.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Request {
-    log: LogId,
+#[derive(Debug)]
+pub(crate) struct Request {
+    /// The page.
+    pub log: LogId,
     nsid: u32,
     /// Log Specific Parameter.
     parameter: u8,
@@ -92,11 +96,7 @@ fn parse(entry: &SubmissionEntry) -> Result<Request, Failure> {
         let cause = format!("the offset {offset_bytes} is not a multiple of 4");
         return Err(Failure::invalid_field(Parameter::dword(12, 0), cause));
     }
-    let bytes = (dwords + 1) * 4;
-    if bytes > TRANSFER_BYTES_MAX {
-        let cause = format!("{bytes} bytes in one command; the limit (MDTS) is {TRANSFER_BYTES_MAX}");
-        return Err(Failure::invalid_field(Parameter::dword(10, 16), cause));
-    }
+    let bytes = check_transfer_bytes((dwords + 1) * 4, Parameter::dword(10, 16))?;
     Ok(Request {
         log,
         nsid: entry.nsid.get(),
@@ -109,6 +109,12 @@ fn parse(entry: &SubmissionEntry) -> Result<Request, Failure> {
     })
 }
 
+impl Request {
+    pub(super) fn transfer(&self) -> Transfer {
+        Transfer::to_host(self.bytes)
+    }
+}
+
 impl Subsystem {
     /// Log pages that a controller has.
     fn pages(&self, id: u16) -> &'static [LogId] {
@@ -118,7 +124,8 @@ impl Subsystem {
         }
     }
 
-    fn log_request(&self, id: u16, entry: &SubmissionEntry) -> Result<Request, Failure> {
+    /// A Get Log Page of a page that the controller has.
+    pub(super) fn parse_log_page(&self, id: u16, entry: &SubmissionEntry) -> Result<Request, Failure> {
         let request = parse(entry)?;
         if !self.pages(id).contains(&request.log) {
             return Err(unknown_page(request.log.code()));
@@ -126,34 +133,34 @@ impl Subsystem {
         Ok(request)
     }
 
-    pub(super) fn get_log_page_transfer(&self, id: u16, entry: &SubmissionEntry) -> Result<Transfer, Failure> {
-        Ok(Transfer::to_host(self.log_request(id, entry)?.bytes))
+    pub(super) fn get_log_page(&mut self, id: u16, request: &Request, data: &mut Vec<u8>) -> Result<Success, Failure> {
+        let page = self.page(id, request)?;
+        self.give_log_page(id, request, &page, data)
     }
 
-    pub(super) fn get_log_page(
+    /// The piece of a page that was asked for.
+    pub(crate) fn give_log_page(
         &mut self,
         id: u16,
-        entry: &SubmissionEntry,
+        request: &Request,
+        page: &[u8],
         data: &mut Vec<u8>,
     ) -> Result<Success, Failure> {
-        let request = self.log_request(id, entry)?;
-        let page = self.page(id, &request)?;
-        let size_bytes = page.len() as u64;
-        if request.offset_bytes > size_bytes {
-            let cause = format!(
-                "offset {} is beyond the {size_bytes} bytes of {}",
-                request.offset_bytes, request.log
-            );
+        let rest = usize::try_from(request.offset_bytes)
+            .ok()
+            .and_then(|offset| page.get(offset..));
+        let Some(rest) = rest else {
+            let (offset, size_bytes, log) = (request.offset_bytes, page.len(), request.log);
+            let cause = format!("offset {offset} is beyond the {size_bytes} bytes of {log}");
             return Err(Failure::invalid_field(Parameter::dword(12, 0), cause));
-        }
-        let rest = &page[request.offset_bytes as usize..];
+        };
         data.clear();
         data.extend_from_slice(&rest[..rest.len().min(request.bytes as usize)]);
         data.resize(request.bytes as usize, 0);
         if !request.retain_event {
             self.controller_mut(id).note_log_read(request.log);
         }
-        Ok(self.done())
+        Ok(Success::DONE)
     }
 
     /// The whole page.

@@ -2,12 +2,12 @@
 //!
 //! The first says what the drive could do and is answered always; the others need Flexible Data Placement enabled.
 
+use nvme_spec::LogId;
 use nvme_spec::fdp::{
     FdpConfigurationDescriptor, FdpConfigurationsHeader, FdpEvent as EventBytes, FdpEventFlags, FdpEventsHeader,
     FdpStatistics, Fdpa, LSP_HOST_EVENTS, MediaReallocated, MediaReallocatedFlags, RuhAttributes, RuhDescriptor,
     RuhUsageDescriptor, RuhUsageHeader,
 };
-use nvme_spec::{LogId, Status};
 use ssd::DeviceConfig;
 use ssd::config::ReclaimUnitSize;
 use zerocopy::IntoBytes;
@@ -16,7 +16,8 @@ use zerocopy::little_endian::U128;
 use super::Request;
 use crate::error::Failure;
 use crate::fdp::{self, FdpEvent};
-use crate::subsystem::{NAMESPACES_MAX, Subsystem};
+use crate::setup::NAMESPACES_MAX;
+use crate::subsystem::Subsystem;
 
 /// Configuration descriptors are padded to a multiple of this.
 const DESCRIPTOR_ALIGNMENT_BYTES: usize = 8;
@@ -74,10 +75,7 @@ impl Subsystem {
 
     /// A page that there is only while Flexible Data Placement is enabled.
     pub(super) fn enabled_placement_page(&self, request: &Request) -> Result<Vec<u8>, Failure> {
-        if !self.state.fdp.enabled {
-            let cause = "Flexible Data Placement is not enabled in the endurance group";
-            return Err(Failure::new(Status::FDP_DISABLED, cause));
-        }
+        self.require_fdp()?;
         Ok(match request.log {
             LogId::ReclaimUnitHandleUsage => self.handle_usage_page(),
             LogId::FdpStatistics => self.fdp_statistics_page(),
@@ -90,9 +88,10 @@ impl Subsystem {
         let handles = self.device.config().handles.count;
         let mut usage = vec![RuhAttributes::Unused; usize::from(handles)];
         for (_, namespace) in self.namespaces() {
-            let attributes = match namespace.host_specified_handles {
-                true => RuhAttributes::HostSpecified,
-                false => RuhAttributes::ControllerSpecified,
+            let attributes = if namespace.host_specified_handles {
+                RuhAttributes::HostSpecified
+            } else {
+                RuhAttributes::ControllerSpecified
             };
             for handle in &namespace.placement_handles {
                 let known = &mut usage[usize::from(handle.0)];
@@ -131,9 +130,10 @@ impl Subsystem {
     }
 
     fn fdp_events_page(&self, host_events: bool) -> Vec<u8> {
-        let log = match host_events {
-            true => &self.state.fdp.host_events,
-            false => &self.state.fdp.controller_events,
+        let log = if host_events {
+            &self.state.fdp.host_events
+        } else {
+            &self.state.fdp.controller_events
         };
         let header = FdpEventsHeader {
             nevents: (log.iter().len() as u32).into(),
@@ -158,10 +158,11 @@ fn nominal_unit_bytes(config: &DeviceConfig) -> u64 {
     let first = sizes.next().expect("there is a handle");
     let alike = sizes.all(|size| size == first);
     let whole = matches!(first, ReclaimUnitSize::Superblock | ReclaimUnitSize::Adaptive);
-    let class = match alike && !whole {
-        // Class 0 is the superblock, so the other one is that of the handles; there is none if it comes to the same size.
-        true => layout.classes.last(),
-        false => layout.classes.first(),
+    // Class 0 is the superblock, so the other one is that of the handles; there is none if it comes to the same size.
+    let class = if alike && !whole {
+        layout.classes.last()
+    } else {
+        layout.classes.first()
     };
     u64::from(class.expect("a layout has the class of superblocks").pages) * layout.page_bytes
 }

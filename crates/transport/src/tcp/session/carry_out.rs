@@ -13,7 +13,7 @@ use ssd::Nanos;
 
 use super::{Closing, Done, Held, OUTPUT_BYTES, Progress, Ready, Session, Unsynced};
 use crate::locked;
-use crate::tcp::fabrics::Queue;
+use crate::tcp::fabrics::{Command, Queue};
 use crate::tcp::output::Data;
 
 impl Session {
@@ -61,25 +61,37 @@ impl Session {
 
     fn carry_out(&mut self, subsystem: &mut Subsystem, now: Nanos, ready: Ready) {
         let Ready {
-            entry,
-            mut data,
             progress,
+            mut data,
+            damaged,
         } = ready;
         self.bytes_in_flight -= data.len();
-        let transfer = match self.transfer(subsystem, &entry) {
-            Ok(transfer) => transfer,
+        let (entry, accepted) = match progress {
+            Progress::Transferred(command) if !damaged => (command.entry, Ok(command)),
+            Progress::Transferred(command) => (command.entry, Err(wrong_digest())),
+            Progress::Capsule(entry) => match self.accept(subsystem, &entry) {
+                Ok(_) if damaged => (entry, Err(wrong_digest())),
+                Ok(command) => match prepare(&command, &mut data) {
+                    Ok(true) => (entry, Ok(command)),
+                    Ok(false) => {
+                        self.recycle(data);
+                        return self.ungranted.push_back(command);
+                    }
+                    Err(failure) => (entry, Err(failure)),
+                },
+                Err(failure) => (entry, Err(failure)),
+            },
+        };
+        let command = match accepted {
+            Ok(command) => command,
             Err(failure) => return self.refuse(subsystem, now, &entry, data, failure),
         };
-        match self.prepare(&entry, transfer, &progress, &mut data) {
-            Ok(true) => {}
-            Ok(false) => return self.ungranted.push_back((entry, transfer.bytes)),
-            Err(failure) => return self.refuse(subsystem, now, &entry, data, failure),
-        }
-        if transfer.direction == Direction::ToHost && data.capacity() == 0 {
+        let to_host = command.transfer.direction == Direction::ToHost;
+        if to_host && data.capacity() == 0 {
             data = self.spare.take();
         }
-        let outcome = self.execute(subsystem, now, &entry, &mut data);
-        if transfer.direction != Direction::ToHost {
+        let outcome = self.execute(subsystem, now, command, &mut data);
+        if !to_host {
             // The host's own data, which it does not get back.
             self.recycle(std::mem::take(&mut data));
         }
@@ -88,42 +100,6 @@ impl Session {
             self.take_events(subsystem);
         }
         self.finish(entry, outcome, data, now);
-    }
-
-    /// Brings the data of a command into the form that executing it takes. `false`: it has to be asked for first.
-    fn prepare(
-        &self,
-        entry: &SubmissionEntry,
-        transfer: Transfer,
-        progress: &Progress,
-        data: &mut Vec<u8>,
-    ) -> Result<bool, Failure> {
-        if matches!(progress, Progress::Damaged) {
-            let cause = "the data digest does not match the data";
-            return Err(Failure::new(Status::TRANSIENT_TRANSPORT_ERROR, cause).retryable());
-        }
-        if matches!(progress, Progress::Transferred) {
-            if transfer.direction == Direction::ToController && transfer.bytes == data.len() {
-                return Ok(true);
-            }
-            // The namespace was formatted while the data was on its way.
-            let cause = "the length of the command's data has changed while it was transferred";
-            return Err(Failure::new(Status::DATA_TRANSFER_ERROR, cause).retryable());
-        }
-        match (transfer.direction, place(entry, transfer, data.len())?) {
-            (Direction::None, _) => data.clear(),
-            (Direction::ToHost, Place::Transport) => {}
-            (Direction::ToHost, Place::Capsule(_)) => {
-                let cause = "data for the host cannot be in the command's capsule";
-                return Err(Failure::new(Status::SGL_DESCRIPTOR_TYPE_INVALID, cause).at(Parameter::DATA_POINTER));
-            }
-            (Direction::ToController, Place::Capsule(offset)) => {
-                data.copy_within(offset..offset + transfer.bytes, 0);
-                data.truncate(transfer.bytes);
-            }
-            (Direction::ToController, Place::Transport) => return Ok(false),
-        }
-        Ok(true)
     }
 
     fn refuse(
@@ -268,6 +244,30 @@ impl Session {
     fn recycle(&mut self, data: Vec<u8>) {
         self.spare.give(data, self.context.options.limits.bytes_in_flight);
     }
+}
+
+fn wrong_digest() -> Failure {
+    let cause = "the data digest does not match the data";
+    Failure::new(Status::TRANSIENT_TRANSPORT_ERROR, cause).retryable()
+}
+
+/// Brings the data that came with a command into the form that executing it takes. `false`: it has to be asked for first.
+fn prepare(command: &Command, data: &mut Vec<u8>) -> Result<bool, Failure> {
+    let transfer = command.transfer;
+    match (transfer.direction, place(&command.entry, transfer, data.len())?) {
+        (Direction::None, _) => data.clear(),
+        (Direction::ToHost, Place::Transport) => {}
+        (Direction::ToHost, Place::Capsule(_)) => {
+            let cause = "data for the host cannot be in the command's capsule";
+            return Err(Failure::new(Status::SGL_DESCRIPTOR_TYPE_INVALID, cause).at(Parameter::DATA_POINTER));
+        }
+        (Direction::ToController, Place::Capsule(offset)) => {
+            data.copy_within(offset..offset + transfer.bytes, 0);
+            data.truncate(transfer.bytes);
+        }
+        (Direction::ToController, Place::Transport) => return Ok(false),
+    }
+    Ok(true)
 }
 
 /// Where a command's data is.

@@ -114,18 +114,20 @@ impl Session {
         };
         let pdu = self.input.bytes();
         let (capsule, _) = CapsuleCmd::ref_from_prefix(pdu).expect("the whole PDU is there");
-        let mut progress = Progress::Capsule;
+        let mut damaged = false;
         if layout.data_bytes > 0 {
             let (in_capsule, digest) = pdu[layout.data_offset..].split_at(layout.data_bytes);
             data.clear();
             data.extend_from_slice(in_capsule);
-            if layout.data_digest && crc32c::crc32c(in_capsule) != pdu::digest_at(digest) {
-                progress = Progress::Damaged;
-            }
+            damaged = layout.data_digest && crc32c::crc32c(in_capsule) != pdu::digest_at(digest);
         }
-        let entry = capsule.ccsqe;
+        let progress = Progress::Capsule(capsule.ccsqe);
         self.bytes_in_flight += data.len();
-        self.ready.push_back(Ready { entry, data, progress });
+        self.ready.push_back(Ready {
+            progress,
+            data,
+            damaged,
+        });
         Ok(())
     }
 
@@ -136,7 +138,7 @@ impl Session {
         let Some(Some(requested)) = self.requested.get(tag) else {
             return Err(Fault::field(10));
         };
-        if requested.entry.cid != header.cccid {
+        if requested.command.entry.cid != header.cccid {
             return Err(Fault::field(8));
         }
         if header.datal.get() as usize != layout.data_bytes {
@@ -197,13 +199,9 @@ impl Session {
         if requested.received == requested.data.len() {
             let requested = self.requested[receiving.tag].take().expect("it is receiving");
             self.ready.push_back(Ready {
-                entry: requested.entry,
+                progress: Progress::Transferred(requested.command),
                 data: requested.data,
-                progress: if requested.damaged {
-                    Progress::Damaged
-                } else {
-                    Progress::Transferred
-                },
+                damaged: requested.damaged,
             });
         }
         self.receiving = None;
@@ -212,16 +210,18 @@ impl Session {
 
     /// Asks for the data of the commands that there is room for.
     pub(super) fn grant(&mut self) {
-        while let Some(&(entry, bytes)) = self.ungranted.front() {
+        while let Some(command) = self.ungranted.front() {
+            let bytes = command.transfer.bytes;
             if !self.has_room_for(bytes) {
                 return;
             }
-            self.ungranted.pop_front();
+            let command = self.ungranted.pop_front().expect("just looked at");
             self.bytes_in_flight += bytes;
             let mut data = self.spare.take();
             data.resize(bytes, 0);
+            let cid = command.entry.cid.get();
             let requested = Requested {
-                entry,
+                command,
                 data,
                 received: 0,
                 damaged: false,
@@ -232,7 +232,7 @@ impl Session {
                 self.requested.len() - 1
             });
             self.requested[tag] = Some(requested);
-            self.output.request_data(entry.cid.get(), tag as u16, bytes as u32);
+            self.output.request_data(cid, tag as u16, bytes as u32);
         }
     }
 

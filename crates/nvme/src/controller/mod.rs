@@ -4,15 +4,18 @@
 //! state machine is the same. Queues in host memory, doorbells and interrupts are not here but in `pcie`; on Fabrics the
 //! transport has connections instead.
 
-use std::collections::VecDeque;
+mod async_events;
+mod error_log;
+mod features;
+
 use std::sync::Arc;
 
 use nvme_spec::register::{self, Cap, Cc, Csts, Vs};
 use ssd::Nanos;
 
-use crate::admin::async_event::AsyncEvents;
-use crate::admin::error_log::ErrorLog;
-use crate::admin::features::Features;
+pub use async_events::{ASYNC_EVENT_REQUESTS_MAX, AsyncCompletion, AsyncEvents, DoorbellError};
+pub use error_log::{ERROR_LOG_ENTRIES_MAX, ErrorLog};
+pub use features::Features;
 
 /// How a host reaches a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +94,8 @@ pub struct Controller {
 
 /// Most entries of a queue (MQES + 1).
 pub const QUEUE_ENTRIES_MAX: u32 = 4096;
+/// Keep alive timeouts are rounded up to a multiple of this (KAS, which counts it in units of 100 ms).
+pub const KEEP_ALIVE_GRANULARITY_MS: u32 = 100;
 /// Worst time to become ready, in units of 500 ms (CAP.TO).
 const READY_TIMEOUT: u8 = 20;
 
@@ -134,6 +139,12 @@ impl Controller {
     /// Whether it takes commands.
     pub fn is_ready(&self) -> bool {
         self.csts.rdy()
+    }
+
+    /// Whether nothing was heard of the host for longer than its keep alive timeout.
+    pub(crate) fn is_expired(&self, now: Nanos) -> bool {
+        let timeout_ns = u64::from(self.keep_alive_ms) * 1_000_000;
+        timeout_ns > 0 && now.saturating_sub(self.heard_of) > timeout_ns
     }
 
     /// Writes Controller Configuration.
@@ -192,15 +203,3 @@ impl Controller {
         }
     }
 }
-
-/// A completion of an Asynchronous Event Request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AsyncCompletion {
-    /// The command that it completes.
-    pub cid: u16,
-    /// What the host is told.
-    pub reply: crate::subsystem::Reply,
-}
-
-/// Completions that wait for delivery, oldest first.
-pub type AsyncCompletions = VecDeque<AsyncCompletion>;

@@ -5,12 +5,12 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use nvme_spec::command::{StatusField, SubmissionEntry};
+use nvme_spec::command::SubmissionEntry;
 use nvme_spec::log::ErrorInformationEntry;
 use zerocopy::IntoBytes;
 
+use crate::completion::Reply;
 use crate::error::Failure;
-use crate::subsystem::Subsystem;
 
 /// Entries that the log keeps (ELPE + 1).
 pub const ERROR_LOG_ENTRIES_MAX: usize = 64;
@@ -31,35 +31,16 @@ impl ErrorLog {
         self.entries.iter().map(|(entry, cause)| (entry, &**cause))
     }
 
-    fn push(&mut self, entry: ErrorInformationEntry, cause: Cow<'static, str>) {
-        self.entries.truncate(ERROR_LOG_ENTRIES_MAX - 1);
-        self.entries.push_front((entry, cause));
-    }
-
-    /// The log page: as many entries as there can be, unused ones zero.
-    pub(super) fn page(&self) -> Vec<u8> {
-        let mut page: Vec<u8> = self.iter().flat_map(|(entry, _)| entry.as_bytes()).copied().collect();
-        page.resize(ERROR_LOG_ENTRIES_MAX * size_of::<ErrorInformationEntry>(), 0);
-        page
-    }
-}
-
-impl Subsystem {
-    /// Makes an entry for a command that failed. Returns whether the host is to be told that there is more to read (M).
-    pub(crate) fn log_error(&mut self, id: u16, queue: u16, entry: &SubmissionEntry, failure: &Failure) -> bool {
-        self.state.smart.error_log_entries += 1;
-        let error_count = self.state.smart.error_log_entries;
-        let more = true;
+    /// Makes an entry for a command of `queue` that failed, the `count`th of the drive.
+    pub(crate) fn note(&mut self, count: u64, queue: u16, entry: &SubmissionEntry, failure: &Failure) {
         let place = failure
             .parameter
             .map_or(NO_PLACE, |place| u16::from(place.bit) << 8 | u16::from(place.byte));
         let logged = ErrorInformationEntry {
-            ecnt: error_count.into(),
+            ecnt: count.into(),
             sqid: queue.into(),
             cid: entry.cid,
-            status: StatusField::of(failure.status)
-                .with_dnr(failure.do_not_retry)
-                .with_m(more),
+            status: Reply::failed(failure).status_field(),
             pel: place.into(),
             lba: failure.lba.unwrap_or(0).into(),
             nsid: entry.nsid,
@@ -68,10 +49,19 @@ impl Subsystem {
             lpver: ENTRY_VERSION,
             ..ErrorInformationEntry::default()
         };
-        self.controller_mut(id).errors.push(logged, failure.cause.clone());
-        // The storage may be what failed.
-        self.note_health();
-        more
+        self.push(logged, failure.cause.clone());
+    }
+
+    fn push(&mut self, entry: ErrorInformationEntry, cause: Cow<'static, str>) {
+        self.entries.truncate(ERROR_LOG_ENTRIES_MAX - 1);
+        self.entries.push_front((entry, cause));
+    }
+
+    /// The log page: as many entries as there can be, unused ones zero.
+    pub(crate) fn page(&self) -> Vec<u8> {
+        let mut page: Vec<u8> = self.iter().flat_map(|(entry, _)| entry.as_bytes()).copied().collect();
+        page.resize(ERROR_LOG_ENTRIES_MAX * size_of::<ErrorInformationEntry>(), 0);
+        page
     }
 }
 

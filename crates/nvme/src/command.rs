@@ -1,0 +1,227 @@
+//! The road of a command: it is accepted once, its data moves, it is executed once, it completes once.
+//!
+//! ```text
+//! entry -> accept: ready? known? parsed, measured -> Accepted -> execute -> admin or io -> Outcome
+//!                                    |                  |
+//!                                    v                  v  (bad data pointer, transfer error)
+//!                                   fail --------------fail -> Reply, error log
+//! ```
+//!
+//! Both transports go this way, each with commands of its own beside it: queues on PCI Express (`pcie`), Fabrics commands
+//! over Fabrics. What depends on the drive's state is checked when the command is executed: other hosts may have formatted or
+//! deleted the namespace while its data was on the way.
+
+use nvme_spec::command::SubmissionEntry;
+use nvme_spec::feature::FeatureId;
+use nvme_spec::{LogId, Status};
+use ssd::Nanos;
+
+use crate::completion::{Outcome, Reply, Success};
+use crate::error::{Failure, Parameter};
+use crate::subsystem::Subsystem;
+use crate::transfer::{Direction, Transfer};
+use crate::{admin, io};
+
+/// A command that was found to be one, with its fields in plain form: what is in its entry is not read again. It is carried
+/// out by [`Subsystem::execute`] or refused by [`Subsystem::refuse`]; it is dropped only with the queue that it came from.
+#[derive(Debug)]
+#[must_use = "a command completes exactly once"]
+pub struct Accepted {
+    controller: u16,
+    queue: u16,
+    entry: SubmissionEntry,
+    command: Command,
+    transfer: Transfer,
+}
+
+#[derive(Debug)]
+enum Command {
+    Admin(admin::Command),
+    Io(io::Command),
+}
+
+impl Accepted {
+    /// The data that it moves.
+    pub fn transfer(&self) -> Transfer {
+        self.transfer
+    }
+
+    /// The entry that it was made of.
+    pub fn entry(&self) -> &SubmissionEntry {
+        &self.entry
+    }
+
+    /// Whether it reads this log page.
+    pub fn reads_log(&self, log: LogId) -> bool {
+        matches!(&self.command, Command::Admin(admin::Command::GetLogPage(request)) if request.log == log)
+    }
+
+    /// Whether it sets this feature.
+    pub(crate) fn sets_feature(&self, feature: FeatureId) -> bool {
+        matches!(&self.command, Command::Admin(admin::Command::SetFeatures(setting)) if setting.is_of(feature))
+    }
+}
+
+impl Subsystem {
+    /// Looks at a command that came in a queue of a controller; 0 is the admin queue.
+    ///
+    /// # Errors
+    /// The command cannot be carried out; [`Subsystem::fail`] makes it a reply.
+    pub fn accept(&self, id: u16, queue: u16, entry: &SubmissionEntry) -> Result<Accepted, Failure> {
+        self.check_entry(id, entry)?;
+        let command = match queue {
+            0 => Command::Admin(self.parse_admin(id, entry)?),
+            _ => Command::Io(io::parse(entry)?),
+        };
+        Ok(Accepted {
+            controller: id,
+            queue,
+            entry: *entry,
+            transfer: self.transfer_of(id, &command)?,
+            command,
+        })
+    }
+
+    /// What data a command moves, as things are now.
+    fn transfer_of(&self, id: u16, command: &Command) -> Result<Transfer, Failure> {
+        match command {
+            Command::Admin(command) => Ok(command.transfer()),
+            Command::Io(command) => self.io_transfer(id, command),
+        }
+    }
+
+    /// Carries out a command. `data` is what it moves: the host's data, of the length that its [`Transfer`] says
+    /// ([`Transfer::total_bytes`]: data, then separate metadata); or a buffer that the data for the host is put into. What is
+    /// in `data` afterwards is for the host only if the transfer goes to it; its length is then what is to be sent, 0 if the
+    /// command failed. The host's own data stays after a success, so that its buffer can be used again as it is.
+    pub fn execute(&mut self, now: Nanos, accepted: Accepted, data: &mut Vec<u8>) -> Outcome {
+        if accepted.transfer.direction == Direction::None {
+            data.clear();
+        }
+        self.carry_out(now, accepted, data, |subsystem, accepted, data| {
+            subsystem.check_data(accepted, data)?;
+            match &accepted.command {
+                Command::Admin(command) => subsystem.execute_admin(accepted.controller, command, data),
+                Command::Io(command) => subsystem.execute_io(accepted.controller, command, data).map(Some),
+            }
+        })
+    }
+
+    /// Carries out a Get Log Page whose page the transport makes ([`Accepted::reads_log`]).
+    ///
+    /// # Panics
+    /// It is another command.
+    pub fn execute_with_page(&mut self, now: Nanos, accepted: Accepted, page: &[u8], data: &mut Vec<u8>) -> Outcome {
+        self.carry_out(now, accepted, data, |subsystem, accepted, data| {
+            match &accepted.command {
+                Command::Admin(admin::Command::GetLogPage(request)) => subsystem
+                    .give_log_page(accepted.controller, request, page, data)
+                    .map(Some),
+                other => panic!("{other:?} reads no log page"),
+            }
+        })
+    }
+
+    /// What is the same for every command: the controller is ready, time, events of the device, and one outcome.
+    fn carry_out(
+        &mut self,
+        now: Nanos,
+        accepted: Accepted,
+        data: &mut Vec<u8>,
+        run: impl FnOnce(&mut Subsystem, &Accepted, &mut Vec<u8>) -> Result<Option<Success>, Failure>,
+    ) -> Outcome {
+        self.now = self.now.max(now);
+        self.done_at = self.now;
+        let result = self
+            .check_ready(accepted.controller)
+            .and_then(|()| run(self, &accepted, data));
+        if accepted.queue != 0 && self.done_at == self.now {
+            let done = self.device.command(self.now);
+            self.note_done(done);
+        }
+        if !self.device.sink().is_empty() {
+            self.note_device_events();
+        }
+        assert!(self.device.sink().is_empty(), "every event of the device was noted");
+        match result {
+            Ok(Some(success)) => Outcome {
+                reply: Some(Reply::success(success.result)),
+                due: self.done_at,
+                durable: if success.durable { self.durable.clone() } else { None },
+            },
+            Ok(None) => Outcome {
+                reply: None,
+                due: self.now,
+                durable: None,
+            },
+            Err(failure) => {
+                data.clear();
+                Outcome::at(self.now, self.refuse(accepted, failure))
+            }
+        }
+    }
+
+    /// The reply to a command that was accepted and fails all the same: also for what the transport finds (data pointers,
+    /// transfer errors).
+    pub fn refuse(&mut self, accepted: Accepted, failure: Failure) -> Reply {
+        self.fail(accepted.controller, accepted.queue, &accepted.entry, failure)
+    }
+
+    /// The reply to a command that fails, with its entry in the error log.
+    pub fn fail(&mut self, id: u16, queue: u16, entry: &SubmissionEntry, failure: Failure) -> Reply {
+        self.state.smart.error_log_entries += 1;
+        let count = self.state.smart.error_log_entries;
+        self.controller_mut(id).errors.note(count, queue, entry, &failure);
+        // The storage may be what failed.
+        self.note_health();
+        Reply::failed(&failure)
+    }
+
+    /// The reply to a command whose data could not be made durable.
+    pub fn failed_to_sync(&mut self, id: u16, queue: u16, entry: &SubmissionEntry, error: &std::io::Error) -> Reply {
+        self.state.smart.media_errors += 1;
+        let failure = Failure::new(
+            Status::WRITE_FAULT,
+            format!("the data could not be made durable: {error}"),
+        );
+        self.fail(id, queue, entry, failure)
+    }
+
+    fn check_ready(&self, id: u16) -> Result<(), Failure> {
+        if self.controller(id).is_ready() {
+            return Ok(());
+        }
+        let cause = "the controller is not enabled";
+        Err(Failure::new(Status::COMMAND_SEQUENCE_ERROR, cause))
+    }
+
+    /// What is wrong with any command, whatever it is.
+    pub(crate) fn check_entry(&self, id: u16, entry: &SubmissionEntry) -> Result<(), Failure> {
+        self.check_ready(id)?;
+        if entry.flags.fuse() != 0 {
+            let cause = "fused operations are not supported";
+            return Err(Failure::invalid_field(Parameter::dword(0, 8), cause));
+        }
+        Ok(())
+    }
+
+    /// The data that came is the data that the command takes, also if the namespace has another format since.
+    fn check_data(&self, accepted: &Accepted, data: &[u8]) -> Result<(), Failure> {
+        let expected = accepted.transfer;
+        if expected.direction != Direction::ToController {
+            return Ok(());
+        }
+        let moves = self.transfer_of(accepted.controller, &accepted.command)?;
+        if moves == expected && data.len() == expected.total_bytes() {
+            return Ok(());
+        }
+        let cause = format!(
+            "the command moves {} bytes, its data has {}",
+            moves.total_bytes(),
+            data.len()
+        );
+        Err(Failure::new(Status::DATA_TRANSFER_ERROR, cause)
+            .at(Parameter::DATA_POINTER)
+            .retryable())
+    }
+}

@@ -1,0 +1,194 @@
+//! The controllers of a subsystem: made for hosts that connect, configured through properties, reset, and gone with them.
+//!
+//! A register access on PCI Express and a Property Get or Set on Fabrics end in the same functions here. What a controller is
+//! by itself stands in `controller`.
+
+use std::sync::Arc;
+
+use nvme_spec::Status;
+use nvme_spec::register::{self, Property};
+use ssd::Nanos;
+
+use crate::controller::{
+    AsyncCompletion, Controller, ControllerKind, DoorbellError, Host, KEEP_ALIVE_GRANULARITY_MS, PropertyEffect,
+    Transport, Waker,
+};
+use crate::error::Failure;
+use crate::media::Durable;
+use crate::subsystem::Subsystem;
+
+impl Subsystem {
+    /// Makes a controller for a host that connects.
+    ///
+    /// # Errors
+    /// There are too many ("Connect Controller Busy").
+    pub fn connect(
+        &mut self,
+        now: Nanos,
+        transport: Transport,
+        kind: ControllerKind,
+        host: Host,
+    ) -> Result<u16, Failure> {
+        self.now = self.now.max(now);
+        let slot = match self.controllers.iter().position(Option::is_none) {
+            Some(free) => free,
+            None if self.controllers.len() < usize::from(self.config.controllers_max) => {
+                self.controllers.push(None);
+                self.controllers.len() - 1
+            }
+            None => {
+                let cause = format!("all {} controllers are taken", self.config.controllers_max);
+                return Err(Failure::new(Status::CONNECT_CONTROLLER_BUSY, cause).retryable());
+            }
+        };
+        let id = slot as u16 + 1;
+        let mut controller = Controller::new(id, transport, kind, host);
+        controller.heard_of = self.now;
+        controller.features = self.initial_features();
+        self.controllers[slot] = Some(controller);
+        Ok(id)
+    }
+
+    /// The host is gone: its controller is.
+    pub fn disconnect(&mut self, id: u16) {
+        if let Some(slot) = self.controllers.get_mut(usize::from(id) - 1) {
+            *slot = None;
+        }
+    }
+
+    /// A controller.
+    ///
+    /// # Panics
+    /// There is no such controller: transports use only what `connect` gave them.
+    pub fn controller(&self, id: u16) -> &Controller {
+        self.controllers[usize::from(id) - 1]
+            .as_ref()
+            .expect("a connected controller")
+    }
+
+    /// The same, to change it.
+    pub(crate) fn controller_mut(&mut self, id: u16) -> &mut Controller {
+        self.controllers[usize::from(id) - 1]
+            .as_mut()
+            .expect("a connected controller")
+    }
+
+    /// Whether a controller is still there (keep alive may have ended it).
+    pub fn is_connected(&self, id: u16) -> bool {
+        self.controllers
+            .get(usize::from(id).wrapping_sub(1))
+            .is_some_and(Option::is_some)
+    }
+
+    /// All controllers.
+    pub fn controllers(&self) -> impl Iterator<Item = &Controller> {
+        self.controllers.iter().flatten()
+    }
+
+    pub(crate) fn controllers_mut(&mut self) -> impl Iterator<Item = &mut Controller> {
+        self.controllers.iter_mut().flatten()
+    }
+
+    /// Whom to call when the controller has asynchronous completions.
+    pub fn set_waker(&mut self, id: u16, waker: Waker) {
+        self.controller_mut(id).waker = Some(waker);
+    }
+
+    /// Sets the keep alive timeout (Connect command, or Set Features 0Fh), rounded up to the granularity (KAS); 0 for none.
+    pub fn set_keep_alive(&mut self, id: u16, timeout_ms: u32) {
+        let rounded = timeout_ms.checked_next_multiple_of(KEEP_ALIVE_GRANULARITY_MS);
+        self.controller_mut(id).keep_alive_ms = rounded.unwrap_or(timeout_ms);
+    }
+
+    /// Reads a property. What the transport keeps itself (AQA, ASQ, ACQ, interrupt masks) reads as 0 here.
+    pub fn property_get(&self, id: u16, property: Property) -> u64 {
+        let controller = self.controller(id);
+        match property {
+            Property::Cap => controller.cap.into_bits(),
+            Property::Vs => u64::from(Controller::VERSION.into_bits()),
+            Property::Cc => u64::from(controller.cc.into_bits()),
+            Property::Csts => u64::from(controller.csts.into_bits()),
+            Property::Crto => {
+                // Ready timeouts in units of 500 ms: with media as CAP.TO says, independent of media the same.
+                let to = u64::from(controller.cap.to());
+                to << 16 | to
+            }
+            _ => 0,
+        }
+    }
+
+    /// Writes a property; writes to read-only ones do nothing.
+    pub fn property_set(&mut self, now: Nanos, id: u16, property: Property, value: u64) -> PropertyEffect {
+        self.now = self.now.max(now);
+        let now = self.now;
+        match property {
+            Property::Cc => {
+                let effect = self.controller_mut(id).configure(value as u32, now);
+                if effect == PropertyEffect::Reset {
+                    self.after_reset(id);
+                }
+                effect
+            }
+            Property::Csts => {
+                // NSSRO is cleared by writing 1.
+                let controller = self.controller_mut(id);
+                if register::Csts::from_bits(value as u32).nssro() {
+                    controller.csts.set_nssro(false);
+                }
+                PropertyEffect::None
+            }
+            Property::Nssr if value == u64::from(register::NSSR_RESET) => PropertyEffect::SubsystemReset,
+            _ => PropertyEffect::None,
+        }
+    }
+
+    /// Whether an NVM Subsystem Reset has reset a controller. On Fabrics, whose hosts cannot clear this (CAP.NSSRS is 0), that
+    /// ends the association.
+    pub fn is_subsystem_reset(&self, id: u16) -> bool {
+        self.controller(id).csts.nssro()
+    }
+
+    /// Resets a controller without its host's asking (function level reset, lost connection, subsystem reset).
+    pub fn reset_controller(&mut self, id: u16) {
+        let controller = self.controller_mut(id);
+        controller.cc = Default::default();
+        controller.reset();
+        self.after_reset(id);
+    }
+
+    fn after_reset(&mut self, id: u16) {
+        let features = self.initial_features();
+        let controller = self.controller_mut(id);
+        controller.features = features;
+        controller.keep_alive_ms = 0;
+    }
+
+    /// What a shutdown needs before [`Subsystem::finish_shutdown`]: the volatile write cache made durable.
+    pub fn durable(&self) -> Option<Arc<dyn Durable>> {
+        self.durable.clone()
+    }
+
+    /// Completes a shutdown that the host asked for.
+    pub fn finish_shutdown(&mut self, id: u16) {
+        if self.is_connected(id) {
+            self.controller_mut(id).finish_shutdown();
+        }
+    }
+
+    /// Completions of asynchronous event requests that are to be delivered now.
+    pub fn async_completions(&mut self, id: u16) -> Vec<AsyncCompletion> {
+        self.controller_mut(id).async_events.take_completions()
+    }
+
+    /// The host wrote a doorbell wrongly.
+    pub fn note_doorbell_error(&mut self, id: u16, error: DoorbellError) {
+        self.controller_mut(id).note_doorbell_error(error);
+    }
+
+    /// A message of the host came: it is alive.
+    pub fn heard_of(&mut self, now: Nanos, id: u16) {
+        if self.is_connected(id) {
+            self.controller_mut(id).heard_of = now;
+        }
+    }
+}
