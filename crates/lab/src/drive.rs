@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::path::Path;
 
-use ssd::event::Reclaim;
+use ssd::event::{Interest, Reclaim};
 use ssd::{Device, DeviceConfig, Done, Event, EventSink, HostError, Lpn, Nanos, SnapshotError, Write};
 
 use crate::error::LabError;
@@ -27,6 +27,10 @@ pub struct Log {
 }
 
 impl EventSink for Log {
+    fn interest(&self) -> Interest {
+        Interest::ReclaimUnits
+    }
+
     fn event(&mut self, event: &Event) {
         if let (true, Event::Reclaim(reclaim)) = (self.keep, event) {
             self.rows.push(reclaim.clone());

@@ -1,7 +1,7 @@
 //! What a run keeps of its device's events: the GC log, collections for the time series, copies of each part of the drive that belongs
 //! to somebody, and the ring of events that the drive keeps for its host.
 
-use ssd::event::Reclaim;
+use ssd::event::{Interest, Reclaim};
 use ssd::{Event, Nanos};
 use workload::Range;
 
@@ -47,6 +47,10 @@ impl Recorder {
 }
 
 impl ssd::EventSink for Recorder {
+    fn interest(&self) -> Interest {
+        Interest::ReclaimUnits
+    }
+
     fn event(&mut self, event: &Event) {
         let Event::Reclaim(reclaim) = event else { return };
         if self.keep {

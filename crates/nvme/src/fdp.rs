@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use ssd::config::{DeviceConfig, Isolation};
-use ssd::event::{CloseReason, Moved};
+use ssd::event::{CloseReason, Interest, Moved};
 use ssd::{Event, EventSink, Nanos, Owner, Placement, RgId, RuhId};
 
 /// Flexible Data Placement of the endurance group, non-volatile.
@@ -140,6 +140,10 @@ pub enum DeviceReport {
 }
 
 impl EventSink for DeviceReports {
+    fn interest(&self) -> Interest {
+        Interest::ReclaimUnits
+    }
+
     fn event(&mut self, event: &Event) {
         if let Event::Redirect { to, pages, .. } = event {
             *self.redirected.entry(to.0).or_default() += u64::from(*pages);

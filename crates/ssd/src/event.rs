@@ -1,17 +1,31 @@
-//! What happens inside the device, as a stream of values to a generic sink.
+//! What happens inside the device, as a stream of values to a sink.
 //!
-//! The sink is a type parameter of the device: with `()` every call disappears at compile time. Events are the second
-//! witness of the counters ([`crate::stats::Stats::apply`]) and the source of the GC log.
+//! The sink is a type parameter of [`crate::Device`], but not of what works in there: each call makes a listener of it
+//! ([`Events`]), and events are made only where the sink wants to hear them. Events are the second witness of the
+//! counters ([`crate::stats::Stats::apply`]) and the source of the GC log.
 
 use serde::{Deserialize, Serialize};
 
 use crate::config::ReportedPage;
 use crate::types::{Lpn, Nanos, Owner, Placement, RgId, RuId};
 
-/// Receives every event of a device, in order.
+/// How much a sink wants to hear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interest {
+    /// Nothing; events are not even made.
+    Nothing,
+    /// What becomes of reclaim units, and pages that go to another group: rare beside the commands of a host.
+    ReclaimUnits,
+    /// The commands of the host too ([`Event::HostWrite`], [`Event::Deallocate`]), a call for each.
+    Everything,
+}
+
+/// Receives every event of a device that it wants to hear, in order.
 pub trait EventSink {
-    /// Whether anybody listens; with `false` events are not even made.
-    const ENABLED: bool = true;
+    /// How much that is; asked with every call of the device.
+    fn interest(&self) -> Interest {
+        Interest::Everything
+    }
 
     /// Takes one event.
     fn event(&mut self, event: &Event);
@@ -24,9 +38,52 @@ pub trait EventSink {
 }
 
 impl EventSink for () {
-    const ENABLED: bool = false;
+    fn interest(&self) -> Interest {
+        Interest::Nothing
+    }
 
     fn event(&mut self, _event: &Event) {}
+}
+
+/// Who hears of what happens in one call of the device.
+pub(crate) struct Events<'a> {
+    listener: Option<&'a mut dyn EventSink>,
+    hears_commands: bool,
+}
+
+impl<'a> Events<'a> {
+    #[inline]
+    pub(crate) fn of(sink: &'a mut impl EventSink) -> Events<'a> {
+        let interest = sink.interest();
+        Events {
+            listener: (interest != Interest::Nothing).then_some(sink as &mut dyn EventSink),
+            hears_commands: interest == Interest::Everything,
+        }
+    }
+
+    /// Tells what became of a reclaim unit.
+    #[inline]
+    pub(crate) fn emit(&mut self, event: impl FnOnce() -> Event) {
+        if let Some(listener) = &mut self.listener {
+            listener.event(&event());
+        }
+    }
+
+    /// Tells a command of the host.
+    #[inline]
+    pub(crate) fn command(&mut self, event: impl FnOnce() -> Event) {
+        if self.hears_commands {
+            self.emit(event);
+        }
+    }
+
+    /// Tells which pages are copied, and `report` too; if nobody listens, neither.
+    pub(crate) fn copied(&mut self, pages: &[u32], report: &mut Reporter) {
+        if let Some(listener) = &mut self.listener {
+            report.extend(pages);
+            listener.copied(pages);
+        }
+    }
 }
 
 impl EventSink for Vec<Event> {

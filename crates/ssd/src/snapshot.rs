@@ -91,7 +91,7 @@ impl<S: EventSink> Device<S> {
     fn write_to(&self, out: &mut impl Write) -> std::io::Result<()> {
         out.write_all(MAGIC)?;
         out.write_all(&VERSION.to_le_bytes())?;
-        let (config, state, maps) = self.parts();
+        let (config, state, maps) = self.engine().parts();
         let config = postcard::to_stdvec(config).expect("a configuration serializes");
         let state = postcard::to_stdvec(state).expect("a state serializes");
         for section in [config.as_slice(), state.as_slice()].into_iter().chain(maps.raw()) {
@@ -179,7 +179,7 @@ impl<R: Read> Reader<R> {
         if self.input.read(&mut [0]).is_ok_and(|bytes| bytes > 0) {
             return Err(self.invalid("goes on after its last section", MAKE_ANEW));
         }
-        Ok(Device::from_parts(config, layout, maps, state, ()))
+        Ok(Device::from_parts(config, layout, maps, state))
     }
 
     fn section(&mut self, what: &str) -> Result<Vec<u8>, SnapshotError> {

@@ -36,11 +36,6 @@ pub struct OwnerStats {
 }
 
 impl OwnerStats {
-    /// Valid pages in a reclaim unit when it was reclaimed, on average; `None` before the first.
-    pub fn mean_valid_pages_reclaimed(&self) -> Option<f64> {
-        (self.units_reclaimed > 0).then(|| self.valid_pages_reclaimed as f64 / self.units_reclaimed as f64)
-    }
-
     /// (host + copied) / host pages, the handle's own write amplification (WARP Fig. 17); `None` before any write.
     pub fn write_amplification(&self) -> Option<f64> {
         let host = self.host_pages_written;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::device::Device;
+use crate::device::Engine;
 use crate::types::{Lpn, Owner, Ppn, RuId};
 use crate::unit::UnitState;
 
@@ -14,7 +14,7 @@ macro_rules! ensure {
     };
 }
 
-pub(super) fn check<S>(device: &Device<S>) -> Result<(), String> {
+pub(super) fn check(device: &Engine) -> Result<(), String> {
     maps(device)?;
     units(device)?;
     groups(device)?;
@@ -22,7 +22,7 @@ pub(super) fn check<S>(device: &Device<S>) -> Result<(), String> {
 }
 
 /// L2P, P2L and the bitmap say the same.
-fn maps<S>(device: &Device<S>) -> Result<(), String> {
+fn maps(device: &Engine) -> Result<(), String> {
     let mut mapped = 0;
     for lpn in (0..device.layout.logical_pages).map(Lpn) {
         let ppn = device.maps.lookup(lpn);
@@ -49,7 +49,7 @@ fn maps<S>(device: &Device<S>) -> Result<(), String> {
 }
 
 /// Each reclaim unit counts its valid pages and is what its superblock says.
-fn units<S>(device: &Device<S>) -> Result<(), String> {
+fn units(device: &Engine) -> Result<(), String> {
     let layout = &device.layout;
     for superblock in 0..layout.superblocks() {
         let entry = &device.state.superblocks[superblock as usize];
@@ -95,7 +95,7 @@ fn units<S>(device: &Device<S>) -> Result<(), String> {
 }
 
 /// Free lists, open reclaim units and closed sets hold each reclaim unit once.
-fn groups<S>(device: &Device<S>) -> Result<(), String> {
+fn groups(device: &Engine) -> Result<(), String> {
     let layout = &device.layout;
     for (index, group) in device.state.groups.iter().enumerate() {
         let parts: usize = (group.free_parts.iter().zip(&layout.classes))
@@ -178,7 +178,7 @@ fn groups<S>(device: &Device<S>) -> Result<(), String> {
 }
 
 /// The index of closed units agrees with their valid counts.
-fn closed_set<S>(device: &Device<S>, set: &crate::gc::index::ClosedSet, class: usize) -> Result<(), String> {
+fn closed_set(device: &Engine, set: &crate::gc::index::ClosedSet, class: usize) -> Result<(), String> {
     let units = &device.state.units;
     let least = set.members.iter().map(|unit| units[*unit as usize].valid_pages).min();
     let found = set.lowest(units).map(|unit| units[unit as usize].valid_pages).min();
@@ -214,7 +214,7 @@ fn closed_set<S>(device: &Device<S>, set: &crate::gc::index::ClosedSet, class: u
 }
 
 /// The counters agree with each other and with the state.
-fn counters<S>(device: &Device<S>) -> Result<(), String> {
+fn counters(device: &Engine) -> Result<(), String> {
     let total = device.state.stats.total();
     ensure!(
         total.gc_pages_copied == total.gc_pages_received,

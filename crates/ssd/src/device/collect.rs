@@ -8,8 +8,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use crate::config::Isolation;
-use crate::device::Device;
-use crate::event::{CloseReason, Event, EventSink, Moved, Reclaim, Reporter, Trigger};
+use crate::device::Engine;
+use crate::event::{CloseReason, Event, Events, Moved, Reclaim, Reporter, Trigger};
 use crate::gc::{Candidates, HandleSelection, VictimPolicy};
 use crate::layout::SizeClass;
 use crate::types::{Nanos, Owner, Ppn, RgId, RuId};
@@ -20,29 +20,29 @@ const NO_POLICY: &str = "squeeze";
 /// Name in the GC log of a policy from outside.
 const EXTERNAL_POLICY: &str = "external";
 
-impl<S: EventSink> Device<S> {
+impl Engine {
     /// Reclaims one lazy candidate if the group is above the background mark.
     #[inline]
-    pub(super) fn collect_in_background(&mut self, now: Nanos, group: RgId) {
+    pub(super) fn collect_in_background(&mut self, events: &mut Events<'_>, now: Nanos, group: RgId) {
         let members = &self.state.groups[usize::from(group.0)];
         if members.free_slices <= self.layout.background_free_slices && members.lazy_units > 0 {
-            self.collect_one(now, group, Trigger::Background);
+            self.collect_one(events, now, group, Trigger::Background);
         }
     }
 
     /// Reclaims until the group stays below the foreground mark when a reclaim unit of this class is taken, or the policy
     /// finds nothing.
-    pub(super) fn collect_in_foreground(&mut self, now: Nanos, group: RgId, class: u8) {
+    pub(super) fn collect_in_foreground(&mut self, events: &mut Events<'_>, now: Nanos, group: RgId, class: u8) {
         let taken = u64::from(self.layout.classes[usize::from(class)].slices);
         while self.state.groups[usize::from(group.0)].free_slices < self.layout.foreground_free_slices + taken {
-            if !self.collect_one(now, group, Trigger::Foreground) {
+            if !self.collect_one(events, now, group, Trigger::Foreground) {
                 return;
             }
         }
     }
 
     /// Makes sure that a host can open a reclaim unit of this class.
-    pub(super) fn make_room(&mut self, now: Nanos, group: RgId, class: u8) {
+    pub(super) fn make_room(&mut self, events: &mut Events<'_>, now: Nanos, group: RgId, class: u8) {
         let kept = (self.layout.collection_superblocks + self.layout.reserve_superblocks) as usize;
         // A free part is not enough: emptying a superblock may have taken one of those kept more than it gave back.
         let has_room = |device: &Self| {
@@ -51,12 +51,12 @@ impl<S: EventSink> Device<S> {
             members.free_superblocks.len() >= needed
         };
         while !has_room(self) {
-            self.squeeze(now, group);
+            self.squeeze(events, now, group);
         }
     }
 
     /// Asks the policy for a victim and reclaims it; false if it has none that can be afforded.
-    fn collect_one(&mut self, now: Nanos, group: RgId, trigger: Trigger) -> bool {
+    fn collect_one(&mut self, events: &mut Events<'_>, now: Nanos, group: RgId, trigger: Trigger) -> bool {
         let lazy = trigger == Trigger::Background;
         let members = &self.state.groups[usize::from(group.0)];
         let mut victim = None;
@@ -93,7 +93,7 @@ impl<S: EventSink> Device<S> {
             }
         }
         let Some(victim) = victim else { return false };
-        let destination = self.destination(group, self.state.units[victim.0 as usize].owner);
+        let destination = self.destination(events, group, self.state.units[victim.0 as usize].owner);
         if !self.affordable(group, victim, destination) {
             return false;
         }
@@ -101,7 +101,7 @@ impl<S: EventSink> Device<S> {
             None => self.config.gc.unit_selection.name(),
             Some(_) => EXTERNAL_POLICY,
         };
-        self.reclaim(now, victim, destination, trigger, policy);
+        self.reclaim(events, now, victim, destination, trigger, policy);
         true
     }
 
@@ -122,7 +122,7 @@ impl<S: EventSink> Device<S> {
     }
 
     /// Where the copies of an owner's data go. Decides for an adaptive handle.
-    fn destination(&mut self, group: RgId, owner: Owner) -> Owner {
+    fn destination(&mut self, events: &mut Events<'_>, group: RgId, owner: Owner) -> Owner {
         let Some(handle) = owner.handle() else {
             return Owner::SHARED;
         };
@@ -137,7 +137,7 @@ impl<S: EventSink> Device<S> {
                     return owner;
                 }
                 if let Some(open) = state.collecting.take() {
-                    self.close(&open, CloseReason::IsolationChanged);
+                    self.close(events, &open, CloseReason::IsolationChanged);
                 }
                 Owner::SHARED
             }
@@ -163,7 +163,15 @@ impl<S: EventSink> Device<S> {
     }
 
     /// Moves what is valid in a closed reclaim unit, erases it and frees it.
-    fn reclaim(&mut self, now: Nanos, victim: RuId, destination: Owner, trigger: Trigger, policy: &'static str) {
+    fn reclaim(
+        &mut self,
+        events: &mut Events<'_>,
+        now: Nanos,
+        victim: RuId,
+        destination: Owner,
+        trigger: Trigger,
+        policy: &'static str,
+    ) {
         let ReclaimUnit {
             group,
             owner,
@@ -180,11 +188,11 @@ impl<S: EventSink> Device<S> {
         let lazy = members.closed[owner_index][usize::from(class)].remove(&mut self.state.units, victim.0);
         members.lazy_units -= u64::from(lazy);
 
-        let blank_blocks = self.remap_full_blocks(group, victim, destination);
+        let blank_blocks = self.remap_full_blocks(events, group, victim, destination);
         let blocks_remapped = blank_blocks.len() as u32;
         let pages_remapped = blocks_remapped * self.layout.block_pages;
         let pages_copied = valid_pages - pages_remapped;
-        let moved = self.copy_valid(group, victim, destination, pages_copied);
+        let moved = self.copy_valid(events, group, victim, destination, pages_copied);
         self.erase(victim, &blank_blocks);
         let elapsed_ns = self.reclaim_in_time(now, victim);
         self.release(victim);
@@ -205,7 +213,7 @@ impl<S: EventSink> Device<S> {
         stats.owner_mut(destination).gc_pages_received += u64::from(pages_copied);
 
         let host_pages_written = self.state.host_pages_written;
-        self.emit(|| {
+        events.emit(|| {
             Event::Reclaim(Reclaim {
                 host_pages_written,
                 now,
@@ -227,7 +235,14 @@ impl<S: EventSink> Device<S> {
 
     /// Copies the valid pages of a victim to the destination's reclaim unit, in batches whose cache misses overlap. Returns
     /// what is reported of them, if anybody listens.
-    fn copy_valid(&mut self, group: RgId, victim: RuId, destination: Owner, expected: u32) -> Option<Moved> {
+    fn copy_valid(
+        &mut self,
+        events: &mut Events<'_>,
+        group: RgId,
+        victim: RuId,
+        destination: Owner,
+        expected: u32,
+    ) -> Option<Moved> {
         const BATCH_PAGES: usize = 512;
         let ReclaimUnit { pages, .. } = self.state.units[victim.0 as usize];
         let first = victim.0 * self.layout.slice_pages;
@@ -247,11 +262,8 @@ impl<S: EventSink> Device<S> {
                 self.maps.gather(word, first, end, &mut from, &mut lpns);
                 word += 1;
             }
-            self.append_copies(group, victim, destination, &from, &lpns);
-            if S::ENABLED {
-                reporter.extend(&lpns);
-                self.sink.copied(&lpns);
-            }
+            self.append_copies(events, group, victim, destination, &from, &lpns);
+            events.copied(&lpns, &mut reporter);
             copied += from.len() as u32;
         }
         assert_eq!(
@@ -269,11 +281,19 @@ impl<S: EventSink> Device<S> {
         Xoshiro256PlusPlus::seed_from_u64(seed).next_u64()
     }
 
-    fn append_copies(&mut self, group: RgId, victim: RuId, destination: Owner, mut from: &[u32], mut lpns: &[u32]) {
+    fn append_copies(
+        &mut self,
+        events: &mut Events<'_>,
+        group: RgId,
+        victim: RuId,
+        destination: Owner,
+        mut from: &[u32],
+        mut lpns: &[u32],
+    ) {
         let class = self.state.units[victim.0 as usize].class;
         let owner = self.owner_index(destination);
         while !from.is_empty() {
-            let open = self.collection_unit(group, destination, class);
+            let open = self.collection_unit(events, group, destination, class);
             let pages = (from.len() as u32).min(open.run_end - open.position);
             let (unit, position) = (open.unit, open.position);
             let to = unit.0 * self.layout.slice_pages + position;
@@ -288,7 +308,7 @@ impl<S: EventSink> Device<S> {
                 self.copy_in_time(victim, &from[..pages as usize], unit, position);
             }
             if run_ends {
-                self.end_collection_run(group, destination);
+                self.end_collection_run(events, group, destination);
             }
             from = &from[pages as usize..];
             lpns = &lpns[pages as usize..];
@@ -296,13 +316,19 @@ impl<S: EventSink> Device<S> {
     }
 
     /// The reclaim unit that takes an owner's copies; if there is none, one is opened for a victim of `class`.
-    fn collection_unit(&mut self, group: RgId, owner: Owner, class: u8) -> &mut super::place::OpenUnit {
+    fn collection_unit(
+        &mut self,
+        events: &mut Events<'_>,
+        group: RgId,
+        owner: Owner,
+        class: u8,
+    ) -> &mut super::place::OpenUnit {
         let index = self.owner_index(owner);
         if self.state.groups[usize::from(group.0)].owners[index]
             .collecting
             .is_none()
         {
-            self.open_for_collection(group, owner, class);
+            self.open_for_collection(events, group, owner, class);
         }
         self.state.groups[usize::from(group.0)].owners[index]
             .collecting
@@ -311,14 +337,14 @@ impl<S: EventSink> Device<S> {
     }
 
     /// Goes on after the end of a run of a reclaim unit for copies: with the next run, or by closing it.
-    fn end_collection_run(&mut self, group: RgId, owner: Owner) {
+    fn end_collection_run(&mut self, events: &mut Events<'_>, group: RgId, owner: Owner) {
         let index = self.owner_index(owner);
         let collecting = &mut self.state.groups[usize::from(group.0)].owners[index].collecting;
         let open = collecting.as_mut().expect("a run ends in an open reclaim unit");
         let class = self.layout.classes[usize::from(self.state.units[open.unit.0 as usize].class)];
         if !open.find_run(class, self.layout.program_unit_pages) {
             let open = collecting.take().expect("still open");
-            self.close(&open, CloseReason::Full);
+            self.close(events, &open, CloseReason::Full);
         }
     }
 
@@ -326,7 +352,13 @@ impl<S: EventSink> Device<S> {
     /// the data stays where it is, nothing is programmed. Only places of the destination that nothing was written to
     /// can be exchanged, and only between reclaim units of one size. Returns the places of the blocks, which are blank in
     /// the victim now.
-    fn remap_full_blocks(&mut self, group: RgId, victim: RuId, destination: Owner) -> Vec<u32> {
+    fn remap_full_blocks(
+        &mut self,
+        events: &mut Events<'_>,
+        group: RgId,
+        victim: RuId,
+        destination: Owner,
+    ) -> Vec<u32> {
         let entry = &self.state.units[victim.0 as usize];
         let class_index = entry.class;
         let class = self.layout.classes[usize::from(class_index)];
@@ -338,12 +370,12 @@ impl<S: EventSink> Device<S> {
             return Vec::new();
         }
         let (program_unit_pages, block_pages) = (self.layout.program_unit_pages, self.layout.block_pages);
-        let open = self.collection_unit(group, destination, class_index);
+        let open = self.collection_unit(events, group, destination, class_index);
         let (unit, position) = (open.unit, open.position);
         if self.state.units[unit.0 as usize].class != class_index {
             return Vec::new();
         }
-        let open = self.collection_unit(group, destination, class_index);
+        let open = self.collection_unit(events, group, destination, class_index);
         let untouched = |block: &u32| {
             position <= block * program_unit_pages && !open.remapped.get(*block as usize).is_some_and(|taken| *taken)
         };
@@ -364,7 +396,7 @@ impl<S: EventSink> Device<S> {
         let entry = &mut self.state.units[unit.0 as usize];
         entry.valid_pages += pages;
         entry.last_write = host_pages_written;
-        self.end_collection_run(group, destination);
+        self.end_collection_run(events, group, destination);
         blocks
     }
 
@@ -434,7 +466,7 @@ impl<S: EventSink> Device<S> {
     /// Superblocks with a reclaim unit that copies go to are left alone. If no other one has an invalid or unwritten
     /// page, the parts of a partly free one are moved to where other parts are free. The layout guarantees that one of
     /// the two is possible whenever room is short.
-    fn squeeze(&mut self, now: Nanos, group: RgId) {
+    fn squeeze(&mut self, events: &mut Events<'_>, now: Nanos, group: RgId) {
         let first = u32::from(group.0) * self.layout.superblocks_per_group;
         let all = first..first + self.layout.superblocks_per_group;
         let all_census: Vec<Census> = all.filter_map(|superblock| self.census(superblock)).collect();
@@ -455,15 +487,15 @@ impl<S: EventSink> Device<S> {
         members.free_parts[class].retain(|part| !in_superblock(part));
         members.draining = Some(superblock);
         for unit in units {
-            self.close_for_room(now, group, unit);
-            let destination = self.destination(group, self.state.units[unit.0 as usize].owner);
-            self.reclaim(now, unit, destination, Trigger::Forced, NO_POLICY);
+            self.close_for_room(events, now, group, unit);
+            let destination = self.destination(events, group, self.state.units[unit.0 as usize].owner);
+            self.reclaim(events, now, unit, destination, Trigger::Forced, NO_POLICY);
         }
         self.state.groups[usize::from(group.0)].draining = None;
     }
 
     /// Closes a reclaim unit that a host has open.
-    fn close_for_room(&mut self, now: Nanos, group: RgId, unit: RuId) {
+    fn close_for_room(&mut self, events: &mut Events<'_>, now: Nanos, group: RgId, unit: RuId) {
         let entry = &self.state.units[unit.0 as usize];
         if entry.state != UnitState::OpenForHost {
             return;
@@ -477,7 +509,7 @@ impl<S: EventSink> Device<S> {
             .and_then(Option::take)
             .expect("an open reclaim unit belongs to a handle");
         self.close_in_time(now, &open);
-        self.close(&open, CloseReason::RoomNeeded);
+        self.close(events, &open, CloseReason::RoomNeeded);
     }
 
     /// What emptying a superblock would give; `None` if it is free or takes copies.

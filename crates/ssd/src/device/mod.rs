@@ -1,7 +1,10 @@
 //! The device: what a host can ask of it, and its state.
 //!
+//! A [`Device`] is an `Engine`, which does everything, and the sink that hears of it. The engine does not know the type
+//! of the sink, so it is compiled once, here, and turns to a listener only where there is something to tell.
+//!
 //! A write takes the open reclaim unit of its (reclaim group, handle), invalidates where its pages were, appends them
-//! and maps them (`write_extent`). Opening a reclaim unit is the moment at which room is needed and collection runs
+//! and maps them (`write.rs`). Opening a reclaim unit is the moment at which room is needed and collection runs
 //! (`place.rs` takes and returns reclaim units, `collect.rs` reclaims them). `check.rs` proves the whole state by full
 //! scan, for tests.
 
@@ -9,6 +12,7 @@ mod check;
 mod collect;
 mod place;
 mod timed;
+mod write;
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -20,14 +24,14 @@ use crate::config::{DeviceConfig, Isolation, Opening};
 use crate::divisor::Divisor;
 use crate::endurance::Endurance;
 use crate::error::{ConfigError, HostError};
-use crate::event::{Event, EventSink, HostWrite};
+use crate::event::{EventSink, Events};
 use crate::gc::VictimPolicy;
 use crate::gc::index::ClosedSet;
 use crate::layout::Layout;
 use crate::maps::Maps;
 use crate::stats::Stats;
 use crate::timing::{Done, Timing, TimingConfig};
-use crate::types::{Lpn, Nanos, Owner, Placement, Ppn, RgId, RuId};
+use crate::types::{Lpn, Nanos, Owner, Placement, Ppn, RuId};
 use crate::unit::{ReclaimUnit, UnitState};
 use place::OpenUnit;
 
@@ -48,6 +52,13 @@ pub struct Write {
 /// A drive. `S` receives its events; `()` costs nothing.
 #[derive(Clone)]
 pub struct Device<S = ()> {
+    engine: Engine,
+    sink: S,
+}
+
+/// A drive without its sink.
+#[derive(Clone)]
+pub(crate) struct Engine {
     config: DeviceConfig,
     layout: Layout,
     slice_divisor: Divisor,
@@ -60,7 +71,6 @@ pub struct Device<S = ()> {
     /// Scratch of the copy loop: where pages were, and which they are.
     moving_from: Vec<u32>,
     moving_lpns: Vec<u32>,
-    sink: S,
 }
 
 /// A victim policy from outside; it stays with its device, not with copies of it.
@@ -153,6 +163,12 @@ impl Device {
     pub fn new(config: &DeviceConfig) -> Result<Device, ConfigError> {
         Device::with_sink(config, ())
     }
+
+    /// A drive that was there before: its maps and its state.
+    pub(crate) fn from_parts(config: DeviceConfig, layout: Layout, maps: Maps, state: State) -> Device {
+        let engine = Engine::from_parts(config, layout, maps, state);
+        Device { engine, sink: () }
+    }
 }
 
 impl<S: EventSink> Device<S> {
@@ -160,44 +176,19 @@ impl<S: EventSink> Device<S> {
     ///
     /// # Errors
     /// As [`Layout::new`].
-    pub fn with_sink(config: &DeviceConfig, sink: S) -> Result<Device<S>, ConfigError> {
-        let layout = Layout::new(config)?;
-        let state = State::new(config, &layout);
-        let maps = Maps::new(layout.logical_pages, layout.physical_pages);
-        let mut device = Device::from_parts(config.clone(), layout, maps, state, sink);
-        if config.handles.opening == Opening::Eager {
-            device.open_everything();
-        }
-        Ok(device)
+    pub fn with_sink(config: &DeviceConfig, mut sink: S) -> Result<Device<S>, ConfigError> {
+        let engine = Engine::new(config, &mut Events::of(&mut sink))?;
+        Ok(Device { engine, sink })
     }
 
-    pub(crate) fn from_parts(config: DeviceConfig, layout: Layout, maps: Maps, state: State, sink: S) -> Device<S> {
-        let slice_divisor = Divisor::new(layout.slice_pages);
-        let timing = Timing::new(&config, &layout);
-        Device {
-            timing,
-            victim_policy: ExternalPolicy::default(),
-            config,
-            layout,
-            slice_divisor,
-            maps,
-            state,
-            moving_from: Vec::new(),
-            moving_lpns: Vec::new(),
-            sink,
-        }
-    }
-
-    pub(crate) fn parts(&self) -> (&DeviceConfig, &State, &Maps) {
-        (&self.config, &self.state, &self.maps)
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
     }
 
     /// The same drive, reporting to another sink from now on.
     pub fn replace_sink<T: EventSink>(self, sink: T) -> (Device<T>, S) {
-        let mut device = Device::from_parts(self.config, self.layout, self.maps, self.state, sink);
-        device.timing = self.timing;
-        device.victim_policy = self.victim_policy;
-        (device, self.sink)
+        let Device { engine, sink: before } = self;
+        (Device { engine, sink }, before)
     }
 
     /// Lets `policy` choose victims from now on, instead of the one that the configuration names; `None` goes back to that. Clones of the
@@ -206,7 +197,7 @@ impl<S: EventSink> Device<S> {
     /// # Panics
     /// Later, when the policy chooses a reclaim unit that is not among the candidates.
     pub fn set_victim_policy(&mut self, policy: Option<Box<dyn VictimPolicy + Send + Sync>>) {
-        self.victim_policy = ExternalPolicy(policy);
+        self.engine.victim_policy = ExternalPolicy(policy);
     }
 
     /// Takes over the counters and the wear of the device that it replaces, as when a drive's placement configuration is
@@ -216,6 +207,245 @@ impl<S: EventSink> Device<S> {
     /// # Panics
     /// This device has been written to, or the two are not of the same flash.
     pub fn take_over<T: EventSink>(&mut self, before: &Device<T>) {
+        self.engine.take_over(&before.engine);
+    }
+
+    /// Brings the map entries of logical pages into the processor's caches: called with some dozens of pages that will be read
+    /// or written soon, their cache misses overlap. Pages that do not exist are passed over.
+    #[inline]
+    pub fn touch(&self, pages: impl Iterator<Item = Lpn>) {
+        let capacity = self.engine.layout.logical_pages;
+        self.engine.maps.touch_places(pages.filter(|lpn| lpn.0 < capacity));
+    }
+
+    /// Writes an extent.
+    ///
+    /// # Errors
+    /// The extent or the placement does not exist; nothing was done.
+    pub fn write(&mut self, now: Nanos, write: &Write) -> Result<Done, HostError> {
+        self.engine.write(&mut Events::of(&mut self.sink), now, write)
+    }
+
+    /// Writes extents one after the other; the same as [`Device::write`] on each, but much faster for small ones,
+    /// because the memory that all of them touch is fetched together.
+    ///
+    /// # Errors
+    /// An extent or placement does not exist; nothing was done.
+    pub fn write_batch(&mut self, now: Nanos, writes: &[Write]) -> Result<Done, HostError> {
+        self.engine.write_batch(&mut Events::of(&mut self.sink), now, writes)
+    }
+
+    /// Deallocates an extent: its pages read as nothing and cost collection nothing.
+    ///
+    /// # Errors
+    /// The extent does not exist; nothing was done.
+    pub fn deallocate(&mut self, now: Nanos, first: Lpn, pages: u32) -> Result<Done, HostError> {
+        self.engine
+            .deallocate(&mut Events::of(&mut self.sink), now, first, pages)
+    }
+
+    /// Zeroes an extent: with `deallocate` (the DEAC bit of Write Zeroes) by deallocating it, otherwise by writing.
+    ///
+    /// # Errors
+    /// As [`Device::write`].
+    pub fn write_zeroes(&mut self, now: Nanos, write: &Write, deallocate: bool) -> Result<Done, HostError> {
+        if deallocate {
+            self.check_write(write)?;
+            self.deallocate(now, write.first, write.pages)
+        } else {
+            self.write(now, write)
+        }
+    }
+
+    /// Reclaim unit handle update: the handle closes the reclaim unit that it writes to and takes another one. Returns
+    /// the pages of the closed one that were never written, 0 if there was nothing to close.
+    ///
+    /// # Errors
+    /// The placement does not exist.
+    pub fn update_handle(&mut self, now: Nanos, placement: Placement) -> Result<u32, HostError> {
+        self.engine.check_placement(placement)?;
+        let events = &mut Events::of(&mut self.sink);
+        Ok(self.engine.close_for_host(events, now, placement))
+    }
+
+    /// Pages that the host can still write before the handle's current reclaim unit is full (RUAMW, in pages).
+    ///
+    /// # Errors
+    /// The placement does not exist.
+    pub fn available_media_writes(&self, placement: Placement) -> Result<u32, HostError> {
+        self.engine.check_placement(placement)?;
+        Ok(self.engine.available_media_writes(placement))
+    }
+
+    /// Whether the host has written to the handle's current reclaim unit; `false` also if it has none yet.
+    ///
+    /// # Errors
+    /// The placement does not exist.
+    pub fn is_unit_begun(&self, placement: Placement) -> Result<bool, HostError> {
+        self.engine.check_placement(placement)?;
+        let open = self.engine.open_for_next(placement);
+        Ok(open.is_some_and(|open| open.written > 0))
+    }
+
+    /// Reads an extent: nothing changes, but it takes time. Pages that are not mapped are not looked for in the flash.
+    ///
+    /// # Errors
+    /// The extent does not exist.
+    pub fn read(&mut self, now: Nanos, first: Lpn, pages: u32) -> Result<Done, HostError> {
+        self.engine.check_extent(first, pages)?;
+        Ok(self.engine.read_checked(now, first, pages))
+    }
+
+    /// A command that does nothing to the flash: how long the controller needs for it.
+    pub fn command(&mut self, now: Nanos) -> Done {
+        self.engine.command(now)
+    }
+
+    /// Changes what takes how long; the drive is idle then.
+    ///
+    /// # Errors
+    /// The drive cannot be like that.
+    pub fn set_timing(&mut self, timing: Option<TimingConfig>) -> Result<(), ConfigError> {
+        self.engine.set_timing(timing)
+    }
+
+    /// Where a logical page is, or `None` if it is not mapped.
+    pub fn lookup(&self, lpn: Lpn) -> Option<Ppn> {
+        self.engine.lookup(lpn)
+    }
+
+    /// The reclaim unit that a physical page belongs to.
+    pub fn unit_of(&self, ppn: Ppn) -> RuId {
+        self.engine.unit_of(ppn)
+    }
+
+    /// State of a reclaim unit.
+    pub fn unit(&self, unit: RuId) -> &ReclaimUnit {
+        self.engine.unit(unit)
+    }
+
+    /// The counters.
+    pub fn stats(&self) -> &Stats {
+        &self.engine.state.stats
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &DeviceConfig {
+        &self.engine.config
+    }
+
+    /// The numbers derived from it.
+    pub fn layout(&self) -> &Layout {
+        &self.engine.layout
+    }
+
+    /// The event sink.
+    pub fn sink(&self) -> &S {
+        &self.sink
+    }
+
+    /// The event sink, to take out what it has collected.
+    pub fn sink_mut(&mut self) -> &mut S {
+        &mut self.sink
+    }
+
+    /// Pages written by the host so far: the time that policies know.
+    pub fn host_pages_written(&self) -> u64 {
+        self.engine.state.host_pages_written
+    }
+
+    /// Erase count of each block, in the order of their dies.
+    pub fn block_erase_counts(&self) -> &[u32] {
+        &self.engine.state.erase_counts
+    }
+
+    /// How the drive has worn; `None` if its configuration does not say what the flash survives.
+    pub fn endurance(&self) -> Option<Endurance> {
+        let Engine {
+            config, layout, state, ..
+        } = &self.engine;
+        let endurance = config.endurance.as_ref()?;
+        let erases = &state.erase_counts;
+        Some(Endurance::of(endurance, config.seed, layout, &state.stats, erases))
+    }
+
+    /// Logical pages mapped.
+    pub fn live_pages(&self) -> u64 {
+        let groups = &self.engine.state.groups;
+        groups.iter().map(|group| group.live_pages).sum()
+    }
+
+    /// Share of a handle's closed pages in a group that are invalid and lie in reclaim units which still hold valid
+    /// ones, 0 to 1: what adaptive reclaim unit sizing and noisy-first selection go by.
+    pub fn noise(&self, placement: Placement) -> f64 {
+        self.engine.noise(placement)
+    }
+
+    /// What each owner holds, over all groups: the handles in order, then the shared pool.
+    pub fn occupancy(&self) -> Vec<Occupancy> {
+        self.engine.occupancy()
+    }
+
+    /// Proves every invariant of the state by full scan. For tests; takes as long as reading all maps.
+    ///
+    /// # Errors
+    /// Says which invariant does not hold, and where.
+    pub fn check(&self) -> Result<(), String> {
+        check::check(&self.engine)
+    }
+
+    /// Refuses a write whose extent or placement does not exist.
+    ///
+    /// # Errors
+    /// As [`Device::write`].
+    #[inline]
+    pub fn check_write(&self, write: &Write) -> Result<(), HostError> {
+        self.engine.check_write(write)
+    }
+
+    /// Refuses an extent that does not exist.
+    ///
+    /// # Errors
+    /// As [`Device::read`].
+    #[inline]
+    pub fn check_extent(&self, first: Lpn, pages: u32) -> Result<(), HostError> {
+        self.engine.check_extent(first, pages)
+    }
+}
+
+impl Engine {
+    /// An empty drive.
+    fn new(config: &DeviceConfig, events: &mut Events<'_>) -> Result<Engine, ConfigError> {
+        let layout = Layout::new(config)?;
+        let state = State::new(config, &layout);
+        let maps = Maps::new(layout.logical_pages, layout.physical_pages);
+        let mut engine = Engine::from_parts(config.clone(), layout, maps, state);
+        if config.handles.opening == Opening::Eager {
+            engine.open_everything(events);
+        }
+        Ok(engine)
+    }
+
+    fn from_parts(config: DeviceConfig, layout: Layout, maps: Maps, state: State) -> Engine {
+        Engine {
+            timing: Timing::new(&config, &layout),
+            victim_policy: ExternalPolicy::default(),
+            slice_divisor: Divisor::new(layout.slice_pages),
+            config,
+            layout,
+            maps,
+            state,
+            moving_from: Vec::new(),
+            moving_lpns: Vec::new(),
+        }
+    }
+
+    pub(crate) fn parts(&self) -> (&DeviceConfig, &State, &Maps) {
+        (&self.config, &self.state, &self.maps)
+    }
+
+    /// See [`Device::take_over`].
+    fn take_over(&mut self, before: &Engine) {
         let (old, new) = (&before.state, &mut self.state);
         assert_eq!(new.host_pages_written, 0, "only an empty device can take over");
         assert_eq!(
@@ -247,130 +477,27 @@ impl<S: EventSink> Device<S> {
         }
     }
 
-    /// Brings the map entries of logical pages into the processor's caches: called with some dozens of pages that will be read
-    /// or written soon, their cache misses overlap. Pages that do not exist are passed over.
-    #[inline]
-    pub fn touch(&self, pages: impl Iterator<Item = Lpn>) {
-        let capacity = self.layout.logical_pages;
-        self.maps.touch_places(pages.filter(|lpn| lpn.0 < capacity));
-    }
-
-    /// Writes an extent.
-    ///
-    /// # Errors
-    /// The extent or the placement does not exist; nothing was done.
-    pub fn write(&mut self, now: Nanos, write: &Write) -> Result<Done, HostError> {
-        self.check_write(write)?;
-        Ok(self.write_checked(now, write))
-    }
-
-    /// Writes extents one after the other; the same as [`Device::write`] on each, but much faster for small ones,
-    /// because the memory that all of them touch is fetched together.
-    ///
-    /// # Errors
-    /// An extent or placement does not exist; nothing was done.
-    pub fn write_batch(&mut self, now: Nanos, writes: &[Write]) -> Result<Done, HostError> {
-        /// Enough to hide a cache miss behind the others, few enough to stay in the first-level cache.
-        const TOGETHER: usize = 64;
-        for write in writes {
-            self.check_write(write)?;
-        }
-        let mut done = Done::now(now);
-        for together in writes.chunks(TOGETHER) {
-            self.maps.touch(together.iter().map(|write| write.first));
-            if together.iter().any(|write| write.pages > 1) {
-                self.maps
-                    .touch(together.iter().map(|write| Lpn(write.first.0 + write.pages - 1)));
-            }
-            for write in together {
-                done = done.and(self.write_checked(now, write));
-            }
-        }
-        Ok(done)
-    }
-
-    /// Deallocates an extent: its pages read as nothing and cost collection nothing.
-    ///
-    /// # Errors
-    /// The extent does not exist; nothing was done.
-    pub fn deallocate(&mut self, now: Nanos, first: Lpn, pages: u32) -> Result<Done, HostError> {
-        self.check_extent(first, pages)?;
-        let mapped = self.invalidate(first, pages);
-        self.maps.unmap(first, pages);
-        self.state.stats.pages_deallocated += u64::from(mapped);
-        self.emit(|| Event::Deallocate { pages: mapped });
-        Ok(self.command(now))
-    }
-
-    /// Zeroes an extent: with `deallocate` (the DEAC bit of Write Zeroes) by deallocating it, otherwise by writing.
-    ///
-    /// # Errors
-    /// As [`Device::write`].
-    pub fn write_zeroes(&mut self, now: Nanos, write: &Write, deallocate: bool) -> Result<Done, HostError> {
-        if deallocate {
-            self.check_write(write)?;
-            self.deallocate(now, write.first, write.pages)
-        } else {
-            self.write(now, write)
-        }
-    }
-
-    /// Reclaim unit handle update: the handle closes the reclaim unit that it writes to and takes another one. Returns
-    /// the pages of the closed one that were never written, 0 if there was nothing to close.
-    ///
-    /// # Errors
-    /// The placement does not exist.
-    pub fn update_handle(&mut self, now: Nanos, placement: Placement) -> Result<u32, HostError> {
-        self.check_placement(placement)?;
-        Ok(self.close_for_host(now, placement))
-    }
-
-    /// Pages that the host can still write before the handle's current reclaim unit is full (RUAMW, in pages).
-    ///
-    /// # Errors
-    /// The placement does not exist.
-    pub fn available_media_writes(&self, placement: Placement) -> Result<u32, HostError> {
-        self.check_placement(placement)?;
+    /// What the handle's next command would go to.
+    fn open_for_next(&self, placement: Placement) -> Option<&OpenUnit> {
         let owner = &self.state.groups[usize::from(placement.group.0)].owners[usize::from(placement.handle.0)];
-        let class = self.class_for_next(placement);
-        let pages = self.layout.classes[usize::from(class)].pages;
-        Ok(owner.open[owner.turn].as_ref().map_or(pages, |open| {
-            self.state.units[open.unit.0 as usize].pages - open.written
-        }))
+        owner.open[owner.turn].as_ref()
     }
 
-    /// Whether the host has written to the handle's current reclaim unit; `false` also if it has none yet.
-    ///
-    /// # Errors
-    /// The placement does not exist.
-    pub fn is_unit_begun(&self, placement: Placement) -> Result<bool, HostError> {
-        self.check_placement(placement)?;
-        let owner = &self.state.groups[usize::from(placement.group.0)].owners[usize::from(placement.handle.0)];
-        Ok(owner.open[owner.turn].as_ref().is_some_and(|open| open.written > 0))
+    fn available_media_writes(&self, placement: Placement) -> u32 {
+        match self.open_for_next(placement) {
+            Some(open) => self.unit(open.unit).pages - open.written,
+            None => self.layout.classes[usize::from(self.class_for_next(placement))].pages,
+        }
     }
 
-    /// Reads an extent: nothing changes, but it takes time. Pages that are not mapped are not looked for in the flash.
-    ///
-    /// # Errors
-    /// The extent does not exist.
-    pub fn read(&mut self, now: Nanos, first: Lpn, pages: u32) -> Result<Done, HostError> {
-        self.check_extent(first, pages)?;
-        Ok(self.read_checked(now, first, pages))
-    }
-
-    /// A command that does nothing to the flash: how long the controller needs for it.
-    pub fn command(&mut self, now: Nanos) -> Done {
+    fn command(&mut self, now: Nanos) -> Done {
         match &mut self.timing {
             Some(timing) => timing.command(now),
             None => Done::now(now),
         }
     }
 
-    /// Changes what takes how long; the drive is idle then.
-    ///
-    /// # Errors
-    /// The drive cannot be like that.
-    pub fn set_timing(&mut self, timing: Option<TimingConfig>) -> Result<(), ConfigError> {
+    fn set_timing(&mut self, timing: Option<TimingConfig>) -> Result<(), ConfigError> {
         let config = DeviceConfig {
             timing,
             ..self.config.clone()
@@ -381,14 +508,13 @@ impl<S: EventSink> Device<S> {
         Ok(())
     }
 
-    /// Where a logical page is, or `None` if it is not mapped.
-    pub fn lookup(&self, lpn: Lpn) -> Option<Ppn> {
+    fn lookup(&self, lpn: Lpn) -> Option<Ppn> {
         let ppn = self.maps.lookup(lpn);
         (ppn != Ppn::UNMAPPED).then_some(ppn)
     }
 
-    /// The reclaim unit that a physical page belongs to.
-    pub fn unit_of(&self, ppn: Ppn) -> RuId {
+    #[inline]
+    fn unit_of(&self, ppn: Ppn) -> RuId {
         let slice = self.slice_divisor.divide(ppn.0);
         match self.state.unit_of_slice.get(slice as usize) {
             Some(&unit) => RuId(unit),
@@ -396,73 +522,17 @@ impl<S: EventSink> Device<S> {
         }
     }
 
-    /// State of a reclaim unit.
-    pub fn unit(&self, unit: RuId) -> &ReclaimUnit {
+    #[inline]
+    fn unit(&self, unit: RuId) -> &ReclaimUnit {
         &self.state.units[unit.0 as usize]
     }
 
-    /// The counters.
-    pub fn stats(&self) -> &Stats {
-        &self.state.stats
-    }
-
-    /// The configuration.
-    pub fn config(&self) -> &DeviceConfig {
-        &self.config
-    }
-
-    /// The numbers derived from it.
-    pub fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
-    /// The event sink.
-    pub fn sink(&self) -> &S {
-        &self.sink
-    }
-
-    /// The event sink, to take out what it has collected.
-    pub fn sink_mut(&mut self) -> &mut S {
-        &mut self.sink
-    }
-
-    /// Pages written by the host so far: the time that policies know.
-    pub fn host_pages_written(&self) -> u64 {
-        self.state.host_pages_written
-    }
-
-    /// Erase count of each block, in the order of their dies.
-    pub fn block_erase_counts(&self) -> &[u32] {
-        &self.state.erase_counts
-    }
-
-    /// How the drive has worn; `None` if its configuration does not say what the flash survives.
-    pub fn endurance(&self) -> Option<Endurance> {
-        let config = self.config.endurance.as_ref()?;
-        let (state, seed) = (&self.state, self.config.seed);
-        Some(Endurance::of(
-            config,
-            seed,
-            &self.layout,
-            &state.stats,
-            &state.erase_counts,
-        ))
-    }
-
-    /// Logical pages mapped.
-    pub fn live_pages(&self) -> u64 {
-        self.state.groups.iter().map(|group| group.live_pages).sum()
-    }
-
-    /// Share of a handle's closed pages in a group that are invalid and lie in reclaim units which still hold valid
-    /// ones, 0 to 1: what adaptive reclaim unit sizing and noisy-first selection go by.
-    pub fn noise(&self, placement: Placement) -> f64 {
+    fn noise(&self, placement: Placement) -> f64 {
         let group = &self.state.groups[usize::from(placement.group.0)];
         crate::gc::handle_selection::noise(&group.closed[usize::from(placement.handle.0)], &self.state.units)
     }
 
-    /// What each owner holds, over all groups: the handles in order, then the shared pool.
-    pub fn occupancy(&self) -> Vec<Occupancy> {
+    fn occupancy(&self) -> Vec<Occupancy> {
         let handles = self.layout.handles.len();
         let owner = |index: usize| {
             if index == handles {
@@ -487,196 +557,8 @@ impl<S: EventSink> Device<S> {
         rows
     }
 
-    /// Proves every invariant of the state by full scan. For tests; takes as long as reading all maps.
-    ///
-    /// # Errors
-    /// Says which invariant does not hold, and where.
-    pub fn check(&self) -> Result<(), String> {
-        check::check(self)
-    }
-
-    /// Refuses a write whose extent or placement does not exist.
-    ///
-    /// # Errors
-    /// As [`Device::write`].
-    pub fn check_write(&self, write: &Write) -> Result<(), HostError> {
-        self.check_extent(write.first, write.pages)?;
-        self.check_placement(write.placement)
-    }
-
-    /// Refuses an extent that does not exist.
-    ///
-    /// # Errors
-    /// As [`Device::read`].
-    #[inline]
-    pub fn check_extent(&self, first: Lpn, pages: u32) -> Result<(), HostError> {
-        let capacity = self.layout.logical_pages;
-        if pages == 0 || first.0 >= capacity || pages > capacity - first.0 {
-            return Err(HostError::OutOfRange {
-                first: first.0,
-                pages,
-                capacity,
-            });
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn check_placement(&self, Placement { group, handle }: Placement) -> Result<(), HostError> {
-        let (groups, handles) = (self.layout.groups, self.layout.handles.len() as u16);
-        if group.0 >= groups || handle.0 >= handles {
-            return Err(HostError::InvalidPlacement {
-                group: group.0,
-                handle: handle.0,
-                groups,
-                handles,
-            });
-        }
-        Ok(())
-    }
-
-    fn write_checked(&mut self, now: Nanos, write: &Write) -> Done {
-        let row = &mut self.state.stats.handles[usize::from(write.placement.handle.0)];
-        row.host_bytes_written += write.host_bytes;
-        row.host_pages_written += u64::from(write.pages);
-        self.emit(|| {
-            Event::HostWrite(HostWrite {
-                placement: write.placement,
-                host_bytes: write.host_bytes,
-                pages: write.pages,
-            })
-        });
-        let (group, done) = match self.begin_write(now, write) {
-            // Without timing nothing of it is compiled into the loop.
-            None => (self.write_extent(now, write, |_, _, _, _| {}), Done::now(now)),
-            Some(mut writing) => {
-                let group = self.write_extent(now, write, |device, unit, position, pages| {
-                    device.append_in_time(&mut writing, unit, position, pages);
-                });
-                (group, self.end_write(writing))
-            }
-        };
-        let owner = &mut self.state.groups[usize::from(group.0)].owners[usize::from(write.placement.handle.0)];
-        if owner.open.len() > 1 {
-            owner.turn = (owner.turn + 1) % owner.open.len();
-        }
-        self.collect_in_background(now, group);
-        done
-    }
-
-    /// Places and maps an extent, and tells `appended` each reclaim unit, position and number of pages; returns the group that
-    /// took its last page.
-    #[inline]
-    fn write_extent(&mut self, now: Nanos, write: &Write, mut appended: impl FnMut(&mut Self, RuId, u32, u32)) -> RgId {
-        let handle = write.placement.handle;
-        let mut group = write.placement.group;
-        let (mut lpn, mut left) = (write.first, write.pages);
-        while left > 0 {
-            let mut pages = left;
-            if self.layout.groups > 1 {
-                (group, pages) = self.group_with_room(write.placement.group, left);
-            }
-            let owner = &mut self.state.groups[usize::from(group.0)].owners[usize::from(handle.0)];
-            let slot = owner.turn;
-            let Some(open) = owner.open[slot].as_mut() else {
-                self.open_for_host(now, Placement { group, handle }, slot);
-                continue;
-            };
-            let pages = pages.min(open.run_end - open.position);
-            let (unit, position) = (open.unit, open.position);
-            let run_ends = open.advance(pages);
-            self.invalidate(lpn, pages);
-            self.maps
-                .map(lpn, Ppn(unit.0 * self.layout.slice_pages + position), pages);
-            self.state.host_pages_written += u64::from(pages);
-            let entry = &mut self.state.units[unit.0 as usize];
-            entry.valid_pages += pages;
-            entry.last_write = self.state.host_pages_written;
-            self.state.groups[usize::from(group.0)].live_pages += u64::from(pages);
-            if group != write.placement.group {
-                self.state.stats.pages_redirected += u64::from(pages);
-                self.emit(|| Event::Redirect {
-                    from: write.placement.group,
-                    to: group,
-                    pages,
-                });
-            }
-            appended(self, unit, position, pages);
-            if run_ends {
-                self.end_host_run(now, Placement { group, handle }, slot);
-            }
-            lpn.0 += pages;
-            left -= pages;
-        }
-        group
-    }
-
-    /// The group asked for if it can hold more, otherwise the one with the most room; and how many pages it can take.
-    fn group_with_room(&self, asked: RgId, pages: u32) -> (RgId, u32) {
-        let room = |group: usize| self.layout.group_live_pages_max - self.state.groups[group].live_pages;
-        let mut group = usize::from(asked.0);
-        if room(group) == 0 {
-            let by_room = |a: &usize, b: &usize| room(*a).cmp(&room(*b)).then(b.cmp(a));
-            group = (0..self.state.groups.len())
-                .max_by(by_room)
-                .expect("a device has a group");
-            assert!(
-                room(group) > 0,
-                "all reclaim groups are full: the layout promised room for every logical page"
-            );
-        }
-        (RgId(group as u16), u64::from(pages).min(room(group)) as u32)
-    }
-
-    /// Marks the physical pages of an extent invalid; returns how many there were.
-    #[inline]
-    fn invalidate(&mut self, first: Lpn, pages: u32) -> u32 {
-        let (mut lpn, mut left, mut mapped) = (first, pages, 0);
-        while left > 0 {
-            let (ppn, run) = self.maps.mapped_run(lpn, left);
-            if ppn != Ppn::UNMAPPED {
-                self.invalidate_physical(ppn, run);
-                mapped += run;
-            }
-            lpn.0 += run;
-            left -= run;
-        }
-        mapped
-    }
-
-    #[inline]
-    fn invalidate_physical(&mut self, mut ppn: Ppn, mut left: u32) {
-        while left > 0 {
-            let unit = self.unit_of(ppn);
-            let entry = &mut self.state.units[unit.0 as usize];
-            let end = u64::from(unit.0) * u64::from(self.layout.slice_pages) + u64::from(entry.pages);
-            let pages = left.min((end - u64::from(ppn.0)) as u32);
-            let before = entry.valid_pages;
-            entry.valid_pages -= pages;
-            entry.last_invalidation = self.state.host_pages_written;
-            let group = usize::from(entry.group);
-            if entry.valid_pages < entry.watch {
-                let (owner, class) = (entry.owner, usize::from(entry.class));
-                let owner = self.owner_index(owner);
-                let members = &mut self.state.groups[group];
-                let becomes_lazy = members.closed[owner][class].update(&mut self.state.units, unit.0, before);
-                members.lazy_units += u64::from(becomes_lazy);
-            }
-            self.state.groups[group].live_pages -= u64::from(pages);
-            self.maps.clear_valid(ppn, pages);
-            ppn.0 = ppn.0.wrapping_add(pages);
-            left -= pages;
-        }
-    }
-
-    #[inline]
-    fn emit(&mut self, event: impl FnOnce() -> Event) {
-        if S::ENABLED {
-            self.sink.event(&event());
-        }
-    }
-
     /// Position of an owner in the rows of a group.
+    #[inline]
     fn owner_index(&self, owner: Owner) -> usize {
         owner
             .handle()

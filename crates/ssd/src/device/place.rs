@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Allocation, Isolation, Opening};
-use crate::device::{Device, Superblock};
-use crate::event::{CloseReason, Event, EventSink};
+use crate::device::{Engine, Superblock};
+use crate::event::{CloseReason, Event, Events};
 use crate::layout::SizeClass;
 use crate::types::{Nanos, Owner, Placement, RgId, RuId, RuhId};
 use crate::unit::{ReclaimUnit, UnitState};
@@ -52,9 +52,9 @@ impl OpenUnit {
     }
 }
 
-impl<S: EventSink> Device<S> {
+impl Engine {
     /// Opens what an eager device has open from the start.
-    pub(super) fn open_everything(&mut self) {
+    pub(super) fn open_everything(&mut self, events: &mut Events<'_>) {
         for group in (0..self.layout.groups).map(RgId) {
             for handle in 0..self.layout.handles.len() as u16 {
                 let placement = Placement {
@@ -62,10 +62,15 @@ impl<S: EventSink> Device<S> {
                     handle: RuhId(handle),
                 };
                 for slot in 0..usize::from(self.layout.handles[usize::from(handle)].open_reclaim_units) {
-                    self.open_for_host(0, placement, slot);
+                    self.open_for_host(events, 0, placement, slot);
                 }
                 if self.layout.handles[usize::from(handle)].isolation == Isolation::PersistentlyIsolated {
-                    self.open_for_collection(group, Owner::of(placement.handle), self.class_for_next(placement));
+                    self.open_for_collection(
+                        events,
+                        group,
+                        Owner::of(placement.handle),
+                        self.class_for_next(placement),
+                    );
                 }
             }
             if self
@@ -74,7 +79,7 @@ impl<S: EventSink> Device<S> {
                 .iter()
                 .any(|handle| handle.isolation != Isolation::PersistentlyIsolated)
             {
-                self.open_for_collection(group, Owner::SHARED, 0);
+                self.open_for_collection(events, group, Owner::SHARED, 0);
             }
         }
     }
@@ -92,20 +97,20 @@ impl<S: EventSink> Device<S> {
 
     /// Gives a handle a reclaim unit, collecting first if the group is short of them.
     #[cold]
-    pub(super) fn open_for_host(&mut self, now: Nanos, placement: Placement, slot: usize) {
+    pub(super) fn open_for_host(&mut self, events: &mut Events<'_>, now: Nanos, placement: Placement, slot: usize) {
         let Placement { group, handle } = placement;
         let class = self.class_for_next(placement);
-        self.collect_in_foreground(now, group, class);
-        self.make_room(now, group, class);
-        let open = self.take(group, class, Owner::of(handle), false);
+        self.collect_in_foreground(events, now, group, class);
+        self.make_room(events, now, group, class);
+        let open = self.take(events, group, class, Owner::of(handle), false);
         self.open_in_time(now, open.unit);
         self.state.groups[usize::from(group.0)].owners[usize::from(handle.0)].open[slot] = Some(open);
     }
 
     /// Gives an owner a reclaim unit for copies out of a victim of `class`: of the same class, so that emptying a divided
     /// superblock divides at most one other; of the shared pool, always a whole superblock.
-    pub(super) fn open_for_collection(&mut self, group: RgId, owner: Owner, class: u8) {
-        let open = self.take(group, Self::class_for_copies(owner, class), owner, true);
+    pub(super) fn open_for_collection(&mut self, events: &mut Events<'_>, group: RgId, owner: Owner, class: u8) {
+        let open = self.take(events, group, Self::class_for_copies(owner, class), owner, true);
         let index = self.owner_index(owner);
         let collecting = &mut self.state.groups[usize::from(group.0)].owners[index].collecting;
         assert!(collecting.is_none(), "{owner} already has a reclaim unit for copies");
@@ -118,7 +123,14 @@ impl<S: EventSink> Device<S> {
     }
 
     /// Takes a part of a divided superblock, or divides a free one.
-    fn take(&mut self, group: RgId, class: u8, owner: Owner, for_collection: bool) -> OpenUnit {
+    fn take(
+        &mut self,
+        events: &mut Events<'_>,
+        group: RgId,
+        class: u8,
+        owner: Owner,
+        for_collection: bool,
+    ) -> OpenUnit {
         let SizeClass {
             divisor, pages, slices, ..
         } = self.layout.classes[usize::from(class)];
@@ -159,7 +171,7 @@ impl<S: EventSink> Device<S> {
         };
         self.state.stats.owner_mut(owner).units_opened += 1;
         let unit = RuId(unit);
-        self.emit(|| Event::Open {
+        events.emit(|| Event::Open {
             group,
             unit,
             owner,
@@ -222,7 +234,7 @@ impl<S: EventSink> Device<S> {
 
     /// Goes on after the end of a run of a host's reclaim unit: with the next run, or by closing it.
     #[cold]
-    pub(super) fn end_host_run(&mut self, now: Nanos, placement: Placement, slot: usize) {
+    pub(super) fn end_host_run(&mut self, events: &mut Events<'_>, now: Nanos, placement: Placement, slot: usize) {
         let Placement { group, handle } = placement;
         let class = |unit: RuId| self.layout.classes[usize::from(self.state.units[unit.0 as usize].class)];
         let owner = &mut self.state.groups[usize::from(group.0)].owners[usize::from(handle.0)];
@@ -232,14 +244,14 @@ impl<S: EventSink> Device<S> {
         }
         let open = owner.open[slot].take().expect("still open");
         self.close_in_time(now, &open);
-        self.close(&open, CloseReason::Full);
+        self.close(events, &open, CloseReason::Full);
         if self.config.handles.opening == Opening::Eager {
-            self.open_for_host(now, placement, slot);
+            self.open_for_host(events, now, placement, slot);
         }
     }
 
     /// Closes the reclaim unit that the handle's next command would go to, if anything was written to it.
-    pub(super) fn close_for_host(&mut self, now: Nanos, placement: Placement) -> u32 {
+    pub(super) fn close_for_host(&mut self, events: &mut Events<'_>, now: Nanos, placement: Placement) -> u32 {
         let Placement { group, handle } = placement;
         let owner = &mut self.state.groups[usize::from(group.0)].owners[usize::from(handle.0)];
         let slot = owner.turn;
@@ -247,15 +259,15 @@ impl<S: EventSink> Device<S> {
             return 0;
         };
         self.close_in_time(now, &open);
-        let unwritten_pages = self.close(&open, CloseReason::HostUpdate);
+        let unwritten_pages = self.close(events, &open, CloseReason::HostUpdate);
         if self.config.handles.opening == Opening::Eager {
-            self.open_for_host(now, placement, slot);
+            self.open_for_host(events, now, placement, slot);
         }
         unwritten_pages
     }
 
     /// Makes an open reclaim unit a candidate for collection; returns its pages that were never written.
-    pub(super) fn close(&mut self, open: &OpenUnit, reason: CloseReason) -> u32 {
+    pub(super) fn close(&mut self, events: &mut Events<'_>, open: &OpenUnit, reason: CloseReason) -> u32 {
         let entry = &mut self.state.units[open.unit.0 as usize];
         entry.state = UnitState::Closed;
         entry.closed_sequence = self.state.units_closed;
@@ -271,7 +283,7 @@ impl<S: EventSink> Device<S> {
             CloseReason::HostUpdate => self.state.stats.units_closed_by_host += 1,
             CloseReason::RoomNeeded | CloseReason::IsolationChanged => self.state.stats.units_closed_early += 1,
         }
-        self.emit(|| Event::Close {
+        events.emit(|| Event::Close {
             group,
             unit: open.unit,
             owner,

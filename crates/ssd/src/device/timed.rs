@@ -1,12 +1,11 @@
 //! The device's questions to its times.
 
 use crate::device::place::OpenUnit;
-use crate::device::{Device, Write};
-use crate::event::EventSink;
+use crate::device::{Engine, Write};
 use crate::timing::{Done, UnitPlace, Writing};
 use crate::types::{Lpn, Nanos, Ppn, RuId};
 
-impl<S: EventSink> Device<S> {
+impl Engine {
     pub(super) fn read_checked(&mut self, now: Nanos, first: Lpn, pages: u32) -> Done {
         let Some(mut timing) = self.timing.take() else {
             return Done::now(now);

@@ -1,0 +1,227 @@
+//! What a host's commands do to the maps: writing extents and deallocating them.
+
+use crate::device::{Engine, Write};
+use crate::error::HostError;
+use crate::event::{Event, Events, HostWrite};
+use crate::timing::Done;
+use crate::types::{Lpn, Nanos, Placement, Ppn, RgId, RuId};
+
+impl Engine {
+    pub(super) fn write(&mut self, events: &mut Events<'_>, now: Nanos, write: &Write) -> Result<Done, HostError> {
+        self.check_write(write)?;
+        Ok(self.write_checked(events, now, write))
+    }
+
+    pub(super) fn write_batch(
+        &mut self,
+        events: &mut Events<'_>,
+        now: Nanos,
+        writes: &[Write],
+    ) -> Result<Done, HostError> {
+        /// Enough to hide a cache miss behind the others, few enough to stay in the first-level cache.
+        const TOGETHER: usize = 64;
+        for write in writes {
+            self.check_write(write)?;
+        }
+        let mut done = Done::now(now);
+        for together in writes.chunks(TOGETHER) {
+            self.maps.touch(together.iter().map(|write| write.first));
+            if together.iter().any(|write| write.pages > 1) {
+                self.maps
+                    .touch(together.iter().map(|write| Lpn(write.first.0 + write.pages - 1)));
+            }
+            for write in together {
+                done = done.and(self.write_checked(events, now, write));
+            }
+        }
+        Ok(done)
+    }
+
+    pub(super) fn deallocate(
+        &mut self,
+        events: &mut Events<'_>,
+        now: Nanos,
+        first: Lpn,
+        pages: u32,
+    ) -> Result<Done, HostError> {
+        self.check_extent(first, pages)?;
+        let mapped = self.invalidate(first, pages);
+        self.maps.unmap(first, pages);
+        self.state.stats.pages_deallocated += u64::from(mapped);
+        events.command(|| Event::Deallocate { pages: mapped });
+        Ok(self.command(now))
+    }
+
+    #[inline]
+    pub(super) fn check_write(&self, write: &Write) -> Result<(), HostError> {
+        self.check_extent(write.first, write.pages)?;
+        self.check_placement(write.placement)
+    }
+
+    #[inline]
+    pub(super) fn check_extent(&self, first: Lpn, pages: u32) -> Result<(), HostError> {
+        let capacity = self.layout.logical_pages;
+        if pages == 0 || first.0 >= capacity || pages > capacity - first.0 {
+            return Err(HostError::OutOfRange {
+                first: first.0,
+                pages,
+                capacity,
+            });
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn check_placement(&self, Placement { group, handle }: Placement) -> Result<(), HostError> {
+        let (groups, handles) = (self.layout.groups, self.layout.handles.len() as u16);
+        if group.0 >= groups || handle.0 >= handles {
+            return Err(HostError::InvalidPlacement {
+                group: group.0,
+                handle: handle.0,
+                groups,
+                handles,
+            });
+        }
+        Ok(())
+    }
+
+    fn write_checked(&mut self, events: &mut Events<'_>, now: Nanos, write: &Write) -> Done {
+        let row = &mut self.state.stats.handles[usize::from(write.placement.handle.0)];
+        row.host_bytes_written += write.host_bytes;
+        row.host_pages_written += u64::from(write.pages);
+        events.command(|| {
+            Event::HostWrite(HostWrite {
+                placement: write.placement,
+                host_bytes: write.host_bytes,
+                pages: write.pages,
+            })
+        });
+        let (group, done) = match self.begin_write(now, write) {
+            // Without timing nothing of it is compiled into the loop.
+            None => (self.write_extent(events, now, write, |_, _, _, _| {}), Done::now(now)),
+            Some(mut writing) => {
+                let group = self.write_extent(events, now, write, |device, unit, position, pages| {
+                    device.append_in_time(&mut writing, unit, position, pages);
+                });
+                (group, self.end_write(writing))
+            }
+        };
+        let owner = &mut self.state.groups[usize::from(group.0)].owners[usize::from(write.placement.handle.0)];
+        if owner.open.len() > 1 {
+            owner.turn = (owner.turn + 1) % owner.open.len();
+        }
+        self.collect_in_background(events, now, group);
+        done
+    }
+
+    /// Places and maps an extent, and tells `appended` each reclaim unit, position and number of pages; returns the group that
+    /// took its last page.
+    #[inline]
+    fn write_extent(
+        &mut self,
+        events: &mut Events<'_>,
+        now: Nanos,
+        write: &Write,
+        mut appended: impl FnMut(&mut Self, RuId, u32, u32),
+    ) -> RgId {
+        let handle = write.placement.handle;
+        let mut group = write.placement.group;
+        let (mut lpn, mut left) = (write.first, write.pages);
+        while left > 0 {
+            let mut pages = left;
+            if self.layout.groups > 1 {
+                (group, pages) = self.group_with_room(write.placement.group, left);
+            }
+            let owner = &mut self.state.groups[usize::from(group.0)].owners[usize::from(handle.0)];
+            let slot = owner.turn;
+            let Some(open) = owner.open[slot].as_mut() else {
+                self.open_for_host(events, now, Placement { group, handle }, slot);
+                continue;
+            };
+            let pages = pages.min(open.run_end - open.position);
+            let (unit, position) = (open.unit, open.position);
+            let run_ends = open.advance(pages);
+            self.invalidate(lpn, pages);
+            self.maps
+                .map(lpn, Ppn(unit.0 * self.layout.slice_pages + position), pages);
+            self.state.host_pages_written += u64::from(pages);
+            let entry = &mut self.state.units[unit.0 as usize];
+            entry.valid_pages += pages;
+            entry.last_write = self.state.host_pages_written;
+            self.state.groups[usize::from(group.0)].live_pages += u64::from(pages);
+            if group != write.placement.group {
+                self.state.stats.pages_redirected += u64::from(pages);
+                events.emit(|| Event::Redirect {
+                    from: write.placement.group,
+                    to: group,
+                    pages,
+                });
+            }
+            appended(self, unit, position, pages);
+            if run_ends {
+                self.end_host_run(events, now, Placement { group, handle }, slot);
+            }
+            lpn.0 += pages;
+            left -= pages;
+        }
+        group
+    }
+
+    /// The group asked for if it can hold more, otherwise the one with the most room; and how many pages it can take.
+    fn group_with_room(&self, asked: RgId, pages: u32) -> (RgId, u32) {
+        let room = |group: usize| self.layout.group_live_pages_max - self.state.groups[group].live_pages;
+        let mut group = usize::from(asked.0);
+        if room(group) == 0 {
+            let by_room = |a: &usize, b: &usize| room(*a).cmp(&room(*b)).then(b.cmp(a));
+            group = (0..self.state.groups.len())
+                .max_by(by_room)
+                .expect("a device has a group");
+            assert!(
+                room(group) > 0,
+                "all reclaim groups are full: the layout promised room for every logical page"
+            );
+        }
+        (RgId(group as u16), u64::from(pages).min(room(group)) as u32)
+    }
+
+    /// Marks the physical pages of an extent invalid; returns how many there were.
+    #[inline]
+    fn invalidate(&mut self, first: Lpn, pages: u32) -> u32 {
+        let (mut lpn, mut left, mut mapped) = (first, pages, 0);
+        while left > 0 {
+            let (ppn, run) = self.maps.mapped_run(lpn, left);
+            if ppn != Ppn::UNMAPPED {
+                self.invalidate_physical(ppn, run);
+                mapped += run;
+            }
+            lpn.0 += run;
+            left -= run;
+        }
+        mapped
+    }
+
+    #[inline]
+    fn invalidate_physical(&mut self, mut ppn: Ppn, mut left: u32) {
+        while left > 0 {
+            let unit = self.unit_of(ppn);
+            let entry = &mut self.state.units[unit.0 as usize];
+            let end = u64::from(unit.0) * u64::from(self.layout.slice_pages) + u64::from(entry.pages);
+            let pages = left.min((end - u64::from(ppn.0)) as u32);
+            let before = entry.valid_pages;
+            entry.valid_pages -= pages;
+            entry.last_invalidation = self.state.host_pages_written;
+            let group = usize::from(entry.group);
+            if entry.valid_pages < entry.watch {
+                let (owner, class) = (entry.owner, usize::from(entry.class));
+                let owner = self.owner_index(owner);
+                let members = &mut self.state.groups[group];
+                let becomes_lazy = members.closed[owner][class].update(&mut self.state.units, unit.0, before);
+                members.lazy_units += u64::from(becomes_lazy);
+            }
+            self.state.groups[group].live_pages -= u64::from(pages);
+            self.maps.clear_valid(ppn, pages);
+            ppn.0 = ppn.0.wrapping_add(pages);
+            left -= pages;
+        }
+    }
+}
