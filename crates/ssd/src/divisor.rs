@@ -1,5 +1,7 @@
 //! Division by a number that does not change.
 
+use crate::cast::{narrow, share_of};
+
 /// Exact division of a `u32` by an invariant one, by multiplication (Lemire, Kaser & Kurz, "Faster remainder by direct
 /// computation", 2019): every write divides a physical page by the pages of a slice, and every place in the flash is a few
 /// divisions.
@@ -29,7 +31,7 @@ impl Divisor {
         if self.reciprocal == 0 {
             return value;
         }
-        ((u128::from(self.reciprocal) * u128::from(value)) >> 64) as u32
+        narrow(share_of(self.reciprocal, u64::from(value)))
     }
 
     /// Quotient and remainder.

@@ -8,6 +8,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 
+use crate::cast::{real, whole32, wide};
 use crate::error::ConfigError;
 use crate::layout::Layout;
 use crate::stats::Stats;
@@ -62,7 +63,7 @@ impl EnduranceConfig {
         // The sum of twelve uniform numbers has the variance of a standard normal one, and ends at six deviations.
         std::iter::repeat_with(move || {
             let normal: f64 = (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
-            (mean + deviation * normal).max(1.0) as u32
+            whole32((mean + deviation * normal).max(1.0))
         })
     }
 }
@@ -89,16 +90,17 @@ pub struct Endurance {
 impl Endurance {
     pub(crate) fn of(config: &EnduranceConfig, seed: u64, layout: &Layout, stats: &Stats, erases: &[u32]) -> Endurance {
         let rated = f64::from(config.rated_erases);
-        let blocks = erases.len() as u64;
-        let mean = erases.iter().map(|count| f64::from(*count)).sum::<f64>() / blocks.max(1) as f64;
+        let blocks = wide(erases.len());
+        assert_eq!(blocks, layout.blocks(), "each block of the drive counts its erases");
+        let mean = erases.iter().map(|count| f64::from(*count)).sum::<f64>() / real(blocks.max(1));
         let most = erases.iter().max().copied().unwrap_or(0);
         let worn = erases
             .iter()
             .zip(config.limits(seed))
             .filter(|(count, limit)| *count >= limit);
         let amplification = stats.write_amplification().unwrap_or(1.0);
-        let physical_bytes = f64::from(layout.physical_pages) * layout.page_bytes as f64;
-        let capacity_bytes = f64::from(layout.logical_pages) * layout.page_bytes as f64;
+        let physical_bytes = f64::from(layout.physical_pages) * real(layout.page_bytes);
+        let capacity_bytes = f64::from(layout.logical_pages) * real(layout.page_bytes);
         let host_bytes_total = rated * physical_bytes / amplification;
         let life_used = mean / rated;
         Endurance {
@@ -107,7 +109,7 @@ impl Endurance {
             host_bytes_total,
             host_bytes_left: host_bytes_total * (1.0 - life_used).max(0.0),
             drive_writes_per_day: host_bytes_total / capacity_bytes / (config.warranty_years * DAYS_OF_YEAR),
-            worn_blocks: worn.count() as u64,
+            worn_blocks: wide(worn.count()),
             blocks,
         }
     }

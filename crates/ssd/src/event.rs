@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::cast::{count, index, narrow};
 use crate::config::ReportedPage;
 use crate::types::{Lpn, Nanos, Owner, Placement, RgId, RuId};
 
@@ -253,7 +254,7 @@ impl Reporter {
         match reported {
             ReportedPage::LongestRun => Reporter::LongestRun(LongestRun::default()),
             ReportedPage::First => Reporter::Page(0, None),
-            ReportedPage::Random => Reporter::Page((draw % u64::from(pages.max(1))) as u32, None),
+            ReportedPage::Random => Reporter::Page(narrow(draw % u64::from(pages.max(1))), None),
             ReportedPage::None => Reporter::Silent,
         }
     }
@@ -262,9 +263,9 @@ impl Reporter {
     pub(crate) fn extend(&mut self, lpns: &[u32]) {
         match self {
             Reporter::LongestRun(run) => run.extend(lpns),
-            Reporter::Page(before, found) if found.is_none() => match lpns.get(*before as usize) {
+            Reporter::Page(before, found) if found.is_none() => match lpns.get(index(*before)) {
                 Some(lpn) => *found = Some(Lpn(*lpn)),
-                None => *before -= lpns.len() as u32,
+                None => *before -= count(lpns.len()),
             },
             Reporter::Page(..) | Reporter::Silent => {}
         }

@@ -32,8 +32,10 @@
 
 use serde::Serialize;
 
+use crate::cast::{count, narrow, real, whole, whole32, wide};
 use crate::config::{DeviceConfig, HandleConfig, Isolation, MarksOf, Opening, ReclaimUnitSize, UnitSelection};
 use crate::error::ConfigError;
+use crate::unit::ReclaimUnit;
 
 /// Handles per endurance group, at most (issue of range, NVMe 2.1 allows more).
 pub const HANDLES_MAX: u16 = 128;
@@ -109,7 +111,64 @@ impl Layout {
         if layout.superblocks_per_group < needed {
             return Err(layout.too_small(config, needed));
         }
+        layout.assert_whole();
         Ok(layout)
+    }
+
+    /// The parts of a drive make up the drive, and its groups can hold every logical page.
+    fn assert_whole(&self) {
+        let superblock_pages = self.superblock_pages;
+        assert_eq!(
+            self.blocks_per_superblock * self.block_pages,
+            superblock_pages,
+            "blocks make up a superblock"
+        );
+        assert_eq!(
+            self.slices_per_superblock * self.slice_pages,
+            superblock_pages,
+            "slices make up a superblock"
+        );
+        assert!(
+            self.block_pages.is_multiple_of(self.program_unit_pages),
+            "program units make up a block"
+        );
+        for class in &self.classes {
+            assert_eq!(
+                class.divisor * class.pages,
+                superblock_pages,
+                "parts make up a superblock"
+            );
+            assert_eq!(class.slices * self.slice_pages, class.pages, "slices make up a part");
+            assert_eq!(class.blocks * self.block_pages, class.pages, "blocks make up a part");
+        }
+        assert_eq!(
+            self.superblocks() * superblock_pages,
+            self.physical_pages,
+            "superblocks make up the drive"
+        );
+        assert!(
+            self.logical_pages < self.physical_pages,
+            "there is flash for every logical page"
+        );
+        let room = u64::from(self.groups) * self.group_live_pages_max;
+        assert!(
+            room >= u64::from(self.logical_pages),
+            "the groups have room for every logical page"
+        );
+        assert!(
+            self.superblocks_kept() < self.superblocks_per_group,
+            "something is left for host data"
+        );
+    }
+
+    /// Superblocks of each group that a host does not get: what collection needs, and the reserve.
+    pub(crate) fn superblocks_kept(&self) -> u32 {
+        self.collection_superblocks + self.reserve_superblocks
+    }
+
+    /// Slices of each group.
+    pub(crate) fn slices_per_group(&self) -> u64 {
+        u64::from(self.superblocks_per_group) * u64::from(self.slices_per_superblock)
     }
 
     /// Slices of the whole device.
@@ -120,6 +179,11 @@ impl Layout {
     /// Superblocks of the whole device.
     pub fn superblocks(&self) -> u32 {
         self.superblocks_per_group * u32::from(self.groups)
+    }
+
+    /// Reclaim unit handles.
+    pub fn handle_count(&self) -> u16 {
+        u16::try_from(self.handles.len()).expect("a device has at most 128 handles")
     }
 
     /// Blocks of the whole device.
@@ -147,14 +211,15 @@ impl Layout {
     /// Memory that the page maps and the block tables of such a device take, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         let pages = u64::from(self.physical_pages);
-        let slices = u64::from(self.slices()) * std::mem::size_of::<crate::unit::ReclaimUnit>() as u64;
+        let slices = u64::from(self.slices()) * wide(size_of::<ReclaimUnit>());
         4 * u64::from(self.logical_pages) + 4 * pages + pages / 8 + 8 * self.blocks() + slices
     }
 
     /// The size class with this divisor.
     pub(crate) fn class_of(&self, divisor: u32) -> u8 {
-        let index = self.classes.iter().position(|class| class.divisor == divisor);
-        index.expect("every divisor in the configuration has a class") as u8
+        let position = self.classes.iter().position(|class| class.divisor == divisor);
+        let position = position.expect("every divisor in the configuration has a class");
+        u8::try_from(position).expect("there are at most 129 classes: of whole superblocks, and one for each handle")
     }
 
     /// The class of a handle's reclaim units, when it is quiet and when it is noisy.
@@ -169,7 +234,7 @@ impl Layout {
 
     fn frontiers(&self) -> u32 {
         let may_isolate = |handle: &&HandleConfig| handle.isolation != Isolation::InitiallyIsolated;
-        let isolated = self.handles.iter().filter(may_isolate).count() as u32;
+        let isolated = count(self.handles.iter().filter(may_isolate).count());
         let shared = self
             .handles
             .iter()
@@ -178,7 +243,7 @@ impl Layout {
     }
 
     fn smaller_classes(&self) -> u32 {
-        self.classes.len() as u32 - 1
+        count(self.classes.len()) - 1
     }
 
     fn open_superblocks_if_eager(&self) -> u32 {
@@ -281,14 +346,14 @@ impl Shape {
             let value = geometry.reclaim_unit_bytes;
             return Err(ConfigError::new("geometry.reclaim_unit_bytes", value, allowed));
         }
-        let superblock_pages = (geometry.reclaim_unit_bytes / page_bytes) as u32;
+        let superblock_pages = narrow(geometry.reclaim_unit_bytes / page_bytes);
         Ok(Shape {
             dies_per_group,
             channels_per_group,
             blocks_per_superblock,
             superblock_pages,
             block_pages: superblock_pages / blocks_per_superblock,
-            program_unit_pages: (geometry.program_unit_bytes.unwrap_or(page_bytes) / page_bytes) as u32,
+            program_unit_pages: narrow(geometry.program_unit_bytes.unwrap_or(page_bytes) / page_bytes),
         })
     }
 
@@ -346,25 +411,25 @@ impl Shape {
         let groups = u32::from(geometry.reclaim_groups);
         let physical = u64::from(superblocks_per_group) * u64::from(groups) * u64::from(self.superblock_pages);
         let group_pages = logical_pages.div_ceil(u64::from(groups));
-        let data_superblocks = group_pages.div_ceil(u64::from(self.superblock_pages)) as u32;
+        let data_superblocks = narrow(group_pages.div_ceil(u64::from(self.superblock_pages)));
         let all_spare = superblocks_per_group.saturating_sub(data_superblocks);
-        let reserve_superblocks = (f64::from(all_spare) * config.gc.reserve_share) as u32;
+        let reserve_superblocks = whole32(f64::from(all_spare) * config.gc.reserve_share);
         let spare_superblocks = all_spare - reserve_superblocks;
-        let collection_superblocks = classes.len() as u32;
+        let collection_superblocks = count(classes.len());
         let base = match config.gc.marks_of {
             MarksOf::Spare => spare_superblocks,
             MarksOf::All => superblocks_per_group,
         };
         let slices = |superblocks: u32| u64::from(superblocks) * u64::from(slices_per_superblock);
         // A mark of 0.9 leaves exactly a tenth, whatever 1 - 0.9 is in binary.
-        let left = |mark: f64| ((1.0 - mark) * slices(base) as f64 + 1e-6).floor() as u64 + slices(reserve_superblocks);
+        let left = |mark: f64| whole((1.0 - mark) * real(slices(base)) + 1e-6) + slices(reserve_superblocks);
         // Free parts of divided superblocks, fewer than make a whole one, are of no use to who needs a whole one.
         let scattered_slices = u64::from(slices_per_superblock) - 1;
         let hard_floor = slices(reserve_superblocks + collection_superblocks) + scattered_slices;
         let mut layout = Layout {
             page_bytes: geometry.mapping_unit_bytes,
-            logical_pages: logical_pages as u32,
-            physical_pages: physical as u32,
+            logical_pages: narrow(logical_pages),
+            physical_pages: narrow(physical),
             groups: geometry.reclaim_groups,
             superblocks_per_group,
             superblock_pages: self.superblock_pages,
@@ -411,17 +476,17 @@ impl Shape {
         };
         let (logical_pages, superblocks) = if field == "geometry.capacity_bytes" {
             let logical_pages = given / page_bytes;
-            let physical_bytes = given as f64 * (1.0 + geometry.over_provisioning);
+            let physical_bytes = real(given) * (1.0 + geometry.over_provisioning);
             (
                 logical_pages,
-                (physical_bytes / group_superblock_bytes as f64).round() as u64,
+                whole((physical_bytes / real(group_superblock_bytes)).round()),
             )
         } else {
             let superblocks = given / group_superblock_bytes;
             let physical_pages = superblocks * groups * u64::from(self.superblock_pages);
             (
                 // 110 MiB at 0.1 are 100 MiB, whatever 1.1 is in binary.
-                (physical_pages as f64 / (1.0 + geometry.over_provisioning) + 1e-6) as u64,
+                whole(real(physical_pages) / (1.0 + geometry.over_provisioning) + 1e-6),
                 superblocks,
             )
         };
@@ -449,7 +514,7 @@ impl Shape {
             );
             return Err(ConfigError::new(field, given, allowed));
         }
-        Ok((logical_pages, superblocks as u32))
+        Ok((logical_pages, narrow(superblocks)))
     }
 }
 

@@ -14,6 +14,7 @@
 //! It does not: store data, know NVMe commands or statuses, read a clock, start threads, or do I/O (except
 //! [`snapshot`], on the caller's behalf).
 
+mod cast;
 pub mod config;
 pub mod device;
 mod divisor;

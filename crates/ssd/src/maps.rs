@@ -7,6 +7,7 @@
 use bytemuck::Pod;
 use memmap2::MmapMut;
 
+use crate::cast::{count, index, narrow};
 use crate::types::{Lpn, Ppn};
 
 /// A fixed-size array on huge pages where the system has them, zero at first and then resident as it is touched.
@@ -20,6 +21,7 @@ impl<T: Pod> HugeArray<T> {
     pub(crate) fn zeroed(len: usize) -> HugeArray<T> {
         let bytes = (len * size_of::<T>()).max(1);
         let memory = MmapMut::map_anon(bytes).expect("address space for the page maps");
+        assert!(memory.len() >= bytes, "the system gave less memory than was asked for");
         #[cfg(target_os = "linux")]
         // A kernel without transparent huge pages says no; the maps then work on small ones.
         let _ = memory.advise(memmap2::Advice::HugePage);
@@ -63,26 +65,34 @@ pub(crate) struct Maps {
 
 impl Maps {
     pub(crate) fn new(logical_pages: u32, physical_pages: u32) -> Maps {
+        assert!(
+            0 < logical_pages && logical_pages < physical_pages,
+            "{physical_pages} pages of flash are too few for {logical_pages} logical pages"
+        );
+        assert!(
+            physical_pages < Ppn::UNMAPPED.0,
+            "the last number of a page means that there is none"
+        );
         Maps {
-            l2p_inverted: HugeArray::zeroed(logical_pages as usize),
-            p2l: HugeArray::zeroed(physical_pages as usize),
-            valid: HugeArray::zeroed(physical_pages.div_ceil(64) as usize),
+            l2p_inverted: HugeArray::zeroed(index(logical_pages)),
+            p2l: HugeArray::zeroed(index(physical_pages)),
+            valid: HugeArray::zeroed(index(physical_pages.div_ceil(64))),
         }
     }
 
     #[inline]
     pub(crate) fn lookup(&self, lpn: Lpn) -> Ppn {
-        Ppn(!self.l2p_inverted.get()[lpn.0 as usize])
+        Ppn(!self.l2p_inverted.get()[lpn.index()])
     }
 
     #[inline]
     pub(crate) fn logical(&self, ppn: Ppn) -> Lpn {
-        Lpn(self.p2l.get()[ppn.0 as usize])
+        Lpn(self.p2l.get()[ppn.index()])
     }
 
     #[inline]
     pub(crate) fn is_valid(&self, ppn: Ppn) -> bool {
-        self.valid.get()[ppn.0 as usize / 64] >> (ppn.0 % 64) & 1 == 1
+        self.valid.get()[index(ppn.0 / 64)] >> (ppn.0 % 64) & 1 == 1
     }
 
     /// Reads what writing these logical pages will touch, so that the misses of a whole batch overlap.
@@ -91,12 +101,12 @@ impl Maps {
         let (l2p, valid) = (self.l2p_inverted.get(), self.valid.get());
         let mut seen = 0;
         for lpn in pages.clone() {
-            seen ^= l2p[lpn.0 as usize];
+            seen ^= l2p[lpn.index()];
         }
         let mut words = 0;
         for lpn in pages {
-            let ppn = !l2p[lpn.0 as usize];
-            words ^= valid.get(ppn as usize / 64).copied().unwrap_or(0);
+            let ppn = !l2p[lpn.index()];
+            words ^= valid.get(index(ppn / 64)).copied().unwrap_or(0);
         }
         std::hint::black_box((seen, words));
     }
@@ -105,7 +115,7 @@ impl Maps {
     #[inline]
     pub(crate) fn touch_places(&self, pages: impl Iterator<Item = Lpn>) {
         let l2p = self.l2p_inverted.get();
-        let seen = pages.fold(0, |seen, lpn| seen ^ l2p[lpn.0 as usize]);
+        let seen = pages.fold(0, |seen, lpn| seen ^ l2p[lpn.index()]);
         std::hint::black_box(seen);
     }
 
@@ -116,7 +126,7 @@ impl Maps {
         if pages_max == 1 {
             return (self.lookup(lpn), 1);
         }
-        let entries = &self.l2p_inverted.get()[lpn.0 as usize..][..pages_max as usize];
+        let entries = &self.l2p_inverted.get()[lpn.index()..][..index(pages_max)];
         let first = entries[0];
         let step = u32::from(first != 0);
         let mut expected = first;
@@ -126,8 +136,10 @@ impl Maps {
                 break;
             }
             pages += 1;
+            // Inverted numbers fall along a run. The one after the last page of the flash is compared with nothing.
             expected = expected.wrapping_sub(step);
         }
+        assert!(pages > 0, "an extent without pages is looked up");
         (Ppn(!first), pages)
     }
 
@@ -135,15 +147,15 @@ impl Maps {
     #[inline]
     pub(crate) fn map(&mut self, lpn: Lpn, ppn: Ppn, pages: u32) {
         if pages == 1 {
-            self.l2p_inverted.get_mut()[lpn.0 as usize] = !ppn.0;
-            self.p2l.get_mut()[ppn.0 as usize] = lpn.0;
+            self.l2p_inverted.get_mut()[lpn.index()] = !ppn.0;
+            self.p2l.get_mut()[ppn.index()] = lpn.0;
             return self.set_valid(ppn, 1);
         }
-        let entries = &mut self.l2p_inverted.get_mut()[lpn.0 as usize..][..pages as usize];
+        let entries = &mut self.l2p_inverted.get_mut()[lpn.index()..][..index(pages)];
         for (entry, physical) in entries.iter_mut().zip(ppn.0..) {
             *entry = !physical;
         }
-        let entries = &mut self.p2l.get_mut()[ppn.0 as usize..][..pages as usize];
+        let entries = &mut self.p2l.get_mut()[ppn.index()..][..index(pages)];
         for (entry, logical) in entries.iter_mut().zip(lpn.0..) {
             *entry = logical;
         }
@@ -151,30 +163,31 @@ impl Maps {
     }
 
     pub(crate) fn unmap(&mut self, lpn: Lpn, pages: u32) {
-        self.l2p_inverted.get_mut()[lpn.0 as usize..][..pages as usize].fill(0);
+        self.l2p_inverted.get_mut()[lpn.index()..][..index(pages)].fill(0);
     }
 
     /// Moves a batch of valid pages to consecutive physical pages from `to` on. The old ones stay marked valid.
     #[inline]
     pub(crate) fn relocate(&mut self, from: &[u32], lpns: &[u32], to: Ppn) {
+        assert_eq!(from.len(), lpns.len(), "each page that moves has a logical page");
         let l2p = self.l2p_inverted.get_mut();
         for ((&old, &lpn), new) in from.iter().zip(lpns).zip(to.0..) {
-            let entry = &mut l2p[lpn as usize];
+            let entry = &mut l2p[index(lpn)];
             assert_eq!(
                 *entry, !old,
                 "logical page {lpn} is not where physical page {old} says it is"
             );
             *entry = !new;
         }
-        self.p2l.get_mut()[to.0 as usize..][..lpns.len()].copy_from_slice(lpns);
-        self.set_valid(to, lpns.len() as u32);
+        self.p2l.get_mut()[to.index()..][..lpns.len()].copy_from_slice(lpns);
+        self.set_valid(to, count(lpns.len()));
     }
 
     /// Fills `from` and `lpns` with the valid pages of the 64 pages that `word` covers, within `first..end`.
     #[inline]
     pub(crate) fn gather(&self, word: u32, first: u32, end: u32, from: &mut Vec<u32>, lpns: &mut Vec<u32>) {
         let base = word * 64;
-        let mut bits = self.valid.get()[word as usize];
+        let mut bits = self.valid.get()[index(word)];
         if base < first {
             bits &= u64::MAX << (first - base);
         }
@@ -190,19 +203,24 @@ impl Maps {
             let run = (bits >> shift).trailing_ones();
             if run >= LONG_RUN {
                 from.extend(ppn..ppn + run);
-                lpns.extend_from_slice(&p2l[ppn as usize..(ppn + run) as usize]);
+                lpns.extend_from_slice(&p2l[index(ppn)..index(ppn + run)]);
                 bits &= !((u64::MAX >> (64 - run)) << shift);
             } else {
                 from.push(ppn);
-                lpns.push(p2l[ppn as usize]);
+                lpns.push(p2l[index(ppn)]);
                 bits &= bits - 1;
             }
         }
+        assert_eq!(from.len(), lpns.len(), "each page that is gathered has a logical page");
     }
 
+    /// Marks pages valid; none of them was.
     #[inline]
-    pub(crate) fn set_valid(&mut self, ppn: Ppn, pages: u32) {
-        for_words(self.valid.get_mut(), ppn.0, pages, |word, mask| *word |= mask);
+    fn set_valid(&mut self, ppn: Ppn, pages: u32) {
+        for_words(self.valid.get_mut(), ppn.0, pages, |word, mask| {
+            assert_eq!(*word & mask, 0, "a page that holds valid data is programmed");
+            *word |= mask;
+        });
     }
 
     /// Marks pages invalid; all of them were valid.
@@ -225,7 +243,7 @@ impl Maps {
         let mut count = 0;
         for word in first / 64..end.div_ceil(64) {
             let base = word * 64;
-            let mut bits = self.valid.get()[word as usize];
+            let mut bits = self.valid.get()[index(narrow(word))];
             if base < first {
                 bits &= u64::MAX << (first - base);
             }
@@ -234,6 +252,7 @@ impl Maps {
             }
             count += bits.count_ones();
         }
+        assert!(count <= pages, "{count} of {pages} pages are valid");
         count
     }
 
@@ -260,14 +279,14 @@ impl Maps {
 #[inline]
 fn for_words(words: &mut [u64], first: u32, count: u32, mut change: impl FnMut(&mut u64, u64)) {
     if count == 1 {
-        return change(&mut words[first as usize / 64], 1 << (first % 64));
+        return change(&mut words[index(first / 64)], 1 << (first % 64));
     }
     let (mut at, mut left) = (first, count);
     while left > 0 {
         let offset = at % 64;
         let here = left.min(64 - offset);
         let mask = (u64::MAX >> (64 - here)) << offset;
-        change(&mut words[at as usize / 64], mask);
+        change(&mut words[index(at / 64)], mask);
         at += here;
         left -= here;
     }

@@ -14,6 +14,7 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
+use crate::cast::wide;
 use crate::config::DeviceConfig;
 use crate::device::{Device, State};
 use crate::error::SnapshotError;
@@ -92,10 +93,11 @@ impl<S: EventSink> Device<S> {
         out.write_all(MAGIC)?;
         out.write_all(&VERSION.to_le_bytes())?;
         let (config, state, maps) = self.engine().parts();
+        assert!(state.fits(self.layout()), "what is saved can be loaded");
         let config = postcard::to_stdvec(config).expect("a configuration serializes");
         let state = postcard::to_stdvec(state).expect("a state serializes");
         for section in [config.as_slice(), state.as_slice()].into_iter().chain(maps.raw()) {
-            out.write_all(&(section.len() as u64).to_le_bytes())?;
+            out.write_all(&wide(section.len()).to_le_bytes())?;
             out.write_all(section)?;
             out.write_all(&crc32fast::hash(section).to_le_bytes())?;
         }
@@ -169,7 +171,7 @@ impl<R: Read> Reader<R> {
         let mut maps = Maps::new(layout.logical_pages, layout.physical_pages);
         for (array, what) in maps.raw_mut().into_iter().zip(["L2P map", "P2L map", "validity map"]) {
             let length = self.length(what)?;
-            if length != array.len() as u64 {
+            if length != wide(array.len()) {
                 let problem = format!("has a {what} of {length} bytes, the geometry needs {}", array.len());
                 return Err(self.invalid(&problem, MAKE_ANEW));
             }
@@ -187,7 +189,7 @@ impl<R: Read> Reader<R> {
         let mut bytes = Vec::new();
         // Reads what is there instead of allocating what the file claims.
         let read = self.input.by_ref().take(length).read_to_end(&mut bytes);
-        if read.is_err() || bytes.len() as u64 != length {
+        if read.is_err() || wide(bytes.len()) != length {
             return Err(self.truncated(what));
         }
         self.checksum(&bytes, what)?;

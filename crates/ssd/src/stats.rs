@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::cast::real;
 use crate::event::{CloseReason, Event, Trigger};
 use crate::types::Owner;
 
@@ -39,7 +40,7 @@ impl OwnerStats {
     /// (host + copied) / host pages, the handle's own write amplification (WARP Fig. 17); `None` before any write.
     pub fn write_amplification(&self) -> Option<f64> {
         let host = self.host_pages_written;
-        (host > 0).then(|| (host + self.gc_pages_copied) as f64 / host as f64)
+        (host > 0).then(|| real(host + self.gc_pages_copied) / real(host))
     }
 
     fn combine(&self, other: &OwnerStats, with: fn(u64, u64) -> u64) -> OwnerStats {
@@ -135,16 +136,22 @@ impl Stats {
     pub fn total(&self) -> OwnerStats {
         self.handles
             .iter()
-            .fold(self.shared, |total, row| total.combine(row, u64::wrapping_add))
+            .fold(self.shared, |total, row| total.combine(row, |a, b| a + b))
     }
 
     /// What was counted after `earlier`, a copy of the same device's counters.
     pub fn since(&self, earlier: &Stats) -> Stats {
+        assert_eq!(
+            self.handles.len(),
+            earlier.handles.len(),
+            "both are counters of the same device"
+        );
+        let fewer = |now: u64, then: u64| now.checked_sub(then).expect("no counter of a device falls");
         let rows = self.handles.iter().zip(&earlier.handles);
         Stats {
             page_bytes: self.page_bytes,
-            handles: rows.map(|(now, then)| now.combine(then, u64::wrapping_sub)).collect(),
-            shared: self.shared.combine(&earlier.shared, u64::wrapping_sub),
+            handles: rows.map(|(now, then)| now.combine(then, fewer)).collect(),
+            shared: self.shared.combine(&earlier.shared, fewer),
             pages_deallocated: self.pages_deallocated - earlier.pages_deallocated,
             background_collections: self.background_collections - earlier.background_collections,
             foreground_collections: self.foreground_collections - earlier.foreground_collections,
@@ -174,7 +181,7 @@ impl Stats {
     /// Write amplification: MBMW / HBMW; `None` before any write.
     pub fn write_amplification(&self) -> Option<f64> {
         let host = self.host_bytes_written();
-        (host > 0).then(|| self.media_bytes_written() as f64 / host as f64)
+        (host > 0).then(|| real(self.media_bytes_written()) / real(host))
     }
 
     /// Folds one event. Applied to every event of a device, a fresh `Stats` becomes the device's own.

@@ -4,6 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::cast::index;
+
 /// Nanoseconds of the caller's clock. The device has no clock of its own.
 pub type Nanos = u64;
 
@@ -15,7 +17,21 @@ pub struct Lpn(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Ppn(pub u32);
 
+impl Lpn {
+    /// Its place in a table of all.
+    #[inline]
+    pub(crate) fn index(self) -> usize {
+        index(self.0)
+    }
+}
+
 impl Ppn {
+    /// Its place in a table of all.
+    #[inline]
+    pub(crate) fn index(self) -> usize {
+        index(self.0)
+    }
+
     /// "No physical page": the value of a logical page that was never written or was deallocated.
     pub const UNMAPPED: Ppn = Ppn(u32::MAX);
 }
@@ -24,9 +40,35 @@ impl Ppn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RuhId(pub u16);
 
+impl RuhId {
+    /// The handle at a place in a table of all.
+    pub(crate) fn of(index: usize) -> RuhId {
+        RuhId(u16::try_from(index).expect("a device has at most 128 handles"))
+    }
+
+    /// Its place in a table of all.
+    #[inline]
+    pub(crate) fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
 /// Index of a reclaim group (RG).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RgId(pub u16);
+
+impl RgId {
+    /// The group at a place in a table of all.
+    pub(crate) fn of(index: usize) -> RgId {
+        RgId(u16::try_from(index).expect("a device has at most 65535 reclaim groups"))
+    }
+
+    /// Its place in a table of all.
+    #[inline]
+    pub(crate) fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
 
 /// Identity of a reclaim unit (RU): the index of its first slice.
 ///
@@ -34,6 +76,14 @@ pub struct RgId(pub u16);
 /// `slices_per_superblock` of them in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RuId(pub u32);
+
+impl RuId {
+    /// Its place in a table of all slices.
+    #[inline]
+    pub(crate) fn index(self) -> usize {
+        index(self.0)
+    }
+}
 
 /// Where the host wants a write to go: the two halves of a placement identifier, already resolved to a handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

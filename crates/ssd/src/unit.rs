@@ -114,6 +114,10 @@ impl ReclaimUnit {
 
     /// Pages that are not valid: what collecting the unit would gain.
     pub(crate) fn invalid_pages(&self) -> u32 {
+        assert!(
+            self.valid_pages <= self.pages,
+            "a reclaim unit holds more valid pages than pages"
+        );
         self.pages - self.valid_pages
     }
 }

@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
-use crate::device::Engine;
-use crate::types::{Lpn, Owner, Ppn, RuId};
+use crate::cast::{index, wide};
+use crate::device::{Engine, Group};
+use crate::types::{Lpn, Ppn, RgId, RuId};
 use crate::unit::UnitState;
 
 macro_rules! ensure {
@@ -52,21 +53,21 @@ fn maps(device: &Engine) -> Result<(), String> {
 fn units(device: &Engine) -> Result<(), String> {
     let layout = &device.layout;
     for superblock in 0..layout.superblocks() {
-        let entry = &device.state.superblocks[superblock as usize];
+        let entry = &device.state.superblocks[index(superblock)];
         let first = superblock * layout.slices_per_superblock;
         let slices = (first..first + layout.slices_per_superblock).map(RuId);
         let used: Vec<RuId> = slices
-            .filter(|unit| device.state.units[unit.0 as usize].state != UnitState::Free)
+            .filter(|unit| device.state.units[unit.index()].state != UnitState::Free)
             .collect();
         let class = layout.classes[usize::from(entry.class)];
         ensure!(
-            entry.parts_used as usize == used.len(),
+            index(entry.parts_used) == used.len(),
             "superblock {superblock} counts {} parts",
             entry.parts_used
         );
         let mut valid_pages = 0;
         for unit in used {
-            let state = &device.state.units[unit.0 as usize];
+            let state = &device.state.units[unit.index()];
             ensure!(
                 state.class == entry.class,
                 "{unit:?} is of another class than its superblock"
@@ -94,94 +95,87 @@ fn units(device: &Engine) -> Result<(), String> {
     Ok(())
 }
 
-/// Free lists, open reclaim units and closed sets hold each reclaim unit once.
+/// Free lists, open reclaim units and closed sets hold each reclaim unit once, and the counters of a group agree.
 fn groups(device: &Engine) -> Result<(), String> {
     let layout = &device.layout;
-    for (index, group) in device.state.groups.iter().enumerate() {
+    for (position, group) in device.state.groups.iter().enumerate() {
+        let name = RgId::of(position).0;
+        let slices = layout.superblocks_per_group * layout.slices_per_superblock;
+        let first = u32::from(name) * slices;
         let parts: usize = (group.free_parts.iter().zip(&layout.classes))
-            .map(|(parts, class)| parts.len() * class.slices as usize)
+            .map(|(parts, class)| parts.len() * index(class.slices))
             .sum();
-        let free = group.free_superblocks.len() * layout.slices_per_superblock as usize + parts;
+        let free = group.free_superblocks.len() * index(layout.slices_per_superblock) + parts;
         ensure!(
-            free as u64 == group.free_slices,
-            "group {index} counts {} free slices, has {free}",
+            wide(free) == group.free_slices,
+            "group {name} counts {} free slices, has {free}",
             group.free_slices
         );
-        let first = index as u32 * layout.superblocks_per_group * layout.slices_per_superblock;
-        let last = first + layout.superblocks_per_group * layout.slices_per_superblock;
-        let in_use = (first..last).filter(|slice| device.state.units[*slice as usize].state != UnitState::Free);
+        let listed = listed_units(device, group)?;
         let (mut used_slices, mut live_pages) = (0, 0);
-        let mut seen = HashSet::new();
-        for (position, owner) in group.owners.iter().enumerate() {
-            let name = if position == layout.handles.len() {
-                Owner::SHARED
-            } else {
-                Owner(position as u16)
-            };
-            let open = owner
-                .open
-                .iter()
-                .flatten()
-                .map(|open| (open.unit.0, UnitState::OpenForHost));
-            let collecting = owner
-                .collecting
-                .iter()
-                .map(|open| (open.unit.0, UnitState::OpenForCollection));
-            let closed = group.closed[position].iter().flat_map(|set| &set.members);
-            let closed = closed.map(|unit| (*unit, UnitState::Closed));
-            for (unit, state) in open.chain(collecting).chain(closed) {
-                let entry = &device.state.units[unit as usize];
-                ensure!(
-                    entry.state == state,
-                    "unit {unit} is {:?}, listed as {state:?}",
-                    entry.state
-                );
-                ensure!(
-                    entry.owner == name,
-                    "unit {unit} is of {}, listed for {name}",
-                    entry.owner
-                );
-                ensure!(seen.insert(unit), "unit {unit} is listed twice");
+        for slice in first..first + slices {
+            let entry = &device.state.units[index(slice)];
+            if entry.state == UnitState::Free {
+                continue;
             }
-            for (class, set) in group.closed[position].iter().enumerate() {
-                closed_set(device, set, class)?;
-            }
-        }
-        for slice in in_use {
-            ensure!(seen.contains(&slice), "unit {slice} is in use and listed nowhere");
-            let entry = &device.state.units[slice as usize];
+            ensure!(listed.contains(&slice), "unit {slice} is in use and listed nowhere");
             used_slices += u64::from(layout.classes[usize::from(entry.class)].slices);
             live_pages += u64::from(entry.valid_pages);
         }
         let lazy_units: u64 = group.closed.iter().flatten().map(|set| u64::from(set.lazy_units)).sum();
         ensure!(
             lazy_units == group.lazy_units,
-            "group {index} counts {} lazy units, has {lazy_units}",
+            "group {name} counts {} lazy units, has {lazy_units}",
             group.lazy_units
         );
-        let all = u64::from(last - first);
         ensure!(
-            used_slices + group.free_slices == all,
-            "group {index} lost slices: {used_slices} used of {all}"
+            used_slices + group.free_slices == u64::from(slices),
+            "group {name} lost slices: {used_slices} used of {slices}"
         );
         ensure!(
             live_pages == group.live_pages,
-            "group {index} counts {} live pages, has {live_pages}",
+            "group {name} counts {} live pages, has {live_pages}",
             group.live_pages
         );
         ensure!(
             group.live_pages <= layout.group_live_pages_max,
-            "group {index} holds more than it may"
+            "group {name} holds more than it may"
         );
     }
     Ok(())
 }
 
+/// The reclaim units that the owners of a group have open or closed, each of which is what its entry says.
+fn listed_units(device: &Engine, group: &Group) -> Result<HashSet<u32>, String> {
+    let mut seen = HashSet::new();
+    for (position, owner) in group.owners.iter().enumerate() {
+        let name = device.owner_at(position);
+        let open = owner.open.iter().flatten();
+        let open = open.map(|open| (open.unit.0, UnitState::OpenForHost));
+        let collecting = owner.collecting.iter();
+        let collecting = collecting.map(|open| (open.unit.0, UnitState::OpenForCollection));
+        let closed = group.closed[position].iter().flat_map(|set| &set.members);
+        let closed = closed.map(|unit| (*unit, UnitState::Closed));
+        for (unit, state) in open.chain(collecting).chain(closed) {
+            let entry = &device.state.units[index(unit)];
+            let found = entry.state;
+            ensure!(found == state, "unit {unit} is {found:?}, listed as {state:?}");
+            let found = entry.owner;
+            ensure!(found == name, "unit {unit} is of {found}, listed for {name}");
+            ensure!(seen.insert(unit), "unit {unit} is listed twice");
+        }
+        for (class, set) in group.closed[position].iter().enumerate() {
+            closed_set(device, set, class)?;
+        }
+    }
+    Ok(seen)
+}
+
 /// The index of closed units agrees with their valid counts.
 fn closed_set(device: &Engine, set: &crate::gc::index::ClosedSet, class: usize) -> Result<(), String> {
     let units = &device.state.units;
-    let least = set.members.iter().map(|unit| units[*unit as usize].valid_pages).min();
-    let found = set.lowest(units).map(|unit| units[unit as usize].valid_pages).min();
+    let least = set.members.iter().map(|unit| units[index(*unit)].valid_pages).min();
+    let found = set.lowest(units).map(|unit| units[index(unit)].valid_pages).min();
     ensure!(
         least == found,
         "the lowest bucket has {found:?} valid pages at least, the set {least:?}"
@@ -189,16 +183,16 @@ fn closed_set(device: &Engine, set: &crate::gc::index::ClosedSet, class: usize) 
     let lazy = set
         .members
         .iter()
-        .filter(|unit| units[**unit as usize].valid_pages <= set.lazy_valid_pages)
+        .filter(|unit| units[index(**unit)].valid_pages <= set.lazy_valid_pages)
         .count();
     ensure!(
-        lazy == set.lazy_units as usize,
+        lazy == index(set.lazy_units),
         "{lazy} units are lazy candidates, {} are counted",
         set.lazy_units
     );
     let ordered: Vec<u64> = set
         .in_order(units)
-        .map(|unit| units[unit as usize].closed_sequence)
+        .map(|unit| units[index(unit)].closed_sequence)
         .collect();
     ensure!(
         ordered.is_sorted() && ordered.len() == set.members.len(),
@@ -207,7 +201,7 @@ fn closed_set(device: &Engine, set: &crate::gc::index::ClosedSet, class: usize) 
     ensure!(
         set.members
             .iter()
-            .all(|unit| usize::from(units[*unit as usize].class) == class),
+            .all(|unit| usize::from(units[index(*unit)].class) == class),
         "a unit is in a wrong set"
     );
     Ok(())
@@ -241,15 +235,15 @@ fn counters(device: &Engine) -> Result<(), String> {
         .units
         .iter()
         .filter(|unit| unit.state != UnitState::Free)
-        .count() as u64;
+        .count();
     ensure!(
-        total.units_opened == total.units_reclaimed + in_use,
+        total.units_opened == total.units_reclaimed + wide(in_use),
         "reclaim units were opened and never reclaimed"
     );
     let mut blocks = vec![false; device.state.block_at.len()];
     for &block in &device.state.block_at {
         ensure!(
-            !std::mem::replace(&mut blocks[block as usize], true),
+            !std::mem::replace(&mut blocks[index(block)], true),
             "block {block} is at two places"
         );
     }

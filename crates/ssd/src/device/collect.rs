@@ -7,6 +7,7 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
+use crate::cast::{count, index, real, wide};
 use crate::config::Isolation;
 use crate::device::Engine;
 use crate::event::{CloseReason, Event, Events, Moved, Reclaim, Reporter, Trigger};
@@ -24,7 +25,7 @@ impl Engine {
     /// Reclaims one lazy candidate if the group is above the background mark.
     #[inline]
     pub(super) fn collect_in_background(&mut self, events: &mut Events<'_>, now: Nanos, group: RgId) {
-        let members = &self.state.groups[usize::from(group.0)];
+        let members = &self.state.groups[group.index()];
         if members.free_slices <= self.layout.background_free_slices && members.lazy_units > 0 {
             self.collect_one(events, now, group, Trigger::Background);
         }
@@ -34,7 +35,7 @@ impl Engine {
     /// finds nothing.
     pub(super) fn collect_in_foreground(&mut self, events: &mut Events<'_>, now: Nanos, group: RgId, class: u8) {
         let taken = u64::from(self.layout.classes[usize::from(class)].slices);
-        while self.state.groups[usize::from(group.0)].free_slices < self.layout.foreground_free_slices + taken {
+        while self.state.groups[group.index()].free_slices < self.layout.foreground_free_slices + taken {
             if !self.collect_one(events, now, group, Trigger::Foreground) {
                 return;
             }
@@ -43,10 +44,10 @@ impl Engine {
 
     /// Makes sure that a host can open a reclaim unit of this class.
     pub(super) fn make_room(&mut self, events: &mut Events<'_>, now: Nanos, group: RgId, class: u8) {
-        let kept = (self.layout.collection_superblocks + self.layout.reserve_superblocks) as usize;
+        let kept = index(self.layout.superblocks_kept());
         // A free part is not enough: emptying a superblock may have taken one of those kept more than it gave back.
         let has_room = |device: &Self| {
-            let members = &device.state.groups[usize::from(group.0)];
+            let members = &device.state.groups[group.index()];
             let needed = kept + usize::from(members.free_parts[usize::from(class)].is_empty());
             members.free_superblocks.len() >= needed
         };
@@ -58,7 +59,7 @@ impl Engine {
     /// Asks the policy for a victim and reclaims it; false if it has none that can be afforded.
     fn collect_one(&mut self, events: &mut Events<'_>, now: Nanos, group: RgId, trigger: Trigger) -> bool {
         let lazy = trigger == Trigger::Background;
-        let members = &self.state.groups[usize::from(group.0)];
+        let members = &self.state.groups[group.index()];
         let mut victim = None;
         let order = self
             .config
@@ -75,25 +76,22 @@ impl Engine {
             let random = &mut self.state.random;
             victim = match &mut self.victim_policy.0 {
                 None => self.config.gc.unit_selection.select(&candidates, random),
-                Some(policy) => {
-                    let chosen = policy.select(&candidates, random);
-                    // Reclaiming a unit without an invalid page gains nothing, for ever.
-                    assert!(
-                        chosen.is_none_or(|unit| candidates.contains(unit)),
-                        "the victim policy chose {chosen:?}, which is not a candidate"
-                    );
-                    chosen
-                }
+                Some(policy) => policy.select(&candidates, random),
             };
+            // Reclaiming a unit without an invalid page gains nothing, for ever.
+            assert!(
+                victim.is_none_or(|unit| candidates.contains(unit)),
+                "the victim policy chose {victim:?}, which is not a candidate"
+            );
             if victim.is_some() {
                 if self.config.gc.handle_selection == HandleSelection::RoundRobin {
-                    self.state.groups[usize::from(group.0)].turn = owners[0] + 1;
+                    self.state.groups[group.index()].turn = owners[0] + 1;
                 }
                 break;
             }
         }
         let Some(victim) = victim else { return false };
-        let destination = self.destination(events, group, self.state.units[victim.0 as usize].owner);
+        let destination = self.destination(events, group, self.state.units[victim.index()].owner);
         if !self.affordable(group, victim, destination) {
             return false;
         }
@@ -108,17 +106,17 @@ impl Engine {
     /// Whether reclaiming keeps the superblocks free that collection needs: a whole superblock gives back what it
     /// takes; a part may take a free part, but not divide one of the last superblocks.
     fn affordable(&self, group: RgId, victim: RuId, destination: Owner) -> bool {
-        let members = &self.state.groups[usize::from(group.0)];
-        let entry = &self.state.units[victim.0 as usize];
+        let members = &self.state.groups[group.index()];
+        let entry = &self.state.units[victim.index()];
         let room = members.owners[self.owner_index(destination)]
             .collecting
             .as_ref()
-            .map_or(0, |open| self.state.units[open.unit.0 as usize].pages - open.written);
+            .map_or(0, |open| self.state.units[open.unit.index()].pages - open.written);
         let class = Self::class_for_copies(destination, entry.class);
         entry.class == 0
             || room >= entry.valid_pages
             || !members.free_parts[usize::from(class)].is_empty()
-            || members.free_superblocks.len() > self.layout.collection_superblocks as usize
+            || members.free_superblocks.len() > index(self.layout.collection_superblocks)
     }
 
     /// Where the copies of an owner's data go. Decides for an adaptive handle.
@@ -126,12 +124,12 @@ impl Engine {
         let Some(handle) = owner.handle() else {
             return Owner::SHARED;
         };
-        match self.layout.handles[usize::from(handle.0)].isolation {
+        match self.layout.handles[handle.index()].isolation {
             Isolation::InitiallyIsolated => Owner::SHARED,
             Isolation::PersistentlyIsolated => owner,
             Isolation::Adaptive => {
                 let isolated = self.spare_allows_isolation(group, owner);
-                let state = &mut self.state.groups[usize::from(group.0)].owners[usize::from(handle.0)];
+                let state = &mut self.state.groups[group.index()].owners[handle.index()];
                 state.isolated = isolated;
                 if isolated {
                     return owner;
@@ -148,16 +146,17 @@ impl Engine {
     fn spare_allows_isolation(&self, group: RgId, owner: Owner) -> bool {
         /// Share of the threshold at which an isolated handle goes back.
         const HYSTERESIS: f64 = 0.75;
-        let members = &self.state.groups[usize::from(group.0)];
+        let members = &self.state.groups[group.index()];
         let holds = |index: &usize| {
             members.owners[*index].open.iter().any(Option::is_some)
                 || members.closed[*index].iter().any(|set| !set.members.is_empty())
         };
-        let holders = (0..self.layout.handles.len()).filter(holds).count() as f64;
+        let holders = (0..self.layout.handles.len()).filter(holds).count();
         let live_superblocks = members.live_pages.div_ceil(u64::from(self.layout.superblock_pages));
         let usable = self.layout.superblocks_per_group - self.layout.reserve_superblocks;
-        let spare = f64::from(usable) - live_superblocks as f64;
-        let threshold = self.config.gc.adaptive_isolation_spare * holders;
+        assert!(holders > 0, "{owner} has data, and nobody holds any");
+        let spare = f64::from(usable) - real(live_superblocks);
+        let threshold = self.config.gc.adaptive_isolation_spare * real(wide(holders));
         let isolated = members.owners[self.owner_index(owner)].isolated;
         spare >= if isolated { threshold * HYSTERESIS } else { threshold }
     }
@@ -180,22 +179,33 @@ impl Engine {
             valid_pages,
             state,
             ..
-        } = self.state.units[victim.0 as usize];
+        } = self.state.units[victim.index()];
         assert_eq!(state, UnitState::Closed, "reclaim unit {} is not closed", victim.0);
+        assert!(
+            destination == owner || destination == Owner::SHARED,
+            "copies of {owner} would mix with the data of {destination}"
+        );
         let group = RgId(group);
+        let live_pages = self.state.groups[group.index()].live_pages;
         let owner_index = self.owner_index(owner);
-        let members = &mut self.state.groups[usize::from(group.0)];
+        let members = &mut self.state.groups[group.index()];
         let lazy = members.closed[owner_index][usize::from(class)].remove(&mut self.state.units, victim.0);
         members.lazy_units -= u64::from(lazy);
 
         let blank_blocks = self.remap_full_blocks(events, group, victim, destination);
-        let blocks_remapped = blank_blocks.len() as u32;
+        let blocks_remapped = count(blank_blocks.len());
         let pages_remapped = blocks_remapped * self.layout.block_pages;
         let pages_copied = valid_pages - pages_remapped;
         let moved = self.copy_valid(events, group, victim, destination, pages_copied);
         self.erase(victim, &blank_blocks);
         let elapsed_ns = self.reclaim_in_time(now, victim);
         self.release(victim);
+        assert_eq!(
+            self.state.groups[group.index()].live_pages,
+            live_pages,
+            "collection lost pages of group {}, or made some",
+            group.0
+        );
 
         let stats = &mut self.state.stats;
         match trigger {
@@ -244,13 +254,14 @@ impl Engine {
         expected: u32,
     ) -> Option<Moved> {
         const BATCH_PAGES: usize = 512;
-        let ReclaimUnit { pages, .. } = self.state.units[victim.0 as usize];
+        let ReclaimUnit { pages, .. } = self.state.units[victim.index()];
         let first = victim.0 * self.layout.slice_pages;
         let end = first + pages;
         let (mut from, mut lpns) = (
             std::mem::take(&mut self.moving_from),
             std::mem::take(&mut self.moving_lpns),
         );
+        assert!(expected <= pages, "reclaim unit {} holds more than it can", victim.0);
         let mut copied = 0;
         let mut reporter = Reporter::new(self.config.events.reported_page, expected, self.draw_for_report(victim));
         let mut word = first / 64;
@@ -264,7 +275,7 @@ impl Engine {
             }
             self.append_copies(events, group, victim, destination, &from, &lpns);
             events.copied(&lpns, &mut reporter);
-            copied += from.len() as u32;
+            copied += count(from.len());
         }
         assert_eq!(
             copied, expected,
@@ -290,28 +301,41 @@ impl Engine {
         mut from: &[u32],
         mut lpns: &[u32],
     ) {
-        let class = self.state.units[victim.0 as usize].class;
+        let class = self.state.units[victim.index()].class;
         let owner = self.owner_index(destination);
         while !from.is_empty() {
             let open = self.collection_unit(events, group, destination, class);
-            let pages = (from.len() as u32).min(open.run_end - open.position);
+            let pages = count(from.len()).min(open.run_end - open.position);
             let (unit, position) = (open.unit, open.position);
+            assert!(pages > 0, "copies to reclaim unit {} make no progress", unit.0);
+            assert_ne!(unit, victim, "reclaim unit {} is copied into itself", unit.0);
             let to = unit.0 * self.layout.slice_pages + position;
-            let state = &mut self.state.groups[usize::from(group.0)].owners[owner];
+            let state = &mut self.state.groups[group.index()].owners[owner];
             let run_ends = state.collecting.as_mut().expect("just taken").advance(pages);
             self.maps
-                .relocate(&from[..pages as usize], &lpns[..pages as usize], Ppn(to));
-            let entry = &mut self.state.units[unit.0 as usize];
+                .relocate(&from[..index(pages)], &lpns[..index(pages)], Ppn(to));
+            let entry = &mut self.state.units[unit.index()];
+            assert_eq!(
+                entry.state,
+                UnitState::OpenForCollection,
+                "reclaim unit {} takes copies and is not open for them",
+                unit.0
+            );
             entry.valid_pages += pages;
+            assert!(
+                entry.valid_pages <= entry.pages,
+                "reclaim unit {} holds more than it can",
+                unit.0
+            );
             entry.last_write = self.state.host_pages_written;
             if self.timing.is_some() {
-                self.copy_in_time(victim, &from[..pages as usize], unit, position);
+                self.copy_in_time(victim, &from[..index(pages)], unit, position);
             }
             if run_ends {
                 self.end_collection_run(events, group, destination);
             }
-            from = &from[pages as usize..];
-            lpns = &lpns[pages as usize..];
+            from = &from[index(pages)..];
+            lpns = &lpns[index(pages)..];
         }
     }
 
@@ -324,24 +348,21 @@ impl Engine {
         class: u8,
     ) -> &mut super::place::OpenUnit {
         let index = self.owner_index(owner);
-        if self.state.groups[usize::from(group.0)].owners[index]
-            .collecting
-            .is_none()
-        {
+        if self.state.groups[group.index()].owners[index].collecting.is_none() {
             self.open_for_collection(events, group, owner, class);
         }
-        self.state.groups[usize::from(group.0)].owners[index]
+        self.state.groups[group.index()].owners[index]
             .collecting
             .as_mut()
-            .expect("just opened")
+            .expect("a reclaim unit for copies was opened if there was none")
     }
 
     /// Goes on after the end of a run of a reclaim unit for copies: with the next run, or by closing it.
     fn end_collection_run(&mut self, events: &mut Events<'_>, group: RgId, owner: Owner) {
         let index = self.owner_index(owner);
-        let collecting = &mut self.state.groups[usize::from(group.0)].owners[index].collecting;
+        let collecting = &mut self.state.groups[group.index()].owners[index].collecting;
         let open = collecting.as_mut().expect("a run ends in an open reclaim unit");
-        let class = self.layout.classes[usize::from(self.state.units[open.unit.0 as usize].class)];
+        let class = self.layout.classes[usize::from(self.state.units[open.unit.index()].class)];
         if !open.find_run(class, self.layout.program_unit_pages) {
             let open = collecting.take().expect("still open");
             self.close(events, &open, CloseReason::Full);
@@ -359,7 +380,7 @@ impl Engine {
         victim: RuId,
         destination: Owner,
     ) -> Vec<u32> {
-        let entry = &self.state.units[victim.0 as usize];
+        let entry = &self.state.units[victim.index()];
         let class_index = entry.class;
         let class = self.layout.classes[usize::from(class_index)];
         if !self.config.gc.block_remapping || entry.valid_pages < self.layout.block_pages {
@@ -372,29 +393,39 @@ impl Engine {
         let (program_unit_pages, block_pages) = (self.layout.program_unit_pages, self.layout.block_pages);
         let open = self.collection_unit(events, group, destination, class_index);
         let (unit, position) = (open.unit, open.position);
-        if self.state.units[unit.0 as usize].class != class_index {
+        if self.state.units[unit.index()].class != class_index {
             return Vec::new();
         }
         let open = self.collection_unit(events, group, destination, class_index);
         let untouched = |block: &u32| {
-            position <= block * program_unit_pages && !open.remapped.get(*block as usize).is_some_and(|taken| *taken)
+            position <= block * program_unit_pages && !open.remapped.get(index(*block)).is_some_and(|taken| *taken)
         };
         let blocks: Vec<u32> = full.into_iter().filter(untouched).collect();
         if blocks.is_empty() {
             return Vec::new();
         }
-        open.remapped.resize(class.blocks as usize, false);
+        open.remapped.resize(index(class.blocks), false);
         for &block in &blocks {
-            open.remapped[block as usize] = true;
+            open.remapped[index(block)] = true;
         }
-        let pages = blocks.len() as u32 * block_pages;
+        let pages = count(blocks.len()) * block_pages;
         open.written += pages;
+        assert!(
+            open.written <= class.pages,
+            "reclaim unit {} takes more blocks than it has places for",
+            unit.0
+        );
         for &block in &blocks {
             self.exchange_block(victim, unit, block, class);
         }
         let host_pages_written = self.state.host_pages_written;
-        let entry = &mut self.state.units[unit.0 as usize];
+        let entry = &mut self.state.units[unit.index()];
         entry.valid_pages += pages;
+        assert!(
+            entry.valid_pages <= entry.pages,
+            "reclaim unit {} holds more than it can",
+            unit.0
+        );
         entry.last_write = host_pages_written;
         self.end_collection_run(events, group, destination);
         blocks
@@ -423,7 +454,13 @@ impl Engine {
             self.block_place(from, class) + block,
             self.block_place(to, class) + block,
         );
-        self.state.block_at.swap(place_from as usize, place_to as usize);
+        assert_ne!(place_from, place_to, "a block is exchanged with itself");
+        assert_eq!(
+            self.unit(from).class,
+            self.unit(to).class,
+            "blocks are exchanged between reclaim units of one size"
+        );
+        self.state.block_at.swap(index(place_from), index(place_to));
         let program_unit = self.layout.program_unit_pages;
         for row in 0..self.layout.block_pages / program_unit {
             let offset = (row * class.blocks + block) * program_unit;
@@ -445,20 +482,32 @@ impl Engine {
 
     /// Erases the blocks of a reclaim unit, except those that have just come in blank.
     fn erase(&mut self, unit: RuId, blank_blocks: &[u32]) {
-        let entry = &self.state.units[unit.0 as usize];
+        let entry = &self.state.units[unit.index()];
         let class = self.layout.classes[usize::from(entry.class)];
+        assert_eq!(
+            entry.state,
+            UnitState::Closed,
+            "reclaim unit {} is erased while it takes pages",
+            unit.0
+        );
+        assert!(
+            blank_blocks.len() <= index(class.blocks),
+            "reclaim unit {} has more blank blocks than blocks",
+            unit.0
+        );
         self.maps.erase(Ppn(unit.0 * self.layout.slice_pages), entry.pages);
         for place in (0..class.blocks).filter(|place| !blank_blocks.contains(place)) {
             let block = self.block_of(unit, place);
-            self.state.erase_counts[block as usize] += 1;
+            self.state.erase_counts[index(block)] += 1;
         }
     }
 
     /// The physical block at a place of a reclaim unit.
     pub(super) fn block_of(&self, unit: RuId, place: u32) -> u32 {
-        let class = self.layout.classes[usize::from(self.state.units[unit.0 as usize].class)];
+        let class = self.layout.classes[usize::from(self.state.units[unit.index()].class)];
+        assert!(place < class.blocks, "reclaim unit {} has no block {place}", unit.0);
         let place = self.block_place(unit, class) + place;
-        self.state.block_at.get(place as usize).copied().unwrap_or(place)
+        self.state.block_at.get(index(place)).copied().unwrap_or(place)
     }
 
     /// Empties the superblock that gives back most, closing what handles have open in it.
@@ -473,7 +522,7 @@ impl Engine {
         let wasteful = all_census.iter().filter(|census| census.waste_pages > 0);
         let most_waste = wasteful.max_by_key(|census| (census.waste_pages, std::cmp::Reverse(census.superblock)));
         let partly_free = |census: &&Census| {
-            let parts = self.layout.classes[usize::from(census.class)].divisor as usize;
+            let parts = index(self.layout.classes[usize::from(census.class)].divisor);
             let same_class = |other: &&Census| other.class == census.class && other.units.len() < parts;
             census.units.len() < parts && all_census.iter().filter(same_class).count() > 1
         };
@@ -483,25 +532,28 @@ impl Engine {
         let (superblock, class, units) = (chosen.superblock, usize::from(chosen.class), chosen.units.clone());
 
         let in_superblock = |part: &u32| part / self.layout.slices_per_superblock == superblock;
-        let members = &mut self.state.groups[usize::from(group.0)];
+        let members = &mut self.state.groups[group.index()];
         members.free_parts[class].retain(|part| !in_superblock(part));
+        assert_eq!(members.draining, None, "two superblocks are emptied at once");
         members.draining = Some(superblock);
         for unit in units {
             self.close_for_room(events, now, group, unit);
-            let destination = self.destination(events, group, self.state.units[unit.0 as usize].owner);
+            let destination = self.destination(events, group, self.state.units[unit.index()].owner);
             self.reclaim(events, now, unit, destination, Trigger::Forced, NO_POLICY);
         }
-        self.state.groups[usize::from(group.0)].draining = None;
+        self.state.groups[group.index()].draining = None;
+        let parts_used = self.state.superblocks[index(superblock)].parts_used;
+        assert_eq!(parts_used, 0, "superblock {superblock} was emptied and is in use");
     }
 
     /// Closes a reclaim unit that a host has open.
     fn close_for_room(&mut self, events: &mut Events<'_>, now: Nanos, group: RgId, unit: RuId) {
-        let entry = &self.state.units[unit.0 as usize];
+        let entry = &self.state.units[unit.index()];
         if entry.state != UnitState::OpenForHost {
             return;
         }
         let index = self.owner_index(entry.owner);
-        let open = &mut self.state.groups[usize::from(group.0)].owners[index].open;
+        let open = &mut self.state.groups[group.index()].owners[index].open;
         let slot = open
             .iter_mut()
             .find(|slot| slot.as_ref().is_some_and(|open| open.unit == unit));
@@ -514,7 +566,7 @@ impl Engine {
 
     /// What emptying a superblock would give; `None` if it is free or takes copies.
     fn census(&self, superblock: u32) -> Option<Census> {
-        if self.state.superblocks[superblock as usize].parts_used == 0 {
+        if self.state.superblocks[index(superblock)].parts_used == 0 {
             return None;
         }
         let first = superblock * self.layout.slices_per_superblock;
@@ -529,10 +581,15 @@ impl Engine {
         {
             return None;
         }
+        assert_eq!(
+            units.len(),
+            index(self.state.superblocks[index(superblock)].parts_used),
+            "superblock {superblock} counts other parts than are in use"
+        );
         let waste_pages = units.iter().map(|unit| self.unit(*unit).invalid_pages()).sum();
         Some(Census {
             superblock,
-            class: self.state.superblocks[superblock as usize].class,
+            class: self.state.superblocks[index(superblock)].class,
             units,
             waste_pages,
         })

@@ -20,6 +20,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 
+use crate::cast::{count, index, narrow, wide};
 use crate::config::{DeviceConfig, Isolation, Opening};
 use crate::divisor::Divisor;
 use crate::endurance::Endurance;
@@ -31,7 +32,7 @@ use crate::layout::Layout;
 use crate::maps::Maps;
 use crate::stats::Stats;
 use crate::timing::{Done, Timing, TimingConfig};
-use crate::types::{Lpn, Nanos, Owner, Placement, Ppn, RuId};
+use crate::types::{Lpn, Nanos, Owner, Placement, Ppn, RuId, RuhId};
 use crate::unit::{ReclaimUnit, UnitState};
 use place::OpenUnit;
 
@@ -427,6 +428,12 @@ impl Engine {
     }
 
     fn from_parts(config: DeviceConfig, layout: Layout, maps: Maps, state: State) -> Engine {
+        assert!(state.fits(&layout), "the tables have the sizes of the layout");
+        let counted = state.stats.total().host_pages_written;
+        assert_eq!(
+            counted, state.host_pages_written,
+            "host pages are counted twice or not at all"
+        );
         Engine {
             timing: Timing::new(&config, &layout),
             victim_policy: ExternalPolicy::default(),
@@ -467,19 +474,32 @@ impl Engine {
         for (slice, unit) in in_use {
             let row = new.stats.owner_mut(unit.owner);
             row.units_reclaimed += 1;
-            if blank.contains(&(slice as u32)) {
+            if blank.contains(&count(slice)) {
                 continue;
             }
             row.pages_erased += u64::from(unit.pages);
             for place in 0..before.layout.classes[usize::from(unit.class)].blocks {
-                new.erase_counts[before.block_of(RuId(slice as u32), place) as usize] += 1;
+                new.erase_counts[index(before.block_of(RuId(count(slice)), place))] += 1;
             }
         }
+        let in_use = self.state.units.iter().filter(|unit| unit.state != UnitState::Free);
+        let (in_use, total) = (wide(in_use.count()), self.state.stats.total());
+        assert_eq!(
+            total.units_opened,
+            total.units_reclaimed + in_use,
+            "reclaim units were opened and never reclaimed"
+        );
+        let erases: u64 = self.state.erase_counts.iter().map(|count| u64::from(*count)).sum();
+        assert_eq!(
+            erases * u64::from(self.layout.block_pages),
+            total.pages_erased,
+            "blocks count other erases than owners"
+        );
     }
 
     /// What the handle's next command would go to.
     fn open_for_next(&self, placement: Placement) -> Option<&OpenUnit> {
-        let owner = &self.state.groups[usize::from(placement.group.0)].owners[usize::from(placement.handle.0)];
+        let owner = &self.state.groups[placement.group.index()].owners[placement.handle.index()];
         owner.open[owner.turn].as_ref()
     }
 
@@ -516,38 +536,36 @@ impl Engine {
     #[inline]
     fn unit_of(&self, ppn: Ppn) -> RuId {
         let slice = self.slice_divisor.divide(ppn.0);
-        match self.state.unit_of_slice.get(slice as usize) {
+        match self.state.unit_of_slice.get(index(slice)) {
             Some(&unit) => RuId(unit),
             None => RuId(slice),
         }
     }
 
+    /// The first page of a reclaim unit.
+    #[inline]
+    fn first_page(&self, unit: RuId) -> Ppn {
+        Ppn(unit.0 * self.layout.slice_pages)
+    }
+
     #[inline]
     fn unit(&self, unit: RuId) -> &ReclaimUnit {
-        &self.state.units[unit.0 as usize]
+        &self.state.units[unit.index()]
     }
 
     fn noise(&self, placement: Placement) -> f64 {
-        let group = &self.state.groups[usize::from(placement.group.0)];
-        crate::gc::handle_selection::noise(&group.closed[usize::from(placement.handle.0)], &self.state.units)
+        let group = &self.state.groups[placement.group.index()];
+        crate::gc::handle_selection::noise(&group.closed[placement.handle.index()], &self.state.units)
     }
 
     fn occupancy(&self) -> Vec<Occupancy> {
-        let handles = self.layout.handles.len();
-        let owner = |index: usize| {
-            if index == handles {
-                Owner::SHARED
-            } else {
-                Owner(index as u16)
-            }
-        };
-        let empty = |index| Occupancy {
-            owner: owner(index),
+        let empty = |position| Occupancy {
+            owner: self.owner_at(position),
             units: 0,
             pages: 0,
             valid_pages: 0,
         };
-        let mut rows: Vec<_> = (0..=handles).map(empty).collect();
+        let mut rows: Vec<_> = (0..=self.layout.handles.len()).map(empty).collect();
         for unit in self.state.units.iter().filter(|unit| unit.state != UnitState::Free) {
             let row = &mut rows[self.owner_index(unit.owner)];
             row.units += 1;
@@ -557,24 +575,33 @@ impl Engine {
         rows
     }
 
+    /// The owner at a position in the rows of a group: the handles in order, then the shared pool.
+    fn owner_at(&self, position: usize) -> Owner {
+        if position == self.layout.handles.len() {
+            Owner::SHARED
+        } else {
+            Owner::of(RuhId::of(position))
+        }
+    }
+
     /// Position of an owner in the rows of a group.
     #[inline]
     fn owner_index(&self, owner: Owner) -> usize {
         owner
             .handle()
-            .map_or(self.layout.handles.len(), |handle| usize::from(handle.0))
+            .map_or(self.layout.handles.len(), |handle| handle.index())
     }
 }
 
 impl State {
     fn new(config: &DeviceConfig, layout: &Layout) -> State {
-        let slices = layout.slices() as usize;
+        let slices = index(layout.slices());
         let divided = layout.slices_per_superblock > 1;
         let remaps = config.gc.block_remapping;
         State {
             units: vec![ReclaimUnit::FREE; slices],
             unit_of_slice: if divided {
-                (0..slices as u32).collect()
+                (0..layout.slices()).collect()
             } else {
                 Vec::new()
             },
@@ -583,21 +610,21 @@ impl State {
                     class: 0,
                     parts_used: 0
                 };
-                layout.superblocks() as usize
+                index(layout.superblocks())
             ],
             groups: (0..layout.groups)
                 .map(|group| Group::new(config, layout, group))
                 .collect(),
-            stats: Stats::new(layout.page_bytes, layout.handles.len() as u16),
+            stats: Stats::new(layout.page_bytes, layout.handle_count()),
             host_pages_written: 0,
             units_closed: 0,
             random: Xoshiro256PlusPlus::seed_from_u64(config.seed),
             block_at: if remaps {
-                (0..layout.blocks() as u32).collect()
+                (0..narrow(layout.blocks())).collect()
             } else {
                 Vec::new()
             },
-            erase_counts: vec![0; layout.blocks() as usize],
+            erase_counts: vec![0; index(narrow(layout.blocks()))],
         }
     }
 }
@@ -605,19 +632,19 @@ impl State {
 impl State {
     /// Whether the tables have the sizes that a layout demands.
     pub(crate) fn fits(&self, layout: &Layout) -> bool {
-        let slices = layout.slices() as usize;
+        let slices = index(layout.slices());
         let owners = layout.handles.len() + 1;
         self.units.len() == slices
             && (self.unit_of_slice.is_empty() || self.unit_of_slice.len() == slices)
-            && self.superblocks.len() == layout.superblocks() as usize
+            && self.superblocks.len() == index(layout.superblocks())
             && self.groups.len() == usize::from(layout.groups)
             && self
                 .groups
                 .iter()
                 .all(|group| group.owners.len() == owners && group.closed.len() == owners)
             && self.stats.handles.len() == layout.handles.len()
-            && (self.block_at.is_empty() || self.block_at.len() as u64 == layout.blocks())
-            && self.erase_counts.len() as u64 == layout.blocks()
+            && (self.block_at.is_empty() || wide(self.block_at.len()) == layout.blocks())
+            && wide(self.erase_counts.len()) == layout.blocks()
     }
 }
 
@@ -644,7 +671,7 @@ impl Group {
             free_slices: u64::from(layout.superblocks_per_group) * u64::from(layout.slices_per_superblock),
             live_pages: 0,
             lazy_units: 0,
-            owners: (0..layout.handles.len() as u16).map(owner).chain([shared]).collect(),
+            owners: (0..layout.handle_count()).map(owner).chain([shared]).collect(),
             closed: vec![sets; layout.handles.len() + 1],
             turn: 0,
             draining: None,

@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::cast::index;
 use crate::config::{Allocation, Isolation, Opening};
 use crate::device::{Engine, Superblock};
 use crate::event::{CloseReason, Event, Events};
 use crate::layout::SizeClass;
 use crate::types::{Nanos, Owner, Placement, RgId, RuId, RuhId};
-use crate::unit::{ReclaimUnit, UnitState};
+use crate::unit::{NONE, ReclaimUnit, UnitState};
 
 /// A reclaim unit that takes pages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +28,10 @@ impl OpenUnit {
     /// Counts pages as written; true if the run ends with them.
     #[inline]
     pub(super) fn advance(&mut self, pages: u32) -> bool {
+        assert!(
+            pages <= self.run_end - self.position,
+            "pages are written beyond the end of a run"
+        );
         self.position += pages;
         self.written += pages;
         self.position == self.run_end
@@ -34,6 +39,11 @@ impl OpenUnit {
 
     /// Finds the next run after remapped blocks; false if the unit is full.
     pub(super) fn find_run(&mut self, class: SizeClass, program_unit_pages: u32) -> bool {
+        assert!(self.position <= class.pages, "a reclaim unit is written beyond its end");
+        assert!(
+            self.written <= class.pages,
+            "more is written to a reclaim unit than it holds"
+        );
         if self.remapped.is_empty() {
             self.run_end = class.pages;
             return self.position < class.pages;
@@ -41,7 +51,7 @@ impl OpenUnit {
         while self.position < class.pages {
             let program_unit = self.position / program_unit_pages;
             let next = (program_unit + 1) * program_unit_pages;
-            if !self.remapped[(program_unit % class.blocks) as usize] {
+            if !self.remapped[index(program_unit % class.blocks)] {
                 self.run_end = next;
                 return true;
             }
@@ -56,7 +66,7 @@ impl Engine {
     /// Opens what an eager device has open from the start.
     pub(super) fn open_everything(&mut self, events: &mut Events<'_>) {
         for group in (0..self.layout.groups).map(RgId) {
-            for handle in 0..self.layout.handles.len() as u16 {
+            for handle in 0..self.layout.handle_count() {
                 let placement = Placement {
                     group,
                     handle: RuhId(handle),
@@ -86,7 +96,7 @@ impl Engine {
 
     /// Size class of the reclaim unit that a handle takes next.
     pub(super) fn class_for_next(&self, placement: Placement) -> u8 {
-        let size = self.layout.handles[usize::from(placement.handle.0)].reclaim_unit;
+        let size = self.layout.handles[placement.handle.index()].reclaim_unit;
         let (quiet, noisy) = self.layout.classes_of_size(&self.config, size);
         if quiet != noisy && self.noise(placement) >= self.config.gc.adaptive_size_noise {
             noisy
@@ -104,7 +114,17 @@ impl Engine {
         self.make_room(events, now, group, class);
         let open = self.take(events, group, class, Owner::of(handle), false);
         self.open_in_time(now, open.unit);
-        self.state.groups[usize::from(group.0)].owners[usize::from(handle.0)].open[slot] = Some(open);
+        let members = &mut self.state.groups[group.index()];
+        assert!(
+            members.free_superblocks.len() >= index(self.layout.superblocks_kept()),
+            "a host took one of the superblocks that are kept for collection"
+        );
+        let before = members.owners[handle.index()].open[slot].replace(open);
+        assert!(
+            before.is_none(),
+            "handle {} has a reclaim unit open there already",
+            handle.0
+        );
     }
 
     /// Gives an owner a reclaim unit for copies out of a victim of `class`: of the same class, so that emptying a divided
@@ -112,7 +132,7 @@ impl Engine {
     pub(super) fn open_for_collection(&mut self, events: &mut Events<'_>, group: RgId, owner: Owner, class: u8) {
         let open = self.take(events, group, Self::class_for_copies(owner, class), owner, true);
         let index = self.owner_index(owner);
-        let collecting = &mut self.state.groups[usize::from(group.0)].owners[index].collecting;
+        let collecting = &mut self.state.groups[group.index()].owners[index].collecting;
         assert!(collecting.is_none(), "{owner} already has a reclaim unit for copies");
         *collecting = Some(open);
     }
@@ -135,27 +155,48 @@ impl Engine {
             divisor, pages, slices, ..
         } = self.layout.classes[usize::from(class)];
         let next = self.next_superblock(group);
-        let members = &mut self.state.groups[usize::from(group.0)];
+        let members = &mut self.state.groups[group.index()];
+        assert!(
+            members.free_slices >= u64::from(slices),
+            "group {} has no room for a reclaim unit",
+            group.0
+        );
         let unit = members.free_parts[usize::from(class)].pop_front().unwrap_or_else(|| {
             let superblock = members.free_superblocks.remove(next);
             let superblock = superblock.expect("the layout keeps superblocks free for host and collection");
             let first = superblock * self.layout.slices_per_superblock;
-            self.state.superblocks[superblock as usize] = Superblock { class, parts_used: 0 };
+            let parts_used = self.state.superblocks[index(superblock)].parts_used;
+            assert_eq!(parts_used, 0, "superblock {superblock} is divided while in use");
+            self.state.superblocks[index(superblock)] = Superblock { class, parts_used: 0 };
             members.free_parts[usize::from(class)].extend((1..divisor).map(|part| first + part * slices));
             first
         });
         members.free_slices -= u64::from(slices);
-        self.state.superblocks[(unit / self.layout.slices_per_superblock) as usize].parts_used += 1;
+        let superblock = &mut self.state.superblocks[index(unit / self.layout.slices_per_superblock)];
+        superblock.parts_used += 1;
+        assert_eq!(
+            superblock.class, class,
+            "unit {unit} is part of a superblock of another class"
+        );
+        assert!(
+            superblock.parts_used <= divisor,
+            "more parts of a superblock are used than it has"
+        );
+        let state = self.state.units[index(unit)].state;
+        assert_eq!(state, UnitState::Free, "reclaim unit {unit} is taken while in use");
+        // A word of the bitmap for 64 pages that will be written to it.
+        let valid_pages = self.maps.count_valid(self.first_page(RuId(unit)), pages);
+        assert_eq!(valid_pages, 0, "reclaim unit {unit} is taken with valid pages");
         for slice in self
             .state
             .unit_of_slice
             .iter_mut()
-            .skip(unit as usize)
-            .take(slices as usize)
+            .skip(index(unit))
+            .take(index(slices))
         {
             *slice = unit;
         }
-        self.state.units[unit as usize] = ReclaimUnit {
+        self.state.units[index(unit)] = ReclaimUnit {
             group: group.0,
             owner,
             state: if for_collection {
@@ -192,7 +233,7 @@ impl Engine {
         match self.config.gc.allocation {
             Allocation::Oldest => 0,
             Allocation::LeastWorn => {
-                let free = &self.state.groups[usize::from(group.0)].free_superblocks;
+                let free = &self.state.groups[group.index()].free_superblocks;
                 let least = free
                     .iter()
                     .enumerate()
@@ -206,27 +247,50 @@ impl Engine {
     fn erases(&self, superblock: u32) -> u64 {
         let first = superblock * self.layout.blocks_per_superblock;
         let places = first..first + self.layout.blocks_per_superblock;
-        let block = |place: u32| self.state.block_at.get(place as usize).copied().unwrap_or(place);
+        let block = |place: u32| self.state.block_at.get(index(place)).copied().unwrap_or(place);
         places
-            .map(|place| u64::from(self.state.erase_counts[block(place) as usize]))
+            .map(|place| u64::from(self.state.erase_counts[index(block(place))]))
             .sum()
     }
 
     /// Returns an erased reclaim unit to the free ones.
     pub(super) fn release(&mut self, unit: RuId) {
-        let entry = &self.state.units[unit.0 as usize];
+        let entry = &self.state.units[unit.index()];
+        assert_eq!(
+            entry.state,
+            UnitState::Closed,
+            "reclaim unit {} is released while open, or twice",
+            unit.0
+        );
+        assert_eq!(
+            entry.member, NONE,
+            "reclaim unit {} is released and a candidate",
+            unit.0
+        );
         let (group, class) = (usize::from(entry.group), usize::from(entry.class));
         let SizeClass { slices, .. } = self.layout.classes[class];
-        self.state.units[unit.0 as usize] = ReclaimUnit::FREE;
+        self.state.units[unit.index()] = ReclaimUnit::FREE;
         let superblock = unit.0 / self.layout.slices_per_superblock;
         let members = &mut self.state.groups[group];
         members.free_slices += u64::from(slices);
-        let parts_used = &mut self.state.superblocks[superblock as usize].parts_used;
+        assert!(
+            members.free_slices <= self.layout.slices_per_group(),
+            "group {group} has more free slices than slices"
+        );
+        let parts_used = &mut self.state.superblocks[index(superblock)].parts_used;
+        assert!(
+            *parts_used > 0,
+            "superblock {superblock} gives back more parts than were taken"
+        );
         *parts_used -= 1;
         if *parts_used == 0 {
             let in_superblock = |part: &u32| part / self.layout.slices_per_superblock == superblock;
             members.free_parts[class].retain(|part| !in_superblock(part));
             members.free_superblocks.push_back(superblock);
+            assert!(
+                members.free_superblocks.len() <= index(self.layout.superblocks_per_group),
+                "superblock {superblock} is free twice"
+            );
         } else if members.draining != Some(superblock) {
             members.free_parts[class].push_back(unit.0);
         }
@@ -236,8 +300,8 @@ impl Engine {
     #[cold]
     pub(super) fn end_host_run(&mut self, events: &mut Events<'_>, now: Nanos, placement: Placement, slot: usize) {
         let Placement { group, handle } = placement;
-        let class = |unit: RuId| self.layout.classes[usize::from(self.state.units[unit.0 as usize].class)];
-        let owner = &mut self.state.groups[usize::from(group.0)].owners[usize::from(handle.0)];
+        let class = |unit: RuId| self.layout.classes[usize::from(self.state.units[unit.index()].class)];
+        let owner = &mut self.state.groups[group.index()].owners[handle.index()];
         let open = owner.open[slot].as_mut().expect("a run ends in an open reclaim unit");
         if open.find_run(class(open.unit), self.layout.program_unit_pages) {
             return;
@@ -253,7 +317,7 @@ impl Engine {
     /// Closes the reclaim unit that the handle's next command would go to, if anything was written to it.
     pub(super) fn close_for_host(&mut self, events: &mut Events<'_>, now: Nanos, placement: Placement) -> u32 {
         let Placement { group, handle } = placement;
-        let owner = &mut self.state.groups[usize::from(group.0)].owners[usize::from(handle.0)];
+        let owner = &mut self.state.groups[group.index()].owners[handle.index()];
         let slot = owner.turn;
         let Some(open) = owner.open[slot].take_if(|open| open.written > 0) else {
             return 0;
@@ -268,14 +332,34 @@ impl Engine {
 
     /// Makes an open reclaim unit a candidate for collection; returns its pages that were never written.
     pub(super) fn close(&mut self, events: &mut Events<'_>, open: &OpenUnit, reason: CloseReason) -> u32 {
-        let entry = &mut self.state.units[open.unit.0 as usize];
+        let entry = &mut self.state.units[open.unit.index()];
+        assert!(
+            matches!(entry.state, UnitState::OpenForHost | UnitState::OpenForCollection),
+            "reclaim unit {} is closed and not open",
+            open.unit.0
+        );
+        assert!(
+            entry.valid_pages <= open.written,
+            "reclaim unit {} holds more valid pages than were written to it",
+            open.unit.0
+        );
+        assert_eq!(
+            entry.watch, 0,
+            "reclaim unit {} was watched before it was closed",
+            open.unit.0
+        );
         entry.state = UnitState::Closed;
         entry.closed_sequence = self.state.units_closed;
         self.state.units_closed += 1;
         let (group, owner, class) = (RgId(entry.group), entry.owner, usize::from(entry.class));
+        assert!(
+            open.written <= entry.pages,
+            "more was written to reclaim unit {} than it holds",
+            open.unit.0
+        );
         let unwritten_pages = entry.pages - open.written;
         let index = self.owner_index(owner);
-        let members = &mut self.state.groups[usize::from(group.0)];
+        let members = &mut self.state.groups[group.index()];
         let lazy = members.closed[index][class].insert(&mut self.state.units, open.unit.0);
         members.lazy_units += u64::from(lazy);
         match reason {

@@ -1,5 +1,6 @@
 //! What a host's commands do to the maps: writing extents and deallocating them.
 
+use crate::cast::narrow;
 use crate::device::{Engine, Write};
 use crate::error::HostError;
 use crate::event::{Event, Events, HostWrite};
@@ -47,6 +48,7 @@ impl Engine {
         self.check_extent(first, pages)?;
         let mapped = self.invalidate(first, pages);
         self.maps.unmap(first, pages);
+        assert!(mapped <= pages, "{mapped} of {pages} pages were mapped");
         self.state.stats.pages_deallocated += u64::from(mapped);
         events.command(|| Event::Deallocate { pages: mapped });
         Ok(self.command(now))
@@ -73,20 +75,19 @@ impl Engine {
 
     #[inline]
     pub(super) fn check_placement(&self, Placement { group, handle }: Placement) -> Result<(), HostError> {
-        let (groups, handles) = (self.layout.groups, self.layout.handles.len() as u16);
-        if group.0 >= groups || handle.0 >= handles {
-            return Err(HostError::InvalidPlacement {
-                group: group.0,
-                handle: handle.0,
-                groups,
-                handles,
-            });
+        if group.0 < self.layout.groups && handle.index() < self.layout.handles.len() {
+            return Ok(());
         }
-        Ok(())
+        Err(HostError::InvalidPlacement {
+            group: group.0,
+            handle: handle.0,
+            groups: self.layout.groups,
+            handles: self.layout.handle_count(),
+        })
     }
 
     fn write_checked(&mut self, events: &mut Events<'_>, now: Nanos, write: &Write) -> Done {
-        let row = &mut self.state.stats.handles[usize::from(write.placement.handle.0)];
+        let row = &mut self.state.stats.handles[write.placement.handle.index()];
         row.host_bytes_written += write.host_bytes;
         row.host_pages_written += u64::from(write.pages);
         events.command(|| {
@@ -106,7 +107,7 @@ impl Engine {
                 (group, self.end_write(writing))
             }
         };
-        let owner = &mut self.state.groups[usize::from(group.0)].owners[usize::from(write.placement.handle.0)];
+        let owner = &mut self.state.groups[group.index()].owners[write.placement.handle.index()];
         if owner.open.len() > 1 {
             owner.turn = (owner.turn + 1) % owner.open.len();
         }
@@ -132,7 +133,7 @@ impl Engine {
             if self.layout.groups > 1 {
                 (group, pages) = self.group_with_room(write.placement.group, left);
             }
-            let owner = &mut self.state.groups[usize::from(group.0)].owners[usize::from(handle.0)];
+            let owner = &mut self.state.groups[group.index()].owners[handle.index()];
             let slot = owner.turn;
             let Some(open) = owner.open[slot].as_mut() else {
                 self.open_for_host(events, now, Placement { group, handle }, slot);
@@ -140,15 +141,27 @@ impl Engine {
             };
             let pages = pages.min(open.run_end - open.position);
             let (unit, position) = (open.unit, open.position);
+            assert!(pages > 0, "a write to reclaim unit {} makes no progress", unit.0);
             let run_ends = open.advance(pages);
             self.invalidate(lpn, pages);
             self.maps
                 .map(lpn, Ppn(unit.0 * self.layout.slice_pages + position), pages);
             self.state.host_pages_written += u64::from(pages);
-            let entry = &mut self.state.units[unit.0 as usize];
+            let entry = &mut self.state.units[unit.index()];
             entry.valid_pages += pages;
+            assert!(
+                entry.valid_pages <= entry.pages,
+                "reclaim unit {} holds more than it can",
+                unit.0
+            );
             entry.last_write = self.state.host_pages_written;
-            self.state.groups[usize::from(group.0)].live_pages += u64::from(pages);
+            let live_pages = &mut self.state.groups[group.index()].live_pages;
+            *live_pages += u64::from(pages);
+            assert!(
+                *live_pages <= self.layout.group_live_pages_max,
+                "group {} holds more than it may",
+                group.0
+            );
             if group != write.placement.group {
                 self.state.stats.pages_redirected += u64::from(pages);
                 events.emit(|| Event::Redirect {
@@ -170,7 +183,7 @@ impl Engine {
     /// The group asked for if it can hold more, otherwise the one with the most room; and how many pages it can take.
     fn group_with_room(&self, asked: RgId, pages: u32) -> (RgId, u32) {
         let room = |group: usize| self.layout.group_live_pages_max - self.state.groups[group].live_pages;
-        let mut group = usize::from(asked.0);
+        let mut group = asked.index();
         if room(group) == 0 {
             let by_room = |a: &usize, b: &usize| room(*a).cmp(&room(*b)).then(b.cmp(a));
             group = (0..self.state.groups.len())
@@ -181,7 +194,7 @@ impl Engine {
                 "all reclaim groups are full: the layout promised room for every logical page"
             );
         }
-        (RgId(group as u16), u64::from(pages).min(room(group)) as u32)
+        (RgId::of(group), narrow(u64::from(pages).min(room(group))))
     }
 
     /// Marks the physical pages of an extent invalid; returns how many there were.
@@ -204,10 +217,16 @@ impl Engine {
     fn invalidate_physical(&mut self, mut ppn: Ppn, mut left: u32) {
         while left > 0 {
             let unit = self.unit_of(ppn);
-            let entry = &mut self.state.units[unit.0 as usize];
+            let entry = &mut self.state.units[unit.index()];
             let end = u64::from(unit.0) * u64::from(self.layout.slice_pages) + u64::from(entry.pages);
-            let pages = left.min((end - u64::from(ppn.0)) as u32);
+            let pages = narrow(u64::from(left).min(end - u64::from(ppn.0)));
+            assert!(pages > 0, "{ppn:?} is invalidated behind the end of its reclaim unit");
             let before = entry.valid_pages;
+            assert!(
+                pages <= before,
+                "reclaim unit {} loses more valid pages than it holds",
+                unit.0
+            );
             entry.valid_pages -= pages;
             entry.last_invalidation = self.state.host_pages_written;
             let group = usize::from(entry.group);
@@ -218,7 +237,12 @@ impl Engine {
                 let becomes_lazy = members.closed[owner][class].update(&mut self.state.units, unit.0, before);
                 members.lazy_units += u64::from(becomes_lazy);
             }
-            self.state.groups[group].live_pages -= u64::from(pages);
+            let live_pages = &mut self.state.groups[group].live_pages;
+            assert!(
+                *live_pages >= u64::from(pages),
+                "group {group} loses more pages than it holds"
+            );
+            *live_pages -= u64::from(pages);
             self.maps.clear_valid(ppn, pages);
             ppn.0 = ppn.0.wrapping_add(pages);
             left -= pages;

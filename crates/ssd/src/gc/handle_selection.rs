@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::cast::{index, real};
 use crate::gc::index::ClosedSet;
 use crate::unit::ReclaimUnit;
 
@@ -29,6 +30,7 @@ impl HandleSelection {
     /// `owners` are the closed sets of each owner of one reclaim group; `turn` is the owner whose turn it is in the
     /// round robin.
     pub(crate) fn order(self, owners: &[Vec<ClosedSet>], units: &[ReclaimUnit], turn: usize) -> Vec<Vec<usize>> {
+        assert!(turn <= owners.len(), "owner {turn} has a turn and does not exist");
         let holders = (0..owners.len()).filter(|&owner| closed_pages(&owners[owner]) > 0);
         match self {
             HandleSelection::Global => vec![holders.collect()],
@@ -38,10 +40,10 @@ impl HandleSelection {
                 order.rotate_left(first);
                 order.into_iter().map(|owner| vec![owner]).collect()
             }
-            HandleSelection::Largest => greatest_first(holders, |owner| closed_pages(&owners[owner]) as f64),
+            HandleSelection::Largest => greatest_first(holders, |owner| real(closed_pages(&owners[owner]))),
             HandleSelection::HighestPressure => greatest_first(holders, |owner| {
                 let live = valid_pages(&owners[owner], units);
-                live as f64 / (closed_pages(&owners[owner]) - live) as f64
+                real(live) / real(closed_pages(&owners[owner]) - live)
             }),
             HandleSelection::NoisyFirst => greatest_first(holders, |owner| noise(&owners[owner], units)),
         }
@@ -62,7 +64,7 @@ fn closed_pages(sets: &[ClosedSet]) -> u64 {
 fn members<'a>(sets: &'a [ClosedSet], units: &'a [ReclaimUnit]) -> impl Iterator<Item = &'a ReclaimUnit> {
     sets.iter()
         .flat_map(|set| &set.members)
-        .map(|&unit| &units[unit as usize])
+        .map(|&unit| &units[index(unit)])
 }
 
 fn valid_pages(sets: &[ClosedSet], units: &[ReclaimUnit]) -> u64 {
@@ -74,5 +76,7 @@ fn valid_pages(sets: &[ClosedSet], units: &[ReclaimUnit]) -> u64 {
 pub(crate) fn noise(sets: &[ClosedSet], units: &[ReclaimUnit]) -> f64 {
     let partly_valid = members(sets, units).filter(|unit| unit.valid_pages > 0);
     let scattered: u64 = partly_valid.map(|unit| u64::from(unit.invalid_pages())).sum();
-    scattered as f64 / closed_pages(sets).max(1) as f64
+    let closed = closed_pages(sets);
+    assert!(scattered <= closed, "{scattered} of {closed} closed pages are invalid");
+    real(scattered) / real(closed.max(1))
 }

@@ -6,7 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::unit::{NONE, ReclaimUnit};
+use crate::cast::{count, index, whole32, wide};
+use crate::unit::{NONE, ReclaimUnit, UnitState};
 
 const BUCKETS_MAX: u32 = 256;
 
@@ -28,6 +29,11 @@ pub(crate) struct ClosedSet {
 
 impl ClosedSet {
     pub(crate) fn new(unit_pages: u32, lazy_valid_share: f64) -> ClosedSet {
+        assert!(unit_pages > 0, "a reclaim unit has pages");
+        assert!(
+            (0.0..=1.0).contains(&lazy_valid_share),
+            "{lazy_valid_share} is no share"
+        );
         let mut bucket_shift = 0;
         while unit_pages.div_ceil(1 << bucket_shift) > BUCKETS_MAX {
             bucket_shift += 1;
@@ -41,18 +47,22 @@ impl ClosedSet {
             unit_pages,
             // A unit without an invalid page has nothing to give.
             // 0.29 of 100 pages are 29, whatever 0.29 is in binary.
-            lazy_valid_pages: ((lazy_valid_share * f64::from(unit_pages) + 1e-6) as u32).min(unit_pages - 1),
+            lazy_valid_pages: whole32(lazy_valid_share * f64::from(unit_pages) + 1e-6).min(unit_pages - 1),
             lazy_units: 0,
         }
     }
 
+    fn bucket_number(&self, valid_pages: u32) -> u32 {
+        valid_pages.div_ceil(1 << self.bucket_shift)
+    }
+
     fn bucket(&self, valid_pages: u32) -> usize {
-        valid_pages.div_ceil(1 << self.bucket_shift) as usize
+        index(self.bucket_number(valid_pages))
     }
 
     /// The valid count below which the unit has to be moved or counted as lazy.
     fn watch(&self, valid_pages: u32) -> u32 {
-        let bucket = self.bucket(valid_pages) as u32;
+        let bucket = self.bucket_number(valid_pages);
         let leaves_bucket = if bucket == 0 {
             0
         } else {
@@ -68,34 +78,67 @@ impl ClosedSet {
 
     /// Adds a unit that has just been closed; true if it is lazy at once.
     pub(crate) fn insert(&mut self, units: &mut [ReclaimUnit], unit: u32) -> bool {
+        let entry = &units[index(unit)];
+        assert_eq!(
+            entry.state,
+            UnitState::Closed,
+            "unit {unit} becomes a candidate while open"
+        );
+        assert_eq!(entry.member, NONE, "unit {unit} is in a set already");
+        assert_eq!(
+            entry.pages, self.unit_pages,
+            "unit {unit} is of another size than its set"
+        );
+        assert!(entry.valid_pages <= entry.pages, "unit {unit} holds more than it can");
         if self.buckets.is_empty() {
             self.buckets = vec![NONE; self.bucket(self.unit_pages) + 1];
         }
-        units[unit as usize].member = self.members.len() as u32;
+        units[index(unit)].member = count(self.members.len());
         self.members.push(unit);
 
-        units[unit as usize].order_previous = self.order_tail;
-        units[unit as usize].order_next = NONE;
+        units[index(unit)].order_previous = self.order_tail;
+        units[index(unit)].order_next = NONE;
         match self.order_tail {
             NONE => self.order_head = unit,
-            tail => units[tail as usize].order_next = unit,
+            tail => units[index(tail)].order_next = unit,
         }
         self.order_tail = unit;
 
-        let valid_pages = units[unit as usize].valid_pages;
+        let valid_pages = units[index(unit)].valid_pages;
         self.link(units, unit);
-        units[unit as usize].watch = self.watch(valid_pages);
+        units[index(unit)].watch = self.watch(valid_pages);
         let lazy = valid_pages <= self.lazy_valid_pages;
         self.lazy_units += u32::from(lazy);
+        self.check_ends();
         lazy
+    }
+
+    /// What must hold after each change and costs nothing to look at.
+    fn check_ends(&self) {
+        let empty = self.members.is_empty();
+        assert_eq!(
+            self.order_head == NONE,
+            empty,
+            "the order of closing begins with nothing"
+        );
+        assert_eq!(self.order_tail == NONE, empty, "the order of closing ends with nothing");
+        assert!(
+            index(self.lazy_units) <= self.members.len(),
+            "more units are lazy than there are"
+        );
     }
 
     /// Takes a unit out, to reclaim it; true if it was lazy.
     pub(crate) fn remove(&mut self, units: &mut [ReclaimUnit], unit: u32) -> bool {
-        let member = units[unit as usize].member;
-        self.members.swap_remove(member as usize);
-        if let Some(moved) = self.members.get(member as usize) {
-            units[*moved as usize].member = member;
+        let member = units[index(unit)].member;
+        assert_eq!(
+            self.members.get(index(member)),
+            Some(&unit),
+            "unit {unit} is not where it says it is in its set"
+        );
+        self.members.swap_remove(index(member));
+        if let Some(moved) = self.members.get(index(member)) {
+            units[index(*moved)].member = member;
         }
 
         let ReclaimUnit {
@@ -103,28 +146,35 @@ impl ClosedSet {
             order_next,
             valid_pages,
             ..
-        } = units[unit as usize];
+        } = units[index(unit)];
         match order_previous {
             NONE => self.order_head = order_next,
-            previous => units[previous as usize].order_next = order_next,
+            previous => units[index(previous)].order_next = order_next,
         }
         match order_next {
             NONE => self.order_tail = order_previous,
-            next => units[next as usize].order_previous = order_previous,
+            next => units[index(next)].order_previous = order_previous,
         }
 
         // `valid_pages` may have changed since the unit was linked, but not beyond its bucket: `update` follows that.
         self.unlink(units, unit, self.bucket(valid_pages));
-        units[unit as usize].watch = 0;
+        units[index(unit)].watch = 0;
+        units[index(unit)].member = NONE;
         let lazy = valid_pages <= self.lazy_valid_pages;
+        assert!(!lazy || self.lazy_units > 0, "a lazy unit was not counted");
         self.lazy_units -= u32::from(lazy);
+        self.check_ends();
         lazy
     }
 
     /// Follows a unit whose valid count fell below `watch`, from `valid_pages_before`; true if it becomes lazy.
     #[cold]
     pub(crate) fn update(&mut self, units: &mut [ReclaimUnit], unit: u32, valid_pages_before: u32) -> bool {
-        let valid_pages = units[unit as usize].valid_pages;
+        let valid_pages = units[index(unit)].valid_pages;
+        assert!(
+            valid_pages < valid_pages_before,
+            "valid pages of a closed unit only become fewer"
+        );
         let (from, to) = (self.bucket(valid_pages_before), self.bucket(valid_pages));
         if from != to {
             self.unlink(units, unit, from);
@@ -133,17 +183,20 @@ impl ClosedSet {
         let lazy = |pages| pages <= self.lazy_valid_pages;
         let becomes_lazy = lazy(valid_pages) && !lazy(valid_pages_before);
         self.lazy_units += u32::from(becomes_lazy);
-        units[unit as usize].watch = self.watch(valid_pages);
+        let watch = self.watch(valid_pages);
+        assert!(watch <= valid_pages, "unit {unit} would be looked at for ever");
+        units[index(unit)].watch = watch;
         becomes_lazy
     }
 
     fn link(&mut self, units: &mut [ReclaimUnit], unit: u32) {
-        let bucket = self.bucket(units[unit as usize].valid_pages);
+        let bucket = self.bucket(units[index(unit)].valid_pages);
         let next = self.buckets[bucket];
-        units[unit as usize].bucket_previous = NONE;
-        units[unit as usize].bucket_next = next;
+        assert_ne!(next, unit, "unit {unit} is in its bucket already");
+        units[index(unit)].bucket_previous = NONE;
+        units[index(unit)].bucket_next = next;
         if next != NONE {
-            units[next as usize].bucket_previous = unit;
+            units[index(next)].bucket_previous = unit;
         }
         self.buckets[bucket] = unit;
     }
@@ -153,7 +206,7 @@ impl ClosedSet {
             bucket_previous,
             bucket_next,
             ..
-        } = units[unit as usize];
+        } = units[index(unit)];
         match bucket_previous {
             NONE => {
                 assert_eq!(
@@ -162,27 +215,27 @@ impl ClosedSet {
                 );
                 self.buckets[bucket] = bucket_next;
             }
-            previous => units[previous as usize].bucket_next = bucket_next,
+            previous => units[index(previous)].bucket_next = bucket_next,
         }
         if bucket_next != NONE {
-            units[bucket_next as usize].bucket_previous = bucket_previous;
+            units[index(bucket_next)].bucket_previous = bucket_previous;
         }
     }
 
     /// The units of the lowest bucket that is not empty; the one with the fewest valid pages is among them.
     pub(crate) fn lowest<'a>(&'a self, units: &'a [ReclaimUnit]) -> impl Iterator<Item = u32> + 'a {
         let head = self.buckets.iter().copied().find(|head| *head != NONE).unwrap_or(NONE);
-        follow(head, |unit| units[unit as usize].bucket_next)
+        follow(head, |unit| units[index(unit)].bucket_next)
     }
 
     /// All units, the one closed first leading.
     pub(crate) fn in_order<'a>(&'a self, units: &'a [ReclaimUnit]) -> impl Iterator<Item = u32> + 'a {
-        follow(self.order_head, |unit| units[unit as usize].order_next)
+        follow(self.order_head, |unit| units[index(unit)].order_next)
     }
 
     /// Pages of all units.
     pub(crate) fn pages(&self) -> u64 {
-        self.members.len() as u64 * u64::from(self.unit_pages)
+        wide(self.members.len()) * u64::from(self.unit_pages)
     }
 }
 

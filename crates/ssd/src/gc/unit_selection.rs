@@ -4,6 +4,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 use serde::{Deserialize, Serialize};
 
+use crate::cast::{index, narrow, real, share_of, wide};
 use crate::gc::index::ClosedSet;
 use crate::types::RuId;
 use crate::unit::{ReclaimUnit, UnitState};
@@ -64,7 +65,7 @@ impl<'a> Candidates<'a> {
     /// Whether a reclaim unit is one of them.
     pub fn contains(&self, unit: RuId) -> bool {
         let entry = self.unit(unit);
-        let is_member = |set: &ClosedSet| set.members.get(entry.member as usize) == Some(&unit.0);
+        let is_member = |set: &ClosedSet| set.members.get(index(entry.member)) == Some(&unit.0);
         let mut sets = self.sets.iter();
         entry.state == UnitState::Closed && sets.any(|set| is_member(set) && self.admits(set, unit.0))
     }
@@ -81,17 +82,18 @@ impl<'a> Candidates<'a> {
 
     /// State of a reclaim unit.
     pub fn unit(&self, unit: RuId) -> &'a ReclaimUnit {
-        &self.units[unit.0 as usize]
+        &self.units[unit.index()]
     }
 
     fn admits(&self, set: &ClosedSet, unit: u32) -> bool {
-        let unit = &self.units[unit as usize];
+        let unit = &self.units[index(unit)];
         unit.valid_pages < unit.pages && (!self.lazy || unit.valid_pages <= set.lazy_valid_pages)
     }
 
     /// Valid share `u` of a unit.
     fn valid_share(&self, unit: RuId) -> f64 {
         let unit = self.unit(unit);
+        assert!(unit.valid_pages < unit.pages, "a candidate has an invalid page");
         f64::from(unit.valid_pages) / f64::from(unit.pages)
     }
 
@@ -126,7 +128,7 @@ impl<'a> Candidates<'a> {
         let mut queues: Vec<_> = self.sets.iter().map(admitted).collect();
         let mut heads: Vec<_> = queues.iter_mut().map(Iterator::next).collect();
         std::iter::from_fn(move || {
-            let sequence = |unit: u32| self.units[unit as usize].closed_sequence;
+            let sequence = |unit: u32| self.units[index(unit)].closed_sequence;
             let waiting = (0..heads.len()).filter_map(|queue| heads[queue].map(|unit| (sequence(unit), queue)));
             let (_, queue) = waiting.min()?;
             let first = std::mem::replace(&mut heads[queue], queues[queue].next());
@@ -150,14 +152,15 @@ impl<'a> Candidates<'a> {
 
     /// A closed unit drawn with equal probability from all of the sets, candidate or not.
     fn draw(&self, random: &mut Xoshiro256PlusPlus) -> Option<(usize, usize)> {
-        let count: u64 = self.sets.iter().map(|set| set.members.len() as u64).sum();
-        let mut position = ((u128::from(random.next_u64()) * u128::from(count)) >> 64) as usize;
+        let count: u64 = self.sets.iter().map(|set| wide(set.members.len())).sum();
+        let mut position = index(narrow(share_of(random.next_u64(), count)));
         for (index, set) in self.sets.iter().enumerate() {
             if position < set.members.len() {
                 return Some((index, position));
             }
             position -= set.members.len();
         }
+        assert_eq!(count, 0, "the draw goes beyond the last unit");
         None
     }
 
@@ -177,14 +180,14 @@ impl<'a> Candidates<'a> {
             }
         }
         let all: Vec<RuId> = self.iter().collect();
-        let position = ((u128::from(random.next_u64()) * all.len() as u128) >> 64) as usize;
+        let position = index(narrow(share_of(random.next_u64(), wide(all.len()))));
         all.get(position).copied()
     }
 }
 
 impl VictimPolicy for UnitSelection {
     fn select(&mut self, candidates: &Candidates<'_>, random: &mut Xoshiro256PlusPlus) -> Option<RuId> {
-        let age = |since: u64| (candidates.host_pages_written - since) as f64;
+        let age = |since: u64| real(candidates.host_pages_written - since);
         match *self {
             UnitSelection::Greedy => candidates.least_valid(),
             UnitSelection::CostAge => candidates.min_by_score(|unit| {
@@ -208,7 +211,7 @@ impl VictimPolicy for UnitSelection {
                 let drawn = (0..choices).filter_map(|_| candidates.draw_candidate(random));
                 candidates.min_by_valid(drawn.collect::<Vec<_>>().into_iter())
             }
-            UnitSelection::WindowedGreedy(window) => candidates.min_by_valid(candidates.oldest(window as usize)),
+            UnitSelection::WindowedGreedy(window) => candidates.min_by_valid(candidates.oldest(index(window))),
         }
     }
 }

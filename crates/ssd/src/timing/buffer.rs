@@ -69,13 +69,21 @@ impl Buffer {
             }
         }
         self.used_bytes += bytes;
+        assert!(
+            self.used_bytes <= self.capacity_bytes,
+            "the buffer holds more than it has room for"
+        );
         self.operations.insert(operation, FILLING);
         admitted
     }
 
     /// The operation is complete and will be on flash at `end`.
     pub(super) fn programmed(&mut self, operation: u32, bytes: u64, end: Nanos, delayed_by_collection_ns: Nanos) {
-        self.operations.insert(operation, end);
+        let before = self.operations.insert(operation, end);
+        assert!(
+            before.is_some(),
+            "an operation is programmed that was never in the buffer"
+        );
         self.programs.push(Reverse(Program {
             end,
             operation,
@@ -100,6 +108,10 @@ impl Buffer {
 
     fn release_next(&mut self) -> Option<Program> {
         let Reverse(program) = self.programs.pop()?;
+        assert!(
+            program.bytes <= self.used_bytes,
+            "the buffer gives back more than it holds"
+        );
         self.used_bytes -= program.bytes;
         // A later operation may have the same place already.
         if self.operations.get(&program.operation) == Some(&program.end) {

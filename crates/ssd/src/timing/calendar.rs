@@ -78,6 +78,14 @@ impl Calendar {
 
     /// Puts an interval before the one at `next`, joined with the neighbours that it touches.
     fn insert(&mut self, next: usize, interval: Interval) {
+        assert!(
+            next == 0 || self.busy[next - 1].end <= interval.start,
+            "what was taken before is taken again"
+        );
+        assert!(
+            self.busy.get(next).is_none_or(|after| interval.end <= after.start),
+            "what is taken later is taken again"
+        );
         let joins_previous = next > 0 && self.busy[next - 1].end == interval.start;
         let joins_next = self.busy.get(next).is_some_and(|after| after.start == interval.end);
         match (joins_previous, joins_next) {
@@ -95,6 +103,7 @@ impl Calendar {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cast::{index, narrow};
     use rand::RngExt;
     use rand_xoshiro::Xoshiro256PlusPlus;
     use rand_xoshiro::rand_core::SeedableRng;
@@ -121,10 +130,10 @@ mod tests {
                 now += random.random_range(0..8);
                 calendar.forget_before(now);
                 let (from, length) = (now + random.random_range(0..60), random.random_range(1..20));
-                let free = |start: &u64| (*start..start + length).all(|at| !taken[at as usize]);
+                let free = |start: &u64| (*start..start + length).all(|at| !taken[index(narrow(at))]);
                 let expected = (from..).find(free).expect("time does not end");
                 assert_eq!(calendar.take(from, length), expected, "seed {seed}");
-                taken[expected as usize..(expected + length) as usize].fill(true);
+                taken[index(narrow(expected))..index(narrow(expected + length))].fill(true);
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::cast::{count, index, real, whole};
 use crate::config::{Geometry, Handles, bytes};
 use crate::error::ConfigError;
 use crate::types::Nanos;
@@ -146,8 +147,8 @@ pub enum TailOf {
 impl LinkTiming {
     /// Bytes of data in a second, in each direction.
     pub fn bytes_per_second(&self) -> u64 {
-        let lane = LANE_BYTES_PER_SECOND[self.generation as usize - 1];
-        (lane as f64 * f64::from(self.lanes) * self.payload_share) as u64
+        let lane = LANE_BYTES_PER_SECOND[index(self.generation) - 1];
+        whole(real(lane) * f64::from(self.lanes) * self.payload_share)
     }
 }
 
@@ -199,7 +200,7 @@ impl TimingConfig {
             "must be 1 (SLC) to 5 (PLC)",
         )?;
         require(
-            nand.read_ns.len() == 1 || nand.read_ns.len() == nand.bits_per_cell as usize,
+            nand.read_ns.len() == 1 || nand.read_ns.len() == index(nand.bits_per_cell),
             "timing.nand.read_ns",
             format!("{:?}", nand.read_ns),
             "must be one time, or one for each bit of a cell",
@@ -251,7 +252,7 @@ impl TimingConfig {
             require(time <= TIME_MAX_NS, field, time, "must be at most a minute")?;
         }
         require(
-            (1..=LANE_BYTES_PER_SECOND.len() as u32).contains(&link.generation),
+            (1..=count(LANE_BYTES_PER_SECOND.len())).contains(&link.generation),
             "timing.link.generation",
             link.generation,
             "must be a generation of PCI Express, 1 to 6",

@@ -32,7 +32,7 @@ impl Operations {
         let count = u128::from(self.count);
         match (u128::from(left_ns) * count).checked_rem(u128::from(self.ns)) {
             None => 0,
-            Some(rest) => (rest / count) as Nanos,
+            Some(rest) => Nanos::try_from(rest / count).expect("a rest is shorter than all operations"),
         }
     }
 }
@@ -66,6 +66,7 @@ impl Owed {
 
     fn pay(&mut self, time: Nanos) {
         self.done_ns += time.min(self.ns());
+        assert!(self.done_ns <= self.asked_ns, "more collection was done than asked for");
     }
 
     /// What is left, after `time`, of the operation that is then being done.
@@ -104,6 +105,7 @@ impl Die {
             };
             if first.ready_at > self.free_at {
                 let until = first.ready_at.min(now);
+                assert!(until > self.free_at, "time does not go on");
                 self.collection.pay(until - self.free_at);
                 self.free_at = until;
                 continue;
@@ -201,6 +203,10 @@ impl Die {
     /// will be done.
     pub(super) fn wait_for(&mut self, now: Nanos, mark: u64) -> Nanos {
         self.settle(now);
+        assert!(
+            mark <= self.collection.asked_ns,
+            "a host waits for what nobody asked for"
+        );
         let owed = mark.saturating_sub(self.collection.done_ns);
         if owed > 0 {
             self.collection.done_ns += owed;

@@ -25,6 +25,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use rustc_hash::FxHashMap;
 
+use crate::cast::{count, index, wide};
 use crate::config::DeviceConfig;
 use crate::layout::Layout;
 use crate::types::{Nanos, Ppn};
@@ -36,7 +37,7 @@ use die::{Die, Operations};
 pub(crate) use place::UnitPlace;
 use place::{FlashPage, Places, Sensing};
 
-const SECOND_NS: u128 = 1_000_000_000;
+const SECOND_NS: u64 = 1_000_000_000;
 /// Keeps the random numbers of the times apart from those of the policies.
 const SEED_OF_TIMING: u64 = 0x7469_6d69_6e67;
 
@@ -134,12 +135,17 @@ impl Channel {
         self.collects_until = self.collects_until.max(now + elapsed_ns);
         self.collection_ns = self.collects_until - now;
         self.collects_ns = (before_ns + work_ns).min(self.collection_ns / 10 * 9);
+        assert!(
+            self.collects_ns < self.collection_ns || self.collection_ns == 0,
+            "hosts are left a part of the channel"
+        );
     }
 }
 
 /// `ns` times `numerator` by `denominator`.
 fn scaled(ns: Nanos, numerator: u64, denominator: u64) -> Nanos {
-    (u128::from(ns) * u128::from(numerator) / u128::from(denominator)) as Nanos
+    let scaled = u128::from(ns) * u128::from(numerator) / u128::from(denominator);
+    Nanos::try_from(scaled).expect("a share of a time is a time")
 }
 
 /// The collection that is being put together.
@@ -153,8 +159,8 @@ struct Collection {
 
 impl Collection {
     fn add(&mut self, place: FlashPage, work_ns: Nanos, transfer_ns: Nanos) {
-        self.dies[place.die as usize].ns += work_ns;
-        self.channels[place.channel as usize] += transfer_ns;
+        self.dies[index(place.die)].ns += work_ns;
+        self.channels[index(place.channel)] += transfer_ns;
     }
 }
 
@@ -171,17 +177,18 @@ impl Timing {
     pub(crate) fn new(config: &DeviceConfig, layout: &Layout) -> Option<Box<Timing>> {
         let timing = config.timing.clone()?;
         let geometry = &config.geometry;
-        let dies = (geometry.channels * geometry.dies_per_channel) as usize;
+        let dies = index(geometry.channels * geometry.dies_per_channel);
         let page_bytes = layout.page_bytes;
         let places = Places::new(geometry, layout, &timing);
-        let cached_pages = (timing.read_cache_bytes / (u64::from(places.flash_pages()) * page_bytes)) as usize;
+        let cached_pages = timing.read_cache_bytes / (u64::from(places.flash_pages()) * page_bytes);
+        let cached_pages = usize::try_from(cached_pages).expect("the cache is in the memory of this machine");
         Some(Box::new(Timing {
             page_bytes,
             link_bytes_per_second: timing.link.bytes_per_second(),
-            cores: vec![0; timing.controller.cores as usize],
+            cores: vec![0; index(timing.controller.cores)],
             to_host: Calendar::default(),
             from_host: Calendar::default(),
-            channels: vec![Channel::default(); geometry.channels as usize],
+            channels: vec![Channel::default(); index(geometry.channels)],
             dies: vec![Die::default(); dies],
             buffer: Buffer::new(timing.write_buffer_bytes),
             cache: std::num::NonZeroUsize::new(cached_pages).map(lru::LruCache::new),
@@ -190,7 +197,7 @@ impl Timing {
             marks: FxHashMap::default(),
             collection: Collection {
                 dies: vec![Operations::default(); dies],
-                channels: vec![0; geometry.channels as usize],
+                channels: vec![0; index(geometry.channels)],
                 last_sensed: None,
             },
             submitted_at: 0,
@@ -268,6 +275,10 @@ impl Timing {
 
     /// Pages are appended to a reclaim unit: into the buffer, and from there to flash as soon as an operation is complete.
     pub(crate) fn append(&mut self, writing: &mut Writing, unit: UnitPlace, position: u32, pages: u32) {
+        assert!(
+            writing.done.at >= writing.arrived_at,
+            "data is in the buffer before it came"
+        );
         let operation_pages = self.places.operation_pages(unit);
         let end = position + pages;
         let mut at = position;
@@ -313,13 +324,13 @@ impl Timing {
         let place = self.places.of(unit, operation);
         let bytes = u64::from(pages) * self.page_bytes;
         let length = self.operation_transfer_ns(bytes);
-        let die = &mut self.dies[place.die as usize];
+        let die = &mut self.dies[index(place.die)];
         // A die takes the data of its next program while it is busy with the one before, not earlier: the channel is for others.
         let from = erased_at.max(die.programmed_at(now).saturating_sub(length));
-        let there = self.channels[place.channel as usize].transfer(now, from, length);
+        let there = self.channels[index(place.channel)].transfer(now, from, length);
         let end = die.program(now, there, self.places.program_ns());
         if let Some(cache) = &mut self.cache {
-            for page in (0..pages).step_by(self.places.flash_pages() as usize) {
+            for page in (0..pages).step_by(index(self.places.flash_pages())) {
                 cache.pop(&self.places.flash_page(Ppn(unit.first.0 + operation + page)));
             }
         }
@@ -348,6 +359,7 @@ impl Timing {
 
     /// Reads pages that follow each other in a reclaim unit and sends them to the host.
     pub(crate) fn read(&mut self, at: Nanos, first: Ppn, pages: u32, unit: UnitPlace) -> Done {
+        assert!(unit.first <= first, "a page is read from a reclaim unit before it");
         let mut done = Done::now(at);
         let (mut ppn, end) = (first.0, first.0 + pages);
         while ppn < end {
@@ -400,7 +412,7 @@ impl Timing {
             Some((_, end)) => (*end, 0),
             None => {
                 let length = self.places.read_ns(place) + self.tail(TailOf::Sense);
-                let sensed = self.dies[place.die as usize].read(at, length, self.config.nand.suspend_ns);
+                let sensed = self.dies[index(place.die)].read(at, length, self.config.nand.suspend_ns);
                 self.sensed.push((sensing, sensed.end));
                 (sensed.end, sensed.waited_for_collection_ns)
             }
@@ -410,7 +422,7 @@ impl Timing {
         }
         let length = self.operation_transfer_ns(u64::from(pages) * self.page_bytes);
         Done {
-            at: self.channels[place.channel as usize].urgent_transfer(self.submitted_at, sensed_at, length),
+            at: self.channels[index(place.channel)].urgent_transfer(self.submitted_at, sensed_at, length),
             waited_for_collection_ns,
         }
     }
@@ -436,12 +448,12 @@ impl Timing {
             let (together, rest) = left.split_at(in_flash_page(left));
             let place = self.places.of(source, together[0] - source.first.0);
             let sensing = Some(place.sensing(source));
-            let transfers_ns = page_ns * together.len() as u64;
+            let transfers_ns = page_ns * wide(together.len());
             let mut work_ns = transfers_ns;
             if sensing != self.collection.last_sensed {
                 self.collection.last_sensed = sensing;
                 work_ns += self.places.read_ns(place) + self.config.channel.command_ns;
-                self.collection.dies[place.die as usize].count += 1;
+                self.collection.dies[index(place.die)].count += 1;
             }
             self.collection.add(place, work_ns, transfers_ns);
             left = rest;
@@ -449,11 +461,11 @@ impl Timing {
         let operation_pages = self.places.operation_pages(destination);
         let transfer_ns = self.operation_transfer_ns(u64::from(operation_pages) * self.page_bytes);
         let mut end = (position / operation_pages + 1) * operation_pages;
-        while end <= position + from.len() as u32 {
+        while end <= position + count(from.len()) {
             let place = self.places.of(destination, end - operation_pages);
             self.collection
                 .add(place, transfer_ns + self.places.program_ns(), transfer_ns);
-            self.collection.dies[place.die as usize].count += 1;
+            self.collection.dies[index(place.die)].count += 1;
             end += operation_pages;
         }
     }
@@ -462,7 +474,7 @@ impl Timing {
     /// takes until all is done, if no host wants anything in between.
     pub(crate) fn reclaim(&mut self, now: Nanos, unit: UnitPlace, superblock: u32) -> Nanos {
         for die in self.places.dies_of(unit) {
-            let work = &mut self.collection.dies[die as usize];
+            let work = &mut self.collection.dies[index(die)];
             work.ns += self.config.nand.erase_ns;
             work.count += 1;
         }
@@ -470,13 +482,17 @@ impl Timing {
         let mut marks = Vec::with_capacity(dies.len());
         let mut elapsed_ns = 0;
         for die in dies.clone() {
-            let work = std::mem::take(&mut self.collection.dies[die as usize]);
-            let server = &mut self.dies[die as usize];
+            let work = std::mem::take(&mut self.collection.dies[index(die)]);
+            let server = &mut self.dies[index(die)];
             marks.push(server.collect(now, work));
             if work.ns > 0 {
                 elapsed_ns = elapsed_ns.max(server.owed_ns(now));
             }
         }
+        assert!(
+            self.collection.dies.iter().all(|left| left.ns == 0),
+            "collection worked on dies of another group"
+        );
         let channels = self.places.channels_of(dies);
         for (channel, work_ns) in self.channels[channels.clone()]
             .iter_mut()
@@ -497,7 +513,7 @@ impl Timing {
         let Some(marks) = self.marks.get(&superblock) else {
             return;
         };
-        let dies = &mut self.dies[self.places.dies_of_group(unit.group).start as usize..];
+        let dies = &mut self.dies[index(self.places.dies_of_group(unit.group).start)..];
         let ends = dies.iter_mut().zip(marks).map(|(die, mark)| die.wait_for(now, *mark));
         let erased_at = ends.max().unwrap_or(now);
         if erased_at > now {
@@ -511,9 +527,9 @@ impl Timing {
 /// Time to move bytes, rounded up: nothing is faster than it can be.
 #[inline]
 fn transfer_ns(bytes: u64, bytes_per_second: u64) -> Nanos {
-    const SECOND: u64 = SECOND_NS as u64;
-    if let Some(product) = bytes.checked_mul(SECOND) {
+    if let Some(product) = bytes.checked_mul(SECOND_NS) {
         return product.div_ceil(bytes_per_second);
     }
-    (u128::from(bytes) * SECOND_NS).div_ceil(u128::from(bytes_per_second)) as Nanos
+    let time = (u128::from(bytes) * u128::from(SECOND_NS)).div_ceil(u128::from(bytes_per_second));
+    Nanos::try_from(time).expect("a transfer of one command takes less than 500 years")
 }

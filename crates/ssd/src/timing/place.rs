@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use crate::cast::{index, narrow};
 use crate::config::Geometry;
 use crate::divisor::Divisor;
 use crate::layout::{Layout, SizeClass, gcd};
@@ -103,8 +104,9 @@ impl Places {
         let program_unit_bytes = u64::from(layout.program_unit_pages) * layout.page_bytes;
         // A program unit of another size than one shot (that of a twin is smaller) takes its share of the time.
         let program_ns = u128::from(timing.nand.program_ns) * u128::from(program_unit_bytes);
-        let program_ns = program_ns.div_ceil(u128::from(timing.one_shot_bytes())) as Nanos;
-        let flash_pages = (timing.nand.page_bytes / layout.page_bytes) as u32;
+        let program_ns = Nanos::try_from(program_ns.div_ceil(u128::from(timing.one_shot_bytes())));
+        let program_ns = program_ns.expect("a program unit has 2^34 bytes at most, a program takes a minute at most");
+        let flash_pages = narrow(timing.nand.page_bytes / layout.page_bytes);
         Places {
             flash_pages: Divisor::new(gcd(flash_pages, layout.program_unit_pages)),
             program_unit_pages: Divisor::new(layout.program_unit_pages),
@@ -145,7 +147,7 @@ impl Places {
     /// Time to sense a flash page.
     #[inline]
     pub(super) fn read_ns(&self, page: FlashPage) -> Nanos {
-        self.read_ns[page.page_in_program as usize % self.read_ns.len()]
+        self.read_ns[index(page.page_in_program) % self.read_ns.len()]
     }
 
     /// End of the flash page that a page at an offset in a reclaim unit belongs to.
@@ -190,7 +192,7 @@ impl Places {
             self.dies_per_channel.divide(dies.start),
             self.dies_per_channel.divide(dies.end - 1),
         );
-        first as usize..last as usize + 1
+        index(first)..index(last) + 1
     }
 
     /// The dies of a reclaim group.
