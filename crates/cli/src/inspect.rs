@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
+use base::Bytes;
 use comfy_table::{Table, presets};
 use host::inspect::decode::{self, EventRecord};
 use host::inspect::passthrough::Passthrough;
@@ -146,10 +147,7 @@ fn configurations(all: &[decode::Configuration]) -> String {
             configuration.reclaim_groups.to_string(),
             configuration.reclaim_group_bits.to_string(),
             handles(&configuration.handles),
-            bytesize::ByteSize(configuration.reclaim_unit_bytes)
-                .display()
-                .iec()
-                .to_string(),
+            Bytes(configuration.reclaim_unit_bytes).to_string(),
             nonzero(configuration.time_limit_s),
             configuration.placement_identifiers_max.to_string(),
         ]);

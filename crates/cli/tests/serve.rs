@@ -182,7 +182,7 @@ fn a_drive_outlives_its_server() {
     let arguments = [&SMALL[..], &["--tcp", "127.0.0.1:0"]].concat();
     let served = Served::start(&folder, &arguments);
     assert!(
-        served.introduction.starts_with("new drive of 64.0 MiB"),
+        served.introduction.starts_with("new drive of 64 MiB"),
         "{}",
         served.introduction
     );

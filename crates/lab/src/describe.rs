@@ -1,5 +1,6 @@
 //! Terminal text about things that are not results of a run: profiles, layouts, benchmarks. Results are in [`crate::table`].
 
+use base::Bytes;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use ssd::config::MarksOf;
 use ssd::{DeviceConfig, Layout};
@@ -189,5 +190,5 @@ pub fn bench(bench: &Bench) -> String {
 }
 
 fn binary_bytes(bytes: u64) -> String {
-    bytesize::ByteSize(bytes).display().iec().to_string()
+    Bytes(bytes).to_string()
 }

@@ -169,7 +169,7 @@ impl Experiment {
         let file = file.ok_or_else(|| LabError::Unknown {
             what: "experiment".to_string(),
             name: slug.to_string(),
-            hint: find::hint(slug, names.iter().map(String::as_str)),
+            hint: base::hint(slug, names.iter().map(String::as_str)),
             known: names.join(", "),
         })?;
         Ok(find::Found {

@@ -55,7 +55,7 @@ pub fn find<B: RustEmbed>(what: &str, folder: &str, name: &str, ending: &str) ->
     Err(LabError::Unknown {
         what: what.to_string(),
         name: name.to_string(),
-        hint: hint(name, names.iter().map(String::as_str)),
+        hint: base::hint(name, names.iter().map(String::as_str)),
         known: names.join(", "),
     })
 }
@@ -144,15 +144,6 @@ pub fn remove(table: &mut toml::Table, path: &str) {
 /// A sentence for a key that nothing knows.
 pub fn unknown_key<'a>(key: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
-    let hint = hint(key, known.iter().copied());
+    let hint = base::hint(key, known.iter().copied());
     format!("{key} is not a key here{hint}; known are {}", known.join(", "))
-}
-
-/// ", did you mean X?" for the nearest name, or nothing.
-pub fn hint<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
-    let scored = known.map(|candidate| (strsim::jaro_winkler(name, candidate), candidate));
-    match scored.max_by(|a, b| a.0.total_cmp(&b.0)) {
-        Some((score, candidate)) if score > 0.75 => format!(", did you mean {candidate}?"),
-        _ => String::new(),
-    }
 }

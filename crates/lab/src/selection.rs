@@ -9,7 +9,6 @@
 use crate::cell::{Cell, RunSettings};
 use crate::error::LabError;
 use crate::experiment::{Experiment, WorkloadChoice};
-use crate::find;
 use crate::profile::Overrides;
 use crate::twin::Scale;
 
@@ -95,7 +94,7 @@ impl Experiment {
                 return Err(LabError::Unknown {
                     what: "variant or grid value".to_string(),
                     name: unknown.clone(),
-                    hint: find::hint(unknown, names.iter().copied()),
+                    hint: base::hint(unknown, names.iter().copied()),
                     known: names.join(", "),
                 });
             }

@@ -41,23 +41,23 @@ pub struct DeviceConfig {
 #[serde(deny_unknown_fields)]
 pub struct Geometry {
     /// Logical capacity in bytes, what the host sees.
-    #[serde(default, with = "bytes_option")]
+    #[serde(default, with = "base::size")]
     pub capacity_bytes: Option<u64>,
     /// Flash in bytes, for sweeps over over-provisioning on the same flash.
-    #[serde(default, with = "bytes_option")]
+    #[serde(default, with = "base::size")]
     pub physical_bytes: Option<u64>,
     /// (physical - logical) / logical, 0.01 to 1.
     pub over_provisioning: f64,
     /// Size of a full reclaim unit (a superblock over all dies of its reclaim group), at most 16 GiB. Drives have 1 MiB
     /// or more; scaled twins less, down to one program unit on each block.
-    #[serde(with = "bytes")]
+    #[serde(with = "base::size")]
     pub reclaim_unit_bytes: u64,
     /// Bytes that one mapping entry covers, 4 to 64 KiB, a power of two.
-    #[serde(default = "default_mapping_unit_bytes", with = "bytes")]
+    #[serde(default = "default_mapping_unit_bytes", with = "base::size")]
     pub mapping_unit_bytes: u64,
     /// Bytes written to one block before the next block of the reclaim unit takes its turn (the stripe unit).
     /// Defaults to one mapping unit.
-    #[serde(default, with = "bytes_option")]
+    #[serde(default, with = "base::size")]
     pub program_unit_bytes: Option<u64>,
     /// Channels of the drive.
     #[serde(default = "default_channels")]
@@ -311,38 +311,4 @@ pub enum MarksOf {
     /// All reclaim units, as in the published emulator. With less over-provisioning than the mark leaves, background
     /// collection never stops.
     All,
-}
-
-/// Sizes in TOML: an integer of bytes, or a string such as "256MiB" or "7.68TB".
-pub mod bytes {
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    /// Reads either form.
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-        if !deserializer.is_human_readable() {
-            return u64::deserialize(deserializer);
-        }
-        Ok(bytesize::ByteSize::deserialize(deserializer)?.as_u64())
-    }
-
-    /// Writes an integer, so that nothing is rounded.
-    pub fn serialize<S: Serializer>(bytes: &u64, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_u64(*bytes)
-    }
-}
-
-/// As [`bytes`], for values that may be left out.
-mod bytes_option {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-        if !deserializer.is_human_readable() {
-            return Option::deserialize(deserializer);
-        }
-        Ok(Option::<bytesize::ByteSize>::deserialize(deserializer)?.map(|size| size.as_u64()))
-    }
-
-    pub fn serialize<S: Serializer>(bytes: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
-        bytes.serialize(serializer)
-    }
 }

@@ -119,7 +119,7 @@ fn a_drive_that_is_shut_down_comes_back_as_it_was() {
         (opened.new, opened.clean, opened.capacity_bytes),
         (true, true, CAPACITY_BYTES)
     );
-    assert_eq!(opened.to_string(), "new drive of 64.0 MiB");
+    assert_eq!(opened.to_string(), "new drive of 64 MiB");
     let client = Client::connect(&shared);
     write_pages(&client, 10, 20, 1);
     assert_eq!(client.deallocate(12, 3), Status::SUCCESS);
@@ -132,7 +132,7 @@ fn a_drive_that_is_shut_down_comes_back_as_it_was() {
     stop(shared, drive);
 
     let (shared, drive, opened) = open(&data, config(0)).unwrap();
-    assert_eq!(opened.to_string(), "drive of 64.0 MiB, as it was when it was shut down");
+    assert_eq!(opened.to_string(), "drive of 64 MiB, as it was when it was shut down");
     assert_eq!((opened.new, opened.clean, opened.pages_mapped_again), (false, true, 0));
     assert_eq!(lookup(&shared), places);
     assert_eq!(*locked(&shared).device().stats(), stats);
@@ -252,7 +252,7 @@ fn after_a_crash_the_mapping_follows_the_data() {
     );
     let sentence = opened.to_string();
     assert!(
-        sentence.starts_with("drive of 64.0 MiB, which was not shut down: mapping and counters"),
+        sentence.starts_with("drive of 64 MiB, which was not shut down: mapping and counters"),
         "{sentence}"
     );
     assert!(
@@ -439,7 +439,7 @@ fn data_outside_namespaces_is_given_back() {
         (MIB, 0, 512)
     );
     assert!(
-        opened.to_string().ends_with(", 1.0 MiB outside namespaces given back"),
+        opened.to_string().ends_with(", 1 MiB outside namespaces given back"),
         "{opened}"
     );
     assert!(
@@ -756,7 +756,7 @@ fn a_drive_that_memory_cannot_hold_is_refused() {
         .expect("no machine has that")
         .to_string();
     assert!(
-        error.contains("65.0 TiB for its data") && error.contains("serve a smaller capacity"),
+        error.contains("65 TiB for its data") && error.contains("serve a smaller capacity"),
         "{error}"
     );
 }

@@ -18,7 +18,6 @@ pub mod lsm;
 mod queue;
 mod random;
 mod request;
-mod size;
 mod source;
 mod spec;
 pub mod tenants;

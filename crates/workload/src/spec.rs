@@ -146,14 +146,8 @@ fn jobs(place: &str, mut settings: Table, find_jobs: FindJobs<'_>) -> Result<Job
 }
 
 fn unknown_kind(place: &str, kind: &str) -> WorkloadError {
-    let nearest = KINDS
-        .into_iter()
-        .max_by(|one, other| strsim::jaro_winkler(kind, one).total_cmp(&strsim::jaro_winkler(kind, other)));
-    let problem = format!(
-        "is not a kind of workload, did you mean {}? Known are {}",
-        nearest.unwrap_or_default(),
-        KINDS.join(", ")
-    );
+    let hint = base::hint(kind, KINDS);
+    let problem = format!("is not a kind of workload{hint}; known are {}", KINDS.join(", "));
     WorkloadError::setting(format!("{place}.kind = \"{kind}\""), problem)
 }
 
@@ -204,7 +198,7 @@ mod tests {
             ),
             (
                 "kind = \"cachlib\"",
-                "workload.kind = \"cachlib\": is not a kind of workload, did you mean cachelib? Known are fio, trace, cachelib, f2fs, \
+                "workload.kind = \"cachlib\": is not a kind of workload (did you mean cachelib?); known are fio, trace, cachelib, f2fs, \
                  lsm, tenants",
             ),
             ("kind = \"fio\"", "workload.file: is missing; name a job file"),

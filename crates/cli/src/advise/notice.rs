@@ -3,10 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
+use base::Bytes;
 use host::inspect::file_map::PassedOver;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
-
-use super::output::size;
 
 /// A sentence for people with a name for programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +75,7 @@ impl fmt::Display for Notice {
             Notice::NothingReported { copied_bytes } => write!(
                 formatter,
                 "the drive copied {} since the last reading and reported no event of this namespace",
-                size(*copied_bytes)
+                Bytes(*copied_bytes)
             ),
             Notice::WithoutBlock { events, of } => write!(
                 formatter,

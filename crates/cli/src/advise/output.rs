@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ::advise::{Advice, Advisor, Loss, Move};
-use bytesize::ByteSize;
+use base::Bytes;
 use host::inspect::watch::Sample;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::LabError;
@@ -153,11 +153,6 @@ fn steps<'a>(moves: &[Move], carried_out: &[bool], advisor: &'a Advisor) -> Vec<
     moves.iter().zip(carried_out).map(step).collect()
 }
 
-/// A size for people.
-pub fn size(bytes: u64) -> String {
-    ByteSize(bytes).display().iec().to_string()
-}
-
 /// Where readings go.
 pub struct Output {
     text: Text,
@@ -267,8 +262,8 @@ impl Total {
             "in all: readings {}, new events {}, written {}, copied {}",
             self.readings,
             self.events,
-            size(self.host_bytes),
-            size(self.copied_bytes)
+            Bytes(self.host_bytes),
+            Bytes(self.copied_bytes)
         );
         if self.host_bytes > 0 {
             let amplification = (self.host_bytes + self.copied_bytes) as f64 / self.host_bytes as f64;
@@ -291,8 +286,8 @@ fn text(record: &Record<'_>) -> String {
     let mut text = format!(
         "reading {}: {} written, {} copied, write amplification {waf}, {} new events{}\n",
         record.reading,
-        size(record.host_bytes),
-        size(record.copied_bytes),
+        Bytes(record.host_bytes),
+        Bytes(record.copied_bytes),
         record.events,
         match record.loss {
             Loss::None => "",
@@ -341,7 +336,7 @@ fn owners(record: &Record<'_>) -> String {
             row.owner.to_string(),
             placement,
             format!("{:.1}", row.events),
-            size(row.moved_bytes),
+            Bytes(row.moved_bytes).to_string(),
             format!("{:.2}", row.confidence),
             advice,
         ]);
@@ -353,7 +348,7 @@ fn advice_text(step: &Step<'_>) -> String {
     format!(
         "move to {}, saves about {}{}",
         step.to,
-        size(step.expected_saving_bytes),
+        Bytes(step.expected_saving_bytes),
         if step.carried_out { " (carried out)" } else { "" }
     )
 }

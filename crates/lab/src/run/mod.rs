@@ -11,7 +11,6 @@
 //! Cells run in parallel, as many as there are cores and as memory allows; each is deterministic on its own. A run can be
 //! stopped from outside and then returns what it has measured.
 
-mod memory;
 mod plan;
 mod progress;
 mod result;
@@ -25,11 +24,15 @@ use rayon::prelude::*;
 use crate::error::LabError;
 use crate::policy::Policies;
 
-pub use memory::memory_available;
 pub use plan::{RunPlan, prepare};
 pub use progress::{Progress, Watch};
 pub use result::{CellResult, Sample};
 pub use snapshot::{Continuation, continue_snapshot, run_and_save};
+
+/// Bytes of memory that runs may use; 8 GiB where the system does not say.
+pub fn memory_available() -> u64 {
+    base::memory_available_bytes().unwrap_or(8 << 30)
+}
 
 /// Runs cells, in parallel within a memory budget, and returns their results in the same order.
 ///

@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use advise::OwnerMap;
+use base::Bytes;
 use ssd::{DeviceConfig, Layout};
 use workload::{Source, Target, Twin};
 
@@ -139,11 +140,10 @@ impl RunPlan {
         if self.memory_bytes <= budget_bytes {
             return Ok(());
         }
-        let gib = |bytes: u64| bytes as f64 / (1u64 << 30) as f64;
         let problem = format!(
-            "the page maps need {:.1} GiB, {:.1} GiB of memory are available; run a twin (--scale 1/64)",
-            gib(self.memory_bytes),
-            gib(budget_bytes)
+            "the page maps need {}, {} of memory are available; run a twin (--scale 1/64)",
+            Bytes(self.memory_bytes),
+            Bytes(budget_bytes)
         );
         Err(LabError::invalid(&self.cell.key.to_string(), problem))
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use ssd::Device;
 use workload::Spec;
 
-use super::memory::memory_available;
+use super::memory_available;
 use super::plan::RunPlan;
 use super::progress::Watch;
 use super::result::CellResult;

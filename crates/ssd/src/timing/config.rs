@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cast::{count, index, real, whole};
-use crate::config::{Geometry, Handles, bytes};
+use crate::config::{Geometry, Handles};
 use crate::error::ConfigError;
 use crate::types::Nanos;
 
@@ -36,10 +36,10 @@ pub struct TimingConfig {
     /// The link to the host.
     pub link: LinkTiming,
     /// Bytes of the write buffer, which is safe from loss of power: a write is complete when it is in there.
-    #[serde(with = "bytes")]
+    #[serde(with = "base::size")]
     pub write_buffer_bytes: u64,
     /// Bytes of flash pages that are kept after they were read; 0 for none.
-    #[serde(default, with = "bytes")]
+    #[serde(default, with = "base::size")]
     pub read_cache_bytes: u64,
     /// What now and then takes longer.
     #[serde(default)]
@@ -51,7 +51,7 @@ pub struct TimingConfig {
 #[serde(deny_unknown_fields)]
 pub struct NandTiming {
     /// Bytes of a flash page: what one plane senses at once.
-    #[serde(with = "bytes")]
+    #[serde(with = "base::size")]
     pub page_bytes: u64,
     /// Bits of a cell: 1 SLC, 2 MLC, 3 TLC, 4 QLC. So many flash pages are programmed in one shot.
     pub bits_per_cell: u32,

@@ -26,7 +26,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use bytesize::ByteSize;
+use base::Bytes;
 use nvme::{Durable, Media, MediaError, Persistent, SetupError, Subsystem, SubsystemConfig};
 use ssd::{Device, DeviceConfig, Layout, SnapshotError};
 
@@ -75,7 +75,7 @@ pub struct Opened {
 
 impl std::fmt::Display for Opened {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let capacity = ByteSize(self.capacity_bytes);
+        let capacity = Bytes(self.capacity_bytes);
         if self.new {
             return write!(out, "new drive of {capacity}");
         }
@@ -100,11 +100,7 @@ impl std::fmt::Display for Opened {
             self.pages_mapped_again, self.pages_deallocated
         )?;
         if self.bytes_given_back > 0 {
-            write!(
-                out,
-                ", {} outside namespaces given back",
-                ByteSize(self.bytes_given_back)
-            )?;
+            write!(out, ", {} outside namespaces given back", Bytes(self.bytes_given_back))?;
         }
         Ok(())
     }
@@ -136,7 +132,7 @@ impl Drive {
     pub fn open(options: DriveOptions, clock: Clock) -> Result<(Shared, Drive, Opened), DriveError> {
         let config = options.subsystem;
         let size = Size::of(&config)?;
-        let available_bytes = room::memory_available_bytes();
+        let available_bytes = base::memory_available_bytes().unwrap_or(u64::MAX);
         match options.data {
             DataChoice::Memory => {
                 room::check(size.data_bytes, size.maps_bytes, available_bytes)?;

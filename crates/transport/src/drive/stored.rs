@@ -4,7 +4,7 @@
 use std::fmt::{Display, Formatter};
 use std::path::Path;
 
-use bytesize::ByteSize;
+use base::Bytes;
 use nvme::{Namespace, Persistent};
 use serde::Serialize;
 use ssd::device::Occupancy;
@@ -129,14 +129,14 @@ impl Display for StoredState {
         } else {
             "in use, or not shut down"
         };
-        writeln!(out, "data file of {}, {how}", ByteSize(self.file_bytes))?;
+        writeln!(out, "data file of {}, {how}", Bytes(self.file_bytes))?;
         for (nsid, namespace) in &self.namespaces {
             let handles: Vec<String> = namespace
                 .placement_handles
                 .iter()
                 .map(|handle| handle.0.to_string())
                 .collect();
-            let bytes = ByteSize(namespace.blocks * namespace.block_bytes());
+            let bytes = Bytes(namespace.blocks * namespace.block_bytes());
             let metadata = match (namespace.metadata_bytes(), namespace.extended_metadata) {
                 (0, _) => String::new(),
                 (metadata_bytes, true) => format!(" extended by {metadata_bytes} of metadata"),
@@ -148,7 +148,7 @@ impl Display for StoredState {
                 namespace.blocks,
                 namespace.block_bytes(),
                 handles.join(" "),
-                ByteSize(namespace.host_bytes_written)
+                Bytes(namespace.host_bytes_written)
             )?;
         }
         let fdp = &self.state.fdp;
@@ -166,8 +166,8 @@ impl Display for StoredState {
         writeln!(
             out,
             "{} read and {} written by hosts; {} starts, {} of them not after a shutdown; {} media errors",
-            ByteSize(smart.host_bytes_read),
-            ByteSize(smart.host_bytes_written),
+            Bytes(smart.host_bytes_read),
+            Bytes(smart.host_bytes_written),
             smart.power_cycles,
             smart.unsafe_shutdowns,
             smart.media_errors
@@ -185,7 +185,7 @@ impl Display for StoredDevice {
         writeln!(
             out,
             "device of {}, over-provisioning {:.1} %, {share:.1} % full",
-            ByteSize(self.capacity_bytes),
+            Bytes(self.capacity_bytes),
             100.0 * self.effective_over_provisioning
         )?;
         writeln!(

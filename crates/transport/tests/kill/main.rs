@@ -268,7 +268,7 @@ fn verify(plan: Plan, shut_down: bool, path: &Path, expected: &mut Expected) -> 
     let opened = word("opened ");
     match rebuilt {
         [1, ..] => assert!(
-            opened.starts_with("drive of 64.0 MiB, as it was") || opened.starts_with("new"),
+            opened.starts_with("drive of 64 MiB, as it was") || opened.starts_with("new"),
             "{opened}"
         ),
         [_, mapped, deallocated] => {

@@ -25,10 +25,10 @@ pub enum Admission {
     /// Large ones less likely than small ones, and all so that a rate of writing is kept.
     DynamicRandom {
         /// Rate to keep on the drive at full size, bytes per second.
-        #[serde(with = "crate::size::bytes")]
+        #[serde(with = "base::size")]
         target_bytes_per_second: u64,
         /// Rate never to be exceeded to make up for times with less, bytes per second (160 MiB in CacheLib).
-        #[serde(with = "crate::size::bytes", default = "max_rate")]
+        #[serde(with = "base::size", default = "max_rate")]
         max_bytes_per_second: u64,
         /// Cache operations per second of the drive at full size, by which time passes.
         operations_per_second: f64,

@@ -68,7 +68,7 @@ pub struct Settings {
     /// Ends after so many cache operations; without it a trace ends with its files, and a generator goes on for ever.
     pub operations: Option<u64>,
     /// DRAM of the cache; the preset's share of the drive if left out.
-    #[serde(with = "crate::size::bytes_option")]
+    #[serde(with = "base::size")]
     pub dram_bytes: Option<u64>,
     /// A get that misses is followed by a set (`enableLookaside` of cachebench); the preset's if left out.
     pub lookaside: Option<bool>,
@@ -77,25 +77,25 @@ pub struct Settings {
     /// SOC at the end of the device, percent (`navyBigHashSizePct`).
     pub soc_percent: f64,
     /// Largest key and value that go to SOC (2 KiB, `navySmallItemMaxSize`).
-    #[serde(with = "crate::size::bytes")]
+    #[serde(with = "base::size")]
     pub small_item_max_bytes: u64,
     /// Bucket of SOC (4 KiB, `navyBigHashBucketSize`).
-    #[serde(with = "crate::size::bytes")]
+    #[serde(with = "base::size")]
     pub bucket_bytes: u64,
     /// Bloom filter of a bucket (8 bytes, allocator/nvmcache/NavyConfig.h); 0 for none.
     pub bloom_filter_bytes: u64,
     /// Region of LOC (16 MiB, `navyRegionSizeMB`).
-    #[serde(with = "crate::size::bytes")]
+    #[serde(with = "base::size")]
     pub region_bytes: u64,
     /// Order in which LOC regions are evicted.
     pub region_eviction: RegionEviction,
     /// Regions kept clean in advance (1, allocator/nvmcache/NavyConfig.h).
     pub clean_regions: u64,
     /// Least alignment of LOC entries (4 KiB: the `navyBlockSize` of the published configurations).
-    #[serde(with = "crate::size::bytes")]
+    #[serde(with = "base::size")]
     pub loc_align_bytes: u64,
     /// Largest write of LOC (1 MiB, `deviceMaxWriteSize`).
-    #[serde(with = "crate::size::bytes")]
+    #[serde(with = "base::size")]
     pub device_max_write_bytes: u64,
     /// Which items flash may have.
     pub admission: Admission,

@@ -25,7 +25,7 @@ pub struct Pace {
     #[serde(default = "default_inserts")]
     pub max_concurrent_inserts: u64,
     /// Keys and values of inserts in flight at most (256 MiB, `maxParcelMemoryMB` of NavyConfig.h); on a twin 1/d as many.
-    #[serde(default = "default_parcel_bytes", with = "crate::size::bytes")]
+    #[serde(default = "default_parcel_bytes", with = "base::size")]
     pub max_parcel_bytes: u64,
     /// What the engines share.
     #[serde(default)]

@@ -35,7 +35,7 @@ use crate::{Measure, Target, WorkloadError};
 pub struct SepbitSettings {
     /// Size of a segment, of the drive at full size; default 512 MiB, as in the authors' prototype. Best is the size of the drive's
     /// reclaim units.
-    #[serde(with = "crate::size::bytes")]
+    #[serde(with = "base::size")]
     pub segment_bytes: u64,
     /// Garbage at which a segment is reclaimed, percent of garbage and valid data; default 15, as in the authors'
     /// prototype.

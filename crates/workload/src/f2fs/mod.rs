@@ -84,7 +84,7 @@ pub struct Settings {
     pub checkpoint_seconds: f64,
     /// Bytes written per second, on the drive at full size; the clock of the model. 778 MB/s (WARP paper, section 3.4: 28 TB in ten
     /// hours).
-    #[serde(with = "crate::size::bytes")]
+    #[serde(with = "base::size")]
     pub throughput_bytes_per_second: u64,
     /// Seconds of load between two pauses; 0 for no pauses. 0.
     pub pause_every_seconds: f64,
@@ -93,7 +93,7 @@ pub struct Settings {
     /// Sections are cleaned during pauses. True (`background_gc=on`, the kernel's default).
     pub background_cleaning: bool,
     /// Largest request. 1 MiB (256 pages, `BIO_MAX_VECS`).
-    #[serde(with = "crate::size::bytes")]
+    #[serde(with = "base::size")]
     pub max_request_bytes: u64,
     /// Reads are produced too. False.
     pub reads: bool,

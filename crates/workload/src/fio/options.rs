@@ -87,13 +87,10 @@ pub fn find(name: &str) -> Option<&'static FioOption> {
 
 /// The known name nearest to an unknown one, if any is near.
 pub fn nearest(name: &str) -> Option<&'static str> {
-    TABLE
+    let names = TABLE
         .iter()
-        .flat_map(|option| std::iter::once(&option.name).chain(option.aliases))
-        .map(|known| (strsim::damerau_levenshtein(name, known), *known))
-        .min_by_key(|(distance, _)| *distance)
-        .filter(|(distance, _)| *distance <= name.chars().count().div_ceil(2))
-        .map(|(_, known)| known)
+        .flat_map(|option| std::iter::once(&option.name).chain(option.aliases));
+    base::nearest(name, names.copied())
 }
 
 /// The tables of the manual, as Markdown.

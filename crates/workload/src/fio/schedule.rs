@@ -26,6 +26,7 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::fmt;
 
+use base::Bytes;
 use serde::Serialize;
 
 use crate::{Operation, Request, Source, Target, Twin, WorkloadError};
@@ -511,15 +512,6 @@ fn describe_placement(plan: &Plan) -> String {
     }
 }
 
-/// `64.0 GiB`, `128 KiB`: for tables.
-fn bytes_text(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let unit = (bytes.max(1).ilog2() / 10).min(4);
-    let value = bytes as f64 / (1_u64 << (10 * unit)) as f64;
-    let decimals = if value.fract() == 0.0 { 0 } else { 1 };
-    format!("{value:.decimals$} {}", UNITS[unit as usize])
-}
-
 impl Source for Schedule {
     fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
         Ok(Schedule::next_batch(self, requests, limit))
@@ -538,13 +530,9 @@ impl Source for Schedule {
 impl fmt::Display for StreamSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sizes = if self.min_request_bytes == self.max_request_bytes {
-            bytes_text(self.min_request_bytes)
+            Bytes(self.min_request_bytes).to_string()
         } else {
-            format!(
-                "{} to {}",
-                bytes_text(self.min_request_bytes),
-                bytes_text(self.max_request_bytes)
-            )
+            format!("{} to {}", Bytes(self.min_request_bytes), Bytes(self.max_request_bytes))
         };
         write!(
             f,
@@ -553,8 +541,8 @@ impl fmt::Display for StreamSummary {
             self.name,
             self.rw,
             sizes,
-            bytes_text(self.start_bytes),
-            bytes_text(self.end_bytes),
+            Bytes(self.start_bytes),
+            Bytes(self.end_bytes),
             self.addresses,
             self.share_percent,
             self.placement

@@ -57,13 +57,13 @@ pub struct Settings {
     /// How tables are merged. `levelled` (RocksDB).
     pub compaction: Compaction,
     /// Size of a memtable, full size. 64 MiB (`write_buffer_size`).
-    #[serde(with = "crate::size::bytes")]
+    #[serde(with = "base::size")]
     pub memtable_bytes: u64,
     /// Size of a table, full size. 64 MiB (`target_file_size_base`).
-    #[serde(with = "crate::size::bytes")]
+    #[serde(with = "base::size")]
     pub table_bytes: u64,
     /// Size of level 1, full size. 256 MiB (`max_bytes_for_level_base`).
-    #[serde(with = "crate::size::bytes")]
+    #[serde(with = "base::size")]
     pub base_level_bytes: u64,
     /// How many times larger each next level is. 10 (`max_bytes_for_level_multiplier`).
     pub level_multiplier: u64,
@@ -83,7 +83,7 @@ pub struct Settings {
     /// Puts after which the log is synced; 0: never, it is written in pieces of `write_bytes`. 0 (`sync = false`).
     pub writes_per_sync: u32,
     /// Size of a write. 1 MiB (`writable_file_max_buffer_size`).
-    #[serde(with = "crate::size::bytes")]
+    #[serde(with = "base::size")]
     pub write_bytes: u64,
     /// Which placement identifier a write gets. `level`.
     pub placement: Placement,

@@ -25,7 +25,7 @@ pub struct Settings {
     pub mapping: Mapping,
     /// Size of each traced volume, for `modulo` and `scale`; volumes lie one after another, in the order in which they first appear.
     /// Without it (`modulo` only) all volumes share one address space.
-    #[serde(with = "crate::size::bytes_option", skip_serializing_if = "Option::is_none")]
+    #[serde(with = "base::size", skip_serializing_if = "Option::is_none")]
     pub volume_bytes: Option<u64>,
     /// Number of traced volumes, for `scale`; default 1.
     pub volumes: u32,
@@ -35,7 +35,7 @@ pub struct Settings {
     /// first byte counts, and a write outside all of them has no directive.
     pub lba_ranges: Vec<LbaRange>,
     /// Rising sizes, for `placement = "request_size"`: a write's placement identifier is how many of them it reaches.
-    #[serde(with = "crate::size::bytes_list")]
+    #[serde(with = "base::size")]
     pub request_sizes_bytes: Vec<u64>,
     /// Operations that are replayed; default all three.
     pub operations: Vec<Operation>,
@@ -127,10 +127,10 @@ pub enum PlacementRule {
 #[serde(deny_unknown_fields)]
 pub struct LbaRange {
     /// First byte.
-    #[serde(with = "crate::size::bytes")]
+    #[serde(with = "base::size")]
     pub start_bytes: u64,
     /// First byte after it.
-    #[serde(with = "crate::size::bytes")]
+    #[serde(with = "base::size")]
     pub end_bytes: u64,
     /// Index into the drive's placement identifiers.
     pub placement: u16,

@@ -29,7 +29,7 @@ pub struct Settings {
     /// Number of files in the fileset. 10,000,000 (WARP paper, section 3.4). A twin has 1/d of them.
     pub files: u32,
     /// Mean size of a file. 540 KB (WARP paper, section 3.4).
-    #[serde(with = "crate::size::bytes")]
+    #[serde(with = "base::size")]
     pub file_bytes: u64,
     /// Shape of the gamma distribution of sizes, in steps of 0.5; 0 gives all files the same size. 1.5 (Filebench).
     pub file_size_shape: f64,
@@ -38,7 +38,7 @@ pub struct Settings {
     /// Threads. 200 (WARP paper, Table 1). They decide how operations alternate.
     pub threads: u32,
     /// Largest append; its size is uniform from 1. 16 KiB (`meanappendsize` of fileserver.f, which Filebench takes as the largest).
-    #[serde(with = "crate::size::bytes")]
+    #[serde(with = "base::size")]
     pub append_bytes: u64,
     /// Files of a directory. 20 (`meandirwidth` of fileserver.f).
     pub files_per_directory: u32,

@@ -19,10 +19,10 @@ pub struct Settings {
     /// Number of data files. 63,000 (WARP paper, section 3.4). A twin has 1/d of them.
     pub files: u32,
     /// Size of a data file. 10 MiB (`filesize` of oltp.f; the paper does not say).
-    #[serde(with = "crate::size::bytes")]
+    #[serde(with = "base::size")]
     pub file_bytes: u64,
     /// Size of a write. 256 KiB (WARP paper, Table 1).
-    #[serde(with = "crate::size::bytes")]
+    #[serde(with = "base::size")]
     pub write_bytes: u64,
     /// Database writers. 10 (WARP paper, Table 1).
     pub writers: u32,
@@ -31,7 +31,7 @@ pub struct Settings {
     /// Syncs ask for data alone (`dsync`), not for times and sizes too (`fsync`). True (oltp.f).
     pub datasync: bool,
     /// Size of the log. 10 MiB (`logfilesize` of oltp.f).
-    #[serde(with = "crate::size::bytes")]
+    #[serde(with = "base::size")]
     pub log_bytes: u64,
     /// Batches per write of the log. 3 (semaphores of oltp.f: 3200 transactions to 1000).
     pub batches_per_log_write: u32,

@@ -1,0 +1,66 @@
+//! Sizes in bytes as people read them.
+
+use std::fmt;
+
+/// A size, printed in the largest binary unit (KiB, MiB, ...) that leaves a digit before the point: without a point if it
+/// is a whole number of them, otherwise in three significant digits.
+///
+/// Binary, because what is set is (mapping units, reclaim units, block sizes), and stays a whole number when it is printed.
+/// Rates are not sizes: they are in MB/s of 10^6 bytes, as in data sheets and papers.
+///
+/// ```
+/// use base::Bytes;
+/// assert_eq!(Bytes(4096).to_string(), "4 KiB");
+/// assert_eq!(Bytes(7_680_000_000_000).to_string(), "6.98 TiB");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bytes(pub u64);
+
+const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut unit = self.0.max(1).ilog2() / 10;
+        let unit_bytes = 1_u64 << (10 * unit);
+        if self.0.is_multiple_of(unit_bytes) {
+            return formatter.pad(&format!("{} {}", self.0 / unit_bytes, UNITS[unit as usize]));
+        }
+        let mut value = self.0 as f64 / unit_bytes as f64;
+        // What would be rounded to 1024 of a unit is 1 of the next.
+        if value.round() >= 1024.0 && value > 1023.0 {
+            value /= 1024.0;
+            unit += 1;
+        }
+        let digits = match value {
+            value if value >= 99.95 => 0,
+            value if value >= 9.995 => 1,
+            _ => 2,
+        };
+        formatter.pad(&format!("{value:.digits$} {}", UNITS[unit as usize]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_have_no_point_and_others_three_digits() {
+        let cases = [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1 KiB"),
+            (1536, "1.50 KiB"),
+            (102_348, "99.9 KiB"),
+            (102_399, "100 KiB"),
+            (64 << 20, "64 MiB"),
+            ((1 << 20) - 1, "1.00 MiB"),
+            ((1023 << 30) + 1, "1023 GiB"),
+            (119_999_999_488, "112 GiB"),
+            (u64::MAX, "16.0 EiB"),
+        ];
+        for (bytes, text) in cases {
+            assert_eq!(Bytes(bytes).to_string(), text, "{bytes}");
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! What several rooms need and none of them owns, so that it is there once.
+//!
+//! ```text
+//! TOML -> size (integers, "256MiB") -> settings of devices and workloads
+//! u64  -> Bytes                     -> every size that a person reads
+//! a name that is not known -> nearest, hint -> the end of an error's sentence
+//! /proc/meminfo -> memory_available_bytes   -> runs, served drives
+//! ```
+//!
+//! It depends on nothing of ours and knows neither drives nor workloads.
+
+mod bytes;
+mod memory;
+mod nearest;
+pub mod size;
+
+pub use bytes::Bytes;
+pub use memory::memory_available_bytes;
+pub use nearest::{hint, nearest};
