@@ -1,14 +1,18 @@
 //! Flexible Data Placement: the configurations a drive offers, placement identifiers, and the event logs.
 //!
+//! ```text
+//! ssd::Event (kept by DeviceReports until the command is done) -> FdpEvent in a ring -> bytes of the log page
+//! ```
+//!
 //! The device model knows reclaim groups, reclaim units and handles; this module gives them the standard's clothes. The
 //! bytes of the log pages are made in `admin::log_page`, from what is here and from the device's `Stats` alone.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use ssd::config::{DeviceConfig, Isolation};
-use ssd::event::{CloseReason, Interest, Moved};
-use ssd::{Event, EventSink, Nanos, Owner, Placement, RgId, RuhId};
+use ssd::event::{CloseReason, Interest};
+use ssd::{Event, EventSink, Nanos, Placement, Ring, RuhId};
 
 /// Flexible Data Placement of the endurance group, non-volatile.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -18,42 +22,13 @@ pub struct FdpState {
     /// Index of the FDP configuration.
     pub configuration: u8,
     /// Host events, oldest first.
-    pub host_events: EventLog,
+    pub host_events: Ring<FdpEvent>,
     /// Controller events, oldest first.
-    pub controller_events: EventLog,
+    pub controller_events: Ring<FdpEvent>,
 }
 
 /// When each handle's reclaim unit was first written to, for the time limit (ERUTL): by reclaim group and handle.
 pub(crate) type OpenSince = BTreeMap<(u16, u16), Nanos>;
-
-/// A ring of events.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct EventLog {
-    entries: VecDeque<FdpEvent>,
-    /// Events that made room for newer ones, unread or not.
-    pub overwritten: u64,
-}
-
-impl EventLog {
-    /// Adds an event to a log of `entries`, dropping the oldest when full.
-    pub fn push(&mut self, event: FdpEvent, entries: u16) {
-        while self.entries.len() >= usize::from(entries) {
-            self.entries.pop_front();
-            self.overwritten += 1;
-        }
-        self.entries.push_back(event);
-    }
-
-    /// The events, oldest first.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &FdpEvent> {
-        self.entries.iter()
-    }
-
-    /// Forgets everything, as a change of the FDP configuration does.
-    pub fn clear(&mut self) {
-        *self = EventLog::default();
-    }
-}
 
 /// One event of the FDP Events log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,30 +88,12 @@ pub mod kind {
     }
 }
 
-/// What the device tells the controller: the few events that become FDP events, until they are taken.
+/// What the device tells the controller: the few of its events that become FDP events, until they are taken.
 #[derive(Clone, Debug, Default)]
 pub struct DeviceReports {
-    pending: Vec<DeviceReport>,
+    pending: Vec<Event>,
     /// Pages that went to other reclaim groups than the host asked for, by where they went.
     redirected: BTreeMap<u16, u64>,
-}
-
-/// A device event that becomes an FDP event.
-#[derive(Clone, Copy, Debug)]
-pub enum DeviceReport {
-    /// Garbage collection moved data.
-    Reallocated {
-        /// Where from.
-        group: RgId,
-        /// Whose reclaim unit it was.
-        owner: Owner,
-        /// The pages to name, if any.
-        moved: Option<Moved>,
-        /// Pages moved in all.
-        pages: u32,
-    },
-    /// A handle's reclaim unit was closed for room.
-    Modified(Placement),
 }
 
 impl EventSink for DeviceReports {
@@ -145,27 +102,19 @@ impl EventSink for DeviceReports {
     }
 
     fn event(&mut self, event: &Event) {
-        if let Event::Redirect { to, pages, .. } = event {
-            *self.redirected.entry(to.0).or_default() += u64::from(*pages);
-        }
-        let report = match event {
-            Event::Reclaim(reclaim) => (reclaim.pages_copied > 0).then_some(DeviceReport::Reallocated {
-                group: reclaim.group,
-                owner: reclaim.victim_owner,
-                moved: reclaim.moved,
-                pages: reclaim.pages_copied,
-            }),
-            Event::Close {
-                group,
-                owner,
-                reason: CloseReason::RoomNeeded,
-                ..
-            } => owner
-                .handle()
-                .map(|handle| DeviceReport::Modified(Placement { group: *group, handle })),
-            _ => None,
+        let becomes_an_event = match event {
+            Event::Redirect { to, pages, .. } => {
+                *self.redirected.entry(to.0).or_default() += u64::from(*pages);
+                false
+            }
+            // Nothing was reallocated where all blocks could be remapped.
+            Event::Reclaim(reclaim) => reclaim.pages_copied > 0,
+            Event::Close { owner, reason, .. } => *reason == CloseReason::RoomNeeded && owner.handle().is_some(),
+            _ => false,
         };
-        self.pending.extend(report);
+        if becomes_an_event {
+            self.pending.push(event.clone());
+        }
     }
 }
 
@@ -177,7 +126,7 @@ impl DeviceReports {
     }
 
     /// Takes what is there.
-    pub fn take(&mut self) -> Vec<DeviceReport> {
+    pub fn take(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.pending)
     }
 
@@ -220,9 +169,10 @@ pub fn configurations(profile: &DeviceConfig) -> Vec<DeviceConfig> {
     let mut other = profile.clone();
     let any_initially = (0..profile.handles.count)
         .any(|handle| profile.handles.get(handle).isolation != Isolation::PersistentlyIsolated);
-    other.handles.isolation = match any_initially {
-        true => Isolation::PersistentlyIsolated,
-        false => Isolation::InitiallyIsolated,
+    other.handles.isolation = if any_initially {
+        Isolation::PersistentlyIsolated
+    } else {
+        Isolation::InitiallyIsolated
     };
     for given in &mut other.handles.overrides {
         given.isolation = None;
@@ -272,24 +222,5 @@ mod tests {
             let pid = placement_identifier(groups - 1, 5, groups);
             assert_eq!(split_placement_identifier(pid, groups), (groups - 1, 5));
         }
-    }
-
-    #[test]
-    fn a_full_log_drops_the_oldest() {
-        let mut log = EventLog::default();
-        for timestamp in 0..70 {
-            let event = FdpEvent {
-                kind: kind::INVALID_PLACEMENT_IDENTIFIER,
-                pid: None,
-                nsid: None,
-                location: None,
-                timestamp,
-                reallocated: None,
-            };
-            log.push(event, 63);
-        }
-        assert_eq!(log.iter().len(), 63);
-        assert_eq!(log.iter().next().unwrap().timestamp, 7);
-        assert_eq!(log.overwritten, 7);
     }
 }

@@ -50,7 +50,7 @@ impl Status {
             live_pages: device.live_pages(),
             logical_pages: u64::from(device.layout().logical_pages),
             fdp: state.fdp.enabled,
-            events_overwritten: state.fdp.host_events.overwritten + state.fdp.controller_events.overwritten,
+            events_overwritten: state.fdp.host_events.overwritten() + state.fdp.controller_events.overwritten(),
             media_errors: state.smart.media_errors,
             lateness: subsystem.pacing().lateness(),
         }

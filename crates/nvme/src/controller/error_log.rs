@@ -3,10 +3,10 @@
 //! Each controller has its own entries, in memory only; the error count that numbers them goes on through power cycles.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
 
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::log::ErrorInformationEntry;
+use ssd::Ring;
 use zerocopy::IntoBytes;
 
 use crate::completion::Reply;
@@ -22,13 +22,13 @@ const NO_PLACE: u16 = 0xffff;
 /// The errors of one controller. See the module.
 #[derive(Clone, Debug, Default)]
 pub struct ErrorLog {
-    entries: VecDeque<(ErrorInformationEntry, Cow<'static, str>)>,
+    entries: Ring<(ErrorInformationEntry, Cow<'static, str>)>,
 }
 
 impl ErrorLog {
     /// The entries, newest first, each with what went wrong in a sentence, which the host does not get to see.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&ErrorInformationEntry, &str)> {
-        self.entries.iter().map(|(entry, cause)| (entry, &**cause))
+        self.entries.iter().rev().map(|(entry, cause)| (entry, &**cause))
     }
 
     /// Makes an entry for a command of `queue` that failed, the `count`th of the drive.
@@ -53,8 +53,7 @@ impl ErrorLog {
     }
 
     fn push(&mut self, entry: ErrorInformationEntry, cause: Cow<'static, str>) {
-        self.entries.truncate(ERROR_LOG_ENTRIES_MAX - 1);
-        self.entries.push_front((entry, cause));
+        self.entries.push((entry, cause), ERROR_LOG_ENTRIES_MAX);
     }
 
     /// The log page: as many entries as there can be, unused ones zero.

@@ -2,13 +2,14 @@
 
 use nvme_spec::Status;
 use nvme_spec::fdp::{RuhStatusDescriptor, RuhStatusHeader};
-use ssd::{Placement, RgId, RuhId};
+use ssd::event::Reclaim;
+use ssd::{Event, Placement, RgId, RuhId};
 use zerocopy::IntoBytes;
 
 use super::Directive;
 use crate::completion::Success;
 use crate::error::{Failure, Parameter};
-use crate::fdp::{self, DeviceReport, FdpEvent, Reallocated, kind};
+use crate::fdp::{self, FdpEvent, Reallocated, kind};
 use crate::subsystem::Subsystem;
 
 impl Subsystem {
@@ -256,19 +257,20 @@ impl Subsystem {
 
     /// Puts an event in the host log, if the placement handle has it enabled.
     fn log_host_event(&mut self, nsid: u32, placement_handle: u16, event: FdpEvent) {
-        debug_assert!(kind::is_host_event(event.kind));
+        assert!(kind::is_host_event(event.kind), "{} is a controller event", event.kind);
         if self.is_event_enabled(nsid, placement_handle, event.kind) {
             self.add_host_event(event);
         }
     }
 
     fn add_host_event(&mut self, event: FdpEvent) {
-        let entries = self.device.config().events.log_entries;
+        let entries = usize::from(self.device.config().events.log_entries);
         self.state.fdp.host_events.push(event, entries);
     }
 
     fn log_controller_event(&mut self, event: FdpEvent) {
-        let entries = self.device.config().events.log_entries;
+        assert!(!kind::is_host_event(event.kind), "{} is a host event", event.kind);
+        let entries = usize::from(self.device.config().events.log_entries);
         self.state.fdp.controller_events.push(event, entries);
     }
 
@@ -281,19 +283,18 @@ impl Subsystem {
 
     /// Makes controller events of what the device reported.
     pub(crate) fn note_device_events(&mut self) {
-        let reports = self.device.sink_mut().take();
+        let events = self.device.sink_mut().take();
         if !self.state.fdp.enabled {
             return;
         }
-        for report in reports {
-            match report {
-                DeviceReport::Modified(placement) => self.note_modified(placement),
-                DeviceReport::Reallocated {
-                    group,
-                    owner,
-                    moved,
-                    pages,
-                } => self.note_reallocated(group, owner, moved, pages),
+        for event in events {
+            match event {
+                Event::Close { group, owner, .. } => {
+                    let handle = owner.handle().expect("a handle's unit, or it is not reported");
+                    self.note_modified(Placement { group, handle });
+                }
+                Event::Reclaim(reclaim) => self.note_reallocated(&reclaim),
+                other => unreachable!("{other:?} becomes no event"),
             }
         }
     }
@@ -318,9 +319,11 @@ impl Subsystem {
     /// Media Reallocated: for the namespace that the named page belongs to, or, if none is named, the one that writes with the
     /// handle. Data that was written through a handle of the namespace is reported if that placement handle has the event
     /// enabled; data that collection has already mixed with others' if any has.
-    fn note_reallocated(&mut self, group: RgId, owner: ssd::Owner, moved: Option<ssd::event::Moved>, pages: u32) {
+    fn note_reallocated(&mut self, reclaim: &Reclaim) {
         let page_bytes = self.page_bytes();
-        let location = owner.handle().map(|handle| Placement { group, handle });
+        let &Reclaim { group, moved, .. } = reclaim;
+        let handle = reclaim.victim_owner.handle();
+        let location = handle.map(|handle| Placement { group, handle });
         let named = moved.and_then(|moved| {
             self.namespaces()
                 .find_map(|(nsid, namespace)| Some((nsid, namespace.block_of(moved.first, page_bytes)?)))
@@ -335,7 +338,6 @@ impl Subsystem {
             (None, ..) => return,
         };
         let namespace = self.namespace(nsid);
-        let handle = owner.handle();
         let index = handle.and_then(|handle| namespace.placement_handles.iter().position(|&its| its == handle));
         let enabled = match index {
             Some(index) => self.is_event_enabled(nsid, index as u16, kind::MEDIA_REALLOCATED),
@@ -348,7 +350,7 @@ impl Subsystem {
             return;
         }
         let groups = self.device.layout().groups;
-        let blocks = (u64::from(pages) * page_bytes) >> namespace.block_bytes_log2();
+        let blocks = (u64::from(reclaim.pages_copied) * page_bytes) >> namespace.block_bytes_log2();
         let event = FdpEvent {
             pid: index.map(|index| fdp::placement_identifier(group.0, index as u16, groups)),
             location,
