@@ -1,7 +1,8 @@
 //! The arithmetic of DH-HMAC-CHAP: hash functions, HMAC, and Diffie-Hellman over the groups of RFC 7919.
 //!
 //! Controller and host share what is here; how they put it together is written separately in
-//! `transport::tcp::auth` and `host::initiator::tcp`, so that each checks the other. Exponentiation takes the same time for all exponents.
+//! `transport::tcp::auth` and `host::initiator::tcp`, so that each checks the other. Exponentiation takes the same time
+//! for all exponents.
 
 use std::sync::OnceLock;
 
@@ -11,6 +12,8 @@ use hmac::{Hmac, KeyInit, Mac};
 use nvme_spec::auth::{DhGroupId, HashId};
 use sha2::{Digest, Sha256, Sha384, Sha512};
 use subtle::ConstantTimeEq;
+
+use crate::primes::GROUPS;
 
 /// The digest of `data`.
 pub fn digest(hash: HashId, data: &[u8]) -> Vec<u8> {
@@ -83,7 +86,7 @@ impl KeyPair {
     /// that give the key away (0, 1, p - 1 and what is not below p; RFC 7919, section 5.1).
     pub fn session_key(&self, public: &[u8]) -> Option<Vec<u8>> {
         let parameters = parameters(self.group)?;
-        let mut largest = prime(self.group)?.to_vec();
+        let mut largest = parameters.modulus().to_be_bytes().to_vec();
         // The prime is odd: p - 1 differs in the last bit.
         *largest.last_mut()? -= 1;
         let mut one = vec![0; largest.len()];
@@ -97,82 +100,27 @@ impl KeyPair {
     }
 }
 
-/// Groups with a prime, and the number that RFC 7919 (appendix A) adds to the digits of e to reach it.
-const GROUPS: [(DhGroupId, u32); 5] = [
-    (DhGroupId::Ffdhe2048, 560_316),
-    (DhGroupId::Ffdhe3072, 2_625_351),
-    (DhGroupId::Ffdhe4096, 5_736_041),
-    (DhGroupId::Ffdhe6144, 15_705_020),
-    (DhGroupId::Ffdhe8192, 10_965_728),
-];
-
+/// What exponentiation in a group needs, made once; `None` for the NULL group.
 fn parameters(group: DhGroupId) -> Option<&'static BoxedMontyParams> {
-    static PARAMETERS: [OnceLock<BoxedMontyParams>; 5] = [const { OnceLock::new() }; 5];
+    static PARAMETERS: [OnceLock<BoxedMontyParams>; GROUPS.len()] = [const { OnceLock::new() }; GROUPS.len()];
     let index = GROUPS.iter().position(|&(id, _)| id == group)?;
     Some(PARAMETERS[index].get_or_init(|| {
-        let prime = prime(group).expect("the group has one");
-        let prime = BoxedUint::from_be_slice(prime, prime.len() as u32 * 8).expect("the length is the precision");
+        let bits = u32::from(group.public_value_length()) * 8;
+        let prime = BoxedUint::from_be_hex(GROUPS[index].1, bits);
+        let prime = prime
+            .into_option()
+            .expect("as many hexadecimal digits as the group's values have");
         BoxedMontyParams::new_vartime(Odd::new(prime).expect("primes of this size are odd"))
     }))
-}
-
-/// The prime of a group, big-endian.
-fn prime(group: DhGroupId) -> Option<&'static [u8]> {
-    static PRIMES: [OnceLock<Vec<u8>>; 5] = [const { OnceLock::new() }; 5];
-    let index = GROUPS.iter().position(|&(id, _)| id == group)?;
-    let bytes = usize::from(group.public_value_length());
-    Some(PRIMES[index].get_or_init(|| prime_of(bytes, GROUPS[index].1)))
-}
-
-/// p = 2^b - 2^(b-64) + ([2^(b-130) e] + x) 2^64 - 1, for b = 8 `bytes` (RFC 7919, appendix A).
-fn prime_of(bytes: usize, x: u32) -> Vec<u8> {
-    // e with one word before the point and b - 64 bits behind it; [2^(b-130) e] is that without its last 66 bits.
-    let mut words = digits_of_e(bytes / 4 - 2);
-    words.truncate(words.len() - 2);
-    for index in (1..words.len()).rev() {
-        words[index] = words[index] >> 2 | words[index - 1] << 30;
-    }
-    words[0] >>= 2;
-    assert_eq!(words.remove(0), 0, "e is below 4");
-    // Together with the last term, -1, the lower 64 bits are ones and the middle is one less.
-    let mut carry = u64::from(x - 1);
-    for word in words.iter_mut().rev() {
-        carry += u64::from(*word);
-        *word = carry as u32;
-        carry >>= 32;
-    }
-    let middle = words.iter().flat_map(|word| word.to_be_bytes());
-    [0xff; 8].into_iter().chain(middle).chain([0xff; 8]).collect()
-}
-
-/// e = 1/0! + 1/1! + 1/2! + ... in words of 32 bits, the first before the point. The last words are not exact: each
-/// term is rounded down.
-fn digits_of_e(fraction_words: usize) -> Vec<u32> {
-    let mut sum = vec![0u32; fraction_words + 1];
-    let mut term = sum.clone();
-    term[0] = 1;
-    let mut divisor = 1;
-    while term.iter().any(|&word| word != 0) {
-        let mut carry = 0;
-        for (sum, &term) in sum.iter_mut().zip(&term).rev() {
-            carry += u64::from(*sum) + u64::from(term);
-            *sum = carry as u32;
-            carry >>= 32;
-        }
-        let mut remainder = 0;
-        for word in &mut term {
-            let dividend = remainder << 32 | u64::from(*word);
-            *word = (dividend / divisor) as u32;
-            remainder = dividend % divisor;
-        }
-        divisor += 1;
-    }
-    sum
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn prime(group: DhGroupId) -> Vec<u8> {
+        parameters(group).unwrap().modulus().to_be_bytes().to_vec()
+    }
 
     fn hex(bytes: &[u8]) -> String {
         bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -189,9 +137,9 @@ mod tests {
             "770b14efaf6f049929c523113b3fa99a8d11dab1b18af3609590122075d19833",
         ];
         for ((group, _), expected) in GROUPS.iter().zip(fingerprints) {
-            let prime = prime(*group).unwrap();
+            let prime = prime(*group);
             assert_eq!(prime.len(), usize::from(group.public_value_length()));
-            assert_eq!(hex(&digest(HashId::Sha256, prime)), expected, "{group}");
+            assert_eq!(hex(&digest(HashId::Sha256, &prime)), expected, "{group}");
         }
     }
 
@@ -221,7 +169,7 @@ mod tests {
     #[test]
     fn public_values_that_give_the_key_away_are_refused() {
         let pair = KeyPair::new(DhGroupId::Ffdhe2048).unwrap();
-        let prime = prime(DhGroupId::Ffdhe2048).unwrap().to_vec();
+        let prime = prime(DhGroupId::Ffdhe2048);
         let number = |last: u8| [vec![0; 255], vec![last]].concat();
         let below = |less: u8| {
             let mut value = prime.clone();

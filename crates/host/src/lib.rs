@@ -6,9 +6,9 @@
 //! bench:     how fast a served drive is, beside the machine's limit <- warp bench
 //! ```
 //!
-//! Nothing here is linked into what serves a drive, and nothing of that is used here, so each checks the other. The layouts
-//! of the standard are those of `nvme_spec`, the arithmetic of authentication that of `dhchap`. The only unsafe code are the
-//! ioctls of [`inspect::passthrough`] and [`inspect::file_map`].
+//! Nothing here is linked into what serves a drive, and nothing of that is used here, so each checks the other. The
+//! layouts of the standard are those of `nvme_spec`, the arithmetic of authentication that of `dhchap`. The only unsafe
+//! code are the ioctls of [`inspect::passthrough`] and [`inspect::file_map`].
 
 pub mod bench;
 pub mod initiator;

@@ -6,8 +6,8 @@
 //! hosts -> tcp       /                    \ ssd::Device   <- drive (open, checkpoint, recover)
 //! ```
 //!
-//! All transports share one subsystem behind a lock ([`Shared`]), which is held for the execution of a command and never
-//! while waiting for a peer or for the disk. Guest memory is reached through `vm-memory`. The other side of the
+//! All transports share one subsystem behind a lock ([`Shared`]), which is held for the execution of a command and
+//! never while waiting for a peer or for the disk. Guest memory is reached through `vm-memory`. The other side of the
 //! transports, a host, is the crate `host`.
 
 pub mod clock;

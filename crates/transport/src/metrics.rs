@@ -11,7 +11,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
-use ssd::OwnerStats;
+use ssd::{Nanos, OwnerStats};
 
 use crate::error::ServeError;
 use crate::status::Status;
@@ -86,125 +86,133 @@ fn answer(url: &str, registry: &Registry) -> Response {
     tiny_http::Response::from_string(body).with_header(header)
 }
 
+/// A number of the whole drive: name, help, value.
+type Row = (&'static str, &'static str, fn(&Status) -> u64);
+type GaugeRow = (&'static str, &'static str, fn(&Status) -> f64);
+/// A number of each handle.
+type HandleRow = (&'static str, &'static str, fn(&OwnerStats) -> u64);
+
+/// Counters of bytes; the others count what their names say.
+const BYTE_COUNTERS: [Row; 4] = [
+    ("warp_host_written", "Bytes written by hosts (HBMW)", |status| {
+        status.stats.host_bytes_written()
+    }),
+    ("warp_media_written", "Bytes written to media (MBMW)", |status| {
+        status.stats.media_bytes_written()
+    }),
+    ("warp_media_erased", "Bytes erased (MBE)", |status| {
+        status.stats.media_bytes_erased()
+    }),
+    ("warp_host_read", "Bytes read by hosts", |status| status.host_bytes_read),
+];
+
+const COUNTERS: [Row; 5] = [
+    ("warp_read_commands", "Commands that read", |status| {
+        status.read_commands
+    }),
+    ("warp_write_commands", "Commands that wrote", |status| {
+        status.write_commands
+    }),
+    ("warp_media_errors", "Commands that failed with the storage", |status| {
+        status.media_errors
+    }),
+    ("warp_collections", "Reclaim units reclaimed", |status| {
+        let stats = &status.stats;
+        stats.background_collections + stats.foreground_collections + stats.forced_collections
+    }),
+    (
+        "warp_fdp_events_overwritten",
+        "FDP events lost to newer ones",
+        |status| status.events_overwritten,
+    ),
+];
+
+const GAUGES: [GaugeRow; 9] = [
+    (
+        "warp_completions_due",
+        "Completions that had a time, because the device has timing",
+        |status| status.lateness.completions as f64,
+    ),
+    ("warp_lateness_p50_seconds", "Half of these were no later", |status| {
+        seconds(status.lateness.p50_ns)
+    }),
+    ("warp_lateness_p99_seconds", "99 % of these were no later", |status| {
+        seconds(status.lateness.p99_ns)
+    }),
+    ("warp_lateness_max_seconds", "None of these was later", |status| {
+        seconds(status.lateness.max_ns)
+    }),
+    (
+        "warp_write_amplification",
+        "MBMW / HBMW since the drive was made",
+        |status| status.stats.write_amplification().unwrap_or(f64::NAN),
+    ),
+    ("warp_logical_pages_mapped", "Logical pages that hold data", |status| {
+        status.live_pages as f64
+    }),
+    ("warp_logical_pages", "Logical pages of the drive", |status| {
+        status.logical_pages as f64
+    }),
+    ("warp_controllers", "Enabled controllers", |status| {
+        status.controllers as f64
+    }),
+    (
+        "warp_fdp_enabled",
+        "Whether Flexible Data Placement is enabled",
+        |status| f64::from(u8::from(status.fdp)),
+    ),
+];
+
+const HANDLE_BYTE_COUNTERS: [HandleRow; 1] = [(
+    "warp_handle_host_written",
+    "Bytes written by hosts through a handle",
+    |row| row.host_bytes_written,
+)];
+
+const HANDLE_COUNTERS: [HandleRow; 3] = [
+    (
+        "warp_handle_pages_copied",
+        "Pages that collection copied out of its reclaim units",
+        |row| row.gc_pages_copied,
+    ),
+    ("warp_handle_units_opened", "Reclaim units opened for it", |row| {
+        row.units_opened
+    }),
+    (
+        "warp_handle_units_reclaimed",
+        "Its reclaim units that were reclaimed",
+        |row| row.units_reclaimed,
+    ),
+];
+
+fn seconds(ns: Nanos) -> f64 {
+    ns as f64 / 1e9
+}
+
 impl Collector for DriveCollector {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
         let status = Status::of(&locked(&self.0), 0);
-        let stats = &status.stats;
-        let mut counter = |name, help, unit: Option<&Unit>, value: u64| {
-            let metric = ConstCounter::new(value);
-            metric.encode(encoder.encode_descriptor(name, help, unit, MetricType::Counter)?)
-        };
-        let bytes = Some(&Unit::Bytes);
-        counter(
-            "warp_host_written",
-            "Bytes written by hosts (HBMW)",
-            bytes,
-            stats.host_bytes_written(),
-        )?;
-        counter(
-            "warp_media_written",
-            "Bytes written to media (MBMW)",
-            bytes,
-            stats.media_bytes_written(),
-        )?;
-        counter(
-            "warp_media_erased",
-            "Bytes erased (MBE)",
-            bytes,
-            stats.media_bytes_erased(),
-        )?;
-        counter("warp_host_read", "Bytes read by hosts", bytes, status.host_bytes_read)?;
-        counter("warp_read_commands", "Commands that read", None, status.read_commands)?;
-        counter(
-            "warp_write_commands",
-            "Commands that wrote",
-            None,
-            status.write_commands,
-        )?;
-        counter(
-            "warp_media_errors",
-            "Commands that failed with the storage",
-            None,
-            status.media_errors,
-        )?;
-        let collections = stats.background_collections + stats.foreground_collections + stats.forced_collections;
-        counter("warp_collections", "Reclaim units reclaimed", None, collections)?;
-        counter(
-            "warp_fdp_events_overwritten",
-            "FDP events lost to newer ones",
-            None,
-            status.events_overwritten,
-        )?;
-        let mut gauge = |name, help, value: f64| {
-            let metric = ConstGauge::new(value);
-            metric.encode(encoder.encode_descriptor(name, help, None, MetricType::Gauge)?)
-        };
-        let lateness = &status.lateness;
-        gauge(
-            "warp_completions_due",
-            "Completions that had a time, because the device has timing",
-            lateness.completions as f64,
-        )?;
-        for (name, help, ns) in [
-            (
-                "warp_lateness_p50_seconds",
-                "Half of these were no later",
-                lateness.p50_ns,
-            ),
-            (
-                "warp_lateness_p99_seconds",
-                "99 % of these were no later",
-                lateness.p99_ns,
-            ),
-            ("warp_lateness_max_seconds", "None of these was later", lateness.max_ns),
-        ] {
-            gauge(name, help, ns as f64 / 1e9)?;
-        }
-        let waf = stats.write_amplification().unwrap_or(f64::NAN);
-        gauge("warp_write_amplification", "MBMW / HBMW since the drive was made", waf)?;
-        gauge(
-            "warp_logical_pages_mapped",
-            "Logical pages that hold data",
-            status.live_pages as f64,
-        )?;
-        gauge(
-            "warp_logical_pages",
-            "Logical pages of the drive",
-            status.logical_pages as f64,
-        )?;
-        gauge("warp_controllers", "Enabled controllers", status.controllers as f64)?;
-        gauge(
-            "warp_fdp_enabled",
-            "Whether Flexible Data Placement is enabled",
-            f64::from(u8::from(status.fdp)),
-        )?;
-        let mut family = |name, help, unit: Option<&Unit>, value: fn(&OwnerStats) -> u64| {
-            let mut family = encoder.encode_descriptor(name, help, unit, MetricType::Counter)?;
-            for (handle, row) in stats.handles.iter().enumerate() {
-                ConstCounter::new(value(row)).encode(family.encode_family(&[("ruh", handle.to_string())])?)?;
+        let tables: [(&[Row], Option<&Unit>); 2] = [(&BYTE_COUNTERS, Some(&Unit::Bytes)), (&COUNTERS, None)];
+        for (rows, unit) in tables {
+            for (name, help, value) in rows {
+                let descriptor = encoder.encode_descriptor(name, help, unit, MetricType::Counter)?;
+                ConstCounter::new(value(&status)).encode(descriptor)?;
             }
-            Ok::<(), fmt::Error>(())
-        };
-        family(
-            "warp_handle_host_written",
-            "Bytes written by hosts through a handle",
-            bytes,
-            |row| row.host_bytes_written,
-        )?;
-        family(
-            "warp_handle_pages_copied",
-            "Pages that collection copied out of its reclaim units",
-            None,
-            |row| row.gc_pages_copied,
-        )?;
-        family("warp_handle_units_opened", "Reclaim units opened for it", None, |row| {
-            row.units_opened
-        })?;
-        family(
-            "warp_handle_units_reclaimed",
-            "Its reclaim units that were reclaimed",
-            None,
-            |row| row.units_reclaimed,
-        )
+        }
+        for (name, help, value) in GAUGES {
+            let descriptor = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            ConstGauge::new(value(&status)).encode(descriptor)?;
+        }
+        let tables: [(&[HandleRow], Option<&Unit>); 2] =
+            [(&HANDLE_BYTE_COUNTERS, Some(&Unit::Bytes)), (&HANDLE_COUNTERS, None)];
+        for (rows, unit) in tables {
+            for (name, help, value) in rows {
+                let mut family = encoder.encode_descriptor(name, help, unit, MetricType::Counter)?;
+                for (handle, row) in status.stats.handles.iter().enumerate() {
+                    ConstCounter::new(value(row)).encode(family.encode_family(&[("ruh", handle.to_string())])?)?;
+                }
+            }
+        }
+        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! A running server: one drive, the transports that serve it, and what has to happen from time to time.
 //!
 //! ```text
-//! Server::start -> Drive::open -> VfioUserServer for each socket, TcpServer, metrics
+//! Server::start -> ServedDrive::open -> VfioUserServer for each socket, TcpServer, metrics
 //!               -> a thread that lets time pass (tick every 50 ms) and makes checkpoints
 //! Server::stop  -> transports end, the drive is closed: data durable, mapping and counters stored
 //! ```
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::drive::{Drive, DriveOptions, Opened};
+use crate::drive::{DriveOptions, OpenReport, ServedDrive};
 use crate::error::ServeError;
 use crate::metrics::MetricsServer;
 use crate::status::Status;
@@ -39,7 +39,7 @@ pub struct ServeOptions {
 /// A running server.
 pub struct Server {
     shared: Shared,
-    drive: Arc<Mutex<Drive>>,
+    drive: Arc<Mutex<ServedDrive>>,
     vfio_user: Vec<VfioUserServer>,
     tcp: Option<Arc<TcpServer>>,
     metrics: Option<MetricsServer>,
@@ -55,10 +55,11 @@ impl Server {
     /// Opens the drive and starts to serve it.
     ///
     /// # Errors
-    /// The drive cannot be opened, a socket cannot be had, an option is not allowed: one sentence. Nothing is left running.
-    pub fn start(options: ServeOptions) -> Result<(Server, Opened), ServeError> {
+    /// The drive cannot be opened, a socket cannot be had, an option is not allowed: one sentence. Nothing is left
+    /// running.
+    pub fn start(options: ServeOptions) -> Result<(Server, OpenReport), ServeError> {
         let clock = Clock::start();
-        let (shared, drive, opened) = Drive::open(options.drive, clock)?;
+        let (shared, drive, opened) = ServedDrive::open(options.drive, clock)?;
         let mut server = Server {
             shared: Arc::clone(&shared),
             drive: Arc::new(Mutex::new(drive)),

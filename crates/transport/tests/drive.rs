@@ -19,7 +19,7 @@ use ssd::Lpn;
 use tempfile::TempDir;
 use transport::data::file::Storage;
 use transport::data::pattern;
-use transport::drive::{DataChoice, Drive, DriveError, DriveOptions, Opened, stored};
+use transport::drive::{DataChoice, DriveError, DriveOptions, OpenReport, ServedDrive, stored};
 use transport::{Clock, Shared, locked};
 use zerocopy::FromZeros;
 
@@ -104,7 +104,7 @@ fn check_mapping(shared: &Shared, mapped: impl Fn(u32) -> bool) {
     }
 }
 
-fn stop(shared: Shared, mut drive: Drive) {
+fn stop(shared: Shared, mut drive: ServedDrive) {
     drive.close().unwrap();
     drop(shared);
 }
@@ -714,12 +714,12 @@ fn a_file_that_cannot_be_written_is_a_write_fault() {
 
 // ------------------------------------------------------------------------------------------------- without any files --
 
-fn forgetful(data: DataChoice) -> Result<(Shared, Drive, Opened), DriveError> {
+fn forgetful(data: DataChoice) -> Result<(Shared, ServedDrive, OpenReport), DriveError> {
     let options = DriveOptions {
         subsystem: config(0),
         data,
     };
-    Drive::open(options, Clock::start())
+    ServedDrive::open(options, Clock::start())
 }
 
 #[test]
@@ -751,7 +751,7 @@ fn a_drive_that_memory_cannot_hold_is_refused() {
         subsystem: large,
         data: DataChoice::Memory,
     };
-    let error = Drive::open(options, Clock::start())
+    let error = ServedDrive::open(options, Clock::start())
         .err()
         .expect("no machine has that")
         .to_string();

@@ -6,7 +6,7 @@
 //! owners (file, files, chunks) ----------------------------------/            \-> Output (table, JSON)
 //! ```
 
-mod drive;
+mod connection;
 mod hook;
 mod notice;
 mod output;
@@ -22,7 +22,7 @@ use host::inspect::watch::{Namespace, Sample};
 
 use crate::arguments::Advise;
 use crate::{AnyError, Outcome};
-use drive::{Drive, Sampled};
+use connection::{DriveConnection, Reading};
 use notice::Notice;
 use nvme_spec::fdp::FdpEventType;
 use output::{Output, Record};
@@ -47,13 +47,13 @@ impl Stop {
 
 pub fn advise(command: &Advise) -> Result<Outcome, AnyError> {
     let stop = Stop::install()?;
-    let mut drive = Drive::open(command)?;
+    let mut drive = DriveConnection::open(command)?;
     let (owners, mut notices) = owners::map(command, &drive)?;
     if drive.namespace.placement_handles < 2 {
         notices.push(Notice::OneIdentifier);
     }
     let mut output = Output::new(command)?;
-    let Sampled::Taken { sample, .. } = drive.sample(&stop)? else {
+    let Reading::Taken { sample, .. } = drive.sample(&stop)? else {
         return Ok(Outcome::Stopped);
     };
     let mut watcher = Watcher {
@@ -78,7 +78,7 @@ pub fn advise(command: &Advise) -> Result<Outcome, AnyError> {
 
 /// One drive, one stream of readings.
 struct Watcher {
-    drive: Drive,
+    drive: DriveConnection,
     feed: Feed<EventRecord>,
     advisor: Advisor,
     /// What the next reading says besides its numbers.
@@ -94,7 +94,7 @@ impl Watcher {
             if waits && stop.within(command.every) {
                 return Ok(Outcome::Stopped);
             }
-            let Sampled::Taken { sample, attempts } = self.drive.sample(stop)? else {
+            let Reading::Taken { sample, attempts } = self.drive.sample(stop)? else {
                 return Ok(Outcome::Stopped);
             };
             if attempts > 0 {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use base::Bytes;
-use host::inspect::file_map::PassedOver;
+use host::inspect::file_map::Omissions;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 /// A sentence for people with a name for programs.
@@ -32,7 +32,7 @@ pub enum Notice {
     /// A move was not carried out.
     HookFailed { owner: String, problem: String },
     /// Parts of a directory that have no owner.
-    PassedOver(PassedOver),
+    Omissions(Omissions),
     /// Files that appeared later.
     NewOwners { left_out: usize },
     /// There is nowhere to move to.
@@ -50,7 +50,7 @@ impl Notice {
             Notice::WithoutOwner { .. } => "events_without_owner",
             Notice::Reconnected { .. } => "reconnected",
             Notice::HookFailed { .. } => "hook_failed",
-            Notice::PassedOver(_) => "passed_over",
+            Notice::Omissions(_) => "passed_over",
             Notice::NewOwners { .. } => "new_owners",
             Notice::OneIdentifier => "one_identifier",
         }
@@ -62,7 +62,8 @@ impl fmt::Display for Notice {
         match self {
             Notice::LogWrapped { every } => write!(
                 formatter,
-                "events were lost, because the log wrapped since the last reading; read more often than every {} s (--every)",
+                "events were lost, because the log wrapped since the last reading; read more often than every {} s \
+                 (--every)",
                 every.as_secs_f64()
             ),
             Notice::LogCleared => formatter.write_str("the log was cleared since the last reading"),
@@ -93,10 +94,11 @@ impl fmt::Display for Notice {
             Notice::HookFailed { owner, problem } => {
                 write!(formatter, "{owner} stays where it is: {problem}")
             }
-            Notice::PassedOver(parts) => passed_over(formatter, *parts),
+            Notice::Omissions(parts) => omissions(formatter, *parts),
             Notice::NewOwners { left_out } => write!(
                 formatter,
-                "owners that were not there at the beginning are left out: {left_out}; start again, or name fewer (--depth)"
+                "owners that were not there at the beginning are left out: {left_out}; start again, or name fewer \
+                 (--depth)"
             ),
             Notice::OneIdentifier => formatter.write_str(
                 "the namespace has one placement identifier only, so there is nowhere to move data to; \
@@ -107,28 +109,28 @@ impl fmt::Display for Notice {
 }
 
 fn not_enabled(formatter: &mut fmt::Formatter<'_>, handles: &[u16], of: u16, device: &str, nsid: u32) -> fmt::Result {
-    match handles.len() == usize::from(of) {
-        true => formatter.write_str("the drive reports no collections, because Media Reallocated is not enabled; ")?,
-        false => {
-            let listed: Vec<String> = handles.iter().map(u16::to_string).collect();
-            write!(
-                formatter,
-                "Media Reallocated is not enabled for placement handle{} {}, so data written with {} is never named; ",
-                if listed.len() == 1 { "" } else { "s" },
-                listed.join(", "),
-                if listed.len() == 1 { "it" } else { "them" }
-            )?;
-        }
+    if handles.len() == usize::from(of) {
+        formatter.write_str("the drive reports no collections, because Media Reallocated is not enabled; ")?;
+    } else {
+        let listed: Vec<String> = handles.iter().map(u16::to_string).collect();
+        write!(
+            formatter,
+            "Media Reallocated is not enabled for placement handle{} {}, so data written with {} is never named; ",
+            if listed.len() == 1 { "" } else { "s" },
+            listed.join(", "),
+            if listed.len() == 1 { "it" } else { "them" }
+        )?;
     }
+
     write!(
         formatter,
-        "enable it for each placement handle with nvme fdp set-events {device} --namespace-id={nsid} --placement-handle={} \
-         --event-types=128 --enable",
+        "enable it for each placement handle with nvme fdp set-events {device} --namespace-id={nsid} \
+         --placement-handle={} --event-types=128 --enable",
         handles[0]
     )
 }
 
-fn passed_over(formatter: &mut fmt::Formatter<'_>, parts: PassedOver) -> fmt::Result {
+fn omissions(formatter: &mut fmt::Formatter<'_>, parts: Omissions) -> fmt::Result {
     let all = [
         (parts.unreadable, "files or directories that may not be read"),
         (parts.elsewhere, "files or directories of other file systems"),
@@ -175,13 +177,13 @@ mod tests {
         assert!(notice(&[1]).ends_with(
             "nvme fdp set-events /dev/nvme0n1 --namespace-id=1 --placement-handle=1 --event-types=128 --enable"
         ));
-        let parts = PassedOver {
+        let parts = Omissions {
             shared: 2,
             unreadable: 1,
-            ..PassedOver::default()
+            ..Omissions::default()
         };
         assert_eq!(
-            Notice::PassedOver(parts).to_string(),
+            Notice::Omissions(parts).to_string(),
             "nobody owns 1 files or directories that may not be read, 2 extents that several files share"
         );
         let json = serde_json::to_string(&Notice::LogCleared).expect("JSON");

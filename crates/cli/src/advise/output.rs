@@ -1,5 +1,5 @@
-//! What is shown of a reading: a table that is redrawn on a terminal and printed one after the other elsewhere, and lines of
-//! JSON.
+//! What is shown of a reading: a table that is redrawn on a terminal and printed one after the other elsewhere, and
+//! lines of JSON.
 
 use std::fmt::Write as _;
 use std::fs::File;

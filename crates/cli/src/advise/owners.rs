@@ -4,23 +4,23 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ::advise::{Owner, OwnerMap};
-use host::inspect::file_map::{self, BlockDevice, Extent, PassedOver};
+use host::inspect::file_map::{self, BlockDevice, Extent, Omissions};
 use host::inspect::watch::Namespace;
 use lab::LabError;
 
-use super::drive::Drive;
+use super::connection::DriveConnection;
 use super::notice::Notice;
 use crate::arguments::Advise;
 use crate::{AnyError, bad_option};
 
 /// The owner map, and what has to be said about it.
-pub fn map(command: &Advise, drive: &Drive) -> Result<(OwnerMap, Vec<Notice>), AnyError> {
+pub fn map(command: &Advise, drive: &DriveConnection) -> Result<(OwnerMap, Vec<Notice>), AnyError> {
     let (map, source, notices) = match (&command.owners, &command.files, command.chunks) {
         (Some(file), ..) => (read(file)?, file.display().to_string(), Vec::new()),
         (_, Some(directory), _) => {
             let depth = command.depth.map(|depth| depth as usize);
-            let (map, passed_over) = files(directory, depth, drive)?;
-            let notice = (passed_over != PassedOver::default()).then_some(Notice::PassedOver(passed_over));
+            let (map, omissions) = files(directory, depth, drive)?;
+            let notice = (omissions != Omissions::default()).then_some(Notice::Omissions(omissions));
             (map, directory.display().to_string(), notice.into_iter().collect())
         }
         (.., chunks) => {
@@ -32,7 +32,8 @@ pub fn map(command: &Advise, drive: &Drive) -> Result<(OwnerMap, Vec<Notice>), A
     Ok((map, notices))
 }
 
-/// The owners of a directory where they are now, and how many are left out because they were not there at the beginning.
+/// The owners of a directory where they are now, and how many are left out because they were not there at the
+/// beginning.
 pub fn again(directory: &Path, depth: Option<u64>, known: &OwnerMap) -> Result<(OwnerMap, usize), AnyError> {
     let found = file_map::directory(directory, depth.map(|depth| depth as usize))?;
     let (owners, left_out) = known_owners(known, found.owners);
@@ -60,7 +61,7 @@ fn read(file: &Path) -> Result<OwnerMap, LabError> {
     OwnerMap::parse(&text).map_err(|error| LabError::invalid(&name, error.to_string()))
 }
 
-fn files(directory: &Path, depth: Option<usize>, drive: &Drive) -> Result<(OwnerMap, PassedOver), AnyError> {
+fn files(directory: &Path, depth: Option<usize>, drive: &DriveConnection) -> Result<(OwnerMap, Omissions), AnyError> {
     let found = file_map::directory(directory, depth)?;
     if !is_same(&found.device, drive) {
         let problem = format!(
@@ -78,12 +79,12 @@ fn files(directory: &Path, depth: Option<usize>, drive: &Drive) -> Result<(Owner
     };
     let owners = OwnerMap::new(found.owners.into_iter().map(owner).collect());
     let owners = owners.map_err(|error| bad_option("--files", format!("{}: {error}", directory.display())))?;
-    Ok((owners, found.passed_over))
+    Ok((owners, found.omissions))
 }
 
-/// Whether a block device of this machine is the namespace that is watched. Where neither says who it is, the name decides,
-/// and over NVMe/TCP the size.
-fn is_same(device: &BlockDevice, drive: &Drive) -> bool {
+/// Whether a block device of this machine is the namespace that is watched. Where neither says who it is, the name
+/// decides, and over NVMe/TCP the size.
+fn is_same(device: &BlockDevice, drive: &DriveConnection) -> bool {
     let namespace = &drive.namespace;
     match (device.nguid, drive.block_device()) {
         (Some(nguid), _) if namespace.nguid != [0; 16] => nguid == namespace.nguid,

@@ -4,12 +4,12 @@
 //! what the machine's loopback gives is left with the protocol, the controller, the device model and the data on top.
 //!
 //! The limits: for throughput, one thread writes blocks into a socket as fast as another one reads them; for commands,
-//! one thread sends requests of the size of a command and another one answers with the size of a block, at the same queue
-//! depth, doing nothing else.
+//! one thread sends requests of the size of a command and another one answers with the size of a block, at the same
+//! queue depth, doing nothing else.
 //!
-//! Where there are two cores, each side gets one of its own for queue depths above 1: left alone, the scheduler likes to
-//! put a thread where the one is that woke it, and two sides that could work at the same time take turns. At queue depth
-//! 1 they take turns anyway.
+//! Where there are two cores, each side gets one of its own for queue depths above 1: left alone, the scheduler likes
+//! to put a thread where the one is that woke it, and two sides that could work at the same time take turns. At queue
+//! depth 1 they take turns anyway.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -70,7 +70,8 @@ impl std::fmt::Display for Figure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "{:<24} {:>7.1} K IOPS {:>5.0} MB/s  {:>3.0} % of plain TCP ({:.1} K); busy for each: target {:.2?}, initiator {:.2?}",
+            "{:<24} {:>7.1} K IOPS {:>5.0} MB/s  {:>3.0} % of plain TCP ({:.1} K); busy for each: target {:.2?}, \
+             initiator {:.2?}",
             self.name,
             self.commands_per_second / 1e3,
             self.bytes_per_second() / 1e6,
@@ -224,8 +225,8 @@ impl Cores {
         }
     }
 
-    /// Assigns cores to this thread and those of the target. That a system does not do so is no error: the figures are what
-    /// they are.
+    /// Assigns cores to this thread and those of the target. That a system does not do so is no error: the figures are
+    /// what they are.
     fn assign(&self, target: &Target<'_>, divided: bool) {
         if let Some(set) = self.side(true, divided) {
             for thread in threads(target.thread_name) {

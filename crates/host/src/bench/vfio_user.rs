@@ -1,9 +1,10 @@
-//! Random 4 KiB writes through a vfio-user socket, with the driver of [`crate::initiator::pcie`] in the place of a guest.
+//! Random 4 KiB writes through a vfio-user socket, with the driver of [`crate::initiator::pcie`] in the place of a
+//! guest.
 //!
-//! The drive is in memory and its model has no timing, so the figure is what the path costs: fetching commands from guest
-//! memory, the controller, the device model with its garbage collection, copying the data, completing. The driver runs on
-//! a thread of its own and does as little as a driver can. What the same machine's core copies at best is measured in the
-//! same run.
+//! The drive is in memory and its model has no timing, so the figure is what the path costs: fetching commands from
+//! guest memory, the controller, the device model with its garbage collection, copying the data, completing. The driver
+//! runs on a thread of its own and does as little as a driver can. What the same machine's core copies at best is
+//! measured in the same run.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -21,8 +22,8 @@ use crate::initiator::pcie::{Driver, DriverError, DriverOptions};
 const BLOCK_BYTES: u64 = 4096;
 /// Bytes of a command that fills the drive.
 const FILL_BYTES: u64 = 128 << 10;
-/// The queue is refilled when this part of it is free, as by a program that takes completions in batches: with a doorbell for
-/// each command the driver is what is measured.
+/// The queue is refilled when this part of it is free, as by a program that takes completions in batches: with a
+/// doorbell for each command the driver is what is measured.
 const REFILLS: usize = 4;
 /// The I/O queue pair that is used.
 const QUEUE: u16 = 1;
@@ -99,8 +100,8 @@ impl std::fmt::Display for Figures {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "{:.0} K IOPS ({:.0} K in a second of the server's core, {:.0} % of what the core copies at best: {:.0} K); \
-             {:.1} commands for each doorbell, WAF {:.2}",
+            "{:.0} K IOPS ({:.0} K in a second of the server's core, {:.0} % of what the core copies at best: {:.0} \
+             K); {:.1} commands for each doorbell, WAF {:.2}",
             self.commands_per_second() / 1e3,
             self.commands_per_busy_second() / 1e3,
             100.0 * self.commands_per_busy_second() / self.copies_per_second,

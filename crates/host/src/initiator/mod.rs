@@ -1,4 +1,5 @@
-//! Initiators: the host side of the transports, small and honest, for tests, benchmarks and checks against a running server.
+//! Initiators: the host side of the transports, small and honest, for tests, benchmarks and checks against a running
+//! server.
 
 pub mod pcie;
 pub mod tcp;

@@ -146,9 +146,10 @@ impl Driver {
         let mut client = Client::new(path)?;
         let (ram, ram_file) = shared_memory(options.ram_bytes).map_err(system("making guest RAM"))?;
         client.dma_map(0, RAM_BASE, options.ram_bytes, ram_file.as_raw_fd())?;
-        let doorbells = match options.map_doorbells {
-            true => map_doorbells(&client).map_err(system("mapping the doorbells"))?,
-            false => None,
+        let doorbells = if options.map_doorbells {
+            map_doorbells(&client).map_err(system("mapping the doorbells"))?
+        } else {
+            None
         };
         let mut driver = Driver {
             client,
@@ -451,8 +452,8 @@ impl Driver {
             .expect("a queue that was created")
     }
 
-    /// Puts an entry into a submission queue with a command identifier of its own, which is returned. The caller sees to
-    /// it that there is room, and rings.
+    /// Puts an entry into a submission queue with a command identifier of its own, which is returned. The caller sees
+    /// to it that there is room, and rings.
     pub fn submit(&mut self, queue: u16, mut entry: SubmissionEntry) -> u16 {
         let cid = self.next_cid;
         self.next_cid = self.next_cid.wrapping_add(1);

@@ -5,8 +5,8 @@
 //! Queue: submit -> capsules and data are gathered -> flush -> [socket] -> wait -> completions with their data
 //! ```
 //!
-//! A [`Queue`] is a connection. It keeps as many commands outstanding as it has entries and never blocks for ever: reading
-//! while it cannot write, and giving up after [`HostOptions::timeout`]. It is not a block layer: no retries, no
+//! A [`Queue`] is a connection. It keeps as many commands outstanding as it has entries and never blocks for ever:
+//! reading while it cannot write, and giving up after [`HostOptions::timeout`]. It is not a block layer: no retries, no
 //! reconnecting, no multipath, no TLS.
 
 mod auth;
@@ -31,7 +31,7 @@ use thiserror::Error;
 use zerocopy::{FromBytes, IntoBytes};
 
 pub use dhchap::Secret;
-pub use queue::{Completed, Data, Queue};
+pub use queue::{Completion, Data, Queue};
 
 /// Something that did not work.
 #[derive(Debug, Error)]
@@ -312,7 +312,7 @@ impl Controller {
     ///
     /// # Errors
     /// The connection fails; a command that fails is a completion.
-    pub fn admin(&mut self, entry: SubmissionEntry, data: Data) -> Result<Completed, InitiatorError> {
+    pub fn admin(&mut self, entry: SubmissionEntry, data: Data) -> Result<Completion, InitiatorError> {
         self.admin.command(entry, data)
     }
 
@@ -352,8 +352,8 @@ impl Controller {
         Ok(done.data)
     }
 
-    /// The entries of the discovery log, read in pieces as hosts do: a part of the header for the number, then one entry
-    /// after the other, then the generation again.
+    /// The entries of the discovery log, read in pieces as hosts do: a part of the header for the number, then one
+    /// entry after the other, then the generation again.
     ///
     /// # Errors
     /// A command fails, or the log kept changing.
@@ -464,7 +464,7 @@ pub fn block_command(opcode: IoOpcode, nsid: u32, first: u64, blocks: u32) -> Su
     }
 }
 
-impl Completed {
+impl Completion {
     /// Dwords 0 and 1 of a successful completion.
     ///
     /// # Errors

@@ -1,8 +1,8 @@
 //! From the bytes of FDP log pages to values with names.
 //!
-//! Bytes come from any drive, so nothing is trusted: what does not fit is an error with the offset. The address of a Media
-//! Reallocated event is read where the standard has it, at byte 4 of the type-specific field; tools that read it at byte 8
-//! print another one.
+//! Bytes come from any drive, so nothing is trusted: what does not fit is an error with the offset. The address of a
+//! Media Reallocated event is read where the standard has it, at byte 4 of the type-specific field; tools that read it
+//! at byte 8 print another one.
 
 use nvme_spec::fdp::{
     FdpConfigurationDescriptor, FdpConfigurationsHeader, FdpEvent, FdpEventType, FdpEventsHeader, FdpStatistics,

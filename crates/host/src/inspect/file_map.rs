@@ -5,8 +5,8 @@
 //!           -> every regular file  -> FIEMAP -> extents -> owners (the first components of the path)
 //! ```
 //!
-//! File and device are only asked, nothing is flushed: what the file system has not placed yet is passed over and counted. It
-//! is right at the moment of asking; files that grow or are rewritten elsewhere have to be asked again.
+//! File and device are only asked, nothing is flushed: what the file system has not placed yet is passed over and
+//! counted. It is right at the moment of asking; files that grow or are rewritten elsewhere have to be asked again.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -77,7 +77,7 @@ pub type Extent = (u64, u64);
 
 /// What cannot be said to be anybody's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PassedOver {
+pub struct Omissions {
     /// Files and directories that may not be read.
     pub unreadable: u64,
     /// Files and directories of other file systems that are mounted below.
@@ -94,7 +94,7 @@ pub struct FileExtents {
     /// On the block device of its file system, adjacent ones joined.
     pub extents: Vec<Extent>,
     /// What was left out.
-    pub passed_over: PassedOver,
+    pub omissions: Omissions,
 }
 
 /// The files of a directory by owner.
@@ -105,7 +105,7 @@ pub struct DirectoryMap {
     /// Owners and their extents, bytes from the beginning of the namespace.
     pub owners: Vec<(String, Vec<Extent>)>,
     /// What was left out.
-    pub passed_over: PassedOver,
+    pub omissions: Omissions,
 }
 
 /// An NVMe namespace, or a partition of one, as a block device.
@@ -133,15 +133,17 @@ pub enum FileMapError {
         source: io::Error,
     },
     /// The file system has no such map.
-    #[error("{}: its file system cannot say where files are (no FIEMAP); give the ranges in a file instead", path.display())]
+    #[error(
+        "{}: its file system cannot say where files are (no FIEMAP); give the ranges in a file instead", path.display()
+    )]
     NoFiemap {
         /// A file of it.
         path: PathBuf,
     },
     /// Addresses of the file system are not addresses of a namespace.
     #[error(
-        "{}: its file system is on {found}, not directly on an NVMe namespace or a partition of one, so places of files are not \
-         logical blocks of a drive; give the ranges in a file instead",
+        "{}: its file system is on {found}, not directly on an NVMe namespace or a partition of one, so places of \
+         files are not logical blocks of a drive; give the ranges in a file instead",
         path.display()
     )]
     NotOnNamespace {
@@ -159,7 +161,7 @@ pub enum FileMapError {
 /// The file system is not directly on an NVMe namespace, cannot say where files are, or the directory cannot be read.
 pub fn directory(path: &Path, depth: Option<usize>) -> Result<DirectoryMap, FileMapError> {
     let device = BlockDevice::of(path)?;
-    let (mut owners, passed_over) = walk(path, depth)?;
+    let (mut owners, omissions) = walk(path, depth)?;
     for extent in owners.values_mut().flatten() {
         extent.0 += device.offset_bytes;
         extent.1 += device.offset_bytes;
@@ -167,7 +169,7 @@ pub fn directory(path: &Path, depth: Option<usize>) -> Result<DirectoryMap, File
     Ok(DirectoryMap {
         device,
         owners: owners.into_iter().collect(),
-        passed_over,
+        omissions,
     })
 }
 
@@ -225,10 +227,10 @@ fn parse_nguid(text: &str) -> Option<[u8; 16]> {
 }
 
 /// The regular files below a directory by owner, bytes on the block device of the file system.
-fn walk(root: &Path, depth: Option<usize>) -> Result<(BTreeMap<String, Vec<Extent>>, PassedOver), FileMapError> {
+fn walk(root: &Path, depth: Option<usize>) -> Result<(BTreeMap<String, Vec<Extent>>, Omissions), FileMapError> {
     let device = std::fs::metadata(root).map_err(failed(root))?.dev();
     let mut owners: BTreeMap<String, Vec<Extent>> = BTreeMap::new();
-    let mut passed_over = PassedOver::default();
+    let mut omissions = Omissions::default();
     let mut seen = HashSet::new();
     let mut folders = vec![root.to_path_buf()];
     while let Some(folder) = folders.pop() {
@@ -236,7 +238,7 @@ fn walk(root: &Path, depth: Option<usize>) -> Result<(BTreeMap<String, Vec<Exten
             Ok(entries) => entries,
             Err(error) if folder == root => return Err(failed(root)(error)),
             Err(_) => {
-                passed_over.unreadable += 1;
+                omissions.unreadable += 1;
                 continue;
             }
         };
@@ -247,21 +249,21 @@ fn walk(root: &Path, depth: Option<usize>) -> Result<(BTreeMap<String, Vec<Exten
             match std::fs::symlink_metadata(&path) {
                 // Gone since it was listed.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(_) => passed_over.unreadable += 1,
+                Err(_) => omissions.unreadable += 1,
                 Ok(found) if found.is_dir() && found.dev() == device => folders.push(path),
                 Ok(found) if found.is_file() && found.dev() == device => {
                     if seen.insert(found.ino()) {
                         let of = owners.entry(owner(&path, root, depth)).or_default();
-                        passed_over.add(add_file(&path, of)?);
+                        omissions.add(add_file(&path, of)?);
                     }
                 }
-                Ok(found) if found.is_dir() || found.is_file() => passed_over.elsewhere += 1,
+                Ok(found) if found.is_dir() || found.is_file() => omissions.elsewhere += 1,
                 Ok(_) => {}
             }
         }
     }
     owners.retain(|_, extents| !extents.is_empty());
-    Ok((owners, passed_over))
+    Ok((owners, omissions))
 }
 
 /// The name of who owns a file.
@@ -272,11 +274,11 @@ fn owner(path: &Path, root: &Path, depth: Option<usize>) -> String {
 }
 
 /// Adds the extents of a file to those of its owner.
-fn add_file(path: &Path, of: &mut Vec<Extent>) -> Result<PassedOver, FileMapError> {
+fn add_file(path: &Path, of: &mut Vec<Extent>) -> Result<Omissions, FileMapError> {
     let Ok(file) = File::open(path) else {
-        return Ok(PassedOver {
+        return Ok(Omissions {
             unreadable: 1,
-            ..PassedOver::default()
+            ..Omissions::default()
         });
     };
     let found = extents(&file).map_err(|error| match error.raw_os_error() {
@@ -292,7 +294,7 @@ fn add_file(path: &Path, of: &mut Vec<Extent>) -> Result<PassedOver, FileMapErro
         _ => failed(path)(error),
     })?;
     of.extend(found.extents);
-    Ok(found.passed_over)
+    Ok(found.omissions)
 }
 
 fn failed(path: &Path) -> impl Fn(io::Error) -> FileMapError {
@@ -302,8 +304,8 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> FileMapError {
     }
 }
 
-impl PassedOver {
-    fn add(&mut self, other: PassedOver) {
+impl Omissions {
+    fn add(&mut self, other: Omissions) {
         self.unreadable += other.unreadable;
         self.elsewhere += other.elsewhere;
         self.without_place += other.without_place;
@@ -344,7 +346,7 @@ pub fn extents(file: &File) -> io::Result<FileExtents> {
         fiemap(file, &mut map)?;
         let mapped = &map.extents[..(map.header.mapped_extents as usize).min(EXTENTS)];
         for extent in mapped {
-            match (found.passed_over.keep(extent), found.extents.last_mut()) {
+            match (found.omissions.keep(extent), found.extents.last_mut()) {
                 (Some((first, after)), Some(last)) if last.1 == first => last.1 = after,
                 (Some(kept), _) => found.extents.push(kept),
                 (None, _) => {}
@@ -359,8 +361,9 @@ pub fn extents(file: &File) -> io::Result<FileExtents> {
 
 #[expect(unsafe_code, reason = "there is no safe interface to FIEMAP")]
 fn fiemap(file: &File, map: &mut Fiemap) -> io::Result<()> {
-    // SAFETY: the argument of FS_IOC_FIEMAP is a `struct fiemap` whose header says how many extents there is room for behind
-    // it; `Fiemap` has room for that many, the kernel writes no more, and every bit pattern is a value of its fields.
+    // SAFETY: the argument of FS_IOC_FIEMAP is a `struct fiemap` whose header says how many extents there is room for
+    // behind it; `Fiemap` has room for that many, the kernel writes no more, and every bit pattern is a value of its
+    // fields.
     unsafe { ioctl(file.as_fd(), Updater::<FIEMAP, Fiemap>::new(map)) }?;
     Ok(())
 }
@@ -405,11 +408,11 @@ mod tests {
         write(&path);
         let found = extents(&File::open(&path).expect("a file")).expect("extents");
         assert_eq!(
-            bytes_of(&found.extents) + found.passed_over.shared,
+            bytes_of(&found.extents) + found.omissions.shared,
             FILE_BYTES,
             "{found:?}"
         );
-        assert_eq!(found.passed_over, PassedOver::default());
+        assert_eq!(found.omissions, Omissions::default());
         assert!(found.extents.windows(2).all(|pair| pair[0].1 != pair[1].0), "{found:?}");
         let empty = extents(&File::create(folder.path().join("empty")).expect("a file")).expect("extents");
         assert_eq!(empty, FileExtents::default());
@@ -429,8 +432,8 @@ mod tests {
         std::fs::hard_link(root.join("log"), root.join("log.link")).expect("a link");
         std::os::unix::fs::symlink(root.join("db"), root.join("other")).expect("a link");
         let names_and_bytes = |depth| {
-            let (owners, passed_over) = walk(root, depth).expect("a walk");
-            assert_eq!(passed_over, PassedOver::default());
+            let (owners, omissions) = walk(root, depth).expect("a walk");
+            assert_eq!(omissions, Omissions::default());
             let sizes = owners
                 .into_iter()
                 .map(|(name, extents)| (name, bytes_of(&extents) / FILE_BYTES));
@@ -452,14 +455,14 @@ mod tests {
     #[test]
     fn extents_that_are_nobodys_are_passed_over() {
         let keep = |flags: u32| {
-            let mut passed_over = PassedOver::default();
+            let mut omissions = Omissions::default();
             let extent = FiemapExtent {
                 physical: 4096,
                 length: 8192,
                 flags,
                 ..FiemapExtent::default()
             };
-            (passed_over.keep(&extent), passed_over.without_place, passed_over.shared)
+            (omissions.keep(&extent), omissions.without_place, omissions.shared)
         };
         assert_eq!(keep(0), (Some((4096, 12288)), 0, 0));
         // Last; unwritten; merged.

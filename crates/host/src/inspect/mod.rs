@@ -87,12 +87,12 @@ pub struct FdpReport {
     /// The configurations that it offers.
     pub configurations: Vec<Configuration>,
     /// What follows is there only while FDP is enabled.
-    pub enabled: Option<Enabled>,
+    pub enabled: Option<PlacementState>,
 }
 
 /// The part of the report that exists while FDP is enabled.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Enabled {
+pub struct PlacementState {
     /// Use of the handles.
     pub usage: Vec<HandleUse>,
     /// Bytes written and erased.
@@ -122,9 +122,10 @@ pub fn report(port: &mut impl CommandPort, endurance_group: u16) -> Result<FdpRe
     let mut bytes = identify(port, Cns::Controller, 0)?;
     let controller = IdentifyController::read_from_bytes(&bytes).expect("4096 bytes were asked for");
     let supported = controller.ctratt.fdps();
-    let configurations = match supported {
-        true => decode::configurations(&whole_configurations(port, endurance_group)?)?,
-        false => Vec::new(),
+    let configurations = if supported {
+        decode::configurations(&whole_configurations(port, endurance_group)?)?
+    } else {
+        Vec::new()
     };
     let statistics = get_log(port, LogId::FdpStatistics, 0, endurance_group, 64);
     let enabled = match statistics {
@@ -140,7 +141,7 @@ pub fn report(port: &mut impl CommandPort, endurance_group: u16) -> Result<FdpRe
                     handles: decode::handle_status(&handle_status(port, nsid)?)?,
                 });
             }
-            Some(Enabled {
+            Some(PlacementState {
                 usage: decode::usage(&usage(port, endurance_group)?)?,
                 statistics: decode::statistics(&page)?,
                 host_events: events(port, endurance_group, LSP_HOST_EVENTS)?,

@@ -148,9 +148,9 @@ fn submit<const OPCODE: u32>(device: &File, command: &mut PassthroughCommand) ->
     /// An ioctl whose output is the kernel's return value.
     struct Submit<'a, const OPCODE: u32>(&'a mut PassthroughCommand);
 
-    // SAFETY: the opcodes are those of NVMe passthrough, whose argument is a PassthroughCommand that the kernel reads and
-    // writes, or none at all; `address` and `data_bytes` in it describe a mutable slice that outlives the call, and the opcode
-    // (checked by the caller) only makes the kernel write to it.
+    // SAFETY: the opcodes are those of NVMe passthrough, whose argument is a PassthroughCommand that the kernel reads
+    // and writes, or none at all; `address` and `data_bytes` in it describe a mutable slice that outlives the call, and
+    // the opcode (checked by the caller) only makes the kernel write to it.
     unsafe impl<const OPCODE: u32> rustix::ioctl::Ioctl for Submit<'_, OPCODE> {
         type Output = i32;
         const IS_MUTATING: bool = true;

@@ -1,4 +1,5 @@
-//! What placement feedback needs of a drive: what a namespace is like, once, and the log pages that change, again and again.
+//! What placement feedback needs of a drive: what a namespace is like, once, and the log pages that change, again and
+//! again.
 //!
 //! ```text
 //! Namespace::find -> [ Namespace::sample ]*    events, statistics, reclaim unit handles
@@ -59,7 +60,8 @@ pub enum WatchError {
     /// FDP is off.
     #[error(
         "Flexible Data Placement is not enabled in endurance group {endurance_group}, so there are no events; \
-         `nvme fdp feature DEVICE --endgrp-id={endurance_group} --enable-conf-idx=0` enables it while the drive has no namespace"
+         `nvme fdp feature DEVICE --endgrp-id={endurance_group} --enable-conf-idx=0` enables it while the drive has \
+         no namespace"
     )]
     Disabled {
         /// Endurance group.

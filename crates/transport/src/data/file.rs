@@ -1,10 +1,10 @@
-//! Data in a sparse file: byte `n` of the drive is byte `n` of the file, and what was never written or was discarded is a
-//! hole.
+//! Data in a sparse file: byte `n` of the drive is byte `n` of the file, and what was never written or was discarded is
+//! a hole.
 //!
-//! Reads and writes go through the system's page cache, which is the volatile write cache that the controller reports; a
-//! Flush, and a write with Force Unit Access, is `fdatasync` ([`Storage::make_durable`](Durable::make_durable)). Commands
-//! that wait for it at the same time share one call. After the first that fails all fail: the system reports a lost page
-//! once and then forgets it, so nothing can be promised any more until the server is started again.
+//! Reads and writes go through the system's page cache, which is the volatile write cache that the controller reports;
+//! a Flush, and a write with Force Unit Access, is `fdatasync` ([`Storage::make_durable`](Durable::make_durable)).
+//! Commands that wait for it at the same time share one call. After the first that fails all fail: the system reports a
+//! lost page once and then forgets it, so nothing can be promised any more until the server is started again.
 //!
 //! The non-volatile state is not in the file: it is handed to the `keep` function ([`crate::drive`] stores it beside).
 
@@ -68,10 +68,10 @@ impl Storage {
     }
 
     fn check_open(&self) -> std::io::Result<()> {
-        match self.is_closed() {
-            true => Err(Error::other("the drive was shut down")),
-            false => Ok(()),
+        if self.is_closed() {
+            return Err(Error::other("the drive was shut down"));
         }
+        Ok(())
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> std::io::Result<()> {
@@ -107,8 +107,8 @@ impl Storage {
 }
 
 impl Storage {
-    /// The call of `fdatasync` that covers what has been written until now: the one that is under way may have missed it,
-    /// the one after it has not.
+    /// The call of `fdatasync` that covers what has been written until now: the one that is under way may have missed
+    /// it, the one after it has not.
     fn next_sync(&self) -> u64 {
         self.begun.load(Ordering::Acquire) + 1
     }

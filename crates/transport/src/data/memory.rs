@@ -1,8 +1,8 @@
 //! Data in memory: as fast as the machine copies, and forgotten when the server ends.
 //!
-//! The drive is a table of pieces of 2 MiB, each on a huge page where the system has them. A piece is taken with the first
-//! write into it and given back when it is discarded as a whole; of one that is discarded in part, the part is zeroed.
-//! There is nothing to make durable: no volatile write cache is reported.
+//! The drive is a table of pieces of 2 MiB, each on a huge page where the system has them. A piece is taken with the
+//! first write into it and given back when it is discarded as a whole; of one that is discarded in part, the part is
+//! zeroed. There is nothing to make durable: no volatile write cache is reported.
 
 use std::sync::Arc;
 

@@ -1,15 +1,15 @@
 //! Where the bytes of a served drive live: in memory, in a sparse file, or nowhere.
 //!
 //! ```text
-//! nvme::Subsystem -> Media::read, write, discard -> Memory: 2 MiB pieces on huge pages, taken when they are first written
+//! nvme::Subsystem -> Media::read, write, discard -> Memory: 2 MiB pieces on huge pages, taken at the first write
 //!                                                -> File:   a sparse file; Flush and FUA are fdatasync
-//!                                                -> Null:   a generation for each page that holds a pattern of `pattern`
+//!                                                -> Null:   a generation for each page of `pattern`
 //! ```
 //!
-//! Addresses are bytes of the drive, and behind its capacity of its metadata ([`nvme::media::bytes_for`]): here that is one
-//! array. The subsystem's lock makes every access exclusive, so only what makes data durable
-//! ([`file::Storage`]) knows about threads. Nothing here knows namespaces, or which pages the device has mapped: that is
-//! [`crate::drive`]'s subject, and so are the files beside the data file.
+//! Addresses are bytes of the drive, and behind its capacity of its metadata ([`nvme::media::bytes_for`]): here that is
+//! one array. The subsystem's lock makes every access exclusive, so only what makes data durable
+//! ([`file::Storage`]) knows about threads. Nothing here knows namespaces, or which pages the device has mapped: that
+//! is [`crate::drive`]'s subject, and so are the files beside the data file.
 
 pub mod file;
 pub mod memory;
@@ -28,8 +28,8 @@ pub enum DataChoice {
     Memory,
     /// In a sparse file, with the drive's state and mapping in two files beside it.
     File(std::path::PathBuf),
-    /// Nowhere, for studies of timing and write amplification: what was written in the pattern of [`pattern`] reads back,
-    /// everything else reads as zeroes.
+    /// Nowhere, for studies of timing and write amplification: what was written in the pattern of [`pattern`] reads
+    /// back, everything else reads as zeroes.
     Null,
 }
 

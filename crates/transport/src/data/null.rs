@@ -1,8 +1,8 @@
 //! No data: for studies of drives that are larger than the machine.
 //!
-//! Four bytes stand for each page of 4 KiB: the generation of the [`pattern`] that the host wrote there. A page that was
-//! written as a whole, in the pattern of its own address, reads back as it was, so a host that writes the pattern can
-//! verify what it reads. Every other page reads as zeroes: it was written in part, with other data, or discarded.
+//! Four bytes stand for each page of 4 KiB: the generation of the [`pattern`] that the host wrote there. A page that
+//! was written as a whole, in the pattern of its own address, reads back as it was, so a host that writes the pattern
+//! can verify what it reads. Every other page reads as zeroes: it was written in part, with other data, or discarded.
 
 use std::sync::Arc;
 

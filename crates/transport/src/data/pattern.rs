@@ -11,8 +11,8 @@
 //! | 24 to 511 | 61 words of a generator whose seed is the checksum |
 //!
 //! Every byte follows from address and generation. A page of 4 KiB is eight such blocks of one generation; generation 0
-//! stands for what was never written, and is all zeroes. The address is the drive's: that of the logical block times its
-//! size, for a namespace that is the whole drive or its beginning.
+//! stands for what was never written, and is all zeroes. The address is the drive's: that of the logical block times
+//! its size, for a namespace that is the whole drive or its beginning.
 
 use thiserror::Error;
 

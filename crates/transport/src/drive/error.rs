@@ -34,8 +34,8 @@ pub enum DriveError {
     },
     /// A file that no drive wrote.
     #[error(
-        "{}: the file holds data, but no state of a drive is beside it ({}), so it may be anything; give another path, or \
-         move the file away", path.display(), state.display()
+        "{}: the file holds data, but no state of a drive is beside it ({}), so it may be anything; give another \
+         path, or move the file away", path.display(), state.display()
     )]
     Foreign {
         /// What was given as data file.
@@ -45,8 +45,8 @@ pub enum DriveError {
     },
     /// Files of a drive whose data file is gone.
     #[error(
-        "{}: the data file is not there, but {} of a drive is; restore the data file, or move that file away to begin with \
-         an empty drive", path.display(), other.display()
+        "{}: the data file is not there, but {} of a drive is; restore the data file, or move that file away to begin \
+         with an empty drive", path.display(), other.display()
     )]
     DataMissing {
         /// The data file.
@@ -69,8 +69,8 @@ pub enum DriveError {
     },
     /// The profile, the capacity or a setting is not the one that the drive was made with.
     #[error(
-        "{}: the drive was made with {field} = {stored}, not {given}; serve it with the profile, capacity and settings that \
-         it was made with, or give another file", path.display()
+        "{}: the drive was made with {field} = {stored}, not {given}; serve it with the profile, capacity and \
+         settings that it was made with, or give another file", path.display()
     )]
     OtherDrive {
         /// The data file.
@@ -84,8 +84,8 @@ pub enum DriveError {
     },
     /// The snapshot beside the data file is of another device.
     #[error(
-        "{}: the snapshot is of a device with another geometry than the drive; restore the right one, or move it away: the \
-         mapping is then made anew from the data", path.display()
+        "{}: the snapshot is of a device with another geometry than the drive; restore the right one, or move it \
+         away: the mapping is then made anew from the data", path.display()
     )]
     OtherGeometry {
         /// The snapshot.
@@ -113,8 +113,8 @@ pub enum DriveError {
     },
     /// Our own bug struck while the drive was served.
     #[error(
-        "the drive failed inside a command, so what it holds in memory was not stored; the next start recovers the mapping \
-         from the last checkpoint and the data"
+        "the drive failed inside a command, so what it holds in memory was not stored; the next start recovers the \
+         mapping from the last checkpoint and the data"
     )]
     Failed,
 }

@@ -21,7 +21,7 @@ pub(super) struct Files {
 }
 
 /// A data file that no other process uses.
-pub(super) struct Claimed {
+pub(super) struct Claim {
     pub file: File,
     /// What is stored of the drive; `None` for a new one.
     pub stored: Option<Contents>,
@@ -43,12 +43,12 @@ impl Files {
         }
     }
 
-    /// Opens and locks the data file of `file_bytes` bytes for a drive whose device is `described`; a new one is given that
-    /// length. Everything that speaks against serving it is found before anything is changed.
+    /// Opens and locks the data file of `file_bytes` bytes for a drive whose device is `described`; a new one is given
+    /// that length. Everything that speaks against serving it is found before anything is changed.
     ///
     /// # Errors
     /// What is there is in use, damaged, or not this drive.
-    pub fn claim(&self, file_bytes: u64, described: &Value) -> Result<Claimed, DriveError> {
+    pub fn claim(&self, file_bytes: u64, described: &Value) -> Result<Claim, DriveError> {
         let made = self.check_there()?;
         let options = OpenOptions::new()
             .read(true)
@@ -68,12 +68,11 @@ impl Files {
             }
         }
         // Only now, because the state may be another server's until the lock is ours.
-        let stored = match self.state.exists() {
-            true => Some(self.check_stored(&file, file_bytes, described)?),
-            false => {
-                self.check_empty(&file, file_bytes)?;
-                None
-            }
+        let stored = if self.state.exists() {
+            Some(self.check_stored(&file, file_bytes, described)?)
+        } else {
+            self.check_empty(&file, file_bytes)?;
+            None
         };
         if stored.is_none() {
             // On disk before the state that says how long it is.
@@ -84,7 +83,7 @@ impl Files {
             })?;
         }
         self.remove_parts();
-        Ok(Claimed { file, stored, made })
+        Ok(Claim { file, stored, made })
     }
 
     /// Takes back a data file that was made for a drive that cannot be made.
@@ -166,8 +165,8 @@ impl Files {
         Ok(())
     }
 
-    /// Removes what a crash left of a state or a snapshot that was being written. Only the server that has the data file
-    /// writes them, so nobody misses it; what cannot be removed does no harm.
+    /// Removes what a crash left of a state or a snapshot that was being written. Only the server that has the data
+    /// file writes them, so nobody misses it; what cannot be removed does no harm.
     fn remove_parts(&self) {
         let folder = self.data.parent().filter(|folder| !folder.as_os_str().is_empty());
         let Ok(entries) = std::fs::read_dir(folder.unwrap_or(Path::new("."))) else {

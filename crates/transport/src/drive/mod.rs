@@ -1,5 +1,5 @@
-//! A drive over server runs: opening it with its data, mapping and state, storing them while it is served, closing it, and
-//! recovering it when that did not happen.
+//! A drive over server runs: opening it with its data, mapping and state, storing them while it is served, closing it,
+//! and recovering it when that did not happen.
 //!
 //! ```text
 //! drive.img         the data (data::File)              written with every command, durable with Flush and FUA
@@ -14,7 +14,7 @@
 //! interrupted is recognised. It names the snapshot that it belongs to, by its counters. A drive in memory, or without
 //! data, has no files: it is new each time.
 //!
-//! It does not start threads: who serves the drive calls [`Drive::checkpoint`] from time to time.
+//! It does not start threads: who serves the drive calls [`ServedDrive::checkpoint`] from time to time.
 
 mod error;
 mod files;
@@ -35,10 +35,10 @@ use crate::data::file::Storage;
 use crate::data::{self, Memory, Null, room};
 use crate::{Clock, Shared};
 pub use error::DriveError;
-use files::{Claimed, Files};
-use recover::Rebuilt;
-use state_file::{Clean, Contents, StateFile};
-pub use stored::{Stored, stored};
+use files::{Claim, Files};
+use recover::Repairs;
+use state_file::{CleanMark, Contents, StateFile};
+pub use stored::{StoredDrive, stored};
 
 /// Maps up to this size are stored at every checkpoint; larger ones only when the drive is closed.
 pub const CHECKPOINT_MAPS_BYTES_MAX: u64 = 1 << 30;
@@ -54,7 +54,7 @@ pub struct DriveOptions {
 
 /// What was found, and what had to be done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Opened {
+pub struct OpenReport {
     /// The drive was made just now.
     pub new: bool,
     /// It was closed in order the last time, or is new.
@@ -73,7 +73,7 @@ pub struct Opened {
     pub snapshot_age: Option<Duration>,
 }
 
-impl std::fmt::Display for Opened {
+impl std::fmt::Display for OpenReport {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let capacity = Bytes(self.capacity_bytes);
         if self.new {
@@ -106,37 +106,38 @@ impl std::fmt::Display for Opened {
     }
 }
 
-/// The part of an open drive that storing it needs. It is closed when it is dropped, as well as that can be done.
-pub struct Drive {
+/// A drive that is open to be served: the part of it that storing it needs. It is closed when it is dropped, as well as that can be done.
+pub struct ServedDrive {
     shared: Shared,
     /// `None` for a drive that forgets.
-    kept: Option<Kept>,
+    persistence: Option<Persistence>,
 }
 
-struct Kept {
+/// What a drive with files needs to store itself.
+struct Persistence {
     storage: Arc<Storage>,
     state_file: Arc<StateFile>,
     files: Files,
     /// Whether the maps are small enough for checkpoints.
     maps_are_small: bool,
     /// The device and the commands at the last checkpoint.
-    stored_device: Option<Clean>,
+    stored_device: Option<CleanMark>,
     stored_commands: u64,
 }
 
-impl Drive {
+impl ServedDrive {
     /// Opens a drive, making it if it is not there.
     ///
     /// # Errors
     /// One sentence; what is there is as it was.
-    pub fn open(options: DriveOptions, clock: Clock) -> Result<(Shared, Drive, Opened), DriveError> {
+    pub fn open(options: DriveOptions, clock: Clock) -> Result<(Shared, ServedDrive, OpenReport), DriveError> {
         let config = options.subsystem;
         let size = Size::of(&config)?;
         let available_bytes = base::memory_available_bytes().unwrap_or(u64::MAX);
         match options.data {
             DataChoice::Memory => {
                 room::check(size.data_bytes, size.maps_bytes, available_bytes)?;
-                Drive::forgetful(config, Box::new(Memory::new(size.data_bytes)))
+                ServedDrive::forgetful(config, Box::new(Memory::new(size.data_bytes)))
             }
             DataChoice::Null => {
                 room::check(Null::memory_bytes(size.data_bytes), size.maps_bytes, available_bytes)?;
@@ -146,7 +147,7 @@ impl Drive {
                     bytes: size.data_bytes,
                     source,
                 });
-                Drive::forgetful(config, Box::new(null.map_err(SetupError::Media)?))
+                ServedDrive::forgetful(config, Box::new(null.map_err(SetupError::Media)?))
             }
             DataChoice::File(path) => {
                 // A checkpoint copies the maps, so that hosts need not wait for the disk.
@@ -156,24 +157,27 @@ impl Drive {
                     1
                 };
                 room::check(0, copies * size.maps_bytes, available_bytes)?;
-                Drive::open_files(config, &path, size, clock)
+                ServedDrive::open_files(config, &path, size, clock)
             }
         }
     }
 
     /// A drive without files.
-    fn forgetful(config: SubsystemConfig, media: Box<dyn Media>) -> Result<(Shared, Drive, Opened), DriveError> {
+    fn forgetful(
+        config: SubsystemConfig,
+        media: Box<dyn Media>,
+    ) -> Result<(Shared, ServedDrive, OpenReport), DriveError> {
         let subsystem = Subsystem::new(config, media)?;
-        let opened = Opened {
+        let opened = OpenReport {
             new: true,
             clean: true,
             capacity_bytes: subsystem.capacity_bytes(),
-            ..Opened::default()
+            ..OpenReport::default()
         };
         let shared = Arc::new(Mutex::new(subsystem));
-        let drive = Drive {
+        let drive = ServedDrive {
             shared: Arc::clone(&shared),
-            kept: None,
+            persistence: None,
         };
         Ok((shared, drive, opened))
     }
@@ -183,9 +187,9 @@ impl Drive {
         path: &Path,
         size: Size,
         clock: Clock,
-    ) -> Result<(Shared, Drive, Opened), DriveError> {
+    ) -> Result<(Shared, ServedDrive, OpenReport), DriveError> {
         let files = Files::of(path);
-        let Claimed { file, stored, made } = files.claim(size.data_bytes, &state_file::described(&config.device))?;
+        let Claim { file, stored, made } = files.claim(size.data_bytes, &state_file::described(&config.device))?;
         let storage = Storage::new(file);
         let state_file = Arc::new(StateFile::new(files.state.clone(), size.data_bytes, &config.device));
         let keep: data::file::Keep = {
@@ -195,13 +199,13 @@ impl Drive {
         let media = data::File::new(Arc::clone(&storage), keep);
         let media = Box::new(media.map_err(DriveError::io(path, "the data file cannot be looked at"))?);
         let (subsystem, opened) = match stored {
-            None => Drive::make(config, media).inspect_err(|_| files.undo(made))?,
-            Some(stored) => Drive::restore(config, media, &files, &storage, &stored)?,
+            None => ServedDrive::make(config, media).inspect_err(|_| files.undo(made))?,
+            Some(stored) => ServedDrive::restore(config, media, &files, &storage, &stored)?,
         };
         let shared = Arc::new(Mutex::new(subsystem));
-        let mut drive = Drive {
+        let mut drive = ServedDrive {
             shared: Arc::clone(&shared),
-            kept: Some(Kept {
+            persistence: Some(Persistence {
                 storage,
                 state_file,
                 files,
@@ -215,13 +219,13 @@ impl Drive {
     }
 
     /// A new drive; its state is stored by the subsystem.
-    fn make(config: SubsystemConfig, media: Box<dyn Media>) -> Result<(Subsystem, Opened), DriveError> {
+    fn make(config: SubsystemConfig, media: Box<dyn Media>) -> Result<(Subsystem, OpenReport), DriveError> {
         let subsystem = Subsystem::new(config, media)?;
-        let opened = Opened {
+        let opened = OpenReport {
             new: true,
             clean: true,
             capacity_bytes: subsystem.capacity_bytes(),
-            ..Opened::default()
+            ..OpenReport::default()
         };
         Ok((subsystem, opened))
     }
@@ -233,22 +237,22 @@ impl Drive {
         files: &Files,
         storage: &Storage,
         stored: &Contents,
-    ) -> Result<(Subsystem, Opened), DriveError> {
+    ) -> Result<(Subsystem, OpenReport), DriveError> {
         let state = Persistent::from_bytes(&stored.state);
         let mut state = state.map_err(|error| DriveError::unusable_state(&files.state, &error))?;
         let (mut device, snapshot) = load_device(&config, &state, files)?;
-        let clean = snapshot && stored.header.clean == Some(Clean::of(&device));
-        let mut opened = Opened {
+        let clean = snapshot && stored.header.clean == Some(CleanMark::of(&device));
+        let mut opened = OpenReport {
             clean,
             snapshot,
-            ..Opened::default()
+            ..OpenReport::default()
         };
         if !clean {
             opened.snapshot_age = snapshot_age(files);
             let namespaces = state.namespaces.iter().flatten();
             let rebuilt = recover::reconcile(&mut device, namespaces, storage);
             let look = DriveError::io(&files.data, "the data file cannot be searched for data");
-            let Rebuilt {
+            let Repairs {
                 pages_mapped_again,
                 pages_deallocated,
                 bytes_given_back,
@@ -258,8 +262,14 @@ impl Drive {
             opened.bytes_given_back = bytes_given_back;
             state.smart.unsafe_shutdowns += 1;
         }
+        let recovered = CleanMark::of(&device);
         let mut subsystem = Subsystem::restore(config, device, media, state)?;
         opened.capacity_bytes = subsystem.capacity_bytes();
+        assert_eq!(
+            CleanMark::of(subsystem.device()),
+            recovered,
+            "the drive goes on from what was recovered"
+        );
         if !clean {
             subsystem.note_handles_modified_by_reset();
         }
@@ -267,17 +277,23 @@ impl Drive {
     }
 
     /// Marks the drive as in use, before anything is served; after a recovery, stores what was recovered.
-    fn begin(&mut self, opened: &Opened, clock: Clock) -> Result<(), DriveError> {
-        let Some(kept) = &mut self.kept else {
+    fn begin(&mut self, opened: &OpenReport, clock: Clock) -> Result<(), DriveError> {
+        let Some(persistence) = &mut self.persistence else {
             return Ok(());
         };
+        assert!(
+            !persistence.storage.is_closed(),
+            "a drive is served while its data file is open"
+        );
+        assert!(persistence.stored_device.is_none(), "a drive begins once");
+        assert!(opened.clean || !opened.new, "a new drive has nothing to recover");
         if !opened.new {
             let mut subsystem = lock(&self.shared)?;
             subsystem.tick(clock.now());
-            kept.write_state(&mut subsystem, None)?;
+            persistence.write_state(&mut subsystem, None)?;
         }
         if opened.clean {
-            kept.note_stored(&*lock(&self.shared)?);
+            persistence.note_stored(&*lock(&self.shared)?);
             return Ok(());
         }
         // A file system without room for it is no reason not to serve the drive: the next checkpoint says so.
@@ -285,35 +301,45 @@ impl Drive {
         Ok(())
     }
 
-    /// Stores mapping, counters and state, so that less has to be recovered after a crash, if anything has changed; returns
-    /// whether it had. The drive is served meanwhile, but for the time that copying the maps takes. A drive with large maps
-    /// ([`CHECKPOINT_MAPS_BYTES_MAX`]) stores only the state.
+    /// Stores mapping, counters and state, so that less has to be recovered after a crash, if anything has changed;
+    /// returns whether it had. The drive is served meanwhile, but for the time that copying the maps takes. A drive
+    /// with large maps ([`CHECKPOINT_MAPS_BYTES_MAX`]) stores only the state.
     ///
     /// # Errors
     /// The system's; the previous checkpoint is still there.
     pub fn checkpoint(&mut self) -> Result<bool, DriveError> {
-        let Some(kept) = &mut self.kept else {
+        let Some(persistence) = &mut self.persistence else {
             return Ok(false);
         };
-        if kept.storage.is_closed() {
+        if persistence.storage.is_closed() {
             return Ok(false);
         }
         let mut subsystem = lock(&self.shared)?;
-        let device_changed = kept.stored_device != Some(Clean::of(subsystem.device()));
-        if !device_changed && kept.stored_commands == commands(&subsystem) {
+        let device_changed = persistence.stored_device != Some(CleanMark::of(subsystem.device()));
+        if !device_changed && persistence.stored_commands == commands(&subsystem) {
             return Ok(false);
         }
-        let device = (device_changed && kept.maps_are_small).then(|| subsystem.device().clone());
+        let device = (device_changed && persistence.maps_are_small).then(|| subsystem.device().clone());
         let state = subsystem.state_for_checkpoint().to_bytes();
-        let ticket = kept.state_file.ticket();
-        let (stored_device, stored_commands) = (Clean::of(subsystem.device()), commands(&subsystem));
+        let ticket = persistence.state_file.ticket();
+        let (stored_device, stored_commands) = (CleanMark::of(subsystem.device()), commands(&subsystem));
         drop(subsystem);
+        assert!(
+            device
+                .as_ref()
+                .is_none_or(|device| CleanMark::of(device) == stored_device),
+            "mapping and state of a checkpoint are of one moment"
+        );
+        assert!(
+            stored_commands >= persistence.stored_commands,
+            "commands are not taken back"
+        );
         if let Some(device) = device {
-            device.save(&kept.files.snapshot)?;
+            device.save(&persistence.files.snapshot)?;
         }
-        let written = kept.state_file.write(ticket, &state, None);
-        written.map_err(DriveError::io(kept.state_file.path(), STATE_NOT_WRITTEN))?;
-        (kept.stored_device, kept.stored_commands) = (Some(stored_device), stored_commands);
+        let written = persistence.state_file.write(ticket, &state, None);
+        written.map_err(DriveError::io(persistence.state_file.path(), STATE_NOT_WRITTEN))?;
+        (persistence.stored_device, persistence.stored_commands) = (Some(stored_device), stored_commands);
         Ok(true)
     }
 
@@ -322,25 +348,37 @@ impl Drive {
     /// # Errors
     /// The system's, or a command failed by our own bug: the next start recovers.
     pub fn close(&mut self) -> Result<(), DriveError> {
-        let Some(kept) = &mut self.kept else {
+        let Some(persistence) = &mut self.persistence else {
             return Ok(());
         };
-        if kept.storage.is_closed() {
+        if persistence.storage.is_closed() {
             return Ok(());
         }
         let mut subsystem = lock(&self.shared)?;
-        let durable = kept.storage.make_durable();
-        durable.map_err(DriveError::io(&kept.files.data, "the data cannot be made durable"))?;
-        subsystem.device().save(&kept.files.snapshot)?;
-        let clean = Clean::of(subsystem.device());
-        kept.write_state(&mut subsystem, Some(clean))?;
-        kept.storage.close();
-        let unlocked = kept.storage.file().unlock();
-        unlocked.map_err(DriveError::io(&kept.files.data, "the data file cannot be unlocked"))
+        let durable = persistence.storage.make_durable();
+        durable.map_err(DriveError::io(
+            &persistence.files.data,
+            "the data cannot be made durable",
+        ))?;
+        subsystem.device().save(&persistence.files.snapshot)?;
+        let clean = CleanMark::of(subsystem.device());
+        persistence.write_state(&mut subsystem, Some(clean))?;
+        assert_eq!(
+            CleanMark::of(subsystem.device()),
+            clean,
+            "nothing is written while the drive closes"
+        );
+        persistence.storage.close();
+        assert!(persistence.storage.is_closed(), "commands that come later fail");
+        let unlocked = persistence.storage.file().unlock();
+        unlocked.map_err(DriveError::io(
+            &persistence.files.data,
+            "the data file cannot be unlocked",
+        ))
     }
 }
 
-impl Drop for Drive {
+impl Drop for ServedDrive {
     fn drop(&mut self) {
         // What went wrong is found, and said, at the next start.
         let _ = self.close();
@@ -349,15 +387,15 @@ impl Drop for Drive {
 
 const STATE_NOT_WRITTEN: &str = "the drive's state cannot be stored (its folder must be writable)";
 
-impl Kept {
-    fn write_state(&self, subsystem: &mut Subsystem, clean: Option<Clean>) -> Result<(), DriveError> {
+impl Persistence {
+    fn write_state(&self, subsystem: &mut Subsystem, clean: Option<CleanMark>) -> Result<(), DriveError> {
         let state = subsystem.state_for_checkpoint().to_bytes();
         let written = self.state_file.write(self.state_file.ticket(), &state, clean);
         written.map_err(DriveError::io(self.state_file.path(), STATE_NOT_WRITTEN))
     }
 
     fn note_stored(&mut self, subsystem: &Subsystem) {
-        self.stored_device = Some(Clean::of(subsystem.device()));
+        self.stored_device = Some(CleanMark::of(subsystem.device()));
         self.stored_commands = commands(subsystem);
     }
 }

@@ -8,8 +8,9 @@
 //! - mapped pages that are a hole are deallocated (zeroes that a host wrote may be a hole too: they read the same);
 //! - data and metadata outside all namespaces, of one that was deleted, are given back.
 //!
-//! A page that was overwritten since the snapshot keeps the place in flash that it had then: it has data before and after.
-//! What is rebuilt is therefore the mapping, not its history; counters are those of the snapshot and of the rebuilding.
+//! A page that was overwritten since the snapshot keeps the place in flash that it had then: it has data before and
+//! after. What is rebuilt is therefore the mapping, not its history; counters are those of the snapshot and of the
+//! repair.
 
 use std::fs::File;
 use std::ops::Range;
@@ -24,7 +25,7 @@ use crate::data::file::Storage;
 
 /// What had to be done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Rebuilt {
+pub(super) struct Repairs {
     /// Pages with data that were not mapped.
     pub pages_mapped_again: u64,
     /// Mapped pages without data.
@@ -73,6 +74,11 @@ fn areas<'a>(namespaces: impl Iterator<Item = &'a Namespace>, logical_pages: u32
     assert!(at <= logical_pages, "a namespace reaches beyond the drive");
     all.push(unowned(at..logical_pages));
     all.retain(|area| !area.pages.is_empty());
+    let pages: u64 = all
+        .iter()
+        .map(|area| u64::from(area.pages.end - area.pages.start))
+        .sum();
+    assert_eq!(pages, u64::from(logical_pages), "areas are the drive, without gaps");
     all
 }
 
@@ -84,13 +90,14 @@ pub(super) fn reconcile<'a>(
     device: &mut Device,
     namespaces: impl Iterator<Item = &'a Namespace>,
     storage: &Storage,
-) -> std::io::Result<Rebuilt> {
+) -> std::io::Result<Repairs> {
     let page_bytes = device.layout().page_bytes;
     let logical_pages = device.layout().logical_pages;
     let areas = areas(namespaces, logical_pages);
-    let mut rebuilding = Rebuilding {
+    let live_pages_before = device.live_pages();
+    let mut repair = Repair {
         device,
-        rebuilt: Rebuilt::default(),
+        done: Repairs::default(),
         turn: 0,
     };
     // Pages before this one are settled, and so are bytes before that one. Behind the last page is metadata.
@@ -103,23 +110,28 @@ pub(super) fn reconcile<'a>(
         let end = u32::try_from(data.end.div_ceil(page_bytes))
             .unwrap_or(u32::MAX)
             .clamp(first, logical_pages);
-        rebuilding.unmap(page..first);
+        repair.unmap(page..first);
         let after = areas.partition_point(|area| area.pages.end <= first);
         for area in areas[after..].iter().take_while(|area| area.pages.start < end) {
             let pages = area.pages.start.max(first)..area.pages.end.min(end);
             match area.handle {
-                Some(handle) => rebuilding.map(pages, handle),
+                Some(handle) => repair.map(pages, handle),
                 None => {
-                    rebuilding.unmap(pages.clone());
+                    repair.unmap(pages.clone());
                     let bytes = u64::from(pages.end - pages.start) * page_bytes;
                     storage.discard(u64::from(pages.start) * page_bytes, bytes)?;
-                    rebuilding.rebuilt.bytes_given_back += bytes;
+                    repair.done.bytes_given_back += bytes;
                 }
             }
         }
         page = end;
     }
-    rebuilding.unmap(page..logical_pages);
+    repair.unmap(page..logical_pages);
+    assert_eq!(
+        repair.device.live_pages() + repair.done.pages_deallocated,
+        live_pages_before + repair.done.pages_mapped_again,
+        "every page that was mapped again or deallocated is counted once"
+    );
     // Where a metadata byte belongs follows from its place, so nothing has to be looked for.
     let bytes = |pages: u32| u64::from(pages) * page_bytes;
     for area in areas.iter().filter(|area| area.handle.is_none()) {
@@ -130,17 +142,17 @@ pub(super) fn reconcile<'a>(
         let metadata = metadata_of(bytes(logical_pages), data);
         storage.discard(metadata.offset, metadata.bytes)?;
     }
-    Ok(rebuilding.rebuilt)
+    Ok(repair.done)
 }
 
-struct Rebuilding<'a> {
+struct Repair<'a> {
     device: &'a mut Device,
-    rebuilt: Rebuilt,
+    done: Repairs,
     /// Reclaim group of the next write.
     turn: u16,
 }
 
-impl Rebuilding<'_> {
+impl Repair<'_> {
     /// Deallocates what is mapped of these pages.
     fn unmap(&mut self, pages: Range<u32>) {
         if pages.is_empty() {
@@ -149,7 +161,7 @@ impl Rebuilding<'_> {
         let before = self.device.stats().pages_deallocated;
         let done = self.device.deallocate(0, Lpn(pages.start), pages.end - pages.start);
         let _ = done.expect("the pages are the drive's");
-        self.rebuilt.pages_deallocated += self.device.stats().pages_deallocated - before;
+        self.done.pages_deallocated += self.device.stats().pages_deallocated - before;
     }
 
     /// Writes what is not mapped of these pages.
@@ -184,6 +196,6 @@ impl Rebuilding<'_> {
         self.turn = (write.placement.group.0 + 1) % layout.groups;
         let done = self.device.write(0, &write);
         let _ = done.expect("namespaces lie inside the device and have its handles");
-        self.rebuilt.pages_mapped_again += u64::from(pages);
+        self.done.pages_mapped_again += u64::from(pages);
     }
 }

@@ -3,11 +3,11 @@
 //! ```text
 //! 8 bytes   "WARPDRV\0"
 //! 4 bytes   version, little-endian
-//! sections  header (JSON), state (`nvme::Persistent::to_bytes`); each: 8 bytes length, the bytes, 4 bytes CRC-32 of them
+//! sections  header (JSON), state (`nvme::Persistent::to_bytes`); each: 8 bytes length, the bytes, their CRC-32
 //! ```
 //!
-//! The file is replaced as a whole, each time in one step and on disk, so it is small on purpose. It is read once, before
-//! anything is served.
+//! The file is replaced as a whole, each time in one step and on disk, so it is small on purpose. It is read once,
+//! before anything is served.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -32,21 +32,21 @@ pub(super) struct Header {
     /// The device configuration that the drive was made with, as JSON, so that a difference can be named.
     pub device: Value,
     /// The device at the orderly shutdown after which the drive was not opened again.
-    pub clean: Option<Clean>,
+    pub clean: Option<CleanMark>,
 }
 
 /// What tells the snapshot of an orderly shutdown from an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Clean {
+pub(super) struct CleanMark {
     host_pages_written: u64,
     pages_deallocated: u64,
     units_closed_by_host: u64,
     live_pages: u64,
 }
 
-impl Clean {
-    pub fn of<S: ssd::EventSink>(device: &Device<S>) -> Clean {
-        Clean {
+impl CleanMark {
+    pub fn of<S: ssd::EventSink>(device: &Device<S>) -> CleanMark {
+        CleanMark {
             host_pages_written: device.host_pages_written(),
             pages_deallocated: device.stats().pages_deallocated,
             units_closed_by_host: device.stats().units_closed_by_host,
@@ -180,7 +180,11 @@ impl StateFile {
     }
 
     /// Replaces the file, in one step and durably; does nothing if a later state is in it already.
-    pub fn write(&self, ticket: Ticket, state: &[u8], clean: Option<Clean>) -> std::io::Result<()> {
+    pub fn write(&self, ticket: Ticket, state: &[u8], clean: Option<CleanMark>) -> std::io::Result<()> {
+        assert!(
+            ticket.0 <= self.tickets.load(Ordering::Relaxed),
+            "a ticket is of this state file"
+        );
         let header = Header {
             file_bytes: self.file_bytes,
             device: self.device.clone(),

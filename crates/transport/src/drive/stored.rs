@@ -1,5 +1,5 @@
-//! What the files of a drive say, without opening it: for `warp inspect`. Reads only, so the drive may be in use; what is
-//! shown is then its last checkpoint.
+//! What the files of a drive say, without opening it: for `warp inspect`. Reads only, so the drive may be in use; what
+//! is shown is then its last checkpoint.
 
 use std::fmt::{Display, Formatter};
 use std::path::Path;
@@ -16,7 +16,7 @@ use super::state_file;
 
 /// A stored drive, or a snapshot of a device alone.
 #[derive(Clone, Debug, Serialize)]
-pub struct Stored {
+pub struct StoredDrive {
     /// What the state file says; `None` for a snapshot alone.
     pub state: Option<StoredState>,
     /// What the snapshot says; `None` before the first checkpoint.
@@ -63,10 +63,10 @@ pub struct StoredState {
 ///
 /// # Errors
 /// It is neither.
-pub fn stored(path: &Path) -> Result<Stored, DriveError> {
+pub fn stored(path: &Path) -> Result<StoredDrive, DriveError> {
     let files = Files::of(path);
     if !files.state.exists() {
-        return Ok(Stored {
+        return Ok(StoredDrive {
             state: None,
             device: Some(StoredDevice::of(&Device::load(path)?)),
         });
@@ -80,7 +80,7 @@ pub fn stored(path: &Path) -> Result<Stored, DriveError> {
         Err(error) => return Err(error.into()),
     };
     let numbered = (1..).zip(&state.namespaces);
-    Ok(Stored {
+    Ok(StoredDrive {
         state: Some(StoredState {
             clean: contents.header.clean.is_some(),
             file_bytes: contents.header.file_bytes,
@@ -110,7 +110,7 @@ impl StoredDevice {
     }
 }
 
-impl Display for Stored {
+impl Display for StoredDrive {
     fn fmt(&self, out: &mut Formatter<'_>) -> std::fmt::Result {
         if let Some(state) = &self.state {
             write!(out, "{state}")?;
@@ -144,7 +144,8 @@ impl Display for StoredState {
             };
             writeln!(
                 out,
-                "namespace {nsid}: {bytes} in {} blocks of {} bytes{metadata}, placement handles on RUH {}, {} written by hosts",
+                "namespace {nsid}: {bytes} in {} blocks of {} bytes{metadata}, placement handles on RUH {}, {} \
+                 written by hosts",
                 namespace.blocks,
                 namespace.block_bytes(),
                 handles.join(" "),
@@ -152,15 +153,16 @@ impl Display for StoredState {
             )?;
         }
         let fdp = &self.state.fdp;
-        match fdp.enabled {
-            true => writeln!(
+        if fdp.enabled {
+            writeln!(
                 out,
                 "Flexible Data Placement: configuration {}, {} host events, {} controller events",
                 fdp.configuration,
                 fdp.host_events.iter().len(),
                 fdp.controller_events.iter().len()
-            )?,
-            false => writeln!(out, "Flexible Data Placement: disabled")?,
+            )?;
+        } else {
+            writeln!(out, "Flexible Data Placement: disabled")?;
         }
         let smart = &self.state.smart;
         writeln!(

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Controller identifiers are used again. So that no connection ever acts for a controller that is not its own, a
-//! [`Link`] ends only while its caller holds the subsystem (hence the `&mut Subsystem` arguments), and a connection looks
-//! at its link each time that it has locked the subsystem.
+//! [`Link`] ends only while its caller holds the subsystem (hence the `&mut Subsystem` arguments), and a connection
+//! looks at its link each time that it has locked the subsystem.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -111,6 +111,10 @@ impl Associations {
 
     /// The association of a controller that was just made, with its admin connection.
     pub fn begin(&self, _subsystem: &mut Subsystem, controller: u16, host: Host, admin: Arc<Link>) -> Arc<Association> {
+        assert!(
+            admin.queue == 0 && !admin.has_ended(),
+            "an association begins with a live admin connection"
+        );
         let association = Arc::new(Association {
             controller,
             host,
@@ -135,6 +139,10 @@ impl Associations {
         host: &Host,
         link: Arc<Link>,
     ) -> Result<Arc<Association>, JoinError> {
+        assert!(
+            link.queue != 0 && !link.has_ended(),
+            "what joins is a live connection of an I/O queue"
+        );
         let map = self.map();
         let association = map.get(&controller).filter(|association| association.host == *host);
         let association = association.ok_or(JoinError::NoController)?;
@@ -159,21 +167,33 @@ impl Associations {
         if link.ended.swap(true, Ordering::AcqRel) {
             return;
         }
-        match link.queue {
-            0 => self.end(subsystem, association),
-            _ => association.links().retain(|other| !std::ptr::eq(other.as_ref(), link)),
+        assert!(
+            self.is_current(association),
+            "a connection ends no later than its association"
+        );
+        if link.queue == 0 {
+            return self.end(subsystem, association);
         }
+        let mut links = association.links();
+        let before = links.len();
+        links.retain(|other| !std::ptr::eq(other.as_ref(), link));
+        assert_eq!(links.len() + 1, before, "a live connection is in its association once");
     }
 
     /// Frees the controller and hangs up all its connections.
     pub fn end(&self, subsystem: &mut Subsystem, association: &Arc<Association>) {
-        let mut map = self.map();
-        let id = association.controller;
-        if map.get(&id).is_some_and(|current| Arc::ptr_eq(current, association)) {
-            map.remove(&id);
-            subsystem.disconnect(id);
+        if self.is_current(association) {
+            self.map().remove(&association.controller);
+            subsystem.disconnect(association.controller);
             association.links().iter().for_each(|link| link.end());
         }
+    }
+
+    /// Whether the controller is still that of this association.
+    fn is_current(&self, association: &Arc<Association>) -> bool {
+        let map = self.map();
+        let current = map.get(&association.controller);
+        current.is_some_and(|current| Arc::ptr_eq(current, association))
     }
 
     /// Ends the association of a controller, if there is one.
@@ -189,5 +209,6 @@ impl Associations {
         let mut links = association.links();
         links.iter().filter(|link| link.queue != 0).for_each(|link| link.end());
         links.retain(|link| link.queue == 0);
+        assert_eq!(links.len(), 1, "the connection that asked for the reset stays");
     }
 }

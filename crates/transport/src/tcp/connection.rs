@@ -1,7 +1,7 @@
 //! The thread of a connection: moves bytes between its socket and its [`Session`], and waits.
 //!
-//! I/O connections wait in a blocking read. Admin connections, and all that have something to do at a certain time, wait
-//! in `poll` for the socket and an eventfd, which other threads write to when there is an event to tell.
+//! I/O connections wait in a blocking read. Admin connections, and all that have something to do at a certain time,
+//! wait in `poll` for the socket and an eventfd, which other threads write to when there is an event to tell.
 
 use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};

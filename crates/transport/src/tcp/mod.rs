@@ -157,7 +157,7 @@ impl Context {
 }
 
 /// A connection as the server sees it.
-struct Accepted {
+struct ConnectionThread {
     stream: TcpStream,
     established: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -166,7 +166,7 @@ struct Accepted {
 /// The connections that there are.
 #[derive(Default)]
 struct Connections {
-    by_number: HashMap<u64, Accepted>,
+    by_number: HashMap<u64, ConnectionThread>,
     accepted: u64,
 }
 
@@ -255,8 +255,8 @@ impl TcpServer {
         if let Some(acceptor) = acceptor {
             let _ = acceptor.join();
         }
-        // Nothing is added any more.
-        let remaining: Vec<Accepted> = self
+        // Nothing is added from here on.
+        let remaining: Vec<ConnectionThread> = self
             .inner
             .connections()
             .by_number
@@ -318,7 +318,7 @@ impl Inner {
     fn admit(self: &Arc<Inner>, stream: TcpStream) -> std::io::Result<()> {
         let limits = &self.context.options.limits;
         let mut connections = self.connections();
-        let is_half_open = |accepted: &&Accepted| !accepted.established.load(Ordering::Acquire);
+        let is_half_open = |accepted: &&ConnectionThread| !accepted.established.load(Ordering::Acquire);
         let half_open = connections.by_number.values().filter(is_half_open).count();
         if connections.by_number.len() >= limits.connections || half_open >= limits.half_open {
             return Ok(());
@@ -331,7 +331,7 @@ impl Inner {
         let established = Arc::new(AtomicBool::new(false));
         let number = connections.accepted;
         connections.accepted += 1;
-        let mut accepted = Accepted {
+        let mut accepted = ConnectionThread {
             stream: stream.try_clone()?,
             established: Arc::clone(&established),
             thread: None,
@@ -344,7 +344,8 @@ impl Inner {
         let thread = std::thread::Builder::new().name(format!("{THREAD_NAME}-{number}"));
         // The thread cannot remove its entry before it is there: the connections are locked.
         accepted.thread = Some(thread.spawn(work)?);
-        connections.by_number.insert(number, accepted);
+        let before = connections.by_number.insert(number, accepted);
+        assert!(before.is_none(), "numbers of connections are not used again");
         Ok(())
     }
 }

@@ -1,7 +1,8 @@
 //! PDUs from a host: where their parts lie, and what is wrong with them.
 //!
-//! [`Layout::of`] looks at the first 8 bytes only, so that a PDU whose length is a lie ends the connection before anybody
-//! waits for the rest of it. Everything here is a function of bytes; reading and answering is done by `session`.
+//! [`Layout::of`] looks at the first 8 bytes only, so that a PDU whose length is a lie ends the connection before
+//! anybody waits for the rest of it. Everything here is a function of bytes; reading and answering is done by
+//! `session`.
 
 use nvme_spec::tcp::{CommonHeader, DIGEST_LENGTH, FatalErrorStatus, PduType, TERM_REQ_MAX_DATA};
 

@@ -1,12 +1,12 @@
-//! The PCI configuration space of the function: identity, BAR0, and the capabilities power management, MSI-X (with its table
-//! and pending bits in BAR0, behind the doorbells) and PCI Express (with function level reset).
+//! The PCI configuration space of the function: identity, BAR0, and the capabilities power management, MSI-X (with its
+//! table and pending bits in BAR0, behind the doorbells) and PCI Express (with function level reset).
 //!
 //! ```text
 //! BAR0:  registers | doorbells | MSI-X table | pending bits
 //! ```
 //!
-//! It is bytes and a mask of those that can be written. A write can have one consequence beyond itself: a function level
-//! reset.
+//! It is bytes and a mask of those that can be written. A write can have one consequence beyond itself: a function
+//! level reset.
 
 use nvme::pcie::{DEVICE_ID, DOORBELL_BYTES, REGISTER_BYTES, VENDOR_ID};
 use nvme_spec::pci::{
@@ -103,7 +103,8 @@ impl ConfigSpace {
         }
     }
 
-    /// Whether the function may read and write the host's memory, which includes sending MSI-X messages (Bus Master Enable).
+    /// Whether the function may read and write the host's memory, which includes sending MSI-X messages (Bus Master
+    /// Enable).
     pub fn is_bus_master(&self) -> bool {
         let command = u16::from_le_bytes([self.bytes[COMMAND], self.bytes[COMMAND + 1]]);
         PciCommand::from_bits(command.into()).bus_master()

@@ -1,8 +1,8 @@
 //! One client's connection: its messages, answered one after the other.
 //!
-//! Configuration space is kept here; everything else is asked of the worker. Nothing here waits for a command of the drive.
-//! A message that says something impossible is answered with an error, and the connection goes on; only what is not a
-//! message ends it.
+//! Configuration space is kept here; everything else is asked of the worker. Nothing here waits for a command of the
+//! drive. A message that says something impossible is answered with an error, and the connection goes on; only what is
+//! not a message ends it.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

@@ -14,7 +14,8 @@ pub struct DoorbellPage {
     map: MmapRegion,
 }
 
-/// The file behind the page. It begins with the registers, which nobody maps, so that offsets in the file are those of BAR0.
+/// The file behind the page. It begins with the registers, which nobody maps, so that offsets in the file are those of
+/// BAR0.
 pub struct DoorbellFile(OwnedFd);
 
 impl DoorbellPage {

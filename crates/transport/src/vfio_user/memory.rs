@@ -3,8 +3,8 @@
 //! Maps come and go at any time. The worker that carries out commands owns the list, so nothing is unmapped while it is
 //! being used. Ranges that came without a file descriptor are not here, and an access to them is a [`Fault`].
 //!
-//! A client that shortens a file after giving it to us ends this process when the missing part is accessed (SIGBUS), as it
-//! would any other. It is trusted not to: it is a process of the same user, on a socket of mode 0600.
+//! A client that shortens a file after giving it to us ends this process when the missing part is accessed (SIGBUS), as
+//! it would any other. It is trusted not to: it is a process of the same user, on a socket of mode 0600.
 
 use std::fs::File;
 use std::io;
@@ -53,9 +53,10 @@ impl Range {
         if file_end > file.metadata()?.len() {
             return Err(Errno::INVAL.into());
         }
-        let protection = match writable {
-            true => rustix::mm::ProtFlags::READ | rustix::mm::ProtFlags::WRITE,
-            false => rustix::mm::ProtFlags::READ,
+        let protection = if writable {
+            rustix::mm::ProtFlags::READ | rustix::mm::ProtFlags::WRITE
+        } else {
+            rustix::mm::ProtFlags::READ
         };
         let flags = rustix::mm::MapFlags::SHARED | rustix::mm::MapFlags::NORESERVE;
         let map = MmapRegionBuilder::new(usize::try_from(bytes).map_err(|_| Errno::INVAL)?)
@@ -94,6 +95,10 @@ impl GuestMemory {
         if self.ranges.len() == RANGES_MAX {
             return Err(Errno::NOSPC.into());
         }
+        assert!(
+            at == 0 || self.ranges[at - 1].end <= range.start,
+            "ranges are in order and do not overlap"
+        );
         self.ranges.insert(at, range);
         Ok(())
     }

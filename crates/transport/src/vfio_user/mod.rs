@@ -1,18 +1,19 @@
 //! A controller for stock QEMU: a vfio-user server on a Unix socket.
 //!
 //! ```text
-//! QEMU -> socket -> connection (messages, configuration space) -> worker (queues, guest memory, interrupts) -> Subsystem
-//!   \-> doorbell page (shared memory) ------------------------->
+//! QEMU -> socket -> connection (messages, configuration space)
+//!   |                 \-> worker (queues, guest memory, interrupts) -> Subsystem
+//!   \-> doorbell page ------^   (shared memory)
 //! ```
 //!
-//! A server is one PCI function with one controller of the drive. It serves one client at a time; the next one waits until
-//! that has left, which resets the function. Three threads belong to it: one for the socket, one that carries out commands,
-//! one that makes data durable. Doorbells come three ways: as messages, through the mapped page that the worker looks at,
-//! and through shadow doorbells in guest memory.
+//! A server is one PCI function with one controller of the drive. It serves one client at a time; the next one waits
+//! until that has left, which resets the function. Three threads belong to it: one for the socket, one that carries out
+//! commands, one that makes data durable. Doorbells come three ways: as messages, through the mapped page that the
+//! worker looks at, and through shadow doorbells in guest memory.
 //!
-//! The messages are handled here rather than by the `vfio_user` crate's server, which trusts the sizes that a peer names,
-//! panics at some malformed messages, loses its place in the stream after others, and cannot be stopped while a client is
-//! connected. Its client is what the tests and the benchmark use, so that two implementations meet.
+//! The messages are handled here rather than by the `vfio_user` crate's server, which trusts the sizes that a peer
+//! names, panics at some malformed messages, loses its place in the stream after others, and cannot be stopped while a
+//! client is connected. Its client is what the tests and the benchmark use, so that two implementations meet.
 //!
 //! Not here: INTx and MSI, migration, DMA by messages (the client must share its memory by file descriptors), several
 //! functions on a socket.

@@ -8,10 +8,10 @@
 //!                             +--> completions, interrupts
 //! ```
 //!
-//! The connection never waits for a command: its requests are answered between two batches. Without requests and doorbells
-//! the worker first spins, then sleeps, the longer the longer nothing happens; a request wakes it at once. (It does not
-//! yield: where others want its processor it would get it back a time slice later.) If nobody can map the doorbells every
-//! doorbell is a request, and it sleeps until one comes.
+//! The connection never waits for a command: its requests are answered between two batches. Without requests and
+//! doorbells the worker first spins, then sleeps, the longer the longer nothing happens; a request wakes it at once.
+//! (It does not yield: where others want its processor it would get it back a time slice later.) If nobody can map the
+//! doorbells every doorbell is a request, and it sleeps until one comes.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -32,8 +32,8 @@ use crate::{Clock, Shared, give_way, locked};
 
 /// How long the worker spins before it sleeps.
 const SPIN: Duration = Duration::from_micros(20);
-/// Then it sleeps for this part of the time that it has been idle, so that a command after a pause waits at most 6 % of the
-/// pause for it, within these bounds.
+/// Then it sleeps for this part of the time that it has been idle, so that a command after a pause waits at most 6 % of
+/// the pause for it, within these bounds.
 const IDLE_PER_SLEEP: u32 = 16;
 const SLEEP_MIN: Duration = Duration::from_micros(5);
 const SLEEP_MAX: Duration = Duration::from_micros(50);
@@ -43,8 +43,9 @@ const SLEEP_LONG: Duration = Duration::from_millis(1);
 /// How much later than asked the kernel may end a sleep, in nanoseconds; 50 000 if nobody says.
 const TIMER_SLACK_NS: NonZeroU64 = NonZeroU64::new(1000).expect("not 0");
 /// What a user is told whose QEMU cannot work.
-const NO_MEMORY: &str = "warp: vfio-user: the client enables the controller but shares no memory with it, so no command can \
-    be read; start QEMU with -object memory-backend-memfd,id=ram,size=...,share=on -machine memory-backend=ram";
+const NO_MEMORY: &str = "warp: vfio-user: the client enables the controller but shares no memory with it, so no \
+    command can be read; start QEMU with -object memory-backend-memfd,id=ram,size=...,share=on -machine \
+    memory-backend=ram";
 /// Requests that can wait; then who makes them does.
 const REQUESTS_MAX: usize = 256;
 
@@ -249,7 +250,8 @@ impl Worker {
         }
     }
 
-    /// Completes what was made durable, as soon as that is allowed; after a reset there is nothing that could be completed.
+    /// Completes what was made durable, as soon as that is allowed; after a reset there is nothing that could be
+    /// completed.
     fn finish_sync(&mut self) {
         if !self.bus_master && self.controller.is_running() {
             return;
@@ -277,9 +279,12 @@ impl Worker {
         if self.controller.announce_sleep(bus) {
             return None;
         }
-        let doze = (self.polls && self.controller.is_running()).then(|| match idle < LONG_IDLE {
-            true => (idle / IDLE_PER_SLEEP).clamp(SLEEP_MIN, SLEEP_MAX),
-            false => SLEEP_LONG,
+        let doze = (self.polls && self.controller.is_running()).then(|| {
+            if idle < LONG_IDLE {
+                (idle / IDLE_PER_SLEEP).clamp(SLEEP_MIN, SLEEP_MAX)
+            } else {
+                SLEEP_LONG
+            }
         });
         let until_due = match self.controller.next_due() {
             None => None,
@@ -339,7 +344,8 @@ impl Worker {
                 let _ = answer.send(());
             }
             Request::Synced(result) => {
-                self.synced = Some(result);
+                let before = self.synced.replace(result);
+                assert!(before.is_none(), "only one thing at a time is made durable");
                 self.finish_sync();
             }
             Request::Wake => {}
@@ -381,6 +387,7 @@ impl Worker {
     fn reset(&mut self) {
         let bus = bus(&self.memory, &self.vectors, &self.doorbells);
         self.controller.reset_function(&mut locked(&self.shared), bus);
+        assert!(!self.controller.is_running(), "a reset leaves no queues");
         self.vectors.reset();
         self.bus_master = false;
         self.finish_sync();

@@ -31,7 +31,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use small_drive::{Client, config, open};
 use ssd::Lpn;
 use transport::data::pattern;
-use transport::drive::Drive;
+use transport::drive::ServedDrive;
 use transport::{Shared, locked};
 use zerocopy::FromZeros;
 
@@ -119,7 +119,7 @@ fn victim(plan: Plan, first: u32, path: &Path) {
     }
 }
 
-fn restart(shared: Shared, mut drive: Drive, plan: Plan, path: &Path) -> (Shared, Drive) {
+fn restart(shared: Shared, mut drive: ServedDrive, plan: Plan, path: &Path) -> (Shared, ServedDrive) {
     drive.close().unwrap();
     drop((shared, drive));
     let (shared, drive, opened) = open(path, config(plan.format)).unwrap();

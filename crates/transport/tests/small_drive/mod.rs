@@ -11,7 +11,7 @@ use nvme_spec::register::{Cc, Property};
 use nvme_spec::{IoOpcode, Status};
 use ssd::DeviceConfig;
 use ssd::config::{EventsConfig, GcConfig, Geometry, Handles};
-use transport::drive::{DataChoice, Drive, DriveError, DriveOptions, Opened};
+use transport::drive::{DataChoice, DriveError, DriveOptions, OpenReport, ServedDrive};
 use transport::{Clock, Shared, locked};
 use zerocopy::FromZeros;
 
@@ -65,9 +65,9 @@ pub fn config(format: u8) -> SubsystemConfig {
 }
 
 /// Opens the drive with data in a file.
-pub fn open(path: &Path, config: SubsystemConfig) -> Result<(Shared, Drive, Opened), DriveError> {
+pub fn open(path: &Path, config: SubsystemConfig) -> Result<(Shared, ServedDrive, OpenReport), DriveError> {
     let data = DataChoice::File(path.to_path_buf());
-    Drive::open(
+    ServedDrive::open(
         DriveOptions {
             subsystem: config,
             data,

@@ -1,7 +1,7 @@
 //! DH-HMAC-CHAP, the host's side (Base Specification, "DH-HMAC-CHAP Protocol").
 //!
-//! Written on its own, from the same description as the controller's side in `transport::tcp::auth`, so that a mistake in one of
-//! them makes authentication fail.
+//! Written on its own, from the same description as the controller's side in `transport::tcp::auth`, so that a mistake
+//! in one of them makes authentication fail.
 
 use nvme_spec::SubmissionEntry;
 use nvme_spec::auth::{
@@ -78,6 +78,19 @@ struct Transaction {
 }
 
 impl Transaction {
+    fn new(id: u16, offer: &Offer<'_>, keys: Option<&KeyPair>) -> Result<Transaction, InitiatorError> {
+        let session = |keys: &KeyPair| {
+            let key = keys.session_key(offer.public);
+            let key = key.ok_or_else(|| refused("the controller's DH value is weak"))?;
+            Ok(arithmetic::digest(offer.hash, &key))
+        };
+        Ok(Transaction {
+            id,
+            hash: offer.hash,
+            session: keys.map(session).transpose()?,
+        })
+    }
+
     fn response(&self, key: &[u8], challenge: &[u8], sequence: u32, role: &str, names: [&str; 2]) -> Vec<u8> {
         let mut text = match &self.session {
             Some(session) => arithmetic::hmac(self.hash, session, &[challenge]),
@@ -99,66 +112,67 @@ impl Transaction {
 pub fn authenticate(queue: &mut Queue, options: &HostOptions) -> Result<(), InitiatorError> {
     let secret = options.secret.as_ref();
     let secret = secret.ok_or_else(|| refused("the controller asks for it, but there is no secret"))?;
-    let host_key = secret.key_of(&options.host_nqn);
     let controller_secret = options.controller_secret.as_ref();
     let controller_key = controller_secret.map(|secret| secret.key_of(&options.subsystem_nqn));
-    let mut number = [0; 6];
-    arithmetic::random(&mut number);
-    let id = u16::from_le_bytes([number[0], number[1]]);
-    let sequence = u32::from_le_bytes([number[2], number[3], number[4], number[5]]).max(1);
+    let mut id = [0; 2];
+    arithmetic::random(&mut id);
+    let id = u16::from_le_bytes(id);
 
     send(queue, negotiate(options, id))?;
     let message = receive(queue, id, MessageId::Challenge)?;
     let offer = read_challenge(options, &message)?;
     let keys = KeyPair::new(offer.group);
-    let session_key = match &keys {
-        None => None,
-        Some(keys) => Some(
-            keys.session_key(offer.public)
-                .ok_or_else(|| refused("the controller's DH value is weak"))?,
-        ),
-    };
-    let transaction = Transaction {
-        id,
-        hash: offer.hash,
-        session: session_key.map(|key| arithmetic::digest(offer.hash, &key)),
-    };
-    let (host, subsystem) = (options.host_nqn.as_str(), options.subsystem_nqn.as_str());
-    let response = transaction.response(
-        &host_key,
-        offer.challenge,
-        offer.sequence,
-        "HostHost",
-        [host, subsystem],
-    );
-    let mut our_challenge = vec![0; response.len()];
-    if controller_key.is_some() {
-        arithmetic::random(&mut our_challenge);
-    }
+    let transaction = Transaction::new(id, &offer, keys.as_ref())?;
+    let names = [options.host_nqn.as_str(), options.subsystem_nqn.as_str()];
+    let key = secret.key_of(&options.host_nqn);
+    let response = transaction.response(&key, offer.challenge, offer.sequence, "HostHost", names);
+    let ours = controller_key.is_some().then(|| OurChallenge::new(response.len()));
     let public = keys.as_ref().map_or(&[][..], KeyPair::public);
     let reply = Reply {
         header: header(AUTH_TYPE_DHCHAP, MessageId::Reply, id),
         hl: offer.hash.digest_length(),
-        cvalid: controller_key.is_some().into(),
+        cvalid: ours.is_some().into(),
         dhvlen: (public.len() as u16).into(),
-        seqnum: if controller_key.is_some() { sequence } else { 0 }.into(),
+        seqnum: ours.as_ref().map_or(0, |ours| ours.sequence).into(),
         ..Reply::default()
     };
-    send(queue, [reply.as_bytes(), &response, &our_challenge, public].concat())?;
-
+    // Without a challenge of ours there are zeroes in its place.
+    let challenge = ours
+        .as_ref()
+        .map_or_else(|| vec![0; response.len()], |ours| ours.value.clone());
+    send(queue, [reply.as_bytes(), &response, &challenge, public].concat())?;
     let message = receive(queue, id, MessageId::Success1)?;
-    let Some(controller_key) = controller_key else {
+    let (Some(key), Some(ours)) = (controller_key, ours) else {
         return Ok(());
     };
-    let (success, values) = Success1::ref_from_prefix(&message).expect("it is longer than that");
-    let expected = transaction.response(
-        &controller_key,
-        &our_challenge,
-        sequence,
-        "Controller",
-        [subsystem, host],
-    );
-    if success.rvalid != 1 || !arithmetic::equal(&values[..expected.len()], &expected) {
+    let [host, subsystem] = names;
+    let expected = transaction.response(&key, &ours.value, ours.sequence, "Controller", [subsystem, host]);
+    check_controller(queue, id, &message, &expected)
+}
+
+/// What the controller has to answer.
+struct OurChallenge {
+    value: Vec<u8>,
+    /// Not 0, which says that there is no challenge.
+    sequence: u32,
+}
+
+impl OurChallenge {
+    fn new(bytes: usize) -> OurChallenge {
+        let (mut value, mut sequence) = (vec![0; bytes], [0; 4]);
+        arithmetic::random(&mut value);
+        arithmetic::random(&mut sequence);
+        OurChallenge {
+            value,
+            sequence: u32::from_le_bytes(sequence).max(1),
+        }
+    }
+}
+
+/// Ends the transaction: the controller is who it says it is, or is told that it is not.
+fn check_controller(queue: &mut Queue, id: u16, message: &[u8], expected: &[u8]) -> Result<(), InitiatorError> {
+    let (success, values) = Success1::ref_from_prefix(message).expect("it is longer than that");
+    if success.rvalid != 1 || !arithmetic::equal(&values[..expected.len()], expected) {
         let failure = Failure {
             header: header(AUTH_TYPE_COMMON, MessageId::Failure2, id),
             rc: REASON_AUTHENTICATION_FAILURE,

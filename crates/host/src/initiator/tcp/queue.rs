@@ -42,19 +42,19 @@ pub enum Data {
 
 /// A command that is complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Completed {
+pub struct Completion {
     /// Its identifier, as [`Queue::submit`] returned it.
     pub cid: u16,
     /// The completion queue entry.
     pub entry: CompletionEntry,
-    /// The buffer that came with it. For data from the controller, what is beyond [`Completed::received`] is as before.
+    /// The buffer that came with it. For data from the controller, what is beyond [`Completion::received`] is as before.
     pub data: Vec<u8>,
     /// Bytes that the controller sent.
     pub received: usize,
 }
 
 /// A command that is outstanding.
-struct Pending {
+struct OutstandingCommand {
     data: Vec<u8>,
     to_host: bool,
     received: usize,
@@ -69,7 +69,7 @@ enum Piece {
 }
 
 /// Data that is coming in.
-struct Receiving {
+struct IncomingData {
     cid: u16,
     at: usize,
     left: usize,
@@ -85,15 +85,15 @@ pub struct Queue {
     header_digest: bool,
     data_digest: bool,
     h2c_data_bytes_max: usize,
-    pending: Vec<Option<Pending>>,
+    pending: Vec<Option<OutstandingCommand>>,
     free: Vec<u16>,
     headers: Vec<u8>,
     output: VecDeque<Piece>,
     input: Box<[u8]>,
     start: usize,
     end: usize,
-    receiving: Option<Receiving>,
-    completed: VecDeque<Completed>,
+    receiving: Option<IncomingData>,
+    completed: VecDeque<Completion>,
 }
 
 fn io(action: &'static str) -> impl Fn(std::io::Error) -> InitiatorError {
@@ -199,7 +199,7 @@ impl Queue {
     ///
     /// # Panics
     /// There is no room.
-    pub fn command(&mut self, entry: SubmissionEntry, data: Data) -> Result<Completed, InitiatorError> {
+    pub fn command(&mut self, entry: SubmissionEntry, data: Data) -> Result<Completion, InitiatorError> {
         let cid = self.submit(entry, data);
         loop {
             self.flush()?;
@@ -228,7 +228,7 @@ impl Queue {
             entry.set_sgl1(describe(data.len(), in_capsule));
         }
         let bytes = if in_capsule { data.len() } else { 0 };
-        self.pending[usize::from(cid)] = Some(Pending {
+        self.pending[usize::from(cid)] = Some(OutstandingCommand {
             data,
             to_host,
             received: 0,
@@ -255,7 +255,7 @@ impl Queue {
     ///
     /// # Errors
     /// The connection fails, or nothing completes in time.
-    pub fn wait(&mut self) -> Result<Completed, InitiatorError> {
+    pub fn wait(&mut self) -> Result<Completion, InitiatorError> {
         loop {
             self.flush()?;
             if let Some(completed) = self.completed.pop_front() {
@@ -266,7 +266,7 @@ impl Queue {
     }
 
     /// A completion that is there already.
-    pub fn poll(&mut self) -> Option<Completed> {
+    pub fn poll(&mut self) -> Option<Completion> {
         self.completed.pop_front()
     }
 
@@ -506,7 +506,7 @@ impl Queue {
         Ok(())
     }
 
-    fn outstanding_command(&mut self, cid: u16) -> Result<&mut Pending, InitiatorError> {
+    fn outstanding_command(&mut self, cid: u16) -> Result<&mut OutstandingCommand, InitiatorError> {
         let pending = self.pending.get_mut(usize::from(cid)).and_then(Option::as_mut);
         pending.ok_or_else(|| broken(format!("command {cid} is not outstanding")))
     }
@@ -519,7 +519,7 @@ impl Queue {
         self.output
             .retain(|piece| !matches!(piece, Piece::Data { cid: other, .. } if *other == cid));
         self.free.push(cid);
-        self.completed.push_back(Completed {
+        self.completed.push_back(Completion {
             cid,
             entry,
             data: pending.data,
@@ -555,7 +555,7 @@ impl Queue {
         if !pending.to_host || at != pending.received || bytes > pending.data.len() - at {
             return Err(broken("C2HData is out of range"));
         }
-        self.receiving = Some(Receiving {
+        self.receiving = Some(IncomingData {
             cid,
             at,
             left: bytes,
@@ -651,9 +651,10 @@ impl Queue {
 
 /// The SGL descriptor of a command's data.
 fn describe(bytes: usize, in_capsule: bool) -> SglDescriptor {
-    let (kind, subtype) = match in_capsule {
-        true => (SglType::DataBlock, SGL_SUBTYPE_OFFSET),
-        false => (SglType::TransportDataBlock, SGL_SUBTYPE_TRANSPORT_A),
+    let (kind, subtype) = if in_capsule {
+        (SglType::DataBlock, SGL_SUBTYPE_OFFSET)
+    } else {
+        (SglType::TransportDataBlock, SGL_SUBTYPE_TRANSPORT_A)
     };
     SglDescriptor {
         length: (bytes as u32).into(),

@@ -32,7 +32,7 @@ enum Target {
 }
 
 /// A namespace of a drive.
-pub struct Drive {
+pub struct DriveConnection {
     name: String,
     target: Target,
     port: Box<dyn CommandPort>,
@@ -40,20 +40,20 @@ pub struct Drive {
 }
 
 /// What became of an attempt to read the logs.
-pub enum Sampled {
+pub enum Reading {
     /// They were read, after so many attempts to reach the drive again.
     Taken { sample: Box<Sample>, attempts: usize },
     /// Ctrl-C was pressed while the drive was away.
     Stopped,
 }
 
-impl Drive {
-    pub fn open(command: &Advise) -> Result<Drive, AnyError> {
+impl DriveConnection {
+    pub fn open(command: &Advise) -> Result<DriveConnection, AnyError> {
         let name = command.target.clone();
         if let Some(address) = tcp_address("warp advise", &name)? {
             let visitor = visitor(&command.host_nqn, &command.secret)?;
             let port: Box<dyn CommandPort> = Box::new(Remote::connect(address, &visitor)?);
-            return Drive::found(
+            return DriveConnection::found(
                 command,
                 Target::Tcp(address, visitor),
                 port,
@@ -74,14 +74,19 @@ impl Drive {
                 return Err(bad_option("warp advise", problem).into());
             }
         };
-        Drive::found(command, Target::Device(PathBuf::from(&name)), Box::new(port), nsid)
+        DriveConnection::found(command, Target::Device(PathBuf::from(&name)), Box::new(port), nsid)
     }
 
-    fn found(command: &Advise, target: Target, mut port: Box<dyn CommandPort>, nsid: u32) -> Result<Drive, AnyError> {
+    fn found(
+        command: &Advise,
+        target: Target,
+        mut port: Box<dyn CommandPort>,
+        nsid: u32,
+    ) -> Result<DriveConnection, AnyError> {
         let name = command.target.clone();
         let namespace =
             Namespace::find(&mut port, nsid, command.endurance_group).map_err(|error| named(&name, error))?;
-        Ok(Drive {
+        Ok(DriveConnection {
             name,
             target,
             port,
@@ -112,17 +117,17 @@ impl Drive {
             .map_or_else(|| "DEVICE".to_string(), |name| format!("/dev/{name}"))
     }
 
-    /// The placement handles for which an event is not enabled; `None` if the drive does not say it now. A drive that is
-    /// gone is found out by the next reading, which may reach it again.
+    /// The placement handles for which an event is not enabled; `None` if the drive does not say it now. A drive that
+    /// is gone is found out by the next reading, which may reach it again.
     pub fn handles_without_event(&mut self, event: FdpEventType) -> Option<Vec<u16>> {
         self.namespace.handles_without_event(&mut self.port, event).ok()
     }
 
     /// Reads the logs. A drive over NVMe/TCP that does not answer is tried again for some seconds.
-    pub fn sample(&mut self, stop: &Stop) -> Result<Sampled, AnyError> {
+    pub fn sample(&mut self, stop: &Stop) -> Result<Reading, AnyError> {
         let error = match self.namespace.sample(&mut self.port) {
             Ok(sample) => {
-                return Ok(Sampled::Taken {
+                return Ok(Reading::Taken {
                     sample: Box::new(sample),
                     attempts: 0,
                 });
@@ -138,15 +143,15 @@ impl Drive {
         }
     }
 
-    fn reach_again(&mut self, address: SocketAddr, visitor: &Visitor, stop: &Stop) -> Result<Sampled, AnyError> {
+    fn reach_again(&mut self, address: SocketAddr, visitor: &Visitor, stop: &Stop) -> Result<Reading, AnyError> {
         let mut last = String::new();
         for (attempt, wait) in RECONNECT_AFTER.into_iter().enumerate() {
             if stop.within(wait) {
-                return Ok(Sampled::Stopped);
+                return Ok(Reading::Stopped);
             }
             match self.reconnect(address, visitor) {
                 Ok(sample) => {
-                    return Ok(Sampled::Taken {
+                    return Ok(Reading::Taken {
                         sample: Box::new(sample),
                         attempts: attempt + 1,
                     });
@@ -182,8 +187,9 @@ impl Drive {
 /// An error with the drive in front, once.
 fn named(name: &str, error: WatchError) -> AnyError {
     let text = error.to_string();
-    match text.starts_with(name) {
-        true => text.into(),
-        false => format!("{name}: {text}").into(),
+    if text.starts_with(name) {
+        text.into()
+    } else {
+        format!("{name}: {text}").into()
     }
 }
