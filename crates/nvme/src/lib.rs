@@ -14,6 +14,7 @@
 //! firmware updates, security protocols.
 
 pub mod admin;
+pub mod backlog;
 mod clock;
 mod command;
 mod completion;

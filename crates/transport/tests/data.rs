@@ -25,7 +25,8 @@ fn file_media(file: &std::fs::File) -> (File, Arc<Storage>) {
     (media, storage)
 }
 
-/// Random reads, writes and discards, in units of 512 bytes; the media must be an array of bytes that begins with zeroes.
+/// Random reads, writes and discards, in units of 512 bytes; the media must be an array of bytes that begins with
+/// zeroes.
 fn behaves_as_an_array(media: &mut dyn Media, seed: u64) {
     println!("seed {seed}");
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);

@@ -303,7 +303,8 @@ fn before_the_first_checkpoint_the_mapping_is_made_anew() {
     assert_eq!(generation(&Client::connect(&shared), 199), 1);
 }
 
-/// Closing is data, snapshot, state: interrupted anywhere, and with any file of another moment, the data is what counts.
+/// Closing is data, snapshot, state: interrupted anywhere, and with any file of another moment, the data is what
+/// counts.
 #[test]
 fn files_of_different_moments_are_recognised() {
     let (_folder, data) = folder();
@@ -415,7 +416,8 @@ fn a_crash_after_the_placement_configuration_was_switched_keeps_counters_and_wea
     check_mapping(&shared, |_| false);
 }
 
-/// A server that dies after it has deleted a namespace's state and before its data, or a file system that brings data back.
+/// A server that dies after it has deleted a namespace's state and before its data, or a file system that brings data
+/// back.
 #[test]
 fn data_outside_namespaces_is_given_back() {
     let (_folder, data) = folder();
@@ -519,7 +521,8 @@ fn parts_of_files_that_a_crash_left_are_removed_and_nothing_else_is() {
     assert!(others.iter().all(|name| folder.path().join(name).exists()));
 }
 
-// ---------------------------------------------------------------------------------------------------------- refusals --
+// ---------------------------------------------------------------------------------------------------------- refusals
+// --
 
 /// Opening fails with a sentence that has all of `words`, and nothing in the folder changes.
 fn refuses(data: &Path, config: nvme::SubsystemConfig, words: &[&str]) {
@@ -691,7 +694,8 @@ fn damaged_and_foreign_snapshots_are_refused() {
     check_mapping(&shared, |page| page < 8);
 }
 
-// ---------------------------------------------------------------------------------------------------- failing storage --
+// ---------------------------------------------------------------------------------------------------- failing storage
+// --
 
 /// A file system that takes no more data is a Write Fault for the host, and the server goes on.
 #[test]
@@ -712,7 +716,8 @@ fn a_file_that_cannot_be_written_is_a_write_fault() {
     locked(&shared).device().check().unwrap();
 }
 
-// ------------------------------------------------------------------------------------------------- without any files --
+// ------------------------------------------------------------------------------------------------- without any files
+// --
 
 fn forgetful(data: DataChoice) -> Result<(Shared, ServedDrive, OpenReport), DriveError> {
     let options = DriveOptions {
@@ -761,7 +766,8 @@ fn a_drive_that_memory_cannot_hold_is_refused() {
     );
 }
 
-// --------------------------------------------------------------------------------------------------------- inspection --
+// --------------------------------------------------------------------------------------------------------- inspection
+// --
 
 #[test]
 fn stored_drives_can_be_looked_at_while_they_are_served() {

@@ -1,5 +1,5 @@
-//! A drive with timing, served: no completion comes before its time, on either transport, and the drive tells how late they
-//! were.
+//! A drive with timing, served: no completion comes before its time, on either transport, and the drive tells how late
+//! they were.
 
 mod small_drive;
 

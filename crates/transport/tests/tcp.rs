@@ -35,7 +35,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use ssd::DeviceConfig;
 use ssd::config::{EventsConfig, GcConfig, Geometry, Handles};
 use transport::data::Memory;
-use transport::tcp::session::{Closing, Next, Session, Surroundings};
+use transport::tcp::session::{CloseReason, Next, Session, Surroundings};
 use transport::tcp::{AllowedHost, Context, Limits, THREAD_NAME, TcpOptions, TcpServer};
 use transport::{Clock, ServeError, Shared, locked};
 use zerocopy::{FromBytes, IntoBytes};
@@ -280,8 +280,8 @@ fn the_discovery_log_says_what_is_advertised() {
     assert_eq!((trimmed(&entry.traddr), trimmed(&entry.trsvcid)), ("10.0.2.2", "4420"));
 }
 
-/// Several hosts with several queues at the same time, each with its own digests, alignment and flow control, and each in
-/// its own part of the drive.
+/// Several hosts with several queues at the same time, each with its own digests, alignment and flow control, and each
+/// in its own part of the drive.
 #[test]
 fn many_hosts_and_queues_do_not_disturb_each_other() {
     let target = Target::start();
@@ -668,7 +668,8 @@ fn a_lost_admin_connection_ends_the_association() {
     write(&mut queue, 0, &[3; 4096]);
 }
 
-/// Linux closes its I/O connections first when it resets or leaves a controller, and says so on the admin connection then.
+/// Linux closes its I/O connections first when it resets or leaves a controller, and says so on the admin connection
+/// then.
 #[test]
 fn a_lost_io_connection_ends_only_its_queue() {
     let target = Target::start();
@@ -1702,7 +1703,8 @@ fn data_is_asked_for_only_as_far_as_there_is_room_for_it() {
     assert!(read(&mut checker, 1000, data.len()) == data);
 }
 
-/// More commands in one message than are looked at together, none of which can go on before the data behind them has come.
+/// More commands in one message than are looked at together, none of which can go on before the data behind them has
+/// come.
 #[test]
 fn data_behind_many_waiting_commands_is_found() {
     let limits = Limits {
@@ -2068,7 +2070,7 @@ struct Feed {
 
 impl Feed {
     /// Feeds bytes in pieces of random sizes.
-    fn feed(&mut self, mut bytes: &[u8]) -> Result<(), Closing> {
+    fn feed(&mut self, mut bytes: &[u8]) -> Result<(), CloseReason> {
         loop {
             self.steps += 1;
             match self.session.advance() {
@@ -2174,8 +2176,8 @@ fn stream_of_pdus(host: &HostOptions, random: &mut Xoshiro256PlusPlus) -> Vec<Ve
     pdus
 }
 
-/// Streams of PDUs with random damage, in pieces of random sizes: the session does neither panic nor go round in circles,
-/// and leaves no controller behind. Streams without damage are served to the end.
+/// Streams of PDUs with random damage, in pieces of random sizes: the session does neither panic nor go round in
+/// circles, and leaves no controller behind. Streams without damage are served to the end.
 #[test]
 fn any_stream_of_bytes_is_survived() {
     let shared = {

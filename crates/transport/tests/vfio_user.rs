@@ -1,5 +1,5 @@
-//! The vfio-user server, met by the `vfio_user` crate's client and by raw bytes: probing, I/O, doorbells of all three kinds,
-//! interrupts, resets, clients that leave, servers that stop, and messages that no client should send.
+//! The vfio-user server, met by the `vfio_user` crate's client and by raw bytes: probing, I/O, doorbells of all three
+//! kinds, interrupts, resets, clients that leave, servers that stop, and messages that no client should send.
 
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;

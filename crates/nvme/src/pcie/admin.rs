@@ -194,7 +194,10 @@ impl PcieController {
     fn delete_submission_queue(&mut self, bus: Bus<'_>, queue: u16) -> Result<(), Failure> {
         check_deletable(&self.submission, queue)?;
         self.abort_commands(bus, queue);
-        assert!(!self.unposted.holds(queue), "commands end before their queue");
+        assert!(
+            !self.backlog.holds(|completion| completion.queue == queue),
+            "commands end before their queue"
+        );
         let target = self.submission(queue).completion_queue;
         self.set_submission(queue, None);
         self.completion(target).users -= 1;

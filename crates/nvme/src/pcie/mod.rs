@@ -20,7 +20,6 @@ mod data;
 mod process;
 mod queue;
 mod registers;
-mod unposted;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -30,10 +29,11 @@ use thiserror::Error;
 
 pub use crate::setup::VENDOR_ID;
 
+use crate::backlog::Backlog;
+use crate::completion::Reply;
 use crate::controller::{AsyncCompletion, DoorbellError};
 use data::Segment;
 use queue::{CompletionQueue, SubmissionQueue};
-use unposted::Unposted;
 
 /// PCI device identifier.
 pub const DEVICE_ID: u16 = 0x10f0;
@@ -137,6 +137,15 @@ struct ShadowDoorbells {
     event_indexes: u64,
 }
 
+/// A command that is carried out, with its place in the completion queue.
+#[derive(Debug)]
+struct Completion {
+    /// The submission queue.
+    queue: u16,
+    entry: SubmissionEntry,
+    reply: Reply,
+}
+
 /// The registers that only PCI Express has.
 #[derive(Clone, Copy, Debug, Default)]
 struct AdminQueueRegisters {
@@ -162,7 +171,7 @@ pub struct PcieController {
     /// Submission queue that is looked at first in the next batch.
     next_queue: u16,
     shadow: Option<ShadowDoorbells>,
-    unposted: Unposted,
+    backlog: Backlog<Completion>,
     /// Vectors to raise at the end of the batch.
     raise: Vec<u16>,
     /// Fatal: host memory of a queue is not there.
@@ -201,7 +210,7 @@ impl PcieController {
             submission_end: 0,
             next_queue: 0,
             shadow: None,
-            unposted: Unposted::default(),
+            backlog: Backlog::default(),
             raise: Vec::new(),
             fault: None,
             mistakes: Vec::new(),
@@ -242,7 +251,7 @@ impl PcieController {
         self.completion.fill_with(|| None);
         self.submission_end = 0;
         self.shadow = None;
-        self.unposted.clear();
+        self.backlog.clear();
         self.raise.clear();
         self.fault = None;
         self.mistakes.clear();

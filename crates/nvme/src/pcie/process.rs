@@ -1,8 +1,8 @@
 //! Fetching, carrying out and completing commands.
 //!
 //! A batch takes a bounded number of commands from the submission queues in turn, but never more than their completion
-//! queues have room for: a host that does not take its completions is not served until it does. A command whose data must
-//! become durable, or whose time has not come, keeps its place in the completion queue reserved.
+//! queues have room for: a host that does not take its completions is not served until it does. A command whose data
+//! must become durable, or whose time has not come, keeps its place in the completion queue reserved.
 
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
@@ -12,8 +12,7 @@ use nvme_spec::{AdminOpcode, FeatureId, Status};
 use ssd::Nanos;
 
 use super::admin::{self, QueueCommand};
-use super::unposted::Held;
-use super::{Bus, CompletionQueue, PcieController, SubmissionQueue, data, head_index, tail_index};
+use super::{Bus, Completion, CompletionQueue, PcieController, SubmissionQueue, data, head_index, tail_index};
 use crate::command::Accepted;
 use crate::completion::{Outcome, Reply};
 use crate::controller::DoorbellError;
@@ -36,8 +35,8 @@ enum Command {
 }
 
 impl PcieController {
-    /// Looks at the doorbells. Whether [`PcieController::process`] has something to do; events and commands whose time comes
-    /// are not seen here.
+    /// Looks at the doorbells. Whether [`PcieController::process`] has something to do; events and commands whose time
+    /// comes are not seen here.
     pub fn has_work(&mut self, bus: Bus<'_>) -> bool {
         if !self.running {
             return false;
@@ -80,27 +79,27 @@ impl PcieController {
 
     /// When the next command is due whose completion is held back for that.
     pub fn next_due(&self) -> Option<Nanos> {
-        self.unposted.next_due()
+        self.backlog.next_due()
     }
 
     /// What has to be made durable now for commands or for a shutdown, if anything. The caller does that without the
     /// subsystem's lock, then calls [`PcieController::finish_sync`].
     pub fn start_sync(&mut self) -> Option<Arc<dyn Durable>> {
-        self.unposted.start_sync()
+        self.backlog.start_sync()
     }
 
     /// Completes what waited for the [`PcieController::start_sync`] before.
     pub fn finish_sync(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>, now: Nanos, result: &std::io::Result<()>) {
-        let synced = self.unposted.finish_sync();
+        let synced = self.backlog.finish_sync();
         if !self.is_still_running(subsystem, bus) {
             return;
         }
-        for mut held in synced.commands {
+        for (due, mut completion) in synced.commands {
             if let Err(error) = result {
-                held.reply = subsystem.failed_to_sync(self.id, held.queue, &held.entry, error);
+                completion.reply = subsystem.failed_to_sync(self.id, completion.queue, &completion.entry, error);
             }
-            self.release(held.queue);
-            self.complete(bus, now, held, None);
+            self.release(completion.queue);
+            self.complete(bus, now, due, None, completion);
         }
         if synced.shutdown {
             subsystem.finish_shutdown(self.id);
@@ -108,15 +107,16 @@ impl PcieController {
         self.finish_batch(subsystem, bus);
     }
 
-    /// Before nobody looks at the doorbells for a while: asks for a real doorbell at the next change of a shadow doorbell.
-    /// Returns whether there is work that came meanwhile.
+    /// Before nobody looks at the doorbells for a while: asks for a real doorbell at the next change of a shadow
+    /// doorbell. Returns whether there is work that came meanwhile.
     pub fn announce_sleep(&mut self, bus: Bus<'_>) -> bool {
         let Some(shadow) = self.shadow else {
             return self.has_work(bus);
         };
         for queue in 1..self.submission.len() {
             let slot = |index: usize| shadow.event_indexes + index as u64 * 4;
-            // A buffer that is gone means missing wake-ups for a host that took it away; its doorbells are polled anyway.
+            // A buffer that is gone means missing wake-ups for a host that took it away; its doorbells are polled
+            // anyway.
             if let Some(submission) = &self.submission[queue] {
                 let _ = bus
                     .memory
@@ -138,8 +138,8 @@ impl PcieController {
 
     // ------------------------------------------------------------------------------------------------- doorbells --
 
-    /// The value of a doorbell: of the shadow where there is one. A host that uses shadows still writes the real doorbells
-    /// of the admin queue.
+    /// The value of a doorbell: of the shadow where there is one. A host that uses shadows still writes the real
+    /// doorbells of the admin queue.
     #[inline]
     fn doorbell(&mut self, bus: Bus<'_>, index: usize) -> u32 {
         match self.shadow {
@@ -170,8 +170,8 @@ impl PcieController {
         pending > 0
     }
 
-    /// Entries that the completion queue of a submission queue has room for, after a look at its doorbell if it seems to
-    /// be less than `wanted`.
+    /// Entries that the completion queue of a submission queue has room for, after a look at its doorbell if it seems
+    /// to be less than `wanted`.
     #[inline]
     fn room_for(&mut self, bus: Bus<'_>, queue: u16, wanted: u16) -> u16 {
         let queue = self.submission(queue).completion_queue;
@@ -243,13 +243,12 @@ impl PcieController {
         self.release(queue);
         // Without a reply it is an Asynchronous Event Request, which is completed by an event.
         if let Some(reply) = outcome.reply {
-            let held = Held {
+            let completion = Completion {
                 queue,
                 entry: *entry,
                 reply,
-                due: outcome.due,
             };
-            self.complete(bus, now, held, outcome.durable);
+            self.complete(bus, now, outcome.due, outcome.durable, completion);
         }
     }
 
@@ -307,23 +306,26 @@ impl PcieController {
     // ----------------------------------------------------------------------------------------------- completions --
 
     /// Completes a command now, or holds it back.
-    fn complete(&mut self, bus: Bus<'_>, now: Nanos, held: Held, durable: Option<Arc<dyn Durable>>) {
-        if let Some(durable) = durable {
-            self.reserve(held.queue);
-            self.unposted.until_durable(held, durable);
-        } else if held.due > now {
-            self.reserve(held.queue);
-            self.unposted.until_due(held);
-        } else {
-            self.post(bus, held.queue, held.entry.cid.get(), &held.reply);
+    fn complete(
+        &mut self,
+        bus: Bus<'_>,
+        now: Nanos,
+        due: Nanos,
+        durable: Option<Arc<dyn Durable>>,
+        completion: Completion,
+    ) {
+        let queue = completion.queue;
+        match self.backlog.hold(now, due, durable, completion) {
+            Some(completion) => self.post(bus, queue, completion.entry.cid.get(), &completion.reply),
+            None => self.reserve(queue),
         }
     }
 
     fn post_due(&mut self, subsystem: &Subsystem, bus: Bus<'_>, now: Nanos) {
-        while let Some(held) = self.unposted.take_due(now) {
-            subsystem.pacing().completed(held.due, now);
-            self.release(held.queue);
-            self.post(bus, held.queue, held.entry.cid.get(), &held.reply);
+        while let Some((due, completion)) = self.backlog.take_due(now) {
+            subsystem.pacing().completed(due, now);
+            self.release(completion.queue);
+            self.post(bus, completion.queue, completion.entry.cid.get(), &completion.reply);
         }
     }
 
@@ -402,10 +404,10 @@ impl PcieController {
 
     /// Completes the commands of a submission queue that is deleted.
     pub(super) fn abort_commands(&mut self, bus: Bus<'_>, queue: u16) {
-        for held in self.unposted.take_queue(queue) {
+        for completion in self.backlog.take(|completion| completion.queue == queue) {
             self.release(queue);
             let reply = Reply::of(Status::ABORTED_SQ_DELETION);
-            self.post(bus, queue, held.entry.cid.get(), &reply);
+            self.post(bus, queue, completion.entry.cid.get(), &reply);
         }
     }
 }

@@ -108,7 +108,7 @@ impl PcieController {
             PropertyEffect::Enabled => self.start(subsystem, bus),
             PropertyEffect::Reset => self.clear(bus),
             PropertyEffect::Shutdown => match subsystem.durable() {
-                Some(durable) => self.unposted.shut_down(durable),
+                Some(durable) => self.backlog.shut_down(durable),
                 None => subsystem.finish_shutdown(self.id),
             },
             PropertyEffect::SubsystemReset => {

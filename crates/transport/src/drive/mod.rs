@@ -106,7 +106,8 @@ impl std::fmt::Display for OpenReport {
     }
 }
 
-/// A drive that is open to be served: the part of it that storing it needs. It is closed when it is dropped, as well as that can be done.
+/// A drive that is open to be served: the part of it that storing it needs. It is closed when it is dropped, as well as
+/// that can be done.
 pub struct ServedDrive {
     shared: Shared,
     /// `None` for a drive that forgets.

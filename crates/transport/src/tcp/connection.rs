@@ -14,7 +14,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use ssd::Nanos;
 
 use super::Context;
-use super::session::{Closing, Next, Session, Surroundings};
+use super::session::{CloseReason, Next, Session, Surroundings};
 use crate::clock::sleep_before;
 
 /// How long a host may refuse to take what we send.
@@ -83,7 +83,7 @@ pub fn serve(context: Arc<Context>, stream: TcpStream, bell: Arc<Bell>, establis
     };
     let reason = connection.run();
     connection.session.close();
-    if reason == Some(Closing::Ended) || reason.is_none() {
+    if reason == Some(CloseReason::Ended) || reason.is_none() {
         let _ = connection.stream.shutdown(Shutdown::Both);
     } else {
         connection.linger();
@@ -102,7 +102,7 @@ struct Connection {
 
 impl Connection {
     /// Why the connection is to be closed; `None`: it is lost.
-    fn run(&mut self) -> Option<Closing> {
+    fn run(&mut self) -> Option<CloseReason> {
         // A host that takes nothing blocks only its own thread, and not for ever.
         self.stream.set_write_timeout(Some(SEND_TIMEOUT)).ok()?;
         loop {

@@ -8,9 +8,10 @@
 //!
 //! Not implemented: Disconnect, which is optional and which Linux does not use; a host ends its connections instead.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
-use nvme::controller::QUEUE_ENTRIES_MAX;
+use nvme::controller::{QUEUE_ENTRIES_MAX, Waker};
 use nvme::{
     Accepted, ControllerKind, Failure, Host, Outcome, Parameter, PropertyEffect, Reply, Subsystem, Transfer, Transport,
 };
@@ -25,10 +26,30 @@ use nvme_spec::{LogId, Status, SubmissionEntry};
 use ssd::Nanos;
 use zerocopy::FromBytes;
 
-use super::association::{Association, JoinError, Link};
+use super::Context;
+use super::association::{Association, HangUp, JoinError, Link};
 use super::auth::{Authenticator, Credentials, MESSAGE_BYTES_MAX};
 use super::discovery;
-use super::session::Session;
+
+/// What a connection can do to its surroundings.
+pub struct Surroundings {
+    /// The address that the host connected to.
+    pub local: SocketAddr,
+    /// Ends the connection.
+    pub hang_up: HangUp,
+    /// Makes the owner call [`Session::deliver_events`](super::session::Session::deliver_events).
+    pub waker: Waker,
+}
+
+/// The controller's end of a connection: a queue, as soon as the host has connected one, and what Fabrics commands do.
+pub struct Endpoint {
+    context: Arc<Context>,
+    surroundings: Surroundings,
+    /// The queue.
+    pub queue: Option<Queue>,
+    /// The command that was carried out shuts the controller down, as soon as everything is durable.
+    pub shuts_down: bool,
+}
 
 /// A connected queue.
 pub struct Queue {
@@ -153,9 +174,33 @@ enum Kind {
     Drive(Accepted),
 }
 
-impl Session {
+impl Endpoint {
+    /// Without a queue.
+    pub fn new(context: Arc<Context>, surroundings: Surroundings) -> Endpoint {
+        Endpoint {
+            context,
+            surroundings,
+            queue: None,
+            shuts_down: false,
+        }
+    }
+
+    /// Whether the host did not prove who it is: the connection ends.
+    pub fn has_failed(&self) -> bool {
+        let authenticator = self.queue.as_ref().and_then(|queue| queue.authenticator.as_ref());
+        authenticator.is_some_and(Authenticator::has_failed)
+    }
+
+    /// The connection is closed: its queue is gone.
+    pub fn leave(&mut self, subsystem: &mut Subsystem) {
+        if let Some(queue) = self.queue.take() {
+            let associations = &self.context.associations;
+            associations.leave(subsystem, &queue.association, &queue.link);
+        }
+    }
+
     /// Looks at a command: whose it is, what it says, and what data it moves.
-    pub(super) fn accept(&self, subsystem: &Subsystem, entry: &SubmissionEntry) -> Result<Command, Failure> {
+    pub fn accept(&self, subsystem: &Subsystem, entry: &SubmissionEntry) -> Result<Command, Failure> {
         let fabrics = entry.opcode == OPCODE;
         let (transfer, kind) = match &self.queue {
             None if fabrics && fabrics_type(entry) == Some(FabricsCommandType::Connect) => {
@@ -183,13 +228,7 @@ impl Session {
     }
 
     /// Carries out a command that was accepted, with its data.
-    pub(super) fn execute(
-        &mut self,
-        subsystem: &mut Subsystem,
-        now: Nanos,
-        command: Command,
-        data: &mut Vec<u8>,
-    ) -> Outcome {
+    pub fn execute(&mut self, subsystem: &mut Subsystem, now: Nanos, command: Command, data: &mut Vec<u8>) -> Outcome {
         let entry = &command.entry;
         let reply = match command.kind {
             Kind::Drive(accepted) => return subsystem.execute(now, accepted, data),
@@ -244,7 +283,7 @@ impl Session {
     }
 
     /// The reply to a command that fails.
-    pub(super) fn fail(&mut self, subsystem: &mut Subsystem, entry: &SubmissionEntry, failure: Failure) -> Reply {
+    pub fn fail(&self, subsystem: &mut Subsystem, entry: &SubmissionEntry, failure: Failure) -> Reply {
         match &self.queue {
             Some(queue) => subsystem.fail(queue.association.controller(), queue.id, entry, failure),
             None => Reply {
@@ -254,16 +293,11 @@ impl Session {
         }
     }
 
-    fn after_authentication(&mut self) {
+    fn after_authentication(&self) {
         let queue = self.queue.as_ref().expect("a connected queue");
-        let authenticator = queue
-            .authenticator
-            .as_ref()
-            .expect("found when the command was accepted");
-        if authenticator.is_authenticated() {
+        if queue.is_authenticated() {
             queue.link.establish();
         }
-        self.closing |= authenticator.has_failed();
     }
 
     // ------------------------------------------------------------------------------------------------- Connect --
@@ -289,8 +323,8 @@ impl Session {
         }
     }
 
-    /// The checks of Connect (Base Specification, "Connect Command and Response"), in the order of trust: who it is, what
-    /// it wants, whether there is room for it.
+    /// The checks of Connect (Base Specification, "Connect Command and Response"), in the order of trust: who it is,
+    /// what it wants, whether there is room for it.
     fn try_connect(
         &mut self,
         subsystem: &mut Subsystem,
@@ -331,7 +365,7 @@ impl Session {
             nqn: host_nqn.to_string(),
             id: data.hostid,
         };
-        let link = self.link(queue_id);
+        let link = Link::new(queue_id, Arc::clone(&self.surroundings.hang_up));
         let association = match queue_id {
             0 => self.connect_admin(subsystem, now, kind, host, &link, command, data)?,
             _ => self.connect_io(subsystem, &host, &link, data)?,

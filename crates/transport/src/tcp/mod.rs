@@ -1,4 +1,5 @@
-//! NVMe/TCP target (TCP Transport Specification 1.1): serves the subsystem and its discovery log to any number of hosts.
+//! NVMe/TCP target (TCP Transport Specification 1.1): serves the subsystem and its discovery log to any number of
+//! hosts.
 //!
 //! ```text
 //! TcpServer: accepts -> a thread for each connection (connection) -> Session (bytes in, bytes out; no socket)
@@ -60,8 +61,8 @@ pub struct Limits {
     pub half_open: usize,
     /// Connections of one host: an admin queue and I/O queues for each of its controllers.
     pub connections_per_host: usize,
-    /// Data in memory for the commands of one connection. One command is always served, whatever it moves. As much again
-    /// may be kept in buffers that are used over and over.
+    /// Data in memory for the commands of one connection. One command is always served, whatever it moves. As much
+    /// again may be kept in buffers that are used over and over.
     pub bytes_in_flight: usize,
     /// Time until a connection has to be established.
     pub handshake: Duration,
@@ -229,8 +230,8 @@ impl TcpServer {
         self.inner.connections().by_number.len()
     }
 
-    /// Ends the connections of controllers whose keep alive timeout is over, as [`nvme::Subsystem::tick`] returned them.
-    /// Those that were heard of since, and those that are other controllers by now, are left alone.
+    /// Ends the connections of controllers whose keep alive timeout is over, as [`nvme::Subsystem::tick`] returned
+    /// them. Those that were heard of since, and those that are other controllers by now, are left alone.
     pub fn end_associations(&self, expired: &[u16]) {
         if expired.is_empty() {
             return;

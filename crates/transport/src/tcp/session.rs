@@ -4,12 +4,12 @@
 //! host's bytes -> Input -> PDUs -> ready commands -> accepted -> subsystem (one lock for a batch) -> Output -> host
 //!                            \-> H2CData: straight into the buffer of its command
 //!   write without in-capsule data -> waits for a grant -> R2T -> waits for its data -> ready
-//!   completion not due yet -> held        completion that must be durable first -> unsynced
+//!   completion not due yet, or to be durable first -> backlog
 //! ```
 //!
 //! The owner of the socket calls [`Session::advance`] and does what [`Next`] says. What a host can make it keep is
-//! limited: commands by the queue's size, data by [`super::Limits::bytes_in_flight`] (R2Ts are only granted and commands
-//! only executed within it), capsules by the input buffer.
+//! limited: commands by the queue's size, data by [`super::Limits::bytes_in_flight`] (R2Ts are only granted and
+//! commands only executed within it), capsules by the input buffer.
 //!
 //! `receive` goes from bytes to commands, `carry_out` from commands to completions. What a command means is not decided
 //! here but in `fabrics` and in `nvme`.
@@ -17,20 +17,18 @@
 mod carry_out;
 mod receive;
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 use std::io::IoSliceMut;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
-use nvme::controller::Waker;
-use nvme::{Durable, Reply};
+use nvme::Reply;
+use nvme::backlog::Backlog;
 use nvme_spec::SubmissionEntry;
 use ssd::Nanos;
 
 use super::Context;
-use super::association::{HangUp, Link};
-use super::fabrics::{Command, Queue};
+pub use super::fabrics::Surroundings;
+use super::fabrics::{Command, Endpoint, Queue};
 use super::input::Input;
 use super::output::Output;
 use super::pdu::{Digests, Fault};
@@ -64,21 +62,11 @@ pub enum Next {
 
 /// The connection is to be closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Closing {
+pub enum CloseReason {
     /// The host made a fatal mistake; the output holds a C2HTermReq that should still reach it.
     Fatal(Fault),
     /// There is nothing more to say.
     Ended,
-}
-
-/// What a connection can do to its surroundings.
-pub struct Surroundings {
-    /// The address that the host connected to.
-    pub local: SocketAddr,
-    /// Ends the connection.
-    pub hang_up: HangUp,
-    /// Makes the owner call [`Session::deliver_events`].
-    pub waker: Waker,
 }
 
 /// How far a command is.
@@ -90,7 +78,7 @@ enum Progress {
 }
 
 /// A command that can be looked at, or carried out.
-struct Ready {
+struct ReadyCommand {
     progress: Progress,
     data: Vec<u8>,
     /// The data digest does not match.
@@ -98,7 +86,7 @@ struct Ready {
 }
 
 /// A command whose data was asked for.
-struct Requested {
+struct DataRequest {
     command: Command,
     data: Vec<u8>,
     received: usize,
@@ -106,7 +94,7 @@ struct Requested {
 }
 
 /// A data PDU that is coming in.
-struct Receiving {
+struct IncomingData {
     tag: usize,
     /// Bytes of it that are still to come.
     left: usize,
@@ -114,87 +102,46 @@ struct Receiving {
     digest: Option<u32>,
 }
 
-/// A command that is done.
-struct Done {
+/// A command that is carried out, with what its completion says and sends.
+struct Completion {
     entry: SubmissionEntry,
     reply: Reply,
     data: Vec<u8>,
-    /// When the host may know.
-    due: Nanos,
-}
-
-/// A completion that is not due yet, ordered by time and then by age.
-struct Held {
-    due: Nanos,
-    number: u64,
-    done: Done,
-}
-
-impl PartialEq for Held {
-    fn eq(&self, other: &Held) -> bool {
-        (self.due, self.number) == (other.due, other.number)
-    }
-}
-
-impl Eq for Held {}
-
-impl PartialOrd for Held {
-    fn partial_cmp(&self, other: &Held) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Held {
-    fn cmp(&self, other: &Held) -> std::cmp::Ordering {
-        (self.due, self.number).cmp(&(other.due, other.number))
-    }
-}
-
-/// A command that is done as soon as everything written is durable.
-struct Unsynced {
-    done: Done,
-    /// It asked for a shutdown of the controller, which is complete then.
-    shutdown: bool,
 }
 
 /// See the module.
 pub struct Session {
-    pub(super) context: Arc<Context>,
-    pub(super) surroundings: Surroundings,
-    pub(super) queue: Option<Queue>,
+    context: Arc<Context>,
+    endpoint: Endpoint,
     initialized: bool,
     digests: Digests,
     /// The connection ends when the output has been sent.
-    pub(super) closing: bool,
+    closing: bool,
     input: Input,
     output: Output,
-    receiving: Option<Receiving>,
-    ready: VecDeque<Ready>,
+    receiving: Option<IncomingData>,
+    ready: VecDeque<ReadyCommand>,
     /// Commands that may ask for their data as soon as there is room.
     ungranted: VecDeque<Command>,
     /// By transfer tag.
-    requested: Vec<Option<Requested>>,
-    held: BinaryHeap<Reverse<Held>>,
-    held_count: u64,
-    unsynced: Vec<Unsynced>,
-    durable: Option<Arc<dyn Durable>>,
-    /// The command that is carried out shuts the controller down.
-    pub(super) shuts_down: bool,
+    requested: Vec<Option<DataRequest>>,
+    /// Completions that are not to be sent yet.
+    backlog: Backlog<Completion>,
     /// Bytes of data that commands have and that were not sent or executed yet.
     bytes_in_flight: usize,
     /// Commands that came and are not complete, without Asynchronous Event Requests.
     outstanding: usize,
-    spare: Spare,
+    spare: BufferPool,
 }
 
 /// Buffers to use again.
 #[derive(Default)]
-struct Spare {
+struct BufferPool {
     buffers: Vec<Vec<u8>>,
     bytes: usize,
 }
 
-impl Spare {
+impl BufferPool {
     fn take(&mut self) -> Vec<u8> {
         let buffer = self.buffers.pop().unwrap_or_default();
         self.bytes -= buffer.capacity();
@@ -213,9 +160,8 @@ impl Session {
     /// A connection that was just accepted.
     pub fn new(context: Arc<Context>, surroundings: Surroundings) -> Session {
         Session {
+            endpoint: Endpoint::new(Arc::clone(&context), surroundings),
             context,
-            surroundings,
-            queue: None,
             initialized: false,
             digests: Digests::default(),
             closing: false,
@@ -225,26 +171,22 @@ impl Session {
             ready: VecDeque::new(),
             ungranted: VecDeque::new(),
             requested: Vec::new(),
-            held: BinaryHeap::new(),
-            held_count: 0,
-            unsynced: Vec::new(),
-            durable: None,
-            shuts_down: false,
+            backlog: Backlog::default(),
             bytes_in_flight: 0,
             outstanding: 0,
-            spare: Spare::default(),
+            spare: BufferPool::default(),
         }
     }
 
     /// Whether the host has connected a queue and, where that is asked for, proved who it is. Until then its time is
     /// limited.
     pub fn is_established(&self) -> bool {
-        self.queue.as_ref().is_some_and(Queue::is_authenticated)
+        self.endpoint.queue.as_ref().is_some_and(Queue::is_authenticated)
     }
 
     /// Whether this is the connection of an admin queue, which has to be told of events.
     pub fn has_events(&self) -> bool {
-        self.queue.as_ref().is_some_and(|queue| queue.id == 0)
+        self.endpoint.queue.as_ref().is_some_and(|queue| queue.id == 0)
     }
 
     // ----------------------------------------------------------------------------------------------- the bytes --
@@ -270,8 +212,8 @@ impl Session {
         [IoSliceMut::new(data), IoSliceMut::new(space)]
     }
 
-    /// Bytes that may go to the command that is receiving without passing the input buffer: none while there are earlier
-    /// ones in it.
+    /// Bytes that may go to the command that is receiving without passing the input buffer: none while there are
+    /// earlier ones in it.
     fn direct_bytes(&self) -> usize {
         match &self.receiving {
             Some(receiving) if self.input.bytes().is_empty() => receiving.left,
@@ -304,9 +246,9 @@ impl Session {
     ///
     /// # Errors
     /// The connection is to be closed.
-    pub fn advance(&mut self) -> Result<Next, Closing> {
+    pub fn advance(&mut self) -> Result<Next, CloseReason> {
         loop {
-            self.release_held();
+            self.release_due();
             let all_parsed = self.parse()?;
             if self.output.bytes() < OUTPUT_BYTES {
                 self.carry_out_ready()?;
@@ -316,17 +258,18 @@ impl Session {
                 return Ok(Next::Send);
             }
             if self.closing {
-                return Err(Closing::Ended);
+                return Err(CloseReason::Ended);
             }
-            if !self.unsynced.is_empty() {
+            if self.backlog.wants_sync() {
                 return Ok(Next::Sync);
             }
-            let nothing_to_do = match self.ready.is_empty() {
-                true => all_parsed,
-                false => !self.may_execute(),
+            let nothing_to_do = if self.ready.is_empty() {
+                all_parsed
+            } else {
+                !self.may_execute()
             };
             if nothing_to_do {
-                let until = self.held.peek().map(|Reverse(held)| held.due);
+                let until = self.backlog.next_due();
                 let input = self.ready.len() < BATCH_COMMANDS;
                 return Ok(Next::Wait { input, until });
             }
@@ -335,18 +278,9 @@ impl Session {
 
     /// The connection is closed: what belonged to it ends.
     pub fn close(&mut self) {
-        if let Some(queue) = self.queue.take() {
-            let context = Arc::clone(&self.context);
-            let mut subsystem = locked(&context.shared);
-            context
-                .associations
-                .leave(&mut subsystem, &queue.association, &queue.link);
+        if self.endpoint.queue.is_some() {
+            self.endpoint.leave(&mut locked(&self.context.shared));
         }
-    }
-
-    /// A link for a queue of this connection.
-    pub(super) fn link(&self, queue: u16) -> Arc<Link> {
-        Link::new(queue, Arc::clone(&self.surroundings.hang_up))
     }
 }
 
@@ -414,15 +348,14 @@ mod tests {
         Session::new(context, surroundings)
     }
 
-    fn done(cid: u16, due: Nanos, bytes: usize) -> Done {
-        Done {
+    fn completion(cid: u16, bytes: usize) -> Completion {
+        Completion {
             entry: SubmissionEntry {
                 cid: cid.into(),
                 ..SubmissionEntry::default()
             },
             reply: Reply::success(0),
             data: vec![7; bytes],
-            due,
         }
     }
 
@@ -446,7 +379,7 @@ mod tests {
         let step = 5_000_000;
         session.outstanding = 4;
         for (cid, due) in [(1, start + 2 * step), (2, start + step), (3, start + step), (4, start)] {
-            session.complete_when_due(done(cid, due, 0), start);
+            session.complete_when_due(completion(cid, 0), due, None, start);
         }
         let mut order = Vec::new();
         while order.len() < 4 {
@@ -487,9 +420,9 @@ mod tests {
         let limit = session.context.options.limits.bytes_in_flight;
         let later = session.context.clock.now() + 3_600_000_000_000;
         session.outstanding = 2;
-        session.complete_when_due(done(1, later, limit / 2), 0);
+        session.complete_when_due(completion(1, limit / 2), later, None, 0);
         assert!(session.may_execute());
-        session.complete_when_due(done(2, later, limit / 2), 0);
+        session.complete_when_due(completion(2, limit / 2), later, None, 0);
         assert!(!session.may_execute(), "reads could go on for ever otherwise");
     }
 }

@@ -1,5 +1,5 @@
-//! Kills a server under write load, again and again on the same files: what was acknowledged as durable is there, nothing
-//! is torn, and the drive comes up in order.
+//! Kills a server under write load, again and again on the same files: what was acknowledged as durable is there,
+//! nothing is torn, and the drive comes up in order.
 //!
 //! ```text
 //! parent: spawn victim -> read its reports -> SIGKILL -> spawn verifier -> compare what it found with what must be there
@@ -8,9 +8,9 @@
 //! verifier: open the drive, prove the device's state, read everything; then shut down, or end as if killed
 //! ```
 //!
-//! Operation n follows from the seed and n alone, so the reports need only say which ones are durable. All three are this
-//! test binary; the environment variable [`ROLE`] says which. To replay, set `WARP_KILL_SEED` to the seed that a failure
-//! prints; the moments of the kills follow from it up to the machine's speed.
+//! Operation n follows from the seed and n alone, so the reports need only say which ones are durable. All three are
+//! this test binary; the environment variable [`ROLE`] says which. To replay, set `WARP_KILL_SEED` to the seed that a
+//! failure prints; the moments of the kills follow from it up to the machine's speed.
 
 mod over_tcp;
 mod plan;
@@ -206,8 +206,8 @@ fn line(from: &mut impl BufRead) -> Option<String> {
     line.strip_suffix('\n').map(str::to_string)
 }
 
-/// Runs a victim from operation `first` on, kills it after `lines` reports and a little more, and notes what may and what must
-/// be there. Returns the last operation that it may have begun.
+/// Runs a victim from operation `first` on, kills it after `lines` reports and a little more, and notes what may and
+/// what must be there. Returns the last operation that it may have begun.
 fn kill_one(plan: Plan, first: u32, path: &Path, lines: u32, delay: Duration, expected: &mut Expected) -> u32 {
     let mut victim = spawn("victim", plan, first, path);
     let mut said = BufReader::new(victim.stderr.take().unwrap());

@@ -66,8 +66,8 @@ fn kill_after(victim: &Arc<Mutex<Child>>, delay: Duration) -> JoinHandle<()> {
     })
 }
 
-/// Serves the drive, works on it from operation `first` on, and kills the server after `flushes` flushes and a little more;
-/// notes what may and what must be there. Returns the last operation that was sent.
+/// Serves the drive, works on it from operation `first` on, and kills the server after `flushes` flushes and a little
+/// more; notes what may and what must be there. Returns the last operation that was sent.
 pub fn kill_server(plan: Plan, first: u32, path: &Path, flushes: u32, delay: Duration, expected: &mut Expected) -> u32 {
     let mut victim = spawn("server", plan, 0, path);
     let mut said = BufReader::new(victim.stderr.take().unwrap());

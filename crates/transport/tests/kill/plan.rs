@@ -38,8 +38,8 @@ pub struct Plan {
     pub seed: u64,
     /// LBA format.
     pub format: u8,
-    /// Equal parts of the drive that operations take in turn, so that as many of them can be under way at the same time.
-    /// With more than one, only flushes are between them that come every [`FLUSH_EVERY`], and nothing but I/O.
+    /// Equal parts of the drive that operations take in turn, so that as many of them can be under way at the same
+    /// time. With more than one, only flushes are between them that come every [`FLUSH_EVERY`], and nothing but I/O.
     pub lanes: u32,
 }
 
@@ -90,7 +90,8 @@ pub struct Expected {
     plan: Plan,
     /// Generation of each block after the last operation on it that was durable.
     blocks: Vec<u32>,
-    /// What may have been done since to each aligned piece, in order: to which of its blocks, and their generation then.
+    /// What may have been done since to each aligned piece, in order: to which of its blocks, and their generation
+    /// then.
     perhaps: HashMap<u64, Vec<(Range<usize>, u32)>>,
     event: Vec<bool>,
 }

@@ -22,8 +22,8 @@ pub const PAGE_BYTES: u64 = 4096;
 /// Length of its data file: data, and a sixty-fourth of that for metadata.
 pub const FILE_BYTES: u64 = 65 * MIB;
 
-/// A drive of 64 MiB in reclaim units of 1 MiB with two handles, one namespace and Flexible Data Placement; `format` is 0
-/// for logical blocks of 4 KiB, 1 for 512 bytes.
+/// A drive of 64 MiB in reclaim units of 1 MiB with two handles, one namespace and Flexible Data Placement; `format` is
+/// 0 for logical blocks of 4 KiB, 1 for 512 bytes.
 pub fn config(format: u8) -> SubsystemConfig {
     SubsystemConfig {
         identity: Identity {

@@ -47,7 +47,8 @@ pub struct Completion {
     pub cid: u16,
     /// The completion queue entry.
     pub entry: CompletionEntry,
-    /// The buffer that came with it. For data from the controller, what is beyond [`Completion::received`] is as before.
+    /// The buffer that came with it. For data from the controller, what is beyond [`Completion::received`] is as
+    /// before.
     pub data: Vec<u8>,
     /// Bytes that the controller sent.
     pub received: usize,

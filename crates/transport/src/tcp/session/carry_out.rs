@@ -1,17 +1,16 @@
-//! From ready commands to completions: data pointers are checked, the subsystem carries the commands out, and the host is
-//! told when it may know.
+//! From ready commands to completions: data pointers are checked, the subsystem carries the commands out, and the host
+//! is told when it may know.
 
-use std::cmp::Reverse;
 use std::sync::Arc;
 
-use nvme::{Direction, Failure, Outcome, Parameter, Reply, Subsystem, Transfer};
+use nvme::{Direction, Durable, Failure, Outcome, Parameter, Reply, Subsystem, Transfer};
 use nvme_spec::command::{
     PSDT_SGL_MPTR_CONTIGUOUS, PSDT_SGL_MPTR_SGL, SGL_SUBTYPE_OFFSET, SGL_SUBTYPE_TRANSPORT_A, SglType,
 };
 use nvme_spec::{AdminOpcode, Status, SubmissionEntry};
 use ssd::Nanos;
 
-use super::{Closing, Done, Held, OUTPUT_BYTES, Progress, Ready, Session, Unsynced};
+use super::{CloseReason, Completion, OUTPUT_BYTES, Progress, ReadyCommand, Session};
 use crate::locked;
 use crate::tcp::fabrics::{Command, Queue};
 use crate::tcp::output::Data;
@@ -19,10 +18,10 @@ use crate::tcp::output::Data;
 impl Session {
     /// Completions that are held keep their data; what they have must not grow without limit.
     pub(super) fn may_execute(&self) -> bool {
-        self.held.is_empty() || self.bytes_in_flight < self.context.options.limits.bytes_in_flight
+        self.backlog.next_due().is_none() || self.bytes_in_flight < self.context.options.limits.bytes_in_flight
     }
 
-    pub(super) fn carry_out_ready(&mut self) -> Result<(), Closing> {
+    pub(super) fn carry_out_ready(&mut self) -> Result<(), CloseReason> {
         if self.ready.is_empty() || !self.may_execute() {
             return Ok(());
         }
@@ -41,11 +40,11 @@ impl Session {
     }
 
     /// The controller is still ours, and its host alive.
-    fn check_link(&self, subsystem: &mut Subsystem, now: Nanos) -> Result<(), Closing> {
-        if let Some(queue) = &self.queue {
+    fn check_link(&self, subsystem: &mut Subsystem, now: Nanos) -> Result<(), CloseReason> {
+        if let Some(queue) = &self.endpoint.queue {
             self.end_if_reset(queue, subsystem);
             if queue.link.has_ended() {
-                return Err(Closing::Ended);
+                return Err(CloseReason::Ended);
             }
             subsystem.heard_of(now, queue.association.controller());
         }
@@ -59,8 +58,8 @@ impl Session {
         }
     }
 
-    fn carry_out(&mut self, subsystem: &mut Subsystem, now: Nanos, ready: Ready) {
-        let Ready {
+    fn carry_out(&mut self, subsystem: &mut Subsystem, now: Nanos, ready: ReadyCommand) {
+        let ReadyCommand {
             progress,
             mut data,
             damaged,
@@ -69,7 +68,7 @@ impl Session {
         let (entry, accepted) = match progress {
             Progress::Transferred(command) if !damaged => (command.entry, Ok(command)),
             Progress::Transferred(command) => (command.entry, Err(wrong_digest())),
-            Progress::Capsule(entry) => match self.accept(subsystem, &entry) {
+            Progress::Capsule(entry) => match self.endpoint.accept(subsystem, &entry) {
                 Ok(_) if damaged => (entry, Err(wrong_digest())),
                 Ok(command) => match prepare(&command, &mut data) {
                     Ok(true) => (entry, Ok(command)),
@@ -84,13 +83,14 @@ impl Session {
         };
         let command = match accepted {
             Ok(command) => command,
-            Err(failure) => return self.refuse(subsystem, now, &entry, data, failure),
+            Err(failure) => return self.refuse(subsystem, &entry, data, failure),
         };
         let to_host = command.transfer.direction == Direction::ToHost;
         if to_host && data.capacity() == 0 {
             data = self.spare.take();
         }
-        let outcome = self.execute(subsystem, now, command, &mut data);
+        let outcome = self.endpoint.execute(subsystem, now, command, &mut data);
+        self.closing |= self.endpoint.has_failed();
         if !to_host {
             // The host's own data, which it does not get back.
             self.recycle(std::mem::take(&mut data));
@@ -102,21 +102,13 @@ impl Session {
         self.finish(entry, outcome, data, now);
     }
 
-    fn refuse(
-        &mut self,
-        subsystem: &mut Subsystem,
-        now: Nanos,
-        entry: &SubmissionEntry,
-        data: Vec<u8>,
-        failure: Failure,
-    ) {
+    fn refuse(&mut self, subsystem: &mut Subsystem, entry: &SubmissionEntry, data: Vec<u8>, failure: Failure) {
         self.recycle(data);
-        let reply = self.fail(subsystem, entry, failure);
-        self.complete(Done {
+        let reply = self.endpoint.fail(subsystem, entry, failure);
+        self.complete(Completion {
             entry: *entry,
             reply,
             data: Vec::new(),
-            due: now,
         });
     }
 
@@ -126,75 +118,73 @@ impl Session {
             self.outstanding -= 1;
             return self.recycle(data);
         };
-        let done = Done {
-            entry,
-            reply,
-            data,
-            due: outcome.due,
-        };
-        match outcome.durable {
-            Some(durable) => {
-                self.durable = Some(durable);
-                let shutdown = std::mem::take(&mut self.shuts_down);
-                self.unsynced.push(Unsynced { done, shutdown });
-            }
-            None => self.complete_when_due(done, now),
+        if std::mem::take(&mut self.endpoint.shuts_down) {
+            let durable = outcome.durable.clone();
+            self.backlog
+                .shut_down(durable.expect("otherwise it is shut down already"));
+        }
+        let completion = Completion { entry, reply, data };
+        self.complete_when_due(completion, outcome.due, outcome.durable, now);
+    }
+
+    /// Completes a command now, or holds it back.
+    pub(super) fn complete_when_due(
+        &mut self,
+        completion: Completion,
+        due: Nanos,
+        durable: Option<Arc<dyn Durable>>,
+        now: Nanos,
+    ) {
+        let bytes = completion.data.len();
+        match self.backlog.hold(now, due, durable, completion) {
+            Some(completion) => self.complete(completion),
+            None => self.bytes_in_flight += bytes,
         }
     }
 
-    pub(super) fn complete_when_due(&mut self, done: Done, now: Nanos) {
-        if done.due <= now {
-            return self.complete(done);
-        }
-        self.bytes_in_flight += done.data.len();
-        self.held_count += 1;
-        self.held.push(Reverse(Held {
-            due: done.due,
-            number: self.held_count,
-            done,
-        }));
-    }
-
-    pub(super) fn release_held(&mut self) {
-        if self.held.is_empty() {
+    /// Completes what has become due.
+    pub(super) fn release_due(&mut self) {
+        if self.backlog.next_due().is_none() {
             return;
         }
         let now = self.context.clock.now();
-        while self.held.peek().is_some_and(|Reverse(held)| held.due <= now) && self.output.bytes() < OUTPUT_BYTES {
-            let Reverse(held) = self.held.pop().expect("there is one");
-            self.bytes_in_flight -= held.done.data.len();
-            self.context.pacing.completed(held.due, now);
-            self.complete(held.done);
+        while self.output.bytes() < OUTPUT_BYTES
+            && let Some((due, completion)) = self.backlog.take_due(now)
+        {
+            self.bytes_in_flight -= completion.data.len();
+            self.context.pacing.completed(due, now);
+            self.complete(completion);
         }
     }
 
     /// Tells the host.
-    pub(super) fn complete(&mut self, done: Done) {
+    fn complete(&mut self, completion: Completion) {
         self.outstanding -= 1;
-        let cid = done.entry.cid.get();
-        let (head, flow_control) = match &mut self.queue {
+        let cid = completion.entry.cid.get();
+        let (head, flow_control) = match &mut self.endpoint.queue {
             Some(queue) => (queue.next_head(), queue.flow_control),
             None => (0, true),
         };
-        // Success needs no words of its own if nothing but the command's success is to be said, the queue's head included.
-        let success = !flow_control && done.reply == Reply::success(0) && !done.data.is_empty();
-        if done.data.is_empty() {
-            self.recycle(done.data);
+        // Success needs no words of its own if nothing but the command's success is to be said, the queue's head
+        // included.
+        let success = !flow_control && completion.reply == Reply::success(0) && !completion.data.is_empty();
+        if completion.data.is_empty() {
+            self.recycle(completion.data);
         } else {
             self.output.send_data(Data {
                 cid,
-                bytes: done.data,
+                bytes: completion.data,
                 success,
             });
         }
         if !success {
-            self.output.respond(done.reply.entry(cid, 0, head, false));
+            self.output.respond(completion.reply.entry(cid, 0, head, false));
         }
     }
 
     /// Tells the host of events, if it has asked.
     fn take_events(&mut self, subsystem: &mut Subsystem) {
-        let Some(queue) = &mut self.queue else {
+        let Some(queue) = &mut self.endpoint.queue else {
             return;
         };
         if queue.id != 0 || queue.link.has_ended() {
@@ -210,7 +200,7 @@ impl Session {
     pub fn deliver_events(&mut self) {
         let context = Arc::clone(&self.context);
         let mut subsystem = locked(&context.shared);
-        if let Some(queue) = &self.queue {
+        if let Some(queue) = &self.endpoint.queue {
             self.end_if_reset(queue, &mut subsystem);
         }
         self.take_events(&mut subsystem);
@@ -218,26 +208,28 @@ impl Session {
 
     /// Makes everything written durable and completes the commands that wait for it.
     pub fn sync(&mut self) {
-        let context = Arc::clone(&self.context);
-        let synced = match self.durable.take() {
-            Some(durable) => durable.make_durable(),
-            None => Ok(()),
+        let Some(durable) = self.backlog.start_sync() else {
+            return;
         };
-        let unsynced = std::mem::take(&mut self.unsynced);
+        let result = durable.make_durable();
+        let synced = self.backlog.finish_sync();
+        let context = Arc::clone(&self.context);
         let mut subsystem = locked(&context.shared);
         let now = context.clock.now();
-        let Some(queue) = self.queue.as_ref().filter(|queue| !queue.link.has_ended()) else {
+        let Some(queue) = self.endpoint.queue.as_ref().filter(|queue| !queue.link.has_ended()) else {
             self.closing = true;
             return;
         };
         let (controller, queue_id) = (queue.association.controller(), queue.id);
-        for Unsynced { mut done, shutdown } in unsynced {
-            match &synced {
-                Ok(()) if shutdown => subsystem.finish_shutdown(controller),
-                Ok(()) => {}
-                Err(error) => done.reply = subsystem.failed_to_sync(controller, queue_id, &done.entry, error),
+        if synced.shutdown && result.is_ok() {
+            subsystem.finish_shutdown(controller);
+        }
+        for (due, mut completion) in synced.commands {
+            self.bytes_in_flight -= completion.data.len();
+            if let Err(error) = &result {
+                completion.reply = subsystem.failed_to_sync(controller, queue_id, &completion.entry, error);
             }
-            self.complete_when_due(done, now);
+            self.complete_when_due(completion, due, None, now);
         }
     }
 
@@ -251,7 +243,8 @@ fn wrong_digest() -> Failure {
     Failure::new(Status::TRANSIENT_TRANSPORT_ERROR, cause).retryable()
 }
 
-/// Brings the data that came with a command into the form that executing it takes. `false`: it has to be asked for first.
+/// Brings the data that came with a command into the form that executing it takes. `false`: it has to be asked for
+/// first.
 fn prepare(command: &Command, data: &mut Vec<u8>) -> Result<bool, Failure> {
     let transfer = command.transfer;
     match (transfer.direction, place(&command.entry, transfer, data.len())?) {
@@ -278,8 +271,8 @@ enum Place {
     Transport,
 }
 
-/// Reads the data pointer of a command that came with `capsule_bytes` of data (TCP Transport, "SGL Descriptors"). It may
-/// describe more than the command moves; Linux does so for Dataset Management.
+/// Reads the data pointer of a command that came with `capsule_bytes` of data (TCP Transport, "SGL Descriptors"). It
+/// may describe more than the command moves; Linux does so for Dataset Management.
 fn place(entry: &SubmissionEntry, transfer: Transfer, capsule_bytes: usize) -> Result<Place, Failure> {
     if transfer.direction == Direction::None {
         return Ok(Place::Transport);

@@ -3,21 +3,25 @@
 use nvme_spec::tcp::{CapsuleCmd, CommonHeader, DIGEST_LENGTH, FatalErrorStatus, H2cData, IcReq, PFV_1_0, PduType};
 use zerocopy::FromBytes;
 
-use super::{BATCH_COMMANDS, Closing, Progress, Ready, Receiving, Requested, Session};
+use super::{BATCH_COMMANDS, CloseReason, DataRequest, IncomingData, Progress, ReadyCommand, Session};
 use crate::tcp::pdu::{self, Agreement, BUFFERED_PDU_BYTES_MAX, Digests, Fault, Layout};
 
 impl Session {
     /// Looks at the input until there is no whole PDU any more, or enough to do. Returns whether it was the former.
-    pub(super) fn parse(&mut self) -> Result<bool, Closing> {
+    pub(super) fn parse(&mut self) -> Result<bool, CloseReason> {
         // What a command before the queue is connected means depends on the one before it.
-        let most = if self.queue.is_some() { BATCH_COMMANDS } else { 1 };
+        let most = if self.endpoint.queue.is_some() {
+            BATCH_COMMANDS
+        } else {
+            1
+        };
         while self.ready.len() < most {
             match self.parse_one() {
                 Ok(true) => {}
                 Ok(false) => return Ok(true),
                 Err(fault) => {
                     self.terminate(fault);
-                    return Err(Closing::Fatal(fault));
+                    return Err(CloseReason::Fatal(fault));
                 }
             }
         }
@@ -101,7 +105,11 @@ impl Session {
     }
 
     fn take_capsule(&mut self, layout: &Layout) -> Result<(), Fault> {
-        let queue_entries = self.queue.as_ref().map_or(1, |queue| usize::from(queue.entries));
+        let queue_entries = self
+            .endpoint
+            .queue
+            .as_ref()
+            .map_or(1, |queue| usize::from(queue.entries));
         if self.outstanding >= queue_entries {
             // More commands than the queue has entries.
             return Err(Fault::of(FatalErrorStatus::PduSequenceError));
@@ -123,7 +131,7 @@ impl Session {
         }
         let progress = Progress::Capsule(capsule.ccsqe);
         self.bytes_in_flight += data.len();
-        self.ready.push_back(Ready {
+        self.ready.push_back(ReadyCommand {
             progress,
             data,
             damaged,
@@ -151,7 +159,7 @@ impl Session {
         if header.ch.flags.last_pdu() != (layout.data_bytes == left) {
             return Err(Fault::field(1));
         }
-        self.receiving = Some(Receiving {
+        self.receiving = Some(IncomingData {
             tag,
             left: layout.data_bytes,
             digest: layout.data_digest.then_some(0),
@@ -198,7 +206,7 @@ impl Session {
         }
         if requested.received == requested.data.len() {
             let requested = self.requested[receiving.tag].take().expect("it is receiving");
-            self.ready.push_back(Ready {
+            self.ready.push_back(ReadyCommand {
                 progress: Progress::Transferred(requested.command),
                 data: requested.data,
                 damaged: requested.damaged,
@@ -220,7 +228,7 @@ impl Session {
             let mut data = self.spare.take();
             data.resize(bytes, 0);
             let cid = command.entry.cid.get();
-            let requested = Requested {
+            let requested = DataRequest {
                 command,
                 data,
                 received: 0,

@@ -1,0 +1,265 @@
+//! Commands that are carried out but not completed yet: what they wrote has to be made durable, or their time has not
+//! come. Both transports hold completions back here.
+//!
+//! ```text
+//! carried out -> hold -> complete now
+//!                  |---> until durable -> start_sync, finish_sync -> hold again, for their time
+//!                  \---> until due     -> take_due
+//! ```
+//!
+//! It makes nothing durable and reads no clock: who carries commands out does, without the subsystem's lock. What a
+//! command is and where its completion goes is the transport's.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
+
+use ssd::Nanos;
+
+use crate::media::Durable;
+
+/// A command that is held back. The sequence number keeps the order of equal times.
+struct Entry<T> {
+    due: Nanos,
+    sequence: u64,
+    command: T,
+}
+
+/// How far a shutdown that the host asked for has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Shutdown {
+    #[default]
+    None,
+    /// Everything is to be made durable.
+    Wanted,
+    /// That is under way.
+    Syncing,
+}
+
+/// See the module. `T` is a command with its reply; there is one of each, so that it cannot complete twice.
+pub struct Backlog<T> {
+    /// Commands whose data is not known to be durable, oldest first.
+    unsynced: VecDeque<Entry<T>>,
+    delayed: BinaryHeap<Reverse<Entry<T>>>,
+    sequence: u64,
+    durable: Option<Arc<dyn Durable>>,
+    /// While something is made durable: the commands before this sequence number are covered.
+    syncing_before: Option<u64>,
+    shutdown: Shutdown,
+}
+
+/// What making durable has finished.
+pub struct Synced<T> {
+    /// Commands that may complete when they are due.
+    pub commands: Vec<(Nanos, T)>,
+    /// The host asked for a shutdown, which is complete.
+    pub shutdown: bool,
+}
+
+impl<T> Default for Backlog<T> {
+    fn default() -> Backlog<T> {
+        Backlog {
+            unsynced: VecDeque::new(),
+            delayed: BinaryHeap::new(),
+            sequence: 0,
+            durable: None,
+            syncing_before: None,
+            shutdown: Shutdown::None,
+        }
+    }
+}
+
+impl<T> Backlog<T> {
+    /// Forgets everything, as a reset does. What is being made durable goes on, and concerns nobody afterwards.
+    pub fn clear(&mut self) {
+        self.unsynced.clear();
+        self.delayed.clear();
+        self.shutdown = Shutdown::None;
+    }
+
+    /// Holds a command back until what it wrote is durable, if that is needed, and then until its time. Gives it back if
+    /// it may complete at once.
+    #[inline]
+    pub fn hold(&mut self, now: Nanos, due: Nanos, durable: Option<Arc<dyn Durable>>, command: T) -> Option<T> {
+        if durable.is_none() && due <= now {
+            return Some(command);
+        }
+        self.sequence += 1;
+        let entry = Entry {
+            due,
+            sequence: self.sequence,
+            command,
+        };
+        if durable.is_some() {
+            self.durable = durable;
+            self.unsynced.push_back(entry);
+        } else {
+            self.delayed.push(Reverse(entry));
+        }
+        None
+    }
+
+    /// The host wants to shut down.
+    pub fn shut_down(&mut self, durable: Arc<dyn Durable>) {
+        self.shutdown = Shutdown::Wanted;
+        self.durable = Some(durable);
+    }
+
+    /// When the next command is due that waits for nothing else.
+    pub fn next_due(&self) -> Option<Nanos> {
+        self.delayed.peek().map(|Reverse(entry)| entry.due)
+    }
+
+    /// Takes a command that is due, and when it was.
+    pub fn take_due(&mut self, now: Nanos) -> Option<(Nanos, T)> {
+        if self.next_due()? > now {
+            return None;
+        }
+        self.delayed.pop().map(|Reverse(entry)| (entry.due, entry.command))
+    }
+
+    /// Whether [`Backlog::start_sync`] has something to start.
+    pub fn wants_sync(&self) -> bool {
+        self.syncing_before.is_none() && (!self.unsynced.is_empty() || self.shutdown == Shutdown::Wanted)
+    }
+
+    /// What has to be made durable now, if anything; one at a time, so that commands which come meanwhile share the next.
+    pub fn start_sync(&mut self) -> Option<Arc<dyn Durable>> {
+        if !self.wants_sync() {
+            return None;
+        }
+        assert!(self.durable.is_some(), "who waits said for what");
+        self.syncing_before = Some(self.sequence + 1);
+        if self.shutdown == Shutdown::Wanted {
+            self.shutdown = Shutdown::Syncing;
+        }
+        self.durable.clone()
+    }
+
+    /// What was started is finished: the commands that it covers.
+    pub fn finish_sync(&mut self) -> Synced<T> {
+        let before = self.syncing_before.take().expect("only what was started is finished");
+        let covered = self.unsynced.partition_point(|entry| entry.sequence < before);
+        let shutdown = self.shutdown == Shutdown::Syncing;
+        if shutdown {
+            self.shutdown = Shutdown::None;
+        }
+        let covered = self.unsynced.drain(..covered);
+        Synced {
+            commands: covered.map(|entry| (entry.due, entry.command)).collect(),
+            shutdown,
+        }
+    }
+
+    /// Whether a command of this kind is held back.
+    pub fn holds(&self, is_meant: impl Fn(&T) -> bool) -> bool {
+        let delayed = self.delayed.iter().map(|Reverse(entry)| entry);
+        let mut all = self.unsynced.iter().chain(delayed);
+        all.any(|entry| is_meant(&entry.command))
+    }
+
+    /// Takes the commands of a kind.
+    pub fn take(&mut self, is_meant: impl Fn(&T) -> bool) -> Vec<T> {
+        let (mut taken, rest): (VecDeque<_>, _) = self.unsynced.drain(..).partition(|entry| is_meant(&entry.command));
+        self.unsynced = rest;
+        for Reverse(entry) in std::mem::take(&mut self.delayed) {
+            if is_meant(&entry.command) {
+                taken.push_back(entry);
+            } else {
+                self.delayed.push(Reverse(entry));
+            }
+        }
+        taken.into_iter().map(|entry| entry.command).collect()
+    }
+}
+
+impl<T> PartialEq for Entry<T> {
+    fn eq(&self, other: &Entry<T>) -> bool {
+        self.sequence == other.sequence
+    }
+}
+
+impl<T> Eq for Entry<T> {}
+
+impl<T> PartialOrd for Entry<T> {
+    fn partial_cmp(&self, other: &Entry<T>) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> Ord for Entry<T> {
+    fn cmp(&self, other: &Entry<T>) -> std::cmp::Ordering {
+        (self.due, self.sequence).cmp(&(other.due, other.sequence))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Nothing;
+
+    impl Durable for Nothing {
+        fn make_durable(&self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn until_durable(backlog: &mut Backlog<u16>, command: u16) {
+        assert_eq!(backlog.hold(0, 0, Some(Arc::new(Nothing)), command), None);
+    }
+
+    #[test]
+    fn what_comes_during_a_sync_waits_for_the_next() {
+        let mut backlog = Backlog::default();
+        assert!(backlog.start_sync().is_none());
+        until_durable(&mut backlog, 1);
+        assert!(backlog.start_sync().is_some());
+        assert!(backlog.start_sync().is_none(), "one at a time");
+        until_durable(&mut backlog, 2);
+        assert_eq!(backlog.finish_sync().commands, [(0, 1)]);
+        assert!(backlog.start_sync().is_some());
+        assert_eq!(backlog.finish_sync().commands.len(), 1);
+        assert!(backlog.start_sync().is_none(), "nothing is left");
+    }
+
+    #[test]
+    fn a_reset_during_a_sync_leaves_nothing_to_complete() {
+        let mut backlog = Backlog::default();
+        until_durable(&mut backlog, 1);
+        backlog.shut_down(Arc::new(Nothing));
+        assert!(backlog.start_sync().is_some());
+        backlog.clear();
+        until_durable(&mut backlog, 2);
+        let synced = backlog.finish_sync();
+        assert!(synced.commands.is_empty() && !synced.shutdown);
+        assert!(
+            backlog.start_sync().is_some(),
+            "what came after the reset needs a sync of its own"
+        );
+    }
+
+    #[test]
+    fn delayed_commands_come_in_time_then_order() {
+        let mut backlog = Backlog::default();
+        assert_eq!(backlog.hold(10, 10, None, 0), Some(0), "it is due");
+        for (command, due) in [(1, 30), (2, 10), (3, 30), (4, 20)] {
+            assert_eq!(backlog.hold(0, due, None, command), None);
+        }
+        assert_eq!(backlog.next_due(), Some(10));
+        assert!(backlog.take_due(9).is_none());
+        let order: Vec<(Nanos, u16)> = std::iter::from_fn(|| backlog.take_due(30)).collect();
+        assert_eq!(order, [(10, 2), (20, 4), (30, 1), (30, 3)]);
+    }
+
+    #[test]
+    fn commands_of_a_kind_are_taken_wherever_they_wait() {
+        let mut backlog = Backlog::default();
+        until_durable(&mut backlog, 1);
+        until_durable(&mut backlog, 2);
+        assert_eq!(backlog.hold(0, 5, None, 3), None);
+        assert_eq!(backlog.take(|command| command % 2 == 1), [1, 3]);
+        assert!(backlog.holds(|&command| command == 2) && !backlog.holds(|&command| command == 1));
+        assert_eq!(backlog.next_due(), None);
+    }
+}
