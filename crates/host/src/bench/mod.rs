@@ -6,6 +6,7 @@
 pub mod tcp;
 pub mod vfio_user;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,6 +16,33 @@ fn threads(name: &str) -> impl Iterator<Item = PathBuf> {
     let is_meant =
         move |task: &PathBuf| std::fs::read_to_string(task.join("comm")).is_ok_and(|comm| comm.starts_with(name));
     tasks.map(|task| task.path()).filter(is_meant)
+}
+
+/// Processor time that threads had up to a moment.
+struct ThreadTimes<'a> {
+    name: &'a str,
+    busy: HashMap<PathBuf, Duration>,
+}
+
+impl ThreadTimes<'_> {
+    /// Of the threads whose names start so, until now.
+    fn until_now(name: &str) -> ThreadTimes<'_> {
+        let busy = threads(name).map(|thread| {
+            let time = busy(&thread);
+            (thread, time)
+        });
+        ThreadTimes {
+            name,
+            busy: busy.collect(),
+        }
+    }
+
+    /// What those that are still there have had since. Others that end meanwhile do not count.
+    fn since(&self) -> Duration {
+        let before = |thread: &PathBuf| self.busy.get(thread).copied().unwrap_or_default();
+        let since = |thread: PathBuf| busy(&thread).saturating_sub(before(&thread));
+        threads(self.name).map(since).sum()
+    }
 }
 
 /// Time that a thread had a processor, from the kernel's accounts; zero if it keeps none.

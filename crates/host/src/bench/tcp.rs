@@ -21,7 +21,7 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 
-use super::{busy, threads};
+use super::{ThreadTimes, busy, threads};
 use crate::initiator::tcp::{Controller, Data, HostOptions, InitiatorError, Queue, block_command};
 
 /// What is measured: a target in this process, whose drive has one namespace in blocks of 4 KiB over all of it.
@@ -147,11 +147,6 @@ const LOADS: [Load; 6] = [
 /// The machine has no loopback, or no thread.
 pub fn run(target: &Target<'_>, time: Duration) -> Result<Vec<Figure>, InitiatorError> {
     let cores = Cores::of_this_thread();
-    let target_busy = || {
-        threads(target.thread_name)
-            .map(|thread| busy(&thread))
-            .sum::<Duration>()
-    };
     let initiator_busy = || busy(Path::new("/proc/thread-self"));
     let options = HostOptions {
         // What is left out by this is left out by any host that wants speed (`nvme connect --disable-sqflow`).
@@ -165,14 +160,15 @@ pub fn run(target: &Target<'_>, time: Duration) -> Result<Vec<Figure>, Initiator
     for load in LOADS {
         cores.assign(target, load.queue_depth > 1);
         let limit_per_second = limit(&load, time, &cores);
-        let (target_before, initiator_before) = (target_busy(), initiator_busy());
+        let target_before = ThreadTimes::until_now(target.thread_name);
+        let initiator_before = initiator_busy();
         let (commands, elapsed) = measure(&mut queue, &load, target.capacity_bytes, time)?;
         figures.push(Figure {
             name: load.name,
             commands_per_second: commands as f64 / elapsed.as_secs_f64(),
             block_bytes: load.block_bytes,
             limit_per_second,
-            target_busy: (target_busy() - target_before).div_f64(commands as f64),
+            target_busy: target_before.since().div_f64(commands as f64),
             initiator_busy: (initiator_busy() - initiator_before).div_f64(commands as f64),
         });
     }

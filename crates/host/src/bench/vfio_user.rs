@@ -15,7 +15,7 @@ use nvme_spec::command::{ReadWriteCdw12, SubmissionEntry};
 use rustix::time::{ClockId, clock_gettime};
 use thiserror::Error;
 
-use super::{busy, threads};
+use super::ThreadTimes;
 use crate::initiator::pcie::{Driver, DriverError, DriverOptions};
 
 /// Bytes of a command.
@@ -135,11 +135,14 @@ pub fn run(target: &Target<'_>, workload: &Workload) -> Result<Figures, BenchErr
     run.fill()?;
 
     let before = (target.bytes_written)();
-    let busy_before = worker_busy(target)?;
+    let worker = ThreadTimes::until_now(target.worker_thread);
     let start = Instant::now();
     run.measure(start + workload.duration)?;
     let elapsed = start.elapsed();
-    let worker_busy = worker_busy(target)?.saturating_sub(busy_before);
+    let worker_busy = worker.since();
+    if worker_busy.is_zero() {
+        return Err(BenchError::ProcessorTime);
+    }
     let after = (target.bytes_written)();
 
     let (media_bytes, host_bytes) = (after.0 - before.0, after.1 - before.1);
@@ -278,15 +281,6 @@ fn next_random(state: &mut u64) -> u64 {
     let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^ (mixed >> 31)
-}
-
-/// Processor time of the server's worker.
-fn worker_busy(target: &Target<'_>) -> Result<Duration, BenchError> {
-    let worker = threads(target.worker_thread).next();
-    worker
-        .map(|thread| busy(&thread))
-        .filter(|busy| !busy.is_zero())
-        .ok_or(BenchError::ProcessorTime)
 }
 
 /// How many random blocks a core copies in a second: the machine's limit for data that is written once.
