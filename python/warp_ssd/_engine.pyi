@@ -195,6 +195,11 @@ class Experiment:
         write_capacities: float | None = None,
         seeds: Sequence[int] | None = None,
         workload: str | Mapping[str, object] | None = None,
+        seconds: float | None = None,
+        timed: bool | None = None,
+        capacity_bytes: int | None = None,
+        feedback: Mapping[str, object] | None = None,
+        snapshot: str | os.PathLike[str] | None = None,
     ) -> list[Point]: ...
     def run_points(
         self,

@@ -25,6 +25,11 @@ def run(
     write_capacities: float | None = None,
     seeds: Sequence[int] | None = None,
     workload: str | Mapping[str, object] | None = None,
+    seconds: float | None = None,
+    timed: bool | None = None,
+    capacity_bytes: int | None = None,
+    feedback: Mapping[str, object] | None = None,
+    snapshot: str | os.PathLike[str] | None = None,
     gc_log: bool = False,
     victim_policy: VictimPolicy | None = None,
     placement_policy: PlacementPolicy | None = None,
@@ -39,6 +44,8 @@ def run(
         `Experiment`.
     quick, overrides, settings, devices, only, scale, write_capacities, seeds, workload
         Which points, and how: see `Experiment.points`.
+    seconds, timed, capacity_bytes, feedback, snapshot
+        As well.
     gc_log
         Keep a row for each collection (`Result.gc_log`).
     victim_policy, placement_policy
@@ -71,6 +78,11 @@ def run(
         write_capacities=write_capacities,
         seeds=seeds,
         workload=workload,
+        seconds=seconds,
+        timed=timed,
+        capacity_bytes=capacity_bytes,
+        feedback=feedback,
+        snapshot=snapshot,
     )
     with _bar(progress) as shown:
         return experiment.run_points(

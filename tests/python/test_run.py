@@ -236,3 +236,32 @@ def test_importing_is_quick() -> None:
     program = "import sys, warp_ssd; print([name for name in ('pandas', 'polars', 'matplotlib', 'optuna', 'ray') if name in sys.modules])"
     printed = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
     assert printed.strip() == "[]"
+
+
+def test_a_run_goes_on_with_a_saved_device(tmp_path: Path) -> None:
+    device = warp_ssd.Device("warp_default", scale="1/1024")
+    device.write(0, device.logical_pages)
+    path = tmp_path / "filled.warp"
+    device.snapshot(path)
+    workload = Experiment.of_workload("one_stream", "warp_default")
+    (fresh,) = workload.points(scale="1/1024", write_capacities=0.2, timed=False)
+    (filled,) = workload.points(snapshot=path, write_capacities=0.2)
+    (again,) = workload.points(snapshot=path, write_capacities=0.2)
+    assert fresh.hash != filled.hash == again.hash
+    assert filled.run().to_json() == again.run().to_json() == pickle.loads(pickle.dumps(filled)).run().to_json()
+    assert json.loads(filled.run().to_json())["media_bytes_written"] > json.loads(fresh.run().to_json())["media_bytes_written"]
+    with pytest.raises(WarpError, match="scale: cannot be had together with a snapshot"):
+        workload.points(snapshot=path, scale="1/2")
+
+
+def test_what_the_command_can_say_can_be_said_here() -> None:
+    feedback = {"policy": "observe", "every_capacities": 0.5}
+    observed = point(feedback=feedback).run()
+    assert len(pa.table(observed.readings())) > 0
+    assert point(feedback={"policy": "observe"}).hash != point().hash != point(write_capacities=1.5).hash
+    with pytest.raises(WarpError, match="seconds"):
+        point(seconds=0.0)
+    with pytest.raises(WarpError, match="capacity"):
+        point(capacity_bytes=1 << 30, scale="1/2048")
+    with pytest.raises(WarpError, match="feedback: policy"):
+        point(feedback={"policy": "none"})

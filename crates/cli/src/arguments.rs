@@ -7,7 +7,9 @@ use std::time::Duration;
 use advise::PolicyName;
 use bytesize::ByteSize;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use lab::selection::Selection;
 use lab::twin::Scale;
+use toml::Value;
 
 /// An open, programmable SSD with NVMe Flexible Data Placement.
 #[derive(Parser)]
@@ -66,8 +68,8 @@ pub struct Export {
     #[arg(long, default_value = "1/1")]
     pub scale: Scale,
     /// Change a setting, e.g. --set geometry.over_provisioning=0.2 or --set workload.soc_percent=20
-    #[arg(long, value_name = "PATH=VALUE")]
-    pub set: Vec<String>,
+    #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
+    pub set: Vec<(String, Value)>,
     /// Requests to write, at most; a workload that never ends needs it
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     pub requests: Option<u64>,
@@ -91,8 +93,8 @@ pub struct Serve {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub capacity: Option<u64>,
     /// Change a setting of the device, e.g. --set geometry.over_provisioning=0.2
-    #[arg(long, value_name = "PATH=VALUE")]
-    pub set: Vec<String>,
+    #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
+    pub set: Vec<(String, Value)>,
     /// Unix socket to serve QEMU's vfio-user-pci on; may be given several times, one for each virtual machine
     #[arg(long, value_name = "SOCKET")]
     pub vfio_user: Vec<PathBuf>,
@@ -286,7 +288,7 @@ pub struct Run {
     pub json: bool,
     /// Read the drive's events on the way and write data where the advice says, as `warp advise` on a served drive: reported,
     /// lifetimes, or observe, which moves nothing
-    #[arg(long, value_name = "POLICY", conflicts_with_all = ["from", "save"])]
+    #[arg(long, value_name = "POLICY")]
     pub feedback: Option<advise::PolicyName>,
     /// Bytes that the host writes between two readings of the events, in multiples of the capacity [default: 0.25]
     #[arg(long, value_name = "CAPACITIES", requires = "feedback")]
@@ -317,8 +319,32 @@ pub struct Settings {
     #[arg(long)]
     pub seed: Option<u64>,
     /// Change a setting of the device, e.g. --set geometry.over_provisioning=0.2, or of a workload: --set workload.soc_percent=20
-    #[arg(long, value_name = "PATH=VALUE")]
-    pub set: Vec<String>,
+    #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
+    pub set: Vec<(String, Value)>,
+}
+
+impl Settings {
+    /// What they select; the rest is the experiment's.
+    pub fn selection(&self) -> Selection {
+        Selection {
+            overrides: self.set.iter().cloned().collect(),
+            scale: self.scale,
+            write_capacities: self.write,
+            seconds: self.seconds,
+            seeds: self.seed.map(|seed| vec![seed]),
+            ..Selection::default()
+        }
+    }
+}
+
+/// A setting by dotted path; its value is TOML, or else a string.
+fn assignment(pair: &str) -> Result<(String, Value), String> {
+    let split = pair.split_once('=').filter(|(path, _)| !path.trim().is_empty());
+    let (path, value) =
+        split.ok_or_else(|| format!("{pair:?} is not of the form PATH=VALUE, e.g. geometry.over_provisioning=0.2"))?;
+    let parsed = toml::from_str::<toml::Table>(&format!("value = {value}")).ok();
+    let parsed = parsed.and_then(|mut table| table.remove("value"));
+    Ok((path.trim().to_string(), parsed.unwrap_or_else(|| value.trim().into())))
 }
 
 #[derive(Args)]
@@ -364,8 +390,8 @@ pub struct Explain {
     /// Device profile
     pub device: String,
     /// Change a setting, e.g. --set geometry.over_provisioning=0.2
-    #[arg(long, value_name = "PATH=VALUE")]
-    pub set: Vec<String>,
+    #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
+    pub set: Vec<(String, Value)>,
     /// Explain the twin of this scale
     #[arg(long, value_name = "1/N", default_value = "1/1")]
     pub scale: Scale,

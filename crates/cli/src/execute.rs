@@ -1,13 +1,14 @@
 //! Running cells with a progress bar and Ctrl-C.
 
 use std::io::IsTerminal;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::LabError;
-use lab::run::{CellResult, Progress, RunPlan, Watch};
+use lab::run::{CellResult, Options, Progress, RunPlan, Watch};
 
 /// A run shows a bar when it takes longer than this.
 const QUIET: Duration = Duration::from_secs(2);
@@ -65,10 +66,19 @@ fn new_bar(elapsed: Duration) -> ProgressBar {
     ProgressBar::new(0).with_style(style).with_elapsed(elapsed)
 }
 
-/// Runs cells and says whether they were stopped.
-pub fn run_cells(prepared: &[RunPlan], gc_log: bool, progress: &Progress) -> Result<(Vec<CellResult>, bool), LabError> {
-    let budget = lab::run::memory_available();
-    let work = || lab::run::run_all(prepared, gc_log, budget, progress);
-    let results = with_bar(progress, prepared.len(), work)?;
+/// Runs plans and says whether they were stopped.
+pub fn run_cells(
+    plans: &[RunPlan],
+    keep_gc_log: bool,
+    save: Option<&Path>,
+    progress: &Progress,
+) -> Result<(Vec<CellResult>, bool), LabError> {
+    let options = Options {
+        keep_gc_log,
+        save,
+        ..Options::default()
+    };
+    let work = || lab::run::run_all_with(plans, options, progress);
+    let results = with_bar(progress, plans.len(), work)?;
     Ok((results, progress.stopped()))
 }

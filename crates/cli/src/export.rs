@@ -2,21 +2,24 @@
 
 use lab::LabError;
 use lab::experiment::Experiment;
+use lab::selection::Selection;
 use workload::trace::{self, ExportSettings, Exported, Feed, IologVersion};
 
 use crate::arguments::Export;
-use crate::run::overrides;
 use crate::{Outcome, bad_option, print};
 
 pub fn export(command: &Export) -> Result<Outcome, LabError> {
     let experiment = Experiment::of_workload(&command.workload, &command.device);
-    let mut run = experiment.run.clone();
-    run.scale = command.scale;
-    run.timed = Some(false);
-    // What never ends is cut off at the number of requests.
-    run.write_capacities = command.requests.map(|_| 1.0);
-    let prepared = lab::run::prepare(experiment.cells(&run, &overrides(&command.set)?)?)?;
-    let mut source = prepared[0].source()?;
+    let selection = Selection {
+        overrides: command.set.iter().cloned().collect(),
+        scale: Some(command.scale),
+        timed: Some(false),
+        // What never ends is cut off at the number of requests.
+        write_capacities: command.requests.map(|_| 1.0),
+        ..Selection::default()
+    };
+    let plans = lab::run::prepare(experiment.select(&selection)?.cells)?;
+    let mut source = plans[0].source()?;
     let settings = ExportSettings {
         file: command.file.clone(),
         version: match command.iolog_version {

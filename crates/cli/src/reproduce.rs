@@ -4,11 +4,11 @@ use lab::cell::RunSettings;
 use lab::experiment::Experiment;
 use lab::judge::Judge;
 use lab::run::CellResult;
+use lab::selection::Selection;
 use lab::{LabError, export, golden, table};
 
 use crate::arguments::Reproduce;
 use crate::execute;
-use crate::run::{apply, overrides};
 use crate::{Outcome, print};
 
 pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
@@ -25,17 +25,12 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
     let progress = execute::stoppable();
     let mut outcome = Outcome::Done;
     for experiment in &experiments {
-        let settings = apply(
-            if command.quick {
-                &experiment.quick
-            } else {
-                &experiment.run
-            },
-            &command.settings,
-        )?;
-        let cells = experiment.cells(&settings, &overrides(&command.settings.set)?)?;
-        let prepared = lab::run::prepare(cells)?;
-        let (results, stopped) = execute::run_cells(&prepared, false, &progress)?;
+        let runs = experiment.select(&Selection {
+            quick: command.quick,
+            ..command.settings.selection()
+        })?;
+        let plans = lab::run::prepare(runs.cells)?;
+        let (results, stopped) = execute::run_cells(&plans, false, None, &progress)?;
         if stopped {
             if !results.is_empty() && !command.json {
                 print(&format!(
@@ -49,7 +44,7 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
         let holds = if command.quick {
             compare_golden(command, experiment, &results)?
         } else {
-            compare_paper(command, experiment, &settings, &results)
+            compare_paper(command, experiment, &runs.settings, &results)
         };
         if !holds {
             outcome = Outcome::Failed;
@@ -66,9 +61,10 @@ fn compare_paper(command: &Reproduce, experiment: &Experiment, settings: &RunSet
         print(&format!("{}\n", export::judged_json(experiment, &judge, results)));
     } else {
         print(&format!("{} ({})\n", experiment.title, experiment.source));
-        let numbers = match experiment.published.is_empty() {
-            true => table::write_amplifications(results, &experiment.axes()),
-            false => table::comparisons(&judge.comparisons()),
+        let numbers = if experiment.published.is_empty() {
+            table::write_amplifications(results, &experiment.axes())
+        } else {
+            table::comparisons(&judge.comparisons())
         };
         print(&format!("{numbers}\n{}\n", table::verdicts(&verdicts)));
     }

@@ -1,61 +1,55 @@
-//! `warp run`.
+//! `warp run`: arguments to a selection, results to tables and files.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use lab::cell::RunSettings;
-use lab::experiment::{Experiment, WorkloadChanges, is_workload, read_workload};
-use lab::feedback;
+use lab::experiment::Experiment;
 use lab::judge::Judge;
 use lab::report::Report;
-use lab::run::{CellResult, RunPlan};
-use lab::{LabError, export, table};
+use lab::run::CellResult;
+use lab::selection::{RunSet, Selection};
+use lab::{LabError, export, feedback, table};
 
-use crate::arguments::{Run, Settings};
+use crate::arguments::Run;
 use crate::execute;
 use crate::{Outcome, bad_option, print};
 
 pub fn run(command: &Run) -> Result<Outcome, LabError> {
-    if let Some(snapshot) = &command.from {
-        return continue_snapshot(command, snapshot);
-    }
-    let experiment = find(command)?;
+    let target = &command.target;
+    let experiment = match &command.from {
+        Some(snapshot) => Experiment::of_workload(target, &snapshot.display().to_string()),
+        None => Experiment::find_or_workload(target, command.device.as_deref())?,
+    };
     check_destinations(command, &experiment)?;
-    let mut settings = apply(&experiment.run, &command.settings)?;
-    if command.untimed {
-        settings.timed = Some(false);
-    }
-    let mut cells = experiment.cells(&settings, &overrides(&command.settings.set)?)?;
-    if let Some(device) = &command.device {
-        cells.retain(|cell| cell.key.device == *device);
-        if cells.is_empty() {
-            let known = experiment.devices.join(", ");
-            return Err(bad_option(
-                "--device",
-                format!("{} does not run on {device}; it runs on {known}", command.target),
-            ));
-        }
-    }
-    if let Some(capacity_bytes) = command.capacity {
-        for cell in &mut cells {
-            cell.device = lab::twin::resized(&cell.key.device, &cell.device, capacity_bytes)?;
-        }
-    }
-    if let Some(policy) = command.feedback {
-        for cell in &mut cells {
-            let mut settings = feedback::Settings::new(policy);
-            settings.every_capacities = command.feedback_every.unwrap_or(settings.every_capacities);
-            cell.feedback = Some(settings);
-        }
-    }
-    let prepared = lab::run::prepare(cells)?;
-    if let Some(path) = &command.save {
-        return run_and_save(command, &experiment, &prepared, path);
-    }
+    let RunSet {
+        experiment,
+        settings,
+        cells,
+    } = experiment.select(&selection(command))?;
+    let plans = lab::run::prepare(cells)?;
     let progress = execute::stoppable();
-    let (results, stopped) = execute::run_cells(&prepared, true, &progress)?;
+    let (results, stopped) = execute::run_cells(&plans, true, command.save.as_deref(), &progress)?;
     present(command, &experiment, &settings, &results)?;
     Ok(if stopped { Outcome::Stopped } else { Outcome::Done })
+}
+
+fn selection(command: &Run) -> Selection {
+    let feedback = command.feedback.map(|policy| {
+        let settings = feedback::Settings::new(policy);
+        feedback::Settings {
+            every_capacities: command.feedback_every.unwrap_or(settings.every_capacities),
+            ..settings
+        }
+    });
+    Selection {
+        device: command.device.clone(),
+        capacity_bytes: command.capacity,
+        snapshot: command.from.clone(),
+        timed: command.untimed.then_some(false),
+        feedback,
+        ..command.settings.selection()
+    }
 }
 
 /// Folder of the report.
@@ -85,67 +79,6 @@ fn check_destinations(command: &Run, experiment: &Experiment) -> Result<(), LabE
         }
     }
     Ok(())
-}
-
-/// The experiment of this name; or the job file, workload or trace, as an experiment with one cell.
-fn find(command: &Run) -> Result<Experiment, LabError> {
-    let target = &command.target;
-    if !is_workload(target) {
-        return Experiment::find(target);
-    }
-    let device = command.device.as_deref().ok_or_else(|| {
-        bad_option(
-            target,
-            "a workload needs a device; give --device NAME (`warp devices` lists them)",
-        )
-    })?;
-    Ok(Experiment::of_workload(target, device))
-}
-
-/// The settings of a run with the command line's.
-pub fn apply(run: &RunSettings, settings: &Settings) -> Result<RunSettings, LabError> {
-    let mut run = run.clone();
-    run.scale = settings.scale.unwrap_or(run.scale);
-    if let Some(write) = settings.write {
-        if !(write > 0.0 && write <= 1000.0) {
-            return Err(bad_option(
-                "--write",
-                format!("{write} capacities: must be above 0 and at most 1000"),
-            ));
-        }
-        run.write_capacities = Some(write);
-    }
-    if let Some(seconds) = settings.seconds {
-        if !(1e-6..=1e6).contains(&seconds) {
-            return Err(bad_option(
-                "--seconds",
-                format!("{seconds}: must be at least a microsecond and at most 1000000"),
-            ));
-        }
-        run.seconds = Some(seconds);
-    }
-    if let Some(seed) = settings.seed {
-        run.seeds = vec![seed];
-    }
-    Ok(run)
-}
-
-/// `PATH=VALUE` pairs; a value is TOML, or else a string.
-pub fn overrides(set: &[String]) -> Result<lab::profile::Overrides, LabError> {
-    let mut overrides = lab::profile::Overrides::new();
-    for pair in set {
-        let split = pair.split_once('=').filter(|(path, _)| !path.trim().is_empty());
-        let (path, value) = split.ok_or_else(|| {
-            bad_option(
-                "--set",
-                format!("{pair:?} is not of the form PATH=VALUE, e.g. geometry.over_provisioning=0.2"),
-            )
-        })?;
-        let parsed = toml::from_str::<toml::Table>(&format!("value = {value}")).ok();
-        let parsed = parsed.and_then(|mut table| table.remove("value"));
-        overrides.insert(path.trim().to_string(), parsed.unwrap_or_else(|| value.trim().into()));
-    }
-    Ok(overrides)
 }
 
 /// Tables or JSON, the report, the files that were asked for.
@@ -229,49 +162,4 @@ fn fio_json(command: &Run, results: &[CellResult]) -> Result<Option<String>, Lab
     };
     let text = serde_json::to_string_pretty(&lab::timed::to_fio_json(timed)).expect("JSON serializes");
     Ok(Some(format!("{text}\n")))
-}
-
-/// Runs a job file and keeps the device.
-fn run_and_save(
-    command: &Run,
-    experiment: &Experiment,
-    prepared: &[RunPlan],
-    path: &Path,
-) -> Result<Outcome, LabError> {
-    let [cell] = prepared else {
-        return Err(bad_option(
-            "--save",
-            format!(
-                "{} is {} runs; only a workload on a device leaves one",
-                command.target,
-                prepared.len()
-            ),
-        ));
-    };
-    let progress = execute::stoppable();
-    let work = || lab::run::run_and_save(cell, path, &*progress);
-    let result = execute::with_bar(&progress, 1, work)?;
-    let stopped = !result.complete;
-    present(command, experiment, &experiment.run, &[result])?;
-    Ok(if stopped { Outcome::Stopped } else { Outcome::Done })
-}
-
-/// Runs a job file on a device that was saved before.
-fn continue_snapshot(command: &Run, snapshot: &Path) -> Result<Outcome, LabError> {
-    let workload = read_workload(&command.target, &WorkloadChanges::default())?;
-    let experiment = Experiment::of_workload(&command.target, &snapshot.display().to_string());
-    check_destinations(command, &experiment)?;
-    let settings = apply(&experiment.run, &command.settings)?;
-    let progress = execute::stoppable();
-    let continued = lab::run::Continuation {
-        snapshot,
-        workload,
-        settings: settings.clone(),
-        save: command.save.as_deref(),
-    };
-    let work = || lab::run::continue_snapshot(&continued, &*progress);
-    let result = execute::with_bar(&progress, 1, work)?;
-    let stopped = !result.complete;
-    present(command, &experiment, &settings, &[result])?;
-    Ok(if stopped { Outcome::Stopped } else { Outcome::Done })
 }

@@ -18,7 +18,6 @@ use transport::server::{ServeOptions, Server};
 use transport::tcp::{AllowedHost, Secret, TcpOptions};
 
 use crate::arguments::Serve;
-use crate::run::overrides;
 use crate::{AnyError, Outcome, bad_option, print};
 
 /// Controllers at the same time: far more hosts than a machine has.
@@ -175,7 +174,7 @@ fn check_names(identity: &Identity) -> Result<(), LabError> {
 
 /// The device of the profile at the capacity asked for.
 fn device(command: &Serve) -> Result<DeviceConfig, LabError> {
-    let mut config = Profile::find(&command.device)?.config(&overrides(&command.set)?)?;
+    let mut config = Profile::find(&command.device)?.config(&command.set.iter().cloned().collect())?;
     if !command.timing {
         config.timing = None;
     }

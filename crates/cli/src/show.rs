@@ -1,13 +1,12 @@
 //! `warp devices`, `jobs`, `explain`: looking at things.
 
-use lab::experiment::read_jobs;
-use lab::profile::Profile;
+use lab::profile::{Overrides, Profile};
+use lab::workloads::read_jobs;
 use lab::{LabError, describe, twin};
 use workload::Target;
 use workload::fio::{self, Schedule};
 
 use crate::arguments::{Devices, Explain, Jobs};
-use crate::run::overrides;
 use crate::{Outcome, print};
 
 pub fn devices(command: &Devices) -> Result<Outcome, LabError> {
@@ -55,14 +54,14 @@ pub fn jobs(command: &Jobs) -> Result<Outcome, LabError> {
         return Ok(Outcome::Done);
     }
     let Some(name) = &command.name else {
-        for name in lab::experiment::job_names() {
+        for name in lab::workloads::job_names() {
             print(&format!("{name}\n"));
         }
         return Ok(Outcome::Done);
     };
     let jobs = read_jobs(name, &[])?;
     let profile = Profile::find(&command.device)?;
-    let (_, layout) = twin::twin(&profile.name, &profile.config(&overrides(&[])?)?, twin::Scale::FULL)?;
+    let (_, layout) = twin::twin(&profile.name, &profile.config(&Overrides::new())?, twin::Scale::FULL)?;
     let target = Target {
         device_bytes: u64::from(layout.logical_pages) * layout.page_bytes,
         placement_ids: layout.placement_identifiers(),
@@ -78,7 +77,7 @@ pub fn jobs(command: &Jobs) -> Result<Outcome, LabError> {
 }
 
 pub fn workloads() -> Outcome {
-    for name in lab::experiment::workload_names() {
+    for name in lab::workloads::workload_names() {
         print(&format!("{name}\n"));
     }
     Outcome::Done
@@ -86,7 +85,7 @@ pub fn workloads() -> Outcome {
 
 pub fn explain(command: &Explain) -> Result<Outcome, LabError> {
     let profile = Profile::find(&command.device)?;
-    let config = profile.config(&overrides(&command.set)?)?;
+    let config = profile.config(&command.set.iter().cloned().collect())?;
     let (config, layout) = twin::twin(&profile.name, &config, command.scale)?;
     if command.json {
         print(&format!(

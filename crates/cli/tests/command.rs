@@ -458,6 +458,12 @@ fn a_saved_device_is_continued() {
     );
     let again = std::fs::read(folder.path().join("again.warp")).expect("the snapshot is there");
     assert!(again == after, "continuing twice gives the same device");
+    prints(
+        &folder,
+        &[&more[..], &["--save", "observed.warp", "--feedback", "observe"]].concat(),
+    );
+    let observed = std::fs::read(folder.path().join("observed.warp")).expect("the snapshot is there");
+    assert!(observed == after, "who only listens changes nothing");
 
     // A damaged copy, now of a real one.
     let mut damaged = filled.clone();

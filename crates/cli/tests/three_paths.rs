@@ -5,9 +5,9 @@
 use host::initiator::pcie::{Driver, DriverOptions};
 use host::initiator::tcp::{self, Controller, HostOptions};
 use lab::cell::{Cell, CellKey, RunSettings};
-use lab::experiment::read_jobs;
 use lab::profile::Profile;
 use lab::twin::{self, Scale};
+use lab::workloads::read_jobs;
 use nvme::{Identity, SubsystemConfig};
 use nvme_spec::command::ReadWriteCdw12;
 use nvme_spec::{IoOpcode, Status, SubmissionEntry};
@@ -70,6 +70,7 @@ fn in_the_lab(jobs: &JobFile) -> Stats {
             only: Vec::new(),
         },
         feedback: None,
+        snapshot: None,
     };
     let prepared = lab::run::prepare(vec![cell]).expect("a possible run");
     let results = lab::run::run_all(&prepared, false, u64::MAX, &()).expect("enough memory");

@@ -4,7 +4,10 @@
 //! device, workload, seed, RunSettings -> Cell -> run::prepare (runs it), fingerprint (names its result)
 //! ```
 //!
-//! It says what is run and how it is watched. It does not know which experiment it belongs to but for its key, and runs nothing.
+//! It says what is run and how it is watched. It does not know which experiment it belongs to but for its key, and runs
+//! nothing.
+
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use ssd::Nanos;
@@ -18,8 +21,8 @@ use crate::twin::Scale;
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunSettings {
-    /// Bytes that the host writes, in multiples of the device's capacity, by jobs that go on until then; `None` lets the jobs
-    /// end by themselves.
+    /// Bytes that the host writes, in multiples of the device's capacity, by jobs that go on until then; `None` lets
+    /// the jobs end by themselves.
     #[serde(default)]
     pub write_capacities: Option<f64>,
     /// Whether to run in virtual time, which takes longer; `None`: if the device has timing.
@@ -215,4 +218,7 @@ pub struct Cell {
     /// Who listens to what the drive reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<feedback::Settings>,
+    /// A saved device that the run goes on with, instead of a new one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<PathBuf>,
 }

@@ -1,4 +1,5 @@
-//! What an experiment claims of its results, and the published numbers it compares them with: data, as experiments write it.
+//! What an experiment claims of its results, and the published numbers it compares them with: data, as experiments
+//! write it.
 //!
 //! Claims are written before the run; `judge` judges them after it. Nothing here knows a particular experiment.
 

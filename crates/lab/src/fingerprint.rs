@@ -4,8 +4,8 @@
 //! Cell (device, workload, settings, seed) + contents of the files it reads + model -> JSON -> SHA-256
 //! ```
 //!
-//! Two cells with the same hash give the same bytes. What a cell is called, the paths of files, seeds of other cells and names of
-//! the grid are no part of it. Nothing is run and nothing is kept here.
+//! Two cells with the same hash give the same bytes. What a cell is called, the paths of files, seeds of other cells
+//! and names of the grid are no part of it. Nothing is run and nothing is kept here.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -43,6 +43,9 @@ struct Input<'a> {
     seed: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     feedback: Option<&'a crate::feedback::Settings>,
+    /// The saved device that the run goes on with, by its contents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    snapshot: Option<String>,
 }
 
 /// The settings that a single run depends on.
@@ -108,6 +111,7 @@ impl Cell {
             run: Run::of(&self.run),
             seed: self.seed,
             feedback: self.feedback.as_ref(),
+            snapshot: self.snapshot.as_deref().map(digest_name).transpose()?,
         };
         Ok(serde_json::to_string(&input).expect("a cell serializes"))
     }
@@ -136,7 +140,8 @@ fn digest_name(file: &Path) -> Result<String, LabError> {
     Ok(format!("sha256:{}{}", digest(file)?, ending.unwrap_or_default()))
 }
 
-/// The digest of a file's contents. Cells of a grid share their traces, so a file is read again only when it has changed.
+/// The digest of a file's contents. Cells of a grid share their traces, so a file is read again only when it has
+/// changed.
 fn digest(file: &Path) -> Result<String, LabError> {
     /// Length and time of the last change, with the digest of what there was then.
     type Known = (u64, SystemTime, String);
@@ -194,7 +199,7 @@ mod tests {
 
     fn cells(experiment: &str) -> Vec<Cell> {
         let experiment = Experiment::find(experiment).expect("it is built in");
-        experiment.choose(&Selection::default()).expect("a choice").cells
+        experiment.select(&Selection::default()).expect("a selection").cells
     }
 
     /// Paths to everything in a value that is not a container.
@@ -290,11 +295,11 @@ mod tests {
             let path = folder.path().join(name);
             std::fs::write(&path, text).expect("it can be written");
             let experiment = Experiment::of_workload(&path.display().to_string(), "warp_default");
-            let choice = Selection {
+            let selection = Selection {
                 write_capacities: Some(0.1),
                 ..Selection::default()
             };
-            experiment.choose(&choice).expect("a trace").cells.remove(0)
+            experiment.select(&selection).expect("a trace").cells.remove(0)
         };
         let (one, same) = (cell("one.log", "0,W,0,4096\n"), cell("two.log", "0,W,0,4096\n"));
         assert_eq!(one.hash().expect("it is there"), same.hash().expect("it is there"));

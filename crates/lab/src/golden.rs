@@ -1,7 +1,7 @@
 //! Golden results: the integers that the quick form of an experiment gave when it was last looked at.
 //!
-//! `experiments/<slug>/golden.json` holds a row for each cell. A run of the same code gives the same bytes on every machine,
-//! so rows are compared exactly; whoever changes one explains it in the commit.
+//! `experiments/<slug>/golden.json` holds a row for each cell. A run of the same code gives the same bytes on every
+//! machine, so rows are compared exactly; whoever changes one explains it in the commit.
 
 use std::collections::BTreeMap;
 use std::io::Write;

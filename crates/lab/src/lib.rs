@@ -11,9 +11,9 @@
 pub mod bench;
 pub mod cell;
 pub mod claim;
+pub mod clocked;
 pub mod coordinates;
 pub mod describe;
-pub mod drive;
 pub mod error;
 pub mod experiment;
 pub mod export;
@@ -33,5 +33,6 @@ pub mod selection;
 pub mod table;
 pub mod timed;
 pub mod twin;
+pub mod workloads;
 
 pub use error::LabError;

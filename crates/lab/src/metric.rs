@@ -1,7 +1,7 @@
 //! Metrics: the numbers of a result that experiments, claims and tables can name.
 //!
-//! `docs/experiments.md` has their form in TOML. A metric of something that was not done, or of a device without timing where it
-//! needs one, is not measured: `None`.
+//! `docs/experiments.md` has their form in TOML. A metric of something that was not done, or of a device without timing
+//! where it needs one, is not measured: `None`.
 
 use serde::{Deserialize, Serialize};
 use ssd::Nanos;
@@ -41,7 +41,8 @@ pub enum Metric {
     GcWaitShare(Of),
     /// Mean wait of those that waited, microseconds; 0 if none did.
     GcWaitUs(Of),
-    /// What the workload measured of itself, or the device for a tenant, by name (`hit_ratio`, `cache.write_amplification`).
+    /// What the workload measured of itself, or the device for a tenant, by name (`hit_ratio`,
+    /// `cache.write_amplification`).
     Measure(String),
 }
 

@@ -1,4 +1,5 @@
-//! Decisions that a caller of the lab takes during runs, instead of the device (victims) and of the workload (placement).
+//! Decisions that a caller of the lab takes during runs, instead of the device (victims) and of the workload
+//! (placement).
 //!
 //! ```text
 //! workload -> batch of requests -> PlacementPolicy -> Device -> collection -> VictimPolicy
@@ -27,8 +28,8 @@ pub struct Policies<'a> {
 
 /// Says where writes go.
 pub trait PlacementPolicy: Send {
-    /// Appends the placement identifier of each of these requests, the next ones of the workload in their order; what it says of
-    /// others than writes has no effect. A page is a mapping unit of the drive.
+    /// Appends the placement identifier of each of these requests, the next ones of the workload in their order; what
+    /// it says of others than writes has no effect. A page is a mapping unit of the drive.
     ///
     /// # Errors
     /// Why it cannot say, in a sentence; the run ends.
@@ -95,7 +96,7 @@ impl Placer {
 mod tests {
     use super::*;
     use crate::experiment::Experiment;
-    use crate::run::{CellResult, RunPlan, prepare, run_all, run_all_with};
+    use crate::run::{CellResult, Options, RunPlan, prepare, run_all, run_all_with};
     use crate::selection::Selection;
     use ssd::RuId;
     use ssd::gc::{Candidates, Random};
@@ -130,19 +131,25 @@ mod tests {
     fn cell(experiment: &str, variant: &str, policy: &str) -> Vec<RunPlan> {
         let experiment = Experiment::find(experiment).expect("it is built in");
         let only = experiment.variants.iter().any(|known| known.name == variant);
-        let choice = Selection {
+        let selection = Selection {
             quick: true,
             only: only.then(|| vec![variant.to_string()]),
             overrides: [("gc.unit_selection".to_string(), policy.into())].into_iter().collect(),
             ..Selection::default()
         };
-        let mut cells = experiment.choose(&choice).expect("a choice").cells;
+        let mut cells = experiment.select(&selection).expect("a selection").cells;
         cells.truncate(1);
         prepare(cells).expect("a cell")
     }
 
     fn run(prepared: &[RunPlan], policies: Policies<'_>) -> Result<CellResult, String> {
-        let results = run_all_with(prepared, policies, true, u64::MAX, &());
+        let options = Options {
+            policies,
+            keep_gc_log: true,
+            memory_budget_bytes: u64::MAX,
+            save: None,
+        };
+        let results = run_all_with(prepared, options, &());
         results
             .map(|mut results| results.remove(0))
             .map_err(|error| error.to_string())

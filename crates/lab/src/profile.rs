@@ -100,7 +100,8 @@ impl Profile {
         Ok(profile)
     }
 
-    /// A profile of values without their sources, such as [`Profile::values`] gives; where there are sources they are passed over.
+    /// A profile of values without their sources, such as [`Profile::values`] gives; where there are sources they are
+    /// passed over.
     ///
     /// # Errors
     /// As [`Profile::find`]; `name` stands for the file.

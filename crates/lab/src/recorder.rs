@@ -1,5 +1,5 @@
-//! What a run keeps of its device's events: the GC log, collections for the time series, copies of each part of the drive that belongs
-//! to somebody, and the ring of events that the drive keeps for its host.
+//! What a run keeps of its device's events: the GC log, collections for the time series, copies of each part of the
+//! drive that belongs to somebody, and the ring of events that the drive keeps for its host.
 
 use ssd::event::{Interest, Reclaim};
 use ssd::{Event, Nanos};

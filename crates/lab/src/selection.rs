@@ -1,44 +1,61 @@
 //! Which cells of an experiment to run, and how: what a caller may say beside the experiment's own file.
 //!
 //! ```text
-//! Experiment + Selection -> RunSettings, cells -> run::prepare
+//! command line, Python -> Selection + Experiment -> RunSet (settings, cells) -> run::prepare
 //! ```
 //!
-//! A choice that is left out is the experiment's own. Nothing is run here.
+//! It is the one road from an experiment or a workload to its runs. What is left out is the experiment's own. Nothing
+//! is run here.
+
+use std::path::PathBuf;
 
 use crate::cell::{Cell, RunSettings};
 use crate::error::LabError;
-use crate::experiment::{Experiment, WorkloadChoice};
+use crate::experiment::{Change, Experiment, SavedDevice};
+use crate::feedback;
 use crate::profile::Overrides;
-use crate::twin::Scale;
+use crate::twin::{self, Scale};
+use crate::workloads::WorkloadChoice;
 
 /// See the module.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     /// The quick form.
     pub quick: bool,
-    /// Device settings by dotted path, on every device.
+    /// Device settings by dotted path, on every device; those that begin with `workload.` are settings of the workload.
     pub overrides: Overrides,
     /// Workload settings by dotted path; of a job file, options as `SECTION.OPTION`.
     pub settings: Overrides,
     /// Device profiles instead of the experiment's.
     pub devices: Option<Vec<String>>,
+    /// The one of these devices to run on.
+    pub device: Option<String>,
+    /// Drives like the devices, but of this capacity.
+    pub capacity_bytes: Option<u64>,
+    /// A device that was saved, to go on with instead of a new one.
+    pub snapshot: Option<PathBuf>,
     /// Names of the variants and grid values to run; axes of which none is named are run whole.
     pub only: Option<Vec<String>>,
     /// Another scale.
     pub scale: Option<Scale>,
     /// Bytes that the host writes, in multiples of the capacity.
     pub write_capacities: Option<f64>,
+    /// In virtual time: seconds that the jobs may run.
+    pub seconds: Option<f64>,
+    /// Whether to run in virtual time.
+    pub timed: Option<bool>,
     /// Seeds to run each cell with.
     pub seeds: Option<Vec<u64>>,
+    /// Who listens to what the drives report.
+    pub feedback: Option<feedback::Settings>,
     /// Another workload for all cells.
     pub workload: Option<WorkloadChoice>,
 }
 
-/// The cells of a choice.
+/// The cells of a selection.
 #[derive(Clone, Debug)]
-pub struct Chosen {
-    /// The experiment, on the devices that were chosen.
+pub struct RunSet {
+    /// The experiment, on the devices that were selected.
     pub experiment: Experiment,
     /// How they are run.
     pub settings: RunSettings,
@@ -46,43 +63,122 @@ pub struct Chosen {
     pub cells: Vec<Cell>,
 }
 
+impl Selection {
+    /// Refuses numbers that make no sense, and what excludes each other.
+    fn check(&self) -> Result<(), LabError> {
+        let write = self
+            .write_capacities
+            .filter(|write| !(*write > 0.0 && *write <= 1000.0));
+        if let Some(write) = write {
+            let problem = format!("{write}: must be in multiples of the capacity, above 0 and at most 1000");
+            return Err(LabError::invalid("write_capacities (--write)", problem));
+        }
+        if let Some(seconds) = self.seconds.filter(|seconds| !(1e-6..=1e6).contains(seconds)) {
+            let problem = format!("{seconds}: must be at least a microsecond and at most 1000000");
+            return Err(LabError::invalid("seconds (--seconds)", problem));
+        }
+        if self.capacity_bytes.is_some() && self.scale.is_some() {
+            return Err(LabError::invalid("capacity", "cannot be had together with a scale"));
+        }
+        let of_device = [
+            ("devices", self.devices.is_some() || self.device.is_some()),
+            ("capacity", self.capacity_bytes.is_some()),
+            ("scale", self.scale.is_some()),
+            ("seeds", self.seeds.is_some()),
+        ];
+        match of_device.iter().find(|(_, is_given)| *is_given) {
+            Some((name, _)) if self.snapshot.is_some() => {
+                let problem = "cannot be had together with a snapshot, whose device is what it is";
+                Err(LabError::invalid(name, problem))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What it changes in every cell, after everything else.
+    fn change(&self) -> Change {
+        let mut change = Change {
+            workload: self.workload.clone(),
+            settings: self.settings.clone(),
+            feedback: self.feedback.clone(),
+            ..Change::default()
+        };
+        for (path, value) in &self.overrides {
+            let (changed, path) = match path.strip_prefix("workload.") {
+                Some(path) => (&mut change.settings, path),
+                None => (&mut change.device, path.as_str()),
+            };
+            changed.insert(path.to_string(), value.clone());
+        }
+        change
+    }
+}
+
 impl Experiment {
-    /// The cells that a choice leaves.
+    /// The cells that a selection leaves, in the order devices, grid, variants, seeds.
     ///
     /// # Errors
-    /// A name that the experiment does not have, an impossible setting, or as [`Experiment::cells`].
-    pub fn choose(&self, choice: &Selection) -> Result<Chosen, LabError> {
-        let mut experiment = self.clone();
-        if let Some(devices) = &choice.devices {
-            if devices.is_empty() {
-                return Err(LabError::invalid("devices", "name at least one device profile"));
+    /// A name that the experiment does not have, an impossible setting, a device, a workload or an override that does
+    /// not fit: names file and field.
+    pub fn select(&self, selection: &Selection) -> Result<RunSet, LabError> {
+        selection.check()?;
+        let experiment = self.on_devices(selection)?;
+        let saved = selection.snapshot.as_deref().map(SavedDevice::find).transpose()?;
+        let settings = self.settings_of(selection, saved.as_ref())?;
+        let mut cells = experiment.cells(&settings, &selection.change(), saved.as_ref())?;
+        let is_selected = |name: &str| settings.only.iter().any(|only| only == name);
+        if self.variants.iter().any(|variant| is_selected(&variant.name)) {
+            cells.retain(|cell| is_selected(&cell.key.variant));
+        }
+        if let Some(capacity_bytes) = selection.capacity_bytes {
+            for cell in &mut cells {
+                cell.device = twin::resized(&cell.key.device, &cell.device, capacity_bytes)?;
             }
-            experiment.devices.clone_from(devices);
         }
-        let settings = self.settings_of(choice)?;
-        let mut overrides = choice.overrides.clone();
-        let of_workload = choice.settings.iter();
-        overrides.extend(of_workload.map(|(path, value)| (format!("workload.{path}"), value.clone())));
-        let mut cells = experiment.cells_with(&settings, &overrides, choice.workload.as_ref())?;
-        let is_chosen = |name: &str| settings.only.iter().any(|only| only == name);
-        if self.variants.iter().any(|variant| is_chosen(&variant.name)) {
-            cells.retain(|cell| is_chosen(&cell.key.variant));
-        }
-        Ok(Chosen {
+        Ok(RunSet {
             experiment,
             settings,
             cells,
         })
     }
 
-    fn settings_of(&self, choice: &Selection) -> Result<RunSettings, LabError> {
-        let mut settings = if choice.quick { &self.quick } else { &self.run }.clone();
-        settings.scale = choice.scale.unwrap_or(settings.scale);
-        settings.write_capacities = choice.write_capacities.or(settings.write_capacities);
-        if let Some(seeds) = &choice.seeds {
+    /// The experiment on the devices that are selected.
+    fn on_devices(&self, selection: &Selection) -> Result<Experiment, LabError> {
+        let mut experiment = self.clone();
+        if let Some(snapshot) = &selection.snapshot {
+            experiment.devices = vec![snapshot.display().to_string()];
+        }
+        if let Some(devices) = &selection.devices {
+            if devices.is_empty() {
+                return Err(LabError::invalid("devices", "name at least one device profile"));
+            }
+            experiment.devices.clone_from(devices);
+        }
+        if let Some(device) = &selection.device {
+            let known = experiment.devices.join(", ");
+            experiment.devices.retain(|name| name == device);
+            if experiment.devices.is_empty() {
+                let problem = format!("{} does not run on {device}; it runs on {known}", self.slug);
+                return Err(LabError::invalid("device (--device)", problem));
+            }
+        }
+        Ok(experiment)
+    }
+
+    fn settings_of(&self, selection: &Selection, saved: Option<&SavedDevice>) -> Result<RunSettings, LabError> {
+        let mut settings = if selection.quick { &self.quick } else { &self.run }.clone();
+        settings.scale = selection.scale.unwrap_or(settings.scale);
+        settings.write_capacities = selection.write_capacities.or(settings.write_capacities);
+        settings.seconds = selection.seconds.or(settings.seconds);
+        settings.timed = selection.timed.or(settings.timed);
+        if let Some(seeds) = &selection.seeds {
             settings.seeds.clone_from(seeds);
         }
-        if let Some(only) = &choice.only {
+        if let Some(saved) = saved {
+            settings.scale = Scale::FULL;
+            settings.seeds = vec![saved.config.seed];
+        }
+        if let Some(only) = &selection.only {
             let values = self.grid.iter().flat_map(|axis| &axis.values);
             let names: Vec<&str> = self
                 .variants
@@ -100,7 +196,7 @@ impl Experiment {
             }
             settings.only.clone_from(only);
         }
-        let place = if choice.quick { "quick" } else { "run" };
+        let place = if selection.quick { "quick" } else { "run" };
         settings
             .check(place)
             .map_err(|problem| LabError::invalid(&self.file, problem))?;
@@ -112,37 +208,76 @@ impl Experiment {
 mod tests {
     use super::*;
 
-    fn keys(choice: &Selection) -> Vec<String> {
+    fn keys(selection: &Selection) -> Vec<String> {
         let experiment = Experiment::find("three_stream").expect("it is built in");
-        let chosen = experiment.choose(choice).expect("a choice");
-        chosen
+        let selected = experiment.select(selection).expect("a selection");
+        selected
             .cells
             .iter()
             .map(|cell| format!("{} | {}", cell.key, cell.seed))
             .collect()
     }
 
+    fn refusal(selection: &Selection) -> String {
+        let experiment = Experiment::find("three_stream").expect("it is built in");
+        experiment.select(selection).expect_err("it cannot be").to_string()
+    }
+
     #[test]
-    fn a_choice_leaves_what_it_names() {
+    fn a_selection_leaves_what_it_names() {
         assert_eq!(keys(&Selection::default()).len(), 18);
-        let choice = Selection {
+        let selection = Selection {
             devices: Some(vec!["ssd_b".to_string()]),
             only: Some(vec!["FDP".to_string(), "80/20".to_string()]),
             seeds: Some(vec![1, 2]),
             ..Selection::default()
         };
-        assert_eq!(keys(&choice), ["ssd_b | FDP | 80/20 | 1", "ssd_b | FDP | 80/20 | 2"]);
+        assert_eq!(keys(&selection), ["ssd_b | FDP | 80/20 | 1", "ssd_b | FDP | 80/20 | 2"]);
+        let selection = Selection {
+            device: Some("ssd_b".to_string()),
+            ..Selection::default()
+        };
+        assert_eq!(keys(&selection).len(), 9);
     }
 
     #[test]
     fn a_name_that_there_is_not_is_refused() {
-        let experiment = Experiment::find("three_stream").expect("it is built in");
-        let choice = Selection {
+        let error = refusal(&Selection {
             only: Some(vec!["NoFPD".to_string()]),
             ..Selection::default()
-        };
-        let error = experiment.choose(&choice).expect_err("a typing mistake").to_string();
+        });
         assert!(error.contains("did you mean NoFDP?"), "{error}");
+        let error = refusal(&Selection {
+            device: Some("ssd_z".to_string()),
+            ..Selection::default()
+        });
+        assert!(
+            error.contains("three_stream does not run on ssd_z; it runs on ssd_a, ssd_b"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let write = refusal(&Selection {
+            write_capacities: Some(f64::NAN),
+            ..Selection::default()
+        });
+        assert!(
+            write.contains("write_capacities") && write.contains("above 0"),
+            "{write}"
+        );
+        let seconds = refusal(&Selection {
+            seconds: Some(0.0),
+            ..Selection::default()
+        });
+        assert!(seconds.contains("microsecond"), "{seconds}");
+        let scaled = refusal(&Selection {
+            snapshot: Some("saved.warp".into()),
+            scale: Some(Scale(2)),
+            ..Selection::default()
+        });
+        assert!(scaled.contains("scale") && scaled.contains("snapshot"), "{scaled}");
     }
 
     #[test]
@@ -152,9 +287,9 @@ mod tests {
             settings: Overrides::from_iter([("overwrite.random_distribution".to_string(), value.into())]),
             ..Selection::default()
         };
-        let chosen = experiment.choose(&options("zipf:1.5")).expect("an option of fio");
-        let jobs = chosen.cells[0].workload.jobs().expect("a job file");
+        let selected = experiment.select(&options("zipf:1.5")).expect("an option of fio");
+        let jobs = selected.cells[0].workload.jobs().expect("a job file");
         assert!(format!("{:?}", jobs.jobs).contains("Zipf(1.5)"));
-        experiment.choose(&options("zipf:much")).expect_err("no number");
+        experiment.select(&options("zipf:much")).expect_err("no number");
     }
 }

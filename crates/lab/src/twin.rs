@@ -1,9 +1,10 @@
 //! Scaled twins: a smaller drive that behaves like a large one.
 //!
-//! A twin at scale 1/d has the same number of reclaim units, each of 1/d of the pages. Valid shares, and with them write
-//! amplification, depend on the number of reclaim units and on how the workload spreads over them, hardly on the pages in
-//! each (from about a thousand pages on; `crates/lab/tests/twins.rs` holds the error below 2 %). The workload is shrunk by
-//! the same factor (see [`workload::fio`]). In virtual time requests and flash operations keep their sizes.
+//! A twin at scale 1/d has the same number of reclaim units, each of 1/d of the pages. Valid shares, and with them
+//! write amplification, depend on the number of reclaim units and on how the workload spreads over them, hardly on the
+//! pages in each (from about a thousand pages on; `crates/lab/tests/twins.rs` holds the error below 2 %). The workload
+//! is shrunk by the same factor (see [`workload::fio`]). In virtual time requests and flash operations keep their
+//! sizes.
 
 use ssd::DeviceConfig;
 use ssd::layout::Layout;
@@ -83,8 +84,8 @@ pub fn twin(device: &str, config: &DeviceConfig, scale: Scale) -> Result<(Device
     let mut config = config.clone();
     let geometry = &mut config.geometry;
     geometry.reclaim_unit_bytes /= divisor;
-    // Times go with operations: those stay as large as the drive's where a block still holds one, and erasing fewer pages takes
-    // less, so that both have the same share of the time.
+    // Times go with operations: those stay as large as the drive's where a block still holds one, and erasing fewer
+    // pages takes less, so that both have the same share of the time.
     let program_divisor = if config.timing.is_some() { 1 } else { divisor };
     geometry.program_unit_bytes = geometry
         .program_unit_bytes
@@ -106,8 +107,8 @@ pub fn twin(device: &str, config: &DeviceConfig, scale: Scale) -> Result<(Device
 }
 
 /// A drive like `config` of about another capacity: the same over-provisioning and, if it is smaller, as nearly as
-/// possible the same number of reclaim units. Unlike a twin it may have any capacity; unlike on a twin, results are those
-/// of a similar drive, not of the same one.
+/// possible the same number of reclaim units. Unlike a twin it may have any capacity; unlike on a twin, results are
+/// those of a similar drive, not of the same one.
 ///
 /// # Errors
 /// The device is impossible at that size.

@@ -6,8 +6,8 @@
 use lab::cell::Cell;
 use lab::experiment::Experiment;
 use lab::golden::{self, GoldenRow};
-use lab::profile::Overrides;
 use lab::run;
+use lab::selection::Selection;
 
 /// Three streams in three variants on two drives, with two seeds: twelve cells, of a few hundred thousand pages each.
 const EXPERIMENT: &str = r#"
@@ -37,11 +37,11 @@ jobs = { global = { dataplacement = "none" } }
 
 fn cells(seeds: &[u64]) -> Vec<Cell> {
     let experiment = Experiment::parse("experiments/determinism/experiment.toml", EXPERIMENT).expect("it is one");
-    let mut settings = experiment.run.clone();
-    settings.seeds = seeds.to_vec();
-    experiment
-        .cells(&settings, &Overrides::new())
-        .expect("the experiment has cells")
+    let selection = Selection {
+        seeds: Some(seeds.to_vec()),
+        ..Selection::default()
+    };
+    experiment.select(&selection).expect("the experiment has cells").cells
 }
 
 /// The golden rows of these cells, run on this many threads and with this much memory.

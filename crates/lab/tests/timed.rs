@@ -74,6 +74,7 @@ fn cell(jobs: &str, settings: RunSettings) -> Cell {
             .into(),
         run: settings,
         feedback: None,
+        snapshot: None,
     }
 }
 

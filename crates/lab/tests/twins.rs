@@ -5,8 +5,8 @@
 //! twin runs in seconds. It does not cover reclaim units below 1024 pages, where twins are not promised to be good.
 
 use lab::experiment::Experiment;
-use lab::profile::Overrides;
 use lab::run::{self, CellResult};
+use lab::selection::Selection;
 use lab::twin::Scale;
 
 /// Scales of the twin, of the one that is four times as large and of the one that is sixteen times as large.
@@ -39,11 +39,11 @@ fn experiment(write_capacities: f64, workload: &str) -> Experiment {
 
 /// Runs the experiment's only cell on a twin.
 fn run_twin(experiment: &Experiment, scale: u32) -> CellResult {
-    let mut settings = experiment.run.clone();
-    settings.scale = Scale(scale);
-    let cells = experiment
-        .cells(&settings, &Overrides::new())
-        .expect("the experiment has cells");
+    let selection = Selection {
+        scale: Some(Scale(scale)),
+        ..Selection::default()
+    };
+    let cells = experiment.select(&selection).expect("the experiment has cells").cells;
     let unit_bytes = cells[0].device.geometry.reclaim_unit_bytes / u64::from(scale);
     assert!(unit_bytes / cells[0].device.geometry.mapping_unit_bytes >= UNIT_PAGES_MIN);
     let prepared = run::prepare(cells).expect("the cells can run");

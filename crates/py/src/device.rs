@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lab::drive::Drive;
+use lab::clocked::ClockedDevice;
 use lab::export::device as tables;
 use lab::profile::{Overrides, Profile};
 use lab::twin::{self, Scale};
@@ -43,13 +43,13 @@ use crate::table::Table;
 ///     There is no such profile, or the drive cannot be: names the field and what is allowed.
 #[pyclass(module = "warp_ssd")]
 pub struct Device {
-    drive: Drive,
+    drive: ClockedDevice,
     record_gc: bool,
     policy: Arc<Shared>,
 }
 
 impl Device {
-    fn of(drive: Drive, record_gc: bool) -> Device {
+    fn of(drive: ClockedDevice, record_gc: bool) -> Device {
         Device {
             drive,
             record_gc,
@@ -79,7 +79,7 @@ impl Device {
     fn work<T: Send>(
         &mut self,
         py: Python<'_>,
-        work: impl FnOnce(&mut Drive, &mut dyn FnMut() -> bool) -> Result<T, HostError> + Send,
+        work: impl FnOnce(&mut ClockedDevice, &mut dyn FnMut() -> bool) -> Result<T, HostError> + Send,
     ) -> PyResult<T> {
         let Device { drive, policy, .. } = self;
         let mut interrupted: PyResult<()> = Ok(());
@@ -169,7 +169,7 @@ impl Device {
         policy::check(victim_policy, "victim_policy", "select")?;
         let overrides = optional_table("overrides", overrides)?;
         let (name, config) = config_of(profile, &overrides, scale, seed)?;
-        let drive = profile.py().detach(|| Drive::new(&name, &config, record_gc));
+        let drive = profile.py().detach(|| ClockedDevice::new(&name, &config, record_gc));
         let mut device = Device::of(drive.map_err(warp_error)?, record_gc);
         if let Some(policy) = victim_policy {
             let policy = PythonVictimPolicy::new(policy.clone().unbind(), device.policy.clone());
@@ -325,7 +325,9 @@ impl Device {
     #[staticmethod]
     #[pyo3(signature = (path, *, record_gc = false))]
     fn load(py: Python<'_>, path: PathBuf, record_gc: bool) -> PyResult<Device> {
-        let drive = py.detach(|| Drive::load(&path, record_gc)).map_err(warp_error)?;
+        let drive = py
+            .detach(|| ClockedDevice::load(&path, record_gc))
+            .map_err(warp_error)?;
         Ok(Device::of(drive, record_gc))
     }
 
@@ -338,7 +340,10 @@ impl Device {
     #[staticmethod]
     fn _unpickle(py: Python<'_>, bytes: &[u8], record_gc: bool) -> PyResult<Device> {
         let device = py.detach(|| ssd::Device::from_bytes("pickled device", bytes));
-        Ok(Device::of(Drive::of(device.map_err(warp_error)?, record_gc), record_gc))
+        Ok(Device::of(
+            ClockedDevice::of(device.map_err(warp_error)?, record_gc),
+            record_gc,
+        ))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Pickled<'py>> {

@@ -1,13 +1,16 @@
 //! Experiments: what there is to run.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use lab::experiment::{Experiment as LabExperiment, WorkloadChoice};
+use lab::experiment::Experiment as LabExperiment;
 use lab::export::tables;
 use lab::judge::Judge;
 use lab::run::{RunPlan, prepare};
 use lab::selection::Selection;
 use lab::twin::Scale;
+use lab::workloads::WorkloadChoice;
+use lab::{feedback, find};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -39,6 +42,12 @@ fn workload_choice(workload: &Bound<'_, PyAny>) -> PyResult<WorkloadChoice> {
         Ok(name) => Ok(WorkloadChoice::Named(name)),
         Err(_) => Ok(WorkloadChoice::Table(table("workload", workload)?)),
     }
+}
+
+/// Who listens to the drive's events, as a table says it.
+fn feedback_settings(settings: &Bound<'_, PyAny>) -> PyResult<feedback::Settings> {
+    let settings = table("feedback", settings)?;
+    find::deserialize("feedback", settings.into()).map_err(warp_error)
 }
 
 #[pymethods]
@@ -145,13 +154,24 @@ impl Experiment {
     ///     Seeds to run each point with.
     /// workload
     ///     Another workload: a name, a path, or a table with a ``kind``.
+    /// seconds
+    ///     In virtual time: seconds that the last jobs of a job file, and those with a runtime, may run.
+    /// timed
+    ///     Whether to run in virtual time, on devices with timing.
+    /// capacity_bytes
+    ///     Run on drives like the devices, but of this capacity.
+    /// feedback
+    ///     Who listens to the drive's events, as ``feedback`` of a variant: ``{"policy": "lifetimes"}``.
+    /// snapshot
+    ///     Path of a device that ``Device.snapshot`` or ``warp run --save`` saved, to go on with instead of a new one.
     ///
     /// Raises
     /// ------
     /// WarpError
     ///     A setting that is not known or impossible: names it and what is allowed.
     #[pyo3(signature = (*, quick = false, overrides = None, settings = None, devices = None, only = None, scale = None,
-                        write_capacities = None, seeds = None, workload = None))]
+                        write_capacities = None, seeds = None, workload = None, seconds = None, timed = None,
+                        capacity_bytes = None, feedback = None, snapshot = None))]
     #[allow(clippy::too_many_arguments)] // Keyword arguments of Python.
     fn points(
         &self,
@@ -165,8 +185,13 @@ impl Experiment {
         write_capacities: Option<f64>,
         seeds: Option<Vec<u64>>,
         workload: Option<&Bound<'_, PyAny>>,
+        seconds: Option<f64>,
+        timed: Option<bool>,
+        capacity_bytes: Option<u64>,
+        feedback: Option<&Bound<'_, PyAny>>,
+        snapshot: Option<PathBuf>,
     ) -> PyResult<Vec<Point>> {
-        let choice = Selection {
+        let selection = Selection {
             quick,
             overrides: optional_table("overrides", overrides)?,
             settings: optional_table("settings", settings)?,
@@ -176,9 +201,15 @@ impl Experiment {
             write_capacities,
             seeds,
             workload: workload.map(workload_choice).transpose()?,
+            seconds,
+            timed,
+            capacity_bytes,
+            feedback: feedback.map(feedback_settings).transpose()?,
+            snapshot,
+            device: None,
         };
         let axes = Arc::new(self.experiment.axes());
-        let prepared = py.detach(|| prepare(self.experiment.choose(&choice)?.cells));
+        let prepared = py.detach(|| prepare(self.experiment.select(&selection)?.cells));
         let prepared = prepared.map_err(warp_error)?.into_iter();
         let point = |prepared| Point {
             axes: axes.clone(),

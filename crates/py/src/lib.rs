@@ -43,7 +43,7 @@ fn experiments() -> Vec<String> {
 /// Names of the workloads: job files in ``./jobs`` and tables in ``./workloads``, and those built in.
 #[pyfunction]
 fn workloads() -> Vec<String> {
-    let mut names = [lab::experiment::job_names(), lab::experiment::workload_names()].concat();
+    let mut names = [lab::workloads::job_names(), lab::workloads::workload_names()].concat();
     names.sort();
     names
 }

@@ -7,7 +7,7 @@ use lab::experiment::Experiment as LabExperiment;
 use lab::export::{self, tables};
 use lab::judge::Judge;
 use lab::policy::{PlacementPolicy, Policies};
-use lab::run::{CellResult, Progress, RunPlan, memory_available, run_all_with};
+use lab::run::{CellResult, Options, Progress, RunPlan, run_all_with};
 use lab::table as texts;
 use pyo3::prelude::*;
 use ssd::gc::VictimPolicy;
@@ -85,7 +85,12 @@ fn run_prepared(
         victim: make_victim.as_ref().map(|make| make as _),
         placement: make_placement.as_ref().map(|make| make as _),
     };
-    let work = || run_all_with(prepared, policies, gc_log, memory_available(), &counters);
+    let options = Options {
+        policies,
+        keep_gc_log: gc_log,
+        ..Options::default()
+    };
+    let work = || run_all_with(prepared, options, &counters);
     let results = stoppable(py, &counters, tick, work)?;
     shared.raise()?;
     let cost = PolicyCost {

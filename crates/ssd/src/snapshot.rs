@@ -111,16 +111,15 @@ impl Device {
     /// # Errors
     /// The file system's; or the file is not a snapshot, is of another version, ends early, or fails a checksum.
     pub fn load(path: &Path) -> Result<Device, SnapshotError> {
-        let name = path.display().to_string();
-        let file = File::open(path).map_err(|source| SnapshotError::Io {
-            path: name.clone(),
-            source,
-        })?;
-        Reader {
-            input: BufReader::with_capacity(1 << 20, file),
-            name,
-        }
-        .device()
+        Reader::open(path)?.device()
+    }
+
+    /// The configuration of the device in a file, which is read no further.
+    ///
+    /// # Errors
+    /// As [`Device::load`], as far as the file is read.
+    pub fn saved_config(path: &Path) -> Result<DeviceConfig, SnapshotError> {
+        Reader::open(path)?.config()
     }
 }
 
@@ -145,8 +144,22 @@ struct Reader<R> {
 
 const MAKE_ANEW: &str = "make the snapshot anew";
 
+impl Reader<BufReader<File>> {
+    fn open(path: &Path) -> Result<Self, SnapshotError> {
+        let name = path.display().to_string();
+        match File::open(path) {
+            Ok(file) => Ok(Reader {
+                input: BufReader::with_capacity(1 << 20, file),
+                name,
+            }),
+            Err(source) => Err(SnapshotError::Io { path: name, source }),
+        }
+    }
+}
+
 impl<R: Read> Reader<R> {
-    fn device(mut self) -> Result<Device, SnapshotError> {
+    /// Reads the beginning, and what the device is.
+    fn config(&mut self) -> Result<DeviceConfig, SnapshotError> {
         let mut magic = [0; 8];
         self.fill(&mut magic, "the first bytes")?;
         if &magic != MAGIC {
@@ -160,7 +173,11 @@ impl<R: Read> Reader<R> {
             return Err(self.invalid(&problem, "make it anew with this version"));
         }
         let config = self.section("configuration")?;
-        let config: DeviceConfig = self.decode(&config, "configuration")?;
+        self.decode(&config, "configuration")
+    }
+
+    fn device(mut self) -> Result<Device, SnapshotError> {
+        let config = self.config()?;
         let layout = Layout::new(&config);
         let layout = layout.map_err(|error| self.invalid(&format!("has an impossible device ({error})"), MAKE_ANEW))?;
         let state = self.section("state")?;

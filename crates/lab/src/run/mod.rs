@@ -7,17 +7,17 @@
 //! timed::Runner -> requests in virtual time -/            \-> latencies, what happened when -> CellResult
 //! ```
 //!
-//! A device with timing runs the jobs in virtual time (`timed`), any other as fast as it takes requests.
-//! Cells run in parallel, as many as there are cores and as memory allows; each is deterministic on its own. A run can be
-//! stopped from outside and then returns what it has measured.
+//! A device with timing runs the jobs in virtual time (`timed`), any other as fast as it takes requests. Cells run in
+//! parallel, as many as there are cores and as memory allows; each is deterministic on its own. A run can be stopped
+//! from outside and then returns what it has measured.
 
 mod plan;
 mod progress;
 mod result;
-mod snapshot;
 mod work;
 
 use std::borrow::Borrow;
+use std::path::Path;
 
 use rayon::prelude::*;
 
@@ -27,7 +27,31 @@ use crate::policy::Policies;
 pub use plan::{RunPlan, prepare};
 pub use progress::{Progress, Watch};
 pub use result::{CellResult, Sample};
-pub use snapshot::{Continuation, continue_snapshot, run_and_save};
+
+/// How cells are run, and what is kept of them.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// Policies of the caller. They may share something, so with policies cells run one after another, on the calling
+    /// thread.
+    pub policies: Policies<'a>,
+    /// Keep a row for each collection.
+    pub keep_gc_log: bool,
+    /// Bytes of memory that the runs may use together.
+    pub memory_budget_bytes: u64,
+    /// Where to save the device of the only run afterwards.
+    pub save: Option<&'a Path>,
+}
+
+impl Default for Options<'_> {
+    fn default() -> Self {
+        Options {
+            policies: Policies::default(),
+            keep_gc_log: false,
+            memory_budget_bytes: memory_available(),
+            save: None,
+        }
+    }
+}
 
 /// Bytes of memory that runs may use; 8 GiB where the system does not say.
 pub fn memory_available() -> u64 {
@@ -44,24 +68,30 @@ pub fn run_all<P: Borrow<RunPlan> + Sync>(
     memory_budget_bytes: u64,
     watch: &dyn Watch,
 ) -> Result<Vec<CellResult>, LabError> {
-    run_all_with(plans, Policies::default(), keep_gc_log, memory_budget_bytes, watch)
+    let options = Options {
+        keep_gc_log,
+        memory_budget_bytes,
+        ..Options::default()
+    };
+    run_all_with(plans, options, watch)
 }
 
-/// As [`run_all`], with policies of the caller. They may share something, so with policies cells run one after another, on the calling
-/// thread.
+/// As [`run_all`], with all that there is to say about it.
 ///
 /// # Errors
-/// As [`run_all`], or a placement policy fails.
+/// As [`run_all`]; a placement policy fails; there is not one device to save; or a snapshot cannot be read or written.
 pub fn run_all_with<P: Borrow<RunPlan> + Sync>(
     plans: &[P],
-    policies: Policies<'_>,
-    keep_gc_log: bool,
-    memory_budget_bytes: u64,
+    options: Options<'_>,
     watch: &dyn Watch,
 ) -> Result<Vec<CellResult>, LabError> {
+    if options.save.is_some() && plans.len() != 1 {
+        let problem = format!("these are {} runs; only a single one leaves a device", plans.len());
+        return Err(LabError::invalid("save (--save)", problem));
+    }
     let cells = || plans.iter().map(Borrow::<RunPlan>::borrow);
     for cell in cells() {
-        cell.check_memory(memory_budget_bytes)?;
+        cell.check_memory(options.memory_budget_bytes)?;
     }
     watch.expects(cells().map(RunPlan::work).sum());
     let largest = cells().map(|cell| cell.memory_bytes).max().unwrap_or(1).max(1);
@@ -69,16 +99,16 @@ pub fn run_all_with<P: Borrow<RunPlan> + Sync>(
         if watch.stopped() {
             return None;
         }
-        let result = work::run_cell(cell.borrow(), policies, keep_gc_log, watch);
+        let result = work::run_cell(cell.borrow(), options, watch);
         if let Ok(result) = &result {
             watch.finished(result);
         }
         Some(result)
     };
-    if policies.victim.is_some() || policies.placement.is_some() {
+    if options.policies.victim.is_some() || options.policies.placement.is_some() {
         return plans.iter().filter_map(run).collect();
     }
-    let at_once = (memory_budget_bytes / largest).clamp(1, rayon::current_num_threads() as u64) as usize;
+    let at_once = (options.memory_budget_bytes / largest).clamp(1, rayon::current_num_threads() as u64) as usize;
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(at_once)
         .build()

@@ -1,11 +1,11 @@
-//! Plans: cells with their devices laid out and their workloads built, so that everything that can be refused is refused before the
-//! first one runs.
+//! Plans: cells with their devices laid out and their workloads built, so that everything that can be refused is
+//! refused before the first one runs.
 
 use std::sync::{Arc, Mutex};
 
 use advise::OwnerMap;
 use base::Bytes;
-use ssd::{DeviceConfig, Layout};
+use ssd::{Device, DeviceConfig, Layout};
 use workload::{Source, Target, Twin};
 
 use crate::cell::Cell;
@@ -63,8 +63,7 @@ impl Workload {
 }
 
 impl RunPlan {
-    /// Plans a cell.
-    pub(super) fn new(cell: Cell) -> Result<RunPlan, LabError> {
+    fn new(cell: Cell) -> Result<RunPlan, LabError> {
         let full = Layout::new(&cell.device).map_err(|error| LabError::Device {
             device: cell.key.device.clone(),
             error,
@@ -133,6 +132,19 @@ impl RunPlan {
     /// A file that it reads cannot be opened any more.
     pub fn source(&self) -> Result<Box<dyn Source>, LabError> {
         Ok(self.cell.workload.source(&self.target, self.cell.seed)?)
+    }
+
+    /// The device to run on: a new one, or the one that the cell goes on with.
+    pub(super) fn device(&self) -> Result<Device, LabError> {
+        let Some(snapshot) = &self.cell.snapshot else {
+            return Ok(Device::new(&self.config).expect("the layout was made before"));
+        };
+        let device = Device::load(snapshot)?;
+        if *device.config() != self.config {
+            let problem = "holds another device than when the run was planned";
+            return Err(LabError::invalid(&snapshot.display().to_string(), problem));
+        }
+        Ok(device)
     }
 
     /// Refuses a run whose page maps do not fit.

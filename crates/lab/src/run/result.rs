@@ -34,7 +34,8 @@ pub struct CellResult {
     pub gc_log: Vec<Reclaim>,
     /// Fewest, mean and most erase counts of a block.
     pub block_erases: (u32, f64, u32),
-    /// Wear since the device was made, if its profile says what the flash survives; bytes are those of the drive at full size.
+    /// Wear since the device was made, if its profile says what the flash survives; bytes are those of the drive at
+    /// full size.
     pub endurance: Option<Endurance>,
     /// What the workload measured of itself, and what the device did for each tenant.
     pub measures: Vec<Measure>,

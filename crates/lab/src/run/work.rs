@@ -3,6 +3,7 @@
 use ssd::{Device, Endurance, Lpn, Nanos, Placement, Stats, Write};
 use workload::{Measure, Operation, Request, Source};
 
+use super::Options;
 use super::plan::{RunPlan, Workload};
 use super::progress::Watch;
 use super::result::{CellResult, Sample};
@@ -10,71 +11,37 @@ use crate::cell::RunSettings;
 use crate::error::LabError;
 use crate::feedback::{Feedback, FeedbackResult};
 use crate::mapper::Mapper;
-use crate::policy::{PlacementPolicy, Placer, Policies};
+use crate::policy::Placer;
 use crate::recorder::Recorder;
 use crate::timed::Runner;
 use crate::timed::measure::TimedResult;
 
 /// Requests taken from the workload at a time.
 const BATCH_REQUESTS: usize = 1024;
-/// Requests of a job file that a placement policy is asked about at a time: asking costs as much as writing some hundred of them.
+/// Requests of a job file that a placement policy is asked about at a time: asking costs as much as writing some
+/// hundred of them.
 const PLACED_REQUESTS: usize = 8 * BATCH_REQUESTS;
+/// No request is longer: their bytes have 32 bits.
+const REQUEST_BYTES_MAX: u64 = u32::MAX as u64;
 /// Requests between two moments at which somebody who listens to the drive may read its log and change where data goes.
 const LISTENED_REQUESTS: usize = 64;
 
-/// Runs a cell on a new device.
-pub(super) fn run_cell(
-    plan: &RunPlan,
-    policies: Policies<'_>,
-    keep_gc_log: bool,
-    watch: &dyn Watch,
-) -> Result<CellResult, LabError> {
-    let mut device = Device::new(&plan.config).expect("the layout was made before");
-    device.set_victim_policy(policies.victim.map(|make| make()));
-    let placement = policies.placement.map(|make| make());
-    run_device(plan, device, placement, keep_gc_log, watch).map(|(result, _)| result)
-}
-
-/// Runs a cell on a device and gives the device back.
-pub(super) fn run_device(
-    plan: &RunPlan,
-    device: Device,
-    placement: Option<Box<dyn PlacementPolicy>>,
-    keep_gc_log: bool,
-    watch: &dyn Watch,
-) -> Result<(CellResult, Device), LabError> {
-    let timed = plan.config.timing.is_some();
-    let (device, ()) = device.replace_sink(Recorder::new(keep_gc_log, timed));
-    let start = device.stats().clone();
-    let layout = &plan.layout;
-    let feedback = plan.cell().feedback.as_ref().zip(plan.owners.clone());
-    let feedback = feedback.map(|(settings, owners)| Feedback::new(settings, owners, layout));
-    let placement = match &feedback {
-        Some(feedback) => Some(feedback.retagger(placement)),
-        None => placement,
-    };
-    let placer = placement.map(|policy| Placer::new(policy, layout.page_bytes, layout.placement_identifiers()));
-    let mut run = Run {
-        device,
-        plan,
-        placer,
-        writes: Vec::new(),
-        start,
-        samples: Vec::new(),
-        timed: None,
-        feedback,
-        measures: Vec::new(),
-        reported: 0,
-        watch,
-    };
+/// Runs a cell, on a new device or on the one that its snapshot holds, and saves the device if that is asked for.
+pub(super) fn run_cell(plan: &RunPlan, options: Options<'_>, watch: &dyn Watch) -> Result<CellResult, LabError> {
+    let mut device = plan.device()?;
+    device.set_victim_policy(options.policies.victim.map(|make| make()));
     let workload = plan.workload()?;
+    let mut run = Run::begin(plan, device, options, watch);
     let begins_at = run.prefill();
     let complete = match workload {
         Workload::Timed(runner) => run.work_in_time(*runner, begins_at)?,
         Workload::Untimed(source) => run.work(source)?,
     };
     let result = run.result(complete);
-    Ok((result, run.device.replace_sink(()).0))
+    if let Some(path) = options.save {
+        run.device.replace_sink(()).0.save(path)?;
+    }
+    Ok(result)
 }
 
 struct Run<'a> {
@@ -95,6 +62,33 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
+    fn begin(plan: &'a RunPlan, device: Device, options: Options<'_>, watch: &'a dyn Watch) -> Run<'a> {
+        let layout = &plan.layout;
+        let recorder = Recorder::new(options.keep_gc_log, plan.config.timing.is_some());
+        let (device, ()) = device.replace_sink(recorder);
+        let feedback = plan.cell().feedback.as_ref().zip(plan.owners.clone());
+        let feedback = feedback.map(|(settings, owners)| Feedback::new(settings, owners, layout));
+        let placement = options.policies.placement.map(|make| make());
+        let placement = match &feedback {
+            Some(feedback) => Some(feedback.redirection(placement)),
+            None => placement,
+        };
+        let placer = placement.map(|policy| Placer::new(policy, layout.page_bytes, layout.placement_identifiers()));
+        Run {
+            start: device.stats().clone(),
+            device,
+            plan,
+            placer,
+            writes: Vec::new(),
+            samples: Vec::new(),
+            timed: None,
+            feedback,
+            measures: Vec::new(),
+            reported: 0,
+            watch,
+        }
+    }
+
     fn settings(&self) -> &'a RunSettings {
         &self.plan.cell().run
     }
@@ -110,14 +104,15 @@ impl<'a> Run<'a> {
         self.plan.layout.capacity_bytes()
     }
 
-    /// Writes the device sequentially, in extents of a mebibyte or less, and lets it do what it owes; returns the device's time.
+    /// Writes the device sequentially, in extents of a mebibyte or less, and lets it do what it owes; returns the
+    /// device's time.
     fn prefill(&mut self) -> Nanos {
         /// Extents in flight, if the device has timing.
         const IN_FLIGHT: usize = 32;
         /// Longer than any buffer takes to be programmed and any reclaim unit to be erased.
         const REST_NS: Nanos = 10_000_000_000;
         let mut completions = [0; IN_FLIGHT];
-        let (mut now, mut extents) = (0, 0);
+        let (mut now, mut extents, mut written) = (0, 0, 0);
         let layout = &self.plan.layout;
         let extent = ((1 << 20) / layout.page_bytes).max(1) as u32;
         let mut left = (self.settings().prefill_capacities * f64::from(layout.logical_pages)) as u64;
@@ -139,9 +134,15 @@ impl<'a> Run<'a> {
             *slot = done.at;
             extents += 1;
             self.watch.advanced(host_bytes);
+            written += host_bytes;
             lpn = (lpn + pages) % layout.logical_pages;
             left -= u64::from(pages);
         }
+        assert_eq!(
+            self.stats().host_bytes_written(),
+            written,
+            "the device counts what the prefill wrote, and nobody else wrote"
+        );
         self.start = self.device.stats().clone();
         let recorder = self.device.sink_mut();
         recorder.gc_log.clear();
@@ -182,6 +183,7 @@ impl<'a> Run<'a> {
             }
         }
         self.report(1.0);
+        self.check_written(runner.written());
         if let Some(source) = runner.source() {
             self.measures = self.measures_of(source);
         }
@@ -257,6 +259,7 @@ impl<'a> Run<'a> {
             });
         }
         self.report(1.0);
+        self.check_written(written);
         self.measures = self.measures_of(&*workload);
         Ok(complete)
     }
@@ -308,6 +311,19 @@ impl<'a> Run<'a> {
         self.writes.clear();
     }
 
+    /// Holds what was given to the device against what it counts, and against how much should be written.
+    ///
+    /// # Panics
+    /// They differ, which would be a mistake in the accounts of the run.
+    fn check_written(&self, written: u64) {
+        assert!(self.writes.is_empty(), "every write was carried out");
+        let counted = self.stats().host_bytes_written();
+        assert_eq!(counted, written, "the device counts what the workload wrote");
+        let limits = self.settings().limits(self.capacity_bytes());
+        let most = limits.write_bytes.unwrap_or(u64::MAX).saturating_add(REQUEST_BYTES_MAX);
+        assert!(written < most, "the workload ended when it had written enough");
+    }
+
     fn stats(&self) -> Stats {
         self.device.stats().since(&self.start)
     }
@@ -315,9 +331,19 @@ impl<'a> Run<'a> {
     fn sample(&mut self) {
         let stats = self.stats();
         let occupancy = self.device.occupancy();
+        let (host_bytes, media_bytes) = (stats.host_bytes_written(), stats.media_bytes_written());
+        let before = self
+            .samples
+            .last()
+            .map(|sample| (sample.host_bytes, sample.media_bytes));
+        let (host_before, media_before) = before.unwrap_or_default();
+        assert!(
+            host_bytes >= host_before && media_bytes >= media_before,
+            "what was written is not unwritten"
+        );
         self.samples.push(Sample {
-            host_bytes: stats.host_bytes_written(),
-            media_bytes: stats.media_bytes_written(),
+            host_bytes,
+            media_bytes,
             owners: stats.handles.iter().copied().chain([stats.shared]).collect(),
             units: occupancy.iter().map(|row| row.units).collect(),
             valid_pages: occupancy.iter().map(|row| row.valid_pages).collect(),
@@ -349,6 +375,11 @@ impl<'a> Run<'a> {
         {
             self.sample();
         }
+        assert_eq!(
+            self.samples.last().map(|sample| sample.host_bytes),
+            Some(stats.host_bytes_written()),
+            "the series ends with the run"
+        );
         let erases = self.device.block_erase_counts();
         let sum: u64 = erases.iter().map(|count| u64::from(*count)).sum();
         let mean = sum as f64 / erases.len() as f64;

@@ -5,12 +5,13 @@
 //!                                                                                        -> measure: histograms, series
 //! ```
 //!
-//! The device says at submission when a request will be done, so there is one event for each request: its completion, which
-//! makes room for the lane's next one; a workload with a host of its own is told of it, and asked at the times that it names. Events are taken in the order of their times, and of their making where those are equal;
-//! a run depends on nothing else, and time never goes back. Groups (`stonewall`) run one after another.
+//! The device says at submission when a request will be done, so there is one event for each request: its completion,
+//! which makes room for the lane's next one; a workload with a host of its own is told of it, and asked at the times
+//! that it names. Events are taken in the order of their times, and of their making where those are equal; a run
+//! depends on nothing else, and time never goes back. Groups (`stonewall`) run one after another.
 //!
-//! What it means for the counters and the write amplification is as in `workload::fio::Schedule`; here jobs share the drive as the drive lets
-//! them. It has no clock and no threads.
+//! What it means for the counters and the write amplification is as in `workload::fio::Schedule`; here jobs share the
+//! drive as the drive lets them. It has no clock and no threads.
 
 mod fio_json;
 mod lane;

@@ -1,11 +1,11 @@
-//! A drive for callers that write to it themselves: a device, its time, and the log of its collections.
+//! A device with a clock, for callers that write to it themselves: its time, and the log of its collections.
 //!
 //! ```text
 //! writes, reads (a closed loop of so many in flight) -> Device<Log> -> latencies, Stats, GC log
 //! ```
 //!
-//! On a device without timing all is done at once and time passes only where it is said to. There is no workload here and no
-//! clock.
+//! On a device without timing all is done at once and time passes only where it is said to. There is no workload here
+//! and no clock.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -40,33 +40,33 @@ impl EventSink for Log {
 
 /// See the module. A clone is a fork: another drive in the same state, without the victim policy.
 #[derive(Clone)]
-pub struct Drive {
+pub struct ClockedDevice {
     device: Device<Log>,
     now: Nanos,
     /// Completions of what is in flight.
     in_flight: BinaryHeap<Reverse<Nanos>>,
 }
 
-impl Drive {
+impl ClockedDevice {
     /// An empty drive; `device` is what messages call it.
     ///
     /// # Errors
     /// It cannot be: names the field and what is allowed.
-    pub fn new(device: &str, config: &DeviceConfig, keep_gc_log: bool) -> Result<Drive, LabError> {
+    pub fn new(device: &str, config: &DeviceConfig, keep_gc_log: bool) -> Result<ClockedDevice, LabError> {
         let made = Device::new(config).map_err(|error| LabError::Device {
             device: device.to_string(),
             error,
         })?;
-        Ok(Drive::of(made, keep_gc_log))
+        Ok(ClockedDevice::of(made, keep_gc_log))
     }
 
     /// A device that is there, idle.
-    pub fn of(device: Device, keep_gc_log: bool) -> Drive {
+    pub fn of(device: Device, keep_gc_log: bool) -> ClockedDevice {
         let log = Log {
             keep: keep_gc_log,
             rows: Vec::new(),
         };
-        Drive {
+        ClockedDevice {
             device: device.replace_sink(log).0,
             now: 0,
             in_flight: BinaryHeap::new(),
@@ -77,8 +77,8 @@ impl Drive {
     ///
     /// # Errors
     /// The file cannot be read, or is no snapshot.
-    pub fn load(path: &Path, keep_gc_log: bool) -> Result<Drive, SnapshotError> {
-        Ok(Drive::of(Device::load(path)?, keep_gc_log))
+    pub fn load(path: &Path, keep_gc_log: bool) -> Result<ClockedDevice, SnapshotError> {
+        Ok(ClockedDevice::of(Device::load(path)?, keep_gc_log))
     }
 
     /// The device.
@@ -106,8 +106,8 @@ impl Drive {
         &self.device.sink().rows
     }
 
-    /// Writes extents, `queue_depth` of them in flight, and waits for the last one; as long as `go_on` says so. Returns the latency of
-    /// each, nothing on a device without timing.
+    /// Writes extents, `queue_depth` of them in flight, and waits for the last one; as long as `go_on` says so. Returns
+    /// the latency of each, nothing on a device without timing.
     ///
     /// # Errors
     /// One of them does not exist; nothing was written.
@@ -138,7 +138,7 @@ impl Drive {
         )
     }
 
-    /// Reads extents; as [`Drive::write`].
+    /// Reads extents; as [`ClockedDevice::write`].
     ///
     /// # Errors
     /// One of them does not exist; nothing was read.
@@ -234,13 +234,13 @@ mod tests {
     use crate::twin::{Scale, twin};
     use ssd::Placement;
 
-    fn drive(profile: &str) -> Drive {
+    fn clocked(profile: &str) -> ClockedDevice {
         let config = Profile::find(profile).and_then(|profile| profile.config(&Overrides::new()));
         let (config, _) = twin(profile, &config.expect("a profile"), Scale(1024)).expect("a twin");
-        Drive::new(profile, &config, true).expect("a drive")
+        ClockedDevice::new(profile, &config, true).expect("a drive")
     }
 
-    fn writes(drive: &Drive, count: u32, pages: u32) -> Vec<Write> {
+    fn writes(drive: &ClockedDevice, count: u32, pages: u32) -> Vec<Write> {
         let extents = drive.device().layout().logical_pages / pages;
         let write = |index: u32| Write {
             first: Lpn(index.wrapping_mul(2_654_435_761) % extents * pages),
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_fork_goes_on_as_its_drive_does() {
-        let mut drive = drive("warp_default");
+        let mut drive = clocked("warp_default");
         let all = writes(&drive, 200_000, 1);
         drive.write(&all[..150_000], 1, &mut || true).expect("they exist");
         let mut fork = drive.clone();
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn more_in_flight_take_less_time_together() {
         let elapsed = |queue_depth| {
-            let mut drive = drive("pm9d3a");
+            let mut drive = clocked("pm9d3a");
             let all = writes(&drive, 5000, 1);
             let latencies = drive.write(&all, queue_depth, &mut || true).expect("they exist");
             assert_eq!(latencies.len(), all.len());
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_mistake_is_found_before_anything_is_written() {
-        let mut drive = drive("warp_default");
+        let mut drive = clocked("warp_default");
         let mut all = writes(&drive, 10, 1);
         all[9].first = Lpn(u32::MAX - 1);
         drive.write(&all, 1, &mut || true).expect_err("beyond the end");
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn writing_stops_when_it_is_told_to() {
-        let mut drive = drive("warp_default");
+        let mut drive = clocked("warp_default");
         let all = writes(&drive, 300_000, 1);
         let mut looks = 0;
         let mut go_on = || {

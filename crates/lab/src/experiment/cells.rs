@@ -1,0 +1,199 @@
+//! An experiment multiplied out into its cells.
+
+use std::path::{Path, PathBuf};
+
+use ssd::{Device, DeviceConfig};
+use toml::Value;
+use workload::fio;
+
+use super::{Change, Experiment, Variant};
+use crate::cell::{Cell, CellKey, RunSettings};
+use crate::error::LabError;
+use crate::profile::{Overrides, Profile};
+use crate::workloads::{WorkloadChanges, WorkloadChoice, plain, read_workload};
+
+/// A device that was saved, to go on with.
+#[derive(Clone, Debug)]
+pub(crate) struct SavedDevice {
+    /// The snapshot.
+    path: PathBuf,
+    /// What the device is.
+    pub(crate) config: DeviceConfig,
+}
+
+impl SavedDevice {
+    /// Reads what a snapshot says of its device.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no snapshot.
+    pub(crate) fn find(path: &Path) -> Result<SavedDevice, LabError> {
+        Ok(SavedDevice {
+            path: path.to_path_buf(),
+            config: Device::saved_config(path)?,
+        })
+    }
+}
+
+/// Where the devices of cells come from.
+enum Origin<'a> {
+    Profile(Profile),
+    Saved(&'a SavedDevice),
+}
+
+impl Origin<'_> {
+    fn config(&self, overrides: &Overrides) -> Result<DeviceConfig, LabError> {
+        match self {
+            Origin::Profile(profile) => profile.config(overrides),
+            Origin::Saved(saved) => match overrides.keys().next() {
+                None => Ok(saved.config.clone()),
+                Some(path) => {
+                    let problem = format!("{path} cannot be changed: the device goes on as it was saved");
+                    Err(LabError::invalid(&saved.path.display().to_string(), problem))
+                }
+            },
+        }
+    }
+
+    fn snapshot(&self) -> Option<&PathBuf> {
+        match self {
+            Origin::Profile(_) => None,
+            Origin::Saved(saved) => Some(&saved.path),
+        }
+    }
+}
+
+impl Experiment {
+    /// All runs, in the order devices, grid, variants, seeds; `last` changes them after everything else.
+    ///
+    /// # Errors
+    /// A device, workload or change that does not fit: names file and field.
+    pub(crate) fn cells(
+        &self,
+        run: &RunSettings,
+        last: &Change,
+        saved: Option<&SavedDevice>,
+    ) -> Result<Vec<Cell>, LabError> {
+        let unchanged = [Variant {
+            name: String::new(),
+            change: Change::default(),
+        }];
+        let variants = if self.variants.is_empty() {
+            &unchanged[..]
+        } else {
+            &self.variants
+        };
+        let mut cells = Vec::new();
+        for device in &self.devices {
+            let origin = match saved {
+                Some(saved) => Origin::Saved(saved),
+                None => Origin::Profile(Profile::find(device)?),
+            };
+            for point in self.grid_points(run) {
+                for variant in variants {
+                    let changes = [&self.change]
+                        .into_iter()
+                        .chain(point.iter().map(|value| &value.change));
+                    let changes: Vec<&Change> = changes.chain([&variant.change, last]).collect();
+                    let key = CellKey {
+                        device: device.clone(),
+                        variant: variant.name.clone(),
+                        grid: point.iter().map(|value| value.name.clone()).collect(),
+                    };
+                    for &seed in &run.seeds {
+                        cells.push(self.cell(key.clone(), &origin, &changes, run, seed)?);
+                    }
+                }
+            }
+        }
+        Ok(cells)
+    }
+
+    /// Every combination of grid values.
+    fn grid_points(&self, run: &RunSettings) -> Vec<Vec<&Variant>> {
+        let kept = |value: &&Variant| run.only.is_empty() || run.only.contains(&value.name);
+        let mut points = vec![Vec::new()];
+        for axis in &self.grid {
+            let any = axis.values.iter().any(|value| run.only.contains(&value.name));
+            let values: Vec<&Variant> = axis.values.iter().filter(|value| !any || kept(value)).collect();
+            let extend = |point: &Vec<_>| {
+                values
+                    .iter()
+                    .map(|value| [point.as_slice(), &[*value]].concat())
+                    .collect::<Vec<_>>()
+            };
+            points = points.iter().flat_map(extend).collect();
+        }
+        points
+    }
+
+    fn cell(
+        &self,
+        key: CellKey,
+        origin: &Origin<'_>,
+        changes: &[&Change],
+        run: &RunSettings,
+        seed: u64,
+    ) -> Result<Cell, LabError> {
+        let mut overrides = Overrides::new();
+        let mut changes_of_work = WorkloadChanges::default();
+        let mut workload = self.workload.as_ref();
+        let mut run = run.clone();
+        let mut feedback = None;
+        for change in changes {
+            feedback = change.feedback.as_ref().or(feedback);
+            overrides.extend(change.device.clone());
+            for (section, table) in &change.jobs {
+                let option = |(name, value): (&String, &Value)| fio::Override {
+                    section: section.clone(),
+                    option: name.clone(),
+                    value: plain(value),
+                };
+                changes_of_work.jobs.extend(table.iter().map(option));
+            }
+            changes_of_work.settings.extend(change.settings.clone());
+            workload = change.workload.as_ref().or(workload);
+            run.prefill_capacities = change.prefill_capacities.unwrap_or(run.prefill_capacities);
+        }
+        let workload =
+            workload.ok_or_else(|| LabError::invalid(&self.file, "no workload: name one of jobs/ or workloads/"))?;
+        if seed != 1 && origin.snapshot().is_none() {
+            // fio's own default seed, moved; seed 1 leaves the job file's streams as real fio draws them.
+            let value = (fio::DEFAULT_SEED + seed).to_string();
+            changes_of_work.jobs.push(fio::Override {
+                section: "global".to_string(),
+                option: "randseed".to_string(),
+                value,
+            });
+        }
+        let workload = match workload {
+            WorkloadChoice::Named(name) => read_workload(name, &changes_of_work)?,
+            WorkloadChoice::Table(table) => changes_of_work.parse(&self.file, table)?,
+        };
+        let mut device = origin.config(&overrides)?;
+        device.seed = seed;
+        match run.timed {
+            Some(false) if device.timing.is_some() && origin.snapshot().is_some() => {
+                let problem = format!(
+                    "timed = false, but the saved device {} has [timing], which it keeps",
+                    key.device
+                );
+                return Err(LabError::invalid(&self.file, problem));
+            }
+            Some(false) => device.timing = None,
+            Some(true) if device.timing.is_none() => {
+                let problem = format!("timed = true, but device {} has no [timing]", key.device);
+                return Err(LabError::invalid(&self.file, problem));
+            }
+            _ => {}
+        }
+        Ok(Cell {
+            key,
+            seed,
+            device,
+            workload,
+            run,
+            feedback: feedback.cloned(),
+            snapshot: origin.snapshot().cloned(),
+        })
+    }
+}

@@ -1,0 +1,293 @@
+//! Experiments: which drives run which workload in which variants, how much they write, and what is claimed of it.
+//!
+//! `experiments/<slug>/experiment.toml` is read into an [`Experiment`]; [`Experiment::select`] multiplies it out into
+//! [`crate::cell::Cell`]s, each of which is one run. `docs/experiments.md` is the manual of the format.
+
+mod cells;
+
+use std::collections::BTreeMap;
+
+use rust_embed::RustEmbed;
+use serde::Deserialize;
+use toml::Value;
+
+use crate::cell::RunSettings;
+use crate::claim::{Claim, Published};
+use crate::coordinates::Coordinates;
+use crate::error::LabError;
+use crate::feedback;
+use crate::find;
+use crate::profile::Overrides;
+use crate::workloads::{self, WorkloadChoice, plain};
+
+pub(crate) use cells::SavedDevice;
+
+#[derive(RustEmbed)]
+#[folder = "../../experiments"]
+#[include = "*/experiment.toml"]
+struct BuiltIn;
+
+/// A published figure or table: what to run and what the paper says.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// The name of its folder.
+    #[serde(skip)]
+    pub slug: String,
+    /// Where it was read.
+    #[serde(skip)]
+    pub file: String,
+    /// One line about it.
+    pub title: String,
+    /// The figure or table.
+    pub source: String,
+    /// What was chosen where the paper leaves it open and why; what differs from the paper and why.
+    #[serde(default)]
+    pub notes: String,
+    /// Device profiles to run on.
+    pub devices: Vec<String>,
+    /// Workload that all cells share unless a variant or a grid value has another.
+    #[serde(default)]
+    pub workload: Option<WorkloadChoice>,
+    /// How much to write and how to watch.
+    pub run: RunSettings,
+    /// Settings of the quick form, which tests run against golden results.
+    pub quick: RunSettings,
+    /// Changes common to all cells.
+    #[serde(default)]
+    pub change: Change,
+    /// Ways to run the workload (NoFDP, FDP, ...); at least one, in the order of the file.
+    #[serde(default)]
+    pub variants: Vec<Variant>,
+    /// What else is varied; every combination is run.
+    #[serde(default)]
+    pub grid: Vec<Axis>,
+    /// Numbers to compare with.
+    #[serde(default)]
+    pub published: Vec<Published>,
+    /// What has to hold.
+    #[serde(default)]
+    pub claims: Vec<Claim>,
+}
+
+/// A change to a cell.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// Device settings by dotted path.
+    #[serde(default)]
+    pub device: Overrides,
+    /// fio options by job section; the section `global` means all jobs.
+    #[serde(default)]
+    pub jobs: BTreeMap<String, toml::Table>,
+    /// Another workload.
+    #[serde(default)]
+    pub workload: Option<WorkloadChoice>,
+    /// Settings of a workload with a `kind`, by dotted path.
+    #[serde(default)]
+    pub settings: Overrides,
+    /// Another prefill, in multiples of the capacity.
+    #[serde(default)]
+    pub prefill_capacities: Option<f64>,
+    /// Somebody who listens to what the drive reports and moves data accordingly.
+    #[serde(default)]
+    pub feedback: Option<feedback::Settings>,
+}
+
+/// A way to run the workload.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Variant {
+    /// Its name.
+    pub name: String,
+    /// What it changes.
+    #[serde(flatten)]
+    pub change: Change,
+}
+
+/// Something that is varied.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Axis {
+    /// What it is called.
+    pub axis: String,
+    /// Device setting that takes each of the `over` values: a short form of `values`.
+    #[serde(default)]
+    pub sweep: Option<String>,
+    /// Values of `sweep`.
+    #[serde(default)]
+    pub over: Vec<Value>,
+    /// Named values with the changes that they make.
+    #[serde(default)]
+    pub values: Vec<Variant>,
+}
+
+impl Experiment {
+    /// Finds an experiment by the name of its folder, or by the path of its file.
+    ///
+    /// # Errors
+    /// There is none, or its file is not one: names file and field.
+    pub fn find(slug: &str) -> Result<Experiment, LabError> {
+        let path = if slug.ends_with(".toml") {
+            slug.to_string()
+        } else {
+            format!("{slug}/experiment")
+        };
+        let named = slug.ends_with(".toml") || std::path::Path::new(&format!("experiments/{path}.toml")).exists();
+        let found = if named {
+            let file = if slug.ends_with(".toml") {
+                path
+            } else {
+                format!("experiments/{path}.toml")
+            };
+            find::find::<BuiltIn>("experiment", "experiments", &file, "toml")?
+        } else {
+            Experiment::built_in(slug)?
+        };
+        Experiment::parse(&found.file, &found.text)
+    }
+
+    fn built_in(slug: &str) -> Result<find::Found, LabError> {
+        let names = Experiment::names();
+        let file = BuiltIn::get(&format!("{slug}/experiment.toml"));
+        let file = file.ok_or_else(|| LabError::Unknown {
+            what: "experiment".to_string(),
+            name: slug.to_string(),
+            hint: base::hint(slug, names.iter().map(String::as_str)),
+            known: names.join(", "),
+        })?;
+        Ok(find::Found {
+            name: slug.to_string(),
+            file: format!("experiments/{slug}/experiment.toml (built in)"),
+            text: String::from_utf8_lossy(&file.data).into_owned(),
+        })
+    }
+
+    /// Slugs of all experiments, in `./experiments` and built in.
+    pub fn names() -> Vec<String> {
+        let built_in = BuiltIn::iter().filter_map(|name| name.strip_suffix("/experiment.toml").map(str::to_string));
+        let local = std::fs::read_dir("experiments").into_iter().flatten().flatten();
+        let local = local.filter(|entry| entry.path().join("experiment.toml").exists());
+        let local = local.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> = built_in.chain(local).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// Reads an experiment from text. `file` is its path; the folder's name is the slug.
+    ///
+    /// # Errors
+    /// As [`Experiment::find`].
+    pub fn parse(file: &str, text: &str) -> Result<Experiment, LabError> {
+        let table = toml::from_str(text).map_err(|error| LabError::invalid(file, find::toml_problem(&error)))?;
+        Experiment::from_table(file, table)
+    }
+
+    /// Reads an experiment from a table as it stands in a file; `file` as for [`Experiment::parse`].
+    ///
+    /// # Errors
+    /// As [`Experiment::find`].
+    pub fn from_table(file: &str, table: toml::Table) -> Result<Experiment, LabError> {
+        let mut experiment: Experiment = find::deserialize(file, Value::Table(table))?;
+        let mut folders = file.trim_end_matches(" (built in)").rsplit('/');
+        experiment.slug = folders.nth(1).unwrap_or("experiment").to_string();
+        experiment.file = file.to_string();
+        experiment.check()?;
+        Ok(experiment)
+    }
+
+    /// What serde cannot say.
+    fn check(&mut self) -> Result<(), LabError> {
+        let invalid = |problem: String| Err(LabError::invalid(&self.file, problem));
+        if self.devices.is_empty() {
+            return invalid("devices = []: name at least one device profile".to_string());
+        }
+        for (name, run) in [("run", &self.run), ("quick", &self.quick)] {
+            run.check(name).or_else(invalid)?;
+        }
+        for axis in &mut self.grid {
+            if axis.sweep.is_some() == axis.over.is_empty() || axis.over.is_empty() == axis.values.is_empty() {
+                let problem = format!("grid axis {}: give either values, or sweep with over", axis.axis);
+                return Err(LabError::invalid(&self.file, problem));
+            }
+            if let Some(path) = &axis.sweep {
+                let value = |value: &Value| {
+                    let change = Change {
+                        device: [(path.clone(), value.clone())].into_iter().collect(),
+                        ..Change::default()
+                    };
+                    Variant {
+                        name: plain(value),
+                        change,
+                    }
+                };
+                axis.values = axis.over.iter().map(value).collect();
+            }
+        }
+        let coordinates = self.coordinates();
+        let claims = self.claims.iter().map(|claim| claim.check(&coordinates));
+        let published = self.published.iter().map(|row| row.check(&coordinates));
+        claims
+            .chain(published)
+            .collect::<Result<(), String>>()
+            .map_err(|problem| LabError::invalid(&self.file, problem))
+    }
+
+    /// Names and values of everything that distinguishes its cells.
+    pub fn coordinates(&self) -> Coordinates {
+        let names = |variants: &[Variant]| variants.iter().map(|variant| variant.name.clone()).collect();
+        let grid = self.grid.iter().map(|axis| (axis.axis.clone(), names(&axis.values)));
+        Coordinates::new(self.devices.clone(), names(&self.variants), grid.collect())
+    }
+
+    /// The experiment of this name; or the workload of this name (a job file, a table with a `kind`, a block trace) on
+    /// a device, as an experiment of one cell.
+    ///
+    /// # Errors
+    /// As [`Experiment::find`], or there is no device for the workload.
+    pub fn find_or_workload(name: &str, device: Option<&str>) -> Result<Experiment, LabError> {
+        let is_name_of = |names: Vec<String>| names.iter().any(|known| known == name);
+        let is_workload = workloads::is_workload_file(name)
+            || (is_name_of([workloads::job_names(), workloads::workload_names()].concat())
+                && !is_name_of(Experiment::names()));
+        if !is_workload {
+            return Experiment::find(name);
+        }
+        let device = device.ok_or_else(|| {
+            let problem = "a workload needs a device; give --device NAME (`warp devices` lists them)";
+            LabError::invalid(name, problem)
+        })?;
+        Ok(Experiment::of_workload(name, device))
+    }
+
+    /// A workload on a device, as an experiment of one cell: it ends by itself, on the drive at full size.
+    pub fn of_workload(workload: &str, device: &str) -> Experiment {
+        let run = RunSettings::default();
+        let name = std::path::Path::new(workload)
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        Experiment {
+            slug: name.clone(),
+            file: workload.to_string(),
+            title: format!("{name} on {device}"),
+            source: String::new(),
+            notes: String::new(),
+            devices: vec![device.to_string()],
+            workload: Some(WorkloadChoice::Named(workload.to_string())),
+            quick: run.clone(),
+            run,
+            change: Change::default(),
+            variants: Vec::new(),
+            grid: Vec::new(),
+            published: Vec::new(),
+            claims: Vec::new(),
+        }
+    }
+
+    /// Names of the grid axes.
+    pub fn axes(&self) -> Vec<String> {
+        self.grid.iter().map(|axis| axis.axis.clone()).collect()
+    }
+}

@@ -1,0 +1,180 @@
+//! The closed loop in the lab: the drive reports what collection moves, an advisor reads that now and then, and what it
+//! moves is written with another placement identifier from then on.
+//!
+//! ```text
+//! workload -> Redirection -> Device -> Reclaim events -> Ring (drops the oldest) \
+//!                  ^- moves <- Advisor, every so many bytes <----------------------/
+//! ```
+//!
+//! The advisor sees what a host sees of a real drive: the events in the ring and the bytes written by host and media.
+//! What else is recorded here (pages copied of each owner in each collection) is for the report only.
+
+mod owners;
+mod redirection;
+mod result;
+mod ring;
+
+use std::sync::{Arc, Mutex};
+
+use advise::{Advice, Advisor, Counters, Event, Feed, OwnerMap, PolicyName, Reason};
+use serde::{Deserialize, Serialize};
+use ssd::{Layout, Stats};
+
+use crate::policy::PlacementPolicy;
+
+pub(crate) use owners::owners;
+use redirection::{Redirection, RedirectionTable};
+pub use result::{CollectionRow, FeedbackResult, ReadingRow};
+pub(crate) use ring::Ring;
+
+/// `feedback` of a variant, a grid value or `change`: who listens, and how often.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// What is done about the events.
+    pub policy: PolicyName,
+    /// Bytes that the host writes between two readings of the log, in multiples of the capacity.
+    #[serde(default = "default_every_capacities")]
+    pub every_capacities: f64,
+    /// Bytes that the host writes before the first reading, in multiples of the capacity; as between two if left out.
+    #[serde(default)]
+    pub first_capacities: Option<f64>,
+    /// Readings in all; no limit if left out.
+    #[serde(default)]
+    pub readings: Option<u32>,
+}
+
+fn default_every_capacities() -> f64 {
+    0.25
+}
+
+impl Settings {
+    /// A policy with everything else as it is if nothing is said.
+    pub fn new(policy: PolicyName) -> Settings {
+        Settings {
+            policy,
+            every_capacities: default_every_capacities(),
+            first_capacities: None,
+            readings: None,
+        }
+    }
+
+    /// # Errors
+    /// A number that makes no sense, as a sentence.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let capacities = [Some(self.every_capacities), self.first_capacities];
+        let sensible = |value: &f64| value.is_finite() && *value > 0.0 && *value <= 1000.0;
+        if capacities.iter().flatten().all(sensible) {
+            return Ok(());
+        }
+        Err("every_capacities and first_capacities are multiples of the capacity, above 0 and at most 1000".to_string())
+    }
+}
+
+/// The host's side of a run.
+pub(crate) struct Feedback {
+    feed: Feed<Event>,
+    advisor: Advisor,
+    table: Arc<Mutex<RedirectionTable>>,
+    owners: Arc<OwnerMap>,
+    settings: Settings,
+    capacity_bytes: u64,
+    next_reading: u64,
+    readings: Vec<ReadingRow>,
+}
+
+impl Feedback {
+    /// A loop for a workload with these owners ([`owners`]) on a drive.
+    pub(crate) fn new(settings: &Settings, owners: Arc<OwnerMap>, layout: &Layout) -> Feedback {
+        let table = RedirectionTable::new(Arc::clone(&owners));
+        let capacity_bytes = layout.capacity_bytes();
+        let first = settings.first_capacities.unwrap_or(settings.every_capacities);
+        Feedback {
+            feed: Feed::default(),
+            advisor: Advisor::new(
+                OwnerMap::clone(&owners),
+                layout.placement_identifiers(),
+                settings.policy.make(),
+                true,
+                Counters::default(),
+            ),
+            table: Arc::new(Mutex::new(table)),
+            owners,
+            settings: settings.clone(),
+            capacity_bytes,
+            next_reading: (first * capacity_bytes as f64) as u64,
+            readings: Vec::new(),
+        }
+    }
+
+    /// What gives writes their placement identifiers, after another policy if there is one.
+    pub(crate) fn redirection(&self, inner: Option<Box<dyn PlacementPolicy>>) -> Box<dyn PlacementPolicy> {
+        let table = Arc::clone(&self.table);
+        Box::new(Redirection::new(table, inner))
+    }
+
+    /// The drive's side of it, when the workload begins.
+    pub(crate) fn ring(&self, layout: &Layout, entries: u16, begin: &Stats) -> Ring {
+        Ring::new(Arc::clone(&self.owners), layout, entries, begin)
+    }
+
+    /// Whether it is time for a reading.
+    pub(crate) fn is_due(&self, host_bytes: u64) -> bool {
+        let limit = self.settings.readings.unwrap_or(u32::MAX) as usize;
+        host_bytes >= self.next_reading && self.readings.len() < limit
+    }
+
+    /// Reads the log and the statistics of the drive, and moves who should move.
+    pub(crate) fn read(&mut self, ring: &mut Ring, stats: &Stats, host_bytes: u64) {
+        let every = (self.settings.every_capacities * self.capacity_bytes as f64) as u64;
+        self.next_reading = host_bytes + every.max(1);
+        let mut table = self.table.lock().expect("nobody panics with it");
+        for (owner, placement) in table.seen() {
+            self.advisor.note_placement(owner, placement);
+        }
+        let fresh = self.feed.take(ring.read());
+        let events = self.events_by_owner(&fresh.events);
+        let counters = Counters {
+            host_bytes_written: u128::from(stats.host_bytes_written()),
+            media_bytes_written: u128::from(stats.media_bytes_written()),
+        };
+        let advice = self.advisor.take(fresh, counters);
+        for step in &advice.moves {
+            table.apply(step.owner, step.from, step.to);
+        }
+        self.readings.push(ReadingRow {
+            host_bytes,
+            collections: ring.collections(),
+            events,
+            moves: moves_of(&advice),
+        });
+    }
+
+    /// How many events name each owner; last those that name nobody.
+    fn events_by_owner(&self, events: &[Event]) -> Vec<u32> {
+        let nobody = self.owners.owners().len();
+        let mut counts = vec![0; nobody + 1];
+        for event in events {
+            let owner = event.offset_bytes.and_then(|offset| self.owners.find(offset));
+            counts[owner.unwrap_or(nobody)] += 1;
+        }
+        counts
+    }
+
+    /// What happened.
+    pub(crate) fn finish(self, ring: Ring) -> FeedbackResult {
+        FeedbackResult {
+            owners: self.owners.owners().iter().map(|owner| owner.name.clone()).collect(),
+            readings: self.readings,
+            events_lost: ring.lost(),
+            collections: ring.into_collections(),
+        }
+    }
+}
+
+fn moves_of(advice: &Advice) -> Vec<(usize, u16, u16, Reason)> {
+    let moves = advice.moves.iter();
+    moves
+        .map(|step| (step.owner, step.from, step.to, step.reason))
+        .collect()
+}

@@ -1,0 +1,133 @@
+//! Where writes go instead: the placement identifiers that owners were moved to.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use advise::OwnerMap;
+use workload::{Operation, Request};
+
+use crate::policy::PlacementPolicy;
+
+/// Who owns what on the drive, and where owners were told to write.
+pub(super) struct RedirectionTable {
+    owners: Arc<OwnerMap>,
+    /// Placement identifier that an owner's first write had.
+    seen: Vec<Option<u16>>,
+    /// By owner and what the workload says: what is written instead.
+    instead: BTreeMap<(usize, u16), u16>,
+}
+
+impl RedirectionTable {
+    /// Everything goes where the workload says.
+    pub(super) fn new(owners: Arc<OwnerMap>) -> RedirectionTable {
+        RedirectionTable {
+            seen: vec![None; owners.owners().len()],
+            owners,
+            instead: BTreeMap::new(),
+        }
+    }
+
+    /// Owners that have written, with the placement identifiers of their first writes.
+    pub(super) fn seen(&self) -> impl Iterator<Item = (usize, u16)> {
+        let seen = self.seen.iter().enumerate();
+        seen.filter_map(|(owner, placement)| Some((owner, (*placement)?)))
+    }
+
+    fn retag(&mut self, request: &Request, placement: Option<u16>) -> Option<u16> {
+        let Some(owner) = self.owners.find(request.offset_bytes) else {
+            return placement;
+        };
+        // Without a directive a write goes to the first identifier.
+        let given = placement.unwrap_or(0);
+        self.seen[owner].get_or_insert(given);
+        self.instead.get(&(owner, given)).copied().or(placement)
+    }
+
+    /// Moves an owner.
+    pub(super) fn apply(&mut self, owner: usize, from: u16, to: u16) {
+        let mut known = false;
+        for ((_, given), now) in self.instead.range_mut((owner, 0)..=(owner, u16::MAX)) {
+            known |= *given == from;
+            if *now == from {
+                *now = to;
+            }
+        }
+        // What the workload itself writes there moves too, unless it was moved away before.
+        if !known {
+            self.instead.insert((owner, from), to);
+        }
+        self.instead.retain(|(_, given), now| given != now);
+    }
+}
+
+/// Gives writes the placement identifiers that their owners were moved to.
+pub(super) struct Redirection {
+    table: Arc<Mutex<RedirectionTable>>,
+    inner: Option<Box<dyn PlacementPolicy>>,
+}
+
+impl Redirection {
+    /// After another policy, if there is one.
+    pub(super) fn new(table: Arc<Mutex<RedirectionTable>>, inner: Option<Box<dyn PlacementPolicy>>) -> Redirection {
+        Redirection { table, inner }
+    }
+}
+
+impl PlacementPolicy for Redirection {
+    fn place(
+        &mut self,
+        requests: &[Request],
+        page_bytes: u64,
+        placements: &mut Vec<Option<u16>>,
+    ) -> Result<(), String> {
+        match &mut self.inner {
+            Some(inner) => inner.place(requests, page_bytes, placements)?,
+            None => placements.extend(requests.iter().map(|request| request.placement)),
+        }
+        let mut table = self.table.lock().expect("nobody panics with it");
+        for (request, placement) in requests.iter().zip(placements) {
+            if request.operation == Operation::Write {
+                *placement = table.retag(request, *placement);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> RedirectionTable {
+        let map = OwnerMap::parse("a,0,4096\nb,4096,4096").expect("a map");
+        RedirectionTable::new(Arc::new(map))
+    }
+
+    fn write(offset_bytes: u64) -> Request {
+        Request {
+            stream: 0,
+            operation: Operation::Write,
+            offset_bytes,
+            bytes: 4096,
+            placement: None,
+        }
+    }
+
+    #[test]
+    fn moves_chain_and_undo() {
+        let mut table = table();
+        let tag = |table: &mut RedirectionTable, offset, given| table.retag(&write(offset), given);
+        assert_eq!(tag(&mut table, 0, None), None);
+        table.apply(0, 0, 2);
+        assert_eq!(tag(&mut table, 0, None), Some(2));
+        assert_eq!(tag(&mut table, 0, Some(0)), Some(2));
+        assert_eq!(tag(&mut table, 0, Some(1)), Some(1));
+        assert_eq!(tag(&mut table, 4096, Some(0)), Some(0));
+        assert_eq!(tag(&mut table, 9000, Some(0)), Some(0));
+        table.apply(0, 2, 3);
+        assert_eq!(tag(&mut table, 0, Some(0)), Some(3));
+        table.apply(0, 3, 0);
+        assert_eq!(tag(&mut table, 0, Some(0)), Some(0));
+        assert_eq!(table.seen, [Some(0), Some(0)]);
+    }
+}

@@ -1,0 +1,105 @@
+//! The drive's side of a closed loop: its event ring, and what each collection copied of whom.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use advise::{Event, OwnerMap};
+use ssd::event::Reclaim;
+use ssd::{Layout, Stats};
+
+use super::result::CollectionRow;
+
+/// The drive's side: its event ring, and what each collection copied of whom.
+pub(crate) struct Ring {
+    owners: Arc<OwnerMap>,
+    entries: usize,
+    page_bytes: u64,
+    groups: u16,
+    log: VecDeque<Event>,
+    /// Events since the last reading; more than fit are lost.
+    unread: usize,
+    lost: u64,
+    /// Of the collection that is going on.
+    copied: Vec<u32>,
+    collections: Vec<CollectionRow>,
+    host_bytes_at_start: u64,
+}
+
+/// Logical blocks that an event can say at most: NLBAM has 16 bits, and a logical block is a mapping unit here.
+const BLOCKS_MAX: u32 = u16::MAX as u32;
+
+impl Ring {
+    /// An empty ring of so many entries, when the device has counted `begin`.
+    pub(super) fn new(owners: Arc<OwnerMap>, layout: &Layout, entries: u16, begin: &Stats) -> Ring {
+        Ring {
+            copied: vec![0; owners.owners().len() + 1],
+            owners,
+            entries: usize::from(entries),
+            page_bytes: layout.page_bytes,
+            groups: layout.groups,
+            log: VecDeque::new(),
+            unread: 0,
+            lost: 0,
+            collections: Vec::new(),
+            host_bytes_at_start: begin.host_bytes_written(),
+        }
+    }
+
+    /// The log as a host reads it, the oldest first; it stays as it is.
+    pub(super) fn read(&mut self) -> Vec<Event> {
+        self.unread = 0;
+        self.log.iter().copied().collect()
+    }
+
+    /// Collections so far.
+    pub(super) fn collections(&self) -> usize {
+        self.collections.len()
+    }
+
+    /// Events that nobody read before newer ones drove them out.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// A row for each collection.
+    pub(super) fn into_collections(self) -> Vec<CollectionRow> {
+        self.collections
+    }
+
+    /// Takes the pages that a collection copies.
+    pub(crate) fn copied(&mut self, pages: &[u32]) {
+        let nobody = self.copied.len() - 1;
+        for page in pages {
+            let owner = self.owners.find(u64::from(*page) * self.page_bytes);
+            self.copied[owner.unwrap_or(nobody)] += 1;
+        }
+    }
+
+    /// Takes the collection that copied them.
+    pub(crate) fn reclaimed(&mut self, reclaim: &Reclaim) {
+        let nothing = vec![0; self.copied.len()];
+        let copied = std::mem::replace(&mut self.copied, nothing);
+        let host_bytes = reclaim.host_pages_written * self.page_bytes;
+        self.collections.push(CollectionRow {
+            host_bytes: host_bytes.saturating_sub(self.host_bytes_at_start),
+            copied,
+        });
+        if reclaim.pages_copied == 0 {
+            return;
+        }
+        if self.log.len() == self.entries {
+            self.log.pop_front();
+        }
+        self.unread += 1;
+        self.lost += u64::from(self.unread > self.entries);
+        self.log.push_back(Event {
+            timestamp: reclaim.host_pages_written,
+            placement: reclaim
+                .victim_owner
+                .handle()
+                .map(|handle| handle.0 * self.groups + reclaim.group.0),
+            moved_bytes: Some(u64::from(reclaim.pages_copied.min(BLOCKS_MAX)) * self.page_bytes),
+            offset_bytes: reclaim.moved.map(|moved| u64::from(moved.first.0) * self.page_bytes),
+        });
+    }
+}

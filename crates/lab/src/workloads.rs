@@ -1,0 +1,147 @@
+//! Workloads by name: job files, tables with a `kind`, block traces, and changes to them.
+//!
+//! ```text
+//! jobs/*.fio, workloads/*.toml, a trace + WorkloadChanges -> workload::Spec
+//! ```
+//!
+//! A name is looked up by path, then in the working folder, then among those built into the program.
+
+use std::path::Path;
+
+use rust_embed::RustEmbed;
+use serde::Deserialize;
+use toml::Value;
+use workload::fio::{self, JobFile};
+use workload::{Spec, WorkloadError};
+
+use crate::error::LabError;
+use crate::find;
+use crate::profile::Overrides;
+
+#[derive(RustEmbed)]
+#[folder = "../../jobs"]
+#[include = "*.fio"]
+struct BuiltInJobs;
+
+#[derive(RustEmbed)]
+#[folder = "../../workloads"]
+#[include = "*.toml"]
+struct BuiltInWorkloads;
+
+/// Which workload.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum WorkloadChoice {
+    /// A job file of `jobs/`, a workload of `workloads/`, or a path.
+    Named(String),
+    /// The workload itself: a `kind` and its settings.
+    Table(toml::Table),
+}
+
+/// Finds and reads a job file, with changed options.
+///
+/// # Errors
+/// There is none, or a line of it (or a change) is wrong.
+pub fn read_jobs(name: &str, changes: &[fio::Override]) -> Result<JobFile, LabError> {
+    let found = find::find::<BuiltInJobs>("job file", "jobs", name, "fio")?;
+    Ok(fio::parse_with(&found.text, &found.file, changes)?)
+}
+
+/// Changes to a workload.
+#[derive(Clone, Debug, Default)]
+pub struct WorkloadChanges {
+    /// Options of a job file.
+    pub jobs: Vec<fio::Override>,
+    /// Settings by dotted path: of a workload with a `kind`; of a job file, options as `SECTION.OPTION`.
+    pub settings: Overrides,
+}
+
+impl WorkloadChanges {
+    /// Changes a workload's table and reads it.
+    pub(crate) fn parse(&self, file: &str, table: &toml::Table) -> Result<Spec, LabError> {
+        let mut table = table.clone();
+        for (path, value) in &self.settings {
+            find::insert(&mut table, path, value.clone())
+                .map_err(|problem| LabError::invalid(file, format!("workload.{path}: {problem}")))?;
+        }
+        // Sections of the job files of tenants are not known here; what all jobs share is.
+        let common = self.jobs.iter().filter(|option| option.section == "global");
+        let common: Vec<fio::Override> = common.cloned().collect();
+        let find_jobs = |name: &str| {
+            read_jobs(name, &common).map_err(|error| match error {
+                LabError::Job(error) => error.into(),
+                other => WorkloadError::setting(format!("file = \"{name}\""), other.to_string()),
+            })
+        };
+        Spec::parse("workload", &table, &find_jobs).map_err(|error| LabError::invalid(file, error.to_string()))
+    }
+}
+
+/// Finds and reads a workload: a job file (`*.fio`, or a name in `jobs/`), a workload (`*.toml`, or a name in
+/// `workloads/`), or a block trace by its path.
+///
+/// # Errors
+/// There is none, or something in it (or a change) is wrong.
+pub fn read_workload(name: &str, changes: &WorkloadChanges) -> Result<Spec, LabError> {
+    let is_table = name.ends_with(".toml") || workload_names().iter().any(|known| known == name);
+    if is_table {
+        let found = find::find::<BuiltInWorkloads>("workload", "workloads", name, "toml")?;
+        let table: toml::Table =
+            toml::from_str(&found.text).map_err(|error| LabError::invalid(&found.file, find::toml_problem(&error)))?;
+        return changes.parse(&found.file, &table);
+    }
+    if is_trace(name) {
+        let table = toml::Table::from_iter([
+            ("kind".to_string(), Value::from("trace")),
+            ("files".to_string(), Value::from(vec![name.to_string()])),
+        ]);
+        return changes.parse(name, &table);
+    }
+    let mut options = changes.jobs.clone();
+    for (path, value) in &changes.settings {
+        let (section, option) = path.split_once('.').ok_or_else(|| {
+            let problem = format!("workload.{path}: a setting of a job file is SECTION.OPTION, such as global.bs");
+            LabError::invalid(name, problem)
+        })?;
+        options.push(fio::Override {
+            section: section.to_string(),
+            option: option.to_string(),
+            value: plain(value),
+        });
+    }
+    Ok(read_jobs(name, &options)?.into())
+}
+
+/// Whether a name says itself that it is a workload's: a job file, a table with a `kind`, a block trace.
+pub(crate) fn is_workload_file(name: &str) -> bool {
+    let has_kind = || {
+        let text = std::fs::read_to_string(name).unwrap_or_default();
+        toml::from_str::<toml::Table>(&text).is_ok_and(|table| table.contains_key("kind"))
+    };
+    name.ends_with(".fio") || is_trace(name) || (name.ends_with(".toml") && has_kind())
+}
+
+/// Whether a name is the path of a block trace: an existing file that is neither a job file nor a table.
+fn is_trace(name: &str) -> bool {
+    let path = Path::new(name);
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    !matches!(ending, "fio" | "toml") && path.is_file()
+}
+
+/// Names of the workloads in `./workloads` and built in.
+pub fn workload_names() -> Vec<String> {
+    find::names::<BuiltInWorkloads>("workloads", "toml")
+}
+
+/// Names of the job files in `./jobs` and built in.
+pub fn job_names() -> Vec<String> {
+    find::names::<BuiltInJobs>("jobs", "fio")
+}
+
+/// A TOML value as fio or a table heading would write it: strings without quotes.
+pub(crate) fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
