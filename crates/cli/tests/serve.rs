@@ -6,19 +6,9 @@ mod common;
 use std::net::TcpListener;
 
 use common::{BAD_INPUT, Served, files, folder, json, prints, refused, warp, write};
+use host::command::block_command;
 use host::initiator::tcp::{Controller, Data, HostOptions};
-use nvme_spec::command::ReadWriteCdw12;
-use nvme_spec::{IoOpcode, Status, SubmissionEntry};
-
-fn block_command(opcode: IoOpcode, block: u64) -> SubmissionEntry {
-    SubmissionEntry {
-        opcode: opcode.code(),
-        nsid: 1.into(),
-        cdw10: (block as u32).into(),
-        cdw12: ReadWriteCdw12::new().with_nlb(0).into_bits().into(),
-        ..SubmissionEntry::default()
-    }
-}
+use nvme_spec::{IoOpcode, Status};
 
 const SMALL: [&str; 4] = ["--capacity", "64M", "--data", "drive.img"];
 
@@ -192,7 +182,7 @@ fn a_drive_outlives_its_server() {
         let mut queue = controller.io_queue(1, 16).expect("a queue");
         let data = Data::ToController(vec![byte; 4096]);
         let done = queue
-            .command(block_command(IoOpcode::Write, block), data)
+            .command(block_command(IoOpcode::Write, 1, block, 1), data)
             .expect("a completion");
         assert_eq!(done.status(), Status::SUCCESS);
     };
@@ -220,7 +210,7 @@ fn a_drive_outlives_its_server() {
     controller.set_queue_count(1).expect("a queue");
     let mut queue = controller.io_queue(1, 16).expect("a queue");
     let read = queue
-        .command(block_command(IoOpcode::Read, 3), Data::ToHost(vec![0; 4096]))
+        .command(block_command(IoOpcode::Read, 1, 3, 1), Data::ToHost(vec![0; 4096]))
         .expect("a completion");
     assert_eq!((read.status(), read.data), (Status::SUCCESS, vec![7; 4096]));
 }

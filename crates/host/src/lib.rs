@@ -3,6 +3,7 @@
 //! ```text
 //! initiator: a host over NVMe/TCP, a driver over vfio-user   <- tests, bench, inspect
 //! inspect:   FDP of any drive: the kernel's, or one over TCP <- warp inspect, warp advise
+//! command:   entries of submission queues
 //! bench:     how fast a served drive is, beside the machine's limit <- warp bench
 //! ```
 //!
@@ -11,5 +12,6 @@
 //! code are the ioctls of [`inspect::passthrough`] and [`inspect::file_map`].
 
 pub mod bench;
+pub mod command;
 pub mod initiator;
 pub mod inspect;

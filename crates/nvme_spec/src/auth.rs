@@ -108,6 +108,28 @@ pub struct MessageHeader {
 
 layout! { MessageHeader, 6, auth_type @ 0, auth_id @ 1, t_id @ 4 }
 
+impl MessageId {
+    /// Authentication type of such messages: negotiation and failures belong to no protocol.
+    pub fn auth_type(self) -> u8 {
+        match self {
+            MessageId::Negotiate | MessageId::Failure1 | MessageId::Failure2 => AUTH_TYPE_COMMON,
+            _ => AUTH_TYPE_DHCHAP,
+        }
+    }
+}
+
+impl MessageHeader {
+    /// Of a message of a transaction.
+    pub fn new(kind: MessageId, transaction: u16) -> MessageHeader {
+        MessageHeader {
+            auth_type: kind.auth_type(),
+            auth_id: kind.code(),
+            t_id: transaction.into(),
+            ..MessageHeader::default()
+        }
+    }
+}
+
 /// AUTH_Negotiate; `napd` [`ProtocolDescriptor`]s follow.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]

@@ -70,6 +70,19 @@ pub struct CommonHeader {
 
 layout! { CommonHeader, 8, pdu_type @ 0, flags @ 1, hlen @ 2, pdo @ 3, plen @ 4 }
 
+impl CommonHeader {
+    /// Of a PDU of `bytes` bytes in all, with data at `data_offset`, or without if that is 0.
+    pub fn new(kind: PduType, flags: PduFlags, data_offset: u8, bytes: u32) -> CommonHeader {
+        CommonHeader {
+            pdu_type: kind.code(),
+            flags,
+            hlen: kind.header_length(),
+            pdo: data_offset,
+            plen: bytes.into(),
+        }
+    }
+}
+
 /// Flags of the PDU common header; which are allowed depends on the type.
 #[bitfield(u8)]
 #[derive(PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]

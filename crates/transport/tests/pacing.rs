@@ -7,8 +7,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use host::command::block_command;
 use host::initiator::pcie::{Driver, DriverOptions};
-use host::initiator::tcp::{Controller, Data, HostOptions, block_command};
+use host::initiator::tcp::{Controller, Data, HostOptions};
 use nvme::{Subsystem, media};
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::{IoOpcode, Status};

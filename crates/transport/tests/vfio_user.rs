@@ -1,6 +1,8 @@
 //! The vfio-user server, met by the `vfio_user` crate's client and by raw bytes: probing, I/O, doorbells of all three
 //! kinds, interrupts, resets, clients that leave, servers that stop, and messages that no client should send.
 
+mod small_drive;
+
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
@@ -13,57 +15,28 @@ use std::time::{Duration, Instant};
 use host::bench::vfio_user::{Target, Workload, run};
 use host::initiator::pcie::{Driver, DriverError, DriverOptions, RAM_BASE, admin_entry};
 use nvme::media::bytes_for;
-use nvme::{Durable, Identity, Media, MediaError, Subsystem, SubsystemConfig};
+use nvme::{Durable, Media, MediaError, Subsystem, SubsystemConfig};
 use nvme_spec::command::{ReadWriteCdw12, SglDescriptor, SglIdentifier, SglType, SubmissionEntry};
 use nvme_spec::register::{self, NSSR_RESET};
 use nvme_spec::{AdminOpcode, IoOpcode, Status};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use ssd::config::{DeviceConfig, EventsConfig, GcConfig, Geometry, Handles};
+use small_drive::{CAPACITY_BYTES, MIB};
+use ssd::config::Handles;
 use tempfile::TempDir;
 use transport::data::Memory;
 use transport::vfio_user::{VfioUserOptions, VfioUserServer, WORKER_THREAD};
 use transport::{Clock, ServeError, Shared, locked};
 
-const MIB: u64 = 1 << 20;
 const BLOCK: u64 = 4096;
-const CAPACITY_BYTES: u64 = 64 * MIB;
 
+/// The small drive with more spare room, the usual handles, and controllers for two servers.
 fn config() -> SubsystemConfig {
-    SubsystemConfig {
-        identity: Identity {
-            serial: "VFIO".to_string(),
-            model: "WARP test drive".to_string(),
-            firmware: "1".to_string(),
-            nqn: "nqn.2014-08.org.nvmexpress:uuid:00000000-0000-4000-8000-000000000002".to_string(),
-        },
-        device: DeviceConfig {
-            timing: None,
-            endurance: None,
-            geometry: Geometry {
-                capacity_bytes: Some(CAPACITY_BYTES),
-                physical_bytes: None,
-                over_provisioning: 0.5,
-                reclaim_unit_bytes: MIB,
-                mapping_unit_bytes: BLOCK,
-                program_unit_bytes: None,
-                channels: 2,
-                dies_per_channel: 2,
-                planes_per_die: 1,
-                reclaim_groups: 1,
-            },
-            handles: Handles::default(),
-            gc: GcConfig::default(),
-            events: EventsConfig::default(),
-            seed: 1,
-        },
-        fdp: true,
-        namespace: true,
-        format: 0,
-        reclaim_unit_time_limit_s: 0,
-        controllers_max: 2,
-        io_queues_max: 4,
-    }
+    let mut config = small_drive::config(0);
+    config.device.geometry.over_provisioning = 0.5;
+    config.device.handles = Handles::default();
+    config.controllers_max = 2;
+    config
 }
 
 /// A drive, a directory for sockets, and a server.
@@ -199,7 +172,7 @@ fn a_client_finds_an_nvme_function() {
 
     let controller = identify(&mut driver, 1, 0);
     assert_eq!(controller[..2], ids[..2], "the vendor is the same everywhere");
-    assert_eq!(&controller[4..8], b"VFIO");
+    assert_eq!(&controller[4..8], b"TEST");
     assert_eq!(controller[257] & 1, 1, "Doorbell Buffer Config is offered");
     let namespace = identify(&mut driver, 0, 1);
     assert_eq!(

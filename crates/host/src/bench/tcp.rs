@@ -22,7 +22,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 
 use super::{ThreadTimes, busy, threads};
-use crate::initiator::tcp::{Controller, Data, HostOptions, InitiatorError, Queue, block_command};
+use crate::command::block_command;
+use crate::initiator::tcp::{Controller, Data, HostOptions, InitiatorError, Queue};
 
 /// What is measured: a target in this process, whose drive has one namespace in blocks of 4 KiB over all of it.
 #[derive(Clone, Copy, Debug)]

@@ -11,11 +11,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nvme_spec::IoOpcode;
-use nvme_spec::command::{ReadWriteCdw12, SubmissionEntry};
+use nvme_spec::command::SubmissionEntry;
 use rustix::time::{ClockId, clock_gettime};
 use thiserror::Error;
 
 use super::ThreadTimes;
+use crate::command::block_command;
 use crate::initiator::pcie::{Driver, DriverError, DriverOptions};
 
 /// Bytes of a command.
@@ -192,20 +193,8 @@ impl Run {
     }
 
     fn entry(&mut self, buffer: u16, opcode: IoOpcode, address: u64, bytes: u64) -> SubmissionEntry {
-        let mut entry = SubmissionEntry {
-            opcode: opcode.code(),
-            ..SubmissionEntry::default()
-        };
-        let block = address / BLOCK_BYTES;
+        let mut entry = block_command(opcode, 1, address / BLOCK_BYTES, (bytes / BLOCK_BYTES) as u32);
         entry.cid.set(buffer);
-        entry.nsid.set(1);
-        entry.cdw10.set(block as u32);
-        entry.cdw11.set((block >> 32) as u32);
-        entry.cdw12.set(
-            ReadWriteCdw12::new()
-                .with_nlb((bytes / BLOCK_BYTES - 1) as u16)
-                .into_bits(),
-        );
         self.driver
             .set_prps(&mut entry, self.buffers[usize::from(buffer)], bytes);
         entry

@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use nvme_spec::auth::{DhGroupId, HashId};
-use nvme_spec::command::{GetLogPageCdw10, GetLogPageCdw11, IdentifyCdw10, SetFeaturesCdw10};
+use nvme_spec::command::SetFeaturesCdw10;
 use nvme_spec::fabrics::{
     CNTLID_DYNAMIC, ConnectAttributes, ConnectCommand, ConnectData, DISCOVERY_NQN, FabricsCommandType, OPCODE,
     PROPERTY_SIZE_4, PROPERTY_SIZE_8, PropertyAttributes, PropertyGetCommand, PropertySetCommand,
@@ -24,12 +24,12 @@ use nvme_spec::fabrics::{
 use nvme_spec::log::{DiscoveryEntry, DiscoveryHeader};
 use nvme_spec::register::{CC_CSS_ALL, CC_CSS_NVM, CSS_IOCS, Cap, Cc, Csts, Property};
 use nvme_spec::{
-    AdminOpcode, Cns, CompletionEntry, FeatureId, IDENTIFY_SIZE, IdentifyController, IoOpcode, LogId, Status,
-    SubmissionEntry,
+    AdminOpcode, Cns, CompletionEntry, FeatureId, IDENTIFY_SIZE, IdentifyController, LogId, Status, SubmissionEntry,
 };
 use thiserror::Error;
 use zerocopy::{FromBytes, IntoBytes};
 
+use crate::command::{identify_command, log_page_command};
 pub use dhchap::Secret;
 pub use queue::{Completion, Data, Queue};
 
@@ -321,12 +321,7 @@ impl Controller {
     /// # Errors
     /// The command fails.
     pub fn identify(&mut self, cns: Cns, nsid: u32) -> Result<Vec<u8>, InitiatorError> {
-        let entry = SubmissionEntry {
-            opcode: AdminOpcode::Identify.code(),
-            nsid: nsid.into(),
-            cdw10: IdentifyCdw10::new().with_cns(cns.code()).into_bits().into(),
-            ..SubmissionEntry::default()
-        };
+        let entry = identify_command(cns, nsid);
         let done = self.admin.command(entry, Data::ToHost(vec![0; IDENTIFY_SIZE]))?;
         done.check("Identify")?;
         Ok(done.data)
@@ -346,7 +341,7 @@ impl Controller {
     /// # Errors
     /// The command fails.
     pub fn log_page(&mut self, log: LogId, group: u16, offset: u64, bytes: u32) -> Result<Vec<u8>, InitiatorError> {
-        let entry = log_page_command(log, group, offset, bytes);
+        let entry = log_page_command(log, 0, group, offset, bytes);
         let done = self.admin.command(entry, Data::ToHost(vec![0; bytes as usize]))?;
         done.check("Get Log Page")?;
         Ok(done.data)
@@ -427,40 +422,6 @@ fn size_of_property(property: Property) -> u8 {
         PROPERTY_SIZE_8
     } else {
         PROPERTY_SIZE_4
-    }
-}
-
-/// Get Log Page.
-pub fn log_page_command(log: LogId, group: u16, offset: u64, bytes: u32) -> SubmissionEntry {
-    let dwords = bytes / 4 - 1;
-    SubmissionEntry {
-        opcode: AdminOpcode::GetLogPage.code(),
-        cdw10: GetLogPageCdw10::new()
-            .with_lid(log.code())
-            .with_rae(true)
-            .with_numdl(dwords as u16)
-            .into_bits()
-            .into(),
-        cdw11: GetLogPageCdw11::new()
-            .with_numdu((dwords >> 16) as u16)
-            .with_lsi(group)
-            .into_bits()
-            .into(),
-        cdw12: (offset as u32).into(),
-        cdw13: ((offset >> 32) as u32).into(),
-        ..SubmissionEntry::default()
-    }
-}
-
-/// Read, Write, Compare, Verify or Write Zeroes of `blocks` logical blocks.
-pub fn block_command(opcode: IoOpcode, nsid: u32, first: u64, blocks: u32) -> SubmissionEntry {
-    SubmissionEntry {
-        opcode: opcode.code(),
-        nsid: nsid.into(),
-        cdw10: (first as u32).into(),
-        cdw11: ((first >> 32) as u32).into(),
-        cdw12: (blocks - 1).into(),
-        ..SubmissionEntry::default()
     }
 }
 

@@ -116,6 +116,17 @@ impl Page<'_> {
             bytes: self.bytes.len(),
         })
     }
+
+    /// The `count` descriptors that follow a header, each as `row` says it.
+    fn rows<H, D: FromBytes + KnownLayout + Immutable, R>(
+        &self,
+        _header: &H,
+        count: impl Into<u32>,
+        row: impl Fn(D) -> R,
+    ) -> Result<Vec<R>, DecodeError> {
+        let descriptor = |index: u32| self.at(size_of::<H>() + index as usize * size_of::<D>());
+        (0..count.into()).map(|index| descriptor(index).map(&row)).collect()
+    }
 }
 
 /// Decodes log page 20h.
@@ -169,19 +180,15 @@ pub fn usage(bytes: &[u8]) -> Result<Vec<HandleUse>, DecodeError> {
         bytes,
     };
     let header: RuhUsageHeader = page.at(0)?;
-    let descriptor = |index: usize| {
-        page.at::<RuhUsageDescriptor>(size_of::<RuhUsageHeader>() + index * size_of::<RuhUsageDescriptor>())
-    };
-    let row = |index: usize| {
-        let used = match descriptor(index)?.ruha {
+    page.rows(&header, header.nruh.get(), |descriptor: RuhUsageDescriptor| {
+        let used = match descriptor.ruha {
             0 => "unused".to_string(),
             1 => "host specified".to_string(),
             2 => "controller specified".to_string(),
             other => format!("attribute {other}"),
         };
-        Ok(HandleUse { used })
-    };
-    (0..usize::from(header.nruh.get())).map(row).collect()
+        HandleUse { used }
+    })
 }
 
 /// Decodes log page 22h.
@@ -213,10 +220,7 @@ pub fn events(bytes: &[u8]) -> Result<Vec<EventRecord>, DecodeError> {
         bytes,
     };
     let header: FdpEventsHeader = page.at(0)?;
-    let event = |index: usize| page.at::<FdpEvent>(size_of::<FdpEventsHeader>() + index * size_of::<FdpEvent>());
-    (0..header.nevents.get() as usize)
-        .map(|index| Ok(record(&event(index)?)))
-        .collect()
+    page.rows(&header, header.nevents.get(), |event: FdpEvent| record(&event))
 }
 
 fn record(event: &FdpEvent) -> EventRecord {
@@ -253,19 +257,14 @@ pub fn handle_status(bytes: &[u8]) -> Result<Vec<HandleStatus>, DecodeError> {
         bytes,
     };
     let header: RuhStatusHeader = page.at(0)?;
-    let descriptor = |index: usize| {
-        page.at::<RuhStatusDescriptor>(size_of::<RuhStatusHeader>() + index * size_of::<RuhStatusDescriptor>())
-    };
-    let row = |index: usize| {
-        let descriptor = descriptor(index)?;
-        Ok(HandleStatus {
+    page.rows(&header, header.nruhsd.get(), |descriptor: RuhStatusDescriptor| {
+        HandleStatus {
             placement_identifier: descriptor.pid.get(),
             reclaim_unit_handle: descriptor.ruhid.get(),
             seconds_left: descriptor.earutr.get(),
             blocks_left: descriptor.ruamw.get(),
-        })
-    };
-    (0..usize::from(header.nruhsd.get())).map(row).collect()
+        }
+    })
 }
 
 #[cfg(test)]

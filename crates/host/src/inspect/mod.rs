@@ -14,15 +14,14 @@ pub mod passthrough;
 pub mod remote;
 pub mod watch;
 
-use nvme_spec::command::{
-    GetFeaturesCdw10, GetLogPageCdw10, GetLogPageCdw11, IdentifyCdw10, IoManagementCdw10, SubmissionEntry,
-};
+use nvme_spec::command::{GetFeaturesCdw10, IoManagementCdw10, SubmissionEntry};
 use nvme_spec::fdp::{FdpConfigurationsHeader, LSP_CONTROLLER_EVENTS, LSP_HOST_EVENTS, MO_RUH_STATUS, RuhStatusHeader};
 use nvme_spec::identify::Cns;
 use nvme_spec::{AdminOpcode, FeatureId, IdentifyController, IoOpcode, LogId, Status};
 use serde::Serialize;
 use zerocopy::FromBytes;
 
+use crate::command::{identify_command, log_page_command};
 use decode::{Configuration, DecodeError, EventRecord, HandleStatus, HandleUse, Statistics};
 
 /// Which queue a command goes to.
@@ -231,13 +230,7 @@ fn handle_status(port: &mut impl CommandPort, nsid: u32) -> Result<Vec<u8>, Insp
 /// As [`CommandPort::receive`].
 pub fn identify(port: &mut impl CommandPort, cns: Cns, nsid: u32) -> Result<Vec<u8>, InspectError> {
     let mut data = vec![0; nvme_spec::IDENTIFY_SIZE];
-    let entry = SubmissionEntry {
-        opcode: AdminOpcode::Identify.code(),
-        nsid: nsid.into(),
-        cdw10: IdentifyCdw10::new().with_cns(cns.code()).into_bits().into(),
-        ..SubmissionEntry::default()
-    };
-    port.receive(Queue::Admin, entry, &mut data)?;
+    port.receive(Queue::Admin, identify_command(cns, nsid), &mut data)?;
     Ok(data)
 }
 
@@ -253,22 +246,7 @@ pub fn get_log(
     bytes: usize,
 ) -> Result<Vec<u8>, InspectError> {
     let mut data = vec![0; bytes];
-    let dwords = (bytes / 4 - 1) as u32;
-    let dword10 = GetLogPageCdw10::new()
-        .with_lid(log.code())
-        .with_lsp(specific)
-        // Reading must not make events vanish for those who wait for them.
-        .with_rae(true)
-        .with_numdl(dwords as u16);
-    let dword11 = GetLogPageCdw11::new()
-        .with_numdu((dwords >> 16) as u16)
-        .with_lsi(endurance_group);
-    let entry = SubmissionEntry {
-        opcode: AdminOpcode::GetLogPage.code(),
-        cdw10: dword10.into_bits().into(),
-        cdw11: dword11.into_bits().into(),
-        ..SubmissionEntry::default()
-    };
+    let entry = log_page_command(log, specific, endurance_group, 0, bytes as u32);
     port.receive(Queue::Admin, entry, &mut data)?;
     Ok(data)
 }

@@ -15,9 +15,8 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use nvme_spec::auth::{
-    AUTH_ID_DHCHAP, AUTH_TYPE_COMMON, AUTH_TYPE_DHCHAP, Challenge, DhGroupId, Failure, FailureReason, HashId,
-    IDLIST_DH_GROUPS, MessageHeader, MessageId, Negotiate, ProtocolDescriptor, REASON_AUTHENTICATION_FAILURE, Reply,
-    Success1,
+    AUTH_ID_DHCHAP, Challenge, DhGroupId, Failure, FailureReason, HashId, IDLIST_DH_GROUPS, MessageHeader, MessageId,
+    Negotiate, ProtocolDescriptor, REASON_AUTHENTICATION_FAILURE, Reply, Success1,
 };
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -136,11 +135,7 @@ impl Authenticator {
         let (header, _) = MessageHeader::read_from_prefix(message).map_err(|_| FailureReason::IncorrectPayload)?;
         let wrong_message = FailureReason::IncorrectProtocolMessage;
         let kind = MessageId::from_u8(header.auth_id).ok_or(wrong_message)?;
-        let expected_type = match kind {
-            MessageId::Negotiate | MessageId::Failure1 | MessageId::Failure2 => AUTH_TYPE_COMMON,
-            _ => AUTH_TYPE_DHCHAP,
-        };
-        if header.auth_type != expected_type {
+        if header.auth_type != kind.auth_type() {
             return Err(wrong_message);
         }
         if kind != MessageId::Negotiate && header.t_id.get() != self.transaction {
@@ -189,22 +184,10 @@ impl Authenticator {
         }
     }
 
-    fn header(&self, kind: MessageId) -> MessageHeader {
-        MessageHeader {
-            auth_type: match kind {
-                MessageId::Failure1 => AUTH_TYPE_COMMON,
-                _ => AUTH_TYPE_DHCHAP,
-            },
-            auth_id: kind.code(),
-            t_id: self.transaction.into(),
-            ..MessageHeader::default()
-        }
-    }
-
     fn challenge(&self, offer: &Offer) -> Vec<u8> {
         let public = offer.keys.as_ref().map_or(&[][..], KeyPair::public);
         let challenge = Challenge {
-            header: self.header(MessageId::Challenge),
+            header: MessageHeader::new(MessageId::Challenge, self.transaction),
             hl: offer.hash.digest_length(),
             hash_id: offer.hash.code(),
             dhg_id: offer.group.code(),
@@ -217,7 +200,7 @@ impl Authenticator {
 
     fn success1(&self, hash: HashId, response: Option<&[u8]>) -> Vec<u8> {
         let success = Success1 {
-            header: self.header(MessageId::Success1),
+            header: MessageHeader::new(MessageId::Success1, self.transaction),
             hl: hash.digest_length(),
             rvalid: u8::from(response.is_some()),
             ..Success1::default()
@@ -227,7 +210,7 @@ impl Authenticator {
 
     fn failure(&self, reason: FailureReason) -> Vec<u8> {
         let failure = Failure {
-            header: self.header(MessageId::Failure1),
+            header: MessageHeader::new(MessageId::Failure1, self.transaction),
             rc: REASON_AUTHENTICATION_FAILURE,
             rce: reason.code(),
         };

@@ -173,12 +173,6 @@ impl Output {
 
 /// The common header of a PDU that has `rest` bytes after its header.
 fn common(kind: PduType, flags: PduFlags, data_offset: u8, rest: usize) -> CommonHeader {
-    let length = usize::from(kind.header_length()) + rest;
-    CommonHeader {
-        pdu_type: kind.code(),
-        flags,
-        hlen: kind.header_length(),
-        pdo: data_offset,
-        plen: (length as u32).into(),
-    }
+    let bytes = usize::from(kind.header_length()) + rest;
+    CommonHeader::new(kind, flags, data_offset, bytes as u32)
 }

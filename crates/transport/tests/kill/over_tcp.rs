@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use host::initiator::tcp::{Controller, Data, HostOptions, InitiatorError, Queue, block_command};
+use host::command::block_command;
+use host::initiator::tcp::{Controller, Data, HostOptions, InitiatorError, Queue};
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::{IoOpcode, Status};
 use transport::data::pattern;

@@ -5,9 +5,9 @@
 
 use nvme_spec::SubmissionEntry;
 use nvme_spec::auth::{
-    AUTH_ID_DHCHAP, AUTH_TYPE_COMMON, AUTH_TYPE_DHCHAP, Challenge, DhGroupId, Failure, FailureReason, HashId,
-    IDLIST_DH_GROUPS, MessageHeader, MessageId, Negotiate, ProtocolDescriptor, REASON_AUTHENTICATION_FAILURE, Reply,
-    SECURITY_PROTOCOL, SECURITY_PROTOCOL_SPECIFIC, Success1, Success2,
+    AUTH_ID_DHCHAP, AUTH_TYPE_DHCHAP, Challenge, DhGroupId, Failure, FailureReason, HashId, IDLIST_DH_GROUPS,
+    MessageHeader, MessageId, Negotiate, ProtocolDescriptor, REASON_AUTHENTICATION_FAILURE, Reply, SECURITY_PROTOCOL,
+    SECURITY_PROTOCOL_SPECIFIC, Success1, Success2,
 };
 use nvme_spec::fabrics::{AuthenticationCommand, FabricsCommandType, OPCODE};
 use zerocopy::{FromBytes, IntoBytes};
@@ -58,15 +58,6 @@ fn receive(queue: &mut Queue, transaction: u16, expected: MessageId) -> Result<V
         return Err(refused(format!("the controller sent something else than {expected}")));
     }
     Ok(done.data)
-}
-
-fn header(auth_type: u8, kind: MessageId, transaction: u16) -> MessageHeader {
-    MessageHeader {
-        auth_type,
-        auth_id: kind.code(),
-        t_id: transaction.into(),
-        ..MessageHeader::default()
-    }
 }
 
 /// What both responses are computed with.
@@ -129,7 +120,7 @@ pub fn authenticate(queue: &mut Queue, options: &HostOptions) -> Result<(), Init
     let ours = controller_key.is_some().then(|| OurChallenge::new(response.len()));
     let public = keys.as_ref().map_or(&[][..], KeyPair::public);
     let reply = Reply {
-        header: header(AUTH_TYPE_DHCHAP, MessageId::Reply, id),
+        header: MessageHeader::new(MessageId::Reply, id),
         hl: offer.hash.digest_length(),
         cvalid: ours.is_some().into(),
         dhvlen: (public.len() as u16).into(),
@@ -174,7 +165,7 @@ fn check_controller(queue: &mut Queue, id: u16, message: &[u8], expected: &[u8])
     let (success, values) = Success1::ref_from_prefix(message).expect("it is longer than that");
     if success.rvalid != 1 || !arithmetic::equal(&values[..expected.len()], expected) {
         let failure = Failure {
-            header: header(AUTH_TYPE_COMMON, MessageId::Failure2, id),
+            header: MessageHeader::new(MessageId::Failure2, id),
             rc: REASON_AUTHENTICATION_FAILURE,
             rce: FailureReason::AuthenticationFailed.code(),
         };
@@ -183,7 +174,7 @@ fn check_controller(queue: &mut Queue, id: u16, message: &[u8], expected: &[u8])
         return Err(refused("the controller is not the one that it says it is"));
     }
     let success = Success2 {
-        header: header(AUTH_TYPE_DHCHAP, MessageId::Success2, id),
+        header: MessageHeader::new(MessageId::Success2, id),
         ..Success2::default()
     };
     send(queue, success.as_bytes().to_vec())
@@ -191,7 +182,7 @@ fn check_controller(queue: &mut Queue, id: u16, message: &[u8], expected: &[u8])
 
 fn negotiate(options: &HostOptions, transaction: u16) -> Vec<u8> {
     let negotiate = Negotiate {
-        header: header(AUTH_TYPE_COMMON, MessageId::Negotiate, transaction),
+        header: MessageHeader::new(MessageId::Negotiate, transaction),
         sc_c: 0,
         napd: 1,
     };

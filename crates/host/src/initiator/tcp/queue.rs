@@ -105,17 +105,6 @@ fn broken(why: impl Into<String>) -> InitiatorError {
     InitiatorError::Protocol(why.into())
 }
 
-/// A common header for a PDU with data at `offset`, or without if that is 0.
-fn common(kind: PduType, flags: PduFlags, offset: usize, bytes: usize) -> CommonHeader {
-    CommonHeader {
-        pdu_type: kind.code(),
-        flags,
-        hlen: kind.header_length(),
-        pdo: offset as u8,
-        plen: (bytes as u32).into(),
-    }
-}
-
 impl Queue {
     /// Opens a connection and agrees on digests; the queue is not connected yet.
     ///
@@ -149,7 +138,7 @@ impl Queue {
 
     fn initialize(&mut self) -> Result<(), InitiatorError> {
         let request = IcReq {
-            ch: common(PduType::IcReq, PduFlags::new(), 0, size_of::<IcReq>()),
+            ch: CommonHeader::new(PduType::IcReq, PduFlags::new(), 0, size_of::<IcReq>() as u32),
             pfv: PFV_1_0.into(),
             hpda: self.options.data_alignment,
             dgst: DigestFlags::new()
@@ -237,11 +226,11 @@ impl Queue {
         let offset = self.header_end(size_of::<CapsuleCmd>());
         let total = offset + if bytes > 0 { bytes + self.data_digest_bytes() } else { 0 };
         let capsule = CapsuleCmd {
-            ch: common(
+            ch: CommonHeader::new(
                 PduType::CapsuleCmd,
                 self.flags(bytes > 0),
-                if bytes > 0 { offset } else { 0 },
-                total,
+                if bytes > 0 { offset as u8 } else { 0 },
+                total as u32,
             ),
             ccsqe: entry,
         };
@@ -630,11 +619,11 @@ impl Queue {
             let offset = self.header_end(size_of::<H2cData>());
             let flags = self.flags(true).with_last_pdu(at + length == end);
             let header = H2cData {
-                ch: common(
+                ch: CommonHeader::new(
                     PduType::H2cData,
                     flags,
-                    offset,
-                    offset + length + self.data_digest_bytes(),
+                    offset as u8,
+                    (offset + length + self.data_digest_bytes()) as u32,
                 ),
                 cccid: cid.into(),
                 ttag: request.ttag,

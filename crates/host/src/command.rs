@@ -1,0 +1,45 @@
+//! Submission queue entries as a host fills them, whatever they are sent over.
+
+use nvme_spec::command::{GetLogPageCdw10, GetLogPageCdw11, IdentifyCdw10};
+use nvme_spec::{AdminOpcode, Cns, IoOpcode, LogId, SubmissionEntry};
+
+/// Identify.
+pub fn identify_command(cns: Cns, nsid: u32) -> SubmissionEntry {
+    SubmissionEntry {
+        opcode: AdminOpcode::Identify.code(),
+        nsid: nsid.into(),
+        cdw10: IdentifyCdw10::new().with_cns(cns.code()).into_bits().into(),
+        ..SubmissionEntry::default()
+    }
+}
+
+/// Get Log Page of `bytes` bytes, a multiple of 4, from an offset on. Events stay in the log for those who wait for them.
+pub fn log_page_command(log: LogId, specific: u8, group: u16, offset: u64, bytes: u32) -> SubmissionEntry {
+    let dwords = bytes / 4 - 1;
+    let dword10 = GetLogPageCdw10::new()
+        .with_lid(log.code())
+        .with_lsp(specific)
+        .with_rae(true)
+        .with_numdl(dwords as u16);
+    let dword11 = GetLogPageCdw11::new().with_numdu((dwords >> 16) as u16).with_lsi(group);
+    SubmissionEntry {
+        opcode: AdminOpcode::GetLogPage.code(),
+        cdw10: dword10.into_bits().into(),
+        cdw11: dword11.into_bits().into(),
+        cdw12: (offset as u32).into(),
+        cdw13: ((offset >> 32) as u32).into(),
+        ..SubmissionEntry::default()
+    }
+}
+
+/// Read, Write, Compare, Verify or Write Zeroes of `blocks` logical blocks.
+pub fn block_command(opcode: IoOpcode, nsid: u32, first: u64, blocks: u32) -> SubmissionEntry {
+    SubmissionEntry {
+        opcode: opcode.code(),
+        nsid: nsid.into(),
+        cdw10: (first as u32).into(),
+        cdw11: ((first >> 32) as u32).into(),
+        cdw12: (blocks - 1).into(),
+        ..SubmissionEntry::default()
+    }
+}
