@@ -11,7 +11,7 @@ use lab::{LabError, describe};
 use nvme::{Identity, Subsystem, SubsystemConfig};
 use serde::Serialize;
 use ssd::DeviceConfig;
-use ssd::config::{EventsConfig, GcConfig, Geometry, Handles};
+use ssd::config::Geometry;
 use transport::data::Memory;
 use transport::tcp::{TcpOptions, TcpServer};
 use transport::vfio_user::{VfioUserOptions, VfioUserServer};
@@ -78,24 +78,16 @@ fn drive() -> Result<Shared, AnyError> {
             nqn: "nqn.2014-08.org.nvmexpress:uuid:00000000-0000-4000-8000-000000000001".to_string(),
         },
         device: DeviceConfig {
-            timing: None,
-            endurance: None,
             geometry: Geometry {
                 capacity_bytes: Some(SERVED_BYTES),
-                physical_bytes: None,
                 over_provisioning: 0.28,
                 reclaim_unit_bytes: 8 << 20,
-                mapping_unit_bytes: 4096,
-                program_unit_bytes: None,
                 channels: 4,
                 dies_per_channel: 2,
-                planes_per_die: 1,
-                reclaim_groups: 1,
+                ..Geometry::default()
             },
-            handles: Handles::default(),
-            gc: GcConfig::default(),
-            events: EventsConfig::default(),
             seed: 1,
+            ..DeviceConfig::default()
         },
         fdp: true,
         namespace: true,

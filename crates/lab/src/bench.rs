@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use memmap2::MmapMut;
 use serde::Serialize;
-use ssd::config::{EventsConfig, Geometry, Handles};
+use ssd::config::Geometry;
 use ssd::timing::{ChannelTiming, ControllerTiming, LinkTiming, NandTiming};
 use ssd::{Device, DeviceConfig, Event, EventSink, Lpn, Nanos, Placement, TimingConfig, Write};
 
@@ -123,24 +123,15 @@ impl Settings {
 
     fn device(&self) -> DeviceConfig {
         DeviceConfig {
-            timing: None,
-            endurance: None,
             geometry: Geometry {
                 capacity_bytes: Some(self.capacity_bytes),
-                physical_bytes: None,
                 over_provisioning: self.over_provisioning,
                 reclaim_unit_bytes: 256 << 20, // WARP section 5.
                 mapping_unit_bytes: PAGE_BYTES,
-                program_unit_bytes: None,
-                channels: 8,
-                dies_per_channel: 8,
-                planes_per_die: 1,
-                reclaim_groups: 1,
+                ..Geometry::default()
             },
-            handles: Handles::default(),
-            gc: ssd::config::GcConfig::default(),
-            events: EventsConfig::default(),
             seed: 1,
+            ..DeviceConfig::default()
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What a device can be told to be: the configuration, its defaults and their reasons.
 //!
 //! A [`DeviceConfig`] is plain data (TOML in `devices/`, overrides in experiments). It becomes a device through
-//! [`crate::layout::Layout`], which derives every number and refuses what cannot work. Nothing here computes.
+//! [`crate::layout::Layout`], which derives every number and refuses what does not fit together. Each part refuses values
+//! that cannot be right whatever the others say (`check`). Nothing else here computes.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,8 +10,14 @@ pub use crate::endurance::EnduranceConfig;
 pub use crate::gc::{HandleSelection, UnitSelection};
 pub use crate::timing::TimingConfig;
 
+use crate::error::ConfigError;
+use crate::layout::HANDLES_MAX;
+
+/// Largest reclaim unit.
+const RECLAIM_UNIT_BYTES_MAX: u64 = 16 << 30;
+
 /// A whole device: geometry, reclaim unit handles, garbage collection, seed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceConfig {
     /// Physical shape and over-provisioning.
@@ -33,6 +40,23 @@ pub struct DeviceConfig {
     /// What the flash survives; left out, wear is counted but not judged.
     #[serde(default)]
     pub endurance: Option<EnduranceConfig>,
+}
+
+impl DeviceConfig {
+    /// The range of every field on its own.
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        self.events.check()?;
+        self.geometry.check()?;
+        self.handles.check()?;
+        self.gc.check()?;
+        if let Some(endurance) = &self.endurance {
+            endurance.check()?;
+        }
+        match &self.timing {
+            Some(timing) => timing.check(&self.geometry, &self.handles),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Physical shape of the drive. Exactly one of `capacity_bytes` and `physical_bytes` is given; the other follows
@@ -93,6 +117,66 @@ fn default_planes_per_die() -> u32 {
 
 fn default_reclaim_groups() -> u16 {
     1
+}
+
+impl Default for Geometry {
+    /// The shape of the drive of the WARP paper, section 5. Its size has to be given.
+    fn default() -> Self {
+        Geometry {
+            capacity_bytes: None,
+            physical_bytes: None,
+            over_provisioning: 0.28,
+            reclaim_unit_bytes: 256 << 20,
+            mapping_unit_bytes: default_mapping_unit_bytes(),
+            program_unit_bytes: None,
+            channels: default_channels(),
+            dies_per_channel: default_dies_per_channel(),
+            planes_per_die: default_planes_per_die(),
+            reclaim_groups: default_reclaim_groups(),
+        }
+    }
+}
+
+impl Geometry {
+    fn check(&self) -> Result<(), ConfigError> {
+        let unit = self.mapping_unit_bytes;
+        ConfigError::unless(
+            unit.is_power_of_two() && (4096..=65536).contains(&unit),
+            "geometry.mapping_unit_bytes",
+            unit,
+            "must be 4096, 8192, 16384, 32768 or 65536",
+        )?;
+        ConfigError::unless(
+            (0.01..=1.0).contains(&self.over_provisioning),
+            "geometry.over_provisioning",
+            self.over_provisioning,
+            "must be between 0.01 and 1 (spare / logical capacity)",
+        )?;
+        let reclaim_unit = self.reclaim_unit_bytes;
+        ConfigError::unless(
+            (unit..=RECLAIM_UNIT_BYTES_MAX).contains(&reclaim_unit),
+            "geometry.reclaim_unit_bytes",
+            reclaim_unit,
+            "must be at least one mapping unit on each block, and at most 16 GiB",
+        )?;
+        let program = self.program_unit_bytes.unwrap_or(unit);
+        ConfigError::unless(
+            program >= unit && program.is_multiple_of(unit) && program <= reclaim_unit,
+            "geometry.program_unit_bytes",
+            program,
+            "must be a multiple of geometry.mapping_unit_bytes, at most geometry.reclaim_unit_bytes",
+        )?;
+        for (field, value, most) in [
+            ("geometry.channels", self.channels, 1024),
+            ("geometry.dies_per_channel", self.dies_per_channel, 1024),
+            ("geometry.planes_per_die", self.planes_per_die, 64),
+            ("geometry.reclaim_groups", u32::from(self.reclaim_groups), 65_535),
+        ] {
+            let allowed = format!("must be between 1 and {most}");
+            ConfigError::unless((1..=most).contains(&value), field, value, &allowed)?;
+        }
+        Ok(())
+    }
 }
 
 /// The reclaim unit handles: their number, what they have in common, and exceptions.
@@ -168,6 +252,24 @@ impl Handles {
             config.open_reclaim_units = given.open_reclaim_units.unwrap_or(config.open_reclaim_units);
         }
         config
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        let count = self.count;
+        let allowed = "must be between 1 and 128";
+        ConfigError::unless((1..=HANDLES_MAX).contains(&count), "handles.count", count, allowed)?;
+        let allowed = format!("must name each handle at most once, 0 to {}", count - 1);
+        for (position, given) in self.overrides.iter().enumerate() {
+            let mut earlier = self.overrides[..position].iter();
+            let allows = given.index < count && earlier.all(|other| other.index != given.index);
+            ConfigError::unless(allows, "handles.overrides.index", given.index, &allowed)?;
+        }
+        for index in 0..count {
+            let open = self.get(index).open_reclaim_units;
+            let field = format!("handles[{index}].open_reclaim_units");
+            ConfigError::unless((1..=64).contains(&open), &field, open, "must be between 1 and 64")?;
+        }
+        Ok(())
     }
 }
 
@@ -258,6 +360,41 @@ impl Default for GcConfig {
     }
 }
 
+impl GcConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        for (field, value) in [
+            ("gc.lazy_valid_share", self.lazy_valid_share),
+            ("gc.background_mark", self.background_mark),
+            ("gc.foreground_mark", self.foreground_mark),
+            ("gc.adaptive_size_noise", self.adaptive_size_noise),
+        ] {
+            ConfigError::unless((0.0..=1.0).contains(&value), field, value, "must be between 0 and 1")?;
+        }
+        ConfigError::unless(
+            (0.0..=0.9).contains(&self.reserve_share),
+            "gc.reserve_share",
+            self.reserve_share,
+            "must be between 0 and 0.9 of the spare",
+        )?;
+        let spare = self.adaptive_isolation_spare;
+        ConfigError::unless(
+            spare.is_finite() && spare >= 0.0,
+            "gc.adaptive_isolation_spare",
+            spare,
+            "must be a number of reclaim units, 0 or more",
+        )?;
+        match self.unit_selection {
+            UnitSelection::DChoices(count) | UnitSelection::WindowedGreedy(count) => ConfigError::unless(
+                count >= 1,
+                "gc.unit_selection",
+                count,
+                "must look at 1 reclaim unit or more",
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// What the device reports of the data that garbage collection moves, and how much of it is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -274,6 +411,17 @@ impl Default for EventsConfig {
             log_entries: 63, // Kang & Shin, section I.
             reported_page: ReportedPage::LongestRun,
         }
+    }
+}
+
+impl EventsConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        ConfigError::unless(
+            (1..=63).contains(&self.log_entries),
+            "events.log_entries",
+            self.log_entries,
+            "must be between 1 and 63, what the log page holds",
+        )
     }
 }
 

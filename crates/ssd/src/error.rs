@@ -22,6 +22,14 @@ impl ConfigError {
             allowed: allowed.into(),
         }
     }
+
+    /// Refuses a value that is not allowed.
+    pub(crate) fn unless(ok: bool, field: &str, value: impl ToString, allowed: &str) -> Result<(), ConfigError> {
+        if ok {
+            return Ok(());
+        }
+        Err(ConfigError::new(field, value, allowed))
+    }
 }
 
 /// A command that the device cannot carry out as given. The controller turns it into an NVMe status.

@@ -33,7 +33,7 @@
 use serde::Serialize;
 
 use crate::cast::{count, narrow, real, whole, whole32, wide};
-use crate::config::{DeviceConfig, HandleConfig, Isolation, MarksOf, Opening, ReclaimUnitSize, UnitSelection};
+use crate::config::{DeviceConfig, HandleConfig, Isolation, MarksOf, Opening, ReclaimUnitSize};
 use crate::error::ConfigError;
 use crate::unit::ReclaimUnit;
 
@@ -104,7 +104,7 @@ impl Layout {
     /// # Errors
     /// Names the field that is out of range, or, where the parts do not fit together, the smallest value that works.
     pub fn new(config: &DeviceConfig) -> Result<Layout, ConfigError> {
-        check_ranges(config)?;
+        config.check()?;
         let shape = Shape::new(config)?;
         let layout = shape.layout(config)?;
         let needed = layout.superblocks_needed(config);
@@ -516,129 +516,6 @@ impl Shape {
         }
         Ok((logical_pages, narrow(superblocks)))
     }
-}
-
-/// The range of every field on its own.
-fn check_ranges(config: &DeviceConfig) -> Result<(), ConfigError> {
-    let geometry = &config.geometry;
-    let require = |ok: bool, field: &str, value: String, allowed: &str| {
-        if ok {
-            Ok(())
-        } else {
-            Err(ConfigError::new(field, value, allowed))
-        }
-    };
-    require(
-        (1..=63).contains(&config.events.log_entries),
-        "events.log_entries",
-        config.events.log_entries.to_string(),
-        "must be between 1 and 63, what the log page holds",
-    )?;
-    let share = |value: f64| (0.0..=1.0).contains(&value);
-    let unit = geometry.mapping_unit_bytes;
-    require(
-        unit.is_power_of_two() && (4096..=65536).contains(&unit),
-        "geometry.mapping_unit_bytes",
-        unit.to_string(),
-        "must be 4096, 8192, 16384, 32768 or 65536",
-    )?;
-    require(
-        (0.01..=1.0).contains(&geometry.over_provisioning),
-        "geometry.over_provisioning",
-        geometry.over_provisioning.to_string(),
-        "must be between 0.01 and 1 (spare / logical capacity)",
-    )?;
-    let ru = geometry.reclaim_unit_bytes;
-    require(
-        (unit..=16 * GIB).contains(&ru),
-        "geometry.reclaim_unit_bytes",
-        ru.to_string(),
-        "must be at least one mapping unit on each block, and at most 16 GiB",
-    )?;
-    let program = geometry.program_unit_bytes.unwrap_or(unit);
-    require(
-        program >= unit && program.is_multiple_of(unit) && program <= ru.max(unit),
-        "geometry.program_unit_bytes",
-        program.to_string(),
-        "must be a multiple of geometry.mapping_unit_bytes, at most geometry.reclaim_unit_bytes",
-    )?;
-    for (field, value, most) in [
-        ("geometry.channels", geometry.channels, 1024),
-        ("geometry.dies_per_channel", geometry.dies_per_channel, 1024),
-        ("geometry.planes_per_die", geometry.planes_per_die, 64),
-        ("geometry.reclaim_groups", u32::from(geometry.reclaim_groups), 65_535),
-    ] {
-        require(
-            (1..=most).contains(&value),
-            field,
-            value.to_string(),
-            &format!("must be between 1 and {most}"),
-        )?;
-    }
-    let handles = &config.handles;
-    require(
-        (1..=HANDLES_MAX).contains(&handles.count),
-        "handles.count",
-        handles.count.to_string(),
-        "must be between 1 and 128",
-    )?;
-    for (position, given) in handles.overrides.iter().enumerate() {
-        let repeated = handles.overrides[..position]
-            .iter()
-            .any(|earlier| earlier.index == given.index);
-        require(
-            given.index < handles.count && !repeated,
-            "handles.overrides.index",
-            given.index.to_string(),
-            &format!("must name each handle at most once, 0 to {}", handles.count - 1),
-        )?;
-    }
-    for index in 0..handles.count {
-        let open = handles.get(index).open_reclaim_units;
-        let field = format!("handles[{index}].open_reclaim_units");
-        require(
-            (1..=64).contains(&open),
-            &field,
-            open.to_string(),
-            "must be between 1 and 64",
-        )?;
-    }
-    let gc = &config.gc;
-    for (field, value) in [
-        ("gc.lazy_valid_share", gc.lazy_valid_share),
-        ("gc.background_mark", gc.background_mark),
-        ("gc.foreground_mark", gc.foreground_mark),
-        ("gc.adaptive_size_noise", gc.adaptive_size_noise),
-    ] {
-        require(share(value), field, value.to_string(), "must be between 0 and 1")?;
-    }
-    require(
-        (0.0..=0.9).contains(&gc.reserve_share),
-        "gc.reserve_share",
-        gc.reserve_share.to_string(),
-        "must be between 0 and 0.9 of the spare",
-    )?;
-    require(
-        gc.adaptive_isolation_spare.is_finite() && gc.adaptive_isolation_spare >= 0.0,
-        "gc.adaptive_isolation_spare",
-        gc.adaptive_isolation_spare.to_string(),
-        "must be a number of reclaim units, 0 or more",
-    )?;
-    if let Some(endurance) = &config.endurance {
-        endurance.check()?;
-    }
-    if let Some(timing) = &config.timing {
-        timing.check(geometry, handles)?;
-    }
-    if let UnitSelection::DChoices(count) | UnitSelection::WindowedGreedy(count) = gc.unit_selection {
-        require(
-            count >= 1,
-            "gc.unit_selection",
-            count.to_string(),
-            "must look at 1 reclaim unit or more",
-        )?;
-    }
-    Ok(())
 }
 
 /// Greatest common divisor.

@@ -13,9 +13,7 @@ use std::time::{Duration, Instant};
 use reference::lockstep::{self, Coverage};
 use reference::workload::{self, Operation};
 use reference::{Entropy, Seeded, generate};
-use ssd::config::{
-    EventsConfig, GcConfig, Geometry, HandleOverride, Handles, Isolation, MarksOf, ReclaimUnitSize, UnitSelection,
-};
+use ssd::config::{GcConfig, Geometry, HandleOverride, Handles, Isolation, MarksOf, ReclaimUnitSize, UnitSelection};
 use ssd::{ConfigError, DeviceConfig, Layout, Placement};
 
 const SECONDS_DEFAULT: u64 = 45;
@@ -323,16 +321,13 @@ fn valid_parts_of_partly_free_superblocks_are_moved_together() {
 /// A drive of 24 superblocks of 16 pages, on four channels.
 fn small_config(handles: u16) -> DeviceConfig {
     let geometry = Geometry {
-        capacity_bytes: None,
         physical_bytes: Some(24 << 20),
         over_provisioning: 0.01,
         reclaim_unit_bytes: 1 << 20,
         mapping_unit_bytes: 64 << 10,
-        program_unit_bytes: None,
         channels: 4,
         dies_per_channel: 1,
-        planes_per_die: 1,
-        reclaim_groups: 1,
+        ..Geometry::default()
     };
     let handles = Handles {
         count: handles,
@@ -345,13 +340,11 @@ fn small_config(handles: u16) -> DeviceConfig {
         ..GcConfig::default()
     };
     DeviceConfig {
-        timing: None,
-        endurance: None,
         geometry,
         handles,
         gc,
-        events: EventsConfig::default(),
         seed: 0,
+        ..DeviceConfig::default()
     }
 }
 

@@ -13,7 +13,7 @@ use nvme::{
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::register::{CC_CSS_ALL, Cc, Property};
 use nvme_spec::{AdminOpcode, IoOpcode, Status};
-use ssd::config::{DeviceConfig, EventsConfig, GcConfig, Geometry, Handles, Isolation};
+use ssd::config::{DeviceConfig, Geometry, Handles, Isolation};
 use ssd::{Device, Nanos};
 
 pub const MIB: u64 = 1 << 20;
@@ -27,28 +27,22 @@ pub const PAGE_BYTES: u64 = 4096;
 /// A drive of 64 MiB with reclaim units of 1 MiB (4 dies), four initially isolated handles and one reclaim group.
 pub fn device() -> DeviceConfig {
     DeviceConfig {
-        timing: None,
-        endurance: None,
         geometry: Geometry {
             capacity_bytes: Some(CAPACITY_BYTES),
-            physical_bytes: None,
             over_provisioning: 0.5,
             reclaim_unit_bytes: RECLAIM_UNIT_BYTES,
             mapping_unit_bytes: PAGE_BYTES,
-            program_unit_bytes: None,
             channels: 2,
             dies_per_channel: 2,
-            planes_per_die: 1,
-            reclaim_groups: 1,
+            ..Geometry::default()
         },
         handles: Handles {
             count: 4,
             isolation: Isolation::InitiallyIsolated,
             ..Handles::default()
         },
-        gc: GcConfig::default(),
-        events: EventsConfig::default(),
         seed: 1,
+        ..DeviceConfig::default()
     }
 }
 

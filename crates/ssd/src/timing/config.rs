@@ -168,13 +168,13 @@ impl TimingConfig {
         self.check_buffer(geometry, handles)?;
         for (index, tail) in self.tails.iter().enumerate() {
             let field = |name: &str| format!("timing.tails[{index}].{name}");
-            require(
+            ConfigError::unless(
                 (0.0..=1.0).contains(&tail.share),
                 &field("share"),
                 tail.share,
                 "must be between 0 and 1",
             )?;
-            require(
+            ConfigError::unless(
                 tail.least_ns <= tail.most_ns && tail.most_ns <= TIME_MAX_NS,
                 &field("most_ns"),
                 tail.most_ns,
@@ -187,19 +187,19 @@ impl TimingConfig {
     fn check_nand(&self, geometry: &Geometry) -> Result<(), ConfigError> {
         let nand = &self.nand;
         let unit = geometry.mapping_unit_bytes;
-        require(
+        ConfigError::unless(
             nand.page_bytes >= unit && nand.page_bytes.is_multiple_of(unit) && nand.page_bytes <= 1 << 20,
             "timing.nand.page_bytes",
             nand.page_bytes,
             "must be a multiple of geometry.mapping_unit_bytes, at most 1 MiB",
         )?;
-        require(
+        ConfigError::unless(
             (1..=5).contains(&nand.bits_per_cell),
             "timing.nand.bits_per_cell",
             nand.bits_per_cell,
             "must be 1 (SLC) to 5 (PLC)",
         )?;
-        require(
+        ConfigError::unless(
             nand.read_ns.len() == 1 || nand.read_ns.len() == index(nand.bits_per_cell),
             "timing.nand.read_ns",
             format!("{:?}", nand.read_ns),
@@ -209,14 +209,14 @@ impl TimingConfig {
             require_time("timing.nand.read_ns", time)?;
         }
         require_time("timing.nand.program_ns", nand.program_ns)?;
-        require(
+        ConfigError::unless(
             nand.erase_ns <= TIME_MAX_NS,
             "timing.nand.erase_ns",
             nand.erase_ns,
             "must be at most a minute",
         )?;
         if let Some(time) = nand.suspend_ns {
-            require(
+            ConfigError::unless(
                 time <= TIME_MAX_NS,
                 "timing.nand.suspend_ns",
                 time,
@@ -229,13 +229,13 @@ impl TimingConfig {
     fn check_controller(&self) -> Result<(), ConfigError> {
         let (channel, controller, link) = (&self.channel, &self.controller, &self.link);
         let speed = 1_000_000..=1_000_000_000_000;
-        require(
+        ConfigError::unless(
             speed.contains(&channel.bytes_per_second),
             "timing.channel.bytes_per_second",
             channel.bytes_per_second,
             "must be between 1 MB and 1 TB in a second",
         )?;
-        require(
+        ConfigError::unless(
             (1..=1024).contains(&controller.cores),
             "timing.controller.cores",
             controller.cores,
@@ -249,21 +249,21 @@ impl TimingConfig {
             ("timing.controller.read_pipeline_ns", controller.read_pipeline_ns),
             ("timing.controller.write_pipeline_ns", controller.write_pipeline_ns),
         ] {
-            require(time <= TIME_MAX_NS, field, time, "must be at most a minute")?;
+            ConfigError::unless(time <= TIME_MAX_NS, field, time, "must be at most a minute")?;
         }
-        require(
+        ConfigError::unless(
             (1..=count(LANE_BYTES_PER_SECOND.len())).contains(&link.generation),
             "timing.link.generation",
             link.generation,
             "must be a generation of PCI Express, 1 to 6",
         )?;
-        require(
+        ConfigError::unless(
             (1..=LANES_MAX).contains(&link.lanes),
             "timing.link.lanes",
             link.lanes,
             "must be between 1 and 16",
         )?;
-        require(
+        ConfigError::unless(
             link.payload_share > 0.0 && link.payload_share <= 1.0,
             "timing.link.payload_share",
             link.payload_share,
@@ -279,7 +279,7 @@ impl TimingConfig {
             .sum();
         let operation = program * u64::from(geometry.planes_per_die);
         let least = operation * (open * u64::from(geometry.reclaim_groups) + 1);
-        require(
+        ConfigError::unless(
             self.write_buffer_bytes >= least,
             "timing.write_buffer_bytes",
             self.write_buffer_bytes,
@@ -291,16 +291,8 @@ impl TimingConfig {
     }
 }
 
-fn require(ok: bool, field: &str, value: impl ToString, allowed: &str) -> Result<(), ConfigError> {
-    if ok {
-        Ok(())
-    } else {
-        Err(ConfigError::new(field, value, allowed))
-    }
-}
-
 fn require_time(field: &str, time: Nanos) -> Result<(), ConfigError> {
-    require(
+    ConfigError::unless(
         (1..=TIME_MAX_NS).contains(&time),
         field,
         time,

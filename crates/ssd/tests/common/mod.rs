@@ -6,7 +6,7 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use ssd::config::{
-    Allocation, DeviceConfig, EventsConfig, GcConfig, Geometry, HandleSelection, Handles, Isolation, MarksOf, Opening,
+    Allocation, DeviceConfig, GcConfig, Geometry, HandleSelection, Handles, Isolation, MarksOf, Opening,
     ReclaimUnitSize, UnitSelection,
 };
 use ssd::event::{Reclaim, Trigger};
@@ -24,19 +24,13 @@ pub type Recorded = Device<Vec<Event>>;
 /// isolated handles, which collects only when it has to, and only by copying.
 pub fn small(superblocks: u64, over_provisioning: f64) -> DeviceConfig {
     DeviceConfig {
-        timing: None,
-        endurance: None,
         geometry: Geometry {
-            capacity_bytes: None,
             physical_bytes: Some(superblocks * MIB),
             over_provisioning,
             reclaim_unit_bytes: MIB,
-            mapping_unit_bytes: 4096,
-            program_unit_bytes: None,
             channels: 2,
             dies_per_channel: 2,
-            planes_per_die: 1,
-            reclaim_groups: 1,
+            ..Geometry::default()
         },
         handles: Handles {
             count: 4,
@@ -59,8 +53,8 @@ pub fn small(superblocks: u64, over_provisioning: f64) -> DeviceConfig {
             adaptive_isolation_spare: 16.0,
             adaptive_size_noise: 0.10,
         },
-        events: EventsConfig::default(),
         seed: 1,
+        ..DeviceConfig::default()
     }
 }
 

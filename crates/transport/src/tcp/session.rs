@@ -292,7 +292,7 @@ mod tests {
     use nvme_spec::Status;
     use nvme_spec::tcp::CapsuleResp;
     use ssd::DeviceConfig;
-    use ssd::config::{EventsConfig, GcConfig, Geometry, Handles};
+    use ssd::config::Geometry;
     use zerocopy::FromBytes;
 
     use super::*;
@@ -310,24 +310,16 @@ mod tests {
                 nqn: "nqn.2026-01.io.warp:session".to_string(),
             },
             device: DeviceConfig {
-                timing: None,
-                endurance: None,
                 geometry: Geometry {
                     capacity_bytes: Some(capacity_bytes),
-                    physical_bytes: None,
                     over_provisioning: 0.25,
                     reclaim_unit_bytes: 1 << 20,
-                    mapping_unit_bytes: 4096,
-                    program_unit_bytes: None,
                     channels: 2,
                     dies_per_channel: 2,
-                    planes_per_die: 1,
-                    reclaim_groups: 1,
+                    ..Geometry::default()
                 },
-                handles: Handles::default(),
-                gc: GcConfig::default(),
-                events: EventsConfig::default(),
                 seed: 1,
+                ..DeviceConfig::default()
             },
             fdp: false,
             namespace: true,

@@ -10,7 +10,7 @@ use nvme_spec::command::SubmissionEntry;
 use nvme_spec::register::{Cc, Property};
 use nvme_spec::{IoOpcode, Status};
 use ssd::DeviceConfig;
-use ssd::config::{EventsConfig, GcConfig, Geometry, Handles};
+use ssd::config::{Geometry, Handles};
 use transport::drive::{DataChoice, DriveError, DriveOptions, OpenReport, ServedDrive};
 use transport::{Clock, Shared, locked};
 use zerocopy::FromZeros;
@@ -33,27 +33,21 @@ pub fn config(format: u8) -> SubsystemConfig {
             nqn: "nqn.2026-01.io.warp:test".to_string(),
         },
         device: DeviceConfig {
-            timing: None,
-            endurance: None,
             geometry: Geometry {
                 capacity_bytes: Some(CAPACITY_BYTES),
-                physical_bytes: None,
                 over_provisioning: 0.25,
                 reclaim_unit_bytes: MIB,
                 mapping_unit_bytes: PAGE_BYTES,
-                program_unit_bytes: None,
                 channels: 2,
                 dies_per_channel: 2,
-                planes_per_die: 1,
-                reclaim_groups: 1,
+                ..Geometry::default()
             },
             handles: Handles {
                 count: 2,
                 ..Handles::default()
             },
-            gc: GcConfig::default(),
-            events: EventsConfig::default(),
             seed: 1,
+            ..DeviceConfig::default()
         },
         fdp: true,
         namespace: true,
