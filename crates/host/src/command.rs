@@ -13,7 +13,7 @@ pub fn identify_command(cns: Cns, nsid: u32) -> SubmissionEntry {
     }
 }
 
-/// Get Log Page of `bytes` bytes, a multiple of 4, from an offset on. Events stay in the log for those who wait for them.
+/// Get Log Page of `bytes` bytes, a multiple of 4, from an offset on. Events stay in the log for others.
 pub fn log_page_command(log: LogId, specific: u8, group: u16, offset: u64, bytes: u32) -> SubmissionEntry {
     let dwords = bytes / 4 - 1;
     let dword10 = GetLogPageCdw10::new()

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use host::bench::tcp as bench;
 use host::command::{block_command, log_page_command};
 use host::initiator::tcp::{Controller, Data, HostOptions, InitiatorError, Queue, connect_command};
-use nvme::{Durable, Media, MediaError, Subsystem};
+use nvme::{Durable, Media, Subsystem};
 use nvme_spec::auth::{
     AUTH_TYPE_COMMON, AUTH_TYPE_DHCHAP, DhGroupId, FailureReason, HashId, MessageHeader, MessageId, SECURITY_PROTOCOL,
 };
@@ -33,7 +33,7 @@ use nvme_spec::{
 };
 use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use small_drive::{CAPACITY_BYTES, MIB};
+use small_drive::{CAPACITY_BYTES, Disk, MIB};
 use transport::data::Memory;
 use transport::tcp::session::{CloseReason, Next, Session, Surroundings};
 use transport::tcp::{AllowedHost, Context, Limits, THREAD_NAME, TcpOptions, TcpServer};
@@ -162,11 +162,7 @@ fn a_session_from_discovery_to_the_end() {
         write(&mut queue, first, &data);
         assert_eq!(read(&mut queue, first, bytes), data, "{bytes} bytes at block {first}");
     }
-    let flush = SubmissionEntry {
-        opcode: IoOpcode::Flush.code(),
-        nsid: 1.into(),
-        ..SubmissionEntry::default()
-    };
+    let flush = block_command(IoOpcode::Flush, 1, 0, 1);
     assert_eq!(queue.command(flush, Data::None).unwrap().status(), Status::SUCCESS);
     controller.keep_alive().unwrap();
     let beyond = block_command(IoOpcode::Read, 1, CAPACITY_BYTES / 4096, 1);
@@ -526,12 +522,7 @@ fn what_is_aborted_completes_before_its_abort() {
     assert_eq!((done.cid.get(), done.status.status()), (78, Status::SUCCESS));
 }
 
-/// Counts how often it was asked to make data durable, and fails when told.
-struct Disk {
-    memory: Memory,
-    durable: Arc<Syncs>,
-}
-
+/// Counts how often data was to be made durable, and fails when told.
 #[derive(Default)]
 struct Syncs {
     count: AtomicUsize,
@@ -548,45 +539,16 @@ impl Durable for Syncs {
     }
 }
 
-impl Media for Disk {
-    fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), MediaError> {
-        self.memory.read(offset, data)
-    }
-
-    fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), MediaError> {
-        self.memory.write(offset, data)
-    }
-
-    fn discard(&mut self, offset: u64, bytes: u64) -> Result<(), MediaError> {
-        self.memory.discard(offset, bytes)
-    }
-
-    fn keep(&mut self, state: &[u8]) -> Result<(), MediaError> {
-        self.memory.keep(state)
-    }
-
-    fn durable(&self) -> Option<Arc<dyn Durable>> {
-        Some(Arc::clone(&self.durable) as Arc<dyn Durable>)
-    }
-}
-
 #[test]
 fn flush_and_shutdown_are_complete_only_when_everything_is_durable() {
     let durable = Arc::new(Syncs::default());
-    let disk = Disk {
-        memory: Memory::new(nvme::media::bytes_for(CAPACITY_BYTES)),
-        durable: Arc::clone(&durable),
-    };
+    let disk = Disk::new(Arc::clone(&durable) as Arc<dyn Durable>);
     let target = Target::of(TcpOptions::new(loopback()), Box::new(disk));
     let mut controller = Controller::connect(&target.host()).unwrap();
     let mut queue = controller.io_queue(1, 16).unwrap();
     write(&mut queue, 0, &[5; 4096]);
     assert_eq!(durable.count.load(Ordering::SeqCst), 0, "a write may stay in the cache");
-    let flush = SubmissionEntry {
-        opcode: IoOpcode::Flush.code(),
-        nsid: 1.into(),
-        ..SubmissionEntry::default()
-    };
+    let flush = block_command(IoOpcode::Flush, 1, 0, 1);
     assert_eq!(queue.command(flush, Data::None).unwrap().status(), Status::SUCCESS);
     assert_eq!(durable.count.load(Ordering::SeqCst), 1);
     durable.fails.store(1, Ordering::SeqCst);

@@ -13,15 +13,16 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use host::bench::vfio_user::{Target, Workload, run};
+use host::command::block_command;
 use host::initiator::pcie::{Driver, DriverError, DriverOptions, RAM_BASE, admin_entry};
 use nvme::media::bytes_for;
-use nvme::{Durable, Media, MediaError, Subsystem, SubsystemConfig};
-use nvme_spec::command::{ReadWriteCdw12, SglDescriptor, SglIdentifier, SglType, SubmissionEntry};
+use nvme::{Durable, Media, Subsystem, SubsystemConfig};
+use nvme_spec::command::{SglDescriptor, SglIdentifier, SglType, SubmissionEntry};
 use nvme_spec::register::{self, NSSR_RESET};
 use nvme_spec::{AdminOpcode, IoOpcode, Status};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use small_drive::{CAPACITY_BYTES, MIB};
+use small_drive::{CAPACITY_BYTES, Disk, MIB};
 use ssd::config::Handles;
 use tempfile::TempDir;
 use transport::data::Memory;
@@ -96,23 +97,11 @@ impl Setup {
 }
 
 fn io(opcode: IoOpcode, first: u64, blocks: u64) -> SubmissionEntry {
-    let mut entry = SubmissionEntry {
-        opcode: opcode.code(),
-        ..SubmissionEntry::default()
-    };
-    entry.nsid.set(1);
-    entry.cdw10.set(first as u32);
-    entry
-        .cdw12
-        .set(ReadWriteCdw12::new().with_nlb((blocks - 1) as u16).into_bits());
-    entry
+    block_command(opcode, 1, first, blocks as u32)
 }
 
 fn flush() -> SubmissionEntry {
-    SubmissionEntry {
-        cdw12: 0.into(),
-        ..io(IoOpcode::Flush, 0, 1)
-    }
+    io(IoOpcode::Flush, 0, 1)
 }
 
 fn pattern(bytes: u64, seed: u8) -> Vec<u8> {
@@ -585,37 +574,10 @@ fn maps_come_and_go_during_io() {
 
 // ------------------------------------------------------------------------------------------------------ durability --
 
-/// Storage in memory whose way to durability the test opens.
-struct Gated {
-    memory: Memory,
-    gate: Arc<Gate>,
-}
-
+/// A way to durability that the test opens.
 struct Gate {
     begun: SyncSender<()>,
     open: Mutex<Receiver<()>>,
-}
-
-impl Media for Gated {
-    fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), MediaError> {
-        self.memory.read(offset, data)
-    }
-
-    fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), MediaError> {
-        self.memory.write(offset, data)
-    }
-
-    fn discard(&mut self, offset: u64, bytes: u64) -> Result<(), MediaError> {
-        self.memory.discard(offset, bytes)
-    }
-
-    fn keep(&mut self, state: &[u8]) -> Result<(), MediaError> {
-        self.memory.keep(state)
-    }
-
-    fn durable(&self) -> Option<Arc<dyn Durable>> {
-        Some(Arc::clone(&self.gate) as Arc<dyn Durable>)
-    }
 }
 
 impl Durable for Gate {
@@ -634,8 +596,7 @@ fn while_data_is_made_durable_everything_else_goes_on() {
         begun,
         open: Mutex::new(open),
     });
-    let memory = Memory::new(bytes_for(CAPACITY_BYTES));
-    let setup = Setup::with(Box::new(Gated { memory, gate }), VfioUserOptions::default());
+    let setup = Setup::with(Box::new(Disk::new(gate)), VfioUserOptions::default());
     let mut driver = setup.driver();
     driver.create_queues(1, 64, None).unwrap();
     driver.create_queues(2, 64, None).unwrap();
@@ -850,23 +811,20 @@ fn impossible_requests_are_errors_and_the_connection_goes_on() {
     for (command, body, what) in cases {
         assert_eq!(raw.ask(command, &body).0, EINVAL, "{what}");
     }
-    // What is unusual but means something.
-    assert_eq!(
-        raw.ask(2, &[words(&[32, 3]), vec![0; 24]].concat()).0,
-        0,
-        "a map without a file is ignored"
-    );
-    assert_eq!(
-        raw.ask(3, &[words(&[24, 4]), vec![0; 16]].concat()).0,
-        0,
-        "unmap everything"
-    );
-    assert_eq!(raw.ask(8, &words(&[20, 32 | 1, 2, 0, 0])).0, 0, "all vectors off");
-    assert_eq!(raw.ask(8, &words(&[20, 32 | 1, 0, 0, 0])).0, 0, "INTx off");
-    assert_eq!(
-        raw.ask(8, &[words(&[20, 32 | 2, 2, 0, 3]), vec![1, 0, 1]].concat()).0,
-        0
-    );
+    let unusual = [
+        (
+            2,
+            [words(&[32, 3]), vec![0; 24]].concat(),
+            "a map without a file is ignored",
+        ),
+        (3, [words(&[24, 4]), vec![0; 16]].concat(), "unmap everything"),
+        (8, words(&[20, 32 | 1, 2, 0, 0]), "all vectors off"),
+        (8, words(&[20, 32 | 1, 0, 0, 0]), "INTx off"),
+        (8, [words(&[20, 32 | 2, 2, 0, 3]), vec![1, 0, 1]].concat(), "booleans"),
+    ];
+    for (command, body, what) in unusual {
+        assert_eq!(raw.ask(command, &body).0, 0, "{what}");
+    }
     // No reply where none is wanted, not even to a mistake.
     raw.send(10, 16 + 20, 0x10, &Raw::access(0x14, 0, 4, &[0; 4]));
     raw.send(10, 16 + 20, 0x10, &Raw::access(0x14, 3, 4, &[0; 4]));

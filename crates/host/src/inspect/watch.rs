@@ -238,9 +238,9 @@ mod tests {
     use nvme_spec::SubmissionEntry;
 
     /// A port that answers each opcode with the same bytes and result.
-    struct Canned(Vec<(u8, u32, Vec<u8>)>);
+    struct CannedPort(Vec<(u8, u32, Vec<u8>)>);
 
-    impl CommandPort for Canned {
+    impl CommandPort for CannedPort {
         fn receive(&mut self, _queue: Queue, entry: SubmissionEntry, data: &mut [u8]) -> Result<u32, InspectError> {
             let answer = self.0.iter().find(|(opcode, ..)| *opcode == entry.opcode);
             let (_, result, bytes) = answer.expect("an answer");
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn only_descriptors_that_are_counted_say_what_is_enabled() {
         let without = |list: &[u8]| {
-            let mut port = Canned(vec![(0x0a, 2, list.to_vec())]);
+            let mut port = CannedPort(vec![(0x0a, 2, list.to_vec())]);
             namespace(2).handles_without_event(&mut port, FdpEventType::MediaReallocated)
         };
         assert_eq!(without(&[0, 1, 0x80, 1]).unwrap(), Vec::<u16>::new());
@@ -278,7 +278,7 @@ mod tests {
     fn a_controller_without_placement_is_told_apart_from_a_missing_namespace() {
         let mut controller = vec![0; 4096];
         let found = |controller: &[u8]| {
-            Namespace::find(&mut Canned(vec![(0x06, 0, controller.to_vec())]), 1, None)
+            Namespace::find(&mut CannedPort(vec![(0x06, 0, controller.to_vec())]), 1, None)
                 .unwrap_err()
                 .to_string()
         };

@@ -152,11 +152,7 @@ impl ServedDrive {
             }
             DataChoice::File(path) => {
                 // A checkpoint copies the maps, so that hosts need not wait for the disk.
-                let copies = if size.maps_bytes <= CHECKPOINT_MAPS_BYTES_MAX {
-                    2
-                } else {
-                    1
-                };
+                let copies = 1 + u64::from(size.maps_bytes <= CHECKPOINT_MAPS_BYTES_MAX);
                 room::check(0, copies * size.maps_bytes, available_bytes)?;
                 ServedDrive::open_files(config, &path, size, clock)
             }
@@ -168,13 +164,7 @@ impl ServedDrive {
         config: SubsystemConfig,
         media: Box<dyn Media>,
     ) -> Result<(Shared, ServedDrive, OpenReport), DriveError> {
-        let subsystem = Subsystem::new(config, media)?;
-        let opened = OpenReport {
-            new: true,
-            clean: true,
-            capacity_bytes: subsystem.capacity_bytes(),
-            ..OpenReport::default()
-        };
+        let (subsystem, opened) = ServedDrive::make(config, media)?;
         let shared = Arc::new(Mutex::new(subsystem));
         let drive = ServedDrive {
             shared: Arc::clone(&shared),
@@ -219,7 +209,7 @@ impl ServedDrive {
         Ok((shared, drive, opened))
     }
 
-    /// A new drive; its state is stored by the subsystem.
+    /// A new drive; if it has files, its state is stored by the subsystem.
     fn make(config: SubsystemConfig, media: Box<dyn Media>) -> Result<(Subsystem, OpenReport), DriveError> {
         let subsystem = Subsystem::new(config, media)?;
         let opened = OpenReport {

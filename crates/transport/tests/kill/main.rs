@@ -2,9 +2,10 @@
 //! nothing is torn, and the drive comes up in order.
 //!
 //! ```text
-//! parent: spawn victim -> read its reports -> SIGKILL -> spawn verifier -> compare what it found with what must be there
-//! victim: open the drive, carry out operations n, n + 1, ..., report what became durable, until it is killed; or serve the
-//!         drive over NVMe/TCP, the parent being the host (`over_tcp`)
+//! parent: spawn victim -> read its reports -> SIGKILL -> spawn verifier -> compare what it found with what must be
+//!         there
+//! victim: open the drive, carry out operations n, n + 1, ..., report what became durable, until it is killed; or
+//!         serve the drive over NVMe/TCP, the parent being the host (`over_tcp`)
 //! verifier: open the drive, prove the device's state, read everything; then shut down, or end as if killed
 //! ```
 //!

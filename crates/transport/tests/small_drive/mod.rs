@@ -4,13 +4,15 @@
 #![allow(dead_code)] // Every test binary uses its own part.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use nvme::{ControllerKind, Host, Identity, Outcome, SubsystemConfig, Transport};
+use nvme::{ControllerKind, Durable, Host, Identity, Media, MediaError, Outcome, SubsystemConfig, Transport};
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::register::{Cc, Property};
 use nvme_spec::{IoOpcode, Status};
 use ssd::DeviceConfig;
 use ssd::config::{Geometry, Handles};
+use transport::data::Memory;
 use transport::drive::{DataChoice, DriveError, DriveOptions, OpenReport, ServedDrive};
 use transport::{Clock, Shared, locked};
 use zerocopy::FromZeros;
@@ -68,6 +70,41 @@ pub fn open(path: &Path, config: SubsystemConfig) -> Result<(Shared, ServedDrive
         },
         Clock::start(),
     )
+}
+
+/// Storage of the small drive in memory with a way to durability.
+pub struct Disk {
+    memory: Memory,
+    durable: Arc<dyn Durable>,
+}
+
+impl Disk {
+    pub fn new(durable: Arc<dyn Durable>) -> Disk {
+        let memory = Memory::new(nvme::media::bytes_for(CAPACITY_BYTES));
+        Disk { memory, durable }
+    }
+}
+
+impl Media for Disk {
+    fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), MediaError> {
+        self.memory.read(offset, data)
+    }
+
+    fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), MediaError> {
+        self.memory.write(offset, data)
+    }
+
+    fn discard(&mut self, offset: u64, bytes: u64) -> Result<(), MediaError> {
+        self.memory.discard(offset, bytes)
+    }
+
+    fn keep(&mut self, state: &[u8]) -> Result<(), MediaError> {
+        self.memory.keep(state)
+    }
+
+    fn durable(&self) -> Option<Arc<dyn Durable>> {
+        Some(Arc::clone(&self.durable))
+    }
 }
 
 /// A host with a controller of its own.
