@@ -4,9 +4,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use comfy_table::{CellAlignment, Table, presets};
 use host::bench::{tcp, vfio_user};
 use lab::bench::{self, Settings};
+use lab::rows::{Column, Rows, Value};
 use lab::{LabError, describe};
 use nvme::{Identity, Subsystem, SubsystemConfig};
 use serde::Serialize;
@@ -50,9 +50,10 @@ fn model(command: &Bench) -> Result<Outcome, LabError> {
     let Some(measured) = measured else {
         return Ok(Outcome::Stopped);
     };
-    match command.json {
-        true => print(&format!("{}\n", serde_json::json!(measured))),
-        false => print(&describe::bench(&measured)),
+    if command.json {
+        print(&format!("{}\n", serde_json::json!(measured)));
+    } else {
+        print(&describe::bench(&measured).text());
     }
     Ok(Outcome::Done)
 }
@@ -174,27 +175,28 @@ fn show(command: &Bench, rows: Vec<Row>) -> Result<Outcome, AnyError> {
         print(&format!("{}\n", serde_json::json!(rows)));
         return Ok(Outcome::Done);
     }
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_FULL_CONDENSED);
-    table.set_header(["workload", "K IOPS", "MB/s", "of the limit", "limit, K/s"]);
+    let numbers = [
+        ("commands", "K/s"),
+        ("bytes", "MB/s"),
+        ("of the limit", ""),
+        ("limit", "K/s"),
+    ];
+    let numbers = numbers.map(|(heading, unit)| Column::number(heading, unit));
+    let mut table = Rows::new([Column::label("workload")].into_iter().chain(numbers));
     for row in &rows {
-        table.add_row([
-            row.workload.clone(),
-            format!("{:.0}", row.commands_per_second / 1e3),
-            format!("{:.0}", row.bytes_per_second / 1e6),
-            format!("{:.2}", row.ratio),
-            format!("{:.0}", row.limit_per_second / 1e3),
+        table.add([
+            row.workload.as_str().into(),
+            Value::Fixed(row.commands_per_second / 1e3, 0),
+            Value::Fixed(row.bytes_per_second / 1e6, 0),
+            Value::Fixed(row.ratio, 2),
+            Value::Fixed(row.limit_per_second / 1e3, 0),
         ]);
-    }
-    for column in 1..5 {
-        let column = table.column_mut(column).expect("the header made it");
-        column.set_cell_alignment(CellAlignment::Right);
     }
     let about = match command.what {
         BenchSubject::VfioUser => "commands in a second of the server's core",
         _ => "commands in a second, server and host in one process",
     };
     let limit = rows.first().map_or("", |row| row.limit);
-    print(&format!("{about}; limit: {limit}\n{table}\n"));
+    print(&table.note(format!("{about}; limit: {limit}")).text());
     Ok(Outcome::Done)
 }

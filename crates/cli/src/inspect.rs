@@ -3,13 +3,12 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-use base::Bytes;
-use comfy_table::{Table, presets};
 use host::inspect::decode::{self, EventRecord};
 use host::inspect::passthrough::Passthrough;
 use host::inspect::remote::{Remote, Visitor};
 use host::inspect::{FdpReport, report};
 use lab::LabError;
+use lab::rows::{Column, Rows, Value};
 use nvme_spec::LogId;
 use serde::Serialize;
 
@@ -57,9 +56,10 @@ pub fn visitor(host_nqn: &Option<String>, secret: &Option<String>) -> Result<Vis
 }
 
 fn show<T: Serialize>(command: &Inspect, value: &T, text: impl FnOnce(&T) -> String) -> Result<Outcome, AnyError> {
-    match command.json {
-        true => print(&format!("{}\n", serde_json::to_string(value)?)),
-        false => print(&text(value)),
+    if command.json {
+        print(&format!("{}\n", serde_json::to_string(value)?));
+    } else {
+        print(&text(value));
     }
     Ok(Outcome::Done)
 }
@@ -99,60 +99,53 @@ fn show_report(command: &Inspect, report: &FdpReport) -> Result<Outcome, AnyErro
         text += &format!("\n{}", usage(&enabled.usage));
         text += &format!("\n{}", statistics(&enabled.statistics));
         for namespace in &enabled.namespaces {
-            let mut table = table(["PID", "RUH", "blocks left", "seconds left"]);
+            let note = format!("Placement identifiers of namespace {}", namespace.nsid);
+            let columns = [("PID", ""), ("RUH", ""), ("blocks left", ""), ("time left", "s")];
+            let mut rows = Rows::new(columns.map(|(heading, unit)| Column::number(heading, unit))).note(note);
             for handle in &namespace.handles {
-                table.add_row([
-                    handle.placement_identifier.to_string(),
-                    handle.reclaim_unit_handle.to_string(),
-                    handle.blocks_left.to_string(),
-                    nonzero(handle.seconds_left),
+                rows.add([
+                    Value::Index(handle.placement_identifier.into()),
+                    Value::Index(handle.reclaim_unit_handle.into()),
+                    Value::Count(handle.blocks_left),
+                    reported(handle.seconds_left),
                 ]);
             }
-            text += &format!("\nPlacement identifiers of namespace {}\n{table}\n", namespace.nsid);
+            text += &format!("\n{}", rows.text());
         }
         text += &format!("\nHost events\n{}", events(&enabled.host_events));
         text + &format!("\nController events\n{}", events(&enabled.controller_events))
     })
 }
 
-pub fn table<const COLUMNS: usize>(header: [&str; COLUMNS]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY).set_header(header);
-    table
-}
-
-/// A number, or a dash where 0 means "not reported".
-fn nonzero(value: u32) -> String {
-    match value {
-        0 => "-".to_string(),
-        value => value.to_string(),
-    }
+/// A number, or nothing where 0 means "not reported".
+fn reported(value: u32) -> Value {
+    Value::optional((value > 0).then_some(value), |value| Value::Count(value.into()))
 }
 
 fn configurations(all: &[decode::Configuration]) -> String {
-    let mut table = table([
-        "FDP configuration",
-        "valid",
-        "RGs",
-        "RG bits",
-        "RUHs",
-        "RU size",
-        "time limit s",
-        "PIDs per namespace",
+    let mut rows = Rows::new([
+        Column::label("FDP configuration"),
+        Column::text("valid"),
+        Column::number("RGs", ""),
+        Column::number("RG bits", ""),
+        Column::text("RUHs"),
+        Column::number("RU size", ""),
+        Column::number("time limit", "s"),
+        Column::number("PIDs per namespace", ""),
     ]);
     for (index, configuration) in all.iter().enumerate() {
-        table.add_row([
-            index.to_string(),
-            if configuration.valid { "yes" } else { "no" }.to_string(),
-            configuration.reclaim_groups.to_string(),
-            configuration.reclaim_group_bits.to_string(),
-            handles(&configuration.handles),
-            Bytes(configuration.reclaim_unit_bytes).to_string(),
-            nonzero(configuration.time_limit_s),
-            configuration.placement_identifiers_max.to_string(),
+        rows.add([
+            index.to_string().into(),
+            if configuration.valid { "yes" } else { "no" }.into(),
+            Value::Count(configuration.reclaim_groups.into()),
+            Value::Count(configuration.reclaim_group_bits.into()),
+            handles(&configuration.handles).into(),
+            Value::Bytes(configuration.reclaim_unit_bytes),
+            reported(configuration.time_limit_s),
+            Value::Count(configuration.placement_identifiers_max.into()),
         ]);
     }
-    format!("{table}\n")
+    rows.text()
 }
 
 /// Equal types in a row as "8 initially isolated".
@@ -181,19 +174,21 @@ fn events(all: &[EventRecord]) -> String {
     if all.is_empty() {
         return "none\n".to_string();
     }
-    let mut table = table(["time ms", "event", "NSID", "PID", "RG", "RUH", "blocks moved", "LBA"]);
-    let cell = |value: Option<u64>| value.map_or("-".to_string(), |value| value.to_string());
+    let numbers = ["NSID", "PID", "RG", "RUH", "blocks moved", "LBA"].map(|heading| Column::number(heading, ""));
+    let first = [Column::number("time", "ms"), Column::text("event")];
+    let mut rows = Rows::new(first.into_iter().chain(numbers));
+    let index = |value: Option<u64>| Value::optional(value, Value::Index);
     for event in all {
-        table.add_row([
-            event.timestamp_ms.to_string(),
-            event.event.clone(),
-            cell(event.nsid.map(u64::from)),
-            cell(event.placement_identifier.map(u64::from)),
-            cell(event.reclaim_group.map(u64::from)),
-            cell(event.reclaim_unit_handle.map(u64::from)),
-            cell(event.blocks_moved.map(u64::from)),
-            cell(event.lba),
+        rows.add([
+            Value::Index(event.timestamp_ms),
+            event.event.as_str().into(),
+            index(event.nsid.map(u64::from)),
+            index(event.placement_identifier.map(u64::from)),
+            index(event.reclaim_group.map(u64::from)),
+            index(event.reclaim_unit_handle.map(u64::from)),
+            index(event.blocks_moved.map(u64::from)),
+            index(event.lba),
         ]);
     }
-    format!("{table}\n")
+    rows.text()
 }

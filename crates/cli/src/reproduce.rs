@@ -5,7 +5,7 @@ use lab::experiment::Experiment;
 use lab::judge::Judge;
 use lab::run::CellResult;
 use lab::selection::Selection;
-use lab::{LabError, export, golden, table};
+use lab::{LabError, export, golden, rows};
 
 use crate::arguments::Reproduce;
 use crate::execute;
@@ -36,7 +36,7 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
                 print(&format!(
                     "{} (stopped)\n{}\n",
                     experiment.title,
-                    table::write_amplifications(&results, &experiment.axes())
+                    rows::write_amplifications(&results, &experiment.axes()).text()
                 ));
             }
             return Ok(Outcome::Stopped);
@@ -62,11 +62,11 @@ fn compare_paper(command: &Reproduce, experiment: &Experiment, settings: &RunSet
     } else {
         print(&format!("{} ({})\n", experiment.title, experiment.source));
         let numbers = if experiment.published.is_empty() {
-            table::write_amplifications(results, &experiment.axes())
+            rows::write_amplifications(results, &experiment.axes())
         } else {
-            table::comparisons(&judge.comparisons())
+            rows::comparisons(&judge.comparisons())
         };
-        print(&format!("{numbers}\n{}\n", table::verdicts(&verdicts)));
+        print(&format!("{}\n{}\n", numbers.text(), rows::verdicts(&verdicts).text()));
     }
     verdicts.iter().all(|verdict| verdict.holds)
 }

@@ -9,7 +9,7 @@ use lab::judge::Judge;
 use lab::report::Report;
 use lab::run::CellResult;
 use lab::selection::{RunSet, Selection};
-use lab::{LabError, export, feedback, table};
+use lab::{LabError, export, feedback, rows};
 
 use crate::arguments::Run;
 use crate::execute;
@@ -98,7 +98,7 @@ fn present(
     if command.json {
         print(&format!("{}\n", export::judged_json(experiment, &judge, results)));
     } else if !quiet {
-        print(&table::results(
+        print(&rows::results(
             &experiment.title,
             &experiment.axes(),
             results,

@@ -1,6 +1,7 @@
 //! `warp devices`, `jobs`, `explain`: looking at things.
 
 use lab::profile::{Overrides, Profile};
+use lab::rows::Rows;
 use lab::workloads::read_jobs;
 use lab::{LabError, describe, twin};
 use workload::Target;
@@ -22,11 +23,8 @@ pub fn devices(command: &Devices) -> Result<Outcome, LabError> {
                 .collect();
             print(&format!("{}\n", serde_json::json!(rows)));
         } else {
-            print(&describe::pairs(
-                profiles
-                    .iter()
-                    .map(|profile| (profile.name.clone(), profile.title.clone())),
-            ));
+            let names = profiles.iter().map(|profile| (&profile.name, &profile.title));
+            print(&Rows::pairs(names).text());
         }
         return Ok(Outcome::Done);
     };
@@ -41,7 +39,7 @@ pub fn devices(command: &Devices) -> Result<Outcome, LabError> {
             "{}: {}\n{}\n{}",
             profile.name,
             profile.title,
-            describe::sources(&profile),
+            describe::sources(&profile).text(),
             profile.notes
         ));
     }
@@ -97,7 +95,7 @@ pub fn explain(command: &Explain) -> Result<Outcome, LabError> {
             "{}: {}\n{}",
             profile.name,
             profile.title,
-            describe::layout(&config, &layout)
+            describe::layout(&config, &layout).text()
         ));
     }
     Ok(Outcome::Done)

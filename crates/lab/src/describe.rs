@@ -1,194 +1,162 @@
-//! Terminal text about things that are not results of a run: profiles, layouts, benchmarks. Results are in [`crate::table`].
+//! Tables about things that are not results of a run: profiles, layouts, benchmarks.
 
 use base::Bytes;
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use ssd::config::MarksOf;
 use ssd::{DeviceConfig, Layout};
 
 use crate::bench::Bench;
 use crate::profile::Profile;
-
-/// A plain table: headings, rows, the columns from `numbers_from` on aligned to the right.
-pub fn plain_table(headings: &[&str], rows: Vec<Vec<String>>, numbers_from: usize) -> String {
-    let mut table = Table::new();
-    table
-        .load_style(presets::UTF8_HORIZONTAL_ONLY)
-        .set_content_arrangement(ContentArrangement::Dynamic);
-    if !headings.is_empty() {
-        table.set_header(headings.to_vec());
-    }
-    for row in rows {
-        table.add_row(row);
-    }
-    for column in table.column_iter_mut().skip(numbers_from) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    format!("{table}\n")
-}
-
-/// A name and a line about it, for each.
-pub fn pairs(pairs: impl Iterator<Item = (String, String)>) -> String {
-    plain_table(&[], pairs.map(|(name, text)| vec![name, text]).collect(), usize::MAX)
-}
+use crate::rows::{Column, Rows, Value};
 
 /// The values of a profile with their sources.
-pub fn sources(profile: &Profile) -> String {
-    let row = |(path, entry): (&String, &crate::profile::ValueSource)| {
+pub fn sources(profile: &Profile) -> Rows {
+    let texts = ["value", "", "source"].map(Column::text);
+    let mut rows = Rows::new([Column::label("setting")].into_iter().chain(texts));
+    for (path, entry) in &profile.sources {
         let fitted = if entry.fitted { "fitted" } else { "" };
-        vec![
-            path.clone(),
-            entry.value.clone(),
-            fitted.to_string(),
-            entry.source.clone(),
-        ]
-    };
-    plain_table(
-        &["setting", "value", "", "source"],
-        profile.sources.iter().map(row).collect(),
-        usize::MAX,
-    )
+        rows.add([path, &entry.value, fitted, &entry.source].map(Value::from));
+    }
+    rows
 }
 
 /// What a configuration comes to.
-pub fn layout(config: &DeviceConfig, layout: &Layout) -> String {
-    let bytes = |pages: u64| binary_bytes(pages * layout.page_bytes);
-    let share_of = |marks: MarksOf| match marks {
-        MarksOf::Spare => "the spare",
-        MarksOf::All => "all reclaim units",
-    };
-    let slices = f64::from(layout.slices_per_superblock);
-    let free = |slices_free: u64| format!("{:.1} superblocks free in a reclaim group", slices_free as f64 / slices);
-    let geometry = &config.geometry;
-    let classes = layout
-        .classes
-        .iter()
-        .skip(1)
-        .map(|class| format!("1/{} ({})", class.divisor, bytes(u64::from(class.pages))));
-    let classes: Vec<String> = classes.collect();
-    let mut rows = vec![
+pub fn layout(config: &DeviceConfig, layout: &Layout) -> Rows {
+    Rows::pairs([room(config, layout), units(config, layout), collection(config, layout)].concat())
+}
+
+/// A line of a layout: what it is about, and what there is to say.
+type Line = (&'static str, String);
+
+fn of_pages(layout: &Layout, pages: impl Into<u64>) -> Bytes {
+    Bytes(pages.into() * layout.page_bytes)
+}
+
+fn room(config: &DeviceConfig, layout: &Layout) -> Vec<Line> {
+    let capacity = of_pages(layout, layout.logical_pages);
+    let units = Value::Count(layout.logical_pages.into());
+    let over_provisioning = format!(
+        "{:.2} % of the capacity after rounding ({:.2} % asked for)",
+        layout.effective_over_provisioning() * 100.0,
+        config.geometry.over_provisioning * 100.0
+    );
+    vec![
         (
             "logical capacity",
-            format!(
-                "{} ({} mapping units of {})",
-                bytes(u64::from(layout.logical_pages)),
-                layout.logical_pages,
-                binary_bytes(layout.page_bytes)
-            ),
+            format!("{capacity} ({units} mapping units of {})", Bytes(layout.page_bytes)),
         ),
-        ("flash", bytes(u64::from(layout.physical_pages))),
-        (
-            "over-provisioning",
-            format!(
-                "{:.2} % of the capacity after rounding ({:.2} % asked for)",
-                layout.effective_over_provisioning() * 100.0,
-                geometry.over_provisioning * 100.0
-            ),
-        ),
-        (
-            "dies",
-            format!(
-                "{} channels x {} dies x {} planes",
-                geometry.channels, geometry.dies_per_channel, geometry.planes_per_die
-            ),
-        ),
+        ("flash", of_pages(layout, layout.physical_pages).to_string()),
+        ("over-provisioning", over_provisioning),
+        ("memory for a run", Bytes(layout.memory_bytes()).to_string()),
+    ]
+}
+
+fn units(config: &DeviceConfig, layout: &Layout) -> Vec<Line> {
+    let geometry = &config.geometry;
+    let dies = format!(
+        "{} channels x {} dies x {} planes",
+        geometry.channels, geometry.dies_per_channel, geometry.planes_per_die
+    );
+    let superblocks = format!(
+        "{} in each reclaim group, {} each: {} blocks of {}",
+        layout.superblocks_per_group,
+        of_pages(layout, layout.superblock_pages),
+        layout.blocks_per_superblock,
+        of_pages(layout, layout.block_pages)
+    );
+    let smaller = layout.classes.iter().skip(1);
+    let smaller = smaller.map(|class| format!("1/{} ({})", class.divisor, of_pages(layout, class.pages)));
+    let smaller = smaller.collect::<Vec<_>>().join(", ");
+    let spare = format!(
+        "{} superblocks in each reclaim group, {} more in reserve",
+        layout.spare_superblocks, layout.reserve_superblocks
+    );
+    let handles = format!(
+        "{} ({:?} unless overridden)",
+        layout.handles.len(),
+        config.handles.isolation
+    );
+    vec![
+        ("dies", dies),
         ("reclaim groups", layout.groups.to_string()),
-        (
-            "superblocks",
-            format!(
-                "{} in each reclaim group, {} each: {} blocks of {}",
-                layout.superblocks_per_group,
-                bytes(u64::from(layout.superblock_pages)),
-                layout.blocks_per_superblock,
-                bytes(u64::from(layout.block_pages))
-            ),
-        ),
+        ("superblocks", superblocks),
         (
             "smaller reclaim units",
-            if classes.is_empty() {
+            if smaller.is_empty() {
                 "none".to_string()
             } else {
-                classes.join(", ")
+                smaller
             },
         ),
-        (
-            "spare",
-            format!(
-                "{} superblocks in each reclaim group, {} more in reserve",
-                layout.spare_superblocks, layout.reserve_superblocks
-            ),
-        ),
-        (
-            "reclaim unit handles",
-            format!(
-                "{} ({:?} unless overridden)",
-                layout.handles.len(),
-                config.handles.isolation
-            ),
-        ),
-        (
-            "garbage collection",
-            format!(
-                "handle: {:?}, reclaim unit: {:?}",
-                config.gc.handle_selection, config.gc.unit_selection
-            ),
-        ),
+        ("spare", spare),
+        ("reclaim unit handles", handles),
+    ]
+}
+
+fn collection(config: &DeviceConfig, layout: &Layout) -> Vec<Line> {
+    let gc = &config.gc;
+    let at = |slices_free: u64, mark: f64| {
+        let superblocks = slices_free as f64 / f64::from(layout.slices_per_superblock);
+        let whole = match gc.marks_of {
+            MarksOf::Spare => "the spare",
+            MarksOf::All => "all reclaim units",
+        };
+        format!(
+            "at {superblocks:.1} superblocks free in a reclaim group ({} % of {whole})",
+            percent(mark)
+        )
+    };
+    let policy = format!(
+        "handle: {:?}, reclaim unit: {:?}",
+        gc.handle_selection, gc.unit_selection
+    );
+    let background = if layout.background_free_slices == 0 {
+        "off".to_string()
+    } else {
+        let at = at(layout.background_free_slices, gc.background_mark);
+        format!("{at}, reclaim units at most {} % valid", percent(gc.lazy_valid_share))
+    };
+    vec![
+        ("garbage collection", policy),
         (
             "foreground collection",
-            format!(
-                "at {} ({} % of {})",
-                free(layout.foreground_free_slices),
-                config.gc.foreground_mark * 100.0,
-                share_of(config.gc.marks_of)
-            ),
+            at(layout.foreground_free_slices, gc.foreground_mark),
         ),
-    ];
-    rows.push((
-        "background collection",
-        if layout.background_free_slices == 0 {
-            "off".to_string()
-        } else {
-            format!(
-                "at {} ({} % of {}), reclaim units at most {} % valid",
-                free(layout.background_free_slices),
-                config.gc.background_mark * 100.0,
-                share_of(config.gc.marks_of),
-                config.gc.lazy_valid_share * 100.0
-            )
-        },
-    ));
-    rows.push(("memory for a run", binary_bytes(layout.memory_bytes())));
-    pairs(rows.into_iter().map(|(name, text)| (name.to_string(), text)))
+        ("background collection", background),
+    ]
+}
+
+/// A share in percent, without digits that only binary fractions have.
+fn percent(share: f64) -> f64 {
+    (share * 1e6).round() / 1e4
 }
 
 /// A benchmark.
-pub fn bench(bench: &Bench) -> String {
-    let row = |row: &crate::bench::Row| {
-        vec![
-            row.workload.clone(),
-            format!("{:.2}", row.media_page_ns),
-            format!("{:.2}", row.host_page_ns),
-            format!("{:.3}", row.write_amplification),
-            format!("{:.2}", row.ratio),
-        ]
-    };
-    let headings = [
-        "workload",
-        "ns per media page",
-        "ns per host page",
-        "WAF",
-        "x yardstick",
-    ];
-    format!(
-        "{}, {} device, over-provisioning {:.0} %\nyardstick: {:.2} ns for a batched random read-modify-write over an array of \
-         the L2P's size\n{}",
+pub fn bench(bench: &Bench) -> Rows {
+    let mut rows = Rows::new([
+        Column::label("workload"),
+        Column::number("media page", "ns"),
+        Column::number("host page", "ns"),
+        Column::number("WAF", ""),
+        Column::number("ratio", "x yardstick"),
+    ]);
+    for row in &bench.rows {
+        rows.add([
+            row.workload.as_str().into(),
+            Value::Fixed(row.media_page_ns, 2),
+            Value::Fixed(row.host_page_ns, 2),
+            Value::Amplification(row.write_amplification),
+            Value::Fixed(row.ratio, 2),
+        ]);
+    }
+    let device = format!(
+        "{}, {} device, over-provisioning {:.0} %",
         bench.processor,
-        binary_bytes(bench.capacity_bytes),
-        bench.over_provisioning * 100.0,
-        bench.yardstick_ns,
-        plain_table(&headings, bench.rows.iter().map(row).collect(), 1)
-    )
-}
-
-fn binary_bytes(bytes: u64) -> String {
-    Bytes(bytes).to_string()
+        Bytes(bench.capacity_bytes),
+        bench.over_provisioning * 100.0
+    );
+    let yardstick = format!(
+        "yardstick: {:.2} ns for a batched random read-modify-write over an array of the L2P's size",
+        bench.yardstick_ns
+    );
+    rows.note(device).note(yardstick)
 }

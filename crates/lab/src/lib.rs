@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! jobs/*.fio -> fio -> workload \
-//! devices/*.toml -> profile      > experiment -> run -> judge, table, report, export
+//! devices/*.toml -> profile      > experiment -> run -> judge, rows, report, export
 //! experiments/*/experiment.toml /      \-> selection, fingerprint     \-> policy
 //! ```
 //!
@@ -28,9 +28,9 @@ pub mod policy;
 pub mod profile;
 mod recorder;
 pub mod report;
+pub mod rows;
 pub mod run;
 pub mod selection;
-pub mod table;
 pub mod timed;
 pub mod twin;
 pub mod workloads;

@@ -2,8 +2,7 @@
 //!
 //! ```text
 //! CellResult -> panels (which lines share a plot) -> plots (plotly, as JSON) \
-//! CellResult -> table (rows in words and digits)  -> html tables              > page -> report.html
-//! Comparison, Verdict                             -> html tables             /
+//! CellResult, Comparison, Verdict -> rows         -> html tables              > page -> report.html
 //! ```
 //!
 //! The plotting library is embedded once; a small script draws the plots one after the other. Runs of several seeds are

@@ -7,8 +7,8 @@ use lab::experiment::Experiment as LabExperiment;
 use lab::export::{self, tables};
 use lab::judge::Judge;
 use lab::policy::{PlacementPolicy, Policies};
+use lab::rows;
 use lab::run::{CellResult, Options, Progress, RunPlan, run_all_with};
-use lab::table as texts;
 use pyo3::prelude::*;
 use ssd::gc::VictimPolicy;
 
@@ -234,10 +234,10 @@ impl RunResult {
     /// The tables that ``warp run`` prints, and the claims.
     fn summary(slf: &Bound<'_, Self>) -> String {
         let (run, results) = (slf.get(), slf.as_super().get());
-        let mut text = texts::results(&run.experiment.title, &results.axes, &results.cells, false);
+        let mut text = rows::results(&run.experiment.title, &results.axes, &results.cells, false);
         let verdicts = run.judge(results).verdicts();
         if !verdicts.is_empty() {
-            text += &texts::verdicts(&verdicts);
+            text += &rows::verdicts(&verdicts).text();
         }
         text.trim_end().to_string()
     }

@@ -12,11 +12,11 @@ use base::Bytes;
 use host::inspect::watch::Sample;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::LabError;
+use lab::rows::{Column, Rows, Value};
 use serde::Serialize;
 
 use super::notice::Notice;
 use crate::arguments::Advise;
-use crate::inspect::table;
 use crate::{AnyError, print};
 
 /// Owners in a table, at most; JSON has all of them.
@@ -324,7 +324,9 @@ fn left(handles: &[Handle<'_>]) -> String {
 }
 
 fn owners(record: &Record<'_>) -> String {
-    let mut table = table(["owner", "placement", "events", "moved with it", "confidence", "advice"]);
+    let labels = ["owner", "placement"].map(Column::label);
+    let numbers = ["events", "moved with it", "confidence"].map(|heading| Column::number(heading, ""));
+    let mut rows = Rows::new(labels.into_iter().chain(numbers).chain([Column::text("advice")]));
     for row in record.owners.iter().take(ROWS_MAX) {
         let is_it = |step: &&Step| step.owner == row.owner && step.from == row.found_with;
         let advice = record.moves.iter().find(is_it).map_or(String::new(), advice_text);
@@ -332,16 +334,16 @@ fn owners(record: &Record<'_>) -> String {
             Some(now) if now != row.found_with => format!("{} (now {now})", row.found_with),
             _ => row.found_with.to_string(),
         };
-        table.add_row([
-            row.owner.to_string(),
-            placement,
-            format!("{:.1}", row.events),
-            Bytes(row.moved_bytes).to_string(),
-            format!("{:.2}", row.confidence),
-            advice,
+        rows.add([
+            row.owner.into(),
+            placement.into(),
+            Value::Fixed(row.events, 1),
+            Value::Bytes(row.moved_bytes),
+            Value::Fixed(row.confidence, 2),
+            advice.into(),
         ]);
     }
-    table.to_string()
+    rows.text().trim_end().to_string()
 }
 
 fn advice_text(step: &Step<'_>) -> String {

@@ -7,8 +7,8 @@ use super::tables::{SampleRow, owner_rows, sample_rows};
 use crate::experiment::Experiment;
 use crate::feedback::{FeedbackResult, ReadingRow};
 use crate::judge::Judge;
+use crate::rows::axis_name;
 use crate::run::{CellResult, Sample};
-use crate::table::axis_name;
 
 /// Version of the schema of [`to_json`]; it grows when a key changes its meaning or goes, not when one is added.
 pub const JSON_VERSION: u32 = 1;

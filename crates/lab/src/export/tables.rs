@@ -241,7 +241,7 @@ struct JobRow<'a> {
 
 impl JobRow<'_> {
     fn direction(&self) -> &'static str {
-        crate::table::OPERATIONS[self.operation as usize]
+        crate::rows::OPERATIONS[self.operation as usize]
     }
 
     fn per_second(&self, amount: u64) -> f64 {

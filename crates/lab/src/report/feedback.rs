@@ -4,11 +4,11 @@ use plotly::common::{DashType, Marker};
 use plotly::layout::{BarMode, HoverMode, RangeMode, Shape, ShapeLine, ShapeType};
 use plotly::{Bar, Plot};
 
-use super::html::{Swatch, Table, columns, escape, figure, legend, note};
+use super::html::{self, Swatch, columns, escape, figure, legend, note};
 use super::panels::Panels;
 use super::plots::{POINTS, axis, colour, new_plot, rounded};
 use crate::feedback::FeedbackResult;
-use crate::table::{ReadingTexts, distinct};
+use crate::rows::{self, Rows, distinct};
 
 /// Bars of a figure at most.
 const BARS: usize = POINTS / 2;
@@ -26,14 +26,10 @@ pub fn feedback(panels: &Panels<'_>) -> String {
     if names.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(["cell"].into_iter().chain(ReadingTexts::HEADINGS), 1)
-        .text_column(5)
-        .text_column(6);
+    let cells = results().map(|(result, feedback)| (vec![result.key.to_string()], rows::readings(result, feedback)));
+    let table = Rows::stacked(["cell"], cells);
     let mut figures = String::new();
     for (index, (result, feedback)) in results().enumerate() {
-        for texts in ReadingTexts::all(result, feedback) {
-            table.row([result.key.to_string()].into_iter().chain(texts.0));
-        }
         let plot = collections(feedback, &names);
         figures.push_str(&figure(
             &format!("feedback-{index}"),
@@ -54,7 +50,7 @@ pub fn feedback(panels: &Panels<'_>) -> String {
          a row. Dashed lines are readings of the event log.",
     ) + &legend(&entries)
         + &columns(460, &figures)
-        + &table.html()
+        + &html::table(&table)
 }
 
 fn collections(feedback: &FeedbackResult, names: &[String]) -> Plot {

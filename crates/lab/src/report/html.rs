@@ -5,6 +5,8 @@
 
 use plotly::Plot;
 
+use crate::rows::{Column, Kind, Mark, Row, Rows};
+
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("page.js");
 
@@ -89,78 +91,59 @@ pub fn legend(entries: &[(String, Swatch)]) -> String {
     )
 }
 
-/// A table of text; the first `labels` columns are names, the others numbers.
-pub struct Table {
-    headings: Vec<String>,
-    labels: usize,
-    rows: Vec<(Vec<String>, &'static str)>,
-    /// Columns of text among the numbers.
-    texts: Vec<usize>,
+/// A table; nothing if it has no rows. Its notes stand before it.
+pub fn table(rows: &Rows) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let heading = |column: &Column| {
+        let unit = match column.unit {
+            "" => String::new(),
+            unit => format!(" <span class=\"unit\">{}</span>", escape(unit)),
+        };
+        format!("<th{}>{}{unit}</th>", class(column.kind), escape(&column.heading))
+    };
+    let head: String = rows.columns.iter().map(heading).collect();
+    let above = [None].into_iter().chain(rows.rows.iter().map(Some));
+    let body: String = rows
+        .rows
+        .iter()
+        .zip(above)
+        .map(|(row, above)| row_html(rows, row, above))
+        .collect();
+    let notes: String = rows.notes.iter().map(|text| note(text)).collect();
+    format!(
+        "{notes}<div class=\"scroll\"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n"
+    )
 }
 
-impl Table {
-    /// An empty table.
-    pub fn new<H: ToString>(headings: impl IntoIterator<Item = H>, labels: usize) -> Table {
-        let headings = headings.into_iter().map(|heading| heading.to_string()).collect();
-        Table {
-            headings,
-            labels,
-            rows: Vec::new(),
-            texts: Vec::new(),
-        }
+fn class(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Label | Kind::Text => "",
+        Kind::Number => " class=\"number\"",
     }
+}
 
-    /// Makes a column one of text.
-    pub fn text_column(mut self, column: usize) -> Table {
-        self.texts.push(column);
-        self
+fn row_html(rows: &Rows, row: &Row, above: Option<&Row>) -> String {
+    let labels = rows
+        .columns
+        .iter()
+        .take_while(|column| column.kind == Kind::Label)
+        .count();
+    let mut same = true;
+    let mut cells = String::new();
+    for (index, (column, cell)) in rows.columns.iter().zip(&row.cells).enumerate() {
+        // A name that repeats the row above is grey, so that groups show.
+        same &= index + 1 < labels && above.is_some_and(|above| above.cells[index] == *cell);
+        let class = if same { " class=\"same\"" } else { class(column.kind) };
+        cells.push_str(&format!("<td{class}>{}</td>", escape(&cell.to_string())));
     }
-
-    /// Adds a row.
-    pub fn row(&mut self, texts: impl IntoIterator<Item = String>) {
-        self.marked_row("", texts);
-    }
-
-    /// Adds a row with a class of the style sheet.
-    pub fn marked_row(&mut self, class: &'static str, texts: impl IntoIterator<Item = String>) {
-        self.rows.push((texts.into_iter().collect(), class));
-    }
-
-    /// The table as HTML; nothing if it has no rows.
-    pub fn html(&self) -> String {
-        if self.rows.is_empty() {
-            return String::new();
-        }
-        let class = |column: usize| if self.is_text(column) { "" } else { " class=\"number\"" };
-        let heading = |(column, text): (usize, &String)| format!("<th{}>{}</th>", class(column), escape(text));
-        let head: String = self.headings.iter().enumerate().map(heading).collect();
-        let body: String = (0..self.rows.len()).map(|index| self.row_html(index)).collect();
-        format!(
-            "<div class=\"scroll\"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n"
-        )
-    }
-
-    fn is_text(&self, column: usize) -> bool {
-        column < self.labels || self.texts.contains(&column)
-    }
-
-    fn row_html(&self, index: usize) -> String {
-        let (texts, class) = &self.rows[index];
-        let above = index.checked_sub(1).map(|above| &self.rows[above].0);
-        let mut same = true;
-        let mut cells = String::new();
-        for (column, text) in texts.iter().enumerate() {
-            // A name that repeats the row above is grey, so that groups show.
-            same &= column + 1 < self.labels && above.is_some_and(|above| above[column] == *text);
-            let class = match (same, self.is_text(column)) {
-                (true, _) => " class=\"same\"",
-                (false, true) => "",
-                (false, false) => " class=\"number\"",
-            };
-            cells.push_str(&format!("<td{class}>{}</td>", escape(text)));
-        }
-        format!("<tr class=\"{class}\">{cells}</tr>\n")
-    }
+    let class = match row.mark {
+        Mark::None => "",
+        Mark::Holds => " class=\"holds\"",
+        Mark::Fails => " class=\"fails\"",
+    };
+    format!("<tr{class}>{cells}</tr>\n")
 }
 
 /// A plot under a caption. The script of the page draws it.
@@ -245,19 +228,26 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rows::Value;
 
     #[test]
     fn a_table_escapes_aligns_and_greys_what_repeats() {
-        let mut table = Table::new(["device", "variant", "WAF"], 2);
-        table.row(["a<b", "FDP", "1.000"].map(str::to_string));
-        table.row(["a<b", "NoFDP", "2.000"].map(str::to_string));
-        let html = table.html();
+        let columns = ["device", "variant"].map(Column::label);
+        let mut rows = Rows::new(columns.into_iter().chain([Column::number("WAF", "<x>")]));
+        rows.add(["a<b".into(), "FDP".into(), Value::Amplification(1.0)]);
+        rows.add(["a<b".into(), "NoFDP".into(), Value::Amplification(2.0)]);
+        let html = table(&rows.note("1 < 2"));
+        assert!(html.starts_with("<p class=\"note\">1 &lt; 2</p>"), "{html}");
+        assert!(
+            html.contains("<th class=\"number\">WAF <span class=\"unit\">&lt;x&gt;</span></th>"),
+            "{html}"
+        );
         assert!(
             html.contains("<td>a&lt;b</td><td>FDP</td><td class=\"number\">1.000</td>"),
             "{html}"
         );
         assert!(html.contains("<td class=\"same\">a&lt;b</td><td>NoFDP</td>"), "{html}");
-        assert_eq!(Table::new(["device"], 1).html(), "");
+        assert_eq!(table(&Rows::new([Column::label("device")])), "");
     }
 
     #[test]

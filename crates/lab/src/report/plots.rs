@@ -12,8 +12,8 @@ use ssd::{Owner, RuhId};
 
 use super::html::{Swatch, escape};
 use super::panels::{Line, Panel, Panels};
+use crate::rows::{Grid, GridCell, GridRow, OwnerRow, variant_name};
 use crate::run::{CellResult, Sample};
-use crate::table::{Grid, GridCell, GridRow, OwnerRow, variant_name};
 
 /// Points of a series at most; more do not show on a screen.
 pub(super) const POINTS: usize = 400;

@@ -4,11 +4,11 @@ use plotly::common::{Marker, MarkerSymbol, Mode};
 use plotly::layout::{AxisType, HoverMode, RangeMode};
 use plotly::{Plot, Scatter};
 
-use super::html::{Table, columns, escape, figure, legend, note};
+use super::html::{self, columns, escape, figure, legend, note};
 use super::panels::{Panel, Panels};
 use super::plots::{POINTS, axis, line_entries, named_entries, new_plot, pen, rounded};
+use crate::rows::{self, OPERATIONS, Rows, distinct, variant_name};
 use crate::run::CellResult;
-use crate::table::{JobRow, OPERATIONS, distinct, variant_name};
 use crate::timed::measure::TimedResult;
 use workload::Operation;
 
@@ -38,15 +38,12 @@ fn of_panel<'a>(panel: &'a Panel<'_>) -> impl Iterator<Item = (usize, &'a TimedR
 
 /// The table of jobs, and the distributions of their latencies.
 pub fn latency(panels: &Panels<'_>) -> String {
-    let mut table = Table::new(["cell"].into_iter().chain(JobRow::HEADINGS), 3);
+    let cells = panels
+        .firsts()
+        .filter_map(|result| Some((vec![result.key.to_string()], rows::jobs(result.timed.as_ref()?))));
+    let table = Rows::stacked(["cell"], cells);
     let mut figures = String::new();
     for (index, panel) in panels.panels.iter().enumerate() {
-        for line in &panel.lines {
-            let result = line.first();
-            for row in result.timed.iter().flat_map(JobRow::all) {
-                table.row([result.key.to_string()].into_iter().chain(row.texts()));
-            }
-        }
         for (number, activity) in activities(of_panel(panel).map(|(_, timed)| timed)).iter().enumerate() {
             let caption = [panel.caption.clone(), activity_name(activity)];
             let caption: Vec<String> = caption.into_iter().filter(|part| !part.is_empty()).collect();
@@ -65,7 +62,7 @@ pub fn latency(panels: &Panels<'_>) -> String {
     note(
         "From submission to completion, in virtual time, microseconds. The curves say which share of the requests took at \
          most so long.",
-    ) + &table.html()
+    ) + &html::table(&table)
         + &legend(&line_entries(panels))
         + &columns(320, &figures)
 }

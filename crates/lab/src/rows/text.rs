@@ -1,0 +1,169 @@
+//! Tables as text for a terminal, or for a file that is as wide as it has to be.
+//!
+//! Numbers are never broken. Where the terminal is too narrow, words are broken over several lines; where that is not
+//! enough, the table is folded: as many columns as fit, and the others in tables below, under the same names.
+
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
+
+use super::{Column, Kind, Rows};
+
+/// Words are broken, but not into less than this.
+const WORDS_WIDTH_MIN: usize = 16;
+
+/// Blanks around a cell, and the line beside it.
+const BESIDE_CELL: usize = 3;
+
+impl Rows {
+    /// The table as text, ending in a line break; as wide as the terminal at most, if standard output is one.
+    pub fn text(&self) -> String {
+        let terminal = Table::new().width().map(usize::from);
+        self.text_within(terminal.unwrap_or(usize::MAX))
+    }
+
+    /// The table as text, as wide as that at most.
+    pub fn text_within(&self, width: usize) -> String {
+        let mut text: String = self.notes.iter().map(|note| format!("{note}\n")).collect();
+        let all: Vec<usize> = (0..self.columns.len()).collect();
+        let (labels, others): (Vec<usize>, Vec<usize>) = all
+            .iter()
+            .partition(|&&column| self.columns[column].kind == Kind::Label);
+        let mut left = if self.is_too_wide(&all, width) {
+            others
+        } else {
+            all.clone()
+        };
+        let labels = if left.len() == all.len() { Vec::new() } else { labels };
+        while !left.is_empty() {
+            // One column at least, however narrow the terminal is.
+            let fits = |&count: &usize| count == 1 || !self.is_too_wide(&[&labels[..], &left[..count]].concat(), width);
+            let count = (1..=left.len()).rev().find(fits).expect("one always fits");
+            let shown = [labels.clone(), left.drain(..count).collect()].concat();
+            text += &format!("{}\n", self.table(&shown, width).trim_fmt());
+        }
+        text
+    }
+
+    fn is_too_wide(&self, columns: &[usize], width: usize) -> bool {
+        let least: usize = columns.iter().map(|&column| self.widths(column).0 + BESIDE_CELL).sum();
+        least + 1 > width
+    }
+
+    /// The least and the greatest width that a column may have.
+    fn widths(&self, column: usize) -> (usize, usize) {
+        let length = |text: &str| text.chars().count();
+        let head = &self.columns[column];
+        let words = head.heading.split_whitespace().chain([head.unit]);
+        let heading_least = words.map(length).max().unwrap_or(0);
+        let heading = length(&head.heading).max(length(head.unit));
+        let cells = self.rows.iter().map(|row| length(&row.cells[column].to_string()));
+        let cells = cells.max().unwrap_or(0);
+        let least = match head.kind {
+            Kind::Number => cells.max(heading_least),
+            Kind::Label | Kind::Text => cells.max(heading).min(WORDS_WIDTH_MIN.max(heading_least)),
+        };
+        (least, cells.max(heading).max(least))
+    }
+
+    /// Widths of columns that fit together: the widest give way first.
+    fn fitted(&self, columns: &[usize], width: usize) -> Vec<usize> {
+        let (least, mut widths): (Vec<usize>, Vec<usize>) = columns.iter().map(|&column| self.widths(column)).unzip();
+        let whole = |widths: &[usize]| widths.iter().map(|width| width + BESIDE_CELL).sum::<usize>() + 1;
+        while whole(&widths) > width {
+            let wide = (0..widths.len()).filter(|&column| widths[column] > least[column]);
+            match wide.max_by_key(|&column| widths[column]) {
+                Some(widest) => widths[widest] -= 1,
+                None => break,
+            }
+        }
+        widths
+    }
+
+    fn table(&self, columns: &[usize], width: usize) -> Table {
+        let mut table = Table::new();
+        table
+            .load_style(presets::UTF8_FULL_CONDENSED)
+            .set_content_arrangement(ContentArrangement::Disabled);
+        if self.columns.iter().any(|column| !column.heading.is_empty()) {
+            table.set_header(columns.iter().map(|&column| heading(&self.columns[column])));
+        }
+        for row in &self.rows {
+            table.add_row(columns.iter().map(|&column| row.cells[column].to_string()));
+        }
+        let widths = self.fitted(columns, width);
+        for ((&column, fitted), shown) in columns.iter().zip(widths).zip(table.column_iter_mut()) {
+            let with_blanks = u16::try_from(fitted + 2).unwrap_or(u16::MAX);
+            shown.set_constraint(ColumnConstraint::Absolute(Width::Fixed(with_blanks)));
+            if self.columns[column].kind == Kind::Number {
+                shown.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        table
+    }
+}
+
+/// The heading, and its unit below.
+fn heading(column: &Column) -> String {
+    match column.unit {
+        "" => column.heading.clone(),
+        unit => format!("{}\n{unit}", column.heading),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::Value;
+
+    fn wide() -> Rows {
+        let numbers = ["first", "second", "third"].map(|heading| Column::number(heading, "us"));
+        let mut rows = Rows::new(
+            [Column::label("job")]
+                .into_iter()
+                .chain(numbers)
+                .chain([Column::text("why")]),
+        );
+        let words = "because a sentence may be long and is broken between words";
+        rows.add([
+            "a".into(),
+            Value::Count(1),
+            Value::Count(2_000_000),
+            Value::Count(3),
+            words.into(),
+        ]);
+        rows.add([
+            "b".into(),
+            Value::Count(10),
+            Value::Count(20),
+            Value::Count(30),
+            "".into(),
+        ]);
+        rows.note("before")
+    }
+
+    #[test]
+    fn what_is_wide_enough_is_in_one_line_with_units_below_the_headings() {
+        let text = wide().text_within(usize::MAX);
+        let expected = "\
+before
+┌─────┬───────┬───────────┬───────┬────────────────────────────────────────────────────────────┐
+│ job ┆ first ┆    second ┆ third ┆ why                                                        │
+│     ┆    us ┆        us ┆    us ┆                                                            │
+╞═════╪═══════╪═══════════╪═══════╪════════════════════════════════════════════════════════════╡
+│ a   ┆     1 ┆ 2,000,000 ┆     3 ┆ because a sentence may be long and is broken between words │
+│ b   ┆    10 ┆        20 ┆    30 ┆                                                            │
+└─────┴───────┴───────────┴───────┴────────────────────────────────────────────────────────────┘
+";
+        assert_eq!(text, expected, "{text}");
+    }
+
+    #[test]
+    fn words_are_broken_before_a_table_is_folded_and_numbers_never() {
+        for (width, tables) in [(95, 1), (60, 1), (40, 2), (20, 4)] {
+            let text = wide().text_within(width);
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest <= Some(width.max(25)), "{width}: {text}");
+            assert_eq!(text.matches("│ job").count(), tables, "{width}: {text}");
+            assert!(text.contains("2,000,000"), "{text}");
+        }
+    }
+}
