@@ -1628,316 +1628,235 @@ fn defaults_are_the_published_ones() {
 // ---------------------------------------------------------------------------------------------------------------------
 // Refusals
 
-/// A change to a valid configuration, the field that the refusal must name, and words that its remedy must have.
-type Refusal = (fn(&mut DeviceConfig), &'static str, &'static str);
+/// Words that the remedy of a refusal must have, and the change to a valid configuration that is refused.
+type Refusal = (&'static str, Change);
+
+/// A change to a configuration.
+type Change = fn(&mut DeviceConfig);
 
 const GIB: u64 = 1 << 30;
 
-const REFUSALS: &[Refusal] = &[
+/// Reclaim groups that are neither whole channels nor parts of one, with this size of reclaim units.
+fn split_channels(config: &mut DeviceConfig, size: ReclaimUnitSize) {
+    let geometry = &mut config.geometry;
+    (geometry.channels, geometry.dies_per_channel, geometry.reclaim_groups) = (4, 3, 6);
+    geometry.reclaim_unit_bytes = 3 * MIB;
+    config.handles.reclaim_unit = size;
+}
+
+/// The field that a refusal must name, and what makes it so.
+const REFUSALS: &[(&str, &[Refusal])] = &[
     (
-        |c| c.geometry.mapping_unit_bytes = 2048,
         "geometry.mapping_unit_bytes",
-        "must be 4096",
+        &[
+            ("must be 4096", |c| c.geometry.mapping_unit_bytes = 2048),
+            ("65536", |c| c.geometry.mapping_unit_bytes = 131_072),
+            ("must be 4096", |c| c.geometry.mapping_unit_bytes = 12_288),
+            ("must be 4096", |c| c.geometry.mapping_unit_bytes = 0),
+        ],
     ),
     (
-        |c| c.geometry.mapping_unit_bytes = 131_072,
-        "geometry.mapping_unit_bytes",
-        "65536",
-    ),
-    (
-        |c| c.geometry.mapping_unit_bytes = 12_288,
-        "geometry.mapping_unit_bytes",
-        "must be 4096",
-    ),
-    (
-        |c| c.geometry.mapping_unit_bytes = 0,
-        "geometry.mapping_unit_bytes",
-        "must be 4096",
-    ),
-    (
-        |c| c.geometry.over_provisioning = 0.009,
         "geometry.over_provisioning",
-        "between 0.01 and 1",
+        &[
+            ("between 0.01 and 1", |c| c.geometry.over_provisioning = 0.009),
+            ("between 0.01 and 1", |c| c.geometry.over_provisioning = 1.01),
+            ("between 0.01 and 1", |c| c.geometry.over_provisioning = -0.1),
+            ("between 0.01 and 1", |c| c.geometry.over_provisioning = f64::NAN),
+            ("smallest over-provisioning that works", |c| {
+                c.geometry.over_provisioning = 0.01
+            }),
+            ("no over-provisioning up to 1", |c| {
+                c.geometry.physical_bytes = Some(3 * MIB)
+            }),
+        ],
     ),
     (
-        |c| c.geometry.over_provisioning = 1.01,
-        "geometry.over_provisioning",
-        "between 0.01 and 1",
-    ),
-    (
-        |c| c.geometry.over_provisioning = -0.1,
-        "geometry.over_provisioning",
-        "between 0.01 and 1",
-    ),
-    (
-        |c| c.geometry.over_provisioning = f64::NAN,
-        "geometry.over_provisioning",
-        "between 0.01 and 1",
-    ),
-    (
-        |c| c.geometry.reclaim_unit_bytes = 2048,
         "geometry.reclaim_unit_bytes",
-        "at most 16 GiB",
+        &[
+            ("at most 16 GiB", |c| c.geometry.reclaim_unit_bytes = 2048),
+            ("at most 16 GiB", |c| c.geometry.reclaim_unit_bytes = 16 * GIB + MIB),
+            ("must be a multiple of 16384", |c| {
+                c.geometry.reclaim_unit_bytes = MIB + 4096
+            }),
+            ("must be a multiple of 49152", |c| {
+                c.geometry.program_unit_bytes = Some(3 * 4096)
+            }),
+        ],
     ),
     (
-        |c| c.geometry.reclaim_unit_bytes = 16 * GIB + MIB,
-        "geometry.reclaim_unit_bytes",
-        "at most 16 GiB",
-    ),
-    (
-        |c| c.geometry.reclaim_unit_bytes = MIB + 4096,
-        "geometry.reclaim_unit_bytes",
-        "must be a multiple of 16384",
-    ),
-    (
-        |c| c.geometry.program_unit_bytes = Some(2048),
         "geometry.program_unit_bytes",
-        "multiple of",
+        &[
+            ("multiple of", |c| c.geometry.program_unit_bytes = Some(2048)),
+            ("at most geometry.reclaim_unit_bytes", |c| {
+                c.geometry.program_unit_bytes = Some(1 << 62)
+            }),
+            ("multiple of", |c| c.geometry.program_unit_bytes = Some(4097)),
+            ("multiple of", |c| c.geometry.program_unit_bytes = Some(0)),
+        ],
     ),
     (
-        |c| c.geometry.program_unit_bytes = Some(1 << 62),
-        "geometry.program_unit_bytes",
-        "at most geometry.reclaim_unit_bytes",
-    ),
-    (
-        |c| c.geometry.program_unit_bytes = Some(4097),
-        "geometry.program_unit_bytes",
-        "multiple of",
-    ),
-    (
-        |c| c.geometry.program_unit_bytes = Some(0),
-        "geometry.program_unit_bytes",
-        "multiple of",
-    ),
-    (
-        |c| c.geometry.program_unit_bytes = Some(3 * 4096),
-        "geometry.reclaim_unit_bytes",
-        "must be a multiple of 49152",
-    ),
-    (|c| c.geometry.channels = 0, "geometry.channels", "between 1 and 1024"),
-    (
-        |c| c.geometry.channels = 1025,
         "geometry.channels",
-        "between 1 and 1024",
+        &[
+            ("between 1 and 1024", |c| c.geometry.channels = 0),
+            ("between 1 and 1024", |c| c.geometry.channels = 1025),
+        ],
     ),
     (
-        |c| c.geometry.dies_per_channel = 0,
         "geometry.dies_per_channel",
-        "between 1 and 1024",
+        &[
+            ("between 1 and 1024", |c| c.geometry.dies_per_channel = 0),
+            ("between 1 and 1024", |c| c.geometry.dies_per_channel = 1025),
+        ],
     ),
     (
-        |c| c.geometry.dies_per_channel = 1025,
-        "geometry.dies_per_channel",
-        "between 1 and 1024",
-    ),
-    (
-        |c| c.geometry.planes_per_die = 0,
         "geometry.planes_per_die",
-        "between 1 and 64",
+        &[
+            ("between 1 and 64", |c| c.geometry.planes_per_die = 0),
+            ("between 1 and 64", |c| c.geometry.planes_per_die = 65),
+        ],
     ),
     (
-        |c| c.geometry.planes_per_die = 65,
-        "geometry.planes_per_die",
-        "between 1 and 64",
-    ),
-    (
-        |c| c.geometry.reclaim_groups = 0,
         "geometry.reclaim_groups",
-        "between 1 and 65535",
+        &[
+            ("between 1 and 65535", |c| c.geometry.reclaim_groups = 0),
+            ("must divide the 4 dies", |c| c.geometry.reclaim_groups = 3),
+        ],
     ),
     (
-        |c| c.geometry.reclaim_groups = 3,
-        "geometry.reclaim_groups",
-        "must divide the 4 dies",
-    ),
-    (
-        |c| c.geometry.capacity_bytes = Some(MIB),
         "geometry.physical_bytes",
-        "either this or geometry.capacity_bytes",
+        &[
+            ("either this or geometry.capacity_bytes", |c| {
+                c.geometry.capacity_bytes = Some(MIB)
+            }),
+            ("less than one superblock", |c| {
+                c.geometry.physical_bytes = Some(MIB - 1)
+            }),
+            ("less than one superblock", |c| c.geometry.physical_bytes = Some(0)),
+            ("mapping_unit_bytes = 8192", |c| {
+                c.geometry.physical_bytes = Some(16 << 40)
+            }),
+            ("mapping_unit_bytes = 16384", |c| {
+                c.geometry.physical_bytes = Some(50 << 40)
+            }),
+            ("mapping_unit_bytes = 16384", |c| {
+                c.geometry.physical_bytes = Some(32 << 40)
+            }),
+            ("mapping_unit_bytes = 65536", |c| {
+                c.geometry.physical_bytes = Some(200 << 40)
+            }),
+            ("use less flash", |c| c.geometry.physical_bytes = Some(300 << 40)),
+            ("use less flash", |c| c.geometry.physical_bytes = Some(u64::MAX)),
+        ],
     ),
     (
-        |c| c.geometry.physical_bytes = None,
         "geometry.capacity_bytes",
-        "or geometry.physical_bytes",
+        &[
+            ("or geometry.physical_bytes", |c| c.geometry.physical_bytes = None),
+            ("less than one superblock", |c| {
+                (c.geometry.physical_bytes, c.geometry.capacity_bytes) = (None, Some(100))
+            }),
+            ("use less flash", |c| {
+                (c.geometry.physical_bytes, c.geometry.capacity_bytes) = (None, Some(u64::MAX));
+                c.geometry.over_provisioning = 1.0;
+            }),
+        ],
     ),
     (
-        |c| c.geometry.physical_bytes = Some(MIB - 1),
-        "geometry.physical_bytes",
-        "less than one superblock",
+        "handles.count",
+        &[
+            ("between 1 and 128", |c| c.handles.count = 0),
+            ("between 1 and 128", |c| c.handles.count = 129),
+        ],
     ),
     (
-        |c| c.geometry.physical_bytes = Some(0),
-        "geometry.physical_bytes",
-        "less than one superblock",
-    ),
-    (
-        |c| (c.geometry.physical_bytes, c.geometry.capacity_bytes) = (None, Some(100)),
-        "geometry.capacity_bytes",
-        "less than one superblock",
-    ),
-    (
-        |c| c.geometry.physical_bytes = Some(16 << 40),
-        "geometry.physical_bytes",
-        "mapping_unit_bytes = 8192",
-    ),
-    (
-        |c| c.geometry.physical_bytes = Some(50 << 40),
-        "geometry.physical_bytes",
-        "mapping_unit_bytes = 16384",
-    ),
-    (
-        |c| c.geometry.physical_bytes = Some(32 << 40),
-        "geometry.physical_bytes",
-        "mapping_unit_bytes = 16384",
-    ),
-    (
-        |c| c.geometry.physical_bytes = Some(200 << 40),
-        "geometry.physical_bytes",
-        "mapping_unit_bytes = 65536",
-    ),
-    (
-        |c| c.geometry.physical_bytes = Some(300 << 40),
-        "geometry.physical_bytes",
-        "use less flash",
-    ),
-    (
-        |c| c.geometry.physical_bytes = Some(u64::MAX),
-        "geometry.physical_bytes",
-        "use less flash",
-    ),
-    (
-        |c| {
-            (c.geometry.physical_bytes, c.geometry.capacity_bytes) = (None, Some(u64::MAX));
-            c.geometry.over_provisioning = 1.0;
-        },
-        "geometry.capacity_bytes",
-        "use less flash",
-    ),
-    (|c| c.handles.count = 0, "handles.count", "between 1 and 128"),
-    (|c| c.handles.count = 129, "handles.count", "between 1 and 128"),
-    (
-        |c| c.handles.overrides = vec![given(4)],
         "handles.overrides.index",
-        "0 to 3",
+        &[
+            ("0 to 3", |c| c.handles.overrides = vec![given(4)]),
+            ("at most once", |c| c.handles.overrides = vec![given(2), given(2)]),
+        ],
     ),
     (
-        |c| c.handles.overrides = vec![given(2), given(2)],
-        "handles.overrides.index",
-        "at most once",
-    ),
-    (
-        |c| c.handles.open_reclaim_units = 0,
         "handles[0].open_reclaim_units",
-        "between 1 and 64",
+        &[
+            ("between 1 and 64", |c| c.handles.open_reclaim_units = 0),
+            ("between 1 and 64", |c| c.handles.open_reclaim_units = 65),
+        ],
     ),
     (
-        |c| c.handles.open_reclaim_units = 65,
-        "handles[0].open_reclaim_units",
-        "between 1 and 64",
-    ),
-    (
-        |c| {
+        "handles[3].open_reclaim_units",
+        &[("between 1 and 64", |c| {
             let mut override_of_3 = given(3);
             override_of_3.open_reclaim_units = Some(65);
             c.handles.overrides = vec![override_of_3];
-        },
-        "handles[3].open_reclaim_units",
-        "between 1 and 64",
+        })],
     ),
     (
-        |c| c.handles.reclaim_unit = ReclaimUnitSize::Fraction(0),
         "handles[0].reclaim_unit",
-        "must divide the 4 blocks",
+        &[
+            ("must divide the 4 blocks", |c| {
+                c.handles.reclaim_unit = ReclaimUnitSize::Fraction(0)
+            }),
+            ("whole channels", |c| split_channels(c, ReclaimUnitSize::Channel)),
+            ("whole channels", |c| split_channels(c, ReclaimUnitSize::Adaptive)),
+        ],
     ),
     (
-        |c| {
+        "handles[3].reclaim_unit",
+        &[("must divide the 4 blocks", |c| {
             let mut override_of_3 = given(3);
             override_of_3.reclaim_unit = Some(ReclaimUnitSize::Fraction(3));
             c.handles.overrides = vec![override_of_3];
-        },
-        "handles[3].reclaim_unit",
-        "must divide the 4 blocks",
+        })],
     ),
     (
-        |c| {
-            (
-                c.geometry.channels,
-                c.geometry.dies_per_channel,
-                c.geometry.reclaim_groups,
-            ) = (4, 3, 6);
-            c.geometry.reclaim_unit_bytes = 3 * MIB;
-            c.handles.reclaim_unit = ReclaimUnitSize::Channel;
-        },
-        "handles[0].reclaim_unit",
-        "whole channels",
-    ),
-    (
-        |c| {
-            (
-                c.geometry.channels,
-                c.geometry.dies_per_channel,
-                c.geometry.reclaim_groups,
-            ) = (4, 3, 6);
-            c.geometry.reclaim_unit_bytes = 3 * MIB;
-            c.handles.reclaim_unit = ReclaimUnitSize::Adaptive;
-        },
-        "handles[0].reclaim_unit",
-        "whole channels",
-    ),
-    (
-        |c| c.gc.lazy_valid_share = -0.01,
         "gc.lazy_valid_share",
-        "between 0 and 1",
+        &[
+            ("between 0 and 1", |c| c.gc.lazy_valid_share = -0.01),
+            ("between 0 and 1", |c| c.gc.lazy_valid_share = 1.01),
+        ],
     ),
     (
-        |c| c.gc.lazy_valid_share = 1.01,
-        "gc.lazy_valid_share",
-        "between 0 and 1",
-    ),
-    (|c| c.gc.background_mark = 1.01, "gc.background_mark", "between 0 and 1"),
-    (
-        |c| c.gc.background_mark = f64::NAN,
         "gc.background_mark",
-        "between 0 and 1",
+        &[
+            ("between 0 and 1", |c| c.gc.background_mark = 1.01),
+            ("between 0 and 1", |c| c.gc.background_mark = f64::NAN),
+        ],
     ),
-    (|c| c.gc.foreground_mark = -0.5, "gc.foreground_mark", "between 0 and 1"),
-    (|c| c.gc.foreground_mark = 95.0, "gc.foreground_mark", "between 0 and 1"),
     (
-        |c| c.gc.adaptive_size_noise = 1.5,
+        "gc.foreground_mark",
+        &[
+            ("between 0 and 1", |c| c.gc.foreground_mark = -0.5),
+            ("between 0 and 1", |c| c.gc.foreground_mark = 95.0),
+        ],
+    ),
+    (
         "gc.adaptive_size_noise",
-        "between 0 and 1",
+        &[("between 0 and 1", |c| c.gc.adaptive_size_noise = 1.5)],
     ),
-    (|c| c.gc.reserve_share = -0.1, "gc.reserve_share", "between 0 and 0.9"),
-    (|c| c.gc.reserve_share = 0.91, "gc.reserve_share", "between 0 and 0.9"),
     (
-        |c| c.gc.adaptive_isolation_spare = -1.0,
+        "gc.reserve_share",
+        &[
+            ("between 0 and 0.9", |c| c.gc.reserve_share = -0.1),
+            ("between 0 and 0.9", |c| c.gc.reserve_share = 0.91),
+        ],
+    ),
+    (
         "gc.adaptive_isolation_spare",
-        "0 or more",
+        &[
+            ("0 or more", |c| c.gc.adaptive_isolation_spare = -1.0),
+            ("0 or more", |c| c.gc.adaptive_isolation_spare = f64::INFINITY),
+        ],
     ),
     (
-        |c| c.gc.adaptive_isolation_spare = f64::INFINITY,
-        "gc.adaptive_isolation_spare",
-        "0 or more",
-    ),
-    (
-        |c| c.gc.unit_selection = UnitSelection::DChoices(0),
         "gc.unit_selection",
-        "1 reclaim unit or more",
-    ),
-    (
-        |c| c.gc.unit_selection = UnitSelection::WindowedGreedy(0),
-        "gc.unit_selection",
-        "1 reclaim unit or more",
-    ),
-    (
-        |c| c.geometry.over_provisioning = 0.01,
-        "geometry.over_provisioning",
-        "smallest over-provisioning that works",
-    ),
-    (
-        |c| c.geometry.physical_bytes = Some(3 * MIB),
-        "geometry.over_provisioning",
-        "no over-provisioning up to 1",
+        &[
+            ("1 reclaim unit or more", |c| {
+                c.gc.unit_selection = UnitSelection::DChoices(0)
+            }),
+            ("1 reclaim unit or more", |c| {
+                c.gc.unit_selection = UnitSelection::WindowedGreedy(0)
+            }),
+        ],
     ),
 ];
 
@@ -1952,7 +1871,10 @@ fn given(index: u16) -> HandleOverride {
 
 #[test]
 fn each_impossible_configuration_is_refused_by_field_and_with_a_remedy() {
-    for (position, (change, field, remedy)) in REFUSALS.iter().enumerate() {
+    let rows = REFUSALS
+        .iter()
+        .flat_map(|(field, rows)| rows.iter().map(move |row| (field, row)));
+    for (position, (field, (remedy, change))) in rows.enumerate() {
         let mut config = small(64, 0.25);
         assert!(Device::new(&config).is_ok());
         change(&mut config);
@@ -1972,9 +1894,6 @@ fn each_impossible_configuration_is_refused_by_field_and_with_a_remedy() {
         );
     }
 }
-
-/// A change to a drive with too little over-provisioning.
-type Change = fn(&mut DeviceConfig);
 
 #[test]
 fn the_over_provisioning_named_as_the_smallest_that_works_is() {
