@@ -1,8 +1,8 @@
 //! What a device can be told to be: the configuration, its defaults and their reasons.
 //!
 //! A [`DeviceConfig`] is plain data (TOML in `devices/`, overrides in experiments). It becomes a device through
-//! [`crate::layout::Layout`], which derives every number and refuses what does not fit together. Each part refuses values
-//! that cannot be right whatever the others say (`check`). Nothing else here computes.
+//! [`crate::layout::Layout`], which derives every number and refuses what does not fit together. Each part refuses
+//! values that cannot be right whatever the others say (`check`). Nothing else here computes.
 
 use serde::{Deserialize, Serialize};
 
@@ -307,9 +307,9 @@ pub enum ReclaimUnitSize {
 pub enum Opening {
     /// With the first page that needs it.
     OnFirstUse,
-    /// At start, and for host writes at once when one is full; at start a persistently isolated handle takes one for its
-    /// copies too, and so does the shared pool (later ones come with the next copy). The published emulator does this for
-    /// every handle, used or not.
+    /// At start, and for host writes at once when one is full; at start a persistently isolated handle takes one for
+    /// its copies too, and so does the shared pool (later ones come with the next copy). The published emulator does
+    /// this for every handle, used or not.
     Eager,
 }
 
@@ -399,7 +399,8 @@ impl GcConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EventsConfig {
-    /// Events that each of the drive's event logs keeps; a new one drops the oldest. 1 to 63, what a log page of 4 KiB holds.
+    /// Events that each of the drive's event logs keeps; a new one drops the oldest. 1 to 63, what a log page of 4 KiB
+    /// holds.
     pub log_entries: u16,
     /// The one moved page that the report of a collection names.
     pub reported_page: ReportedPage,
@@ -425,7 +426,8 @@ impl EventsConfig {
     }
 }
 
-/// Which of the pages that a collection moved is reported: the standard leaves it to the drive (Kang & Shin, section II).
+/// Which of the pages that a collection moved is reported: the standard leaves it to the drive (Kang & Shin, section
+/// II).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReportedPage {

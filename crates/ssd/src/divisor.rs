@@ -3,8 +3,8 @@
 use crate::cast::{narrow, share_of};
 
 /// Exact division of a `u32` by an invariant one, by multiplication (Lemire, Kaser & Kurz, "Faster remainder by direct
-/// computation", 2019): every write divides a physical page by the pages of a slice, and every place in the flash is a few
-/// divisions.
+/// computation", 2019): every write divides a physical page by the pages of a slice, and every place in the flash is a
+/// few divisions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Divisor {
     divisor: u32,

@@ -228,8 +228,9 @@ pub struct Reclaim {
     pub elapsed_ns: Nanos,
 }
 
-/// The copied pages that the report of a collection names (`events.reported_page`): with `longest_run` that run, so that the
-/// host learns the largest piece of data that was in the wrong place (Kang & Shin, section II), otherwise a single page.
+/// The copied pages that the report of a collection names (`events.reported_page`): with `longest_run` that run, so
+/// that the host learns the largest piece of data that was in the wrong place (Kang & Shin, section II), otherwise a
+/// single page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Moved {
     /// First logical page.

@@ -92,7 +92,8 @@ pub struct Layout {
     pub collection_superblocks: u32,
     /// Background collection runs while no more slices of a group are free than this.
     pub background_free_slices: u64,
-    /// A handle's next reclaim unit waits for collection while fewer slices of a group than this would stay free beside it.
+    /// A handle's next reclaim unit waits for collection while fewer slices of a group than this would stay free beside
+    /// it.
     pub foreground_free_slices: u64,
     /// Live pages that a group can hold; more are placed in another group.
     pub group_live_pages_max: u64,

@@ -1,7 +1,8 @@
 //! A log of bounded length: a new entry drops the oldest when the log is full, and what was lost is counted.
 //!
-//! It is what a drive keeps of its events until a host reads them. Entries are numbered from the first one ever made, so
-//! that a reader who remembers how far he read knows what he missed. Not here: what an entry is, and who may read it.
+//! It is what a drive keeps of its events until a host reads them. Entries are numbered from the first one ever made,
+//! so that a reader who remembers how far he read knows what he missed. Not here: what an entry is, and who may read
+//! it.
 
 use std::collections::VecDeque;
 

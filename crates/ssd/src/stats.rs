@@ -29,8 +29,8 @@ pub struct OwnerStats {
     pub units_opened: u64,
     /// Reclaim units reclaimed (evictions).
     pub units_reclaimed: u64,
-    /// Pages erased with them. A block that came into a reclaim unit blank, in exchange for a remapped one, is not erased
-    /// again.
+    /// Pages erased with them. A block that came into a reclaim unit blank, in exchange for a remapped one, is not
+    /// erased again.
     pub pages_erased: u64,
     /// Pages that were still valid in reclaim units when they were reclaimed.
     pub valid_pages_reclaimed: u64,

@@ -1,4 +1,5 @@
-//! Victim policies from outside: they decide what the configured ones would, are named in the log, and stay with their device.
+//! Victim policies from outside: they decide what the configured ones would, are named in the log, and stay with their
+//! device.
 
 mod common;
 

@@ -604,8 +604,8 @@ fn program_unit_decides_which_blocks_lose_pages_together() {
 
 #[test]
 fn the_least_worn_superblock_is_used_first() {
-    // Superblocks that held data for long come back hardly worn. How often a superblock was used that is not the least worn one
-    // of those that are free:
+    // Superblocks that held data for long come back hardly worn. How often a superblock was used that is not the least
+    // worn one of those that are free:
     let exceptions = |allocation: Allocation| {
         const SUPERBLOCKS: u32 = 40;
         let mut config = small(u64::from(SUPERBLOCKS), 0.2);

@@ -1,4 +1,5 @@
-//! A snapshot is the device: what is loaded goes on exactly as what was saved, and a damaged file is refused in a sentence.
+//! A snapshot is the device: what is loaded goes on exactly as what was saved, and a damaged file is refused in a
+//! sentence.
 //!
 //! The device under test has everything that a snapshot could forget: divided superblocks, persistently isolated
 //! handles, victims drawn at random, remapped blocks. Damage is done to every part of the file.

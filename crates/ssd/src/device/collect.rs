@@ -31,8 +31,8 @@ impl Engine {
         }
     }
 
-    /// Reclaims until the group stays below the foreground mark when a reclaim unit of this class is taken, or the policy
-    /// finds nothing.
+    /// Reclaims until the group stays below the foreground mark when a reclaim unit of this class is taken, or the
+    /// policy finds nothing.
     pub(super) fn collect_in_foreground(&mut self, events: &mut Events<'_>, now: Nanos, group: RgId, class: u8) {
         let taken = u64::from(self.layout.classes[usize::from(class)].slices);
         while self.state.groups[group.index()].free_slices < self.layout.foreground_free_slices + taken {
@@ -243,8 +243,8 @@ impl Engine {
         });
     }
 
-    /// Copies the valid pages of a victim to the destination's reclaim unit, in batches whose cache misses overlap. Returns
-    /// what is reported of them, if anybody listens.
+    /// Copies the valid pages of a victim to the destination's reclaim unit, in batches whose cache misses overlap.
+    /// Returns what is reported of them, if anybody listens.
     fn copy_valid(
         &mut self,
         events: &mut Events<'_>,
@@ -369,10 +369,10 @@ impl Engine {
         }
     }
 
-    /// Moves the fully valid blocks of a victim into the destination's reclaim unit by exchanging physical blocks:
-    /// the data stays where it is, nothing is programmed. Only places of the destination that nothing was written to
-    /// can be exchanged, and only between reclaim units of one size. Returns the places of the blocks, which are blank in
-    /// the victim now.
+    /// Moves the fully valid blocks of a victim into the destination's reclaim unit by exchanging physical blocks: the
+    /// data stays where it is, nothing is programmed. Only places of the destination that nothing was written to can be
+    /// exchanged, and only between reclaim units of one size. Returns the places of the blocks, which are blank in the
+    /// victim now.
     fn remap_full_blocks(
         &mut self,
         events: &mut Events<'_>,

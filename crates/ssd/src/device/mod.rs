@@ -192,8 +192,8 @@ impl<S: EventSink> Device<S> {
         (Device { engine, sink }, before)
     }
 
-    /// Lets `policy` choose victims from now on, instead of the one that the configuration names; `None` goes back to that. Clones of the
-    /// device and its snapshots do not have it. In the GC log it is called `external`.
+    /// Lets `policy` choose victims from now on, instead of the one that the configuration names; `None` goes back to
+    /// that. Clones of the device and its snapshots do not have it. In the GC log it is called `external`.
     ///
     /// # Panics
     /// Later, when the policy chooses a reclaim unit that is not among the candidates.
@@ -201,9 +201,9 @@ impl<S: EventSink> Device<S> {
         self.engine.victim_policy = ExternalPolicy(policy);
     }
 
-    /// Takes over the counters and the wear of the device that it replaces, as when a drive's placement configuration is
-    /// changed: the flash and its history stay, the reclaim units and the data do not. What was in use counts as reclaimed,
-    /// and is erased if anything was written to it.
+    /// Takes over the counters and the wear of the device that it replaces, as when a drive's placement configuration
+    /// is changed: the flash and its history stay, the reclaim units and the data do not. What was in use counts as
+    /// reclaimed, and is erased if anything was written to it.
     ///
     /// # Panics
     /// This device has been written to, or the two are not of the same flash.
@@ -211,8 +211,8 @@ impl<S: EventSink> Device<S> {
         self.engine.take_over(&before.engine);
     }
 
-    /// Brings the map entries of logical pages into the processor's caches: called with some dozens of pages that will be read
-    /// or written soon, their cache misses overlap. Pages that do not exist are passed over.
+    /// Brings the map entries of logical pages into the processor's caches: called with some dozens of pages that will
+    /// be read or written soon, their cache misses overlap. Pages that do not exist are passed over.
     #[inline]
     pub fn touch(&self, pages: impl Iterator<Item = Lpn>) {
         let capacity = self.engine.layout.logical_pages;

@@ -127,8 +127,8 @@ impl Engine {
         );
     }
 
-    /// Gives an owner a reclaim unit for copies out of a victim of `class`: of the same class, so that emptying a divided
-    /// superblock divides at most one other; of the shared pool, always a whole superblock.
+    /// Gives an owner a reclaim unit for copies out of a victim of `class`: of the same class, so that emptying a
+    /// divided superblock divides at most one other; of the shared pool, always a whole superblock.
     pub(super) fn open_for_collection(&mut self, events: &mut Events<'_>, group: RgId, owner: Owner, class: u8) {
         let open = self.take(events, group, Self::class_for_copies(owner, class), owner, true);
         let index = self.owner_index(owner);
@@ -142,7 +142,7 @@ impl Engine {
         if owner == Owner::SHARED { 0 } else { class }
     }
 
-    /// Takes a part of a divided superblock, or divides a free one.
+    /// Takes a reclaim unit for an owner.
     fn take(
         &mut self,
         events: &mut Events<'_>,
@@ -151,6 +151,42 @@ impl Engine {
         owner: Owner,
         for_collection: bool,
     ) -> OpenUnit {
+        let unit = self.take_part(group, class);
+        let pages = self.layout.classes[usize::from(class)].pages;
+        let state = if for_collection {
+            UnitState::OpenForCollection
+        } else {
+            UnitState::OpenForHost
+        };
+        self.state.units[unit.index()] = ReclaimUnit {
+            group: group.0,
+            owner,
+            state,
+            class,
+            pages,
+            last_invalidation: self.state.host_pages_written,
+            last_write: self.state.host_pages_written,
+            ..ReclaimUnit::FREE
+        };
+        self.state.stats.owner_mut(owner).units_opened += 1;
+        events.emit(|| Event::Open {
+            group,
+            unit,
+            owner,
+            unit_pages: pages,
+            for_collection,
+        });
+        OpenUnit {
+            unit,
+            position: 0,
+            run_end: pages,
+            written: 0,
+            remapped: Vec::new(),
+        }
+    }
+
+    /// Takes a part of a divided superblock, or divides a free one.
+    fn take_part(&mut self, group: RgId, class: u8) -> RuId {
         let SizeClass {
             divisor, pages, slices, ..
         } = self.layout.classes[usize::from(class)];
@@ -187,45 +223,11 @@ impl Engine {
         // A word of the bitmap for 64 pages that will be written to it.
         let valid_pages = self.maps.count_valid(self.first_page(RuId(unit)), pages);
         assert_eq!(valid_pages, 0, "reclaim unit {unit} is taken with valid pages");
-        for slice in self
-            .state
-            .unit_of_slice
-            .iter_mut()
-            .skip(index(unit))
-            .take(index(slices))
-        {
+        let of_slices = self.state.unit_of_slice.iter_mut();
+        for slice in of_slices.skip(index(unit)).take(index(slices)) {
             *slice = unit;
         }
-        self.state.units[index(unit)] = ReclaimUnit {
-            group: group.0,
-            owner,
-            state: if for_collection {
-                UnitState::OpenForCollection
-            } else {
-                UnitState::OpenForHost
-            },
-            class,
-            pages,
-            last_invalidation: self.state.host_pages_written,
-            last_write: self.state.host_pages_written,
-            ..ReclaimUnit::FREE
-        };
-        self.state.stats.owner_mut(owner).units_opened += 1;
-        let unit = RuId(unit);
-        events.emit(|| Event::Open {
-            group,
-            unit,
-            owner,
-            unit_pages: pages,
-            for_collection,
-        });
-        OpenUnit {
-            unit,
-            position: 0,
-            run_end: pages,
-            written: 0,
-            remapped: Vec::new(),
-        }
+        RuId(unit)
     }
 
     /// Position among the free superblocks of the one that is used next.

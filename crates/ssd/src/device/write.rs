@@ -115,8 +115,8 @@ impl Engine {
         done
     }
 
-    /// Places and maps an extent, and tells `appended` each reclaim unit, position and number of pages; returns the group that
-    /// took its last page.
+    /// Places and maps an extent, and tells `appended` each reclaim unit, position and number of pages; returns the
+    /// group that took its last page.
     #[inline]
     fn write_extent(
         &mut self,

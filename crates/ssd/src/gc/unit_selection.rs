@@ -23,8 +23,8 @@ pub enum UnitSelection {
     /// Greatest `(1 - u) * age / (1 + u)`, age since the last page was written: benefit to cost of Rosenblum &
     /// Ousterhout (1991), section 3.5. A reclaim unit that has been stable for long is worth cleaning early.
     BenefitCost,
-    /// Greatest `(1 - u) * age / (2 u)`, age since the last invalidation: benefit to cost of Kawaguchi, Nishioka & Motoda
-    /// (1995), section 4.4. What has lost nothing for long is taken for stable and worth cleaning early.
+    /// Greatest `(1 - u) * age / (2 u)`, age since the last invalidation: benefit to cost of Kawaguchi, Nishioka &
+    /// Motoda (1995), section 4.4. What has lost nothing for long is taken for stable and worth cleaning early.
     BenefitCostSinceInvalidation,
     /// The one closed first.
     Fifo,
@@ -70,7 +70,8 @@ impl<'a> Candidates<'a> {
         entry.state == UnitState::Closed && sets.any(|set| is_member(set) && self.admits(set, unit.0))
     }
 
-    /// Whether they are those of background collection, at most as full as the lazy threshold; in the foreground all are.
+    /// Whether they are those of background collection, at most as full as the lazy threshold; in the foreground all
+    /// are.
     pub fn is_lazy(&self) -> bool {
         self.lazy
     }

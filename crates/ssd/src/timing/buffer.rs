@@ -1,7 +1,7 @@
 //! The write buffer: what is in it, and when there is room for more.
 //!
-//! A program operation is in the buffer from its first page until it is on flash. Room is given back in the order in which
-//! programs end.
+//! A program operation is in the buffer from its first page until it is on flash. Room is given back in the order in
+//! which programs end.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

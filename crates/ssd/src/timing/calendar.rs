@@ -1,8 +1,8 @@
 //! When something that does one thing at a time is taken: a channel, one direction of the link.
 //!
-//! Requests do not come in the order in which they need it (a read that waits long for its die needs its channel late), so
-//! a next-free time would make the early wait for the late. The calendar keeps the busy intervals of the future and puts
-//! each request into the first gap that is long enough.
+//! Requests do not come in the order in which they need it (a read that waits long for its die needs its channel late),
+//! so a next-free time would make the early wait for the late. The calendar keeps the busy intervals of the future and
+//! puts each request into the first gap that is long enough.
 
 use std::collections::VecDeque;
 

@@ -9,8 +9,9 @@ use crate::types::Nanos;
 
 /// Lanes of a PCI Express link, at most.
 const LANES_MAX: u32 = 16;
-/// Bytes in a second of one lane in one direction, for each generation: transfers in a second times the share of the line
-/// code (8b/10b for 1 and 2, 128b/130b for 3 to 5, flits of 242 in 256 bytes for 6; PCI Express Base Specification 6.0).
+/// Bytes in a second of one lane in one direction, for each generation: transfers in a second times the share of the
+/// line code (8b/10b for 1 and 2, 128b/130b for 3 to 5, flits of 242 in 256 bytes for 6; PCI Express Base Specification
+/// 6.0).
 const LANE_BYTES_PER_SECOND: [u64; 6] = [
     250_000_000,
     500_000_000,
@@ -55,8 +56,8 @@ pub struct NandTiming {
     pub page_bytes: u64,
     /// Bits of a cell: 1 SLC, 2 MLC, 3 TLC, 4 QLC. So many flash pages are programmed in one shot.
     pub bits_per_cell: u32,
-    /// Sensing a page, for each page type in the order in which a one-shot program takes them (lower, upper, ...); one value
-    /// if all take the same.
+    /// Sensing a page, for each page type in the order in which a one-shot program takes them (lower, upper, ...); one
+    /// value if all take the same.
     pub read_ns: Vec<Nanos>,
     /// Programming `bits_per_cell` pages of each plane in one shot.
     pub program_ns: Nanos,
@@ -117,8 +118,8 @@ fn default_payload_share() -> f64 {
     0.9
 }
 
-/// Now and then an operation takes longer: read retries, housekeeping of the firmware. How much longer is equally likely
-/// between two bounds; the tails of a drive are a sum of several.
+/// Now and then an operation takes longer: read retries, housekeeping of the firmware. How much longer is equally
+/// likely between two bounds; the tails of a drive are a sum of several.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tail {
@@ -284,8 +285,8 @@ impl TimingConfig {
             "timing.write_buffer_bytes",
             self.write_buffer_bytes,
             &format!(
-                "must be at least {least}: a program operation of {operation} bytes for each reclaim unit that a host can \
-                 have open, and one more"
+                "must be at least {least}: a program operation of {operation} bytes for each reclaim unit that a host \
+                 can have open, and one more"
             ),
         )
     }

@@ -6,9 +6,9 @@
 //! garbage collection                       ###   ###       work that is owed, done when nothing else is
 //! ```
 //!
-//! Time that passes without reads is used up in that order when the die is next looked at, so a read costs a few additions,
-//! and no nanosecond is used twice. A read that comes in the middle of an operation waits for its rest, or for its
-//! suspension.
+//! Time that passes without reads is used up in that order when the die is next looked at, so a read costs a few
+//! additions, and no nanosecond is used twice. A read that comes in the middle of an operation waits for its rest, or
+//! for its suspension.
 
 use std::collections::VecDeque;
 
@@ -159,8 +159,8 @@ impl Die {
         (suspended.unwrap_or(rest), for_collection)
     }
 
-    /// Programs for `length`, of which it is told at `now`, not before `at`; returns when it will be done if no read comes in
-    /// between.
+    /// Programs for `length`, of which it is told at `now`, not before `at`; returns when it will be done if no read
+    /// comes in between.
     pub(super) fn program(&mut self, now: Nanos, at: Nanos, length: Nanos) -> Nanos {
         self.settle(now);
         let mut ready_at = at;
@@ -199,8 +199,8 @@ impl Die {
         self.collection.asked_ns
     }
 
-    /// A host waits for the collection that was asked for before the mark: it goes before later programs. Returns when it
-    /// will be done.
+    /// A host waits for the collection that was asked for before the mark: it goes before later programs. Returns when
+    /// it will be done.
     pub(super) fn wait_for(&mut self, now: Nanos, mark: u64) -> Nanos {
         self.settle(now);
         assert!(

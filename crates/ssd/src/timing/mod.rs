@@ -6,13 +6,13 @@
 //! collect                                                           die, channel, die: in the gaps
 //! ```
 //!
-//! The device changes its state at once and asks here when that will have been done. There is no queue of events: cores have
-//! next-free times, channels and link directions have calendars (`calendar.rs`), dies have reads and work that they owe
-//! (`die.rs`), so a command costs some additions.
+//! The device changes its state at once and asks here when that will have been done. There is no queue of events: cores
+//! have next-free times, channels and link directions have calendars (`calendar.rs`), dies have reads and work that
+//! they owe (`die.rs`), so a command costs some additions.
 //!
-//! What is left out: an end that was told is not taken back. A program's end is told when it is given to its die; reads that
-//! come later delay the programs after it instead. While garbage collection uses a channel, the transfers of hosts are slower by its
-//! share. Nothing of this is in a snapshot: a drive that is loaded is idle.
+//! What is left out: an end that was told is not taken back. A program's end is told when it is given to its die; reads
+//! that come later delay the programs after it instead. While garbage collection uses a channel, the transfers of hosts
+//! are slower by its share. Nothing of this is in a snapshot: a drive that is loaded is idle.
 
 mod buffer;
 mod calendar;
@@ -116,12 +116,13 @@ impl Channel {
         self.calendar.take(from, length) + length
     }
 
-    /// A transfer that somebody waits for, slower while collection has its share. (What is only programmed later is not in a
-    /// hurry, and must not keep the channel from others for longer than it needs it.)
+    /// A transfer that somebody waits for, slower while collection has its share. (What is only programmed later is not
+    /// in a hurry, and must not keep the channel from others for longer than it needs it.)
     fn urgent_transfer(&mut self, submitted_at: Nanos, from: Nanos, length: Nanos) -> Nanos {
-        let length = match from < self.collects_until {
-            true => scaled(length, self.collection_ns, self.collection_ns - self.collects_ns),
-            false => length,
+        let length = if from < self.collects_until {
+            scaled(length, self.collection_ns, self.collection_ns - self.collects_ns)
+        } else {
+            length
         };
         self.transfer(submitted_at, from, length)
     }
@@ -225,9 +226,10 @@ impl Timing {
     /// Extra time of a command by chance.
     #[inline]
     fn tail(&mut self, of: TailOf) -> Nanos {
-        match self.config.tails.is_empty() {
-            true => 0,
-            false => self.drawn_tail(of),
+        if self.config.tails.is_empty() {
+            0
+        } else {
+            self.drawn_tail(of)
         }
     }
 
@@ -273,7 +275,8 @@ impl Timing {
         writing.done = writing.done.and(done);
     }
 
-    /// Pages are appended to a reclaim unit: into the buffer, and from there to flash as soon as an operation is complete.
+    /// Pages are appended to a reclaim unit: into the buffer, and from there to flash as soon as an operation is
+    /// complete.
     pub(crate) fn append(&mut self, writing: &mut Writing, unit: UnitPlace, position: u32, pages: u32) {
         assert!(
             writing.done.at >= writing.arrived_at,
@@ -314,18 +317,18 @@ impl Timing {
     }
 
     fn program(&mut self, now: Nanos, at: Nanos, unit: UnitPlace, operation: u32, pages: u32) {
-        let erased_at = match self.erased_at.is_empty() {
-            true => at,
-            false => self
-                .erased_at
-                .get(&unit.first.0)
-                .map_or(at, |erased_at| at.max(*erased_at)),
+        let erased_at = if self.erased_at.is_empty() {
+            at
+        } else {
+            let known = self.erased_at.get(&unit.first.0);
+            known.map_or(at, |erased_at| at.max(*erased_at))
         };
         let place = self.places.of(unit, operation);
         let bytes = u64::from(pages) * self.page_bytes;
         let length = self.operation_transfer_ns(bytes);
         let die = &mut self.dies[index(place.die)];
-        // A die takes the data of its next program while it is busy with the one before, not earlier: the channel is for others.
+        // A die takes the data of its next program while it is busy with the one before, not earlier: the channel is
+        // for others.
         let from = erased_at.max(die.programmed_at(now).saturating_sub(length));
         let there = self.channels[index(place.channel)].transfer(now, from, length);
         let end = die.program(now, there, self.places.program_ns());
@@ -470,8 +473,8 @@ impl Timing {
         }
     }
 
-    /// All valid pages of a reclaim unit have been copied, and it is erased: the work goes to the dies. Returns how long it
-    /// takes until all is done, if no host wants anything in between.
+    /// All valid pages of a reclaim unit have been copied, and it is erased: the work goes to the dies. Returns how
+    /// long it takes until all is done, if no host wants anything in between.
     pub(crate) fn reclaim(&mut self, now: Nanos, unit: UnitPlace, superblock: u32) -> Nanos {
         for die in self.places.dies_of(unit) {
             let work = &mut self.collection.dies[index(die)];

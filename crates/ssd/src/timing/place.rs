@@ -1,8 +1,8 @@
 //! Where a page is: its die, channel, page type; and how long that place takes.
 //!
-//! A reclaim unit is filled one program unit after the other, going round its blocks. Blocks that follow each other are the planes
-//! of a die (programmed together), then the dies; a reclaim unit of whole channels goes round the channels first, so that
-//! what follows each other is on different channels. A part of a superblock has the dies of its part.
+//! A reclaim unit is filled one program unit after the other, going round its blocks. Blocks that follow each other are
+//! the planes of a die (programmed together), then the dies; a reclaim unit of whole channels goes round the channels
+//! first, so that what follows each other is on different channels. A part of a superblock has the dies of its part.
 
 use std::ops::Range;
 

@@ -18,8 +18,8 @@ impl Reference {
         }
     }
 
-    /// Victims until the slices that the foreground mark leaves are free beside a unit of the class, or there is none to
-    /// take.
+    /// Victims until the slices that the foreground mark leaves are free beside a unit of the class, or there is none
+    /// to take.
     pub fn collect_in_foreground(&mut self, now: u64, group: usize, class: usize) {
         let slices = u64::from(self.layout.classes[class].slices);
         while self.free_slices(group) < self.layout.foreground_free_slices + slices
@@ -71,8 +71,8 @@ impl Reference {
         true
     }
 
-    /// A whole superblock gives back what its copies take. A part does not, so it is only taken if its copies fit, or go to a
-    /// free part, or more superblocks are free than collection needs.
+    /// A whole superblock gives back what its copies take. A part does not, so it is only taken if its copies fit, or
+    /// go to a free part, or more superblocks are free than collection needs.
     fn affordable(&self, group: usize, victim: u32, destination: Owner) -> bool {
         let open = self.groups[group].copies[self.row_index(destination)];
         let room = open.map_or(0, |unit| self.unit_pages(unit) - self.programmed_pages(unit));
@@ -222,8 +222,8 @@ impl Reference {
         }
     }
 
-    /// Exchanges each fully valid block of the victim with the block at its place in the destination, if that is blank and
-    /// the units are of one size. Returns the places of the victim that are blank now.
+    /// Exchanges each fully valid block of the victim with the block at its place in the destination, if that is blank
+    /// and the units are of one size. Returns the places of the victim that are blank now.
     fn remap_full_blocks(&mut self, group: usize, victim: u32, destination: Owner) -> Vec<u32> {
         let class = self.unit(victim).class;
         let is_full = |block: &u32| {

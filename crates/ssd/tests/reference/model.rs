@@ -1,8 +1,8 @@
 //! The reference device: state, host commands, opening and closing of reclaim units.
 //!
 //! State is the map (logical to physical page), what each physical page was programmed with since its last erase, the
-//! reclaim units in use, and the queues whose order is part of the behaviour. A physical page is valid if the map points
-//! at it; valid counts, free space, live pages, write positions and noise are found by scanning.
+//! reclaim units in use, and the queues whose order is part of the behaviour. A physical page is valid if the map
+//! points at it; valid counts, free space, live pages, write positions and noise are found by scanning.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -42,7 +42,8 @@ pub struct Group {
     /// What each owner (the handles, then the shared pool) has open for copies, and whether its copies stay its own.
     pub copies: Vec<Option<u32>>,
     pub isolated: Vec<bool>,
-    /// Closed units by owner and class, in the order that random policies see: a unit taken out is replaced by the last.
+    /// Closed units by owner and class, in the order that random policies see: a unit taken out is replaced by the
+    /// last.
     pub closed: BTreeMap<(usize, usize), Vec<u32>>,
     /// Owner whose turn it is in round robin selection.
     pub owner_turn: usize,
@@ -106,8 +107,8 @@ impl Reference {
         reference
     }
 
-    /// An eager device opens a unit for each place of each handle, for the copies of each persistently isolated one, and
-    /// for the copies of all others together.
+    /// An eager device opens a unit for each place of each handle, for the copies of each persistently isolated one,
+    /// and for the copies of all others together.
     fn open_everything(&mut self) {
         let handles = self.layout.handles.clone();
         for group in 0..self.groups.len() {

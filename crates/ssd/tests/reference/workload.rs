@@ -134,8 +134,8 @@ pub fn whole(layout: &Layout, first: u32, pages: u32, group: u16, handle: u16) -
     })
 }
 
-/// Fills the drive through one handle, frees one in so many stretches of a reclaim unit's size, and writes these through
-/// another handle: superblocks are left partly free with nothing invalid in them.
+/// Fills the drive through one handle, frees one in so many stretches of a reclaim unit's size, and writes these
+/// through another handle: superblocks are left partly free with nothing invalid in them.
 fn checkerboard(entropy: &mut impl Entropy, layout: &Layout, operations: &mut Vec<Operation>) {
     let handles = layout.handles.len() as u64;
     let (before, after) = (entropy.below(handles) as u16, entropy.below(handles) as u16);
@@ -160,8 +160,8 @@ fn checkerboard(entropy: &mut impl Entropy, layout: &Layout, operations: &mut Ve
     }
 }
 
-/// Makes each handle noisy, has it take a reclaim unit, and makes it quiet again: handles with adaptive sizes leave parts
-/// of different owners in one superblock.
+/// Makes each handle noisy, has it take a reclaim unit, and makes it quiet again: handles with adaptive sizes leave
+/// parts of different owners in one superblock.
 fn moods(entropy: &mut impl Entropy, layout: &Layout, operations: &mut Vec<Operation>) {
     let group = entropy.below(u64::from(layout.groups)) as u16;
     let unit = layout.superblock_pages.min(layout.logical_pages);

@@ -63,8 +63,8 @@ fn back_pressure_is_the_speed_of_the_dies_at_any_depth_and_size() {
     }
 }
 
-/// With one die, everything about the buffer can be followed by hand: operations are programmed one after the other, each
-/// gives back its room at its end.
+/// With one die, everything about the buffer can be followed by hand: operations are programmed one after the other,
+/// each gives back its room at its end.
 #[test]
 fn a_full_buffer_lets_a_write_in_when_a_program_ends() {
     let mut config = timed(200, 0.25);
@@ -128,8 +128,8 @@ fn what_is_in_the_buffer_is_read_from_there() {
 
 /// A full drive with little spare: everything that the host writes waits for the dies, and the dies for collection.
 ///
-/// Time of the dies for each host page = program x WAF + (WAF - 1) x (sensing + both transfers) + the erased blocks. Copies
-/// occupy their die while they are on the channel, programs of the host do not.
+/// Time of the dies for each host page = program x WAF + (WAF - 1) x (sensing + both transfers) + the erased blocks.
+/// Copies occupy their die while they are on the channel, programs of the host do not.
 #[test]
 fn foreground_collection_costs_what_write_amplification_says() {
     for (superblocks, over_provisioning) in [(80, 0.10), (80, 0.20), (80, 0.40)] {

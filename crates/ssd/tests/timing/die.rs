@@ -67,8 +67,8 @@ fn with_suspension_a_read_waits_for_that() {
     }
 }
 
-/// Random reads beside a stream of writes and the erases that make room for it: whatever happens, a read waits at most for the
-/// other reads and for one operation or its suspension.
+/// Random reads beside a stream of writes and the erases that make room for it: whatever happens, a read waits at most
+/// for the other reads and for one operation or its suspension.
 #[test]
 fn a_read_never_waits_for_more_than_one_operation() {
     for suspend_ns in [Some(SUSPEND), Some(0), None] {

@@ -27,8 +27,8 @@ fn twice_as_slow(config: &DeviceConfig) -> DeviceConfig {
     slow
 }
 
-/// Runs a workload on a drive and on one that takes twice as long for everything, each command given at twice the time; the
-/// largest difference of a latency from twice that of the drive, as a share of it, and the longest latency.
+/// Runs a workload on a drive and on one that takes twice as long for everything, each command given at twice the time;
+/// the largest difference of a latency from twice that of the drive, as a share of it, and the longest latency.
 fn difference_of_twice(config: &DeviceConfig, commands: usize, next: &mut dyn FnMut() -> Ask) -> (f64, u64) {
     let (mut device, mut slow_device) = (silent(config), silent(&twice_as_slow(config)));
     let mut now = fill(&mut device);
@@ -94,8 +94,8 @@ fn bytes(completions: &[Completion], reads: bool) -> u64 {
     pages.map(u64::from).sum::<u64>() * PAGE
 }
 
-/// What programs and erases take of the dies' time, and no more commands than the cores can work on, and no more bytes than
-/// link and channels can carry.
+/// What programs and erases take of the dies' time, and no more commands than the cores can work on, and no more bytes
+/// than link and channels can carry.
 #[test]
 fn nothing_is_used_more_than_all_the_time() {
     for (seed, depth) in [(1, 1), (2, 8), (3, 64), (4, 256)] {

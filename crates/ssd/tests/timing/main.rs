@@ -1,8 +1,8 @@
 //! Time, from outside: what a command costs, what it waits for, and what no drive can do.
 //!
-//! The numbers of the drive below are round (a byte takes a nanosecond on a channel and on the link), so that every expected
-//! time is a sum that can be followed by hand. `sums` has the idle drive, `buffer` writes, `die` reads beside other work,
-//! `load` long workloads at high queue depth, `rules` everything else.
+//! The numbers of the drive below are round (a byte takes a nanosecond on a channel and on the link), so that every
+//! expected time is a sum that can be followed by hand. `sums` has the idle drive, `buffer` writes, `die` reads beside
+//! other work, `load` long workloads at high queue depth, `rules` everything else.
 
 mod buffer;
 #[path = "../common/mod.rs"]

@@ -24,17 +24,12 @@ fn extra(of: TailOf, writes: bool) -> Vec<u64> {
     let mut extra = Vec::new();
     for _ in 0..20_000 {
         let first = uniform.below(pages);
-        let asked = match writes {
-            true => Ask::Write {
-                first,
-                pages: 1,
-                handle: 0,
-            },
-            false => Ask::Read { first, pages: 1 },
-        };
-        let usual = match writes {
-            true => WRITE_OF_A_PAGE,
-            false => READ_WITHOUT_FLASH + 50_000 + PAGE + COMMAND,
+        let (pages, handle) = (1, 0);
+        let (asked, usual) = if writes {
+            (Ask::Write { first, pages, handle }, WRITE_OF_A_PAGE)
+        } else {
+            let usual = READ_WITHOUT_FLASH + 50_000 + PAGE + COMMAND;
+            (Ask::Read { first, pages }, usual)
         };
         let done = ask(&mut device, now, asked);
         extra.push(done.at - now - usual);
