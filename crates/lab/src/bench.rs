@@ -17,8 +17,9 @@ use crate::mapper::Mapper;
 use crate::recorder::Recorder;
 use crate::run::Watch;
 use crate::timed::Runner;
+use models::Spec;
+use workload::Target;
 use workload::fio;
-use workload::{Spec, Target};
 
 /// Writes handed to the device, and additions to the yardstick's array, at a time.
 const BATCH: usize = 64;

@@ -9,9 +9,9 @@
 
 use std::path::PathBuf;
 
+use models::Spec;
 use serde::{Deserialize, Serialize};
 use ssd::Nanos;
-use workload::Spec;
 
 use crate::error::LabError;
 use crate::feedback;

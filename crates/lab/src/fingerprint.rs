@@ -23,7 +23,8 @@ use crate::error::LabError;
 use crate::export::JSON_VERSION;
 use crate::golden;
 use crate::twin::Scale;
-use workload::Spec;
+use models::Spec;
+use workload::Workload;
 
 /// Version of this form; it grows when the same cell gets another one.
 const INPUT_VERSION: u32 = 1;

@@ -1,18 +1,19 @@
 //! Workloads by name: job files, tables with a `kind`, block traces, and changes to them.
 //!
 //! ```text
-//! jobs/*.fio, workloads/*.toml, a trace + WorkloadChanges -> workload::Spec
+//! jobs/*.fio, workloads/*.toml, a trace + WorkloadChanges -> models::Spec
 //! ```
 //!
 //! A name is looked up by path, then in the working folder, then among those built into the program.
 
 use std::path::Path;
 
+use models::Spec;
 use rust_embed::RustEmbed;
 use serde::Deserialize;
 use toml::Value;
+use workload::WorkloadError;
 use workload::fio::{self, JobFile};
-use workload::{Spec, WorkloadError};
 
 use crate::error::LabError;
 use crate::find;

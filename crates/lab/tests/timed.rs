@@ -309,7 +309,7 @@ fn paced_cell(operations_per_second: u32) -> Cell {
         ..settings()
     };
     Cell {
-        workload: workload::Spec::parse("workload", &table, &find_jobs).expect("a workload"),
+        workload: models::Spec::parse("workload", &table, &find_jobs).expect("a workload"),
         ..cell("[a]\nrw=read\n", run)
     }
 }

@@ -1,29 +1,25 @@
 //! Workloads: everything that turns a description of a host's work into requests to a drive.
 //!
 //! ```text
-//! fio job file                    -> fio::Schedule  \
-//! block trace                     -> trace           \
-//! cache, file system, database    -> cachelib, ...    > dyn Source -> batches of Request
+//! fio job file   -> fio::Schedule  \
+//! block trace    -> trace           > dyn Source -> classifier -> batches of Request
+//! other Workloads -> tenants       /
 //! ```
 //!
 //! It knows a drive only as a [`Target`]: capacity, placement identifiers, and whether it is a scaled twin. It does not touch a
-//! device, has no clock and no threads; all randomness comes from a seed.
+//! device, has no clock and no threads; all randomness comes from a seed. Models of programs are sources of a crate of their own (`models`).
 
-pub mod cachelib;
 pub mod classifier;
 pub mod error;
-pub mod f2fs;
 pub mod fio;
-pub mod lsm;
-mod queue;
-mod random;
+pub mod random;
 mod request;
+mod settings;
 mod source;
-mod spec;
 pub mod tenants;
 pub mod trace;
 
 pub use error::WorkloadError;
 pub use request::{Operation, Request};
+pub use settings::{Workload, deserialize};
 pub use source::{Measure, Next, Paced, Range, Source, Tagged, Target, Twin};
-pub use spec::{FindJobs, Spec};

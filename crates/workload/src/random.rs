@@ -6,7 +6,7 @@ use rand_xoshiro::rand_core::Rng;
 /// Spreads the bits of a number over all 64: the finaliser of SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number
 /// Generators", 2014). Different numbers stay different.
 #[inline]
-pub(crate) fn mix(number: u64) -> u64 {
+pub fn mix(number: u64) -> u64 {
     let mut bits = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -15,6 +15,6 @@ pub(crate) fn mix(number: u64) -> u64 {
 
 /// A number below a limit, uniformly.
 #[inline]
-pub(crate) fn below(random: &mut Xoshiro256PlusPlus, limit: u64) -> u64 {
+pub fn below(random: &mut Xoshiro256PlusPlus, limit: u64) -> u64 {
     ((u128::from(random.next_u64()) * u128::from(limit)) >> 64) as u64
 }

@@ -15,29 +15,28 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use crate::source::Range;
-use crate::spec::{FindJobs, Spec, deserialize};
-use crate::{Measure, Request, Source, Target, Twin, WorkloadError};
+use crate::{Measure, Request, Source, Target, Twin, Workload, WorkloadError, deserialize};
 
 /// Shares of the capacity begin at multiples of this.
 const ALIGNMENT_BYTES: u64 = 1 << 20;
 /// Requests that a tenant produces at once.
 const RUN_LENGTH: usize = 64;
 
-/// All tenants, in the order of their logical blocks.
+/// All tenants with their workloads, in the order of their logical blocks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Settings {
-    tenants: Vec<Tenant>,
+pub struct Settings<W> {
+    tenants: Vec<Tenant<W>>,
 }
 
 /// A tenant whose workload was read.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Tenant {
+struct Tenant<W> {
     name: String,
     /// As in [`TenantSettings`].
     share_percent: f64,
     rate: f64,
     placement_ids: Vec<u16>,
-    workload: Spec,
+    workload: W,
 }
 
 /// A tenant, as the table says it.
@@ -60,21 +59,27 @@ fn one() -> f64 {
     1.0
 }
 
-impl Settings {
+/// Reads the workload of a tenant from its table; the first argument is what messages call that.
+pub type ReadWorkload<'a, W> = &'a dyn Fn(&str, &Table) -> Result<W, WorkloadError>;
+
+impl<W: Workload> Settings<W> {
     /// Reads the settings: a table `tenants`, by name, in their order on the drive.
-    pub(crate) fn parse(place: &str, table: &Table, find_jobs: FindJobs<'_>) -> Result<Settings, WorkloadError> {
+    ///
+    /// # Errors
+    /// A setting that is not known or impossible.
+    pub fn parse(place: &str, table: &Table, read: ReadWorkload<'_, W>) -> Result<Settings<W>, WorkloadError> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         struct Tenants {
             tenants: Table,
         }
         let Tenants { tenants } = deserialize(place, Value::Table(table.clone()))?;
-        let mut checked: Vec<Tenant> = Vec::new();
+        let mut checked: Vec<Tenant<W>> = Vec::new();
         for (name, value) in tenants {
             let place = format!("{place}.tenants.{name}");
             let settings: TenantSettings = deserialize(&place, value)?;
             settings.check(&place)?;
-            let workload = Spec::parse(&format!("{place}.workload"), &settings.workload, find_jobs)?;
+            let workload = read(&format!("{place}.workload"), &settings.workload)?;
             checked.push(Tenant {
                 name,
                 share_percent: settings.share_percent,
@@ -93,7 +98,7 @@ impl Settings {
     }
 
     /// The files that their workloads read when they run.
-    pub(crate) fn files_mut(&mut self) -> Vec<&mut PathBuf> {
+    pub fn files_mut(&mut self) -> Vec<&mut PathBuf> {
         let files = self.tenants.iter_mut().map(|tenant| tenant.workload.files_mut());
         files.flatten().collect()
     }
@@ -130,7 +135,7 @@ impl TenantSettings {
     }
 }
 
-impl Tenant {
+impl<W: Workload> Tenant<W> {
     /// Begins its workload on a part of the drive.
     fn run(
         &self,
@@ -311,21 +316,22 @@ impl Source for Tenants {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Operation;
+    use crate::{Operation, fio};
 
     const GIB: u64 = 1 << 30;
 
     fn tenants(text: &str, target: &Target) -> Result<Tenants, WorkloadError> {
-        let find_jobs = |name: &str| {
+        let read = |_: &str, table: &Table| {
+            let name = table["file"].as_str().expect("a name");
             let text = match name {
                 "random" => "[a]\nrw=randwrite\nbs=4k\n",
                 "sequential" => "[b]\nrw=write\nbs=64k\nfdp=1\ndataplacement=fdp\nplids=1\n",
                 other => panic!("{other}"),
             };
-            Ok(crate::fio::parse(text, name)?)
+            Ok(fio::parse(text, name)?)
         };
         let table: Table = toml::from_str(text).expect("TOML");
-        Settings::parse("workload", &table, &find_jobs)?.source(target, 1)
+        Settings::parse("workload", &table, &read)?.source(target, 1)
     }
 
     const TWO: &str = r#"
@@ -333,12 +339,12 @@ mod tests {
         share_percent = 25
         rate = 3
         placement_ids = [2]
-        workload = { kind = "fio", file = "random" }
+        workload = { file = "random" }
 
         [tenants.other]
         share_percent = 75
         placement_ids = [0, 3]
-        workload = { kind = "fio", file = "sequential" }
+        workload = { file = "sequential" }
     "#;
 
     fn target() -> Target {

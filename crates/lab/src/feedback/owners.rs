@@ -1,8 +1,9 @@
 //! Whose the data of a workload is.
 
 use advise::{Owner, OwnerMap};
+use models::Spec;
 use workload::fio::{PlannedStream, StreamSummary, plan_streams};
-use workload::{Source, Spec, Target};
+use workload::{Source, Target};
 
 use super::Settings;
 use crate::error::LabError;

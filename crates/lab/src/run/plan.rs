@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use advise::OwnerMap;
 use base::Bytes;
 use ssd::{Device, DeviceConfig, Layout};
+use workload::Workload as _;
 use workload::{Source, Target, Twin};
 
 use crate::cell::Cell;

@@ -28,8 +28,9 @@ use crate::error::LabError;
 use crate::mapper::Mapper;
 use crate::policy::Placer;
 use crate::recorder::Recorder;
+use models::Spec;
 use workload::fio::{JobFile, plan_streams};
-use workload::{Next, Operation, Request, Source, Spec, Tagged, Target};
+use workload::{Next, Operation, Request, Source, Tagged, Target, Workload};
 
 pub use fio_json::to_fio_json;
 use lane::{Lane, Wish};

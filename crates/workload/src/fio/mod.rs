@@ -14,7 +14,7 @@ mod job;
 mod options;
 mod parse;
 mod plan;
-pub(crate) mod power;
+pub mod power;
 mod random;
 mod random_map;
 mod schedule;

@@ -29,7 +29,7 @@ use std::fmt;
 use base::Bytes;
 use serde::Serialize;
 
-use crate::{Operation, Request, Source, Target, Twin, WorkloadError};
+use crate::{Operation, Request, Source, Target, Twin, Workload, WorkloadError};
 
 use super::{AddressPlan, Job, JobError, JobFile, JobStream, Operations, PlacementPlan, Plan};
 
@@ -104,6 +104,12 @@ pub struct StreamSummary {
     pub share_percent: f64,
     /// Placement of its writes.
     pub placement: String,
+}
+
+impl Workload for JobFile {
+    fn source(&self, target: &Target, _seed: u64) -> Result<Box<dyn Source>, WorkloadError> {
+        Ok(Box::new(Schedule::new(self, target)?))
+    }
 }
 
 impl Schedule {

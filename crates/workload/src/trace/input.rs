@@ -52,7 +52,7 @@ impl<R: Read> Read for Counted<R> {
 
 /// A line, or what there is instead.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Line<'a> {
+pub enum Line<'a> {
     /// Its bytes, without the end of line.
     Text(&'a [u8]),
     /// It is longer than lines can be; this is how it begins.
@@ -62,7 +62,7 @@ pub(crate) enum Line<'a> {
 }
 
 /// The lines of one file.
-pub(crate) struct Lines {
+pub struct Lines {
     stream: Box<dyn Read + Send>,
     buffer: Box<[u8]>,
     /// What was read and not yet given out.
@@ -77,12 +77,12 @@ pub(crate) struct Lines {
 
 impl Lines {
     /// Opens a file. What is read of it is added to `bytes_read`.
-    pub(crate) fn open(path: &Path, bytes_read: Arc<AtomicU64>) -> io::Result<Lines> {
+    pub fn open(path: &Path, bytes_read: Arc<AtomicU64>) -> io::Result<Lines> {
         Lines::new(File::open(path)?, bytes_read)
     }
 
     /// Lines of any stream.
-    pub(crate) fn new(stream: impl Read + Send + 'static, bytes_read: Arc<AtomicU64>) -> io::Result<Lines> {
+    pub fn new(stream: impl Read + Send + 'static, bytes_read: Arc<AtomicU64>) -> io::Result<Lines> {
         let counted = Counted {
             stream,
             bytes: bytes_read,
@@ -104,19 +104,19 @@ impl Lines {
     }
 
     /// Number of the line that was given out last, from 1.
-    pub(crate) fn number(&self) -> u64 {
+    pub fn number(&self) -> u64 {
         self.number
     }
 
     /// The first line, without taking it; empty if the file is empty.
-    pub(crate) fn first(&self) -> &[u8] {
+    pub fn first(&self) -> &[u8] {
         assert_eq!(self.number, 0, "the first line is looked at before it is taken");
         let text = &self.buffer[..self.end];
         without_return(&text[..memchr::memchr(b'\n', text).unwrap_or(text.len())])
     }
 
     /// The next line.
-    pub(crate) fn next(&mut self) -> io::Result<Line<'_>> {
+    pub fn next(&mut self) -> io::Result<Line<'_>> {
         // What was searched before the buffer was filled up is not searched again.
         let mut searched = 0;
         loop {

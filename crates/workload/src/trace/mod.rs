@@ -19,7 +19,7 @@ mod columns;
 mod export;
 mod field;
 mod format;
-pub(crate) mod input;
+mod input;
 mod iolog;
 mod mapping;
 mod reader;
@@ -29,6 +29,7 @@ mod settings;
 
 pub use columns::{AmountColumn, AmountUnit, Column, ColumnSettings, Delimiter, OperationColumn, TimeColumn, TimeUnit};
 pub use export::{ExportSettings, Exported, Feed, IologVersion, export, export_per_placement};
+pub use input::{Line, Lines};
 pub use reader::{Progress, Reader};
 pub use record::Record;
 pub use replay::{TimedSource, TraceSource};

@@ -1,0 +1,206 @@
+//! Admission: which of the items that fall out of DRAM flash may have.
+//!
+//! The dynamic policy compares the bytes written with a target rate once per interval and turns the probability of admission up or
+//! down, within limits (CacheLib docs, "Admission policy"; navy/admission_policy/DynamicRandomAP.{h,cpp}, whose constants these are). It needs a clock,
+//! and a workload has none: time passes with operations, at a rate that the settings state.
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::Rng;
+use serde::{Deserialize, Serialize};
+
+use workload::WorkloadError;
+use workload::fio::power;
+
+/// Which items flash may have.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "policy", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Admission {
+    /// All.
+    Always,
+    /// Each with the same probability.
+    Probabilistic {
+        /// Probability, percent.
+        admit_percent: f64,
+    },
+    /// Large ones less likely than small ones, and all so that a rate of writing is kept.
+    DynamicRandom {
+        /// Rate to keep on the drive at full size, bytes per second.
+        #[serde(with = "base::size")]
+        target_bytes_per_second: u64,
+        /// Rate never to be exceeded to make up for times with less, bytes per second (160 MiB in CacheLib).
+        #[serde(with = "base::size", default = "max_rate")]
+        max_bytes_per_second: u64,
+        /// Cache operations per second of the drive at full size, by which time passes.
+        operations_per_second: f64,
+    },
+}
+
+fn max_rate() -> u64 {
+    160 << 20
+}
+
+/// Seconds between two looks at the rate.
+const INTERVAL_SECONDS: f64 = 60.0;
+/// The rate is kept over this time: what was not written until then may be written in addition.
+const HORIZON_SECONDS: f64 = 86_400.0;
+/// Items of this size are admitted with a base probability of 1.
+const BASE_BYTES: u64 = 4096;
+/// How much less likely larger ones are.
+const SIZE_DECAY: f64 = 0.3;
+/// Largest change of the factor in an interval.
+const CHANGE_WINDOW: f64 = 0.25;
+/// Bounds of the factor.
+const FACTOR_BOUNDS: (f64, f64) = (0.001, 10.0);
+
+impl Admission {
+    pub(super) fn check(&self) -> Result<(), WorkloadError> {
+        match *self {
+            Admission::Probabilistic { admit_percent } if !(0.0..=100.0).contains(&admit_percent) => {
+                let setting = format!("admission.admit_percent = {admit_percent}");
+                Err(WorkloadError::setting(
+                    setting,
+                    "a probability is between 0 and 100 percent",
+                ))
+            }
+            Admission::DynamicRandom {
+                target_bytes_per_second,
+                operations_per_second,
+                ..
+            } if target_bytes_per_second == 0
+                || !(operations_per_second > 0.0 && operations_per_second.is_finite()) =>
+            {
+                let setting = format!(
+                    "admission.target_bytes_per_second = {target_bytes_per_second}, operations_per_second = {operations_per_second}"
+                );
+                Err(WorkloadError::setting(setting, "both rates must be above 0"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// An admission policy at work.
+#[derive(Debug)]
+pub(super) struct Gate {
+    policy: Admission,
+    random: Xoshiro256PlusPlus,
+    /// How many times smaller than the drive everything is.
+    denominator: f64,
+    /// Multiplies the probability of every item.
+    factor: f64,
+    updated_at_seconds: f64,
+    written_bytes_then: u64,
+}
+
+impl Gate {
+    pub(super) fn new(policy: Admission, denominator: u64, random: Xoshiro256PlusPlus) -> Gate {
+        Gate {
+            policy,
+            random,
+            denominator: denominator as f64,
+            factor: 1.0,
+            updated_at_seconds: 0.0,
+            written_bytes_then: 0,
+        }
+    }
+
+    /// Whether an item (key and value) that would write so many bytes may go to flash, after so many operations and so many bytes written.
+    pub(super) fn admits(&mut self, bytes: u64, operations: u64, written_bytes: u64) -> bool {
+        match self.policy {
+            Admission::Always => true,
+            Admission::Probabilistic { admit_percent } => self.draw() * 100.0 < admit_percent,
+            Admission::DynamicRandom {
+                target_bytes_per_second,
+                max_bytes_per_second,
+                operations_per_second,
+            } => {
+                let now = operations as f64 * self.denominator / operations_per_second;
+                if now - self.updated_at_seconds >= INTERVAL_SECONDS {
+                    self.update(
+                        now,
+                        written_bytes,
+                        target_bytes_per_second as f64,
+                        max_bytes_per_second as f64,
+                    );
+                }
+                self.draw() < base_probability(bytes) * self.factor
+            }
+        }
+    }
+
+    /// A number in 0..1.
+    fn draw(&mut self) -> f64 {
+        (self.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn update(&mut self, now: f64, written_bytes: u64, target: f64, max: f64) {
+        let seconds = now - std::mem::replace(&mut self.updated_at_seconds, now);
+        let written = written_bytes as f64 * self.denominator;
+        let since = (written_bytes - std::mem::replace(&mut self.written_bytes_then, written_bytes)) as f64;
+        let observed = since * self.denominator / seconds;
+        if observed == 0.0 {
+            return;
+        }
+        let by_then = target * (now + HORIZON_SECONDS);
+        let wanted = ((by_then - written) / HORIZON_SECONDS).clamp(0.0, max);
+        let change = (wanted / observed).clamp(1.0 - CHANGE_WINDOW, 1.0 + CHANGE_WINDOW);
+        self.factor = (self.factor * change).clamp(FACTOR_BOUNDS.0, FACTOR_BOUNDS.1);
+    }
+}
+
+/// Probability of an item by the number of bits of its size.
+fn base_probability(bytes: u64) -> f64 {
+    let bits = |bytes: u64| f64::from(64 - bytes.leading_zeros());
+    power::pow(bits(BASE_BYTES) / bits(bytes.max(1)), SIZE_DECAY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_xoshiro::rand_core::SeedableRng;
+
+    fn gate(policy: Admission, denominator: u64) -> Gate {
+        Gate::new(policy, denominator, Xoshiro256PlusPlus::seed_from_u64(1))
+    }
+
+    #[test]
+    fn a_share_is_admitted() {
+        let mut gate = gate(Admission::Probabilistic { admit_percent: 30.0 }, 1);
+        let admitted = (0..100_000).filter(|step| gate.admits(100, *step, 0)).count();
+        assert!(admitted.abs_diff(30_000) < 600, "{admitted}");
+    }
+
+    #[test]
+    fn a_rate_is_kept_on_drive_and_twin() {
+        const TARGET: f64 = 50.0 * 1024.0 * 1024.0;
+        const OPERATIONS_PER_SECOND: f64 = 10_000.0;
+        // Items of so many operations together; three times the target is offered.
+        const STEP: u64 = 4096;
+        let offered_bytes = (3.0 * TARGET / OPERATIONS_PER_SECOND) as u64 * STEP;
+        for denominator in [1, 64] {
+            let policy = Admission::DynamicRandom {
+                target_bytes_per_second: TARGET as u64,
+                max_bytes_per_second: max_rate(),
+                operations_per_second: OPERATIONS_PER_SECOND,
+            };
+            let mut gate = gate(policy, denominator);
+            let seconds = |steps: u64| (steps * STEP * denominator) as f64 / OPERATIONS_PER_SECOND;
+            let steps = (1..).find(|steps| seconds(*steps) > 4.0 * 86_400.0).unwrap();
+            let (mut written, mut after_a_day) = (0, 0);
+            for step in 0..steps {
+                written += offered_bytes * u64::from(gate.admits(4096, step * STEP, written));
+                after_a_day = if step == steps / 4 { written } else { after_a_day };
+            }
+            let rate = (written - after_a_day) as f64 * denominator as f64 / seconds(steps - steps / 4);
+            let ratio = rate / TARGET;
+            assert!((0.9..1.1).contains(&ratio), "1/{denominator}: {ratio} of the target");
+        }
+    }
+
+    #[test]
+    fn large_items_are_less_likely() {
+        assert!((base_probability(4096) - 1.0).abs() < 1e-12);
+        // 19 bits against 13.
+        assert!((base_probability(400_000) - (13.0_f64 / 19.0).powf(0.3)).abs() < 1e-12);
+    }
+}

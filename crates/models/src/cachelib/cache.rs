@@ -1,0 +1,289 @@
+//! The hybrid cache: DRAM in front of two engines on flash.
+//!
+//! ```text
+//! get -> DRAM -> LOC -> SOC -> miss -> (lookaside) set          a flash hit comes to DRAM, clean
+//! set -> DRAM, dirty; what flash has of the key is removed      a SOC bucket that had it is rewritten
+//! DRAM is full -> least recent out: clean and still on flash -> nothing
+//!                                   else -> admission -> small: SOC bucket rewritten, large: into the open LOC region
+//! ```
+//!
+//! Facts: lookups ask the large engine first; an item that is read from flash is not written again while flash has it; a set removes the
+//! key from flash unless DRAM had a dirty copy (CacheLib docs, "Hybrid Cache"; allocator/CacheAllocator.h, insertOrReplace;
+//! navy/engine/EnginePair.cpp). The requests of each operation are queued in the order in which they happen.
+//!
+//! With threads (`navy`) the requests go to them, and what they cannot take is lost; without, all happens at once. It does not model times to live,
+//! or failures.
+
+use std::collections::VecDeque;
+
+use super::admission::Gate;
+use super::bighash::BigHash;
+use super::block_cache::{BlockCache, Found};
+use super::counters::{Counters, Recent};
+use super::dram::Dram;
+use super::layout::Layout;
+use super::navy::Navy;
+use super::{CacheOperation, Kind};
+use workload::{Operation, Request};
+
+/// Number of the stream of SOC.
+pub(super) const SOC_STREAM: u16 = 0;
+/// Number of the stream of LOC.
+pub(super) const LOC_STREAM: u16 = 1;
+/// Reads are made of whole blocks of this size, the least that CacheLib reads from a device of 4 KiB blocks.
+const READ_ALIGN_BYTES: u64 = 4096;
+
+/// How the cache behaves.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Behaviour {
+    /// Larger items (key and value) go to LOC.
+    pub(super) small_item_max_bytes: u32,
+    /// A get that misses is followed by a set.
+    pub(super) lookaside: bool,
+    /// Flash reads become requests.
+    pub(super) reads: bool,
+    /// Placement of the two engines.
+    pub(super) placements: [Option<u16>; 2],
+}
+
+/// The cache.
+#[derive(Debug)]
+pub(super) struct HybridCache {
+    pub(super) behaviour: Behaviour,
+    pub(super) layout: Layout,
+    pub(super) dram: Dram,
+    pub(super) soc: Option<BigHash>,
+    pub(super) loc: Option<BlockCache>,
+    pub(super) gate: Gate,
+    pub(super) counters: Counters,
+    pub(super) recent: Recent,
+    /// Requests that the operations so far have caused; with threads those of the job at hand.
+    pub(super) requests: VecDeque<Request>,
+    /// In virtual time: the threads that the requests go to.
+    pub(super) navy: Option<Navy>,
+}
+
+impl HybridCache {
+    /// Carries out one operation.
+    pub(super) fn take(&mut self, operation: CacheOperation) {
+        let CacheOperation { kind, key, bytes } = operation;
+        match (kind, bytes) {
+            (Kind::Get, bytes) => {
+                self.counters.gets += 1;
+                let hit = self.get(key);
+                self.recent.count(hit, self.counters.written_bytes());
+                if let (false, true, Some(bytes)) = (hit, self.behaviour.lookaside, bytes) {
+                    self.counters.lookaside_sets += 1;
+                    self.set(key, bytes);
+                }
+            }
+            (Kind::Set, Some(bytes)) => {
+                self.counters.sets += 1;
+                self.set(key, bytes);
+            }
+            (Kind::Set, None) => panic!("a set has a size"),
+            (Kind::Delete, _) => {
+                self.counters.deletes += 1;
+                self.dram.remove(key);
+                self.remove_from_flash(key);
+            }
+        }
+    }
+
+    /// Whether the key is there; then it is in DRAM afterwards.
+    fn get(&mut self, key: u64) -> bool {
+        if self.dram.touch(key) {
+            self.counters.dram_hits += 1;
+            return true;
+        }
+        let found = self.find_on_flash(key);
+        if let Some(navy) = &mut self.navy
+            && !self.requests.is_empty()
+        {
+            navy.look_up(key, self.requests.drain(..));
+        }
+        let Some(bytes) = found else {
+            self.counters.misses += 1;
+            return false;
+        };
+        self.dram.insert(key, bytes, true);
+        self.make_room();
+        true
+    }
+
+    fn find_on_flash(&mut self, key: u64) -> Option<u32> {
+        if let Some(loc) = &mut self.loc {
+            self.counters.loc_lookups += 1;
+            if let Some(found) = loc.touch(key) {
+                self.counters.loc_hits += 1;
+                self.read_item(found);
+                return Some(found.bytes);
+            }
+        }
+        let soc = self.soc.as_ref()?;
+        self.counters.soc_lookups += 1;
+        let found = soc.find(key);
+        self.counters.soc_hits += u64::from(found.is_some());
+        if self.behaviour.reads && (found.is_some() || soc.may_hold(key)) {
+            let bucket = soc.bucket_of(key);
+            self.request_bucket(Operation::Read, bucket);
+        }
+        found
+    }
+
+    fn set(&mut self, key: u64, bytes: u32) {
+        match self.dram.remove(key) {
+            // DRAM had a dirty copy, so flash has none.
+            Some(false) => {}
+            Some(true) | None => self.remove_from_flash(key),
+        }
+        self.dram.insert(key, bytes, false);
+        self.make_room();
+    }
+
+    /// Forgets a key; SOC rewrites its bucket for that.
+    fn remove_from_flash(&mut self, key: u64) {
+        if let Some(loc) = &mut self.loc
+            && loc.remove(key)
+        {
+            return;
+        }
+        let Some(soc) = &mut self.soc else { return };
+        if soc.remove(key) {
+            let bucket = soc.bucket_of(key);
+            self.counters.soc_removes += 1;
+            self.rewrite_bucket(bucket);
+            if let Some(navy) = &mut self.navy {
+                navy.remove(key, self.requests.drain(..));
+            }
+        }
+    }
+
+    /// Moves what DRAM has no room for to flash.
+    fn make_room(&mut self) {
+        while let Some(evicted) = self.dram.evict() {
+            if !(evicted.clean && self.is_on_flash(evicted.key, evicted.bytes)) {
+                self.insert_on_flash(evicted.key, evicted.bytes);
+            }
+        }
+    }
+
+    /// Whether an item of this size goes to SOC.
+    fn is_small(&self, bytes: u32) -> bool {
+        bytes <= self.behaviour.small_item_max_bytes && self.soc.is_some()
+    }
+
+    /// Whether the engine for its size still has an item.
+    fn is_on_flash(&self, key: u64, bytes: u32) -> bool {
+        match self.is_small(bytes) {
+            true => self.soc.as_ref().is_some_and(|soc| soc.find(key).is_some()),
+            false => self.loc.as_ref().is_some_and(|loc| loc.holds(key)),
+        }
+    }
+
+    /// Offers an item (key and value) to the engine for its size.
+    fn insert_on_flash(&mut self, key: u64, bytes: u32) {
+        let small = self.is_small(bytes);
+        let fits = match small {
+            true => self.soc.as_ref().is_some_and(|soc| soc.fits(bytes)),
+            false => self.loc.as_ref().is_some_and(|loc| loc.fits(bytes)),
+        };
+        let operations = self.counters.operations();
+        if !fits
+            || !self
+                .gate
+                .admits(u64::from(bytes), operations, self.counters.written_bytes())
+        {
+            self.counters.rejected_items += 1;
+            return;
+        }
+        let engine = if small { SOC_STREAM } else { LOC_STREAM };
+        if let Some(navy) = &mut self.navy
+            && !navy.admits(engine, bytes)
+        {
+            self.counters.inserts_rejected[usize::from(engine)] += 1;
+            return;
+        }
+        if small {
+            self.insert_small(key, bytes);
+        } else {
+            self.insert_large(key, bytes);
+        }
+    }
+
+    fn insert_small(&mut self, key: u64, bytes: u32) {
+        let soc = self.soc.as_mut().expect("a small item goes to SOC");
+        soc.insert(key, bytes);
+        let bucket = soc.bucket_of(key);
+        self.counters.soc_items += 1;
+        self.counters.soc_item_bytes += u64::from(bytes);
+        self.rewrite_bucket(bucket);
+        if let Some(navy) = &mut self.navy {
+            navy.insert_small(key, bytes, self.requests.drain(..));
+        }
+    }
+
+    fn insert_large(&mut self, key: u64, bytes: u32) {
+        let loc = self.loc.as_mut().expect("a large item goes to LOC");
+        let flushed = loc.insert(key, bytes);
+        self.counters.loc_items += 1;
+        self.counters.loc_item_bytes += u64::from(bytes);
+        if let Some(region) = flushed {
+            self.flush_region(region);
+        }
+        if let Some(navy) = &mut self.navy {
+            let full = flushed.map(|_| self.requests.drain(..).collect());
+            navy.insert_large(key, bytes, full);
+        }
+    }
+
+    /// A bucket is read, changed and written whole.
+    fn rewrite_bucket(&mut self, bucket: u64) {
+        if self.behaviour.reads {
+            self.request_bucket(Operation::Read, bucket);
+        }
+        self.request_bucket(Operation::Write, bucket);
+        self.counters.soc_written_bytes += self.layout.bucket_bytes;
+    }
+
+    fn request_bucket(&mut self, operation: Operation, bucket: u64) {
+        let offset_bytes = self.layout.soc_start_bytes + bucket * self.layout.bucket_bytes;
+        self.request(operation, SOC_STREAM, offset_bytes, self.layout.bucket_bytes);
+    }
+
+    /// A region is written in sequence, in pieces as large as the device takes.
+    fn flush_region(&mut self, region: u64) {
+        let start = self.layout.loc_start_bytes + region * self.layout.region_bytes;
+        let mut done = 0;
+        while done < self.layout.region_bytes {
+            let bytes = self.layout.device_max_write_bytes.min(self.layout.region_bytes - done);
+            self.request(Operation::Write, LOC_STREAM, start + done, bytes);
+            done += bytes;
+        }
+        self.counters.loc_written_bytes += self.layout.region_bytes;
+    }
+
+    /// Reads an item of LOC, unless its region is still in memory.
+    fn read_item(&mut self, found: Found) {
+        if !self.behaviour.reads || found.in_memory {
+            return;
+        }
+        let start = self.layout.loc_start_bytes + found.offset_bytes;
+        let end = (start + found.stored_bytes).next_multiple_of(READ_ALIGN_BYTES);
+        let start = start - start % READ_ALIGN_BYTES;
+        self.request(Operation::Read, LOC_STREAM, start, end - start);
+    }
+
+    fn request(&mut self, operation: Operation, stream: u16, offset_bytes: u64, bytes: u64) {
+        self.requests.push_back(Request {
+            stream,
+            operation,
+            offset_bytes,
+            bytes: bytes as u32,
+            placement: match operation {
+                Operation::Write => self.behaviour.placements[usize::from(stream)],
+                Operation::Read | Operation::Trim => None,
+            },
+        });
+    }
+}

@@ -1,0 +1,136 @@
+//! What the cache counts of itself, and the figures made of it.
+
+use workload::Measure;
+
+/// Counts since the start.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counters {
+    pub(super) gets: u64,
+    /// Sets of the workload.
+    pub(super) sets: u64,
+    /// Sets that followed a miss.
+    pub(super) lookaside_sets: u64,
+    pub(super) deletes: u64,
+    pub(super) dram_hits: u64,
+    pub(super) soc_lookups: u64,
+    pub(super) soc_hits: u64,
+    pub(super) loc_lookups: u64,
+    pub(super) loc_hits: u64,
+    pub(super) misses: u64,
+    /// Items admitted, and their keys and values.
+    pub(super) soc_items: u64,
+    pub(super) soc_item_bytes: u64,
+    pub(super) loc_items: u64,
+    pub(super) loc_item_bytes: u64,
+    /// Buckets rewritten because a key was removed.
+    pub(super) soc_removes: u64,
+    pub(super) soc_written_bytes: u64,
+    pub(super) loc_written_bytes: u64,
+    /// Items that fell out of DRAM and were not admitted or too large.
+    pub(super) rejected_items: u64,
+    /// Items admitted that were lost because too much was in flight, by engine.
+    pub(super) inserts_rejected: [u64; 2],
+    /// Lines of a trace that were passed over.
+    pub(super) bad_lines: u64,
+}
+
+impl Counters {
+    /// Bytes written to the device.
+    pub(super) fn written_bytes(&self) -> u64 {
+        self.soc_written_bytes + self.loc_written_bytes
+    }
+
+    /// Operations so far.
+    pub(super) fn operations(&self) -> u64 {
+        self.gets + self.sets + self.deletes
+    }
+
+    /// Share of the inserts into an engine that were rejected because too much was in flight, percent.
+    pub(super) fn inserts_rejected_percent(&self, engine: u16) -> f64 {
+        let rejected = self.inserts_rejected[usize::from(engine)];
+        let items = [self.soc_items, self.loc_items][usize::from(engine)];
+        match rejected + items {
+            0 => 0.0,
+            all => 100.0 * rejected as f64 / all as f64,
+        }
+    }
+
+    /// The figures, by name.
+    pub(super) fn measures(&self, recent: &Recent) -> Vec<Measure> {
+        let ratio = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
+        let flash_hits = self.soc_hits + self.loc_hits;
+        let item_bytes = self.soc_item_bytes + self.loc_item_bytes;
+        let values = [
+            ("hit_ratio", ratio(self.dram_hits + flash_hits, self.gets)),
+            ("recent.hit_ratio", recent.hit_ratio().unwrap_or(0.0)),
+            ("dram.hit_ratio", ratio(self.dram_hits, self.gets)),
+            ("flash.hit_ratio", ratio(flash_hits, self.gets - self.dram_hits)),
+            ("soc.hit_ratio", ratio(self.soc_hits, self.soc_lookups)),
+            ("loc.hit_ratio", ratio(self.loc_hits, self.loc_lookups)),
+            ("soc.hit_share", ratio(self.soc_hits, self.gets)),
+            ("loc.hit_share", ratio(self.loc_hits, self.gets)),
+            ("gets", self.gets as f64),
+            ("sets", self.sets as f64),
+            ("sets.lookaside", self.lookaside_sets as f64),
+            ("deletes", self.deletes as f64),
+            ("misses", self.misses as f64),
+            ("rejected_items", self.rejected_items as f64),
+            ("soc.items", self.soc_items as f64),
+            ("soc.item_bytes", self.soc_item_bytes as f64),
+            ("soc.removes", self.soc_removes as f64),
+            ("soc.written_bytes", self.soc_written_bytes as f64),
+            ("soc.written_share", ratio(self.soc_written_bytes, self.written_bytes())),
+            ("loc.items", self.loc_items as f64),
+            ("loc.item_bytes", self.loc_item_bytes as f64),
+            ("loc.written_bytes", self.loc_written_bytes as f64),
+            (
+                "application_write_amplification",
+                ratio(self.written_bytes(), item_bytes),
+            ),
+            ("bad_lines", self.bad_lines as f64),
+        ];
+        values
+            .into_iter()
+            .map(|(name, value)| Measure::new(name, value))
+            .collect()
+    }
+}
+
+/// Hits since not so long ago: of the last whole stretch of written bytes. A cache is cold at first, and a ratio over everything shows
+/// that for long.
+#[derive(Debug)]
+pub(super) struct Recent {
+    stretch_bytes: u64,
+    ends_at_bytes: u64,
+    gets: u64,
+    hits: u64,
+    last: Option<(u64, u64)>,
+}
+
+impl Recent {
+    pub(super) fn new(stretch_bytes: u64) -> Recent {
+        Recent {
+            stretch_bytes,
+            ends_at_bytes: stretch_bytes,
+            gets: 0,
+            hits: 0,
+            last: None,
+        }
+    }
+
+    pub(super) fn count(&mut self, hit: bool, written_bytes: u64) {
+        self.gets += 1;
+        self.hits += u64::from(hit);
+        if written_bytes >= self.ends_at_bytes {
+            self.last = Some((self.hits, self.gets));
+            (self.hits, self.gets) = (0, 0);
+            self.ends_at_bytes = written_bytes + self.stretch_bytes;
+        }
+    }
+
+    /// Of the last whole stretch, or of what there is of the first.
+    pub(super) fn hit_ratio(&self) -> Option<f64> {
+        let (hits, gets) = self.last.unwrap_or((self.hits, self.gets));
+        (gets > 0).then(|| hits as f64 / gets as f64)
+    }
+}

@@ -1,0 +1,103 @@
+//! Where the parts of the cache lie on the device.
+//!
+//! ```text
+//! | metadata | LOC: region 0, 1, ... | SOC: bucket 0, 1, ... |
+//! ```
+//!
+//! Facts: metadata 0.5 percent at the start, SOC its percentage of the whole at the end, LOC what is between, in whole regions
+//! (allocator/nvmcache/NavySetup.cpp). Metadata are written when the cache shuts down, which it never does here.
+
+use workload::{Target, WorkloadError};
+
+use super::Settings;
+
+/// Larger than any item: regions of a twin shrink no further, so that they hold what those of the drive hold.
+const REGION_BYTES_MIN: u64 = 1 << 20;
+/// Least alignment of LOC entries (navy/block_cache/BlockCache.h).
+const LOC_ALIGN_BYTES_MIN: u64 = 512;
+
+/// Extents on the device or its twin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Layout {
+    pub(super) loc_start_bytes: u64,
+    pub(super) regions: u64,
+    pub(super) region_bytes: u64,
+    pub(super) loc_align_bytes: u64,
+    pub(super) device_max_write_bytes: u64,
+    pub(super) soc_start_bytes: u64,
+    pub(super) buckets: u64,
+    pub(super) bucket_bytes: u64,
+}
+
+impl Layout {
+    pub(super) fn new(settings: &Settings, target: &Target) -> Result<Layout, WorkloadError> {
+        let unit = target.unit_bytes().max(4096);
+        let capacity = target.capacity_bytes();
+        let share = |percent: f64| (capacity as f64 * percent / 100.0) as u64;
+        let bucket_bytes = settings.bucket_bytes;
+        let buckets = share(settings.soc_percent) / bucket_bytes;
+        let soc_start_bytes = capacity / bucket_bytes * bucket_bytes - buckets * bucket_bytes;
+        let loc_start_bytes = share(settings.metadata_percent).next_multiple_of(unit);
+        let region_bytes = match target.twin {
+            Some(twin) => twin
+                .size(settings.region_bytes)
+                .max(REGION_BYTES_MIN.min(settings.region_bytes)),
+            None => settings.region_bytes,
+        };
+        let device_max_write_bytes = match target.twin {
+            Some(twin) if !twin.keep_requests => twin.size(settings.device_max_write_bytes),
+            _ => settings.device_max_write_bytes,
+        };
+        // Addresses have 32 bits and count such units.
+        let reachable = (target.device_bytes >> 32).next_power_of_two();
+        let layout = Layout {
+            loc_start_bytes,
+            regions: soc_start_bytes.saturating_sub(loc_start_bytes) / region_bytes,
+            region_bytes,
+            loc_align_bytes: settings.loc_align_bytes.max(reachable).max(LOC_ALIGN_BYTES_MIN),
+            device_max_write_bytes,
+            soc_start_bytes,
+            buckets,
+            bucket_bytes,
+        };
+        layout.check(settings, capacity)?;
+        Ok(layout)
+    }
+
+    fn check(&self, settings: &Settings, capacity: u64) -> Result<(), WorkloadError> {
+        let soc_percent = settings.soc_percent;
+        if soc_percent > 0.0 && self.buckets == 0 {
+            let problem = format!("holds no bucket on a device of {capacity} bytes");
+            return Err(WorkloadError::setting(format!("soc_percent = {soc_percent}"), problem));
+        }
+        let needed = settings.clean_regions + 2;
+        if self.has_loc(settings) && self.regions < needed {
+            let setting = format!("region_bytes = {}", settings.region_bytes);
+            let problem = format!(
+                "LOC has room for {} regions of {} bytes and needs {needed}: use smaller regions, a smaller soc_percent, or a larger scale",
+                self.regions, self.region_bytes
+            );
+            return Err(WorkloadError::setting(setting, problem));
+        }
+        Ok(())
+    }
+
+    /// First byte of LOC and the byte after it.
+    pub(super) fn loc_extent(&self) -> (u64, u64) {
+        let end = self.loc_start_bytes + self.regions * self.region_bytes;
+        (self.loc_start_bytes, end)
+    }
+
+    /// First byte of SOC and the byte after it.
+    pub(super) fn soc_extent(&self) -> (u64, u64) {
+        (
+            self.soc_start_bytes,
+            self.soc_start_bytes + self.buckets * self.bucket_bytes,
+        )
+    }
+
+    /// Whether there is a LOC: there is unless SOC and metadata are everything.
+    pub(super) fn has_loc(&self, settings: &Settings) -> bool {
+        settings.soc_percent + settings.metadata_percent < 100.0
+    }
+}

@@ -1,0 +1,367 @@
+//! The flash side of the cache in virtual time: its threads, what waits for them, and what is not taken any more.
+//!
+//! ```text
+//! get  -> caller waits -> reader (by key) -> read
+//! insert -> limits of inserts in flight -> writer (by key) -> SOC: read and write of the bucket; LOC: copied into the open region
+//! remove ------------------------------->                                                        full: flusher -> writes
+//! ```
+//!
+//! Facts, all of CacheLib's source: an insert is rejected, and the item lost, if with it more than so many inserts or bytes of keys and values
+//! were in flight, counted for both engines together (navy/driver/Driver.cpp, `admissionTest`; allocator/nvmcache/NavyConfig.h has the
+//! limits); removals and lookups are never rejected. Jobs of both engines wait in the queues of the same 32 threads for writes and 32
+//! for reads, each by its key's hash, and a thread does one job after the other (navy/engine/EnginePair.cpp, `scheduleInsert`;
+//! navy/scheduler/ThreadPoolJobScheduler.cpp). A bucket is read and written within its job (navy/bighash/BigHash.cpp), a large item is only
+//! copied; a full region goes to one thread of the region manager, and a job that needs a new one waits until one of two buffers for
+//! each clean region is free (navy/block_cache/{Allocator,RegionManager}.cpp; NavyConfig.h).
+//!
+//! What the cache holds changes when an insert is accepted, and only the device's work waits. It does not model that jobs of one key wait for
+//! each other, that a region is read before it is evicted, or the time of processors.
+
+use std::collections::VecDeque;
+
+use super::cache::{LOC_STREAM, SOC_STREAM};
+use super::pace::{Engines, Pace};
+use workload::{Request, Tagged};
+
+/// What a thread does next.
+#[derive(Debug)]
+enum Step {
+    /// A request to the device, until it is complete.
+    Request(Request),
+    /// An insert of this engine, of so many bytes, is done.
+    Inserted(u16, u32),
+    /// The region of this number, counted from the start, must be open: the one before is full, and there is a buffer.
+    Open(u64),
+    /// The region of this number is full and goes to the flusher.
+    Flush(u64, Box<[Request]>),
+    /// A region is written, and its buffer free.
+    Flushed,
+    /// A caller has its answer.
+    Answer,
+}
+
+/// A thread, and what waits for it.
+#[derive(Debug, Default)]
+struct Thread {
+    steps: VecDeque<Step>,
+    /// It has a step under way, or waits for a buffer, or is about to go on.
+    busy: bool,
+}
+
+/// Inserts that were accepted and are not done.
+#[derive(Debug, Clone, Copy, Default)]
+struct InFlight {
+    inserts: u64,
+    bytes: u64,
+}
+
+/// The threads.
+#[derive(Debug)]
+pub(super) struct Navy {
+    max_inserts: u64,
+    max_bytes: u64,
+    engines: Engines,
+    callers: u32,
+    waiting_callers: u32,
+    /// By engine, or all in the first.
+    in_flight: [InFlight; 2],
+    most_inserts: u64,
+    readers: u64,
+    writers: u64,
+    /// Readers, writers (of SOC, then of LOC, if each has its own), the flusher.
+    threads: Vec<Thread>,
+    /// Threads that can go on, in the order in which they do.
+    ready: VecDeque<u16>,
+    /// Threads that wait for a region.
+    blocked: Vec<u16>,
+    buffers: u64,
+    /// Regions of LOC since the start: into which items are admitted, how many went to the flusher, and how many are written.
+    open: u64,
+    full: u64,
+    flushed: u64,
+}
+
+impl Navy {
+    /// `denominator`: how many times smaller than the drive everything that holds bytes is; `clean_regions` as in the cache's settings.
+    pub(super) fn new(pace: &Pace, denominator: u64, clean_regions: u64) -> Navy {
+        let sets = match pace.engines {
+            Engines::Together => 1,
+            Engines::Apart => 2,
+        };
+        let threads = pace.reader_threads + sets * pace.writer_threads + 1;
+        Navy {
+            max_inserts: (pace.max_concurrent_inserts / denominator).max(1),
+            max_bytes: (pace.max_parcel_bytes / denominator).max(1),
+            engines: pace.engines,
+            callers: pace.callers,
+            waiting_callers: 0,
+            in_flight: [InFlight::default(); 2],
+            most_inserts: 0,
+            readers: u64::from(pace.reader_threads),
+            writers: u64::from(pace.writer_threads),
+            threads: (0..threads).map(|_| Thread::default()).collect(),
+            ready: VecDeque::new(),
+            blocked: Vec::new(),
+            buffers: 2 * clean_regions,
+            open: 0,
+            full: 0,
+            flushed: 0,
+        }
+    }
+
+    /// Requests in flight at most: one for each thread.
+    pub(super) fn threads(&self) -> u64 {
+        self.threads.len() as u64
+    }
+
+    /// Whether a caller is free to ask for the next operation.
+    pub(super) fn has_caller(&self) -> bool {
+        self.waiting_callers < self.callers
+    }
+
+    /// Whether nothing is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.threads.iter().all(|thread| !thread.busy)
+    }
+
+    /// Most inserts that were in flight at once.
+    pub(super) fn most_inserts(&self) -> u64 {
+        self.most_inserts
+    }
+
+    /// Takes an insert (key and value of so many bytes) into an engine, unless too much is in flight.
+    pub(super) fn admits(&mut self, engine: u16, bytes: u32) -> bool {
+        let in_flight = &mut self.in_flight[self.engines.index(engine)];
+        let with = InFlight {
+            inserts: in_flight.inserts + 1,
+            bytes: in_flight.bytes + u64::from(bytes),
+        };
+        if with.inserts > self.max_inserts || with.bytes > self.max_bytes {
+            return false;
+        }
+        *in_flight = with;
+        let inserts = self.in_flight.iter().map(|engine| engine.inserts).sum();
+        self.most_inserts = self.most_inserts.max(inserts);
+        true
+    }
+
+    /// A caller waits for what these requests read.
+    pub(super) fn look_up(&mut self, key: u64, requests: impl Iterator<Item = Request>) {
+        self.waiting_callers += 1;
+        let steps = requests.map(Step::Request).chain([Step::Answer]);
+        self.enqueue((key % self.readers) as u16, steps);
+    }
+
+    /// An item that was admitted goes into its bucket.
+    pub(super) fn insert_small(&mut self, key: u64, bytes: u32, requests: impl Iterator<Item = Request>) {
+        let steps = requests.map(Step::Request).chain([Step::Inserted(SOC_STREAM, bytes)]);
+        self.enqueue(self.writer(SOC_STREAM, key), steps);
+    }
+
+    /// A key leaves its bucket.
+    pub(super) fn remove(&mut self, key: u64, requests: impl Iterator<Item = Request>) {
+        self.enqueue(self.writer(SOC_STREAM, key), requests.map(Step::Request));
+    }
+
+    /// An item that was admitted goes into the open region; if that was too full, these requests write it and the item goes into the next.
+    pub(super) fn insert_large(&mut self, key: u64, bytes: u32, full: Option<Box<[Request]>>) {
+        let flush = full.map(|writes| Step::Flush(self.open, writes));
+        self.open += u64::from(flush.is_some());
+        let place = [Step::Open(self.open), Step::Inserted(LOC_STREAM, bytes)];
+        self.enqueue(self.writer(LOC_STREAM, key), flush.into_iter().chain(place));
+    }
+
+    fn writer(&self, engine: u16, key: u64) -> u16 {
+        let set = self.engines.index(engine) as u64;
+        (self.readers + set * self.writers + key % self.writers) as u16
+    }
+
+    fn enqueue(&mut self, index: u16, steps: impl Iterator<Item = Step>) {
+        let thread = &mut self.threads[usize::from(index)];
+        thread.steps.extend(steps);
+        if !thread.busy && !thread.steps.is_empty() {
+            thread.busy = true;
+            self.ready.push_back(index);
+        }
+    }
+
+    /// The request of a thread is complete.
+    pub(super) fn completed(&mut self, thread: u16) {
+        self.ready.push_back(thread);
+    }
+
+    /// All threads go on as far as they can; what they submit carries their number.
+    pub(super) fn run(&mut self, requests: &mut Vec<Tagged>) {
+        while let Some(thread) = self.ready.pop_front() {
+            self.go_on(thread, requests);
+        }
+    }
+
+    /// Regions are filled one after the other, whichever thread comes first.
+    fn must_wait(&self, step: &Step) -> bool {
+        match step {
+            Step::Open(region) | Step::Flush(region, _) => {
+                *region > self.full || *region >= self.flushed + self.buffers
+            }
+            _ => false,
+        }
+    }
+
+    fn go_on(&mut self, index: u16, requests: &mut Vec<Tagged>) {
+        loop {
+            let Some(step) = self.threads[usize::from(index)].steps.pop_front() else {
+                self.threads[usize::from(index)].busy = false;
+                return;
+            };
+            if self.must_wait(&step) {
+                self.threads[usize::from(index)].steps.push_front(step);
+                return self.blocked.push(index);
+            }
+            match step {
+                Step::Request(request) => return requests.push(Tagged { tag: index, request }),
+                Step::Open(_) => {}
+                Step::Inserted(engine, bytes) => {
+                    let in_flight = &mut self.in_flight[self.engines.index(engine)];
+                    in_flight.inserts -= 1;
+                    in_flight.bytes -= u64::from(bytes);
+                }
+                Step::Flush(_, writes) => {
+                    self.full += 1;
+                    self.ready.extend(self.blocked.drain(..));
+                    let flusher = self.threads.len() as u16 - 1;
+                    let writes = writes.into_iter().map(Step::Request);
+                    self.enqueue(flusher, writes.chain([Step::Flushed]));
+                }
+                Step::Flushed => {
+                    self.flushed += 1;
+                    self.ready.extend(self.blocked.drain(..));
+                }
+                Step::Answer => self.waiting_callers -= 1,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use workload::Operation;
+
+    fn navy(engines: Engines) -> Navy {
+        let pace = Pace {
+            callers: 2,
+            reader_threads: 2,
+            writer_threads: 2,
+            max_concurrent_inserts: 3,
+            max_parcel_bytes: 10_000,
+            engines,
+            ..Pace::at(1000.0)
+        };
+        Navy::new(&pace, 1, 1)
+    }
+
+    fn request(offset_bytes: u64) -> Request {
+        Request {
+            stream: 0,
+            operation: Operation::Write,
+            offset_bytes,
+            bytes: 4096,
+            placement: None,
+        }
+    }
+
+    /// Lets all go on; tags and offsets of what is submitted.
+    fn run(navy: &mut Navy) -> Vec<(u16, u64)> {
+        let mut requests = Vec::new();
+        navy.run(&mut requests);
+        let seen = requests.iter().map(|tagged| (tagged.tag, tagged.request.offset_bytes));
+        seen.collect()
+    }
+
+    #[test]
+    fn the_limits_are_of_both_engines_unless_each_has_its_own() {
+        let mut shared = navy(Engines::Together);
+        assert!((0..3).all(|_| shared.admits(SOC_STREAM, 100)));
+        assert!(!shared.admits(SOC_STREAM, 100) && !shared.admits(LOC_STREAM, 100));
+        let mut own = navy(Engines::Apart);
+        assert!((0..3).all(|_| own.admits(SOC_STREAM, 100)));
+        assert!(!own.admits(SOC_STREAM, 100) && own.admits(LOC_STREAM, 100));
+        let mut bytes = navy(Engines::Together);
+        assert!(bytes.admits(LOC_STREAM, 9_000) && !bytes.admits(LOC_STREAM, 1_001) && bytes.admits(SOC_STREAM, 1_000));
+        assert_eq!(bytes.most_inserts(), 2);
+    }
+
+    #[test]
+    fn a_thread_does_one_job_after_the_other_and_then_makes_room() {
+        let mut navy = navy(Engines::Together);
+        for key in [2, 4, 5] {
+            assert!(navy.admits(SOC_STREAM, 100));
+            navy.insert_small(key, 100, [request(key * 10), request(key * 10 + 1)].into_iter());
+        }
+        // Keys 2 and 4 belong to the first writer, which is thread 2, and 5 to the second.
+        assert_eq!(run(&mut navy), [(2, 20), (3, 50)]);
+        navy.completed(2);
+        assert_eq!(run(&mut navy), [(2, 21)]);
+        assert!(
+            !navy.admits(SOC_STREAM, 100),
+            "the insert is not done before its bucket is written"
+        );
+        navy.completed(2);
+        assert_eq!(run(&mut navy), [(2, 40)]);
+        assert!(navy.admits(SOC_STREAM, 100));
+    }
+
+    #[test]
+    fn a_large_item_waits_behind_small_ones_of_its_thread_unless_engines_are_apart() {
+        for (engines, in_flight) in [(Engines::Together, 2), (Engines::Apart, 1)] {
+            let mut navy = navy(engines);
+            assert!(navy.admits(SOC_STREAM, 100) && navy.admits(LOC_STREAM, 100));
+            navy.insert_small(2, 100, [request(0)].into_iter());
+            navy.insert_large(2, 100, None);
+            run(&mut navy);
+            let inserts: u64 = navy.in_flight.iter().map(|engine| engine.inserts).sum();
+            assert_eq!(inserts, in_flight);
+        }
+    }
+
+    #[test]
+    fn regions_are_flushed_in_order_and_their_buffers_waited_for() {
+        let mut navy = navy(Engines::Together);
+        let region = |number: u64| Some(vec![request(number * 100), request(number * 100 + 1)].into());
+        for number in 0..3 {
+            assert!(navy.admits(LOC_STREAM, 100));
+            navy.insert_large(number, 100, region(number));
+        }
+        // Region 1 has the second buffer; regions 2 and 3 wait for those of regions 0 and 1.
+        let flusher = navy.threads.len() as u16 - 1;
+        let mut offsets = Vec::new();
+        loop {
+            let submitted = run(&mut navy);
+            assert!(submitted.iter().all(|(tag, _)| *tag == flusher) && submitted.len() <= 1);
+            let Some((tag, offset)) = submitted.first() else { break };
+            offsets.push(*offset);
+            let expected = match offset / 100 {
+                0 => 2,
+                1 => 1,
+                _ => 0,
+            };
+            assert_eq!(navy.in_flight[0].inserts, expected, "while {offset} is written");
+            navy.completed(*tag);
+        }
+        assert_eq!(offsets, [0, 1, 100, 101, 200, 201]);
+        assert!(navy.is_idle() && navy.flushed == 3);
+    }
+
+    #[test]
+    fn callers_wait_for_their_answers() {
+        let mut navy = navy(Engines::Together);
+        navy.look_up(0, [request(1)].into_iter());
+        assert!(navy.has_caller());
+        navy.look_up(0, [request(2)].into_iter());
+        assert!(!navy.has_caller());
+        assert_eq!(run(&mut navy), [(0, 1)]);
+        navy.completed(0);
+        assert_eq!(run(&mut navy), [(0, 2)]);
+        assert!(navy.has_caller() && !navy.is_idle());
+    }
+}

@@ -1,0 +1,290 @@
+//! The cache as a source of requests: operations in, requests and measures out.
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+
+use super::admission::Gate;
+use super::bighash::BigHash;
+use super::block_cache::BlockCache;
+use super::cache::{Behaviour, HybridCache, LOC_STREAM, SOC_STREAM};
+use super::counters::{Counters, Recent};
+use super::dram::Dram;
+use super::generator::Generator;
+use super::layout::Layout;
+use super::navy::Navy;
+use super::trace::Trace;
+use super::{CacheOperation, Pace, Settings};
+use workload::{Measure, Next, Paced, Range, Request, Source, Tagged, Target, WorkloadError};
+
+/// The hit ratio of late is that of this part of the capacity written.
+const RECENT_PARTS: u64 = 4;
+
+/// So many operations in a row without a request are the end: the cache holds all that is asked for, and never writes again.
+const IDLE_OPERATIONS: u64 = 10_000_000;
+
+/// A cache at work on a drive.
+pub struct CacheSource {
+    operations: Operations,
+    /// Operations left, if they are limited.
+    left: Option<u64>,
+    pub(super) cache: HybridCache,
+    /// In virtual time: how fast it is asked.
+    clock: Option<Clock>,
+}
+
+/// Where the operations stand in virtual time.
+#[derive(Debug)]
+struct Clock {
+    pace: Pace,
+    /// Threads, until the cache takes them.
+    navy: Option<Navy>,
+    now_ns: u64,
+    /// Operations taken.
+    taken: u64,
+    /// Of them since the last request.
+    idle: u64,
+    has_ended: bool,
+}
+
+impl std::fmt::Debug for CacheSource {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = formatter.debug_struct("CacheSource");
+        debug.field("counters", &self.cache.counters).finish_non_exhaustive()
+    }
+}
+
+/// Where the operations come from.
+#[derive(Debug)]
+enum Operations {
+    Generated(Box<Generator>),
+    Traced(Box<Trace>),
+}
+
+impl CacheSource {
+    pub(super) fn new(settings: &Settings, target: &Target, seed: u64) -> Result<CacheSource, WorkloadError> {
+        let layout = Layout::new(settings, target)?;
+        let statistics = settings.statistics();
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let gate_random = random.clone();
+        random.jump();
+        let denominator = target.denominator();
+        let operations = match settings.trace.is_empty() {
+            true => {
+                let generator = Generator::new(&statistics, target.device_bytes, denominator, random);
+                Operations::Generated(Box::new(generator))
+            }
+            false => Operations::Traced(Box::new(Trace::new(settings, target.endless)?)),
+        };
+        let soc = (layout.buckets > 0)
+            .then(|| BigHash::new(layout.buckets, layout.bucket_bytes, settings.bloom_filter_bytes));
+        let loc = layout.has_loc(settings).then(|| {
+            BlockCache::new(
+                layout.regions,
+                layout.region_bytes,
+                layout.loc_align_bytes,
+                settings.clean_regions,
+                settings.region_eviction,
+            )
+        });
+        let placed = settings.placement && target.placement_ids > 0;
+        // A drive with fewer handles leaves the rest on its default one.
+        let placement = |index: u16| placed.then_some(if index < target.placement_ids { index } else { 0 });
+        let cache = HybridCache {
+            behaviour: Behaviour {
+                small_item_max_bytes: settings.small_item_max_bytes as u32,
+                lookaside: statistics.lookaside,
+                reads: settings.reads,
+                placements: [placement(1), placement(2)],
+            },
+            layout,
+            dram: Dram::new(settings.dram_bytes_on(target.device_bytes) / denominator),
+            soc,
+            loc,
+            gate: Gate::new(settings.admission, denominator, gate_random),
+            counters: Counters::default(),
+            recent: Recent::new(target.capacity_bytes() / RECENT_PARTS),
+            requests: std::collections::VecDeque::new(),
+            navy: None,
+        };
+        let clock = settings.pace.as_ref().map(|pace| Clock {
+            pace: pace.clone(),
+            navy: Some(Navy::new(pace, denominator, settings.clean_regions)),
+            now_ns: 0,
+            taken: 0,
+            idle: 0,
+            has_ended: false,
+        });
+        Ok(CacheSource {
+            operations,
+            left: settings.operations.map(|operations| operations / denominator),
+            cache,
+            clock,
+        })
+    }
+
+    fn next_operation(&mut self) -> Result<Option<CacheOperation>, WorkloadError> {
+        if let Some(left) = &mut self.left {
+            if *left == 0 {
+                return Ok(None);
+            }
+            *left -= 1;
+        }
+        match &mut self.operations {
+            Operations::Generated(generator) => Ok(Some(generator.next())),
+            Operations::Traced(trace) => {
+                let operation = trace.next();
+                self.cache.counters.bad_lines = trace.bad_lines();
+                operation
+            }
+        }
+    }
+}
+
+fn never_writes() -> WorkloadError {
+    let problem = format!(
+        "no request in {IDLE_OPERATIONS} operations in a row, as the cache holds all that is asked for: use more keys \
+         (statistics.working_set_percent) or sets, a smaller cache, or reads = true"
+    );
+    WorkloadError::setting("kind = \"cachelib\"", problem)
+}
+
+impl Source for CacheSource {
+    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+        assert!(self.cache.navy.is_none(), "with threads requests come from them");
+        let (mut count, mut idle) = (0, 0);
+        while count < limit {
+            match self.cache.requests.pop_front() {
+                Some(request) => {
+                    requests.push(request);
+                    (count, idle) = (count + 1, 0);
+                }
+                None => match self.next_operation() {
+                    Ok(Some(operation)) if idle < IDLE_OPERATIONS => {
+                        idle += 1;
+                        self.cache.take(operation);
+                    }
+                    Ok(Some(_)) => {
+                        self.left = Some(0);
+                        return Err(never_writes());
+                    }
+                    Ok(None) => break,
+                    Err(error) => {
+                        self.left = Some(0);
+                        return Err(error);
+                    }
+                },
+            }
+        }
+        Ok(count)
+    }
+
+    fn owners(&self) -> Vec<Range> {
+        let layout = &self.cache.layout;
+        let owner = |(name, (start_bytes, end_bytes)): (&str, (u64, u64))| Range {
+            name: name.to_string(),
+            start_bytes,
+            end_bytes,
+        };
+        let engines = [("loc", layout.loc_extent()), ("soc", layout.soc_extent())];
+        engines
+            .into_iter()
+            .filter(|(_, (start, end))| end > start)
+            .map(owner)
+            .collect()
+    }
+
+    fn streams(&self) -> Vec<String> {
+        let mut names = vec![String::new(); 2];
+        names[usize::from(SOC_STREAM)] = "soc".into();
+        names[usize::from(LOC_STREAM)] = "loc".into();
+        names
+    }
+
+    fn share_done(&self) -> Option<f64> {
+        match &self.operations {
+            Operations::Traced(trace) if self.left.is_none() => trace.share_done(),
+            Operations::Traced(_) | Operations::Generated(_) => None,
+        }
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        let mut measures = self.cache.counters.measures(&self.cache.recent);
+        if let (Some(clock), Some(navy)) = (&self.clock, &self.cache.navy) {
+            let rejected = |engine| self.cache.counters.inserts_rejected_percent(engine);
+            let seconds = clock.now_ns.max(1) as f64 / 1e9;
+            measures.extend([
+                Measure::new("soc.inserts_rejected_percent", rejected(SOC_STREAM)),
+                Measure::new("loc.inserts_rejected_percent", rejected(LOC_STREAM)),
+                Measure::new("inserts_in_flight.most", navy.most_inserts() as f64),
+                Measure::new("operations_per_second", clock.taken as f64 / seconds),
+            ]);
+        }
+        measures
+    }
+
+    fn paced(&mut self) -> Option<&mut dyn Paced> {
+        let clock = self.clock.as_mut()?;
+        if let Some(navy) = clock.navy.take() {
+            assert!(self.cache.requests.is_empty(), "it is paced before its first request");
+            self.cache.navy = Some(navy);
+        }
+        Some(self)
+    }
+}
+
+impl CacheSource {
+    /// Its clock and threads.
+    fn running(&mut self) -> (&mut Clock, &mut Navy) {
+        let clock = self.clock.as_mut().expect("it is paced");
+        (clock, self.cache.navy.as_mut().expect("its threads run"))
+    }
+
+    /// Takes the next operation; false if there is none.
+    fn take_one(&mut self) -> Result<bool, WorkloadError> {
+        let operation = match self.running().0.idle {
+            idle if idle < IDLE_OPERATIONS => self.next_operation()?,
+            _ => return Err(never_writes()),
+        };
+        let Some(operation) = operation else { return Ok(false) };
+        self.cache.take(operation);
+        let clock = self.running().0;
+        clock.taken += 1;
+        clock.idle += 1;
+        Ok(true)
+    }
+}
+
+impl Paced for CacheSource {
+    fn act(&mut self, now_ns: u64, requests: &mut Vec<Tagged>) -> Result<Next, WorkloadError> {
+        self.running().0.now_ns = now_ns;
+        loop {
+            let (clock, navy) = self.running();
+            let before = requests.len();
+            navy.run(requests);
+            if requests.len() > before {
+                clock.idle = 0;
+            }
+            if clock.has_ended {
+                return Ok(if navy.is_idle() { Next::Never } else { Next::Completion });
+            }
+            if !navy.has_caller() {
+                return Ok(Next::Completion);
+            }
+            let due_ns = clock.pace.due_ns(clock.taken);
+            if due_ns > now_ns {
+                return Ok(Next::At(due_ns));
+            }
+            let taken = self.take_one();
+            self.running().0.has_ended = !matches!(taken, Ok(true));
+            taken?;
+        }
+    }
+
+    fn completed(&mut self, tag: u16) {
+        self.running().1.completed(tag);
+    }
+
+    fn depth(&self) -> u64 {
+        self.cache.navy.as_ref().map_or(0, Navy::threads)
+    }
+}

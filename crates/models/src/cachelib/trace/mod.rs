@@ -1,0 +1,322 @@
+//! Cache operations from trace files.
+//!
+//! ```text
+//! files (plain, gzip, zstd) -> lines -> row (kvcache, cdn, twitter) -> one operation per repetition, suffix and piece
+//! ```
+//!
+//! What a file is follows from its first line, unless the settings say it. A row that cannot be understood names file and line and ends
+//! the run, or is counted. Only one line is in memory at a time.
+//!
+//! Times are passed over: operations follow each other as fast as the cache takes them, and nothing expires.
+
+mod row;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::{Deserialize, Serialize};
+
+use super::{CacheOperation, Settings, mix};
+use row::{Reader, Row};
+use workload::WorkloadError;
+use workload::trace::{Line, Lines};
+
+/// What trace files are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TraceFormat {
+    /// As the first line of each file looks.
+    Auto,
+    /// CacheLib's key-value traces: columns by the names of a header (`key`, `op`, `size`, `op_count`, `key_size`, ...), or in that order
+    /// without one (cachelib/cachebench/workload/KVReplayGenerator.h).
+    Kvcache,
+    /// CacheLib's CDN traces (cachelib/cachebench/workload/PieceWiseReplayGenerator.h): objects are cached in pieces of 64 KiB.
+    Cdn,
+    /// Twitter's cache traces (README of github.com/twitter/cache-trace).
+    Twitter,
+}
+
+/// Trace files, one after another.
+pub(super) struct Trace {
+    files: Vec<String>,
+    format: TraceFormat,
+    amplification: u32,
+    skip_bad_lines: bool,
+    endless: bool,
+    /// The file after the one that is open.
+    next_file: usize,
+    open: Option<(Lines, Reader)>,
+    row: Row,
+    /// Operations of the row that are done, of all suffixes.
+    done: u32,
+    bytes_read: Arc<AtomicU64>,
+    bytes_total: u64,
+    bad_lines: u64,
+    /// Operations since the files began anew: an endless trace without any would turn for ever.
+    since_start: u64,
+}
+
+impl std::fmt::Debug for Trace {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = formatter.debug_struct("Trace");
+        debug
+            .field("files", &self.files)
+            .field("next_file", &self.next_file)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Trace {
+    /// Opens the first file.
+    pub(super) fn new(settings: &Settings, endless: bool) -> Result<Trace, WorkloadError> {
+        let mut bytes_total = 0;
+        for file in &settings.trace {
+            let metadata = std::fs::metadata(file).map_err(|source| WorkloadError::Io {
+                file: file.display().to_string(),
+                source,
+            })?;
+            bytes_total += metadata.len();
+        }
+        let mut trace = Trace {
+            files: settings.trace.iter().map(|file| file.display().to_string()).collect(),
+            format: settings.trace_format,
+            amplification: settings.amplification,
+            skip_bad_lines: settings.skip_bad_lines,
+            endless,
+            next_file: 0,
+            open: None,
+            row: Row::default(),
+            done: 0,
+            bytes_read: Arc::default(),
+            bytes_total,
+            bad_lines: 0,
+            since_start: 0,
+        };
+        trace.open_next()?;
+        Ok(trace)
+    }
+
+    /// Lines passed over so far.
+    pub(super) fn bad_lines(&self) -> u64 {
+        self.bad_lines
+    }
+
+    /// Part of the files that was read.
+    pub(super) fn share_done(&self) -> Option<f64> {
+        let read = self.bytes_read.load(Ordering::Relaxed) as f64;
+        (!self.endless).then(|| (read / self.bytes_total.max(1) as f64).min(1.0))
+    }
+
+    fn io_error(&self, source: std::io::Error) -> WorkloadError {
+        WorkloadError::Io {
+            file: self.files[self.next_file.saturating_sub(1)].clone(),
+            source,
+        }
+    }
+
+    /// Opens the next file; false after the last one.
+    fn open_next(&mut self) -> Result<bool, WorkloadError> {
+        if self.next_file == self.files.len() && self.endless && self.since_start > 0 {
+            (self.next_file, self.since_start) = (0, 0);
+        }
+        let Some(file) = self.files.get(self.next_file).cloned() else {
+            self.open = None;
+            return Ok(false);
+        };
+        self.next_file += 1;
+        let lines = Lines::open(Path::new(&file), self.bytes_read.clone()).map_err(|source| self.io_error(source))?;
+        let reader = Reader::new(self.format, lines.first()).map_err(|problem| WorkloadError::Line {
+            file,
+            line: 1,
+            problem,
+        })?;
+        self.open = Some((lines, reader));
+        Ok(true)
+    }
+
+    /// The next operation; none when the files have ended.
+    pub(super) fn next(&mut self) -> Result<Option<CacheOperation>, WorkloadError> {
+        while self.done == self.row.operations() * self.amplification {
+            if !self.next_row()? {
+                return Ok(None);
+            }
+        }
+        let operation = self.row.operation(self.done / self.amplification);
+        let suffix = self.done % self.amplification;
+        self.done += 1;
+        self.since_start += 1;
+        Ok(Some(CacheOperation {
+            // The key as it is, then the same key with suffixes.
+            key: if suffix == 0 {
+                operation.key
+            } else {
+                mix(operation.key ^ u64::from(suffix))
+            },
+            ..operation
+        }))
+    }
+
+    /// Reads rows until one is good; false when the files have ended.
+    fn next_row(&mut self) -> Result<bool, WorkloadError> {
+        self.done = 0;
+        self.row = Row::default();
+        loop {
+            let Some((lines, reader)) = &mut self.open else {
+                return Ok(false);
+            };
+            let parsed = match lines.next() {
+                Ok(Line::Text(text)) => reader.row(text),
+                Ok(Line::TooLong(_)) => Err("the line is longer than any of a cache trace".to_string()),
+                Ok(Line::End) => {
+                    if !self.open_next()? {
+                        return Ok(false);
+                    }
+                    continue;
+                }
+                Err(source) => return Err(self.io_error(source)),
+            };
+            let line = lines.number();
+            match parsed {
+                Ok(Some(row)) => {
+                    self.row = row;
+                    return Ok(true);
+                }
+                Ok(None) => {}
+                Err(_) if self.skip_bad_lines => self.bad_lines += 1,
+                Err(problem) => {
+                    let file = self.files[self.next_file - 1].clone();
+                    return Err(WorkloadError::Line { file, line, problem });
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Kind;
+    use super::*;
+    use std::io::Write;
+
+    fn trace_of(
+        texts: &[&str],
+        change: impl FnOnce(&mut Settings),
+        endless: bool,
+    ) -> (Trace, Vec<tempfile::NamedTempFile>) {
+        let files: Vec<tempfile::NamedTempFile> = texts
+            .iter()
+            .map(|text| {
+                let mut file = tempfile::NamedTempFile::new().unwrap();
+                file.write_all(text.as_bytes()).unwrap();
+                file
+            })
+            .collect();
+        let mut settings = Settings {
+            trace: files.iter().map(|file| file.path().to_path_buf()).collect(),
+            ..Settings::default()
+        };
+        change(&mut settings);
+        (Trace::new(&settings, endless).unwrap(), files)
+    }
+
+    fn all(trace: &mut Trace) -> Vec<CacheOperation> {
+        std::iter::from_fn(|| trace.next().unwrap()).collect()
+    }
+
+    fn kinds_and_sizes(operations: &[CacheOperation]) -> Vec<(Kind, Option<u32>)> {
+        operations
+            .iter()
+            .map(|operation| (operation.kind, operation.bytes))
+            .collect()
+    }
+
+    const KV_2024: &str = "op_time,key,key_size,op,op_count,size,cache_hits,ttl,usecase,sub_usecase\n\
+        1,aa,48,GET,2,87,1,0,3,4\n1,bb,24,GET_LEASE,1,0,0,0,3,4\n2,bb,24,SET_LEASE,1,3000,0,0,3,4\n2,aa,48,DELETE,1,0,0,0,3,4\n";
+
+    #[test]
+    fn columns_of_key_value_traces_go_by_name() {
+        let (mut trace, _files) = trace_of(&[KV_2024], |_| {}, false);
+        let operations = all(&mut trace);
+        use Kind::{Delete, Get, Set};
+        let expected = [
+            (Get, Some(135)),
+            (Get, Some(135)),
+            (Get, None),
+            (Set, Some(3024)),
+            (Delete, None),
+        ];
+        assert_eq!(kinds_and_sizes(&operations), expected);
+        assert_eq!(operations[0].key, operations[4].key);
+        assert_eq!(operations[2].key, operations[3].key);
+        assert_ne!(operations[0].key, operations[2].key);
+        // The form of 2022, with its header and without.
+        let rows = "aa,GET,87,2,48\nbb,GET,0,1,24\nbb,SET,3000,1,24\naa,DELETE,0,1,48\n";
+        for text in [rows.to_string(), format!("key,op,size,op_count,key_size\n{rows}")] {
+            let (mut trace, _files) = trace_of(&[&text], |_| {}, false);
+            assert_eq!(all(&mut trace), operations);
+        }
+    }
+
+    #[test]
+    fn twitter_traces_have_no_header() {
+        let text = "0,nz:u:eeW,44,1030,7,set,300\n1,nz:u:eeW,44,0,7,get,0\n2,q,10,5,7,gets,0\n3,q,10,5,7,incr,9\n4,q,10,0,7,delete,0\n";
+        let (mut trace, _files) = trace_of(&[text], |_| {}, false);
+        use Kind::{Delete, Get, Set};
+        let expected = [
+            (Set, Some(1074)),
+            (Get, None),
+            (Get, Some(15)),
+            (Set, Some(15)),
+            (Delete, None),
+        ];
+        assert_eq!(kinds_and_sizes(&all(&mut trace)), expected);
+    }
+
+    #[test]
+    fn objects_of_a_cdn_come_in_pieces() {
+        // Small: header and body are one item. 200000 bytes: the header, then 64 KiB, 64 KiB, 64 KiB, 3392 bytes.
+        let text = "1,small,1,1000,1200,200,-1,-1,60,1,0,x\n1,large,1,200000,200300,300,-1,-1,60,1,0,x\n\
+            1,large,1,200000,1300,300,70000,70999,60,1,1,x\n";
+        let (mut trace, _files) = trace_of(&[text], |_| {}, false);
+        let operations = all(&mut trace);
+        let sizes: Vec<u32> = operations.iter().map(|operation| operation.bytes.unwrap()).collect();
+        assert_eq!(sizes, [1205, 305, 65_541, 65_541, 65_541, 3397, 305, 65_541]);
+        let keys: Vec<u64> = operations.iter().map(|operation| operation.key).collect();
+        assert_eq!(keys[1], keys[6], "the header of the same object");
+        assert_eq!(keys[3], keys[7], "the range lies in its second piece");
+        assert!(operations.iter().all(|operation| operation.kind == Kind::Get));
+    }
+
+    #[test]
+    fn amplification_repeats_each_line_for_other_keys() {
+        let (mut trace, _files) = trace_of(&[KV_2024], |settings| settings.amplification = 3, false);
+        let operations = all(&mut trace);
+        assert_eq!(operations.len(), 15);
+        let mut keys: Vec<u64> = operations.iter().map(|operation| operation.key).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), 6);
+    }
+
+    #[test]
+    fn files_follow_each_other_and_an_endless_trace_begins_anew() {
+        let (mut trace, _files) = trace_of(&[KV_2024, KV_2024], |_| {}, true);
+        let operations: Vec<CacheOperation> = (0..20).map(|_| trace.next().unwrap().unwrap()).collect();
+        assert_eq!(operations[..5], operations[15..]);
+        assert_eq!(trace.share_done(), None);
+        let (mut trace, _files) = trace_of(&["key,op,size\n"], |_| {}, true);
+        assert_eq!(trace.next().unwrap(), None, "files without operations end even so");
+    }
+
+    #[test]
+    fn a_bad_line_is_named_or_counted() {
+        let text = format!("{KV_2024}3,cc,24,GET,1,many,0,0,3,4\n3,cc,24,POKE,1,1,0,0,3,4\n3,cc,24,GET,1,1,0,0,3,4\n");
+        let (mut trace, _files) = trace_of(&[&text], |_| {}, false);
+        let error = (0..6).find_map(|_| trace.next().err()).unwrap().to_string();
+        assert!(error.contains(":6:") && error.contains("many"), "{error}");
+        let (mut trace, _files) = trace_of(&[&text], |settings| settings.skip_bad_lines = true, false);
+        assert_eq!((all(&mut trace).len(), trace.bad_lines()), (6, 2));
+        assert_eq!(trace.share_done(), Some(1.0));
+    }
+}

@@ -1,0 +1,313 @@
+//! Where `mkfs.f2fs` puts things, and how much it keeps for itself.
+//!
+//! ```text
+//! superblock | checkpoint (2 packs) | SIT (2 copies) | NAT (2 copies) | SSA | main area
+//!  1 segment      2 segments           1 block / 55      1 block / 455  1 block /
+//!                                      segments          nodes          segment
+//! ```
+//!
+//! Facts: f2fs-tools, `mkfs/f2fs_format.c` (`f2fs_prepare_super_block`, `get_best_overprovision`). A twin has its areas by the same
+//! rules, since they are proportional to the drive; what is not proportional - the reserved segments, the limit of the NAT - is
+//! computed for the drive at full size and divided by d.
+//!
+//! A reclaim unit of the drive holds thousands of segments and files, and write amplification depends on that. So a twin cannot keep
+//! their sizes: they shrink by s, and their numbers by d / s, with s near the root of d, at most 16, as a segment and a file
+//! must still have some blocks. What there is one of per segment or per file - nodes, summaries - then weighs s times as much, so the
+//! twin has it for one in s of them only.
+
+use workload::{Target, WorkloadError};
+
+/// Bytes of a block.
+pub const BLOCK_BYTES: u64 = 4096;
+/// Blocks of a segment: 2 MiB. A twin's are smaller, see [`Layout::segment_blocks`].
+pub const SEGMENT_BLOCKS: u32 = 512;
+/// Most that sizes shrink on a twin: segments to 32 blocks, files of 540 KB to 8.
+const MOST_SHRINK: u32 = 16;
+/// Entries of a block of the SIT, one per segment.
+pub const SIT_ENTRIES: u32 = 55;
+/// Entries of a block of the NAT, one per node.
+pub const NAT_ENTRIES: u32 = 455;
+/// The bitmap that tells valid copies of NAT blocks fits the checkpoint block; bytes of it.
+const NAT_BITMAP_BYTES: u64 = 3900;
+/// Smallest number of sections that are reserved on a twin: one for each of the six logs, and some to move.
+const LEAST_RESERVED_SECTIONS: u32 = 16;
+
+/// Areas of a file system; addresses in blocks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Layout {
+    /// First block of the first checkpoint pack; the second is a segment further.
+    pub checkpoint: u32,
+    /// First block of the SIT.
+    pub sit: u32,
+    /// Blocks of one copy of the SIT.
+    pub sit_blocks: u32,
+    /// First block of the NAT.
+    pub nat: u32,
+    /// Blocks of one copy of the NAT.
+    pub nat_blocks: u32,
+    /// First block of the SSA.
+    pub ssa: u32,
+    /// First block of the main area.
+    pub main: u32,
+    /// s: how much smaller segments and files are on a twin; 1 without one.
+    pub shrink: u32,
+    /// Blocks of a segment.
+    pub segment_blocks: u32,
+    /// Segments of the main area.
+    pub segments: u32,
+    /// Segments of a section.
+    pub section_segments: u32,
+    /// Sections of the main area.
+    pub sections: u32,
+    /// Sections that only cleaning may take.
+    pub reserved_sections: u32,
+    /// Segments that hold no user's blocks.
+    pub overprovision_segments: u32,
+    /// Extra blocks of a checkpoint pack, where the SIT's bitmap does not fit.
+    pub payload_blocks: u32,
+}
+
+impl Layout {
+    /// The layout on a drive, or on its twin.
+    ///
+    /// # Errors
+    /// The drive is too small, or larger than block numbers of 32 bits reach.
+    pub fn new(
+        target: &Target,
+        section_segments: u32,
+        overprovision_percent: Option<f64>,
+        shrink: u32,
+    ) -> Result<Layout, WorkloadError> {
+        if section_segments == 0 || section_segments > 4096 {
+            let setting = format!("segments_per_section = {section_segments}");
+            return Err(WorkloadError::setting(setting, "must be from 1 to 4096"));
+        }
+        if overprovision_percent.is_some_and(|percent| !(0.01..=50.0).contains(&percent)) {
+            let setting = format!("overprovision_percent = {}", overprovision_percent.unwrap_or_default());
+            return Err(WorkloadError::setting(setting, "must be from 0.01 to 50"));
+        }
+        let too_small = |bytes: u64| {
+            let setting = format!("a drive of {bytes} bytes, segments_per_section = {section_segments}");
+            let problem = "too small for a file system: it needs some 64 sections; use a larger drive or scale, or smaller sections";
+            WorkloadError::setting(setting, problem)
+        };
+        let full =
+            Areas::new(target.device_bytes, 1, section_segments).ok_or_else(|| too_small(target.device_bytes))?;
+        let (reserved, overprovision) = full.reserve(section_segments, overprovision_percent);
+        let bytes = target.capacity_bytes();
+        // Of every d segments of the drive the twin has s.
+        let scaled = |segments: u64| (segments * u64::from(shrink)).div_ceil(target.denominator());
+        if bytes / BLOCK_BYTES >= u64::from(u32::MAX) {
+            let setting = format!("a drive of {bytes} bytes");
+            return Err(WorkloadError::setting(
+                setting,
+                "F2FS has 16 TiB at most; use a smaller drive, or a twin",
+            ));
+        }
+        let segment_blocks = SEGMENT_BLOCKS / shrink;
+        let mut areas = Areas::new(bytes, shrink, section_segments).ok_or_else(|| too_small(bytes))?;
+        areas.nat_segments = areas.nat_segments.min(scaled(full.nat_segments)).max(1);
+        areas.finish(section_segments);
+        let sections = (areas.main_segments / u64::from(section_segments)) as u32;
+        let reserved_sections =
+            (scaled(reserved).div_ceil(u64::from(section_segments)) as u32).max(LEAST_RESERVED_SECTIONS);
+        if sections < 4 * LEAST_RESERVED_SECTIONS {
+            return Err(too_small(bytes));
+        }
+        let blocks = |segments: u64| (segments * u64::from(segment_blocks)) as u32;
+        let checkpoint = blocks(u64::from(section_segments));
+        let sit = checkpoint + blocks(2);
+        let nat = sit + blocks(2 * areas.sit_segments);
+        let ssa = nat + blocks(2 * areas.nat_segments);
+        Ok(Layout {
+            checkpoint,
+            sit,
+            sit_blocks: blocks(areas.sit_segments),
+            nat,
+            nat_blocks: blocks(areas.nat_segments),
+            ssa,
+            main: blocks(areas.first_main_segment),
+            shrink,
+            segment_blocks,
+            segments: sections * section_segments,
+            section_segments,
+            sections,
+            reserved_sections,
+            overprovision_segments: (scaled(overprovision) as u32).max(reserved_sections * section_segments)
+                + 2 * section_segments,
+            payload_blocks: payload_blocks(areas.sit_segments),
+        })
+    }
+
+    /// s: the power of two next to the root of d, from below.
+    pub fn default_shrink(denominator: u64) -> u32 {
+        let mut shrink = 1;
+        while shrink < MOST_SHRINK && u64::from(4 * shrink * shrink) <= denominator {
+            shrink *= 2;
+        }
+        shrink
+    }
+
+    /// Blocks, nodes included, that users may have.
+    pub fn user_blocks(&self) -> u64 {
+        u64::from(self.segments - self.overprovision_segments) * u64::from(self.segment_blocks)
+    }
+
+    /// Number of nodes that the NAT can hold; the first three are the file system's own.
+    pub fn nodes(&self) -> u32 {
+        self.nat_blocks * NAT_ENTRIES
+    }
+
+    /// Blocks of the main area.
+    pub fn main_blocks(&self) -> u32 {
+        self.segments * self.segment_blocks
+    }
+}
+
+/// Blocks of the checkpoint pack that hold the SIT's bitmap, if it is too large for the first block.
+fn payload_blocks(sit_segments: u64) -> u32 {
+    let bitmap_bytes = sit_segments * u64::from(SEGMENT_BLOCKS) / 8;
+    if bitmap_bytes > NAT_BITMAP_BYTES {
+        bitmap_bytes.div_ceil(BLOCK_BYTES) as u32
+    } else {
+        0
+    }
+}
+
+/// Sizes of the areas, in segments.
+struct Areas {
+    shrink: u64,
+    total_segments: u64,
+    sit_segments: u64,
+    nat_segments: u64,
+    first_main_segment: u64,
+    main_segments: u64,
+}
+
+impl Areas {
+    fn new(bytes: u64, shrink: u32, section_segments: u32) -> Option<Areas> {
+        let segment_blocks = u64::from(SEGMENT_BLOCKS / shrink);
+        let shrink = u64::from(shrink);
+        let total_segments = bytes / (BLOCK_BYTES * segment_blocks);
+        let first = u64::from(section_segments);
+        let count = total_segments.checked_sub(first)?;
+        let sit_segments = count.div_ceil(u64::from(SIT_ENTRIES) * shrink).div_ceil(segment_blocks);
+        let left = count.checked_sub(2 + 2 * sit_segments)?;
+        let nat_blocks = (left * segment_blocks).div_ceil(u64::from(NAT_ENTRIES));
+        let nat_limit = NAT_BITMAP_BYTES * 8 / segment_blocks;
+        let nat_segments = nat_blocks.div_ceil(segment_blocks).min(nat_limit);
+        let mut areas = Areas {
+            shrink,
+            total_segments,
+            sit_segments,
+            nat_segments,
+            first_main_segment: 0,
+            main_segments: 0,
+        };
+        areas.finish(section_segments);
+        (areas.main_segments > 0).then_some(areas)
+    }
+
+    /// Places the SSA and the main area behind the rest; sections start at multiples of their size.
+    fn finish(&mut self, section_segments: u32) {
+        let section = u64::from(section_segments);
+        let before_ssa = section + 2 + 2 * self.sit_segments + 2 * self.nat_segments;
+        let left = self.total_segments.saturating_sub(before_ssa);
+        let ssa_segments = (left / self.shrink + 1).div_ceil(u64::from(SEGMENT_BLOCKS) / self.shrink);
+        self.first_main_segment = (before_ssa + ssa_segments).next_multiple_of(section);
+        self.main_segments = self.total_segments.saturating_sub(self.first_main_segment);
+        self.main_segments -= self.main_segments % section;
+    }
+
+    /// Segments reserved for cleaning, and segments of overprovisioning: the ratio that leaves most to the user.
+    fn reserve(&self, section_segments: u32, percent: Option<f64>) -> (u64, u64) {
+        let main = self.main_segments as f64;
+        let reserved = |percent: f64| ((100.0 / percent).floor() + 1.0 + 6.0) * f64::from(section_segments);
+        let overprovision = |percent: f64| (main - reserved(percent)) * percent / 100.0;
+        let space = |percent: f64| main - overprovision(percent).max(reserved(percent));
+        let candidates: Vec<f64> = match percent {
+            Some(percent) => vec![percent],
+            None if self.main_segments < 256 => vec![10.0],
+            None => (1..=1000).map(|hundredths| f64::from(hundredths) / 100.0).collect(),
+        };
+        let best = candidates
+            .into_iter()
+            .reduce(|best, candidate| {
+                if space(candidate) > space(best) {
+                    candidate
+                } else {
+                    best
+                }
+            })
+            .expect("there are candidates");
+        (reserved(best) as u64, overprovision(best).max(0.0) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use workload::Twin;
+
+    fn drive(device_bytes: u64, denominator: u64) -> Target {
+        Target {
+            device_bytes,
+            twin: (denominator > 1).then_some(Twin {
+                denominator,
+                device_bytes: device_bytes / denominator,
+                mapping_unit_bytes: 4096,
+                keep_requests: false,
+            }),
+            ..Target::default()
+        }
+    }
+
+    #[test]
+    fn areas_follow_each_other_and_cover_what_they_describe() {
+        assert_eq!(
+            [1, 3, 4, 64, 256, 1024].map(Layout::default_shrink),
+            [1, 1, 2, 8, 16, 16]
+        );
+        for (bytes, d, section) in [
+            (1u64 << 30, 1, 1),
+            (256 << 30, 1, 4),
+            (7_680_000_000_000, 256, 1),
+            (7_680_000_000_000, 1, 1),
+        ] {
+            let layout = Layout::new(&drive(bytes, d), section, None, Layout::default_shrink(d)).unwrap();
+            assert!(layout.checkpoint < layout.sit && layout.sit < layout.nat && layout.nat < layout.ssa);
+            assert_eq!(layout.nat - layout.sit, 2 * layout.sit_blocks);
+            assert_eq!(layout.ssa - layout.nat, 2 * layout.nat_blocks);
+            let summaries = (layout.main - layout.ssa) * layout.shrink;
+            assert!(summaries >= layout.segments, "a summary block per segment: {layout:?}");
+            assert!(layout.sit_blocks * SIT_ENTRIES * layout.shrink >= layout.segments);
+            assert_eq!(layout.main % (layout.segment_blocks * section), 0);
+            let end = u64::from(layout.main) + u64::from(layout.main_blocks());
+            assert!(end * BLOCK_BYTES <= bytes / d);
+            assert!((bytes / d) - end * BLOCK_BYTES < u64::from(section) << 22);
+        }
+    }
+
+    /// With n segments, p percent cost 100 / p reserved and n p / 100 overprovisioned segments: equal at p = 100 / sqrt(n).
+    #[test]
+    fn overprovisioning_balances_reserve_and_spare() {
+        let layout = Layout::new(&drive(7_680_000_000_000, 1), 1, None, 1).unwrap();
+        let root = f64::from(layout.segments).sqrt();
+        assert!(
+            (f64::from(layout.reserved_sections) / root - 1.0).abs() < 0.1,
+            "{layout:?}"
+        );
+        assert!(
+            (f64::from(layout.overprovision_segments) / root - 1.0).abs() < 0.1,
+            "{layout:?}"
+        );
+    }
+
+    #[test]
+    fn drives_that_are_too_small_or_too_large_are_refused() {
+        for (bytes, part) in [(1u64 << 26, "too small"), (1 << 45, "16 TiB")] {
+            let error = Layout::new(&drive(bytes, 1), 1, None, 1).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Requests to the drive: blocks that follow each other are merged, as the kernel merges pages into one bio per log.
+
+use crate::queue::RequestQueue;
+use workload::{Operation, Request};
+
+use super::hints::{HintPolicy, STREAMS, Writer};
+use super::layout::BLOCK_BYTES;
+
+/// Stream of reads.
+const READS: usize = Writer::COUNT;
+/// Stream of discards.
+const DISCARDS: usize = Writer::COUNT + 1;
+
+/// Blocks that wait for more.
+#[derive(Debug, Clone, Copy, Default)]
+struct Pending {
+    first: u32,
+    blocks: u32,
+    placement: Option<u16>,
+}
+
+/// What was written, by somebody.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Bytes.
+    pub bytes: u64,
+    /// Requests.
+    pub requests: u64,
+}
+
+/// Makes requests and counts them.
+#[derive(Debug, Clone)]
+pub struct Output {
+    /// Requests that are ready to be taken.
+    pub(crate) queue: RequestQueue,
+    pending: [Pending; STREAMS.len()],
+    max_blocks: u32,
+    policy: HintPolicy,
+    classes: u8,
+    placement_ids: u16,
+    /// Writes of each writer.
+    pub writers: [Written; Writer::COUNT],
+    /// Writes of user data and directory entries, by placement identifier; without directives by the default one.
+    pub data_handles: Vec<Written>,
+    /// All writes, by placement identifier.
+    pub handles: Vec<Written>,
+    /// Bytes written.
+    pub bytes_written: u64,
+    /// Bytes discarded.
+    pub bytes_discarded: u64,
+    /// What was written and discarded, for tests: block, and whether it was written.
+    #[cfg(test)]
+    pub trace: Vec<(u32, bool)>,
+}
+
+impl Output {
+    /// Nothing yet.
+    pub fn new(policy: HintPolicy, classes: u8, placement_ids: u16, max_request_bytes: u64) -> Output {
+        Output {
+            queue: RequestQueue::default(),
+            pending: [Pending::default(); STREAMS.len()],
+            max_blocks: (max_request_bytes / BLOCK_BYTES) as u32,
+            policy,
+            classes,
+            placement_ids,
+            writers: [Written::default(); Writer::COUNT],
+            data_handles: vec![Written::default(); usize::from(placement_ids).max(1)],
+            handles: vec![Written::default(); usize::from(placement_ids).max(1)],
+            bytes_written: 0,
+            bytes_discarded: 0,
+            #[cfg(test)]
+            trace: Vec::new(),
+        }
+    }
+
+    /// Writes blocks; `class` is the lifetime class of the file.
+    pub fn write(&mut self, writer: Writer, class: u8, first: u32, blocks: u32) {
+        let placement = self.policy.placement(writer, class, self.classes, self.placement_ids);
+        let bytes = u64::from(blocks) * BLOCK_BYTES;
+        let handle = usize::from(placement.unwrap_or(0));
+        self.writers[writer.index()].bytes += bytes;
+        self.handles[handle].bytes += bytes;
+        if writer.is_data() {
+            self.data_handles[handle].bytes += bytes;
+        }
+        self.bytes_written += bytes;
+        #[cfg(test)]
+        self.trace.extend((first..first + blocks).map(|block| (block, true)));
+        self.append(writer.index(), placement, first, blocks);
+    }
+
+    /// Reads blocks.
+    pub fn read(&mut self, first: u32, blocks: u32) {
+        self.append(READS, None, first, blocks);
+    }
+
+    /// Discards blocks. What was written before is sent before.
+    pub fn discard(&mut self, first: u32, blocks: u32) {
+        for stream in 0..Writer::COUNT {
+            self.send(stream);
+        }
+        self.bytes_discarded += u64::from(blocks) * BLOCK_BYTES;
+        #[cfg(test)]
+        self.trace.extend((first..first + blocks).map(|block| (block, false)));
+        self.append(DISCARDS, None, first, blocks);
+    }
+
+    fn append(&mut self, stream: usize, placement: Option<u16>, first: u32, blocks: u32) {
+        let limit = if stream == DISCARDS {
+            u32::MAX / BLOCK_BYTES as u32
+        } else {
+            self.max_blocks
+        };
+        let (mut first, mut left) = (first, blocks);
+        while left > 0 {
+            let pending = &mut self.pending[stream];
+            let follows = pending.first + pending.blocks == first && pending.placement == placement;
+            if pending.blocks == 0 {
+                *pending = Pending {
+                    first,
+                    blocks: 0,
+                    placement,
+                };
+            } else if !follows || pending.blocks == limit {
+                self.send(stream);
+                continue;
+            }
+            let more = left.min(limit - pending.blocks);
+            pending.blocks += more;
+            first += more;
+            left -= more;
+        }
+    }
+
+    /// Sends what waits, of everyone: the end of a file's writes, a checkpoint.
+    pub fn flush(&mut self) {
+        for stream in 0..STREAMS.len() {
+            self.send(stream);
+        }
+    }
+
+    fn send(&mut self, stream: usize) {
+        let pending = std::mem::take(&mut self.pending[stream]);
+        if pending.blocks == 0 {
+            return;
+        }
+        let operation = match stream {
+            READS => Operation::Read,
+            DISCARDS => Operation::Trim,
+            _ => Operation::Write,
+        };
+        if operation == Operation::Write {
+            let handle = usize::from(pending.placement.unwrap_or(0));
+            self.writers[stream].requests += 1;
+            self.handles[handle].requests += 1;
+            if stream < 3 {
+                self.data_handles[handle].requests += 1;
+            }
+        }
+        self.queue.push(Request {
+            stream: stream as u16,
+            operation,
+            offset_bytes: u64::from(pending.first) * BLOCK_BYTES,
+            bytes: (u64::from(pending.blocks) * BLOCK_BYTES) as u32,
+            placement: pending.placement,
+        });
+    }
+}

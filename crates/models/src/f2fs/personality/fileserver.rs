@@ -1,0 +1,409 @@
+//! Fileserver: threads that create and write a file, append to one, read one, delete one and look at one, over and over.
+//!
+//! Filebench's `workloads/fileserver.f` with the WARP paper's numbers (section 3.4, Table 1): 10 million files of 540 KB, 200 threads.
+//! A file's size is drawn once, when the fileset is laid out (gamma of shape 1.5, Filebench's `filesizegamma`); every time that the file
+//! is created it gets that size again. 80 % of the files exist at the start (`prealloc=80`), made in random order; each round of a
+//! thread creates one file and deletes one, so that about as many always exist.
+//!
+//! Which file: [`Choice::Rotation`] is what Filebench does (`fileset.c`, `fileset_pick`): one position goes round over the files that
+//! exist, whatever is to be done, another one over those that do not; so a quarter of the files passed is deleted, and which quarter
+//! depends on how the threads take turns. [`Choice::Random`] draws for every file when it will be deleted, exponentially, which is the
+//! same as deleting one at random, but known in advance: only so can data be placed by lifetime.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use serde::{Deserialize, Serialize};
+
+use super::random::Random;
+use super::share;
+use crate::f2fs::bitmap::Bitmap;
+use crate::f2fs::file_system::{FileSystem, Full};
+use crate::f2fs::layout::{BLOCK_BYTES, Layout};
+use workload::{Target, WorkloadError};
+
+/// What a fileserver does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Number of files in the fileset. 10,000,000 (WARP paper, section 3.4). A twin has 1/d of them.
+    pub files: u32,
+    /// Mean size of a file. 540 KB (WARP paper, section 3.4).
+    #[serde(with = "base::size")]
+    pub file_bytes: u64,
+    /// Shape of the gamma distribution of sizes, in steps of 0.5; 0 gives all files the same size. 1.5 (Filebench).
+    pub file_size_shape: f64,
+    /// Files that exist at the start, percent. 80 (`prealloc=80` of fileserver.f).
+    pub preallocated_percent: f64,
+    /// Threads. 200 (WARP paper, Table 1). They decide how operations alternate.
+    pub threads: u32,
+    /// Largest append; its size is uniform from 1. 16 KiB (`meanappendsize` of fileserver.f, which Filebench takes as the largest).
+    #[serde(with = "base::size")]
+    pub append_bytes: u64,
+    /// Files of a directory. 20 (`meandirwidth` of fileserver.f).
+    pub files_per_directory: u32,
+    /// How files are chosen.
+    pub choice: Choice,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            files: 10_000_000,
+            file_bytes: 540_000,
+            file_size_shape: 1.5,
+            preallocated_percent: 80.0,
+            threads: 200,
+            append_bytes: 16 << 10,
+            files_per_directory: 20,
+            choice: Choice::Rotation,
+        }
+    }
+}
+
+/// How files are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Choice {
+    /// In turn, as Filebench does.
+    Rotation,
+    /// At random, with lifetimes known in advance.
+    Random,
+}
+
+/// What a thread does next.
+#[derive(Debug, Clone, Copy)]
+enum Operation {
+    Create,
+    Append,
+    Read,
+    Delete,
+    Stat,
+}
+
+/// A fileserver at work.
+#[derive(Debug, Clone)]
+pub struct Fileserver {
+    random: Random,
+    reads: bool,
+    append_bytes: u64,
+    choice: Choice,
+    /// Size of each file when it is created, and now.
+    created_bytes: Vec<u64>,
+    bytes: Vec<u64>,
+    files_per_directory: u32,
+    directories: Vec<u32>,
+    /// Files to make before the threads begin, last one first.
+    preallocate: Vec<u32>,
+    threads: Vec<Operation>,
+    /// Files that exist, and that do not.
+    existing: Bitmap,
+    missing: Bitmap,
+    next_existing: usize,
+    next_missing: usize,
+    /// Random choice: when files will be deleted, in rounds; the earliest first.
+    deaths: BinaryHeap<Reverse<(u64, u32)>>,
+    round: u64,
+    /// Mean lifetime, rounds.
+    mean_lifetime: f64,
+    classes: Classes,
+}
+
+/// The class of a file.
+#[derive(Debug, Clone)]
+pub enum Classes {
+    /// Drawn: shares of files with a hot and with a cold attribute, percent.
+    Attributes {
+        /// Hot files.
+        hot_percent: f64,
+        /// Cold files.
+        cold_percent: f64,
+    },
+    /// By lifetime: upper bounds of all classes but the last, as shares of the mean lifetime.
+    Lifetime(Vec<f64>),
+}
+
+impl Classes {
+    /// Lifetime classes that take equal shares of the writes.
+    pub fn lifetime(classes: u8) -> Classes {
+        /// Enough for bounds within 1 %.
+        const SAMPLES: usize = 1 << 16;
+        let mut random = Random::new(0);
+        let mut drawn: Vec<f64> = (0..SAMPLES).map(|_| random.gamma(2)).collect();
+        drawn.sort_unstable_by(f64::total_cmp);
+        let bounds = 1..usize::from(classes);
+        Classes::Lifetime(
+            bounds
+                .map(|class| drawn[class * SAMPLES / usize::from(classes)])
+                .collect(),
+        )
+    }
+}
+
+impl Settings {
+    /// A fileserver for a drive.
+    ///
+    /// # Errors
+    /// A setting that cannot be, or more files than the file system holds.
+    pub fn start(
+        &self,
+        target: &Target,
+        layout: &Layout,
+        seed: u64,
+        reads: bool,
+        classes: Classes,
+    ) -> Result<Fileserver, WorkloadError> {
+        self.check(&classes)?;
+        let files = (u64::from(self.files) * u64::from(layout.shrink) / target.denominator()) as u32;
+        self.check_room(files, layout)?;
+        let mut random = Random::new(seed);
+        let created_bytes: Vec<u64> = (0..files).map(|_| self.draw_size(&mut random, layout.shrink)).collect();
+        let mut order: Vec<u32> = (0..files).collect();
+        random.shuffle(&mut order);
+        order.truncate(share(self.preallocated_percent, files) as usize);
+        Ok(Fileserver {
+            mean_lifetime: order.len() as f64,
+            random,
+            reads,
+            append_bytes: self.append_bytes,
+            choice: self.choice,
+            bytes: vec![0; files as usize],
+            created_bytes,
+            files_per_directory: self.files_per_directory,
+            directories: Vec::new(),
+            preallocate: order,
+            threads: vec![Operation::Create; self.threads as usize],
+            existing: Bitmap::new(files as usize),
+            missing: Bitmap::full(files as usize),
+            next_existing: 0,
+            next_missing: 0,
+            deaths: BinaryHeap::new(),
+            round: 0,
+            classes,
+        })
+    }
+
+    /// The size of a file; where sizes are shrunk, in whole blocks, so that the last one does not weigh more.
+    fn draw_size(&self, random: &mut Random, shrink: u32) -> u64 {
+        let bytes = match (self.file_size_shape * 2.0) as u32 {
+            0 => self.file_bytes as f64,
+            half_shapes => random.gamma(half_shapes) * self.file_bytes as f64,
+        };
+        if shrink == 1 {
+            return (bytes as u64).max(1);
+        }
+        let blocks = bytes / f64::from(shrink) / BLOCK_BYTES as f64 + random.fraction();
+        (blocks as u64).max(1) * BLOCK_BYTES
+    }
+
+    fn check(&self, classes: &Classes) -> Result<(), WorkloadError> {
+        let wrong = |name: &str, value: String, problem: &str| {
+            Err(WorkloadError::setting(format!("fileserver.{name} = {value}"), problem))
+        };
+        if self.files == 0 || self.file_bytes == 0 || self.files_per_directory == 0 {
+            let value = format!(
+                "{} x {}, files_per_directory = {}",
+                self.files, self.file_bytes, self.files_per_directory
+            );
+            return wrong("files x file_bytes", value, "none may be 0");
+        }
+        if !(0.0..=20.0).contains(&self.file_size_shape) || (self.file_size_shape * 2.0).fract() != 0.0 {
+            return wrong(
+                "file_size_shape",
+                self.file_size_shape.to_string(),
+                "must be from 0 to 20 in steps of 0.5",
+            );
+        }
+        if !(1.0..=99.0).contains(&self.preallocated_percent) {
+            return wrong(
+                "preallocated_percent",
+                self.preallocated_percent.to_string(),
+                "must be from 1 to 99",
+            );
+        }
+        if self.threads == 0 || self.threads > 100_000 {
+            return wrong("threads", self.threads.to_string(), "must be from 1 to 100000");
+        }
+        if self.append_bytes == 0 {
+            return wrong("append_bytes", "0".into(), "must be at least 1");
+        }
+        if matches!(classes, Classes::Lifetime(_)) && self.choice == Choice::Rotation {
+            let problem = "lifetimes are only known in advance with choice = \"random\"; use that, or other hints";
+            return wrong("choice", "\"rotation\" with hints = \"lifetime\"".into(), problem);
+        }
+        Ok(())
+    }
+
+    /// Whether the files that exist, their inodes and their appends fit; with five in a hundred to spare, since sizes are random.
+    fn check_room(&self, files: u32, layout: &Layout) -> Result<(), WorkloadError> {
+        let named = |problem: String| {
+            let setting = format!("fileserver.files = {}, file_bytes = {}", self.files, self.file_bytes);
+            Err(WorkloadError::setting(setting, problem))
+        };
+        if files < 100 {
+            return named(format!(
+                "only {files} files are left at this scale, 100 are needed; use a larger scale"
+            ));
+        }
+        let existing = share(self.preallocated_percent, files) + self.threads.min(files);
+        let file_blocks = self.file_bytes / BLOCK_BYTES + 2;
+        let blocks = u64::from(existing) * file_blocks * 105 / 100 / u64::from(layout.shrink);
+        let nodes = u64::from((files + files / self.files_per_directory) / layout.shrink) * 21 / 20;
+        if blocks > layout.user_blocks() {
+            let bytes = layout.user_blocks() * BLOCK_BYTES;
+            return named(format!(
+                "{existing} files exist at a time and need about {} bytes, the file system has {bytes}; use fewer or smaller ones",
+                blocks * BLOCK_BYTES
+            ));
+        }
+        if nodes > u64::from(layout.nodes()) {
+            return named(format!(
+                "the file system has {} inodes; use fewer files",
+                layout.nodes()
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Fileserver {
+    /// The next operation.
+    pub fn step(&mut self, files: &mut FileSystem) -> Result<(), Full> {
+        if self.directories.is_empty() {
+            return self.lay_out(files);
+        }
+        if let Some(file) = self.preallocate.pop() {
+            return self.create(files, file);
+        }
+        let thread = self.random.below(self.threads.len() as u64) as usize;
+        let operation = self.threads[thread];
+        self.threads[thread] = match operation {
+            Operation::Create => Operation::Append,
+            Operation::Append => Operation::Read,
+            Operation::Read => Operation::Delete,
+            Operation::Delete => Operation::Stat,
+            Operation::Stat => Operation::Create,
+        };
+        self.perform(files, operation)
+    }
+
+    fn lay_out(&mut self, files: &mut FileSystem) -> Result<(), Full> {
+        let count = self.created_bytes.len() as u32;
+        for _ in 0..count {
+            files.add_file();
+        }
+        for _ in 0..count.div_ceil(self.files_per_directory) {
+            self.directories.push(files.create_directory(self.files_per_directory)?);
+        }
+        Ok(())
+    }
+
+    fn perform(&mut self, files: &mut FileSystem, operation: Operation) -> Result<(), Full> {
+        match operation {
+            Operation::Create => match self.missing.next_around(self.next_missing) {
+                Some(file) => {
+                    self.next_missing = file + 1;
+                    self.create(files, file as u32)
+                }
+                None => Ok(()), // Filebench's thread would wait for a deletion.
+            },
+            Operation::Append => match self.pick() {
+                // Appends keep their size: where sizes are shrunk, only files with an inode get any.
+                Some(file) if files.has_inode(file) => self.append(files, file),
+                _ => Ok(()),
+            },
+            Operation::Read => {
+                if let Some(file) = self.pick()
+                    && self.reads
+                {
+                    files.read(file);
+                }
+                Ok(())
+            }
+            Operation::Delete => {
+                if let Some(file) = self.pick_to_delete() {
+                    self.existing.clear(file as usize);
+                    self.missing.set(file as usize);
+                    files.delete(file, self.directory(file));
+                    self.round += 1;
+                }
+                Ok(())
+            }
+            Operation::Stat => {
+                self.pick();
+                Ok(())
+            }
+        }
+    }
+
+    fn directory(&self, file: u32) -> u32 {
+        self.directories[(file / self.files_per_directory) as usize]
+    }
+
+    /// An existing file.
+    fn pick(&mut self) -> Option<u32> {
+        let from = match self.choice {
+            Choice::Rotation => self.next_existing,
+            // Files that exist are spread evenly, so that the next one from anywhere is as good as any.
+            Choice::Random => self.random.below(self.created_bytes.len() as u64) as usize,
+        };
+        let file = self.existing.next_around(from)?;
+        self.next_existing = file + 1;
+        Some(file as u32)
+    }
+
+    fn pick_to_delete(&mut self) -> Option<u32> {
+        match self.choice {
+            Choice::Rotation => self.pick(),
+            Choice::Random => self.deaths.pop().map(|Reverse((_, file))| file),
+        }
+    }
+
+    fn create(&mut self, files: &mut FileSystem, file: u32) -> Result<(), Full> {
+        let class = self.draw_class(file);
+        let bytes = self.created_bytes[file as usize];
+        self.existing.set(file as usize);
+        self.missing.clear(file as usize);
+        self.bytes[file as usize] = bytes;
+        files.create(file, self.directory(file), class)?;
+        files.write(file, 0, bytes.div_ceil(BLOCK_BYTES) as u32, bytes)
+    }
+
+    /// The class of a new file; draws its lifetime first, if that is known.
+    fn draw_class(&mut self, file: u32) -> u8 {
+        let lifetime = match self.choice {
+            Choice::Rotation => 0.0,
+            Choice::Random => {
+                let lifetime = self.random.gamma(2);
+                let death = self.round + (lifetime * self.mean_lifetime) as u64;
+                self.deaths.push(Reverse((death, file)));
+                lifetime
+            }
+        };
+        match &self.classes {
+            Classes::Lifetime(bounds) => bounds.iter().filter(|bound| lifetime >= **bound).count() as u8,
+            Classes::Attributes {
+                hot_percent,
+                cold_percent,
+            } => {
+                let drawn = self.random.fraction() * 100.0;
+                if drawn < *hot_percent {
+                    0
+                } else if drawn < hot_percent + cold_percent {
+                    2
+                } else {
+                    1
+                }
+            }
+        }
+    }
+
+    fn append(&mut self, files: &mut FileSystem, file: u32) -> Result<(), Full> {
+        let bytes = 1 + self.random.below(self.append_bytes);
+        let before = self.bytes[file as usize];
+        let first = (before / BLOCK_BYTES) as u32;
+        let end = (before + bytes).div_ceil(BLOCK_BYTES) as u32;
+        self.bytes[file as usize] += bytes;
+        files.write(file, first, end - first, bytes)
+    }
+}

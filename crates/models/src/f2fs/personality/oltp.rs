@@ -1,0 +1,192 @@
+//! OLTP: database writers that overwrite pieces of their files and sync them in batches, and a writer of a log.
+//!
+//! Filebench's `workloads/oltp.f` with the WARP paper's numbers (section 3.4, Table 1): 10 writers, 63,000 files, 256 KiB per write, 100
+//! asynchronous writes before they wait. The files are opened with `dsync`, so that each write is synced for its data alone
+//! (`generic_write_sync`); each goes to the next file in turn (`opennext`), at a random multiple of its size. One write of the log
+//! comes with every so many batches. The readers of oltp.f only matter by the proportion that their semaphores give.
+
+use serde::{Deserialize, Serialize};
+
+use super::random::Random;
+use crate::f2fs::file_system::{FileSystem, Full};
+use crate::f2fs::layout::{BLOCK_BYTES, Layout};
+use workload::{Target, WorkloadError};
+
+/// What a database does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Number of data files. 63,000 (WARP paper, section 3.4). A twin has 1/d of them.
+    pub files: u32,
+    /// Size of a data file. 10 MiB (`filesize` of oltp.f; the paper does not say).
+    #[serde(with = "base::size")]
+    pub file_bytes: u64,
+    /// Size of a write. 256 KiB (WARP paper, Table 1).
+    #[serde(with = "base::size")]
+    pub write_bytes: u64,
+    /// Database writers. 10 (WARP paper, Table 1).
+    pub writers: u32,
+    /// Writes of a writer before it waits. 100 (WARP paper, section 3.4).
+    pub writes_per_batch: u32,
+    /// Syncs ask for data alone (`dsync`), not for times and sizes too (`fsync`). True (oltp.f).
+    pub datasync: bool,
+    /// Size of the log. 10 MiB (`logfilesize` of oltp.f).
+    #[serde(with = "base::size")]
+    pub log_bytes: u64,
+    /// Batches per write of the log. 3 (semaphores of oltp.f: 3200 transactions to 1000).
+    pub batches_per_log_write: u32,
+    /// Whole reads of a file per batch, if reads are produced. 20 (R:W of 1:5 in the WARP paper, Table 1).
+    pub reads_per_batch: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            files: 63_000,
+            file_bytes: 10 << 20,
+            write_bytes: 256 << 10,
+            writers: 10,
+            writes_per_batch: 100,
+            datasync: true,
+            log_bytes: 10 << 20,
+            batches_per_log_write: 3,
+            reads_per_batch: 20,
+        }
+    }
+}
+
+/// Files of a directory (`dirwidth` of oltp.f).
+const FILES_PER_DIRECTORY: u32 = 1024;
+
+/// A database at work.
+#[derive(Debug, Clone)]
+pub struct Oltp {
+    settings: Settings,
+    random: Random,
+    reads: bool,
+    files: u32,
+    directories: Vec<u32>,
+    /// Files made so far: the data files, then the log.
+    made: u32,
+    /// The file that each writer writes next.
+    next_file: Vec<u32>,
+    writer: usize,
+    batches: u64,
+}
+
+impl Settings {
+    /// A database for a drive.
+    ///
+    /// # Errors
+    /// A setting that cannot be, or more data than the file system holds.
+    pub fn start(&self, target: &Target, layout: &Layout, seed: u64, reads: bool) -> Result<Oltp, WorkloadError> {
+        let wrong = |name: &str, value: u64, problem: &str| {
+            Err(WorkloadError::setting(format!("oltp.{name} = {value}"), problem))
+        };
+        if self.write_bytes == 0 || !self.write_bytes.is_multiple_of(BLOCK_BYTES) {
+            return wrong("write_bytes", self.write_bytes, "must be a multiple of 4096");
+        }
+        for (name, bytes) in [("file_bytes", self.file_bytes), ("log_bytes", self.log_bytes)] {
+            if bytes == 0 || !bytes.is_multiple_of(self.write_bytes) {
+                return wrong(name, bytes, "must be a multiple of write_bytes");
+            }
+        }
+        for (name, count) in [
+            ("writers", self.writers),
+            ("writes_per_batch", self.writes_per_batch),
+            ("batches_per_log_write", self.batches_per_log_write),
+        ] {
+            if count == 0 || count > 1_000_000 {
+                return wrong(name, u64::from(count), "must be from 1 to 1000000");
+            }
+        }
+        let files = (u64::from(self.files) / target.denominator()) as u32;
+        if files == 0 {
+            return wrong(
+                "files",
+                u64::from(self.files),
+                "no file is left at this scale; use more, or a larger scale",
+            );
+        }
+        let blocks = (u64::from(files) * self.file_bytes + self.log_bytes) / BLOCK_BYTES;
+        if blocks + blocks / 50 > layout.user_blocks() {
+            let bytes = layout.user_blocks() * BLOCK_BYTES;
+            let problem = format!(
+                "{files} files of {} bytes do not fit: the file system has {bytes}",
+                self.file_bytes
+            );
+            return wrong("files", u64::from(self.files), &problem);
+        }
+        Ok(Oltp {
+            random: Random::new(seed),
+            reads,
+            files,
+            directories: Vec::new(),
+            made: 0,
+            next_file: vec![0; self.writers as usize],
+            writer: 0,
+            batches: 0,
+            settings: self.clone(),
+        })
+    }
+}
+
+impl Oltp {
+    /// The next operation: a file to begin with, later a batch of a writer.
+    pub fn step(&mut self, files: &mut FileSystem) -> Result<(), Full> {
+        if self.directories.is_empty() {
+            for _ in 0..=self.files {
+                files.add_file();
+            }
+            for _ in 0..=self.files / FILES_PER_DIRECTORY {
+                self.directories.push(files.create_directory(FILES_PER_DIRECTORY)?);
+            }
+            return Ok(());
+        }
+        if self.made <= self.files {
+            return self.make_file(files);
+        }
+        self.batch(files)
+    }
+
+    fn make_file(&mut self, files: &mut FileSystem) -> Result<(), Full> {
+        let file = self.made;
+        self.made += 1;
+        let bytes = if file == self.files {
+            self.settings.log_bytes
+        } else {
+            self.settings.file_bytes
+        };
+        files.create(file, self.directories[(file / FILES_PER_DIRECTORY) as usize], 1)?;
+        files.write(file, 0, (bytes / BLOCK_BYTES) as u32, bytes)
+    }
+
+    fn batch(&mut self, files: &mut FileSystem) -> Result<(), Full> {
+        let writer = self.writer;
+        self.writer = (writer + 1) % self.next_file.len();
+        for _ in 0..self.settings.writes_per_batch {
+            let file = self.next_file[writer];
+            self.next_file[writer] = (file + 1) % self.files;
+            self.overwrite(files, file, self.settings.file_bytes)?;
+        }
+        if self.reads {
+            for _ in 0..self.settings.reads_per_batch {
+                files.read(self.random.below(u64::from(self.files)) as u32);
+            }
+        }
+        self.batches += 1;
+        if self
+            .batches
+            .is_multiple_of(u64::from(self.settings.batches_per_log_write))
+        {
+            self.overwrite(files, self.files, self.settings.log_bytes)?;
+        }
+        Ok(())
+    }
+
+    fn overwrite(&mut self, files: &mut FileSystem, file: u32, file_bytes: u64) -> Result<(), Full> {
+        let write_blocks = (self.settings.write_bytes / BLOCK_BYTES) as u32;
+        let place = self.random.below(file_bytes / self.settings.write_bytes) as u32;
+        files.overwrite_synced(file, place * write_blocks, write_blocks, self.settings.datasync)
+    }
+}

@@ -1,0 +1,68 @@
+//! Random numbers for personalities. Nothing here calls a mathematical function of the system, so that all machines draw the same.
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+/// A generator.
+#[derive(Debug, Clone)]
+pub struct Random(Xoshiro256PlusPlus);
+
+impl Random {
+    /// From a seed.
+    pub fn new(seed: u64) -> Random {
+        Random(Xoshiro256PlusPlus::seed_from_u64(seed))
+    }
+
+    /// From 0 to `bound` - 1, uniformly.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        workload::random::below(&mut self.0, bound)
+    }
+
+    /// From 0 to 1, uniformly.
+    pub fn fraction(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Normal with mean 0 and variance 1: the sum of twelve uniform numbers, less 6.
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.fraction()).sum::<f64>() - 6.0
+    }
+
+    /// Gamma with mean 1 and a shape of `half_shapes` / 2: the mean of the squares of so many normal numbers. A shape of 1 is the
+    /// exponential distribution.
+    pub fn gamma(&mut self, half_shapes: u32) -> f64 {
+        let squares: f64 = (0..half_shapes)
+            .map(|_| self.normal())
+            .map(|normal| normal * normal)
+            .sum();
+        squares / f64::from(half_shapes)
+    }
+
+    /// Puts a list into random order.
+    pub fn shuffle(&mut self, list: &mut [u32]) {
+        for last in (1..list.len()).rev() {
+            list.swap(last, self.below(last as u64 + 1) as usize);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gamma_has_its_mean_and_variance() {
+        for half_shapes in [2, 3, 8] {
+            let mut random = Random::new(11);
+            let drawn: Vec<f64> = (0..200_000).map(|_| random.gamma(half_shapes)).collect();
+            let mean = drawn.iter().sum::<f64>() / drawn.len() as f64;
+            let variance = drawn.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / drawn.len() as f64;
+            assert!((mean - 1.0).abs() < 0.01, "mean {mean} of {half_shapes}, seed 11");
+            let expected = 2.0 / f64::from(half_shapes);
+            assert!(
+                (variance / expected - 1.0).abs() < 0.06,
+                "variance {variance} of {half_shapes}, seed 11"
+            );
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The workload: operations of the personality, one after another, and what the file system measures of itself.
+
+use super::file_system::FileSystem;
+use super::hints::{Hint, HintPolicy, Log, STREAMS, Writer};
+use super::layout::BLOCK_BYTES;
+use super::output::Written;
+use super::personality::Personality;
+use workload::{Measure, Request, Source, WorkloadError};
+
+/// A file system under load. It never ends by itself.
+#[derive(Debug)]
+pub struct F2fs {
+    pub(super) files: FileSystem,
+    personality: Personality,
+    hints: HintPolicy,
+    /// What went wrong, until it is told; then there are no more operations.
+    error: Option<WorkloadError>,
+    ended: bool,
+}
+
+impl F2fs {
+    pub(super) fn new(files: FileSystem, personality: Personality, hints: HintPolicy) -> F2fs {
+        F2fs {
+            files,
+            personality,
+            hints,
+            error: None,
+            ended: false,
+        }
+    }
+
+    /// One operation and what it entails.
+    pub(super) fn step(&mut self) -> Result<(), WorkloadError> {
+        let done = self
+            .personality
+            .step(&mut self.files)
+            .and_then(|()| self.files.background());
+        done.map_err(|_| {
+            let setting = format!(
+                "a file system that is used to {:.1} %",
+                100.0 * self.files.utilization()
+            );
+            WorkloadError::setting(
+                setting,
+                "has no room left; use fewer or smaller files, or a larger drive",
+            )
+        })
+    }
+
+    /// Writes that carry a hint; `data` is true for user data alone.
+    fn with_hint(&self, hint: Hint, data: bool) -> Written {
+        let writers = Log::ALL.into_iter().map(Writer::Log).chain([Writer::Meta]);
+        let carrying = writers
+            .filter(|writer| self.hints.hint(*writer) == Some(hint))
+            .filter(|writer| writer.is_data() || !data);
+        sum(carrying.map(|writer| self.files.output.writers[writer.index()]))
+    }
+
+    fn hint_measures(&self, measures: &mut Vec<Measure>) {
+        const HINTS: [Hint; 6] = [
+            Hint::NotSet,
+            Hint::None,
+            Hint::Short,
+            Hint::Medium,
+            Hint::Long,
+            Hint::Extreme,
+        ];
+        let all = sum(self.files.output.writers.into_iter());
+        let data = sum(self.files.output.writers[..3].iter().copied());
+        for (hint, name) in HINTS.into_iter().zip(Hint::NAMES) {
+            let carrying = self.with_hint(hint, false);
+            let carrying_data = self.with_hint(hint, true);
+            measures.extend([
+                Measure::new(format!("hint.{name}.share"), ratio(carrying.bytes, all.bytes)),
+                Measure::new(
+                    format!("hint.{name}.request_share"),
+                    ratio(carrying.requests, all.requests),
+                ),
+                Measure::new(
+                    format!("hint.{name}.data_share"),
+                    ratio(carrying_data.bytes, data.bytes),
+                ),
+            ]);
+        }
+    }
+
+    fn handle_measures(&self, measures: &mut Vec<Measure>) {
+        let output = &self.files.output;
+        let all = sum(output.handles.iter().copied());
+        let data = sum(output.data_handles.iter().copied());
+        let most = output.data_handles.iter().map(|handle| handle.bytes).max();
+        measures.push(Measure::new(
+            "handle.largest.data_share",
+            ratio(most.unwrap_or(0), data.bytes),
+        ));
+        for (index, handle) in output.handles.iter().enumerate() {
+            measures.push(Measure::new(
+                format!("handle.{index}.share"),
+                ratio(handle.bytes, all.bytes),
+            ));
+        }
+    }
+}
+
+fn sum(written: impl Iterator<Item = Written>) -> Written {
+    written.fold(Written::default(), |sum, part| Written {
+        bytes: sum.bytes + part.bytes,
+        requests: sum.requests + part.requests,
+    })
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+impl Source for F2fs {
+    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+        while self.files.output.queue.ready() < limit && !self.ended {
+            if let Err(error) = self.step() {
+                self.error = Some(error);
+                self.ended = true;
+            }
+        }
+        match self.error.take_if(|_| self.files.output.queue.ready() == 0) {
+            Some(error) => Err(error),
+            None => Ok(self.files.output.queue.take(requests, limit)),
+        }
+    }
+
+    fn streams(&self) -> Vec<String> {
+        STREAMS.into_iter().map(String::from).collect()
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        let files = &self.files;
+        let (output, counters) = (&files.output, &files.counters);
+        let blocks = counters.appended_blocks + counters.threaded_blocks + counters.in_place_blocks;
+        let mut measures = vec![
+            Measure::new("application_bytes", counters.application_bytes as f64),
+            Measure::new(
+                "file_system_waf",
+                ratio(output.bytes_written, counters.application_bytes),
+            ),
+            Measure::new("utilization", files.utilization()),
+            Measure::new("free_sections", f64::from(files.segments.free_sections())),
+            Measure::new("threaded_share", ratio(counters.threaded_blocks, blocks)),
+            Measure::new("in_place_share", ratio(counters.in_place_blocks, blocks)),
+            Measure::new("cleaned_bytes", (counters.cleaned_blocks * BLOCK_BYTES) as f64),
+            Measure::new("foreground_sections", counters.foreground_sections as f64),
+            Measure::new("background_sections", counters.background_sections as f64),
+            Measure::new("discarded_bytes", output.bytes_discarded as f64),
+            Measure::new("waiting_discard_bytes", (files.discards.blocks() * BLOCK_BYTES) as f64),
+            Measure::new("checkpoints", counters.checkpoints as f64),
+        ];
+        for (name, written) in STREAMS.iter().zip(&output.writers) {
+            measures.push(Measure::new(
+                format!("log.{name}.share"),
+                ratio(written.bytes, output.bytes_written),
+            ));
+        }
+        self.hint_measures(&mut measures);
+        self.handle_measures(&mut measures);
+        measures
+    }
+}

@@ -1,0 +1,462 @@
+//! The file system against an independent account of its requests, and against first principles.
+
+use super::file_system::FileSystem;
+use super::layout::BLOCK_BYTES;
+use super::nodes::UNWRITTEN;
+use super::personality::fileserver::Choice;
+use super::*;
+use workload::{Operation, Request, Source, Twin};
+
+const GIB: u64 = 1 << 30;
+
+/// A drive of some GiB, without a twin.
+fn drive(gib: u64) -> Target {
+    Target {
+        device_bytes: gib * GIB,
+        placement_ids: 8,
+        ..Target::default()
+    }
+}
+
+/// A fileserver that fills a drive of 2 GiB to about `used` of it, with small files.
+fn small_fileserver(used: f64) -> Settings {
+    let mut settings = Settings {
+        throughput_bytes_per_second: 1 << 20,
+        ..Settings::default()
+    };
+    settings.fileserver.file_bytes = 100_000;
+    settings.fileserver.files = (used * 2.0 * GIB as f64 / 0.8 / 107_000.0) as u32;
+    settings.fileserver.threads = 20;
+    settings
+}
+
+/// What the drive holds, by an account of its own: which blocks were written since they were discarded.
+struct Drive {
+    written: Vec<bool>,
+    valid_before: Vec<bool>,
+}
+
+/// Blocks that the file system holds for valid, by block number of the drive, with what they belong to.
+fn valid_blocks(files: &FileSystem) -> Vec<u32> {
+    let mut blocks = Vec::new();
+    for segment in 0..files.layout.segments {
+        let bits = files.segments.valid_bits(segment);
+        let offsets =
+            (0..files.layout.segment_blocks).filter(|offset| bits[(offset / 64) as usize] >> (offset % 64) & 1 == 1);
+        blocks.extend(offsets.map(|offset| files.layout.main + segment * files.layout.segment_blocks + offset));
+    }
+    blocks
+}
+
+/// Every pointer of a file and of the NAT leads to a valid block that knows it, and there are no other valid blocks.
+fn check_pointers(files: &FileSystem) {
+    let mut pointers = 0;
+    for (id, file) in files.files.iter().enumerate() {
+        for (index, block) in file.blocks.iter().enumerate().filter(|(_, block)| **block != UNWRITTEN) {
+            assert_eq!(files.owner(*block), Ok((id as u32, index as u32)));
+            pointers += 1;
+        }
+        for node in file.all_nodes() {
+            let block = files.nodes.address(node);
+            if block != UNWRITTEN {
+                assert_eq!(files.owner(block), Err(node));
+                pointers += 1;
+            } else {
+                assert!(files.nodes.is_dirty(node), "node {node} is nowhere");
+            }
+        }
+    }
+    assert_eq!(pointers, valid_blocks(files).len() as u64 as usize);
+    assert_eq!(pointers as u64, files.segments.total_valid());
+}
+
+/// Runs a workload for some operations and checks the file system now and then, and every request.
+fn run_checked(settings: &Settings, target: &Target, seed: u64, operations: u32) -> F2fs {
+    let mut source = settings.source(target, seed).unwrap();
+    let blocks = (target.capacity_bytes() / BLOCK_BYTES) as usize;
+    let mut drive = Drive {
+        written: vec![false; blocks],
+        valid_before: vec![false; blocks],
+    };
+    for operation in 0..operations {
+        let checkpoints = source.files.counters.checkpoints;
+        let in_place = source.files.counters.in_place_blocks;
+        source
+            .step()
+            .unwrap_or_else(|error| panic!("{error}; replay with seed {seed}"));
+        let writes_in_place = source.files.counters.in_place_blocks > in_place;
+        let checkpointed = source.files.counters.checkpoints > checkpoints;
+        let trace = std::mem::take(&mut source.files.output.trace);
+        // The last write of a checkpoint is its pack; what follows is of the next one.
+        let ends_with_checkpoint = trace
+            .iter()
+            .rfind(|(_, is_write)| *is_write)
+            .is_some_and(|(block, _)| *block < source.files.layout.sit);
+        for (block, is_write) in trace {
+            let is_main = block >= source.files.layout.main;
+            if is_main && is_write && !writes_in_place && !checkpointed {
+                let was_valid = drive.valid_before[block as usize];
+                assert!(
+                    !was_valid,
+                    "block {block} of the last checkpoint is overwritten; seed {seed}, operation {operation}"
+                );
+            }
+            drive.written[block as usize] = is_write;
+        }
+        if checkpointed {
+            drive.valid_before.fill(false);
+            for block in valid_blocks(&source.files) {
+                drive.valid_before[block as usize] = ends_with_checkpoint;
+                assert!(
+                    drive.written[block as usize],
+                    "block {block} is valid and was not written, or discarded; seed {seed}"
+                );
+            }
+        }
+        if operation % 4999 == 0 || operation + 1 == operations {
+            source.files.segments.check();
+            check_pointers(&source.files);
+        }
+    }
+    source
+}
+
+/// Threaded logging, cleaning, discards, sections of several segments: nothing is lost and nothing is overwritten that recovery needs.
+#[test]
+fn what_is_valid_was_written_and_never_discarded() {
+    let base = small_fileserver(0.75);
+    let lfs = Settings {
+        logging: Logging::Lfs,
+        ..base.clone()
+    };
+    let sections = Settings {
+        segments_per_section: 4,
+        discard: Discard::Always,
+        ..base.clone()
+    };
+    let pauses = Settings {
+        pause_every_seconds: 20.0,
+        pause_seconds: 600.0,
+        ..base.clone()
+    };
+    for (name, settings) in [
+        ("adaptive", base),
+        ("lfs", lfs),
+        ("sections", sections),
+        ("pauses", pauses),
+    ] {
+        let source = run_checked(&settings, &drive(2), 7, 45_000);
+        let counters = &source.files.counters;
+        assert!(counters.checkpoints > 20, "{name}: {counters:?}");
+        match name {
+            "lfs" => assert!(
+                counters.foreground_sections > 100 && counters.threaded_blocks == 0,
+                "{counters:?}"
+            ),
+            "pauses" => assert!(
+                counters.background_sections > 0 && source.files.output.bytes_discarded > 0,
+                "{counters:?}"
+            ),
+            _ => assert!(counters.threaded_blocks > 10_000, "{name}: {counters:?}"),
+        }
+    }
+}
+
+/// A database overwrites in place, or out of place with a node for each sync.
+#[test]
+fn synced_overwrites_stay_in_place_if_they_may() {
+    let mut settings = Settings {
+        personality: PersonalityName::Oltp,
+        throughput_bytes_per_second: 16 << 20,
+        ..Settings::default()
+    };
+    settings.oltp.files = 100;
+    let written = |settings: &Settings| {
+        let source = run_checked(settings, &drive(2), 3, 400);
+        let made = source.files.output.bytes_written - source.files.counters.cleaned_blocks * BLOCK_BYTES;
+        (source.files.counters, made)
+    };
+    let (counters, bytes) = written(&settings);
+    assert!(counters.in_place_blocks > 64 * 100 * 100, "{counters:?}");
+    let waf = bytes as f64 / counters.application_bytes as f64;
+    assert!((1.0..1.005).contains(&waf), "{waf}");
+    for other in [
+        Settings {
+            in_place_updates: false,
+            ..settings.clone()
+        },
+        Settings {
+            logging: Logging::Lfs,
+            ..settings.clone()
+        },
+        Settings {
+            oltp: oltp::Settings {
+                datasync: false,
+                ..settings.oltp.clone()
+            },
+            ..settings.clone()
+        },
+    ] {
+        let (counters, bytes) = written(&other);
+        assert_eq!(counters.in_place_blocks, 0);
+        // 64 blocks of data and the nodes over them: an inode or one of three direct nodes, sometimes two.
+        let waf = bytes as f64 / counters.application_bytes as f64;
+        assert!((1.014..1.06).contains(&waf), "{waf}: {counters:?}");
+    }
+    settings.oltp.write_bytes = 8 * BLOCK_BYTES;
+    settings.oltp.datasync = false;
+    assert!(
+        written(&settings).0.in_place_blocks > 0,
+        "eight blocks are a small fsync"
+    );
+}
+
+/// Data that is written once costs its inodes: a block per file, and next to nothing else.
+#[test]
+fn writing_files_once_costs_their_nodes() {
+    let mut settings = small_fileserver(0.6);
+    settings.fileserver.file_size_shape = 0.0;
+    let files = settings.fileserver.files * 8 / 10;
+    let source = run_checked(&settings, &drive(2), 5, files);
+    let counters = &source.files.counters;
+    assert_eq!((counters.threaded_blocks, counters.cleaned_blocks), (0, 0));
+    let data = source.files.output.writers[1].bytes;
+    assert_eq!(
+        data,
+        u64::from(files - 1) * 25 * BLOCK_BYTES,
+        "100,000 bytes are 25 blocks"
+    );
+    let nodes = source.files.output.writers[4].bytes / BLOCK_BYTES;
+    // Whatever the last checkpoint has not seen is still in memory.
+    assert!(
+        (u64::from(files) * 8 / 10..=u64::from(files)).contains(&nodes),
+        "{nodes} nodes of {files} files"
+    );
+    let waf = source.files.output.bytes_written as f64 / counters.application_bytes as f64;
+    assert!((1.05..1.10).contains(&waf), "{waf}: 26 blocks and a little for 24.4");
+}
+
+/// Requests cover exactly the blocks that were written and discarded, in order, each with the placement of its log.
+#[test]
+fn requests_say_what_was_done() {
+    let mut settings = small_fileserver(0.7);
+    settings.discard = Discard::Always;
+    let mut source = settings.source(&drive(2), 11).unwrap();
+    let mut requests = Vec::new();
+    while source.files.counters.checkpoints < 40 {
+        source.step().unwrap();
+    }
+    while source.files.output.queue.ready() > 0 {
+        source.files.output.queue.take(&mut requests, 1000);
+    }
+    let mut by_trace = vec![0u32; (2 * GIB / BLOCK_BYTES) as usize];
+    let mut by_request = by_trace.clone();
+    for (block, is_write) in &source.files.output.trace {
+        by_trace[*block as usize] = if *is_write { by_trace[*block as usize] + 1 } else { 0 };
+    }
+    for request in &requests {
+        assert!(u64::from(request.bytes) <= settings.max_request_bytes || request.operation == Operation::Trim);
+        let blocks =
+            request.offset_bytes / BLOCK_BYTES..(request.offset_bytes + u64::from(request.bytes)) / BLOCK_BYTES;
+        for block in blocks {
+            let count = &mut by_request[block as usize];
+            *count = if request.operation == Operation::Write {
+                *count + 1
+            } else {
+                0
+            };
+        }
+        let expected = match (request.operation, request.stream) {
+            (Operation::Write, 1) => Some(0),     // warm data: not set
+            (Operation::Write, 3 | 6) => Some(1), // hot nodes, metadata: none
+            (Operation::Write, 4) => Some(3),     // warm nodes: medium
+            (Operation::Trim, 8) => None,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(request.placement, expected);
+    }
+    assert_eq!(by_trace, by_request);
+    assert!(
+        requests
+            .iter()
+            .filter(|request| request.operation == Operation::Trim)
+            .count()
+            > 100
+    );
+}
+
+/// The kernel's default sends user data to one handle; a split by lifetime uses all that there are.
+#[test]
+fn user_data_goes_to_one_handle_unless_it_is_split() {
+    let share = |settings: &Settings, name: &str| {
+        let mut source = settings.source(&drive(2), 2).unwrap();
+        let mut requests: Vec<Request> = Vec::new();
+        while source.files.output.bytes_written < 5 * GIB / 2 {
+            requests.clear();
+            source.next_batch(&mut requests, 1000).unwrap();
+        }
+        let measures = source.measures();
+        measures.iter().find(|measure| measure.name == name).unwrap().value
+    };
+    let mut settings = small_fileserver(0.6);
+    assert!(share(&settings, "handle.largest.data_share") > 0.95);
+    assert!(share(&settings, "hint.not_set.share") > 0.9);
+    settings.cold_files_percent = 30.0;
+    let cold = share(&settings, "hint.extreme.data_share");
+    assert!((0.27..0.33).contains(&cold), "{cold}");
+    settings.cold_files_percent = 0.0;
+    settings.hints = HintPolicy::Lifetime;
+    settings.fileserver.choice = Choice::Random;
+    let largest = share(&settings, "handle.largest.data_share");
+    assert!((0.15..0.22).contains(&largest), "{largest} of six equal classes");
+}
+
+/// Foreground cleaning takes the section with the fewest valid blocks.
+#[test]
+fn greedy_cleaning_takes_the_emptiest_section() {
+    let settings = Settings {
+        logging: Logging::Lfs,
+        segments_per_section: 2,
+        ..small_fileserver(0.8)
+    };
+    let source = run_checked(&settings, &drive(2), 9, 25_000);
+    let segments = &source.files.segments;
+    let current: Vec<u32> = hints::Log::ALL.iter().map(|log| segments.current(*log) / 2).collect();
+    let valid = |section: u32| segments.valid(2 * section) + segments.valid(2 * section + 1);
+    let candidates =
+        (0..source.files.layout.sections).filter(|section| valid(*section) > 0 && !current.contains(section));
+    let least = candidates.map(valid).min().unwrap();
+    assert_eq!(valid(segments.greedy_victim().unwrap()), least);
+}
+
+#[test]
+fn batch_sizes_do_not_matter() {
+    let settings = small_fileserver(0.7);
+    let collect = |batch: usize| {
+        let mut source = settings.source(&drive(2), 21).unwrap();
+        let mut requests = Vec::new();
+        while requests.len() < 30_000 {
+            source.next_batch(&mut requests, batch).unwrap();
+        }
+        requests.truncate(30_000);
+        requests
+    };
+    let small = collect(7);
+    assert_eq!(small, collect(4096));
+    assert_ne!(small, {
+        let mut other = Vec::new();
+        let mut source = settings.source(&drive(2), 22).unwrap();
+        while other.len() < 30_000 {
+            source.next_batch(&mut other, 4096).unwrap();
+        }
+        other.truncate(30_000);
+        other
+    });
+}
+
+/// Files that grow beyond what fits: an error that says so, once, after everything that went well.
+#[test]
+fn a_full_file_system_is_an_error_and_not_a_crash() {
+    for logging in [Logging::Adaptive, Logging::Lfs] {
+        let mut settings = Settings {
+            logging,
+            ..small_fileserver(0.9)
+        };
+        settings.fileserver.append_bytes = 10_000_000;
+        let mut source = settings.source(&drive(2), 4).unwrap();
+        let mut requests = Vec::new();
+        let error = loop {
+            requests.clear();
+            match source.next_batch(&mut requests, 4096) {
+                Ok(count) => assert!(count > 0, "it ended without an error"),
+                Err(error) => break error.to_string(),
+            }
+        };
+        assert!(error.contains("no room left"), "{error}");
+        assert!(
+            source.files.utilization() > 0.9,
+            "{logging:?}: {}",
+            source.files.utilization()
+        );
+        assert_eq!(source.next_batch(&mut requests, 10).unwrap(), 0);
+        source.files.segments.check();
+    }
+}
+
+/// A twin does what the drive does: shares and amplification agree.
+#[test]
+fn a_twin_is_like_the_drive() {
+    let measure = |denominator: u64| {
+        let mut settings = small_fileserver(0.7);
+        settings.fileserver.file_bytes = 540_000;
+        settings.fileserver.files = (0.7 * 16.0 * GIB as f64 / 0.8 / 547_000.0) as u32;
+        settings.throughput_bytes_per_second *= 8;
+        let bytes = 16 * GIB / denominator;
+        let target = Target {
+            device_bytes: 16 * GIB,
+            twin: (denominator > 1).then_some(Twin {
+                denominator,
+                device_bytes: bytes,
+                mapping_unit_bytes: BLOCK_BYTES,
+                keep_requests: false,
+            }),
+            ..drive(16)
+        };
+        let mut source = settings.source(&target, 1).unwrap();
+        while source.files.output.bytes_written < 3 * bytes / 2 {
+            source.step().unwrap();
+            source.files.output.trace.clear();
+        }
+        let counters = source.files.counters;
+        let threaded = counters.threaded_blocks as f64 / (counters.threaded_blocks + counters.appended_blocks) as f64;
+        (
+            source.files.output.bytes_written as f64 / counters.application_bytes as f64,
+            threaded,
+        )
+    };
+    let (full, twin) = (measure(1), measure(8));
+    assert!((full.0 / twin.0 - 1.0).abs() < 0.01, "{full:?} {twin:?}");
+    assert!((full.1 - twin.1).abs() < 0.05, "{full:?} {twin:?}");
+}
+
+#[test]
+fn impossible_settings_are_refused() {
+    let refused = |change: fn(&mut Settings), part: &str| {
+        let mut settings = small_fileserver(0.5);
+        change(&mut settings);
+        let error = settings.source(&drive(2), 0).unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+    };
+    refused(|settings| settings.lifetime_classes = 1, "from 2 to 6");
+    refused(|settings| settings.hints = HintPolicy::Lifetime, "choice = \"random\"");
+    refused(|settings| settings.fileserver.files *= 3, "use fewer or smaller");
+    refused(|settings| settings.fileserver.files = 50, "100 are needed");
+    refused(|settings| settings.fileserver.file_size_shape = 1.2, "steps of 0.5");
+    refused(
+        |settings| settings.fileserver.preallocated_percent = 100.0,
+        "from 1 to 99",
+    );
+    refused(|settings| settings.max_request_bytes = 5000, "multiple of 4096");
+    refused(|settings| settings.checkpoint_seconds = 0.0, "checkpoint_seconds = 0");
+    refused(|settings| settings.segments_per_section = 100, "64 sections");
+    refused(|settings| settings.discard_granularity_blocks = 513, "from 1 to 512");
+    refused(|settings| settings.cold_files_percent = 101.0, "0 to 100");
+    refused(
+        |settings| {
+            settings.personality = PersonalityName::Oltp;
+            settings.oltp.write_bytes = 1000;
+        },
+        "multiple of 4096",
+    );
+    refused(|settings| settings.personality = PersonalityName::Oltp, "do not fit");
+}
+
+#[test]
+fn settings_are_read_from_toml_and_written() {
+    let text = "personality = \"oltp\"\nhints = \"fs\"\ndiscard = \"always\"\n[oltp]\nfile_bytes = \"1MiB\"\n";
+    let settings: Settings = toml::from_str(text).unwrap();
+    assert_eq!((settings.oltp.file_bytes, settings.hints), (1 << 20, HintPolicy::Fs));
+    let again: Settings = toml::from_str(&toml::to_string(&settings).unwrap()).unwrap();
+    assert_eq!(again, settings);
+    assert!(toml::from_str::<Settings>("no_such_setting = 1").is_err());
+}

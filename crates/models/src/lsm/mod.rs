@@ -1,0 +1,267 @@
+//! LSM tree: a model of RocksDB on a simple file system, under YCSB's mixes of operations.
+//!
+//! ```text
+//! mix (keys by popularity) -> tree (log, memtable, levels or tiers) -> space (extents) -> output -> requests
+//! ```
+//!
+//! Keys are exact: every table holds the sorted list of its keys, so that overlaps, overwritten entries and the sizes of outputs need no
+//! assumption about popularity. Entries have one size.
+//!
+//! What shrinks on a twin of 1/d: memtable, table, base level and the number of records, so that the number of levels and the tables of
+//! each stay; an entry does not shrink, and the log is written in pieces of a mapping unit at least.
+//!
+//! It leaves out: deletes, compression, column families, filter and index blocks, the manifest, concurrent compactions and stalls.
+
+mod extents;
+mod keys;
+mod output;
+mod rules;
+mod source;
+mod table;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use serde::{Deserialize, Serialize};
+
+pub use keys::Popularity;
+pub use output::Placement;
+pub use source::{Lsm, Mix};
+
+use extents::{BLOCK_BYTES, Space};
+use keys::Keys;
+use output::Output;
+use rules::Rules;
+use tree::Tree;
+use workload::{Target, WorkloadError};
+
+/// The `[workload]` table of `kind = "lsm"`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Which operations, after every record was inserted once: `load`, `a` to `f` of YCSB, or `overwrite`. `a`.
+    pub mix: Mix,
+    /// All records are first written sorted into the last level, as an ingestion of files does; otherwise they are inserted one by one
+    /// in random order, which alone writes the drive many times over. True, but for `load`.
+    pub bulk_load: bool,
+    /// Which records are popular. None: YCSB's, latest for d and Zipf for the others; uniform for `overwrite` (db_bench).
+    pub popularity: Option<Popularity>,
+    /// Exponent of Zipf. 0.99 (YCSB).
+    pub zipf_exponent: f64,
+    /// Bytes of all records, as a share of the drive, percent. 50. A fifth more can be inserted by mixes d and e.
+    pub data_percent: f64,
+    /// Bytes of a key. 23 (YCSB: "user" and a hash).
+    pub key_bytes: u32,
+    /// Bytes of a value. 1000 (YCSB: ten fields of 100).
+    pub value_bytes: u32,
+    /// How tables are merged. `levelled` (RocksDB).
+    pub compaction: Compaction,
+    /// Size of a memtable, full size. 64 MiB (`write_buffer_size`).
+    #[serde(with = "base::size")]
+    pub memtable_bytes: u64,
+    /// Size of a table, full size. 64 MiB (`target_file_size_base`).
+    #[serde(with = "base::size")]
+    pub table_bytes: u64,
+    /// Size of level 1, full size. 256 MiB (`max_bytes_for_level_base`).
+    #[serde(with = "base::size")]
+    pub base_level_bytes: u64,
+    /// How many times larger each next level is. 10 (`max_bytes_for_level_multiplier`).
+    pub level_multiplier: u64,
+    /// Number of levels. 7 (`num_levels`).
+    pub levels: u32,
+    /// Tables of level 0 that start a compaction; of a tiered tree, runs. 4 (`level0_file_num_compaction_trigger`).
+    pub level_zero_tables: u32,
+    /// Targets follow from the size of the last level. True (`level_compaction_dynamic_level_bytes`, since 8.4).
+    pub dynamic_levels: bool,
+    /// Tiered: a run is merged if it is at most so much larger than all younger ones, percent. 1 (`size_ratio`).
+    pub size_ratio_percent: u64,
+    /// Tiered: everything is merged if the younger runs have so much of the oldest, percent. 200
+    /// (`max_size_amplification_percent`).
+    pub space_amplification_percent: u64,
+    /// There is a log. True.
+    pub wal: bool,
+    /// Puts after which the log is synced; 0: never, it is written in pieces of `write_bytes`. 0 (`sync = false`).
+    pub writes_per_sync: u32,
+    /// Size of a write. 1 MiB (`writable_file_max_buffer_size`).
+    #[serde(with = "base::size")]
+    pub write_bytes: u64,
+    /// Which placement identifier a write gets. `level`.
+    pub placement: Placement,
+    /// The drive is told of deleted files. True.
+    pub discard: bool,
+    /// Reads are produced too, of applications and of compactions. False.
+    pub reads: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            mix: Mix::A,
+            bulk_load: true,
+            popularity: None,
+            zipf_exponent: 0.99,
+            data_percent: 50.0,
+            key_bytes: 23,
+            value_bytes: 1000,
+            compaction: Compaction::Levelled,
+            memtable_bytes: 64 << 20,
+            table_bytes: 64 << 20,
+            base_level_bytes: 256 << 20,
+            level_multiplier: 10,
+            levels: 7,
+            level_zero_tables: 4,
+            dynamic_levels: true,
+            size_ratio_percent: 1,
+            space_amplification_percent: 200,
+            wal: true,
+            writes_per_sync: 0,
+            write_bytes: 1 << 20,
+            placement: Placement::Level,
+            discard: true,
+            reads: false,
+        }
+    }
+}
+
+/// How tables are merged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Compaction {
+    /// Level by level.
+    Levelled,
+    /// Runs of similar size become one (RocksDB's universal compaction).
+    Tiered,
+}
+
+/// Fewest entries of a memtable or table.
+const LEAST_ENTRIES: u64 = 16;
+
+impl Settings {
+    /// The workload on a drive.
+    ///
+    /// # Errors
+    /// A setting that cannot be, or that does not fit the drive.
+    pub fn source(&self, target: &Target, seed: u64) -> Result<Lsm, WorkloadError> {
+        self.check()?;
+        let entry_bytes = u64::from(self.key_bytes) + u64::from(self.value_bytes);
+        let capacity_bytes = target.capacity_bytes();
+        let blocks = capacity_bytes / BLOCK_BYTES;
+        let records = (capacity_bytes as f64 * self.data_percent / 100.0) as u64 / entry_bytes;
+        let too_large = |setting: String| {
+            WorkloadError::setting(setting, "more than 32 bits can number; use a twin, or larger values")
+        };
+        let blocks = u32::try_from(blocks).map_err(|_| too_large(format!("a drive of {capacity_bytes} bytes")))?;
+        let most = u32::try_from(records * 6 / 5).map_err(|_| too_large(format!("{records} records")))?;
+        let rules = self.rules(target, entry_bytes)?;
+        if records < 10 * rules.memtable_entries {
+            let setting = format!("data_percent = {}", self.data_percent);
+            let problem = format!("{records} records are less than ten memtables; use more, or smaller memtables");
+            return Err(WorkloadError::setting(setting, problem));
+        }
+        let sizes = (rules.write_bytes, rules.memtable_entries * entry_bytes);
+        let tiered = rules.tiered;
+        let output = Output::new(
+            self.placement,
+            target.placement_ids,
+            tiered,
+            self.levels as usize,
+            sizes,
+        );
+        let popularity = self.popularity.unwrap_or(self.mix.popularity());
+        let keys = Keys::new(most, target.denominator(), popularity, self.zipf_exponent, seed);
+        let bulk = self.bulk_load && self.mix != Mix::Load;
+        let tree = Tree::new(rules, Space::new(blocks), output);
+        Ok(Lsm::new(tree, keys, self.mix, records as u32, bulk, target.endless))
+    }
+
+    fn rules(&self, target: &Target, entry_bytes: u64) -> Result<Rules, WorkloadError> {
+        let scaled = |name: &str, bytes: u64| {
+            let entries = bytes / target.denominator() / entry_bytes;
+            if entries < LEAST_ENTRIES {
+                let problem = format!(
+                    "holds {entries} entries at this scale, {LEAST_ENTRIES} are needed; use a larger scale or smaller entries"
+                );
+                return Err(WorkloadError::setting(format!("{name} = {bytes}"), problem));
+            }
+            Ok(entries)
+        };
+        let write_bytes = match target.twin {
+            Some(twin) if !twin.keep_requests => twin.size(self.write_bytes),
+            _ => self.write_bytes,
+        };
+        Ok(Rules {
+            entry_bytes,
+            memtable_entries: scaled("memtable_bytes", self.memtable_bytes)?,
+            table_entries: scaled("table_bytes", self.table_bytes)?,
+            base_entries: scaled("base_level_bytes", self.base_level_bytes)?,
+            multiplier: self.level_multiplier,
+            levels: self.levels,
+            level_zero_tables: self.level_zero_tables,
+            dynamic_levels: self.dynamic_levels,
+            tiered: self.compaction == Compaction::Tiered,
+            size_ratio_percent: self.size_ratio_percent,
+            space_amplification_percent: self.space_amplification_percent,
+            wal: self.wal,
+            writes_per_sync: self.writes_per_sync,
+            write_bytes,
+            discard: self.discard,
+            reads: self.reads,
+        })
+    }
+
+    fn check(&self) -> Result<(), WorkloadError> {
+        let wrong = |name: &str, value: String, problem: &str| {
+            Err(WorkloadError::setting(format!("{name} = {value}"), problem))
+        };
+        if !(0.1..=95.0).contains(&self.data_percent) {
+            return wrong("data_percent", self.data_percent.to_string(), "must be from 0.1 to 95");
+        }
+        if !(0.0..=10.0).contains(&self.zipf_exponent) {
+            return wrong("zipf_exponent", self.zipf_exponent.to_string(), "must be from 0 to 10");
+        }
+        if self.value_bytes == 0 || self.value_bytes > 1 << 24 || self.key_bytes > 1 << 16 {
+            let value = format!("{}, key_bytes = {}", self.value_bytes, self.key_bytes);
+            return wrong(
+                "value_bytes",
+                value,
+                "must be from 1 to 16 MiB, and keys at most 64 KiB",
+            );
+        }
+        if !(2..=10).contains(&self.levels) {
+            return wrong("levels", self.levels.to_string(), "must be from 2 to 10");
+        }
+        if !(2..=1000).contains(&self.level_zero_tables) {
+            return wrong(
+                "level_zero_tables",
+                self.level_zero_tables.to_string(),
+                "must be from 2 to 1000",
+            );
+        }
+        if !(2..=1000).contains(&self.level_multiplier) {
+            return wrong(
+                "level_multiplier",
+                self.level_multiplier.to_string(),
+                "must be from 2 to 1000",
+            );
+        }
+        if self.size_ratio_percent > 1000 || !(1..=10_000).contains(&self.space_amplification_percent) {
+            let value = format!(
+                "{}, space_amplification_percent = {}",
+                self.size_ratio_percent, self.space_amplification_percent
+            );
+            return wrong(
+                "size_ratio_percent",
+                value,
+                "must be at most 1000, and the other from 1 to 10000",
+            );
+        }
+        if !(BLOCK_BYTES..=1 << 30).contains(&self.write_bytes) || !self.write_bytes.is_multiple_of(BLOCK_BYTES) {
+            return wrong(
+                "write_bytes",
+                self.write_bytes.to_string(),
+                "must be a multiple of 4096 up to 1 GiB",
+            );
+        }
+        Ok(())
+    }
+}

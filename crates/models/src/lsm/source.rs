@@ -1,0 +1,224 @@
+//! The workload: all records are inserted, then the mix goes on; and what the tree measures of itself.
+
+use serde::{Deserialize, Serialize};
+
+use super::keys::{Keys, Popularity};
+use super::tree::{Full, Tree};
+use workload::{Measure, Request, Source, WorkloadError};
+
+/// Which operations (YCSB's core workloads).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mix {
+    /// Inserts of all records, and no more; on an endless run they are put again in the same order.
+    Load,
+    /// 50 % reads, 50 % updates.
+    A,
+    /// 95 % reads, 5 % updates.
+    B,
+    /// Reads; they write nothing.
+    C,
+    /// 95 % reads of new records, 5 % inserts.
+    D,
+    /// 95 % scans of up to 100 records, 5 % inserts.
+    E,
+    /// 50 % reads, 50 % reads that are followed by an update.
+    F,
+    /// Updates (db_bench's `overwrite`).
+    Overwrite,
+}
+
+/// Longest scan (YCSB's `maxscanlength`).
+const SCAN_ENTRIES: u32 = 100;
+
+impl Mix {
+    /// Which records are popular.
+    pub(super) fn popularity(self) -> Popularity {
+        match self {
+            Mix::D => Popularity::Latest,
+            Mix::Overwrite => Popularity::Uniform,
+            _ => Popularity::Zipf,
+        }
+    }
+}
+
+/// A tree under load.
+#[derive(Debug)]
+pub struct Lsm {
+    pub(super) tree: Tree,
+    keys: Keys,
+    mix: Mix,
+    /// Records to insert before the mix.
+    load: u32,
+    /// Keys to load in one go, sorted, the last ones first; none if records are inserted one by one.
+    bulk: Vec<u32>,
+    endless: bool,
+    error: Option<WorkloadError>,
+    ended: bool,
+}
+
+impl Lsm {
+    pub(super) fn new(tree: Tree, keys: Keys, mix: Mix, load: u32, bulk: bool, endless: bool) -> Lsm {
+        let mut keys = keys;
+        let mut sorted = Vec::new();
+        if bulk {
+            sorted.extend((0..load).map(|_| keys.insert().expect("there is room for what is loaded")));
+            sorted.sort_unstable_by_key(|key| std::cmp::Reverse(*key));
+        }
+        Lsm {
+            tree,
+            keys,
+            mix,
+            load,
+            bulk: sorted,
+            endless,
+            error: None,
+            ended: false,
+        }
+    }
+
+    /// Number of records so far.
+    #[cfg(test)]
+    pub(super) fn records(&self) -> u32 {
+        self.keys.records()
+    }
+
+    /// The next operation; false at the end.
+    pub(super) fn step(&mut self) -> Result<bool, Full> {
+        if !self.bulk.is_empty() {
+            let entries = (self.tree.rules.table_entries as usize).min(self.bulk.len());
+            let mut part = self.bulk.split_off(self.bulk.len() - entries);
+            part.reverse();
+            self.tree.ingest(&part)?;
+            return Ok(true);
+        }
+        if self.keys.records() < self.load {
+            let key = self.keys.insert().expect("there is room for what is loaded");
+            self.tree.put(key)?;
+            return Ok(true);
+        }
+        match self.mix {
+            Mix::Load if self.endless => self.update()?,
+            Mix::Load => return Ok(false),
+            Mix::A => self.read_or_update(50)?,
+            Mix::B => self.read_or_update(95)?,
+            Mix::C if self.tree.rules.reads => self.read_or_update(100)?,
+            Mix::C => return Ok(false),
+            Mix::D | Mix::E => {
+                if !self.keys.chance(95) {
+                    // Without room for another record an old one is put again.
+                    let key = self.keys.insert().unwrap_or_else(|| self.keys.existing());
+                    self.tree.put(key)?;
+                } else if self.mix == Mix::D {
+                    self.read_or_update(100)?;
+                } else {
+                    let entries = self.keys.length(SCAN_ENTRIES);
+                    let key = self.keys.existing();
+                    self.tree.scan(key, entries);
+                }
+            }
+            Mix::F => {
+                let key = self.keys.existing();
+                self.tree.get(key);
+                if self.keys.chance(50) {
+                    self.tree.put(key)?;
+                }
+            }
+            Mix::Overwrite => self.update()?,
+        }
+        Ok(true)
+    }
+
+    fn update(&mut self) -> Result<(), Full> {
+        let key = self.keys.existing();
+        self.tree.put(key)
+    }
+
+    fn read_or_update(&mut self, read_percent: u32) -> Result<(), Full> {
+        let reads = self.keys.chance(read_percent);
+        let key = self.keys.existing();
+        if !reads {
+            return self.tree.put(key);
+        }
+        self.tree.get(key);
+        Ok(())
+    }
+}
+
+impl Source for Lsm {
+    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+        while self.tree.output.queue.ready() < limit && !self.ended {
+            match self.step() {
+                Ok(true) => {}
+                Ok(false) => self.ended = true,
+                Err(Full) => {
+                    self.ended = true;
+                    let used = 100.0 * self.tree.space.used_share();
+                    let setting = format!("a drive that is used to {used:.1} %");
+                    let problem = "has no room for another table; use a smaller data_percent";
+                    self.error = Some(WorkloadError::setting(setting, problem));
+                }
+            }
+        }
+        match self.error.take_if(|_| self.tree.output.queue.ready() == 0) {
+            Some(error) => Err(error),
+            None => Ok(self.tree.output.queue.take(requests, limit)),
+        }
+    }
+
+    fn streams(&self) -> Vec<String> {
+        let levels = (0..self.tree.counters.level_bytes.len()).map(|level| format!("level_{level}"));
+        let last = ["read", "discard"].map(String::from);
+        std::iter::once("wal".to_string()).chain(levels).chain(last).collect()
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        let tree = &self.tree;
+        let (counters, output) = (&tree.counters, &tree.output);
+        let ratio = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
+        let tables: u64 = counters.level_bytes.iter().sum();
+        let mut measures = vec![
+            Measure::new("application_bytes", counters.application_bytes as f64),
+            Measure::new("loaded_bytes", counters.loaded_bytes as f64),
+            Measure::new(
+                "tree_waf",
+                ratio(output.bytes_written - counters.loaded_bytes, counters.application_bytes),
+            ),
+            Measure::new("table_waf", ratio(tables, counters.application_bytes)),
+            Measure::new(
+                "space_amplification",
+                ratio(tree.table_entries(), u64::from(self.keys.records())),
+            ),
+            Measure::new("used_share", tree.space.used_share()),
+            Measure::new("wal.written_bytes", output.wal_bytes as f64),
+            Measure::new("flushes", counters.flushes as f64),
+            Measure::new("compactions", counters.compactions as f64),
+            Measure::new("trivial_moves", counters.trivial_moves as f64),
+            Measure::new("discarded_bytes", output.bytes_discarded as f64),
+        ];
+        for (level, written) in counters.level_bytes.iter().enumerate() {
+            let (files, entries) = match level {
+                0 => (
+                    tree.runs.iter().map(Vec::len).sum(),
+                    tree.runs.iter().flatten().map(|table| table.keys.len() as u64).sum(),
+                ),
+                level => (tree.levels[level - 1].len(), tree.entries[level - 1]),
+            };
+            measures.extend([
+                Measure::new(format!("level.{level}.written_bytes"), *written as f64),
+                Measure::new(
+                    format!("level.{level}.bytes"),
+                    (entries * tree.rules.entry_bytes) as f64,
+                ),
+                Measure::new(format!("level.{level}.files"), files as f64),
+            ]);
+        }
+        for (handle, bytes) in output.handle_bytes.iter().enumerate() {
+            measures.push(Measure::new(
+                format!("handle.{handle}.share"),
+                ratio(*bytes, output.bytes_written),
+            ));
+        }
+        measures
+    }
+}

@@ -1,0 +1,204 @@
+//! Workloads as tables say them: `kind = "..."` and the settings of that kind.
+//!
+//! ```text
+//! toml::Table -> Spec (checked, cheap to clone) -> source(target, seed) -> dyn Source
+//! ```
+//!
+//! It reads no file; job files come from whoever calls, who knows where they are.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+use workload::fio::JobFile;
+use workload::{Source, Target, Workload, WorkloadError, classifier, deserialize, tenants, trace};
+
+use crate::{cachelib, f2fs, lsm};
+
+/// Names of the kinds.
+const KINDS: [&str; 6] = ["fio", "trace", "cachelib", "f2fs", "lsm", "tenants"];
+
+/// Finds a job file by its name.
+pub type FindJobs<'a> = &'a dyn Fn(&str) -> Result<JobFile, WorkloadError>;
+
+/// A workload. Serialized it is complete but for the contents of the files that it reads when it runs ([`Workload::files_mut`]), and
+/// for where it stood.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    #[serde(rename = "workload")]
+    kind: Kind,
+    classifier: Option<classifier::Settings>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Fio(JobFile),
+    Trace(Box<trace::Settings>),
+    Cachelib(Box<cachelib::Settings>),
+    F2fs(Box<f2fs::Settings>),
+    Lsm(Box<lsm::Settings>),
+    Tenants(tenants::Settings<Spec>),
+}
+
+impl From<JobFile> for Spec {
+    fn from(jobs: JobFile) -> Spec {
+        Spec {
+            kind: Kind::Fio(jobs),
+            classifier: None,
+        }
+    }
+}
+
+impl Spec {
+    /// Reads a workload's table; `place` is what messages call it.
+    ///
+    /// # Errors
+    /// A setting that is not known or impossible.
+    pub fn parse(place: &str, table: &Table, find_jobs: FindJobs<'_>) -> Result<Spec, WorkloadError> {
+        let mut settings = table.clone();
+        let classifier = settings.remove("classifier");
+        let classifier = classifier.map(|value| deserialize(&format!("{place}.classifier"), value));
+        let kind = match settings.remove("kind") {
+            Some(Value::String(kind)) => kind,
+            _ => {
+                let problem = format!("is missing; known are {}", KINDS.join(", "));
+                return Err(WorkloadError::setting(format!("{place}.kind"), problem));
+            }
+        };
+        let kind = match kind.as_str() {
+            "fio" => Kind::Fio(jobs(place, settings, find_jobs)?),
+            "trace" => Kind::Trace(deserialize(place, Value::Table(settings))?),
+            "cachelib" => Kind::Cachelib(deserialize(place, Value::Table(settings))?),
+            "f2fs" => Kind::F2fs(deserialize(place, Value::Table(settings))?),
+            "lsm" => Kind::Lsm(deserialize(place, Value::Table(settings))?),
+            "tenants" => {
+                let read = |place: &str, table: &Table| Spec::parse(place, table, find_jobs);
+                Kind::Tenants(tenants::Settings::parse(place, &settings, &read)?)
+            }
+            other => return Err(unknown_kind(place, other)),
+        };
+        Ok(Spec {
+            kind,
+            classifier: classifier.transpose()?,
+        })
+    }
+
+    /// The job file, if it is nothing but that.
+    pub fn jobs(&self) -> Option<&JobFile> {
+        match (&self.kind, &self.classifier) {
+            (Kind::Fio(jobs), None) => Some(jobs),
+            _ => None,
+        }
+    }
+}
+
+impl Workload for Spec {
+    fn files_mut(&mut self) -> Vec<&mut PathBuf> {
+        match &mut self.kind {
+            Kind::Trace(settings) => settings.files.iter_mut().collect(),
+            Kind::Cachelib(settings) => settings.trace.iter_mut().collect(),
+            Kind::Tenants(settings) => settings.files_mut(),
+            Kind::Fio(_) | Kind::F2fs(_) | Kind::Lsm(_) => Vec::new(),
+        }
+    }
+
+    fn is_paced(&self) -> bool {
+        matches!(&self.kind, Kind::Cachelib(settings) if settings.pace.is_some())
+    }
+
+    fn source(&self, target: &Target, seed: u64) -> Result<Box<dyn Source>, WorkloadError> {
+        let source: Box<dyn Source> = match &self.kind {
+            Kind::Fio(jobs) => jobs.source(target, seed)?,
+            Kind::Trace(settings) => Box::new(settings.source(target, seed)?),
+            Kind::Cachelib(settings) => Box::new(settings.source(target, seed)?),
+            Kind::F2fs(settings) => Box::new(settings.source(target, seed)?),
+            Kind::Lsm(settings) => Box::new(settings.source(target, seed)?),
+            Kind::Tenants(settings) => Box::new(settings.source(target, seed)?),
+        };
+        match &self.classifier {
+            Some(_) if self.is_paced() => Err(WorkloadError::setting(
+                "pace",
+                "cannot be had together with a classifier",
+            )),
+            Some(classifier) => Ok(Box::new(classifier.classify(source, target)?)),
+            None => Ok(source),
+        }
+    }
+}
+
+/// The job file that a table of the kind `fio` names.
+fn jobs(place: &str, mut settings: Table, find_jobs: FindJobs<'_>) -> Result<JobFile, WorkloadError> {
+    let file = settings.remove("file");
+    if let Some(key) = settings.keys().next() {
+        let problem = "is not known here; fio takes only a file";
+        return Err(WorkloadError::setting(format!("{place}.{key}"), problem));
+    }
+    match file {
+        Some(Value::String(file)) => find_jobs(&file),
+        _ => Err(WorkloadError::setting(
+            format!("{place}.file"),
+            "is missing; name a job file",
+        )),
+    }
+}
+
+fn unknown_kind(place: &str, kind: &str) -> WorkloadError {
+    let hint = base::hint(kind, KINDS);
+    let problem = format!("is not a kind of workload{hint}; known are {}", KINDS.join(", "));
+    WorkloadError::setting(format!("{place}.kind = \"{kind}\""), problem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Spec, WorkloadError> {
+        let find_jobs = |name: &str| {
+            assert_eq!(name, "some_jobs");
+            Ok(workload::fio::parse("[a]\nrw=write\n", "some_jobs.fio")?)
+        };
+        Spec::parse("workload", &toml::from_str(text).expect("TOML"), &find_jobs)
+    }
+
+    #[test]
+    fn a_job_file_is_a_kind_like_the_others() {
+        let spec = parse("kind = \"fio\"\nfile = \"some_jobs\"").expect("a workload");
+        assert_eq!(spec.jobs().map(|jobs| jobs.jobs.len()), Some(1));
+        let target = Target {
+            device_bytes: 1 << 30,
+            ..Target::default()
+        };
+        let mut requests = Vec::new();
+        let mut source = spec.source(&target, 1).expect("it fits");
+        assert_eq!(source.next_batch(&mut requests, 3).expect("requests"), 3);
+        assert_eq!(source.streams(), ["a"]);
+    }
+
+    #[test]
+    fn mistakes_name_the_setting() {
+        for (text, message) in [
+            (
+                "file = \"x\"",
+                "workload.kind: is missing; known are fio, trace, cachelib, f2fs, lsm, tenants",
+            ),
+            (
+                "kind = \"cachlib\"",
+                "workload.kind = \"cachlib\": is not a kind of workload (did you mean cachelib?); known are fio, trace, cachelib, f2fs, \
+                 lsm, tenants",
+            ),
+            ("kind = \"fio\"", "workload.file: is missing; name a job file"),
+            (
+                "kind = \"fio\"\nfile = \"some_jobs\"\nbs = 4096",
+                "workload.bs: is not known here; fio takes only a file",
+            ),
+        ] {
+            assert_eq!(parse(text).expect_err(text).to_string(), message);
+        }
+        let error = parse("kind = \"cachelib\"\nsoc_percent = \"much\"")
+            .expect_err("a word")
+            .to_string();
+        assert!(error.starts_with("workload.soc_percent: invalid type"), "{error}");
+    }
+}

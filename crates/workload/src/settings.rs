@@ -1,0 +1,49 @@
+//! What workloads are before they run: settings, read from tables.
+//!
+//! ```text
+//! toml::Value -> deserialize -> settings of a kind: Workload -> source(target, seed) -> dyn Source
+//! ```
+//!
+//! It does not know which kinds there are; who composes them into a catalogue does.
+
+use std::path::PathBuf;
+
+use serde::de::DeserializeOwned;
+use toml::Value;
+
+use crate::{Source, Target, WorkloadError};
+
+/// A workload as its settings, of whatever kind: checked, cheap to clone, and serialized complete but for the contents of the files that
+/// it reads when it runs.
+pub trait Workload {
+    /// Its requests on a drive.
+    ///
+    /// # Errors
+    /// It does not fit the drive, or a file that it reads cannot be opened.
+    fn source(&self, target: &Target, seed: u64) -> Result<Box<dyn Source>, WorkloadError>;
+
+    /// The files that it reads when it runs.
+    fn files_mut(&mut self) -> Vec<&mut PathBuf> {
+        Vec::new()
+    }
+
+    /// Whether its host has a pace of its own in virtual time, and so needs the drive for itself.
+    fn is_paced(&self) -> bool {
+        false
+    }
+}
+
+/// Reads settings; `place` is what messages call their table, and an error names the path of the field.
+///
+/// # Errors
+/// A setting that is not known, or of the wrong type.
+pub fn deserialize<T: DeserializeOwned>(place: &str, value: Value) -> Result<T, WorkloadError> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string();
+        let place = match path.as_str() {
+            "." => place.to_string(),
+            path => format!("{place}.{path}"),
+        };
+        WorkloadError::setting(place, error.into_inner().message().trim().replace('\n', ", "))
+    })
+}
