@@ -170,8 +170,8 @@ fn logical_block(text: &str) -> Result<u8, String> {
 
 #[derive(Args)]
 pub struct Inspect {
-    /// What to look at: tcp:ADDRESS:PORT of a served drive, /dev/nvme0 or /dev/ng0n1 of this machine, the data file of a
-    /// served drive, a snapshot of a device, or a raw log page (nvme get-log --raw-binary)
+    /// What to look at: tcp:ADDRESS:PORT of a served drive, /dev/nvme0 or /dev/ng0n1 of this machine, the data file of
+    /// a served drive, a snapshot of a device, or a raw log page (nvme get-log --raw-binary)
     pub target: String,
     /// Endurance group
     #[arg(long, default_value_t = 1)]
@@ -216,8 +216,8 @@ pub struct Advise {
     /// What follows from events: reported, lifetimes or observe (nothing)
     #[arg(long, default_value = "lifetimes")]
     pub policy: PolicyName,
-    /// Command that carries out a move; it finds WARP_OWNER, WARP_FROM, WARP_TO, WARP_REASON and WARP_EXPECTED_SAVING_BYTES in
-    /// its environment
+    /// Command that carries out a move; it finds WARP_OWNER, WARP_FROM, WARP_TO, WARP_REASON and
+    /// WARP_EXPECTED_SAVING_BYTES in its environment
     #[arg(long, value_name = "COMMAND")]
     pub hook: Option<String>,
     /// Pass over the events that are in the log already
@@ -257,8 +257,8 @@ fn log_identifier(text: &str) -> Result<u8, String> {
 
 #[derive(Args)]
 pub struct Run {
-    /// Experiment (a folder of experiments/), job file (a name in jobs/, or a path ending in .fio), workload (a name in workloads/,
-    /// or a path there) or the path of a block trace
+    /// Experiment (a folder of experiments/), job file (a name in jobs/, or a path ending in .fio), workload (a name in
+    /// workloads/, or a path there) or the path of a block trace
     pub target: String,
     /// Device profile to run a job file on, or to restrict an experiment to
     #[arg(long)]
@@ -280,14 +280,15 @@ pub struct Run {
     /// Run as fast as possible, without latencies, on a device with timing too
     #[arg(long, conflicts_with_all = ["fio_json", "from"])]
     pub untimed: bool,
-    /// Write the latencies and rates of a job file on a device with timing as fio's JSON to this file; - for standard output
+    /// Write the latencies and rates of a job file on a device with timing as fio's JSON to this file; - for standard
+    /// output
     #[arg(long, value_name = "FILE")]
     pub fio_json: Option<PathBuf>,
     /// Print JSON instead of tables
     #[arg(long)]
     pub json: bool,
-    /// Read the drive's events on the way and write data where the advice says, as `warp advise` on a served drive: reported,
-    /// lifetimes, or observe, which moves nothing
+    /// Read the drive's events on the way and write data where the advice says, as `warp advise` on a served drive:
+    /// reported, lifetimes, or observe, which moves nothing
     #[arg(long, value_name = "POLICY")]
     pub feedback: Option<advise::PolicyName>,
     /// Bytes that the host writes between two readings of the events, in multiples of the capacity [default: 0.25]
@@ -318,7 +319,8 @@ pub struct Settings {
     /// Seed of device and jobs [default: the experiment's]
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Change a setting of the device, e.g. --set geometry.over_provisioning=0.2, or of a workload: --set workload.soc_percent=20
+    /// Change a setting of the device, e.g. --set geometry.over_provisioning=0.2, or of a workload: --set
+    /// workload.soc_percent=20
     #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
     pub set: Vec<(String, Value)>,
 }

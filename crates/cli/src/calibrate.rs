@@ -8,7 +8,8 @@ use crate::{AnyError, Outcome};
 /// Names the interpreter that has the package installed.
 const INTERPRETER: &str = "WARP_PYTHON";
 
-/// `python -m warp_ssd.calibrate`, but for an interpreter without the package, which ends with [`NO_PACKAGE`] and says nothing.
+/// `python -m warp_ssd.calibrate`, but for an interpreter without the package, which ends with [`NO_PACKAGE`] and says
+/// nothing.
 const MAIN: &str = "\
 import importlib.util, sys
 if importlib.util.find_spec('warp_ssd') is None:

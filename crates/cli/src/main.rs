@@ -1,7 +1,7 @@
 //! The `warp` command: arguments in, lab calls, text and files out. It holds no logic of its own.
 //!
-//! Exit codes: 0 done; 1 a claim or a golden result does not hold; 2 bad input, one sentence on standard error; 130 stopped
-//! with Ctrl-C, after printing and writing what was measured.
+//! Exit codes: 0 done; 1 a claim or a golden result does not hold; 2 bad input, one sentence on standard error; 130
+//! stopped with Ctrl-C, after printing and writing what was measured.
 
 mod advise;
 mod arguments;

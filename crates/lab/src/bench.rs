@@ -1,8 +1,8 @@
 //! `warp bench`: what the model costs, against what the machine's memory costs.
 //!
-//! The yardstick is a batched random read-modify-write over an array of the size of the device's L2P map, on huge pages,
-//! measured in turn with the device, so that the ratio holds on a shared machine whose speed drifts. This is the one place
-//! of the lab that reads a clock.
+//! The yardstick is a batched random read-modify-write over an array of the size of the device's L2P map, on huge
+//! pages, measured in turn with the device, so that the ratio holds on a shared machine whose speed drifts. This is the
+//! one place of the lab that reads a clock.
 
 use std::time::Instant;
 
@@ -315,9 +315,10 @@ fn measure_timed(
         let bytes = if writes { PAGE_BYTES } else { 0 };
         drive(&mut work, &mut device, capacity / 4, bytes)?;
         let host = capacity / 4;
-        let media = match writes {
-            true => device.stats().since(&start).media_bytes_written() / PAGE_BYTES,
-            false => host,
+        let media = if writes {
+            device.stats().since(&start).media_bytes_written() / PAGE_BYTES
+        } else {
+            host
         };
         Some(Pages { media, host })
     })

@@ -1,4 +1,5 @@
-//! The section of placement feedback: what each collection copied of whom, and what was done about it (Kang & Shin, Fig. 1).
+//! The section of placement feedback: what each collection copied of whom, and what was done about it (Kang & Shin,
+//! Fig. 1).
 
 use plotly::common::{DashType, Marker};
 use plotly::layout::{BarMode, HoverMode, RangeMode, Shape, ShapeLine, ShapeType};

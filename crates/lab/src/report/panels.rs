@@ -1,7 +1,7 @@
 //! Which results share a plot.
 //!
-//! A plot compares variants: one panel for each device and grid point, one line for each variant. An experiment with one
-//! variant compares the values of its first axis, and one without axes its devices.
+//! A plot compares variants: one panel for each device and grid point, one line for each variant. An experiment with
+//! one variant compares the values of its first axis, and one without axes its devices.
 
 use crate::rows::{axis_name, distinct, variant_name};
 use crate::run::CellResult;

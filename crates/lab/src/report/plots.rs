@@ -1,8 +1,8 @@
 //! Results as plots: which numbers are drawn, in which colours.
 //!
 //! A plot is made of one panel or one cell; captions, legends and arrangement are the page's. Variants have strong
-//! colours (Okabe and Ito's) and a stroke each, handles light ones (Tol's): both are told apart by colour-blind readers,
-//! and neither is mistaken for the other. Long series are thinned out, never averaged.
+//! colours (Okabe and Ito's) and a stroke each, handles light ones (Tol's): both are told apart by colour-blind
+//! readers, and neither is mistaken for the other. Long series are thinned out, never averaged.
 
 use plotly::common::{DashType, Fill, Font, Line as Stroke, Marker, Mode, TextPosition, Title};
 use plotly::configuration::{DisplayModeBar, ImageButtonFormats, ModeBarButtonName, ToImageButtonOptions};

@@ -1,4 +1,5 @@
-//! Sections of timed runs: latencies of each job, bandwidth over time with garbage collection, bandwidth over block size.
+//! Sections of timed runs: latencies of each job, bandwidth over time with garbage collection, bandwidth over block
+//! size.
 
 use plotly::common::{Marker, MarkerSymbol, Mode};
 use plotly::layout::{AxisType, HoverMode, RangeMode};
@@ -85,8 +86,8 @@ fn distribution(panels: &Panels<'_>, panel: &Panel<'_>, (job, operation): &Activ
     plot
 }
 
-/// At most [`POINTS`] steps of a distribution, the ends among them: more where it is flat, at its tail, so that none of the
-/// last percent is lost.
+/// At most [`POINTS`] steps of a distribution, the ends among them: more where it is flat, at its tail, so that none of
+/// the last percent is lost.
 fn thinned(steps: &[(u64, f64)]) -> Vec<(u64, f64)> {
     let tail = steps.partition_point(|(_, share)| *share < 0.99);
     let every = |steps: &[(u64, f64)]| -> Vec<(u64, f64)> {

@@ -6,8 +6,8 @@
 //! the command's own tables         /                \ report::html: the page
 //! ```
 //!
-//! A [`Value`] knows how it is printed, so a number looks the same in a terminal and in a report. Nothing here prints, colours
-//! or judges. `docs/results.md` explains every word.
+//! A [`Value`] knows how it is printed, so a number looks the same in a terminal and in a report. Nothing here prints,
+//! colours or judges. `docs/results.md` explains every word.
 
 mod grid;
 mod results;
@@ -242,7 +242,8 @@ impl Rows {
         self.rows.is_empty()
     }
 
-    /// Tables under each other, with what each is about before its rows. A column that a table does not have is empty there.
+    /// Tables under each other, with what each is about before its rows. A column that a table does not have is empty
+    /// there.
     pub fn stacked<L: Into<String>>(
         labels: impl IntoIterator<Item = L>,
         tables: impl IntoIterator<Item = (Vec<String>, Rows)>,

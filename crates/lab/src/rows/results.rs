@@ -30,8 +30,8 @@ fn summary(results: &[CellResult], axes: &[String], measure: impl Fn(&CellResult
     }
 }
 
-/// Everything that a run shows in a terminal: write amplifications, what jobs got from the drive, and, if that is asked for or there is
-/// but one result, the handles.
+/// Everything that a run shows in a terminal: write amplifications, what jobs got from the drive, and, if that is asked
+/// for or there is but one result, the handles.
 pub fn results(title: &str, axes: &[String], results: &[CellResult], with_handles: bool) -> String {
     let mut text = format!("{title}\n{}\n", write_amplifications(results, axes).text());
     let with_measures = |result: &&CellResult| results.len() == 1 && !result.measures.is_empty();
@@ -252,7 +252,7 @@ pub const OPERATIONS: [&str; 3] = ["read", "write", "trim"];
 pub fn jobs(timed: &TimedResult) -> Rows {
     let latencies = ["mean", "stdev", "p50", "p99", "p99.9", "p99.99", "p99.999", "max"];
     let labels = [Column::label("job"), Column::label("")];
-    let rates = [Column::number("IOPS", ""), Column::number("", "MB/s")];
+    let rates = [Column::number("IOPS", ""), Column::number("MB/s", "")];
     let latencies = latencies.map(|heading| Column::number(heading, "us"));
     let mut rows = Rows::new(
         labels
