@@ -11,7 +11,9 @@ import threading
 import time
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import warp_ssd
@@ -62,6 +64,24 @@ def test_golden_results_are_golden_here(result: warp_ssd.Result) -> None:
         for key in ("host_bytes_written", "media_bytes_written", "media_bytes_erased"):
             assert cell[key] == row[key]
         assert [owner["gc_pages_copied"] for owner in cell["owners"]] == row["gc_pages_copied"]
+
+
+def test_the_files_of_the_command_are_the_tables_of_the_package(tmp_path: Path) -> None:
+    """Its Parquet files are written without Arrow, and read as the same columns, types and values by others."""
+    warp = warp_binary()
+    if warp is None:
+        pytest.skip("the command is not built")
+    files = {"gc_log": tmp_path / "gc.parquet", "samples": tmp_path / "series.parquet"}
+    arguments = ["--scale", "1/2048", "--write", "2", "--out", str(tmp_path)]
+    options = ["--events", str(files["gc_log"]), "--series", str(files["samples"])]
+    subprocess.run([warp, "run", QUICK, *arguments, *options], check=True, capture_output=True, cwd=ROOT)
+    ours = warp_ssd.run(QUICK, scale="1/2048", write_capacities=2, gc_log=True)
+    for name, file in files.items():
+        table = pa.table(getattr(ours, name)())
+        assert table.num_rows > 0
+        assert pq.read_table(file).equals(table), name
+        (rows,) = duckdb.sql(f"SELECT count(*) FROM '{file}'").fetchone() or (0,)
+        assert rows == table.num_rows
 
 
 def test_the_same_bytes_as_the_command(tmp_path: Path) -> None:

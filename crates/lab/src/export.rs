@@ -1,4 +1,4 @@
-//! Results as data: Arrow tables, in memory and as Parquet files; the counters as JSON too.
+//! Results as data: tables, in memory and as Parquet files; the counters as JSON too.
 //!
 //! ```text
 //! CellResult.gc_log  -> one row for each collection            -> tables -> Parquet (zstd), Python
@@ -14,19 +14,16 @@
 mod columns;
 pub mod device;
 mod json;
+mod parquet;
 pub mod tables;
 
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
 
-use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, ZstdLevel};
-use parquet::file::properties::WriterProperties;
-
 use crate::error::LabError;
 use crate::run::CellResult;
-pub use columns::Table;
+pub use columns::{Column, Table, Texts, Values};
 pub use json::{JSON_VERSION, judged_json, to_json};
 
 /// Writes one row for each collection of every result that kept its GC log.
@@ -60,49 +57,49 @@ pub fn write_atomically(
 }
 
 fn write_parquet(path: &Path, table: Table<'_>) -> Result<(), LabError> {
-    write_atomically(path, |file| {
-        let compression = Compression::ZSTD(ZstdLevel::try_new(3).map_err(io::Error::other)?);
-        let properties = WriterProperties::builder().set_compression(compression).build();
-        let mut writer = ArrowWriter::try_new(file, table.schema, Some(properties)).map_err(io::Error::other)?;
-        for batch in table.batches {
-            writer.write(&batch).map_err(io::Error::other)?;
-        }
-        writer.close().map_err(io::Error::other)?;
-        Ok(())
-    })
+    write_atomically(path, |file| parquet::write(file, table))
 }
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::cast::AsArray;
-    use arrow_array::types::{UInt16Type, UInt32Type, UInt64Type};
-    use arrow_array::{Array, RecordBatch};
-    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+    use ::parquet::file::reader::{FileReader, SerializedFileReader};
+    use ::parquet::record::Field;
     use ssd::event::Reclaim;
     use std::io::Write;
 
     use super::*;
     use crate::report::sample;
 
-    fn read(path: &Path) -> Vec<RecordBatch> {
-        let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path).expect("it was written"));
-        let batches = reader
-            .and_then(|builder| builder.with_batch_size(1 << 20).build())
-            .expect("it is Parquet");
-        batches.map(|batch| batch.expect("its rows can be read")).collect()
+    /// The columns of a file by name, in its order.
+    fn read(path: &Path) -> Vec<(String, Vec<Field>)> {
+        let reader = SerializedFileReader::new(File::open(path).expect("it was written")).expect("it is Parquet");
+        let schema = reader.metadata().file_metadata().schema();
+        let names = schema.get_fields().iter().map(|field| field.name().to_string());
+        let mut columns: Vec<(String, Vec<Field>)> = names.map(|name| (name, Vec::new())).collect();
+        for row in reader.get_row_iter(None).expect("it has rows") {
+            let row = row.expect("its rows can be read");
+            for ((_, values), (_, value)) in columns.iter_mut().zip(row.get_column_iter()) {
+                values.push(value.clone());
+            }
+        }
+        columns
     }
 
-    fn names(batch: &RecordBatch) -> Vec<String> {
-        batch
-            .schema()
-            .fields()
+    fn column<'a>(columns: &'a [(String, Vec<Field>)], name: &str) -> &'a [Field] {
+        let (_, values) = columns
             .iter()
-            .map(|field| field.name().clone())
-            .collect()
+            .find(|(known, _)| known == name)
+            .expect("it has the column");
+        values
     }
 
-    fn numbers(batch: &RecordBatch, column: &str) -> Vec<u64> {
-        batch[column].as_primitive::<UInt64Type>().values().to_vec()
+    fn names(columns: &[(String, Vec<Field>)]) -> String {
+        let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+        names.join(" ")
+    }
+
+    fn text(text: impl ToString) -> Field {
+        Field::Str(text.to_string())
     }
 
     #[test]
@@ -111,30 +108,32 @@ mod tests {
         let path = folder.path().join("gc.parquet");
         let results = sample::results();
         write_gc_log(&path, &sample::axes(), &results).expect("it can be written");
-        let batches = read(&path);
-        let batch = arrow_select::concat::concat_batches(&batches[0].schema(), &batches).expect("the same schema");
+        let columns = read(&path);
         let expected = "device variant overwrite seed host_bytes_written now_ns trigger policy reclaim_group victim_unit \
                         victim_ruh destination_ruh unit_pages valid_pages pages_copied blocks_remapped elapsed_ns";
-        assert_eq!(names(&batch).join(" "), expected);
+        assert_eq!(names(&columns), expected);
         let rows: Vec<(&CellResult, &Reclaim)> = results
             .iter()
             .flat_map(|result| result.gc_log.iter().map(move |row| (result, row)))
             .collect();
-        assert_eq!(batch.num_rows(), rows.len());
-        let victims = batch["victim_ruh"].as_primitive::<UInt16Type>();
-        let copied = batch["pages_copied"].as_primitive::<UInt32Type>();
+        assert!(columns.iter().all(|(_, values)| values.len() == rows.len()));
+        let handle = |handle: Option<ssd::RuhId>| handle.map_or(Field::Null, |handle| Field::UShort(handle.0));
         for (index, (result, row)) in rows.iter().enumerate() {
-            assert_eq!(batch["variant"].as_string::<i32>().value(index), result.key.variant);
-            assert_eq!(batch["overwrite"].as_string::<i32>().value(index), result.key.grid[0]);
-            assert_eq!(batch["trigger"].as_string::<i32>().value(index), row.trigger.name());
-            let victim = (!victims.is_null(index)).then(|| victims.value(index));
-            assert_eq!(victim, row.victim_owner.handle().map(|handle| handle.0));
-            assert_eq!(copied.value(index), row.pages_copied);
+            let value = |name: &str| column(&columns, name)[index].clone();
+            assert_eq!(value("variant"), text(&result.key.variant));
+            assert_eq!(value("overwrite"), text(&result.key.grid[0]));
+            assert_eq!(value("trigger"), text(row.trigger.name()));
+            assert_eq!(value("victim_ruh"), handle(row.victim_owner.handle()));
+            assert_eq!(value("destination_ruh"), handle(row.destination_owner.handle()));
+            assert_eq!(value("pages_copied"), Field::UInt(row.pages_copied));
+            assert_eq!(value("host_bytes_written"), Field::ULong(row.host_pages_written * 4096));
         }
-        let bytes: Vec<u64> = rows.iter().map(|(_, row)| row.host_pages_written * 4096).collect();
-        assert_eq!(numbers(&batch, "host_bytes_written"), bytes);
+        let shared = column(&columns, "victim_ruh")
+            .iter()
+            .filter(|value| **value == Field::Null);
+        let shared = shared.count();
         assert!(
-            victims.null_count() > 0 && victims.null_count() < rows.len(),
+            shared > 0 && shared < rows.len(),
             "both kinds of victims are in the data"
         );
     }
@@ -145,31 +144,25 @@ mod tests {
         let path = folder.path().join("series.parquet");
         let results = &sample::results()[..2];
         write_series(&path, &sample::axes(), results).expect("it can be written");
-        let batches = read(&path);
-        let batch = arrow_select::concat::concat_batches(&batches[0].schema(), &batches).expect("the same schema");
+        let columns = read(&path);
         let owners = results[0].samples[0].owners.len();
         let samples: usize = results.iter().map(|result| result.samples.len()).sum();
-        assert_eq!(batch.num_rows(), samples * owners);
+        assert_eq!(column(&columns, "owner").len(), samples * owners);
         let last = &results[1].samples[results[1].samples.len() - 1];
-        let first_row = batch.num_rows() - owners;
-        let owner = batch["owner"].as_string::<i32>();
-        assert_eq!(
-            (owner.value(first_row), owner.value(first_row + owners - 1)),
-            ("RUH 0", "shared")
-        );
+        let first_row = (samples - 1) * owners;
+        let owner = column(&columns, "owner");
+        assert_eq!(owner[first_row], text("RUH 0"));
+        assert_eq!(owner[first_row + owners - 1], text("shared"));
         for index in 0..owners {
-            let row = first_row + index;
-            assert_eq!(numbers(&batch, "media_bytes")[row], last.media_bytes);
-            assert_eq!(
-                numbers(&batch, "owner_host_bytes")[row],
-                last.owners[index].host_bytes_written
-            );
-            assert_eq!(
-                numbers(&batch, "owner_copied_bytes")[row],
-                last.owners[index].gc_pages_copied * 4096
-            );
-            assert_eq!(numbers(&batch, "owner_units")[row], last.units[index]);
-            assert_eq!(numbers(&batch, "owner_valid_pages")[row], last.valid_pages[index]);
+            let value = |name: &str| column(&columns, name)[first_row + index].clone();
+            assert_eq!(value("media_bytes"), Field::ULong(last.media_bytes));
+            let stats = &last.owners[index];
+            assert_eq!(value("owner_host_bytes"), Field::ULong(stats.host_bytes_written));
+            assert_eq!(value("owner_copied_bytes"), Field::ULong(stats.gc_pages_copied * 4096));
+            assert_eq!(value("owner_units"), Field::ULong(last.units[index]));
+            assert_eq!(value("owner_valid_pages"), Field::ULong(last.valid_pages[index]));
+            let waf = last.media_bytes as f64 / last.host_bytes as f64;
+            assert_eq!(value("waf"), Field::Double(waf));
         }
     }
 
@@ -178,22 +171,14 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("gc.parquet");
         write_gc_log(&path, &[], &[]).expect("it can be written");
-        let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).expect("it was written"));
-        assert_eq!(builder.expect("it is Parquet").schema().fields().len(), 16);
+        assert_eq!(read(&path).len(), 16);
     }
 
     #[test]
     fn an_axis_called_like_a_column_does_not_hide_it() {
         let axes = ["seed", "policy", "op"].map(str::to_string);
         let table = tables::gc_log(&axes, &[]);
-        let names: Vec<&str> = table
-            .schema
-            .fields()
-            .iter()
-            .skip(2)
-            .take(4)
-            .map(|field| field.name().as_str())
-            .collect();
+        let names: Vec<&str> = table.columns[2..6].iter().map(|column| column.name.as_str()).collect();
         assert_eq!(names, ["grid_seed", "grid_policy", "op", "seed"]);
     }
 

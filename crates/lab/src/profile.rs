@@ -25,7 +25,6 @@ const DEVICE_TABLES: [&str; 6] = ["geometry", "handles", "gc", "seed", "timing",
 
 #[derive(RustEmbed)]
 #[folder = "../../devices"]
-#[include = "*.toml"]
 struct BuiltIn;
 
 /// A device profile.

@@ -21,12 +21,10 @@ use crate::profile::Overrides;
 
 #[derive(RustEmbed)]
 #[folder = "../../jobs"]
-#[include = "*.fio"]
 struct BuiltInJobs;
 
 #[derive(RustEmbed)]
 #[folder = "../../workloads"]
-#[include = "*.toml"]
 struct BuiltInWorkloads;
 
 /// Which workload.

@@ -1,9 +1,15 @@
 //! Tables: Arrow record batches that Python's libraries read in place.
 
+use std::sync::Arc;
+
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{RecordBatch, RecordBatchIterator};
-use arrow_schema::SchemaRef;
-use lab::export;
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Float64Array, RecordBatch, RecordBatchIterator, StringArray, UInt16Array,
+    UInt32Array, UInt64Array,
+};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::{Field, Schema, SchemaRef};
+use lab::export::{self, Column, Values};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -20,10 +26,33 @@ pub struct Table {
 impl From<export::Table<'_>> for Table {
     fn from(table: export::Table<'_>) -> Table {
         Table {
-            schema: table.schema,
-            batches: table.batches.collect(),
+            schema: record_batch(table.columns).schema(),
+            batches: table.batches.map(record_batch).collect(),
         }
     }
+}
+
+/// The columns as Arrow has them; their values are not copied, but for truths, which Arrow keeps as bits.
+fn record_batch(columns: Vec<Column>) -> RecordBatch {
+    let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().map(array).unzip();
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).expect("every column has a value for every row")
+}
+
+fn array(column: Column) -> (Field, ArrayRef) {
+    let nullable = column.valid.is_some();
+    let nulls = column.valid.map(NullBuffer::from);
+    let array: ArrayRef = match column.values {
+        Values::Bool(values) => Arc::new(BooleanArray::new(values.into(), nulls)),
+        Values::U16(values) => Arc::new(UInt16Array::new(values.into(), nulls)),
+        Values::U32(values) => Arc::new(UInt32Array::new(values.into(), nulls)),
+        Values::U64(values) => Arc::new(UInt64Array::new(values.into(), nulls)),
+        Values::F64(values) => Arc::new(Float64Array::new(values.into(), nulls)),
+        Values::Text(texts) => {
+            let bounds = OffsetBuffer::new(texts.bounds.into());
+            Arc::new(StringArray::new(bounds, texts.text.into_bytes().into(), nulls))
+        }
+    };
+    (Field::new(column.name, array.data_type().clone(), nullable), array)
 }
 
 #[pymethods]

@@ -22,10 +22,10 @@ use crate::workloads::{self, WorkloadChoice, plain};
 
 pub(crate) use cells::SavedDevice;
 
+/// Every experiment and its golden results.
 #[derive(RustEmbed)]
 #[folder = "../../experiments"]
-#[include = "*/experiment.toml"]
-struct BuiltIn;
+pub(crate) struct BuiltIn;
 
 /// A published figure or table: what to run and what the paper says.
 #[derive(Clone, Debug, Deserialize)]

@@ -1,6 +1,5 @@
-//! A device as Arrow tables: what its handles hold and did, its reclaim units, its collections.
+//! A device as tables: what its handles hold and did, its reclaim units, its collections.
 
-use arrow_array::RecordBatch;
 use ssd::event::Reclaim;
 use ssd::unit::UnitState;
 use ssd::{Device, EventSink, RuId};
@@ -53,7 +52,7 @@ fn state_name(state: UnitState) -> &'static str {
 
 /// One row for each collection of a device.
 pub fn gc_log<'a>(page_bytes: u64, rows: &[Reclaim]) -> Table<'a> {
-    let batch =
-        |rows: &[Reclaim]| -> RecordBatch { reclaim_columns(Columns::of(rows), |row| (page_bytes, row)).batch() };
-    Table::of(rows, batch)
+    Table::of(rows, |rows| {
+        reclaim_columns(Columns::of(rows), |row| (page_bytes, row)).batch()
+    })
 }

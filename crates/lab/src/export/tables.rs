@@ -1,14 +1,13 @@
-//! Results as Arrow tables: what the Parquet files hold and what Python gets.
+//! Results as tables: what the Parquet files hold and what Python gets.
 //!
 //! Rows of results begin with their cell: `device`, `variant`, a column for each axis, `seed`. `docs/results.md` is the manual
 //! of every column.
 
 use advise::Reason;
-use arrow_array::RecordBatch;
 use ssd::event::Reclaim;
 use ssd::{Nanos, Owner, OwnerStats, RuhId, Stats};
 
-use super::columns::{Columns, Table};
+use super::columns::{Column, Columns, Table};
 use crate::feedback::{CollectionRow, FeedbackResult, ReadingRow};
 use crate::judge::{Comparison, Verdict};
 use crate::run::{CellResult, Sample};
@@ -207,7 +206,7 @@ pub fn samples<'a>(axes: &'a [String], results: &'a [CellResult]) -> Table<'a> {
     Table::new(results.iter().flat_map(rows), |rows| sample_batch(axes, rows))
 }
 
-fn sample_batch(axes: &[String], rows: &[SampleRow<'_>]) -> RecordBatch {
+fn sample_batch(axes: &[String], rows: &[SampleRow<'_>]) -> Vec<Column> {
     let waf = |sample: &Sample| sample.media_bytes as f64 / sample.host_bytes as f64;
     Columns::of(rows)
         .u64("seed", |row| row.result.seed)

@@ -1,13 +1,10 @@
 //! The section of placement feedback: what each collection copied of whom, and what was done about it (Kang & Shin,
 //! Fig. 1).
 
-use plotly::common::{DashType, Marker};
-use plotly::layout::{BarMode, HoverMode, RangeMode, Shape, ShapeLine, ShapeType};
-use plotly::{Bar, Plot};
-
-use super::html::{self, Swatch, columns, escape, figure, legend, note};
+use super::html::{self, Swatch, columns, figure, legend, note};
 use super::panels::Panels;
-use super::plots::{POINTS, axis, colour, new_plot, rounded};
+use super::plotly::{BarMode, Dash, HoverMode, Plot, Shape, Stroke, Trace};
+use super::plots::{POINTS, axis, axis_from_zero, colour, new_plot, rounded};
 use crate::feedback::FeedbackResult;
 use crate::rows::{self, Rows, distinct};
 
@@ -55,8 +52,7 @@ pub fn feedback(panels: &Panels<'_>) -> String {
 }
 
 fn collections(feedback: &FeedbackResult, names: &[String]) -> Plot {
-    let y = axis("pages copied").range_mode(RangeMode::ToZero);
-    let (mut plot, layout) = new_plot(axis("collection"), y);
+    let mut plot = new_plot(axis("collection"), axis_from_zero("pages copied"));
     let each = feedback.collections.len().div_ceil(BARS).max(1);
     let x: Vec<usize> = (0..feedback.collections.len()).step_by(each).collect();
     for owner in 0..=feedback.owners.len() {
@@ -73,28 +69,20 @@ fn collections(feedback: &FeedbackResult, names: &[String]) -> Plot {
             .get(owner)
             .and_then(|name| names.iter().position(|known| known == name));
         let name = feedback.owners.get(owner).map_or(NOBODY, String::as_str);
-        let marker = Marker::new().color(place.map_or(NOBODY_COLOUR, colour));
-        plot.add_trace(Bar::new(x.clone(), bars).name(escape(name)).marker(marker));
+        let colour = place.map_or(NOBODY_COLOUR, colour);
+        plot.data.push(Trace::bar(x.clone(), bars, colour).named(name));
     }
-    let line = |collections: usize| {
-        let stroke = ShapeLine::new().color("#1F2933").width(1.0).dash(DashType::Dash);
-        let (x, shape) = (
-            collections as f64,
-            Shape::new().shape_type(ShapeType::Line).line(stroke),
-        );
-        shape.x0(x).x1(x).y_ref("paper").y0(0.0).y1(1.0)
+    let stroke = Stroke {
+        color: "#1F2933",
+        width: 1.0,
+        dash: Some(Dash::Dash),
     };
-    let lines = feedback
-        .readings
-        .iter()
-        .map(|reading| line(reading.collections))
+    let readings = feedback.readings.iter();
+    plot.layout.shapes = readings
+        .map(|reading| Shape::vertical(reading.collections as f64, stroke))
         .collect();
-    plot.set_layout(
-        layout
-            .bar_mode(BarMode::Stack)
-            .bar_gap(0.0)
-            .hover_mode(HoverMode::XUnified)
-            .shapes(lines),
-    );
+    plot.layout.barmode = Some(BarMode::Stack);
+    plot.layout.bargap = Some(0.0);
+    plot.layout.hovermode = Some(HoverMode::XUnified);
     plot
 }

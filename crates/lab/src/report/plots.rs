@@ -4,14 +4,12 @@
 //! colours (Okabe and Ito's) and a stroke each, handles light ones (Tol's): both are told apart by colour-blind
 //! readers, and neither is mistaken for the other. Long series are thinned out, never averaged.
 
-use plotly::common::{DashType, Fill, Font, Line as Stroke, Marker, Mode, TextPosition, Title};
-use plotly::configuration::{DisplayModeBar, ImageButtonFormats, ModeBarButtonName, ToImageButtonOptions};
-use plotly::layout::{Axis, AxisRange, AxisType, BarMode, HoverMode, Margin, RangeMode};
-use plotly::{Bar, Configuration, Layout, Plot, Scatter};
+use serde_json::json;
 use ssd::{Owner, RuhId};
 
 use super::html::{Swatch, escape};
 use super::panels::{Line, Panel, Panels};
+use super::plotly::{Axis, AxisKind, AxisTitle, BarMode, Dash, Font, HoverMode, Mode, Plot, RangeMode, Stroke, Trace};
 use crate::rows::{Grid, GridCell, GridRow, OwnerRow, variant_name};
 use crate::run::{CellResult, Sample};
 
@@ -24,11 +22,7 @@ const VARIANT_COLOURS: [&str; 7] = [
 ];
 
 /// Strokes and their names in CSS: a second way to tell variants apart, for print.
-const VARIANT_STROKES: [(DashType, &str); 3] = [
-    (DashType::Solid, "solid"),
-    (DashType::Dash, "dashed"),
-    (DashType::Dot, "dotted"),
-];
+const VARIANT_STROKES: [(Dash, &str); 3] = [(Dash::Solid, "solid"), (Dash::Dash, "dashed"), (Dash::Dot, "dotted")];
 
 /// Tol's light palette without its grey.
 const HANDLE_COLOURS: [&str; 8] = [
@@ -46,15 +40,16 @@ pub(super) fn colour(name: usize) -> &'static str {
     VARIANT_COLOURS[name % VARIANT_COLOURS.len()]
 }
 
-fn stroke(name: usize) -> &'static (DashType, &'static str) {
+fn stroke(name: usize) -> &'static (Dash, &'static str) {
     &VARIANT_STROKES[name % VARIANT_STROKES.len()]
 }
 
 pub(super) fn pen(name: usize) -> Stroke {
-    Stroke::new()
-        .color(colour(name))
-        .width(2.0)
-        .dash(stroke(name).0.clone())
+    Stroke {
+        color: colour(name),
+        width: 2.0,
+        dash: Some(stroke(name).0),
+    }
 }
 
 fn owner_colour(owner: Owner) -> &'static str {
@@ -136,8 +131,11 @@ impl Range {
         Range { low: 0.0, ..range }
     }
 
-    fn axis(self, axis: Axis) -> Axis {
-        axis.range(AxisRange::new(self.low, self.high))
+    fn axis(self, title: &str) -> Axis {
+        Axis {
+            range: Some([self.low, self.high]),
+            ..axis(title)
+        }
     }
 }
 
@@ -168,58 +166,47 @@ fn written_capacities(result: &CellResult, sample: &Sample) -> f64 {
 }
 
 pub(super) fn axis(title: &str) -> Axis {
-    let title = Title::with_text(title).font(Font::new().size(11).color("#52606D"));
-    let axis = Axis::new()
-        .title(title)
-        .grid_color(RULE)
-        .line_color("#9AA5B1")
-        .zero_line(false);
-    axis.show_line(true).auto_margin(true).tick_font(Font::new().size(11))
+    let font = |color| Font {
+        family: None,
+        size: 11,
+        color,
+    };
+    Axis {
+        title: AxisTitle {
+            text: title.to_string(),
+            font: font(Some("#52606D")),
+        },
+        gridcolor: RULE,
+        linecolor: "#9AA5B1",
+        showline: true,
+        automargin: true,
+        tickfont: font(None),
+        ..Axis::default()
+    }
 }
 
-/// One button saves the plot for a paper, one zooms out again; dragging zooms in.
-fn configuration() -> Configuration {
-    let left_out = vec![
-        ModeBarButtonName::Zoom2d,
-        ModeBarButtonName::Pan2d,
-        ModeBarButtonName::Select2d,
-        ModeBarButtonName::Lasso2d,
-        ModeBarButtonName::ZoomIn2d,
-        ModeBarButtonName::ZoomOut2d,
-        ModeBarButtonName::AutoScale2d,
-    ];
-    let image = ToImageButtonOptions::new()
-        .format(ImageButtonFormats::Svg)
-        .filename("warp");
-    Configuration::new()
-        .display_logo(false)
-        .display_mode_bar(DisplayModeBar::Hover)
-        .mode_bar_buttons_to_remove(left_out)
-        .to_image_button_options(image)
-        .responsive(true)
-        .typeset_math(false)
+/// An axis with zero at one end.
+pub(super) fn axis_from_zero(title: &str) -> Axis {
+    Axis {
+        rangemode: Some(RangeMode::ToZero),
+        ..axis(title)
+    }
 }
 
-pub(super) fn new_plot(x: Axis, y: Axis) -> (Plot, Layout) {
-    let mut plot = Plot::new();
-    plot.set_configuration(configuration());
-    let font = Font::new()
-        .family("system-ui, -apple-system, Segoe UI, Roboto, sans-serif")
-        .size(12)
-        .color(INK);
-    let layout = Layout::new()
-        .x_axis(x)
-        .y_axis(y)
-        .font(font)
-        .show_legend(false)
-        .auto_size(true);
-    // The caption and the button for saving stand in the margin at the top.
-    let margin = Margin::new().left(44).right(8).top(28).bottom(36);
-    let layout = layout
-        .margin(margin)
-        .paper_background_color("#FFFFFF")
-        .plot_background_color("#FFFFFF");
-    (plot, layout)
+pub(super) fn log_axis(title: &str) -> Axis {
+    Axis {
+        kind: Some(AxisKind::Log),
+        ..axis(title)
+    }
+}
+
+pub(super) fn new_plot(x: Axis, y: Axis) -> Plot {
+    let font = Font {
+        family: Some("system-ui, -apple-system, Segoe UI, Roboto, sans-serif"),
+        size: 12,
+        color: Some(INK),
+    };
+    Plot::new(x, y, font)
 }
 
 /// The values of an axis, if all are numbers.
@@ -241,67 +228,77 @@ pub fn summary(panels: &Panels<'_>, grid: &Grid, rows: &[&GridRow], axis_name: &
     let numbers = numbers(grid);
     let mut x = axis(&escape(axis_name));
     if numbers.is_none() {
-        x = x.type_(AxisType::Category).show_grid(false);
+        x.kind = Some(AxisKind::Category);
+        x.showgrid = Some(false);
     }
     // Room above the highest bar for its number.
     let values = rows
         .iter()
         .flat_map(|row| row.cells.iter().flatten().map(|cell| cell.value));
-    let y = axis("write amplification").range(AxisRange::new(0.0, values.fold(1.0, f64::max) * 1.12));
-    let (mut plot, layout) = new_plot(x, y);
+    let y = Axis {
+        range: Some([0.0, values.fold(1.0, f64::max) * 1.12]),
+        ..axis("write amplification")
+    };
+    let mut plot = new_plot(x, y);
     for row in rows {
         let name = panels.names.iter().position(|name| *name == row.variant).unwrap_or(0);
-        match &numbers {
-            Some(numbers) => plot.add_trace(summary_line(name, numbers, row)),
-            None => plot.add_trace(summary_bars(name, grid, row)),
-        }
+        plot.data.push(match &numbers {
+            Some(numbers) => summary_line(name, numbers, row),
+            None => summary_bars(name, grid, row),
+        });
     }
-    plot.set_layout(layout.bar_mode(BarMode::Group));
+    plot.layout.barmode = Some(BarMode::Group);
     plot
 }
 
-fn summary_line(name: usize, numbers: &[f64], row: &GridRow) -> Box<Scatter<f64, Option<f64>>> {
+/// The row's values, for the vertical axis.
+fn summary_values(row: &GridRow) -> Vec<Option<f64>> {
     let values = row.cells.iter().map(|cell| cell.map(|cell| rounded(cell.value)));
-    let line = Scatter::new(numbers.to_vec(), values.collect()).mode(Mode::LinesMarkers);
-    line.line(pen(name)).name(escape(variant_name(&row.variant)))
+    values.collect()
 }
 
-fn summary_bars(name: usize, grid: &Grid, row: &GridRow) -> Box<Bar<String, Option<f64>>> {
-    let columns = grid.columns.iter().map(|column| escape(column)).collect();
-    let values = row.cells.iter().map(|cell| cell.map(|cell| rounded(cell.value)));
+fn summary_line(name: usize, numbers: &[f64], row: &GridRow) -> Trace {
+    let line = Trace::scatter(numbers, summary_values(row), Mode::LinesMarkers);
+    line.drawn(pen(name)).named(variant_name(&row.variant))
+}
+
+fn summary_bars(name: usize, grid: &Grid, row: &GridRow) -> Trace {
+    let columns: Vec<String> = grid.columns.iter().map(|column| escape(column)).collect();
     let label = |cell: &Option<GridCell>| cell.map_or(String::new(), |cell| format!("{:.2}", cell.value));
-    let bar = Bar::new(columns, values.collect()).name(escape(variant_name(&row.variant)));
-    let bar = bar.marker(Marker::new().color(colour(name))).clip_on_axis(false);
-    bar.text_array(row.cells.iter().map(label).collect())
-        .text_position(TextPosition::Outside)
+    Trace {
+        text: row.cells.iter().map(label).collect(),
+        textposition: Some("outside"),
+        cliponaxis: Some(false),
+        ..Trace::bar(columns, summary_values(row), colour(name)).named(variant_name(&row.variant))
+    }
 }
 
 /// Write amplification so far against what the host wrote, a line for each variant and seed.
 pub fn over_time(panels: &Panels<'_>, panel: &Panel<'_>, range: Range) -> Plot {
-    let x = axis("host bytes written (x capacity)").range_mode(RangeMode::ToZero);
-    let (mut plot, layout) = new_plot(x, range.axis(axis("write amplification")));
+    let x = axis_from_zero("host bytes written (x capacity)");
+    let mut plot = new_plot(x, range.axis("write amplification"));
     for line in &panel.lines {
         for result in &line.seeds {
-            plot.add_trace(waf_trace(panels, line, result));
+            plot.data.push(waf_trace(panels, line, result));
         }
     }
-    plot.set_layout(layout.hover_mode(HoverMode::XUnified));
+    plot.layout.hovermode = Some(HoverMode::XUnified);
     plot
 }
 
-fn waf_trace(panels: &Panels<'_>, line: &Line<'_>, result: &CellResult) -> Box<Scatter<f64, f64>> {
+fn waf_trace(panels: &Panels<'_>, line: &Line<'_>, result: &CellResult) -> Trace {
     let points =
         thinned(&result.samples).filter_map(|sample| Some((written_capacities(result, sample), rounded(waf(sample)?))));
-    let (x, y) = points.unzip();
+    let (x, y): (Vec<f64>, Vec<f64>) = points.unzip();
     let seed = if line.seeds.len() > 1 {
         format!(" (seed {})", result.seed)
     } else {
         String::new()
     };
-    Scatter::new(x, y)
-        .mode(Mode::Lines)
-        .line(pen(line.name))
-        .name(format!("{}{seed}", escape(panels.name(line))))
+    let line_name = format!("{}{seed}", panels.name(line));
+    Trace::scatter(x, y, Mode::Lines)
+        .drawn(pen(line.name))
+        .named(&line_name)
 }
 
 /// What the host wrote through each handle and what was copied out of its reclaim units, a group for each variant.
@@ -315,20 +312,20 @@ pub fn written(panels: &Panels<'_>, panel: &Panel<'_>, range: Range) -> Plot {
             copied.push(rounded(row.copied_capacities));
         }
     }
-    let x = axis("")
-        .type_(AxisType::MultiCategory)
-        .divider_color(RULE)
-        .show_grid(false);
-    let (mut plot, layout) = new_plot(x, range.axis(axis("bytes (x capacity)")));
-    let categories = vec![names, owners];
-    let host = Bar::new(categories.clone(), host)
-        .name("host")
-        .marker(Marker::new().color(HOST_COLOUR));
-    let copied = Bar::new(categories, copied)
-        .name("copied")
-        .marker(Marker::new().color(COPIED_COLOUR));
-    plot.add_traces(vec![host, copied]);
-    plot.set_layout(layout.bar_mode(BarMode::Stack).bar_gap(0.25));
+    let x = Axis {
+        kind: Some(AxisKind::MultiCategory),
+        dividercolor: Some(RULE),
+        showgrid: Some(false),
+        ..axis("")
+    };
+    let mut plot = new_plot(x, range.axis("bytes (x capacity)"));
+    let categories = json!([names, owners]);
+    plot.data = vec![
+        Trace::bar(categories.clone(), host, HOST_COLOUR).named("host"),
+        Trace::bar(categories, copied, COPIED_COLOUR).named("copied"),
+    ];
+    plot.layout.barmode = Some(BarMode::Stack);
+    plot.layout.bargap = Some(0.25);
     plot
 }
 
@@ -362,32 +359,35 @@ pub fn occupancy(result: &CellResult) -> Plot {
     let all = u64::from(result.superblocks);
     // Handles with reclaim units smaller than a superblock can hold more of them than there are superblocks.
     let whole = held.iter().all(|units| *units <= all);
-    let y = axis("reclaim units").range_mode(RangeMode::ToZero);
-    let y = if whole {
-        y.range(AxisRange::new(0.0, all as f64))
-    } else {
-        y
+    let y = Axis {
+        range: whole.then_some([0.0, all as f64]),
+        ..axis_from_zero("reclaim units")
     };
-    let (mut plot, layout) = new_plot(axis("host bytes written (x capacity)"), y);
+    let mut plot = new_plot(axis("host bytes written (x capacity)"), y);
     for (index, owner) in holders(result) {
         let units: Vec<u64> = samples.iter().map(|sample| sample.units[index]).collect();
-        plot.add_trace(area(x.clone(), units, &owner.to_string(), owner_colour(owner)));
+        plot.data.push(area(&x, units, &owner.to_string(), owner_colour(owner)));
     }
     if whole {
         let free = held.iter().map(|units| all - units).collect();
-        plot.add_trace(area(x, free, "free", FREE_COLOUR));
+        plot.data.push(area(&x, free, "free", FREE_COLOUR));
     }
-    plot.set_layout(layout.hover_mode(HoverMode::XUnified));
+    plot.layout.hovermode = Some(HoverMode::XUnified);
     plot
 }
 
-fn area(x: Vec<f64>, units: Vec<u64>, name: &str, colour: &'static str) -> Box<Scatter<f64, u64>> {
-    let edge = Stroke::new().color("#FFFFFF").width(0.5);
-    let area = Scatter::new(x, units)
-        .mode(Mode::Lines)
-        .stack_group("units")
-        .fill(Fill::ToNextY);
-    area.fill_color(colour).line(edge).name(name)
+fn area(x: &[f64], units: Vec<u64>, name: &str, colour: &'static str) -> Trace {
+    let edge = Stroke {
+        color: "#FFFFFF",
+        width: 0.5,
+        dash: None,
+    };
+    Trace {
+        stackgroup: Some("units"),
+        fill: Some("tonexty"),
+        fillcolor: Some(colour),
+        ..Trace::scatter(x, units, Mode::Lines).drawn(edge).named(name)
+    }
 }
 
 #[cfg(test)]

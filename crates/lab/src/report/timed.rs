@@ -1,13 +1,10 @@
 //! Sections of timed runs: latencies of each job, bandwidth over time with garbage collection, bandwidth over block
 //! size.
 
-use plotly::common::{Marker, MarkerSymbol, Mode};
-use plotly::layout::{AxisType, HoverMode, RangeMode};
-use plotly::{Plot, Scatter};
-
-use super::html::{self, columns, escape, figure, legend, note};
+use super::html::{self, columns, figure, legend, note};
 use super::panels::{Panel, Panels};
-use super::plots::{POINTS, axis, line_entries, named_entries, new_plot, pen, rounded};
+use super::plotly::{HoverMode, Marker, Mode, Plot, Trace};
+use super::plots::{POINTS, axis_from_zero, line_entries, log_axis, named_entries, new_plot, pen, rounded};
 use crate::rows::{self, OPERATIONS, Rows, distinct, variant_name};
 use crate::run::CellResult;
 use crate::timed::measure::TimedResult;
@@ -69,20 +66,19 @@ pub fn latency(panels: &Panels<'_>) -> String {
 }
 
 fn distribution(panels: &Panels<'_>, panel: &Panel<'_>, (job, operation): &Activity) -> Plot {
-    let x = axis("latency (us)").type_(AxisType::Log);
-    let (mut plot, layout) = new_plot(x, axis("share of requests").range_mode(RangeMode::ToZero));
+    let mut plot = new_plot(log_axis("latency (us)"), axis_from_zero("share of requests"));
     for (name, timed) in of_panel(panel) {
         for (_, measured) in timed.named(Some(job)) {
             let points = thinned(&measured.direction(*operation).latencies.distribution());
-            let (x, y) = points
+            let (x, y): (Vec<f64>, Vec<f64>) = points
                 .into_iter()
                 .map(|(latency_ns, share)| (latency_ns as f64 / 1e3, (share * 1e7).round() / 1e7))
                 .unzip();
-            let line: Box<Scatter<f64, f64>> = Scatter::new(x, y).mode(Mode::Lines).line(pen(name));
-            plot.add_trace(line.name(escape(variant_name(&panels.names[name]))));
+            let line = Trace::scatter(x, y, Mode::Lines).drawn(pen(name));
+            plot.data.push(line.named(variant_name(&panels.names[name])));
         }
     }
-    plot.set_layout(layout.hover_mode(HoverMode::Closest));
+    plot.layout.hovermode = Some(HoverMode::Closest);
     plot
 }
 
@@ -129,8 +125,7 @@ pub fn bandwidth(panels: &Panels<'_>) -> String {
 }
 
 fn over_time(timed: &TimedResult, names: &[Activity]) -> Plot {
-    let (x, y) = (axis("virtual time (s)"), axis("MB/s").range_mode(RangeMode::ToZero));
-    let (mut plot, layout) = new_plot(x.range_mode(RangeMode::ToZero), y);
+    let mut plot = new_plot(axis_from_zero("virtual time (s)"), axis_from_zero("MB/s"));
     let series = &timed.series;
     let seconds = |interval: usize| rounded_to_microseconds((interval as u64 * series.interval_ns) as f64 / 1e9);
     // The last interval is cut short by the end of the run.
@@ -145,9 +140,10 @@ fn over_time(timed: &TimedResult, names: &[Activity]) -> Plot {
             let bandwidth = |interval: usize| {
                 rounded(series.moment(interval, index, operation).bytes as f64 * 1e3 / series.interval_ns as f64)
             };
-            let line = Scatter::new(intervals().map(seconds).collect(), intervals().map(bandwidth).collect());
-            let line = line.mode(Mode::Lines).line(pen(name.unwrap_or(0)));
-            plot.add_trace(line.name(escape(&activity_name(&(job.name.clone(), operation)))));
+            let (x, y): (Vec<f64>, Vec<f64>) = intervals().map(|one| (seconds(one), bandwidth(one))).unzip();
+            let line = Trace::scatter(x, y, Mode::Lines).drawn(pen(name.unwrap_or(0)));
+            plot.data
+                .push(line.named(&activity_name(&(job.name.clone(), operation))));
         }
     }
     let collected: Vec<usize> = intervals()
@@ -158,15 +154,19 @@ fn over_time(timed: &TimedResult, names: &[Activity]) -> Plot {
             let collections = series.collections(*interval);
             format!("{} units, {} pages copied", collections.count, collections.pages_copied)
         };
-        let marks = Scatter::new(
-            collected.iter().map(|interval| seconds(*interval)).collect(),
-            vec![0.0; collected.len()],
-        );
-        let mark = Marker::new().symbol(MarkerSymbol::LineNSOpen).color("#9AA0A6").size(8);
-        let marks = marks.mode(Mode::Markers).marker(mark).name("garbage collection");
-        plot.add_trace(marks.text_array(collected.iter().map(text).collect()));
+        let x: Vec<f64> = collected.iter().map(|interval| seconds(*interval)).collect();
+        let marks = Trace::scatter(x, vec![0.0; collected.len()], Mode::Markers).named("garbage collection");
+        plot.data.push(Trace {
+            marker: Some(Marker {
+                color: "#9AA0A6",
+                symbol: Some("line-ns-open"),
+                size: Some(8),
+            }),
+            text: collected.iter().map(text).collect(),
+            ..marks
+        });
     }
-    plot.set_layout(layout.hover_mode(HoverMode::XUnified));
+    plot.layout.hovermode = Some(HoverMode::XUnified);
     plot
 }
 
@@ -193,8 +193,7 @@ pub fn block_sizes(results: &[CellResult], axes: &[String]) -> String {
     let mut figures = String::new();
     let activities = activities(results.iter().filter_map(|result| result.timed.as_ref()));
     for (index, activity) in activities.iter().enumerate() {
-        let x = axis("block size (KiB)").type_(AxisType::Log);
-        let (mut plot, layout) = new_plot(x, axis("MB/s").range_mode(RangeMode::ToZero));
+        let mut plot = new_plot(log_axis("block size (KiB)"), axis_from_zero("MB/s"));
         for (name, text) in names.iter().enumerate() {
             let mut points: Vec<(f64, f64)> = timed()
                 .filter(|result| others(result) == *text)
@@ -204,11 +203,10 @@ pub fn block_sizes(results: &[CellResult], axes: &[String]) -> String {
             if points.is_empty() {
                 continue;
             }
-            let (x, y) = points.into_iter().map(|(size, rate)| (size, rounded(rate))).unzip();
-            let line: Box<Scatter<f64, f64>> = Scatter::new(x, y).mode(Mode::LinesMarkers).line(pen(name));
-            plot.add_trace(line.name(escape(text)));
+            let (x, y): (Vec<f64>, Vec<f64>) = points.into_iter().map(|(size, rate)| (size, rounded(rate))).unzip();
+            let line = Trace::scatter(x, y, Mode::LinesMarkers).drawn(pen(name));
+            plot.data.push(line.named(text));
         }
-        plot.set_layout(layout);
         figures.push_str(&figure(
             &format!("block-size-{index}"),
             &activity_name(activity),
