@@ -353,12 +353,15 @@ fn assignment(pair: &str) -> Result<(String, Value), String> {
 pub struct Reproduce {
     /// Experiments; all of them if none is named
     pub experiments: Vec<String>,
-    /// Run the quick forms and compare them with their golden results instead of the papers
+    /// Run the quick forms: compare them with their golden results, and judge the claims that are marked for them
     #[arg(long)]
     pub quick: bool,
-    /// With --quick: take the results as golden from now on
+    /// With --quick: take the results as golden from now on; refused where a claim is broken
     #[arg(long, requires = "quick")]
     pub bless: bool,
+    /// Write every claim with its verdict to this Markdown file, anew after each experiment
+    #[arg(long, value_name = "FILE", conflicts_with = "quick")]
+    pub claims: Option<PathBuf>,
     #[command(flatten)]
     pub settings: Settings,
     /// Print JSON instead of tables

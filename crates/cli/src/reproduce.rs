@@ -1,8 +1,11 @@
 //! `warp reproduce`.
 
+use std::time::Instant;
+
 use lab::cell::RunSettings;
 use lab::experiment::Experiment;
 use lab::judge::Judge;
+use lab::record::ClaimsRecord;
 use lab::run::CellResult;
 use lab::selection::Selection;
 use lab::{LabError, export, golden, rows};
@@ -23,6 +26,10 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
         .map(|name| Experiment::find(name))
         .collect::<Result<_, _>>()?;
     let progress = execute::stoppable();
+    let mut record = command
+        .claims
+        .as_deref()
+        .map(|path| ClaimsRecord::new(path, &experiments));
     let mut outcome = Outcome::Done;
     for experiment in &experiments {
         let runs = experiment.select(&Selection {
@@ -30,6 +37,7 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
             ..command.settings.selection()
         })?;
         let plans = lab::run::prepare(runs.cells)?;
+        let begun = Instant::now();
         let (results, stopped) = execute::run_cells(&plans, false, None, &progress)?;
         if stopped {
             if !results.is_empty() && !command.json {
@@ -42,9 +50,13 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
             return Ok(Outcome::Stopped);
         }
         let holds = if command.quick {
-            compare_golden(command, experiment, &results)?
+            compare_golden(command, experiment, &runs.settings, &results)?
         } else {
-            compare_paper(command, experiment, &runs.settings, &results)
+            let judge = Judge::new(experiment, &results, runs.settings.tail_capacities);
+            if let Some(record) = &mut record {
+                record.add(experiment, begun.elapsed(), judge.verdicts())?;
+            }
+            compare_paper(command, experiment, &judge, &results)
         };
         if !holds {
             outcome = Outcome::Failed;
@@ -54,11 +66,10 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
 }
 
 /// Prints the paper's numbers beside ours and the verdicts; true if every claim holds.
-fn compare_paper(command: &Reproduce, experiment: &Experiment, settings: &RunSettings, results: &[CellResult]) -> bool {
-    let judge = Judge::new(experiment, results, settings.tail_capacities);
+fn compare_paper(command: &Reproduce, experiment: &Experiment, judge: &Judge<'_>, results: &[CellResult]) -> bool {
     let verdicts = judge.verdicts();
     if command.json {
-        print(&format!("{}\n", export::judged_json(experiment, &judge, results)));
+        print(&format!("{}\n", export::judged_json(experiment, judge, results)));
     } else {
         print(&format!("{} ({})\n", experiment.title, experiment.source));
         let numbers = if experiment.published.is_empty() {
@@ -71,26 +82,47 @@ fn compare_paper(command: &Reproduce, experiment: &Experiment, settings: &RunSet
     verdicts.iter().all(|verdict| verdict.holds)
 }
 
-/// Compares with the golden results, or takes the results as golden; true if nothing differs.
-fn compare_golden(command: &Reproduce, experiment: &Experiment, results: &[CellResult]) -> Result<bool, LabError> {
-    let path = golden::path(&experiment.slug);
+/// Judges the claims that are marked for the quick form, and compares with the golden results, or takes the results as golden; true
+/// if nothing is wrong. Golden results under which a claim is broken are not taken: they would hide that for good.
+fn compare_golden(
+    command: &Reproduce,
+    experiment: &Experiment,
+    settings: &RunSettings,
+    results: &[CellResult],
+) -> Result<bool, LabError> {
+    let slug = &experiment.slug;
+    let path = golden::path(slug);
     let rows = golden::rows(results);
-    if command.bless {
-        golden::write(&path, &rows)?;
-        print(&format!("{}: wrote {} golden rows\n", experiment.slug, rows.len()));
-        return Ok(true);
+    let (judged, problems) = Judge::new(experiment, results, settings.tail_capacities).quick_problems();
+    for problem in &problems {
+        print(&format!("{slug}: claim {problem}\n"));
     }
-    let differences = golden::differences(&golden::read(&path)?, &rows);
-    match differences.len() {
-        0 => print(&format!("{}: {} cells as golden\n", experiment.slug, rows.len())),
-        count => {
+    if command.bless {
+        if problems.is_empty() {
+            golden::write(&path, &rows)?;
             print(&format!(
-                "{}: {count} differences in {} cells from {path}\n",
-                experiment.slug,
+                "{slug}: wrote {} golden rows; {judged} claims hold\n",
                 rows.len()
             ));
-            print(&format!("  {}\n", differences.join("\n  ")));
+        } else {
+            print(&format!(
+                "{slug}: NOT blessed: {path} stays as it was until the claims above are right\n"
+            ));
         }
+        return Ok(problems.is_empty());
     }
-    Ok(differences.is_empty())
+    let differences = golden::differences(&golden::read(&path)?, &rows);
+    if differences.is_empty() {
+        print(&format!(
+            "{slug}: {} cells as golden; {judged} claims judged\n",
+            rows.len()
+        ));
+    } else {
+        let (count, cells) = (differences.len(), rows.len());
+        print(&format!(
+            "{slug}: {count} differences in {cells} cells from {path}\n  {}\n",
+            differences.join("\n  ")
+        ));
+    }
+    Ok(differences.is_empty() && problems.is_empty())
 }

@@ -40,8 +40,41 @@ pub struct Claim {
     pub what: String,
     /// Who says so.
     pub source: String,
+    /// Whether it has to hold in the quick form too.
+    pub quick: Quick,
     /// What has to hold.
     pub rule: Rule,
+}
+
+/// Whether a claim is judged in the quick form, where tests see it broken the minute it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "QuickMark")]
+pub enum Quick {
+    /// It has to hold there.
+    Judged,
+    /// It cannot hold at a size so small; when it does, it is time to judge it.
+    #[default]
+    TooSmall,
+    /// It may hold there by chance, for this reason.
+    ByChance(String),
+}
+
+/// The mark as a file has it: `true`, `false`, or the reason for which holding means nothing.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum QuickMark {
+    Judged(bool),
+    ByChance(String),
+}
+
+impl From<QuickMark> for Quick {
+    fn from(mark: QuickMark) -> Quick {
+        match mark {
+            QuickMark::Judged(true) => Quick::Judged,
+            QuickMark::Judged(false) => Quick::TooSmall,
+            QuickMark::ByChance(reason) => Quick::ByChance(reason),
+        }
+    }
 }
 
 /// What has to hold, as a key of the claim.
@@ -181,13 +214,20 @@ pub struct Crossover {
 struct ClaimTable {
     what: String,
     source: String,
+    #[serde(default)]
+    quick: Quick,
     #[serde(flatten)]
     rules: toml::Table,
 }
 
 impl<'de> Deserialize<'de> for Claim {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Claim, D::Error> {
-        let ClaimTable { what, source, rules } = ClaimTable::deserialize(deserializer)?;
+        let ClaimTable {
+            what,
+            source,
+            quick,
+            rules,
+        } = ClaimTable::deserialize(deserializer)?;
         let problem = |problem: String| serde::de::Error::custom(format!("claim {what:?}: {problem}"));
         if rules.len() != 1 {
             return Err(problem(
@@ -197,7 +237,12 @@ impl<'de> Deserialize<'de> for Claim {
         }
         let rule: Result<Rule, toml::de::Error> = rules.try_into();
         let rule = rule.map_err(|error| problem(error.message().trim().to_string()))?;
-        Ok(Claim { what, source, rule })
+        Ok(Claim {
+            what,
+            source,
+            quick,
+            rule,
+        })
     }
 }
 

@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 use crate::cell::CellKey;
-use crate::claim::{Claim, Crossover, ErrorBound, Less, MeanRelativeError, Published, Ratio, Rule, Within};
+use crate::claim::{Claim, Crossover, ErrorBound, Less, MeanRelativeError, Published, Quick, Ratio, Rule, Within};
 use crate::coordinates::{Coordinates, Selector};
 use crate::experiment::Experiment;
 use crate::metric::{Metric, Statistic};
@@ -155,6 +155,22 @@ impl<'a> Judge<'a> {
             }
         };
         self.experiment.claims.iter().map(judge).collect()
+    }
+
+    /// How many claims are judged in the quick form, and what is wrong with them and with the marks of the others, a sentence each:
+    /// a claim that is marked has to hold, and one that holds has to be marked. The results are the quick form's.
+    pub fn quick_problems(&self) -> (usize, Vec<String>) {
+        let claims = &self.experiment.claims;
+        let problem = |(claim, verdict): (&Claim, Verdict)| match (&claim.quick, verdict.holds) {
+            (Quick::Judged, false) => Some(format!("broken: {}: {}", claim.what, verdict.found)),
+            (Quick::TooSmall, true) => Some(format!(
+                "holds in the quick form, but has no mark (quick = true, or the reason why that is chance): {}: {}",
+                claim.what, verdict.found
+            )),
+            _ => None,
+        };
+        let judged = claims.iter().filter(|claim| claim.quick == Quick::Judged).count();
+        (judged, claims.iter().zip(self.verdicts()).filter_map(problem).collect())
     }
 
     fn judge(&self, rule: &Rule) -> (bool, String) {
@@ -362,5 +378,38 @@ fn range(low: f64, high: f64) -> String {
         (true, true) => format!("{low:.3} to {high:.3}"),
         (true, false) => format!("at least {low:.3}"),
         _ => format!("at most {high:.3}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Without a result every claim fails; with one, this claim's rule cannot be broken.
+    #[test]
+    fn a_broken_mark_and_a_missing_one_are_told() {
+        let problems = |mark: &str, results: &[CellResult]| {
+            let claim =
+                format!("[[claims]]\nwhat = \"it is\"\nsource = \"us\"\n{mark}within = {{ at = {{}}, low = 0.0 }}\n");
+            let run = "write_capacities = 1.0\nscale = \"1/2048\"\n";
+            let text = format!(
+                "title = \"t\"\nsource = \"s\"\ndevices = [\"ssd_a\"]\nworkload = \"three_stream\"\n[run]\n{run}[quick]\n{run}{claim}"
+            );
+            let experiment = Experiment::parse("experiments/t/experiment.toml", &text).expect("it is one");
+            let (judged, problems) = Judge::new(&experiment, results, 1.0).quick_problems();
+            (judged, problems.join("\n"))
+        };
+        let mut held = crate::report::sample::results();
+        held.truncate(1);
+        held[0].key = CellKey {
+            device: "ssd_a".to_string(),
+            variant: String::new(),
+            grid: Vec::new(),
+        };
+        assert_eq!(problems("", &[]), (0, String::new()));
+        assert!(problems("", &held).1.contains("has no mark"));
+        assert_eq!(problems("quick = \"chance\"\n", &held), (0, String::new()));
+        assert_eq!(problems("quick = true\n", &held), (1, String::new()));
+        assert!(problems("quick = true\n", &[]).1.starts_with("broken: it is"));
     }
 }

@@ -26,6 +26,7 @@ mod mapper;
 pub mod metric;
 pub mod policy;
 pub mod profile;
+pub mod record;
 mod recorder;
 pub mod report;
 pub mod rows;
