@@ -38,7 +38,8 @@ impl Divisor {
     #[inline]
     pub(crate) fn split(self, value: u32) -> (u32, u32) {
         let quotient = self.divide(value);
-        (quotient, value - quotient * self.divisor)
+        // The quotient is the exact one, so its multiple is at most the value: neither operation can wrap.
+        (quotient, value.wrapping_sub(quotient.wrapping_mul(self.divisor)))
     }
 }
 

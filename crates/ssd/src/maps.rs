@@ -152,11 +152,12 @@ impl Maps {
             return self.set_valid(ppn, 1);
         }
         let entries = &mut self.l2p_inverted.get_mut()[lpn.index()..][..index(pages)];
-        for (entry, physical) in entries.iter_mut().zip(ppn.0..) {
+        // Ranges with an end are checked once; the numbers of one without are checked one by one, which costs a fifth.
+        for (entry, physical) in entries.iter_mut().zip(ppn.0..ppn.0 + pages) {
             *entry = !physical;
         }
         let entries = &mut self.p2l.get_mut()[ppn.index()..][..index(pages)];
-        for (entry, logical) in entries.iter_mut().zip(lpn.0..) {
+        for (entry, logical) in entries.iter_mut().zip(lpn.0..lpn.0 + pages) {
             *entry = logical;
         }
         self.set_valid(ppn, pages);
@@ -171,7 +172,7 @@ impl Maps {
     pub(crate) fn relocate(&mut self, from: &[u32], lpns: &[u32], to: Ppn) {
         assert_eq!(from.len(), lpns.len(), "each page that moves has a logical page");
         let l2p = self.l2p_inverted.get_mut();
-        for ((&old, &lpn), new) in from.iter().zip(lpns).zip(to.0..) {
+        for ((&old, &lpn), new) in from.iter().zip(lpns).zip(to.0..to.0 + count(lpns.len())) {
             let entry = &mut l2p[index(lpn)];
             assert_eq!(
                 *entry, !old,
@@ -254,6 +255,15 @@ impl Maps {
         }
         assert!(count <= pages, "{count} of {pages} pages are valid");
         count
+    }
+
+    /// Whether none of these pages is valid.
+    pub(crate) fn is_blank(&self, ppn: Ppn, pages: u32) -> bool {
+        if ppn.0.is_multiple_of(64) && pages.is_multiple_of(64) {
+            let words = &self.valid.get()[index(ppn.0 / 64)..][..index(pages / 64)];
+            return words.iter().all(|word| *word == 0);
+        }
+        self.count_valid(ppn, pages) == 0
     }
 
     /// The three arrays as they are stored, for snapshots.

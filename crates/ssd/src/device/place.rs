@@ -221,8 +221,8 @@ impl Engine {
         let state = self.state.units[index(unit)].state;
         assert_eq!(state, UnitState::Free, "reclaim unit {unit} is taken while in use");
         // A word of the bitmap for 64 pages that will be written to it.
-        let valid_pages = self.maps.count_valid(self.first_page(RuId(unit)), pages);
-        assert_eq!(valid_pages, 0, "reclaim unit {unit} is taken with valid pages");
+        let is_blank = self.maps.is_blank(self.first_page(RuId(unit)), pages);
+        assert!(is_blank, "reclaim unit {unit} is taken with valid pages");
         let of_slices = self.state.unit_of_slice.iter_mut();
         for slice in of_slices.skip(index(unit)).take(index(slices)) {
             *slice = unit;
