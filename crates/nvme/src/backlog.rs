@@ -77,8 +77,8 @@ impl<T> Backlog<T> {
         self.shutdown = Shutdown::None;
     }
 
-    /// Holds a command back until what it wrote is durable, if that is needed, and then until its time. Gives it back if
-    /// it may complete at once.
+    /// Holds a command back until what it wrote is durable, if that is needed, and then until its time. Gives it back
+    /// if it may complete at once.
     #[inline]
     pub fn hold(&mut self, now: Nanos, due: Nanos, durable: Option<Arc<dyn Durable>>, command: T) -> Option<T> {
         if durable.is_none() && due <= now {
@@ -123,7 +123,8 @@ impl<T> Backlog<T> {
         self.syncing_before.is_none() && (!self.unsynced.is_empty() || self.shutdown == Shutdown::Wanted)
     }
 
-    /// What has to be made durable now, if anything; one at a time, so that commands which come meanwhile share the next.
+    /// What has to be made durable now, if anything; one at a time, so that commands which come meanwhile share the
+    /// next.
     pub fn start_sync(&mut self) -> Option<Arc<dyn Durable>> {
         if !self.wants_sync() {
             return None;

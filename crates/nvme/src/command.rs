@@ -7,9 +7,9 @@
 //!                                   fail --------------fail -> Reply, error log
 //! ```
 //!
-//! Both transports go this way, each with commands of its own beside it: queues on PCI Express (`pcie`), Fabrics commands
-//! over Fabrics. What depends on the drive's state is checked when the command is executed: other hosts may have formatted or
-//! deleted the namespace while its data was on the way.
+//! Both transports go this way, each with commands of its own beside it: queues on PCI Express (`pcie`), Fabrics
+//! commands over Fabrics. What depends on the drive's state is checked when the command is executed: other hosts may
+//! have formatted or deleted the namespace while its data was on the way.
 
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::feature::FeatureId;
@@ -22,8 +22,9 @@ use crate::subsystem::Subsystem;
 use crate::transfer::{Direction, Transfer};
 use crate::{admin, io};
 
-/// A command that was found to be one, with its fields in plain form: what is in its entry is not read again. It is carried
-/// out by [`Subsystem::execute`] or refused by [`Subsystem::refuse`]; it is dropped only with the queue that it came from.
+/// A command that was found to be one, with its fields in plain form: what is in its entry is not read again. It is
+/// carried out by [`Subsystem::execute`] or refused by [`Subsystem::refuse`]; it is dropped only with the queue that it
+/// came from.
 #[derive(Debug)]
 #[must_use = "a command completes exactly once"]
 pub struct Accepted {
@@ -91,9 +92,10 @@ impl Subsystem {
     }
 
     /// Carries out a command. `data` is what it moves: the host's data, of the length that its [`Transfer`] says
-    /// ([`Transfer::total_bytes`]: data, then separate metadata); or a buffer that the data for the host is put into. What is
-    /// in `data` afterwards is for the host only if the transfer goes to it; its length is then what is to be sent, 0 if the
-    /// command failed. The host's own data stays after a success, so that its buffer can be used again as it is.
+    /// ([`Transfer::total_bytes`]: data, then separate metadata); or a buffer that the data for the host is put into.
+    /// What is in `data` afterwards is for the host only if the transfer goes to it; its length is then what is to be
+    /// sent, 0 if the command failed. The host's own data stays after a success, so that its buffer can be used again
+    /// as it is.
     pub fn execute(&mut self, now: Nanos, accepted: Accepted, data: &mut Vec<u8>) -> Outcome {
         if accepted.transfer.direction == Direction::None {
             data.clear();
@@ -161,8 +163,8 @@ impl Subsystem {
         }
     }
 
-    /// The reply to a command that was accepted and fails all the same: also for what the transport finds (data pointers,
-    /// transfer errors).
+    /// The reply to a command that was accepted and fails all the same: also for what the transport finds (data
+    /// pointers, transfer errors).
     pub fn refuse(&mut self, accepted: Accepted, failure: Failure) -> Reply {
         self.fail(accepted.controller, accepted.queue, &accepted.entry, failure)
     }

@@ -74,7 +74,8 @@ impl Reply {
 /// The result of a command.
 #[must_use = "a command completes exactly once"]
 pub struct Outcome {
-    /// The completion; `None` if it comes later through [`Subsystem::async_completions`](crate::Subsystem::async_completions) (Asynchronous Event Request).
+    /// The completion; `None` if it comes later through
+    /// [`Subsystem::async_completions`](crate::Subsystem::async_completions) (Asynchronous Event Request).
     pub reply: Option<Reply>,
     /// When the host may see it.
     pub due: Nanos,

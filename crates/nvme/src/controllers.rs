@@ -1,7 +1,8 @@
-//! The controllers of a subsystem: made for hosts that connect, configured through properties, reset, and gone with them.
+//! The controllers of a subsystem: made for hosts that connect, configured through properties, reset, and gone with
+//! them.
 //!
-//! A register access on PCI Express and a Property Get or Set on Fabrics end in the same functions here. What a controller is
-//! by itself stands in `controller`.
+//! A register access on PCI Express and a Property Get or Set on Fabrics end in the same functions here. What a
+//! controller is by itself stands in `controller`.
 
 use std::sync::Arc;
 
@@ -45,7 +46,12 @@ impl Subsystem {
         let mut controller = Controller::new(id, transport, kind, host);
         controller.heard_of = self.now;
         controller.features = self.initial_features();
-        self.controllers[slot] = Some(controller);
+        let before = self.controllers[slot].replace(controller);
+        assert!(before.is_none(), "controller {id} was free");
+        assert!(
+            self.controllers.len() <= usize::from(self.config.controllers_max),
+            "controllers are limited"
+        );
         Ok(id)
     }
 
@@ -94,7 +100,8 @@ impl Subsystem {
         self.controller_mut(id).waker = Some(waker);
     }
 
-    /// Sets the keep alive timeout (Connect command, or Set Features 0Fh), rounded up to the granularity (KAS); 0 for none.
+    /// Sets the keep alive timeout (Connect command, or Set Features 0Fh), rounded up to the granularity (KAS); 0 for
+    /// none.
     pub fn set_keep_alive(&mut self, id: u16, timeout_ms: u32) {
         let rounded = timeout_ms.checked_next_multiple_of(KEEP_ALIVE_GRANULARITY_MS);
         self.controller_mut(id).keep_alive_ms = rounded.unwrap_or(timeout_ms);
@@ -142,8 +149,8 @@ impl Subsystem {
         }
     }
 
-    /// Whether an NVM Subsystem Reset has reset a controller. On Fabrics, whose hosts cannot clear this (CAP.NSSRS is 0), that
-    /// ends the association.
+    /// Whether an NVM Subsystem Reset has reset a controller. On Fabrics, whose hosts cannot clear this (CAP.NSSRS is
+    /// 0), that ends the association.
     pub fn is_subsystem_reset(&self, id: u16) -> bool {
         self.controller(id).csts.nssro()
     }
@@ -159,6 +166,10 @@ impl Subsystem {
     fn after_reset(&mut self, id: u16) {
         let features = self.initial_features();
         let controller = self.controller_mut(id);
+        assert!(
+            !controller.cc.en() && !controller.is_ready(),
+            "controller {id} was reset"
+        );
         controller.features = features;
         controller.keep_alive_ms = 0;
     }

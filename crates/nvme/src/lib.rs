@@ -7,7 +7,8 @@
 //! ```
 //!
 //! One [`Subsystem`] is one drive: an endurance group, namespaces, and a controller for each host. The same controller
-//! serves both transports: register accesses of PCI Express and Property Get and Set of Fabrics end in the same functions.
+//! serves both transports: register accesses of PCI Express and Property Get and Set of Fabrics end in the same
+//! functions.
 //!
 //! It implements NVM Express 2.1 with the NVM command set. It does not: open sockets, start threads, read a clock, map
 //! memory (all that is in `warp-transport`); know reservations, zones, key-value, protection information, ANA, NVMe-MI,

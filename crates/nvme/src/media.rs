@@ -1,9 +1,9 @@
 //! Where the bytes of logical pages live: a trait that transports implement (memory, file, none).
 //!
-//! Addresses are bytes of the drive's logical capacity, the same space that the device model's logical pages number. Behind
-//! it lies the metadata of logical blocks: [`bytes_for`] says how much storage there must be, [`metadata_of`] where what is.
-//! The controller calls it under its own exclusive access, so an implementation needs no locks; only making data durable
-//! happens outside, through a [`Durable`] that outlives the call.
+//! Addresses are bytes of the drive's logical capacity, the same space that the device model's logical pages number.
+//! Behind it lies the metadata of logical blocks: [`bytes_for`] says how much storage there must be, [`metadata_of`]
+//! where what is. The controller calls it under its own exclusive access, so an implementation needs no locks; only
+//! making data durable happens outside, through a [`Durable`] that outlives the call.
 
 use std::sync::Arc;
 
@@ -33,7 +33,8 @@ pub const fn bytes_for(capacity_bytes: u64) -> u64 {
     capacity_bytes + capacity_bytes.div_ceil(DATA_BYTES_PER_METADATA_BYTE)
 }
 
-/// Where the metadata of a range of data is. The range is whole logical blocks of a format with metadata, or whole pages.
+/// Where the metadata of a range of data is. The range is whole logical blocks of a format with metadata, or whole
+/// pages.
 pub const fn metadata_of(capacity_bytes: u64, data: ByteRange) -> ByteRange {
     ByteRange {
         offset: capacity_bytes + data.offset / DATA_BYTES_PER_METADATA_BYTE,
@@ -84,14 +85,14 @@ pub trait Media: Send {
     /// The storage failed.
     fn discard(&mut self, offset: u64, bytes: u64) -> Result<(), MediaError>;
 
-    /// Stores the non-volatile state of the subsystem (namespaces, saved features, ...), replacing the previous one in one
-    /// step and durably. An implementation without persistence forgets it.
+    /// Stores the non-volatile state of the subsystem (namespaces, saved features, ...), replacing the previous one in
+    /// one step and durably. An implementation without persistence forgets it.
     ///
     /// # Errors
     /// The storage failed; the previous state is still there.
     fn keep(&mut self, state: &[u8]) -> Result<(), MediaError>;
 
-    /// The volatile write cache in front of stable storage: how to make its content durable, or `None` if what is written
-    /// is as safe as it will ever be. Decides whether the controller reports a volatile write cache.
+    /// The volatile write cache in front of stable storage: how to make its content durable, or `None` if what is
+    /// written is as safe as it will ever be. Decides whether the controller reports a volatile write cache.
     fn durable(&self) -> Option<Arc<dyn Durable>>;
 }

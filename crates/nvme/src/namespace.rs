@@ -33,8 +33,8 @@ pub struct Format {
 /// The LBA formats that every namespace can have, by index.
 ///
 /// Metadata is stored and moved, but takes nothing of the device model, whose pages have no spare bytes: capacities,
-/// placement and all of its counters (HBMW, MBMW, MBE) are of the data alone. Reading or writing it is one more access to the
-/// storage, hence the relative performance.
+/// placement and all of its counters (HBMW, MBMW, MBE) are of the data alone. Reading or writing it is one more access
+/// to the storage, hence the relative performance.
 pub const FORMATS: [Format; 4] = [
     Format {
         data_bytes_log2: 12,
@@ -58,8 +58,8 @@ pub const FORMATS: [Format; 4] = [
     },
 ];
 
-/// The place of the metadata follows from the place of the data ([`crate::media::metadata_of`]), whatever the format: pages
-/// that go from one namespace to another need not know what was in them.
+/// The place of the metadata follows from the place of the data ([`crate::media::metadata_of`]), whatever the format:
+/// pages that go from one namespace to another need not know what was in them.
 const _: () = {
     let mut index = 0;
     while index < FORMATS.len() {
@@ -75,8 +75,8 @@ const _: () = {
 pub struct Namespace {
     /// Index into [`FORMATS`].
     pub format: u8,
-    /// Metadata follows the data of each logical block (extended LBA, FLBAS bit 4) instead of being in a buffer of its own;
-    /// false for a format without metadata.
+    /// Metadata follows the data of each logical block (extended LBA, FLBAS bit 4) instead of being in a buffer of its
+    /// own; false for a format without metadata.
     pub extended_metadata: bool,
     /// Logical blocks.
     pub blocks: u64,

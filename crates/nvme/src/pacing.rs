@@ -1,7 +1,8 @@
 //! How well completions keep the times that the model gives them.
 //!
-//! A drive with timing completes a command when the model says so, not when the work was done; whoever holds completions
-//! back tells here how late each of them was. A machine that is too slow for the drive shows here, and nowhere else.
+//! A drive with timing completes a command when the model says so, not when the work was done; whoever holds
+//! completions back tells here how late each of them was. A machine that is too slow for the drive shows here, and
+//! nowhere else.
 
 use std::sync::{Mutex, PoisonError};
 

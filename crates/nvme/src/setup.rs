@@ -9,9 +9,9 @@ use crate::media::MediaError;
 pub const NAMESPACES_MAX: u32 = 32;
 /// Endurance group identifier of the only endurance group.
 pub const ENDURANCE_GROUP: u16 = 1;
-/// PCI vendor identifier. It and [`crate::pcie::DEVICE_ID`] are in the range that its owner leaves to experiments without registration
-/// (QEMU's list of PCI identifiers); whoever ships this as a product needs identifiers of their own. Those of QEMU's NVMe
-/// device would make drivers apply that device's quirks.
+/// PCI vendor identifier. It and [`crate::pcie::DEVICE_ID`] are in the range that its owner leaves to experiments
+/// without registration (QEMU's list of PCI identifiers); whoever ships this as a product needs identifiers of their
+/// own. Those of QEMU's NVMe device would make drivers apply that device's quirks.
 pub const VENDOR_ID: u16 = 0x1af4;
 
 /// What a drive says of itself.

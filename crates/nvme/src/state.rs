@@ -1,7 +1,7 @@
 //! The non-volatile state of a subsystem: what a power cycle must not change, apart from data and mapping.
 //!
-//! It is stored through [`crate::media::Media::keep`] whenever a command changes it, before the command completes, and at
-//! every checkpoint (for the counters). The form is postcard behind a version.
+//! It is stored through [`crate::media::Media::keep`] whenever a command changes it, before the command completes, and
+//! at every checkpoint (for the counters). The form is postcard behind a version.
 
 use std::collections::BTreeMap;
 
@@ -24,8 +24,8 @@ pub struct Persistent {
     pub namespaces_created: u64,
     /// Flexible Data Placement: whether, which configuration, the event logs.
     pub fdp: FdpState,
-    /// Values of features that were saved: by feature identifier and namespace, or what else a feature has several values
-    /// for (see `admin::features`).
+    /// Values of features that were saved: by feature identifier and namespace, or what else a feature has several
+    /// values for (see `admin::features`).
     pub saved_features: BTreeMap<(u8, u32), u32>,
     /// Counters of the SMART log.
     pub smart: SmartCounters,
@@ -189,8 +189,8 @@ impl SanitizeOutcome {
         })
     }
 
-    /// The drive is written to: a successful sanitize is history ("global data erased" no longer holds). Returns whether it
-    /// was not before.
+    /// The drive is written to: a successful sanitize is history ("global data erased" no longer holds). Returns
+    /// whether it was not before.
     pub(crate) fn note_write(&mut self) -> bool {
         match self {
             SanitizeOutcome::Succeeded { written_since, .. } => !std::mem::replace(written_since, true),

@@ -7,9 +7,9 @@
 //!           -> async_completions, tick
 //! ```
 //!
-//! It is sans-I/O: no sockets, no threads, no clock; every call says what time it is. A command is executed at once and in
-//! whole; the [`Outcome`](crate::Outcome) says when the host may see it completed. Transports share one subsystem behind a
-//! lock.
+//! It is sans-I/O: no sockets, no threads, no clock; every call says what time it is. A command is executed at once and
+//! in whole; the [`Outcome`](crate::Outcome) says when the host may see it completed. Transports share one subsystem
+//! behind a lock.
 
 use std::sync::Arc;
 

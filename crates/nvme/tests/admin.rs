@@ -1,5 +1,5 @@
-//! Identify, namespaces, Format, Sanitize, self-tests, directives, and switching Flexible Data Placement, as a host sees
-//! them.
+//! Identify, namespaces, Format, Sanitize, self-tests, directives, and switching Flexible Data Placement, as a host
+//! sees them.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Log pages, features, asynchronous events, Abort and Keep Alive as hosts see them: bytes at the standard's offsets, pages in
-//! pieces, statuses of everything that is refused, and what real clients send.
+//! Log pages, features, asynchronous events, Abort and Keep Alive as hosts see them: bytes at the standard's offsets,
+//! pages in pieces, statuses of everything that is refused, and what real clients send.
 
 mod common;
 
@@ -1406,8 +1406,8 @@ fn a_discovery_controller_has_little() {
     assert!(page[1024..].iter().all(|&byte| byte == 0));
 }
 
-/// Fields that nobody sends are answered too: with as much data as was asked for, or with a status and the place to read
-/// more.
+/// Fields that nobody sends are answered too: with as much data as was asked for, or with a status and the place to
+/// read more.
 #[test]
 fn random_fields_are_answered() {
     const SEED: u64 = 23;

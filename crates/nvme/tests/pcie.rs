@@ -609,7 +609,8 @@ fn prps_describe_data_in_pages() {
 #[test]
 fn a_prp_list_goes_on_in_other_pages() {
     let mut machine = Machine::with_queue();
-    // 1 MiB from the middle of a page: 256 list entries of which the first list page has room for 2, the next one for all.
+    // 1 MiB from the middle of a page: 256 list entries of which the first list page has room for 2, the next one for
+    // all.
     let data = machine.fill(DATA, MIB, 9);
     let (first_list, second_list) = (DATA - 3 * PAGE + PAGE - 24, DATA - PAGE);
     let start = DATA + 2048;

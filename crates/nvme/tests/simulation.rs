@@ -1,5 +1,5 @@
-//! Every completion is right: a seeded swarm of hosts with random commands, resets, aborts, lost connections and failing
-//! storage, against a model of what the standard demands.
+//! Every completion is right: a seeded swarm of hosts with random commands, resets, aborts, lost connections and
+//! failing storage, against a model of what the standard demands.
 //!
 //! Environment: `WARP_SWARM_SECONDS` is the budget, `WARP_SWARM_SEED` the first case, `WARP_SWARM_CASES` how many at
 //! most. A failure prints the line that repeats it and the shortest list of operations that was found to cause it.
@@ -25,7 +25,8 @@ use simulation::run::{Coverage, Run};
 const SECONDS_DEFAULT: u64 = 40;
 /// Operations of a case, at most: many short cases find more than few long ones.
 const OPERATIONS_MAX: u64 = 1_500;
-/// A run of so many cases, which a slow machine does in the default time too, must have seen everything that is required.
+/// A run of so many cases, which a slow machine does in the default time too, must have seen everything that is
+/// required.
 const CASES_DEMANDING: u64 = 400;
 /// Threads that run cases, at most: each has a drive and the memory of its hosts.
 const THREADS_MAX: usize = 8;
@@ -157,8 +158,8 @@ fn environment(name: &str) -> Option<u64> {
     Some(number.unwrap_or_else(|_| panic!("{name} = {value}: must be a whole number")))
 }
 
-/// Commands that must have succeeded in a run of [`CASES_DEMANDING`] cases, or the swarm tests less than it says; those with a
-/// structure, log page or feature come by themselves.
+/// Commands that must have succeeded in a run of [`CASES_DEMANDING`] cases, or the swarm tests less than it says; those
+/// with a structure, log page or feature come by themselves.
 const COMMANDS: &[&str] = &[
     "Abort",
     "AsyncEvent",

@@ -282,17 +282,6 @@ pub struct IdentifyCdw11 {
     pub csi: u8,
 }
 
-/// Command dword 14 of Identify, Get Features and Set Features.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct UuidCdw14 {
-    /// UUID Index: 0 for none.
-    #[bits(7)]
-    pub uidx: u8,
-    #[bits(25)]
-    __: u32,
-}
-
 /// Get Log Page, command dword 10.
 #[bitfield(u32)]
 #[derive(PartialEq, Eq)]
@@ -370,15 +359,6 @@ pub struct CreateIoSubmissionQueueCdw11 {
     __: u16,
     /// Completion Queue Identifier.
     pub cqid: u16,
-}
-
-/// Create I/O Submission Queue, command dword 12.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct CreateIoSubmissionQueueCdw12 {
-    /// NVM Set Identifier.
-    pub nvmsetid: u16,
-    __: u16,
 }
 
 /// Delete I/O Completion Queue and Delete I/O Submission Queue, command dword 10.
@@ -567,22 +547,6 @@ pub const CONTROLLER_ATTACH: u8 = 0;
 /// Namespace Attachment SEL: detach the namespace from the listed controllers.
 pub const CONTROLLER_DETACH: u8 = 1;
 
-/// Firmware Commit, command dword 10.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct FirmwareCommitCdw10 {
-    /// Firmware Slot.
-    #[bits(3)]
-    pub fs: u8,
-    /// Commit Action: a [`CommitAction`].
-    #[bits(3)]
-    pub ca: u8,
-    #[bits(25)]
-    __: u32,
-    /// Boot Partition ID.
-    pub bpid: bool,
-}
-
 codes! {
     /// Firmware Commit, Commit Action.
     CommitAction(u8, from_u8) {
@@ -699,80 +663,7 @@ pub struct EnableDirectiveCdw12 {
     __: u16,
 }
 
-/// Security Send and Security Receive, command dword 10. Dword 11 is the transfer or allocation length.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct SecurityCdw10 {
-    /// NVMe Security Specific Field.
-    pub nssf: u8,
-    /// SP Specific 0.
-    pub spsp0: u8,
-    /// SP Specific 1.
-    pub spsp1: u8,
-    /// Security Protocol.
-    pub secp: u8,
-}
-
-/// Virtualization Management, command dword 10.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct VirtualizationManagementCdw10 {
-    /// Action: 1 primary flexible allocation, 7 secondary offline, 8 secondary assign, 9 secondary online.
-    #[bits(4)]
-    pub act: u8,
-    #[bits(4)]
-    __: u8,
-    /// Resource Type: 0 VQ, 1 VI.
-    #[bits(3)]
-    pub rt: u8,
-    #[bits(5)]
-    __: u8,
-    /// Controller Identifier.
-    pub cntlid: u16,
-}
-
-/// Capacity Management, command dword 10. Dwords 11 and 12 are the capacity in bytes, lower and upper half.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct CapacityManagementCdw10 {
-    /// Operation: 0 select configuration, 1 create endurance group, 2 delete endurance group, 3 create NVM set,
-    /// 4 delete NVM set.
-    #[bits(4)]
-    pub oper: u8,
-    #[bits(12)]
-    __: u16,
-    /// Element Identifier.
-    pub elid: u16,
-}
-
-/// Get LBA Status, command dword 13. Dwords 10 and 11 are the starting LBA, dword 12 the dwords to return (MNDW).
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct GetLbaStatusCdw13 {
-    /// Range Length in logical blocks.
-    pub rl: u16,
-    __: u8,
-    /// Action Type.
-    pub atype: u8,
-}
-
 // ---- I/O commands -----------------------------------------------------------------------------------------------
-
-/// Protection Information Field (NVM Command Set, "Protection Information Field"), as bits of the command dwords.
-#[bitfield(u8)]
-#[derive(PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct Prinfo {
-    /// Protection Information Check, Reference Tag.
-    pub prchk_reftag: bool,
-    /// Protection Information Check, Application Tag.
-    pub prchk_apptag: bool,
-    /// Protection Information Check, Guard.
-    pub prchk_guard: bool,
-    /// Protection Information Action: strip or insert.
-    pub pract: bool,
-    #[bits(4)]
-    __: u8,
-}
 
 /// Command dword 12 of Read, Write, Compare, Verify and Write Zeroes. Dwords 10 and 11 are the starting LBA.
 #[bitfield(u32)]
@@ -824,20 +715,6 @@ pub struct WriteZeroesCdw12 {
     pub lr: bool,
 }
 
-/// Command dword 12 of Write Uncorrectable.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct WriteUncorrectableCdw12 {
-    /// Number of Logical Blocks, zeroes based.
-    pub nlb: u16,
-    #[bits(4)]
-    __: u8,
-    /// Directive Type.
-    #[bits(4)]
-    pub dtype: u8,
-    __: u8,
-}
-
 /// Command dword 13 of Read, Write, Write Zeroes and Write Uncorrectable.
 #[bitfield(u32)]
 #[derive(PartialEq, Eq)]
@@ -847,43 +724,6 @@ pub struct ReadWriteCdw13 {
     __: u8,
     /// Directive Specific (Write, Write Zeroes, Write Uncorrectable): for data placement the placement identifier.
     pub dspec: u16,
-}
-
-/// Dataset Management field of Read and Write (command dword 13 bits 7:0).
-#[bitfield(u8)]
-#[derive(PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct DatasetManagementHint {
-    /// Access Frequency.
-    #[bits(4)]
-    pub af: u8,
-    /// Access Latency.
-    #[bits(2)]
-    pub al: u8,
-    /// Sequential Request.
-    pub seqr: bool,
-    /// Incompressible.
-    pub incprs: bool,
-}
-
-/// Command dword 15 of Read, Write, Compare, Verify and Write Zeroes. Dword 14 is the lower reference tag and storage
-/// tag (LBST, ILBRT or EILBRT).
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct ReadWriteCdw15 {
-    /// Logical Block Application Tag (Expected, for reads).
-    pub lbat: u16,
-    /// Logical Block Application Tag Mask (Expected, for reads).
-    pub lbatm: u16,
-}
-
-/// Dataset Management, command dword 10.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct DatasetManagementCdw10 {
-    /// Number of Ranges, zeroes based.
-    pub nr: u8,
-    #[bits(24)]
-    __: u32,
 }
 
 /// Dataset Management, command dword 11.
@@ -968,15 +808,6 @@ pub struct CopyCdw12 {
     pub lr: bool,
 }
 
-/// Copy, command dword 13.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct CopyCdw13 {
-    __: u16,
-    /// Directive Specific: for data placement the placement identifier.
-    pub dspec: u16,
-}
-
 /// Copy, Source Range Entry of descriptor format 0: same namespace, 16-bit guard.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -999,92 +830,6 @@ pub struct SourceRange0 {
 
 layout! { SourceRange0, 32, slba @ 8, nlb @ 16, eilbrt @ 24, elbat @ 28, elbatm @ 30 }
 
-/// Copy, Source Range Entry of descriptor format 1: same namespace, 32-bit or 64-bit guard.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct SourceRange1 {
-    /// Reserved.
-    pub _reserved0: [u8; 8],
-    /// Starting LBA.
-    pub slba: U64,
-    /// Number of Logical Blocks, zeroes based.
-    pub nlb: U16,
-    /// Reserved.
-    pub _reserved18: [u8; 8],
-    /// Expected Logical Block Storage and Reference Tag, 80 bits.
-    pub elbt: [u8; 10],
-    /// Expected Logical Block Application Tag.
-    pub elbat: U16,
-    /// Expected Logical Block Application Tag Mask.
-    pub elbatm: U16,
-}
-
-layout! { SourceRange1, 40, slba @ 8, nlb @ 16, elbt @ 26, elbat @ 36, elbatm @ 38 }
-
-/// Copy, Source Range Entry of descriptor format 2: any namespace, 16-bit guard.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct SourceRange2 {
-    /// Source Namespace Identifier.
-    pub snsid: U32,
-    /// Reserved.
-    pub _reserved4: [u8; 4],
-    /// Starting LBA.
-    pub slba: U64,
-    /// Number of Logical Blocks, zeroes based.
-    pub nlb: U16,
-    /// Reserved.
-    pub _reserved18: [u8; 4],
-    /// Source Options.
-    pub sopt: SourceOptions,
-    /// Expected Logical Block Storage and Reference Tag.
-    pub eilbrt: U32,
-    /// Expected Logical Block Application Tag.
-    pub elbat: U16,
-    /// Expected Logical Block Application Tag Mask.
-    pub elbatm: U16,
-}
-
-layout! { SourceRange2, 32, snsid @ 0, slba @ 8, nlb @ 16, sopt @ 22, eilbrt @ 24, elbat @ 28, elbatm @ 30 }
-
-/// Copy, Source Range Entry of descriptor format 3: any namespace, 32-bit or 64-bit guard.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct SourceRange3 {
-    /// Source Namespace Identifier.
-    pub snsid: U32,
-    /// Reserved.
-    pub _reserved4: [u8; 4],
-    /// Starting LBA.
-    pub slba: U64,
-    /// Number of Logical Blocks, zeroes based.
-    pub nlb: U16,
-    /// Reserved.
-    pub _reserved18: [u8; 4],
-    /// Source Options.
-    pub sopt: SourceOptions,
-    /// Reserved.
-    pub _reserved24: [u8; 2],
-    /// Expected Logical Block Storage and Reference Tag, 80 bits.
-    pub elbt: [u8; 10],
-    /// Expected Logical Block Application Tag.
-    pub elbat: U16,
-    /// Expected Logical Block Application Tag Mask.
-    pub elbatm: U16,
-}
-
-layout! { SourceRange3, 40, snsid @ 0, slba @ 8, nlb @ 16, sopt @ 22, elbt @ 26, elbat @ 36, elbatm @ 38 }
-
-/// Copy, Source Options of descriptor formats 2 and 3.
-#[bitfield(u16, repr = U16, from = U16::new, into = U16::get)]
-#[derive(PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct SourceOptions {
-    #[bits(15)]
-    __: u16,
-    /// Fast Copy Only.
-    pub fco: bool,
-}
-
 /// I/O Management Receive and I/O Management Send, command dword 10.
 ///
 /// Dword 11 of Receive is the zeroes based number of dwords (NUMD); Send has no length.
@@ -1096,69 +841,6 @@ pub struct IoManagementCdw10 {
     __: u8,
     /// Management Operation Specific: for Reclaim Unit Handle Update the zeroes based number of placement identifiers.
     pub mos: u16,
-}
-
-/// Reservation Register, command dword 10.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct ReservationRegisterCdw10 {
-    /// Reservation Register Action: 0 register, 1 unregister, 2 replace.
-    #[bits(3)]
-    pub rrega: u8,
-    /// Ignore Existing Key.
-    pub iekey: bool,
-    #[bits(26)]
-    __: u32,
-    /// Change Persist Through Power Loss State.
-    #[bits(2)]
-    pub cptpl: u8,
-}
-
-/// Reservation Acquire and Reservation Release, command dword 10.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct ReservationCdw10 {
-    /// Action: acquire 0, preempt 1, preempt and abort 2; release 0, clear 1.
-    #[bits(3)]
-    pub action: u8,
-    /// Ignore Existing Key.
-    pub iekey: bool,
-    #[bits(4)]
-    __: u8,
-    /// Reservation Type.
-    pub rtype: u8,
-    __: u16,
-}
-
-/// Reservation Report, command dword 11. Dword 10 is the zeroes based number of dwords.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct ReservationReportCdw11 {
-    /// Extended Data Structure.
-    pub eds: bool,
-    #[bits(31)]
-    __: u32,
-}
-
-/// Cancel, command dword 10.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct CancelCdw10 {
-    /// Submission Queue Identifier.
-    pub sqid: u16,
-    /// Command Identifier; FFFFh for all.
-    pub cid: u16,
-}
-
-/// Cancel, command dword 11.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct CancelCdw11 {
-    /// Action Code: 0 single command, 1 multiple commands.
-    #[bits(2)]
-    pub acode: u8,
-    #[bits(30)]
-    __: u32,
 }
 
 // ---- Scatter Gather Lists ---------------------------------------------------------------------------------------
@@ -1178,22 +860,6 @@ pub struct SglDescriptor {
 }
 
 layout! { SglDescriptor, 16, addr @ 0, length @ 8, id @ 15 }
-
-/// Keyed SGL Data Block descriptor.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct KeyedSglDescriptor {
-    /// Address.
-    pub addr: U64,
-    /// Length in bytes, 24 bits little-endian.
-    pub length: [u8; 3],
-    /// Key.
-    pub key: U32,
-    /// SGL Identifier: type and subtype.
-    pub id: SglIdentifier,
-}
-
-layout! { KeyedSglDescriptor, 16, addr @ 0, length @ 8, key @ 11, id @ 15 }
 
 /// SGL Identifier: byte 15 of an SGL descriptor.
 #[bitfield(u8)]

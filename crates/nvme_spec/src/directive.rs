@@ -4,7 +4,6 @@
 //! operations of its own; it is used through DTYPE and DSPEC of a write.
 
 use bitfield_struct::bitfield;
-use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 codes! {
@@ -72,34 +71,6 @@ pub struct DirectiveTypes {
     #[bits(5)]
     __: u8,
 }
-
-/// Streams directive, Return Parameters data structure.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct StreamsParameters {
-    /// Max Streams Limit.
-    pub msl: U16,
-    /// NVM Subsystem Streams Available.
-    pub nssa: U16,
-    /// NVM Subsystem Streams Open.
-    pub nsso: U16,
-    /// NVM Subsystem Stream Capability.
-    pub nssc: u8,
-    /// Reserved.
-    pub _reserved7: [u8; 9],
-    /// Stream Write Size, logical blocks.
-    pub sws: U32,
-    /// Stream Granularity Size, in units of SWS.
-    pub sgs: U16,
-    /// Namespace Streams Allocated.
-    pub nsa: U16,
-    /// Namespace Streams Open.
-    pub nso: U16,
-    /// Reserved.
-    pub _reserved26: [u8; 6],
-}
-
-layout! { StreamsParameters, 32, msl @ 0, nssa @ 2, nsso @ 4, nssc @ 6, sws @ 16, sgs @ 20, nsa @ 22, nso @ 24 }
 
 #[cfg(test)]
 mod tests {

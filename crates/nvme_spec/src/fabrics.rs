@@ -8,7 +8,7 @@ use bitfield_struct::bitfield;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::command::{SglDescriptor, StatusField};
+use crate::command::SglDescriptor;
 
 /// The opcode of every fabrics command.
 pub const OPCODE: u8 = 0x7f;
@@ -137,28 +137,6 @@ pub struct ConnectData {
 
 layout! { ConnectData, 1024, hostid @ 0, cntlid @ 16, subnqn @ 256, hostnqn @ 512 }
 
-/// Connect response with status Successful Completion.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct ConnectResponse {
-    /// Controller ID.
-    pub cntlid: U16,
-    /// Authentication and Security Requirements.
-    pub authreq: AuthenticationRequirements,
-    /// Reserved.
-    pub _reserved4: [u8; 4],
-    /// SQ Head Pointer; FFFFh if SQ flow control is disabled.
-    pub sqhd: U16,
-    /// Reserved.
-    pub _reserved10: [u8; 2],
-    /// Command Identifier.
-    pub cid: U16,
-    /// Status.
-    pub status: StatusField,
-}
-
-layout! { ConnectResponse, 16, cntlid @ 0, authreq @ 2, sqhd @ 8, cid @ 12, status @ 14 }
-
 /// AUTHREQ: Authentication and Security Requirements.
 #[bitfield(u16, repr = U16, from = U16::new, into = U16::get)]
 #[derive(PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -171,28 +149,6 @@ pub struct AuthenticationRequirements {
     #[bits(13)]
     __: u16,
 }
-
-/// Connect response with status Connect Invalid Parameters.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct ConnectInvalidResponse {
-    /// Invalid Parameter Offset, bytes into the command or its data.
-    pub ipo: U16,
-    /// Invalid Attributes: bit 0, the parameter is in the data and not in the command.
-    pub iattr: u8,
-    /// Reserved.
-    pub _reserved3: [u8; 5],
-    /// SQ Head Pointer.
-    pub sqhd: U16,
-    /// Reserved.
-    pub _reserved10: [u8; 2],
-    /// Command Identifier.
-    pub cid: U16,
-    /// Status.
-    pub status: StatusField,
-}
-
-layout! { ConnectInvalidResponse, 16, ipo @ 0, iattr @ 2, sqhd @ 8, cid @ 12, status @ 14 }
 
 /// Property Get command.
 #[repr(C)]
@@ -219,24 +175,6 @@ pub struct PropertyGetCommand {
 }
 
 layout! { PropertyGetCommand, 64, opcode @ 0, cid @ 2, fctype @ 4, attrib @ 40, ofst @ 44 }
-
-/// Property Get response.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct PropertyGetResponse {
-    /// Value; the upper half is zero for a 4-byte property.
-    pub value: U64,
-    /// SQ Head Pointer.
-    pub sqhd: U16,
-    /// Reserved.
-    pub _reserved10: [u8; 2],
-    /// Command Identifier.
-    pub cid: U16,
-    /// Status.
-    pub status: StatusField,
-}
-
-layout! { PropertyGetResponse, 16, value @ 0, sqhd @ 8, cid @ 12, status @ 14 }
 
 /// Property Set command. Its response has no fields of its own.
 #[repr(C)]
@@ -314,28 +252,6 @@ pub struct AuthenticationCommand {
 
 layout! { AuthenticationCommand, 64, opcode @ 0, cid @ 2, fctype @ 4, sgl1 @ 24, spsp0 @ 41, spsp1 @ 42, secp @ 43,
 length @ 44 }
-
-/// Disconnect command. Its response has no fields of its own.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct DisconnectCommand {
-    /// Opcode: [`OPCODE`].
-    pub opcode: u8,
-    /// Reserved.
-    pub _reserved1: u8,
-    /// Command Identifier.
-    pub cid: U16,
-    /// Fabrics Command Type: [`FabricsCommandType::Disconnect`].
-    pub fctype: u8,
-    /// Reserved.
-    pub _reserved5: [u8; 35],
-    /// Record Format: 0.
-    pub recfmt: U16,
-    /// Reserved.
-    pub _reserved42: [u8; 22],
-}
-
-layout! { DisconnectCommand, 64, opcode @ 0, cid @ 2, fctype @ 4, recfmt @ 40 }
 
 codes! {
     /// Discovery log, Transport Type.

@@ -319,43 +319,6 @@ pub struct SelfTestResult {
 layout! { SelfTestResult, 28, dsts @ 0, segnum @ 1, vdi @ 2, poh @ 4, nsid @ 12, flba @ 16, sct @ 24, sc @ 25,
 vs @ 26 }
 
-/// Telemetry Host-Initiated (07h) header; the data blocks of 512 bytes follow.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct TelemetryHostHeader {
-    /// Log Page Identifier.
-    pub lid: u8,
-    /// Reserved.
-    pub _reserved1: [u8; 4],
-    /// IEEE OUI Identifier.
-    pub ieee: [u8; 3],
-    /// Telemetry Host-Initiated Data Area 1 Last Block.
-    pub thda1lb: U16,
-    /// Telemetry Host-Initiated Data Area 2 Last Block.
-    pub thda2lb: U16,
-    /// Telemetry Host-Initiated Data Area 3 Last Block.
-    pub thda3lb: U16,
-    /// Reserved.
-    pub _reserved14: [u8; 2],
-    /// Telemetry Host-Initiated Data Area 4 Last Block.
-    pub thda4lb: U32,
-    /// Reserved.
-    pub _reserved20: [u8; 360],
-    /// Telemetry Host-Initiated Scope.
-    pub ths: u8,
-    /// Telemetry Host-Initiated Data Generation Number.
-    pub thdgn: u8,
-    /// Telemetry Controller-Initiated Data Available.
-    pub tcda: u8,
-    /// Telemetry Controller-Initiated Data Generation Number.
-    pub tcdgn: u8,
-    /// Reason Identifier.
-    pub rid: [u8; 128],
-}
-
-layout! { TelemetryHostHeader, 512, lid @ 0, ieee @ 5, thda1lb @ 8, thda4lb @ 16, ths @ 380, thdgn @ 381, tcda @ 382,
-tcdgn @ 383, rid @ 384 }
-
 /// Endurance Group Information (09h).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]

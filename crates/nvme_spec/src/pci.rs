@@ -6,7 +6,7 @@
 //! here.
 
 use bitfield_struct::bitfield;
-use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// Base class code: mass storage controller.
@@ -209,30 +209,6 @@ pub struct MsixLocation {
     /// Offset into the BAR in units of 8 bytes: the word with its low three bits zero is the offset in bytes.
     #[bits(29)]
     pub offset8: u32,
-}
-
-/// MSI-X table entry.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct MsixTableEntry {
-    /// Message Address.
-    pub address: U64,
-    /// Message Data.
-    pub data: U32,
-    /// Vector Control.
-    pub control: MsixVectorControl,
-}
-
-layout! { MsixTableEntry, 16, address @ 0, data @ 8, control @ 12 }
-
-/// MSI-X Vector Control.
-#[bitfield(u32, repr = U32, from = U32::new, into = U32::get)]
-#[derive(PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct MsixVectorControl {
-    /// Mask bit; 1 after reset.
-    pub mask: bool,
-    #[bits(31)]
-    __: u32,
 }
 
 /// PCI Express capability, version 2, of an endpoint.

@@ -1,7 +1,7 @@
 //! Abort, and Keep Alive: the two commands about other commands and the connection itself.
 //!
-//! Commands are carried out at once and in whole, so the only one that can be found outstanding is an Asynchronous Event
-//! Request. For the same reason Aborts never queue up, and the limit on them (ACL) cannot be exceeded.
+//! Commands are carried out at once and in whole, so the only one that can be found outstanding is an Asynchronous
+//! Event Request. For the same reason Aborts never queue up, and the limit on them (ACL) cannot be exceeded.
 
 use nvme_spec::ADMIN_QUEUE_ID;
 use nvme_spec::command::{AbortCdw10, AbortDw0, SubmissionEntry};

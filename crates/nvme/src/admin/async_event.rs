@@ -19,8 +19,8 @@ impl Subsystem {
         Ok(told.map(|reply| Success::of(reply.result)))
     }
 
-    /// A namespace was deleted, attached, detached or formatted, or its attributes changed; `attached` are the controllers
-    /// that had or have it (see [`Namespace::attached`]).
+    /// A namespace was deleted, attached, detached or formatted, or its attributes changed; `attached` are the
+    /// controllers that had or have it (see [`Namespace::attached`]).
     pub(crate) fn note_namespace_changed(&mut self, nsid: u32, attached: &BTreeSet<u16>) {
         let concerned = |controller: &&mut Controller| {
             let has_it = attached.contains(&controller.id) || attached.contains(&Namespace::EVERYONE);

@@ -2,7 +2,8 @@
 //!
 //! Two exist: Identify, which every controller with directives has, and Data Placement, which is there exactly while
 //! Flexible Data Placement is enabled in the endurance group. A host can see that here but not change it, because Data
-//! Placement is switched with its feature (1Dh); it is used through the fields of writes and has no operations of its own.
+//! Placement is switched with its feature (1Dh); it is used through the fields of writes and has no operations of its
+//! own.
 
 use nvme_spec::command::{DirectiveCdw11, EnableDirectiveCdw12, SubmissionEntry};
 use nvme_spec::directive::{

@@ -1,8 +1,8 @@
 //! The endurance group: how its media is divided for Flexible Data Placement (feature 1Dh).
 //!
-//! Changing the configuration is changing the device: other reclaim groups, other handles. The flash and its history stay,
-//! so the new device takes the counters and the wear of the old one; there is no data to keep, because it is allowed only
-//! while no namespace exists.
+//! Changing the configuration is changing the device: other reclaim groups, other handles. The flash and its history
+//! stay, so the new device takes the counters and the wear of the old one; there is no data to keep, because it is
+//! allowed only while no namespace exists.
 
 use nvme_spec::Status;
 use ssd::Device;
@@ -12,8 +12,8 @@ use crate::fdp::DeviceReports;
 use crate::subsystem::Subsystem;
 
 impl Subsystem {
-    /// Enables Flexible Data Placement with one of the offered configurations, or disables it (`configuration` then means
-    /// nothing). Event logs start anew.
+    /// Enables Flexible Data Placement with one of the offered configurations, or disables it (`configuration` then
+    /// means nothing). Event logs start anew.
     ///
     /// # Errors
     /// Namespaces exist in the endurance group, there is no such configuration, or the state could not be stored.
@@ -53,6 +53,7 @@ impl Subsystem {
 
     /// Makes the device that the state asks for, empty, with the history of the one there is.
     fn rebuild_device(&mut self) -> Result<(), Failure> {
+        assert!(self.namespaces().next().is_none(), "there is no data to lose");
         let config = Subsystem::device_config(&self.config, &self.state);
         let made = Device::with_sink(&config, DeviceReports::default());
         let mut device = made.map_err(|error| {

@@ -1,8 +1,8 @@
 //! Format NVM: gives namespaces another LBA format and makes what they held unreadable.
 //!
-//! Every kind of erase does the same here: the namespace's pages are deallocated in the device and its bytes discarded in
-//! the storage, after which they read as zeroes. There is no key to throw away, so a cryptographic erase erases too. A
-//! format is finished when its command completes.
+//! Every kind of erase does the same here: the namespace's pages are deallocated in the device and its bytes discarded
+//! in the storage, after which they read as zeroes. There is no key to throw away, so a cryptographic erase erases too.
+//! A format is finished when its command completes.
 
 use nvme_spec::command::{FormatNvmCdw10, SubmissionEntry};
 use nvme_spec::{NSID_ALL, Status};
@@ -80,6 +80,7 @@ impl Subsystem {
             self.erase_namespace(nsid)?;
             self.change_format(nsid, settings);
         }
+        self.assert_namespaces();
         self.store_state()?;
         // What was erased must not come back with a power loss.
         Ok(Success::after(true))

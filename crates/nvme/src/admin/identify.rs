@@ -1,7 +1,7 @@
 //! Identify: what the drive, its controllers and its namespaces say of themselves.
 //!
-//! Every structure is made when it is asked for, from the configuration and the state, so that nothing here can go stale.
-//! Limits are those of the code that keeps them, named by its constants. Not here: NVM sets, domains, secondary
+//! Every structure is made when it is asked for, from the configuration and the state, so that nothing here can go
+//! stale. Limits are those of the code that keeps them, named by its constants. Not here: NVM sets, domains, secondary
 //! controllers, UUID lists, user data formats and other command sets, none of which the drive has.
 
 use nvme_spec::command::{IdentifyCdw10, IdentifyCdw11, SubmissionEntry};
@@ -30,8 +30,8 @@ use crate::setup::{ENDURANCE_GROUP, NAMESPACES_MAX, VENDOR_ID};
 use crate::subsystem::Subsystem;
 use crate::transfer::{MAX_DATA_TRANSFER_SIZE, TRANSFER_BYTES_MAX};
 
-/// Data that a command capsule of an I/O queue may carry, in bytes (IOCCSZ without the command): two pages, so that small
-/// writes need no second message.
+/// Data that a command capsule of an I/O queue may carry, in bytes (IOCCSZ without the command): two pages, so that
+/// small writes need no second message.
 pub const IN_CAPSULE_DATA_BYTES: u32 = 8192;
 /// Composite temperature that endangers the drive, in kelvins (CCTEMP): 80 degrees Celsius.
 pub const CRITICAL_TEMPERATURE_K: u16 = 353;
@@ -307,8 +307,8 @@ impl Subsystem {
 
     // -------------------------------------------------------------------------------------------- namespaces --
 
-    /// A namespace of a controller (`Some`), or any that exists (`None`); without one the host gets zeroes. The broadcast
-    /// identifier and identifiers that cannot be are errors.
+    /// A namespace of a controller (`Some`), or any that exists (`None`); without one the host gets zeroes. The
+    /// broadcast identifier and identifiers that cannot be are errors.
     fn namespace_if_any(&self, nsid: u32, of: Option<u16>) -> Result<Option<&Namespace>, Failure> {
         match self.state.namespaces.get((nsid as usize).wrapping_sub(1)) {
             Some(slot) => Ok(slot
@@ -368,8 +368,8 @@ impl Subsystem {
         structure.npda = structure.npwg;
         structure.nows = structure.npwg;
         structure.nawun = (atomic_blocks() - 1).into();
-        // Over a power failure what lies inside an aligned piece stays whole (NAWUPF, NABSPF). With metadata it is no more
-        // than a block, the least that can be said.
+        // Over a power failure what lies inside an aligned piece stays whole (NAWUPF, NABSPF). With metadata it is no
+        // more than a block, the least that can be said.
         if FORMATS[usize::from(format)].metadata_bytes == 0 {
             structure.nawupf = zero_based(POWER_FAIL_ATOMIC_BYTES);
             structure.nabspf = structure.nawupf;
@@ -412,8 +412,8 @@ impl Subsystem {
         })
     }
 
-    /// What the NVM command set adds: nothing, because no format has protection information. The namespace must be one that
-    /// can be.
+    /// What the NVM command set adds: nothing, because no format has protection information. The namespace must be one
+    /// that can be.
     fn nvm_namespace(&self, request: &Request, of: Option<u16>) -> Result<NvmIdentifyNamespace, Failure> {
         check_command_set(request)?;
         if request.nsid != NSID_ALL {
@@ -462,8 +462,8 @@ impl Subsystem {
     }
 }
 
-/// Blocks, of whichever format, that are written as one unit with respect to other commands: commands are carried out one
-/// after the other, so the largest command of the larger block size sets the number.
+/// Blocks, of whichever format, that are written as one unit with respect to other commands: commands are carried out
+/// one after the other, so the largest command of the larger block size sets the number.
 fn atomic_blocks() -> u16 {
     let largest = FORMATS
         .iter()
@@ -473,7 +473,8 @@ fn atomic_blocks() -> u16 {
     (TRANSFER_BYTES_MAX >> largest) as u16
 }
 
-/// Limits of commands of the NVM command set beyond MDTS: there are none that are lower than the fields of the commands.
+/// Limits of commands of the NVM command set beyond MDTS: there are none that are lower than the fields of the
+/// commands.
 fn nvm_controller() -> NvmIdentifyController {
     /// Version 1.1 of the NVM command set.
     const VERSION: Vs = Vs::from_bits(0x0001_0100);

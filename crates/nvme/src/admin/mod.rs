@@ -5,11 +5,11 @@
 //! execute -> allowed? -> one file per command
 //! ```
 //!
-//! A `Command` holds values that make sense by themselves; what depends on namespaces, controllers or state is checked by
-//! the file that executes it. Not here: creation and deletion of queues and Doorbell Buffer Config, which exist
-//! on PCI Express only (`pcie`), and Fabrics commands, which belong to the transport. They are answered with Invalid
-//! Command Opcode, and so is everything that this controller does not have: firmware updates, security protocols, NVMe-MI,
-//! virtualization, migration.
+//! A `Command` holds values that make sense by themselves; what depends on namespaces, controllers or state is checked
+//! by the file that executes it. Not here: creation and deletion of queues and Doorbell Buffer Config, which exist on
+//! PCI Express only (`pcie`), and Fabrics commands, which belong to the transport. They are answered with Invalid
+//! Command Opcode, and so is everything that this controller does not have: firmware updates, security protocols,
+//! NVMe-MI, virtualization, migration.
 
 mod abort;
 mod async_event;

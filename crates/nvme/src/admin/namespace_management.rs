@@ -1,8 +1,9 @@
 //! Namespace Management and Namespace Attachment: creating, deleting, attaching and detaching namespaces.
 //!
-//! A namespace takes its pages from the drive's logical capacity, whole ones, and its placement handles from the reclaim
-//! unit handles of the FDP configuration. Who may see it is decided by attaching. Deleting it deallocates its pages and
-//! discards its bytes. Not here: thin provisioning, NVM sets, ANA groups, protection information, zoned namespaces.
+//! A namespace takes its pages from the drive's logical capacity, whole ones, and its placement handles from the
+//! reclaim unit handles of the FDP configuration. Who may see it is decided by attaching. Deleting it deallocates its
+//! pages and discards its bytes. Not here: thin provisioning, NVM sets, ANA groups, protection information, zoned
+//! namespaces.
 
 use nvme_spec::command::{
     CONTROLLER_ATTACH, CONTROLLER_DETACH, NAMESPACE_CREATE, NAMESPACE_DELETE, NamespaceAttachmentCdw10,
@@ -121,6 +122,7 @@ impl Subsystem {
         namespace.shared = fields.nmic.shrns();
         namespace.host_specified_handles = self.state.fdp.enabled && fields.nphndls.get() > 0;
         self.state.namespaces[slot] = Some(namespace);
+        self.assert_namespaces();
         if let Err(failure) = self.store_state() {
             self.state.namespaces[slot] = None;
             return Err(failure);
@@ -236,6 +238,46 @@ impl Subsystem {
         self.capacity_bytes() - pages * self.page_bytes()
     }
 
+    /// What holds of the namespaces after every change of them: each is inside the drive and has its pages for itself,
+    /// its blocks fit into them, and a private one has at most one controller.
+    pub(super) fn assert_namespaces(&self) {
+        let mut extents: Vec<Extent> = Vec::new();
+        for (nsid, namespace) in self.namespaces() {
+            let bytes = u128::from(namespace.blocks) << namespace.block_bytes_log2();
+            let room = u128::from(namespace.pages()) * u128::from(self.page_bytes());
+            assert!(
+                namespace.blocks > 0 && bytes <= room,
+                "namespace {nsid}: {bytes} bytes in {room}"
+            );
+            let handles = self.device.config().handles.count;
+            let known = namespace.placement_handles.iter().all(|handle| handle.0 < handles);
+            assert!(
+                known && !namespace.placement_handles.is_empty(),
+                "namespace {nsid}: its handles exist"
+            );
+            let controllers = namespace.attached.len();
+            assert!(
+                namespace.shared || controllers <= 1,
+                "namespace {nsid} is private to {controllers} controllers"
+            );
+            extents.extend(&namespace.extents);
+        }
+        extents.sort_unstable_by_key(|extent| extent.first);
+        let mut free_from = 0;
+        for extent in extents {
+            assert!(
+                extent.first >= free_from && extent.pages > 0,
+                "namespaces overlap at page {}",
+                extent.first
+            );
+            free_from = extent.first + extent.pages;
+        }
+        assert!(
+            free_from <= self.device.layout().logical_pages,
+            "namespaces lie inside the drive"
+        );
+    }
+
     // ----------------------------------------------------------------------------------------------- deletion --
 
     fn delete_namespaces(&mut self, nsid: u32) -> Result<Success, Failure> {
@@ -271,6 +313,7 @@ impl Subsystem {
             self.shared_features = current_features;
             return Err(failure);
         }
+        self.assert_namespaces();
         self.note_namespace_changed(nsid, &deleted.attached);
         Ok(())
     }
@@ -284,6 +327,9 @@ impl Subsystem {
         })?;
         let done = self.device.deallocate(self.now, Lpn(extent.first), extent.pages);
         let _ = done.expect("extents lie inside the device");
+        for page in [extent.first, extent.first + (extent.pages - 1)] {
+            assert!(self.device.lookup(Lpn(page)).is_none(), "page {page} was given back");
+        }
         Ok(())
     }
 
@@ -316,6 +362,7 @@ impl Subsystem {
             }
         }
         let before = std::mem::replace(&mut self.namespace_mut(nsid).attached, attached);
+        self.assert_namespaces();
         if let Err(failure) = self.store_state() {
             self.namespace_mut(nsid).attached = before;
             return Err(failure);
@@ -324,7 +371,8 @@ impl Subsystem {
         Ok(Success::DONE)
     }
 
-    /// The controllers of a list: at least one, in ascending order, each one that there is and that can have namespaces.
+    /// The controllers of a list: at least one, in ascending order, each one that there is and that can have
+    /// namespaces.
     fn listed_controllers(&self, list: &ControllerList) -> Result<Vec<u16>, Failure> {
         let count = usize::from(list.numids.get());
         if count == 0 || count > list.cntlid.len() {

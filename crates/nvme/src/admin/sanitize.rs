@@ -1,13 +1,13 @@
 //! Sanitize: makes everything that was ever written unreadable, in the background.
 //!
 //! ```text
-//! Sanitize command -> state Running (stored) -> each tick erases a piece -> made durable -> Succeeded or Failed (stored)
+//! Sanitize command -> state Running (stored) -> each tick erases a piece -> durable -> Succeeded or Failed (stored)
 //! ```
 //!
 //! Block erase and cryptographic erase do the same: the pages are deallocated in the device and their data and metadata
-//! discarded in the storage, over the whole drive, allocated or not. It goes on over resets, and begins again after a restart. Overwrite
-//! and media verification are not offered; sanitizing without deallocation is refused, or deallocates anyway, as the host
-//! prefers (feature 17h).
+//! discarded in the storage, over the whole drive, allocated or not. It goes on over resets, and begins again after a
+//! restart. Overwrite and media verification are not offered; sanitizing without deallocation is refused, or
+//! deallocates anyway, as the host prefers (feature 17h).
 
 use nvme_spec::command::{SanitizeAction, SanitizeCdw10, SubmissionEntry};
 use nvme_spec::feature::SanitizeConfig;
@@ -48,8 +48,8 @@ pub(super) fn parse(entry: &SubmissionEntry) -> Result<Request, Failure> {
     Ok(Request::Start(dword))
 }
 
-/// Whether a log page may be read while a sanitize operation is under way or after one that failed: those that say nothing
-/// of user data.
+/// Whether a log page may be read while a sanitize operation is under way or after one that failed: those that say
+/// nothing of user data.
 pub(super) fn is_log_allowed(log: LogId) -> bool {
     matches!(
         log,
@@ -115,13 +115,15 @@ impl Subsystem {
             self.state.sanitize = before;
             return Err(failure);
         }
+        assert!(self.sanitize.is_none(), "one sanitize operation at a time");
         self.forget_sanitize_events();
         self.sanitize = Sanitizing::resumed(&self.state.sanitize, self.device.layout().logical_pages);
+        assert!(self.sanitize.is_some(), "what the state says is under way is");
         Ok(Success::DONE)
     }
 
-    /// No-Deallocate Response Mode of feature 17h: a host that asks for no deallocation gets a sanitize operation all the
-    /// same, and is told afterwards, instead of an error.
+    /// No-Deallocate Response Mode of feature 17h: a host that asks for no deallocation gets a sanitize operation all
+    /// the same, and is told afterwards, instead of an error.
     fn sanitizes_despite_no_deallocate(&self) -> bool {
         let configured = self.shared_features.value(FeatureId::SanitizeConfig, 0).unwrap_or(0);
         SanitizeConfig::from_bits(configured).nodrm()
@@ -151,8 +153,8 @@ impl Subsystem {
 
     /// Erases the next piece of the drive, if a sanitize operation is under way.
     ///
-    /// The last step waits until the storage is durable, with the subsystem held: a sanitize operation that is reported as
-    /// completed must not be undone by a power loss.
+    /// The last step waits until the storage is durable, with the subsystem held: a sanitize operation that is reported
+    /// as completed must not be undone by a power loss.
     pub(crate) fn continue_sanitize(&mut self) {
         let piece_pages = piece_pages(self.capacity_bytes(), self.page_bytes());
         let Some(sanitizing) = &mut self.sanitize else {
@@ -190,6 +192,11 @@ impl Subsystem {
         if self.store_state().is_err() {
             self.state.sanitize = failed;
         }
+        let ended = !matches!(self.state.sanitize, SanitizeOutcome::Running { .. });
+        assert!(
+            ended && self.sanitize.is_none(),
+            "neither the state nor the drive says that it goes on"
+        );
         self.note_sanitize_completed();
     }
 }

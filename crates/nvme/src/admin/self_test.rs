@@ -1,6 +1,7 @@
 //! Device Self-test: there is nothing that could be broken, so every test passes at once, and the log says so.
 //!
-//! A test is finished when its command completes, so none is ever under way: aborting one does nothing, and two never meet.
+//! A test is finished when its command completes, so none is ever under way: aborting one does nothing, and two never
+//! meet.
 
 use nvme_spec::NSID_ALL;
 use nvme_spec::command::{DeviceSelfTestCdw10, SelfTestCode, SubmissionEntry};

@@ -5,8 +5,8 @@
 //! the host reads the log page (RAE = 0)       -> unmasked, the next one may be told
 //! ```
 //!
-//! Events are of one controller and do not outlive its reset. An event that waits already is not put in a second time, so
-//! there are never more of them than kinds.
+//! Events are of one controller and do not outlive its reset. An event that waits already is not put in a second time,
+//! so there are never more of them than kinds.
 
 use std::collections::{BTreeSet, VecDeque};
 

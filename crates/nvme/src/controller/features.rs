@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use nvme_spec::FeatureId;
 use nvme_spec::feature::HostBehaviorSupport;
 
-/// Values by feature identifier and instance: a namespace identifier, or what stands for an interrupt vector or a threshold;
-/// 0 where there is only one value.
+/// Values by feature identifier and instance: a namespace identifier, or what stands for an interrupt vector or a
+/// threshold; 0 where there is only one value.
 #[derive(Clone, Debug, Default)]
 pub struct Features {
     values: BTreeMap<(u8, u32), u32>,

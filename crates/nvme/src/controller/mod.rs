@@ -1,8 +1,8 @@
 //! A controller: the properties a host sees as registers, and what belongs to one host's session with the drive.
 //!
-//! On PCI Express the properties are registers in BAR0, on Fabrics they are read and written by Property Get and Set; the
-//! state machine is the same. Queues in host memory, doorbells and interrupts are not here but in `pcie`; on Fabrics the
-//! transport has connections instead.
+//! On PCI Express the properties are registers in BAR0, on Fabrics they are read and written by Property Get and Set;
+//! the state machine is the same. Queues in host memory, doorbells and interrupts are not here but in `pcie`; on
+//! Fabrics the transport has connections instead.
 
 mod async_events;
 mod error_log;
@@ -44,7 +44,8 @@ pub struct Host {
     pub id: [u8; 16],
 }
 
-/// Called when a controller has an asynchronous completion to deliver; must not block and may be called from any thread.
+/// Called when a controller has an asynchronous completion to deliver; must not block and may be called from any
+/// thread.
 pub type Waker = Arc<dyn Fn() + Send + Sync>;
 
 /// What writing a property did, for the transport.
@@ -150,6 +151,10 @@ impl Controller {
     /// Writes Controller Configuration.
     pub(crate) fn configure(&mut self, value: u32, now: Nanos) -> PropertyEffect {
         let (old, new) = (self.cc, Cc::from_bits(value));
+        assert!(
+            old.en() || !self.csts.rdy(),
+            "a controller that is not enabled is not ready"
+        );
         self.cc = new;
         if !old.en() && new.en() {
             if self.configuration_is_valid() {
@@ -179,12 +184,17 @@ impl Controller {
         self.cc.mps() == 0 && command_sets && self.cc.ams() == 0
     }
 
-    /// Controller Level Reset: everything but what the standard keeps. Saved feature values are applied by the subsystem.
+    /// Controller Level Reset: everything but what the standard keeps. Saved feature values are applied by the
+    /// subsystem.
     pub(crate) fn reset(&mut self) {
         // That there was an NVM Subsystem Reset stays known until the host clears it (NVMe 2.1, "Controller Status").
         self.csts = Csts::new().with_nssro(self.csts.nssro());
         self.async_events = AsyncEvents::default();
         self.features = Features::default();
+        assert!(
+            !self.csts.rdy() && !self.csts.cfs(),
+            "a reset ends readiness and failure"
+        );
         // On Fabrics the identifier is that of the Connect command, for as long as the association lasts.
         if self.transport == Transport::Pcie {
             self.host = Host::default();

@@ -1,4 +1,5 @@
-//! Placement of I/O commands: placement identifiers, reclaim unit handle status and update, and what becomes an FDP event.
+//! Placement of I/O commands: placement identifiers, reclaim unit handle status and update, and what becomes an FDP
+//! event.
 
 use nvme_spec::Status;
 use nvme_spec::fdp::{RuhStatusDescriptor, RuhStatusHeader};
@@ -15,8 +16,8 @@ use crate::subsystem::Subsystem;
 impl Subsystem {
     /// Where a write goes.
     ///
-    /// A placement identifier that does not exist is no error: the data goes where it would go without one, and the host
-    /// event log says so (NVMe 2.1, Flexible Data Placement).
+    /// A placement identifier that does not exist is no error: the data goes where it would go without one, and the
+    /// host event log says so (NVMe 2.1, Flexible Data Placement).
     pub(super) fn resolve(&mut self, nsid: u32, directive: Directive) -> Result<Placement, Failure> {
         let placement = match directive {
             Directive::None => None,
@@ -42,8 +43,8 @@ impl Subsystem {
         Ok(placement.unwrap_or_else(|| self.default_placement(nsid)))
     }
 
-    /// Pages left in a handle's reclaim unit of every group, if they matter: for [`Subsystem::note_pages_written`] after
-    /// writing.
+    /// Pages left in a handle's reclaim unit of every group, if they matter: for [`Subsystem::note_pages_written`]
+    /// after writing.
     pub(super) fn pages_before_writing(&mut self, handle: RuhId) -> Option<Vec<u32>> {
         // Left by a command that failed on its way.
         self.device.sink_mut().take_redirected();
@@ -125,8 +126,8 @@ impl Subsystem {
         Ok((size_of::<RuhStatusHeader>() + descriptors * size_of::<RuhStatusDescriptor>()) as u64)
     }
 
-    /// Reclaim unit handle status: a descriptor for each placement handle and reclaim group, as much as the host has room
-    /// for; the header counts them all.
+    /// Reclaim unit handle status: a descriptor for each placement handle and reclaim group, as much as the host has
+    /// room for; the header counts them all.
     pub(super) fn handle_status(&mut self, nsid: u32, bytes: u64, data: &mut Vec<u8>) -> Result<Success, Failure> {
         self.require_fdp()?;
         let namespace = self.namespace(nsid);
@@ -316,9 +317,9 @@ impl Subsystem {
         }
     }
 
-    /// Media Reallocated: for the namespace that the named page belongs to, or, if none is named, the one that writes with the
-    /// handle. Data that was written through a handle of the namespace is reported if that placement handle has the event
-    /// enabled; data that collection has already mixed with others' if any has.
+    /// Media Reallocated: for the namespace that the named page belongs to, or, if none is named, the one that writes
+    /// with the handle. Data that was written through a handle of the namespace is reported if that placement handle
+    /// has the event enabled; data that collection has already mixed with others' if any has.
     fn note_reallocated(&mut self, reclaim: &Reclaim) {
         let page_bytes = self.page_bytes();
         let &Reclaim { group, moved, .. } = reclaim;
@@ -363,7 +364,8 @@ impl Subsystem {
         self.log_controller_event(event);
     }
 
-    /// Tells every namespace that its handles reference other reclaim units than before (after a restart that lost them).
+    /// Tells every namespace that its handles reference other reclaim units than before (after a restart that lost
+    /// them).
     pub fn note_handles_modified_by_reset(&mut self) {
         if !self.state.fdp.enabled {
             return;

@@ -5,8 +5,8 @@
 //! extended LBA     data meta data meta data meta     (in the data)  <-- taken apart    metadata behind the capacity
 //! ```
 //!
-//! Inside, blocks with metadata are always the first form: all data, then all metadata. It means nothing to the drive: there
-//! is no protection information. The device model does not know of it.
+//! Inside, blocks with metadata are always the first form: all data, then all metadata. It means nothing to the drive:
+//! there is no protection information. The device model does not know of it.
 //!
 //! A power failure may leave the data of one write with the metadata of another: they are two accesses to the storage.
 

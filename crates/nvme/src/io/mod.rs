@@ -97,8 +97,8 @@ fn directive(kind: u8, specific: u16) -> Result<Directive, Failure> {
     }
 }
 
-/// Makes a command of an entry. PRINFO is not looked at: it means nothing in a namespace without protection information, and
-/// fio's passthrough engine sets PRACT always.
+/// Makes a command of an entry. PRINFO is not looked at: it means nothing in a namespace without protection
+/// information, and fio's passthrough engine sets PRACT always.
 pub(crate) fn parse(entry: &SubmissionEntry) -> Result<Command, Failure> {
     Ok(Command {
         nsid: entry.nsid.get(),
@@ -214,7 +214,8 @@ impl Subsystem {
     /// Carries out an I/O command; data of the host has the length that the command says.
     pub(crate) fn execute_io(&mut self, id: u16, command: &Command, data: &mut Vec<u8>) -> Result<Success, Failure> {
         let &Command { nsid, operation } = command;
-        // Flush is the one I/O command that a sanitize operation lets through (Base Specification, "Sanitize Operations").
+        // Flush is the one I/O command that a sanitize operation lets through (Base Specification, "Sanitize
+        // Operations").
         if operation == Operation::Flush {
             return self.flush(id, nsid);
         }

@@ -1,5 +1,5 @@
-//! The data of a command in host memory: PRPs and SGLs become a list of segments, which are then copied from or to. Metadata
-//! in a buffer of its own (MPTR) follows the data.
+//! The data of a command in host memory: PRPs and SGLs become a list of segments, which are then copied from or to.
+//! Metadata in a buffer of its own (MPTR) follows the data.
 //!
 //! Everything is checked before a command is executed, so that a bad data pointer changes nothing. Work and memory are
 //! bounded by the size of the transfer, whatever the host chains together.
@@ -194,8 +194,8 @@ fn describe_prps(
     Ok(())
 }
 
-/// Follows a PRP list (Base Specification, "Physical Region Page Entry and List"): entries up to the end of the list's page,
-/// where the last one leads to the next page if more are needed.
+/// Follows a PRP list (Base Specification, "Physical Region Page Entry and List"): entries up to the end of the list's
+/// page, where the last one leads to the next page if more are needed.
 fn describe_prp_list(
     memory: &dyn HostMemory,
     list: u64,

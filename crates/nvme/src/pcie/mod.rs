@@ -6,14 +6,14 @@
 //! host memory <--(data, completion entries)--------------------------+--> interrupts
 //! ```
 //!
-//! A [`PcieController`] is the PCI Express side of one controller of a [`Subsystem`](crate::Subsystem). It owns no memory,
-//! no thread and no clock: whoever drives it (`transport::vfio_user`, tests) lends it a [`Bus`] for each call and calls
-//! [`PcieController::process`] when [`PcieController::has_work`] says so. Commands are fetched and completed in batches, so
-//! that the subsystem is locked, and a vector raised, once for many of them.
+//! A [`PcieController`] is the PCI Express side of one controller of a [`Subsystem`](crate::Subsystem). It owns no
+//! memory, no thread and no clock: whoever drives it (`transport::vfio_user`, tests) lends it a [`Bus`] for each call
+//! and calls [`PcieController::process`] when [`PcieController::has_work`] says so. Commands are fetched and completed
+//! in batches, so that the subsystem is locked, and a vector raised, once for many of them.
 //!
-//! The commands that exist only on PCI Express are here too: creation and deletion of I/O queues, Doorbell Buffer Config.
-//! It does not have: a controller memory buffer, a persistent memory region, queues in pieces (CAP.CQR is 1), weighted
-//! arbitration, interrupt coalescing, pin-based interrupts, memory pages other than 4 KiB.
+//! The commands that exist only on PCI Express are here too: creation and deletion of I/O queues, Doorbell Buffer
+//! Config. It does not have: a controller memory buffer, a persistent memory region, queues in pieces (CAP.CQR is 1),
+//! weighted arbitration, interrupt coalescing, pin-based interrupts, memory pages other than 4 KiB.
 
 mod admin;
 mod data;
@@ -97,8 +97,8 @@ pub trait Interrupts {
     fn raise(&self, vector: u16);
 }
 
-/// The doorbell registers: written by the host, read here. Index 2y is the tail of submission queue y, 2y + 1 the head of
-/// completion queue y; there are `2 * QUEUES_MAX`.
+/// The doorbell registers: written by the host, read here. Index 2y is the tail of submission queue y, 2y + 1 the head
+/// of completion queue y; there are `2 * QUEUES_MAX`.
 pub trait Doorbells {
     /// The value of a doorbell; what the host wrote before it is visible afterwards (acquire).
     fn load(&self, index: usize) -> u32;

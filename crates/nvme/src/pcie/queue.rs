@@ -80,10 +80,7 @@ impl SubmissionQueue {
     /// Commands that wait.
     #[inline]
     pub fn pending(&self) -> u16 {
-        match self.tail >= self.head {
-            true => self.tail - self.head,
-            false => self.size - self.head + self.tail,
-        }
+        distance(self.head, self.tail, self.size)
     }
 
     /// Fetches `entries.len()` commands, at most what is pending.
@@ -186,19 +183,17 @@ impl CompletionQueue {
 #[inline]
 fn advance(position: u16, count: u16, size: u16) -> u16 {
     let next = u32::from(position) + u32::from(count);
-    match next >= u32::from(size) {
-        true => (next - u32::from(size)) as u16,
-        false => next as u16,
+    if next >= u32::from(size) {
+        (next - u32::from(size)) as u16
+    } else {
+        next as u16
     }
 }
 
 /// Entries from one position of a ring up to another.
 #[inline]
 fn distance(from: u16, to: u16, size: u16) -> u16 {
-    match to >= from {
-        true => to - from,
-        false => size - from + to,
-    }
+    if to >= from { to - from } else { size - from + to }
 }
 
 #[cfg(test)]

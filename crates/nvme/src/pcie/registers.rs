@@ -73,9 +73,10 @@ impl PcieController {
             0 => self.submission.get(queue).is_some_and(Option::is_some),
             _ => self.completion.get(queue).is_some_and(Option::is_some),
         };
-        match exists {
-            true => bus.doorbells.store(index, value),
-            false => self.mistakes.push(DoorbellError::Register),
+        if exists {
+            bus.doorbells.store(index, value);
+        } else {
+            self.mistakes.push(DoorbellError::Register);
         }
     }
 
@@ -136,6 +137,11 @@ impl PcieController {
         queue.users = 1;
         self.completion[0] = Some(queue);
         self.running = true;
+        assert!(
+            subsystem.controller(self.id).is_ready(),
+            "only an enabled controller has queues"
+        );
+        assert_eq!(self.submission_end, 1, "the admin queue is the only one at first");
     }
 
     /// A reset that is not the host's writing a register: function level reset, the bus's reset, a client that is gone.

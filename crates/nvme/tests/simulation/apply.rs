@@ -119,9 +119,10 @@ impl Model {
         if !has_result(&submission.command) {
             equal("result", success.result, 0)?;
         }
-        match submission.command.is_admin() {
-            true => self.apply_admin(controller, submission, success),
-            false => self.apply_io(submission, success),
+        if submission.command.is_admin() {
+            self.apply_admin(controller, submission, success)
+        } else {
+            self.apply_io(submission, success)
         }
     }
 
@@ -509,9 +510,10 @@ impl Model {
             namespace.attached.extend(everyone);
         }
         for id in listed {
-            match attach {
-                true => namespace.attached.insert(*id),
-                false => namespace.attached.remove(id),
+            if attach {
+                namespace.attached.insert(*id)
+            } else {
+                namespace.attached.remove(id)
             };
         }
         self.note_changed(nsid, listed);
@@ -688,9 +690,10 @@ impl Model {
         let its = self.controllers.get_mut(&controller).expect("connected");
         for &instance in instances {
             let key = (feature, instance);
-            match wide {
-                true => self.shared_features.insert(key, value),
-                false => its.features.insert(key, value),
+            if wide {
+                self.shared_features.insert(key, value)
+            } else {
+                its.features.insert(key, value)
             };
             if save {
                 self.saved_features.insert(key, value);

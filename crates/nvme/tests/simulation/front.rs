@@ -4,8 +4,8 @@
 //! put (entry and data into memory) -> ring (doorbell) -> work (the controller processes; completions are collected)
 //! ```
 //!
-//! It keeps its own picture of which queues exist, and says what must be wrong with commands that create and delete them
-//! and with data pointers. How data is laid out in memory, and which pointers are wrong, follows from the command
+//! It keeps its own picture of which queues exist, and says what must be wrong with commands that create and delete
+//! them and with data pointers. How data is laid out in memory, and which pointers are wrong, follows from the command
 //! identifier, so that an operation means the same when it is done again.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -300,8 +300,8 @@ impl Front {
         }
     }
 
-    /// Before it asks for shadow doorbells, the host writes into them what its doorbells are; before it makes a queue, 0.
-    /// Identifiers that no queue can have lie behind those of queues.
+    /// Before it asks for shadow doorbells, the host writes into them what its doorbells are; before it makes a queue,
+    /// 0. Identifiers that no queue can have lie behind those of queues.
     fn prepare_shadow(&self, command: &QueueCommand) {
         let put = |queue: u16, half: u64| {
             self.host
@@ -375,9 +375,10 @@ impl Front {
     /// Tells the controller of what was put into a queue.
     pub fn ring(&mut self, subsystem: &mut Subsystem, now: u64, queue: u16) {
         let tail = self.submission[&queue].tail;
-        match self.shadow && queue > 0 {
-            true => self.set_shadow(queue, tail),
-            false => self.write(subsystem, now, DOORBELLS + u64::from(queue) * 8, tail.into()),
+        if self.shadow && queue > 0 {
+            self.set_shadow(queue, tail)
+        } else {
+            self.write(subsystem, now, DOORBELLS + u64::from(queue) * 8, tail.into())
         }
     }
 
@@ -456,9 +457,10 @@ impl Front {
             if found.len() > before {
                 vectors.extend(ring.vector);
                 let (head, at) = (ring.head, u64::from(id) * 8 + 4);
-                match self.shadow && id > 0 {
-                    true => self.host.ram.put(SHADOW_DOORBELLS + at, &u32::from(head).to_le_bytes()),
-                    false => self.write(subsystem, now, DOORBELLS + at, head.into()),
+                if self.shadow && id > 0 {
+                    self.host.ram.put(SHADOW_DOORBELLS + at, &u32::from(head).to_le_bytes())
+                } else {
+                    self.write(subsystem, now, DOORBELLS + at, head.into())
                 }
             }
         }
@@ -549,9 +551,10 @@ impl<'a> Places<'a> {
             self.layout = "data pointer: SGL of an admin command";
         }
         let prps = self.admin || self.choose(2) == 0;
-        match prps {
-            true => self.prps(entry, bytes, way, mistake, wrong),
-            false => self.sgl(entry, bytes, mistake, wrong),
+        if prps {
+            self.prps(entry, bytes, way, mistake, wrong)
+        } else {
+            self.sgl(entry, bytes, mistake, wrong)
         }
     }
 

@@ -1,7 +1,7 @@
 //! Random drives, and random things that hosts do to them: mostly sensible, often with one mistake.
 //!
-//! Every case has a mix of its own (swarm testing): some things happen all the time, others never, so that rare states are
-//! reached that an even mix would not stay in.
+//! Every case has a mix of its own (swarm testing): some things happen all the time, others never, so that rare states
+//! are reached that an even mix would not stay in.
 
 use std::sync::Arc;
 
@@ -360,9 +360,10 @@ impl<E: Entropy> Generator<E> {
             .map(|(&id, _)| id)
             .collect();
         let all: Vec<u16> = model.controllers.keys().copied().collect();
-        match good.is_empty() || self.entropy.percent(6) {
-            true => self.entropy.pick(&all),
-            false => self.entropy.pick(&good),
+        if good.is_empty() || self.entropy.percent(6) {
+            self.entropy.pick(&all)
+        } else {
+            self.entropy.pick(&good)
         }
     }
 
@@ -737,9 +738,10 @@ impl<E: Entropy> Generator<E> {
         };
         let wrong = u64::from(self.mistake());
         let groups = model.configuration().groups;
-        let group = match self.crowded && self.entropy.percent(95) {
-            true => groups - 1,
-            false => self.entropy.below(u64::from(groups) + wrong) as u16,
+        let group = if self.crowded && self.entropy.percent(95) {
+            groups - 1
+        } else {
+            self.entropy.below(u64::from(groups) + wrong) as u16
         };
         let index = self.entropy.below(namespace.handles.len() as u64 + wrong);
         model.identifier(group, index as usize)
@@ -905,9 +907,10 @@ impl<E: Entropy> Generator<E> {
         match self.entropy.below(5) {
             0 => Command::Abort {
                 queue: u16::from(self.mistake()),
-                cid: match requests.is_empty() || self.entropy.percent(20) {
-                    true => self.entropy.below(1 << 16) as u16,
-                    false => requests[self.entropy.below(requests.len() as u64) as usize],
+                cid: if requests.is_empty() || self.entropy.percent(20) {
+                    self.entropy.below(1 << 16) as u16
+                } else {
+                    requests[self.entropy.below(requests.len() as u64) as usize]
                 },
             },
             // Reading what events point at.
@@ -1099,9 +1102,10 @@ impl<E: Entropy> Generator<E> {
         } else {
             self.entropy.between(1, most) as u16
         };
-        let entries = match self.queue_mistake() {
-            true => self.entropy.pick(&[1, 4097, 65536]),
-            false => self.entropy.pick(&[2, 3, 4, 9, 64]),
+        let entries = if self.queue_mistake() {
+            self.entropy.pick(&[1, 4097, 65536])
+        } else {
+            self.entropy.pick(&[2, 3, 4, 9, 64])
         };
         let (contiguous, misaligned) = (!self.queue_mistake(), self.queue_mistake());
         match self.entropy.below(8) {

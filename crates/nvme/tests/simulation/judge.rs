@@ -120,9 +120,10 @@ impl Model {
                 _ => {}
             }
         }
-        match command.is_admin() {
-            true => self.judge_admin(controller, submission, &mut found),
-            false => self.judge_io(controller, submission, &mut found),
+        if command.is_admin() {
+            self.judge_admin(controller, submission, &mut found)
+        } else {
+            self.judge_io(controller, submission, &mut found)
         }
         self.judge_fault(controller, submission, &mut found);
         found
@@ -562,9 +563,10 @@ impl Model {
         match operation {
             0 => {
                 found.must_if(listed.iter().any(attached), status::ALREADY_ATTACHED);
-                let before = match namespace.everyone {
-                    true => usize::from(self.drive.controllers_max),
-                    false => namespace.attached.len(),
+                let before = if namespace.everyone {
+                    usize::from(self.drive.controllers_max)
+                } else {
+                    namespace.attached.len()
                 };
                 found.must_if(!namespace.shared && before + listed.len() > 1, status::IS_PRIVATE);
             }

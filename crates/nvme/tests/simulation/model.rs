@@ -1,8 +1,8 @@
 //! What a drive is, as the standard tells it: the state that decides what every completion must be.
 //!
-//! Written from NVM Express 2.1 and what the drive reports of itself, not by calling the code under test. A namespace is a
-//! vector with the tag of every logical block; a tag stands for the block's bytes ([`content`]). `judge` says what may be
-//! wrong with a command, `apply` what it does, `pages` what log pages and Identify must hold.
+//! Written from NVM Express 2.1 and what the drive reports of itself, not by calling the code under test. A namespace
+//! is a vector with the tag of every logical block; a tag stands for the block's bytes ([`content`]). `judge` says what
+//! may be wrong with a command, `apply` what it does, `pages` what log pages and Identify must hold.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

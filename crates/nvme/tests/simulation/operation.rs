@@ -32,8 +32,8 @@ pub enum Kind {
 /// One thing that happens.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
-    /// A host connects; its controller is enabled if `enable`. With `queues`, one on PCI Express uses queues in its memory,
-    /// otherwise the subsystem's functions.
+    /// A host connects; its controller is enabled if `enable`. With `queues`, one on PCI Express uses queues in its
+    /// memory, otherwise the subsystem's functions.
     Connect {
         kind: Kind,
         host: u8,
@@ -70,8 +70,8 @@ pub enum Operation {
     Finish,
     /// The storage fails in the next command, once.
     Fail { fault: super::storage::Fault },
-    /// An I/O submission queue is deleted while commands are in it: not announced (0), announced (1), carried out and not
-    /// yet durable (2).
+    /// An I/O submission queue is deleted while commands are in it: not announced (0), announced (1), carried out and
+    /// not yet durable (2).
     DeleteInFlight { controller: u16, how: u8 },
     /// A doorbell is rung of a queue that does not exist, or with a value that a queue does not have.
     Doorbell { controller: u16, no_queue: bool },

@@ -710,9 +710,10 @@ impl Run {
         submission.queues = Some(self.judge_queues(front, controller, &submission.command));
         let transfer = self.model.transfer(controller, &submission);
         front.put(queue, submission, transfer);
-        match admin || !waits {
-            true => self.flush(front, controller),
-            false => Ok(()),
+        if admin || !waits {
+            self.flush(front, controller)
+        } else {
+            Ok(())
         }
     }
 
@@ -982,9 +983,9 @@ impl Run {
         self.follow_surprises()
     }
 
-    /// A device that is short of room closes reclaim units early and places data in other groups than it was told. RUAMW
-    /// is then what the device says, as long as it is possible. With a time limit it matters too since when a reclaim unit
-    /// has been written to, and then no more is foretold of them.
+    /// A device that is short of room closes reclaim units early and places data in other groups than it was told.
+    /// RUAMW is then what the device says, as long as it is possible. With a time limit it matters too since when a
+    /// reclaim unit has been written to, and then no more is foretold of them.
     fn follow_surprises(&mut self) -> Check {
         let stats = self.subsystem.device().stats();
         let surprises = stats.units_closed_early + stats.pages_redirected;

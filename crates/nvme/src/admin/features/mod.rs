@@ -1,8 +1,8 @@
 //! Get Features and Set Features.
 //!
 //! ```text
-//! Set Features -> known? -> Setting  -> saveable? which namespaces? -> current value (controller, or shared by all) -> saved value
-//! Get Features -> known? -> Question -> which namespace? -> current, default or saved value, or what may be done with it
+//! Set Features -> known? -> Setting  -> saveable? which namespaces? -> current value (a controller's, or shared) -> saved
+//! Get Features -> known? -> Question -> which namespace? -> current, default or saved value, or what may be done
 //! ```
 //!
 //! [`FEATURES`] says of each feature whose value it is and whether it can be saved. Most values are one number, command
@@ -54,8 +54,8 @@ const fn feature(id: FeatureId, scope: u16, saving: Saving) -> Feature {
     Feature { id, scope, saving }
 }
 
-/// The features, by identifier. Timestamp is the drive's and not the controller's: there is one clock, which also stamps the
-/// FDP events.
+/// The features, by identifier. Timestamp is the drive's and not the controller's: there is one clock, which also
+/// stamps the FDP events.
 #[rustfmt::skip] // One feature, one line.
 pub(super) const FEATURES: [Feature; 20] = [
     feature(FeatureId::Arbitration, SCOPE_CONTROLLER, Saving::OnRequest),

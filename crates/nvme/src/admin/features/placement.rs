@@ -63,8 +63,8 @@ impl Subsystem {
         Ok(handle)
     }
 
-    /// Clients send lists with more than is there (255 zeroes, for one), so a type is enabled as often as it is listed, and
-    /// one that this drive does not log stays unlogged, as Get Features tells.
+    /// Clients send lists with more than is there (255 zeroes, for one), so a type is enabled as often as it is listed,
+    /// and one that this drive does not log stays unlogged, as Get Features tells.
     pub(super) fn set_placement_events(
         &mut self,
         nsids: &[u32],

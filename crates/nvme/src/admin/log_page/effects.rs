@@ -81,8 +81,8 @@ impl Subsystem {
         page.as_bytes().to_vec()
     }
 
-    /// A command set that the drive has not got has no I/O commands. (nvme-cli asks for the zoned one on any controller that
-    /// can select command sets, and gives up at an error.)
+    /// A command set that the drive has not got has no I/O commands. (nvme-cli asks for the zoned one on any controller
+    /// that can select command sets, and gives up at an error.)
     pub(super) fn command_effects_page(&self, id: u16, command_set: u8) -> Vec<u8> {
         let controller = self.controller(id);
         let mut page = CommandsSupportedAndEffects::default();

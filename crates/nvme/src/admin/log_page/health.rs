@@ -1,8 +1,8 @@
 //! Log pages of how the drive is and what it has done: SMART, endurance group, self-tests, sanitize.
 //!
-//! What hosts did is counted by the I/O commands, what the media did by the device. How much of its life is used follows from the
-//! erases that the profile says the flash survives; without such a limit none is. Worn blocks are not retired, so spare is
-//! always whole; temperature is a constant.
+//! What hosts did is counted by the I/O commands, what the media did by the device. How much of its life is used
+//! follows from the erases that the profile says the flash survives; without such a limit none is. Worn blocks are not
+//! retired, so spare is always whole; temperature is a constant.
 
 use nvme_spec::FeatureId;
 use nvme_spec::feature::TemperatureThreshold;

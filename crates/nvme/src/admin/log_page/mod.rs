@@ -6,9 +6,9 @@
 //! ```
 //!
 //! No page is large, so each is made in whole for every read; that makes any piece of it right. Beyond its end the host
-//! reads zeroes, as far as it asked. Endurance groups are checked, namespaces only where a page could be of one (SMART):
-//! clients put anything there. Not here: the discovery log page, which is the transport's; telemetry, persistent events, LBA
-//! status, ANA, lockdown.
+//! reads zeroes, as far as it asked. Endurance groups are checked, namespaces only where a page could be of one
+//! (SMART): clients put anything there. Not here: the discovery log page, which is the transport's; telemetry,
+//! persistent events, LBA status, ANA, lockdown.
 
 mod effects;
 mod health;
