@@ -121,7 +121,7 @@ class Device:
         self,
         first: ArrayLike,
         pages: ArrayLike = 1,
-        placement: ArrayLike = 0,
+        placement: ArrayLike = ...,
         *,
         queue_depth: int = 1,
     ) -> NDArray[np.uint64] | None: ...

@@ -1,16 +1,28 @@
 //! The claim that the project stands on: one workload has one write amplification, whether it runs in the lab, over
 //! vfio-user or over NVMe/TCP. Here the requests of a fio job file go through our own hosts, one after the other, so the
 //! counters must be equal to the byte; `tests/host` does the same with a real fio in a real kernel, within 2 %.
+//!
+//! ```text
+//! Case -> lab::run -------------------------------------------------> Stats
+//!      -> fio's schedule -> Host (vfio-user | NVMe/TCP) -> Server -> Stats, the same
+//! ```
+//!
+//! A host finds out what a placement index is as any host does: it asks for the namespace's Reclaim Unit Handle Status.
+
+use std::path::{Path, PathBuf};
 
 use host::initiator::pcie::{Driver, DriverOptions};
 use host::initiator::tcp::{self, Controller, HostOptions};
+use host::inspect::decode;
 use lab::cell::{Cell, CellKey, RunSettings};
-use lab::profile::Profile;
+use lab::profile::{Overrides, Profile};
 use lab::twin::{self, Scale};
 use lab::workloads::read_jobs;
 use nvme::{Identity, SubsystemConfig};
-use nvme_spec::command::ReadWriteCdw12;
-use nvme_spec::{IoOpcode, Status, SubmissionEntry};
+use nvme_spec::command::{IoManagementCdw10, ReadWriteCdw12};
+use nvme_spec::fdp::MO_RUH_STATUS;
+use nvme_spec::identify::{ControllerList, NamespaceCreate, Nmic};
+use nvme_spec::{AdminOpcode, Cns, IdentifyController, IoOpcode, Status, SubmissionEntry};
 use ssd::{DeviceConfig, Stats};
 use transport::data::DataChoice;
 use transport::drive::DriveOptions;
@@ -19,122 +31,220 @@ use transport::server::{ServeOptions, Server};
 use transport::tcp::TcpOptions;
 use workload::fio::{JobFile, Override, Schedule};
 use workload::{Operation, Request, Target};
+use zerocopy::{FromBytes, IntoBytes};
 
 const CAPACITY_BYTES: u64 = 128 << 20;
 const NQN: &str = "nqn.2026-01.test:three-paths";
+/// Everything that a host moves at once: the largest request of the job file.
+const BUFFER_BYTES: usize = 128 << 10;
 
-fn device() -> DeviceConfig {
-    let profile = Profile::find("warp_default").expect("a built-in profile");
-    let over_provisioning =
-        lab::profile::Overrides::from_iter([("geometry.over_provisioning".to_string(), 0.2.into())]);
-    let config = profile.config(&over_provisioning).expect("a setting");
-    twin::resized("warp_default", &config, CAPACITY_BYTES).expect("a small drive")
+/// Changes of the job file: section, option, value.
+type Changes = &'static [(&'static str, &'static str, &'static str)];
+
+/// Each stream on a handle of its own.
+const EACH_ITS_OWN: Changes = &[];
+/// The overwrites with the sequential stream.
+const MIXED: Changes = &[("overwrite", "plids", "0")];
+/// No directives.
+const NONE: Changes = &[("global", "dataplacement", "none")];
+/// Some streams with directives, in different reclaim groups where there are any, and some without, at the same time.
+const SOME: Changes = &[
+    ("fill_random", "dataplacement", "none"),
+    ("sequential", "plids", "1,2"),
+    ("random", "dataplacement", "none"),
+    ("overwrite", "plids", "3"),
+];
+
+/// A drive and what is done to it.
+struct Case {
+    name: &'static str,
+    /// Reclaim groups of the drive's profile.
+    groups: u16,
+    /// Handles that the namespace lists; all, if it is the one that a drive comes with.
+    handles: Option<&'static [u16]>,
+    /// Whether Flexible Data Placement is enabled.
+    fdp: bool,
+    changes: Changes,
+    /// Whether the served drive is shut down and started again on its way.
+    restarts: bool,
 }
 
-/// The job file with each stream on a handle of its own, the overwrites with the sequential stream, or no directives.
-fn variant(name: &str) -> JobFile {
-    let change = |section: &str, option: &str, value: &str| Override {
-        section: section.to_string(),
-        option: option.to_string(),
-        value: value.to_string(),
-    };
-    let changes = match name {
-        "FDP" => vec![],
-        "Mixed" => vec![change("overwrite", "plids", "0")],
-        _ => vec![change("global", "dataplacement", "none")],
-    };
-    read_jobs("three_paths", &changes).expect("a job file of the project")
-}
-
-fn in_the_lab(jobs: &JobFile) -> Stats {
-    let cell = Cell {
-        key: CellKey {
-            device: "warp_default".to_string(),
-            variant: String::new(),
-            grid: Vec::new(),
-        },
-        seed: device().seed,
-        device: device(),
-        workload: jobs.clone().into(),
-        run: RunSettings {
-            timed: Some(false),
-            seconds: None,
-            queue_depth: 32,
-            interval_seconds: None,
-            write_capacities: None,
-            scale: Scale::FULL,
-            sample_capacities: 1.0,
-            prefill_capacities: 0.0,
-            seeds: vec![1],
-            tail_capacities: 1.0,
-            only: Vec::new(),
-        },
-        feedback: None,
-        snapshot: None,
-    };
-    let prepared = lab::run::prepare(vec![cell]).expect("a possible run");
-    let results = lab::run::run_all(&prepared, false, u64::MAX, &()).expect("enough memory");
-    results[0].stats.clone()
-}
-
-/// A served drive and what the requests did to it.
-fn served(jobs: &JobFile, over: fn(&Server, &std::path::Path, &mut dyn FnMut() -> Option<Request>)) -> Stats {
-    let folder = tempfile::tempdir().unwrap();
-    let socket = folder.path().join("drive.sock");
-    let options = ServeOptions {
-        drive: DriveOptions {
-            subsystem: SubsystemConfig {
-                identity: Identity {
-                    serial: "THREEPATHS".to_string(),
-                    model: "test".to_string(),
-                    firmware: "1".to_string(),
-                    nqn: NQN.to_string(),
-                },
-                device: device(),
-                fdp: true,
-                namespace: true,
-                format: 0,
-                reclaim_unit_time_limit_s: 0,
-                controllers_max: 8,
-                io_queues_max: 8,
-            },
-            data: DataChoice::Memory,
-        },
-        vfio_user: vec![socket.clone()],
-        tcp: Some(TcpOptions::new("127.0.0.1:0".parse().unwrap())),
-        metrics: None,
-        checkpoint_every: None,
-    };
-    let (server, _) = Server::start(options).expect("a served drive");
-    let target = Target {
-        device_bytes: CAPACITY_BYTES,
-        placement_ids: device().handles.count,
-        ..Target::default()
-    };
-    let mut schedule = Schedule::new(jobs, &target).expect("the lab took it");
-    let mut batch = Vec::new();
-    let mut next = || {
-        if batch.is_empty() {
-            schedule.next_batch(&mut batch, 1024);
-            batch.reverse();
+impl Case {
+    const fn new(name: &'static str, groups: u16, changes: Changes) -> Case {
+        Case {
+            name,
+            groups,
+            handles: None,
+            fdp: true,
+            changes,
+            restarts: false,
         }
-        batch.pop()
-    };
-    over(&server, &socket, &mut next);
-    let stats = locked(server.shared()).device().stats().clone();
-    server.stop().expect("a drive in memory");
-    stats
+    }
+
+    /// The drive as its profile says.
+    fn profile(&self) -> DeviceConfig {
+        let profile = Profile::find("warp_default").expect("a built-in profile");
+        let over_provisioning = Overrides::from_iter([("geometry.over_provisioning".to_string(), 0.2.into())]);
+        let config = profile.config(&over_provisioning).expect("a setting");
+        let mut config = twin::resized("warp_default", &config, CAPACITY_BYTES).expect("a small drive");
+        config.geometry.reclaim_groups = self.groups;
+        config.geometry.reclaim_unit_bytes /= u64::from(self.groups);
+        config
+    }
+
+    /// The drive as it is with Flexible Data Placement enabled or not.
+    fn device(&self) -> DeviceConfig {
+        let profile = self.profile();
+        if self.fdp {
+            profile
+        } else {
+            nvme::fdp::without_fdp(&profile)
+        }
+    }
+
+    fn jobs(&self) -> JobFile {
+        let change = |(section, option, value): &(&str, &str, &str)| Override {
+            section: section.to_string(),
+            option: option.to_string(),
+            value: value.to_string(),
+        };
+        let changes: Vec<Override> = self.changes.iter().map(change).collect();
+        read_jobs("three_paths", &changes).expect("a job file of the project")
+    }
+
+    /// Placement indices of the namespace.
+    fn placement_ids(&self) -> u16 {
+        let handles = self
+            .handles
+            .map_or(self.device().handles.count, |handles| handles.len() as u16);
+        handles * self.device().geometry.reclaim_groups
+    }
+
+    fn in_the_lab(&self) -> Stats {
+        let cell = Cell {
+            key: CellKey {
+                device: "warp_default".to_string(),
+                variant: String::new(),
+                grid: Vec::new(),
+            },
+            seed: self.device().seed,
+            device: self.device(),
+            workload: self.jobs().into(),
+            run: RunSettings {
+                timed: Some(false),
+                seconds: None,
+                queue_depth: 32,
+                interval_seconds: None,
+                write_capacities: None,
+                scale: Scale::FULL,
+                sample_capacities: 1.0,
+                prefill_capacities: 0.0,
+                seeds: vec![1],
+                tail_capacities: 1.0,
+                placement_handles: self.handles.map(<[u16]>::to_vec),
+                only: Vec::new(),
+            },
+            feedback: None,
+            snapshot: None,
+        };
+        let prepared = lab::run::prepare(vec![cell]).expect("a possible run");
+        let results = lab::run::run_all(&prepared, false, u64::MAX, &()).expect("enough memory");
+        results[0].stats.clone()
+    }
+
+    /// What the requests did to a served drive.
+    fn served(&self, connect: fn(&Server, &Path) -> Box<dyn Host>) -> Stats {
+        let folder = tempfile::tempdir().unwrap();
+        let data = match self.restarts {
+            true => DataChoice::File(folder.path().join("drive.img")),
+            false => DataChoice::Memory,
+        };
+        let target = Target {
+            device_bytes: CAPACITY_BYTES,
+            placement_ids: self.placement_ids(),
+            ..Target::default()
+        };
+        let mut schedule = Schedule::new(&self.jobs(), &target).expect("the lab took it");
+        let mut requests = Vec::new();
+        while schedule.next_batch(&mut requests, 1024) > 0 {}
+        let (first, second) = requests.split_at(if self.restarts { requests.len() / 2 } else { 0 });
+        let mut stats = None;
+        for requests in [first, second] {
+            if requests.is_empty() {
+                continue;
+            }
+            let socket = folder.path().join("drive.sock");
+            let (server, opened) = Server::start(self.options(socket.clone(), data.clone())).expect("a served drive");
+            let mut host = connect(&server, &socket);
+            if let (Some(handles), true) = (self.handles, opened.new) {
+                create_namespace(&mut *host, handles);
+            }
+            let identifiers = if self.fdp {
+                placement_identifiers(&mut *host)
+            } else {
+                Vec::new()
+            };
+            for request in requests {
+                host.command(
+                    Queue::Io,
+                    write_command(request, &identifiers),
+                    Data::ToController(&vec![0; request.bytes as usize]),
+                );
+            }
+            drop(host);
+            stats = Some(locked(server.shared()).device().stats().clone());
+            server.stop().expect("nothing hinders it");
+        }
+        stats.expect("the job file writes")
+    }
+
+    fn options(&self, socket: PathBuf, data: DataChoice) -> ServeOptions {
+        ServeOptions {
+            drive: DriveOptions {
+                subsystem: SubsystemConfig {
+                    identity: Identity {
+                        serial: "THREEPATHS".to_string(),
+                        model: "test".to_string(),
+                        firmware: "1".to_string(),
+                        nqn: NQN.to_string(),
+                    },
+                    device: self.profile(),
+                    fdp: self.fdp,
+                    namespace: self.handles.is_none(),
+                    format: 0,
+                    reclaim_unit_time_limit_s: 0,
+                    controllers_max: 8,
+                    io_queues_max: 8,
+                },
+                data,
+            },
+            vfio_user: vec![socket],
+            tcp: Some(TcpOptions::new("127.0.0.1:0".parse().unwrap())),
+            metrics: None,
+            checkpoint_every: None,
+        }
+    }
+
+    /// Runs it on the three paths; returns the write amplification.
+    #[track_caller]
+    fn check(&self) -> f64 {
+        let lab = self.in_the_lab();
+        let [vfio_user, tcp] = [over_vfio_user, over_tcp].map(|connect| self.served(connect));
+        assert_eq!(vfio_user, lab, "{}: counters over vfio-user and in the lab", self.name);
+        assert_eq!(tcp, lab, "{}: counters over NVMe/TCP and in the lab", self.name);
+        lab.write_amplification().expect("something was written")
+    }
 }
 
-/// The write command of a request.
-fn write_command(request: &Request) -> SubmissionEntry {
+/// The write command of a request, in a namespace whose placement indices lead to these placement identifiers.
+fn write_command(request: &Request, identifiers: &[u16]) -> SubmissionEntry {
     assert_eq!(request.operation, Operation::Write, "the job file only writes");
     let (first, blocks) = (request.offset_bytes / 4096, request.bytes / 4096);
     let mut dword12 = ReadWriteCdw12::new().with_nlb((blocks - 1) as u16);
     let mut dword13 = 0;
-    if let Some(placement) = request.placement {
+    if let Some(index) = request.placement {
         dword12 = dword12.with_dtype(2);
-        dword13 = u32::from(placement) << 16;
+        dword13 = u32::from(identifiers[usize::from(index)]) << 16;
     }
     SubmissionEntry {
         opcode: IoOpcode::Write.code(),
@@ -147,54 +257,205 @@ fn write_command(request: &Request) -> SubmissionEntry {
     }
 }
 
-fn over_vfio_user(_server: &Server, socket: &std::path::Path, next: &mut dyn FnMut() -> Option<Request>) {
+/// Makes a namespace of everything, with these placement handles, and attaches it to the host's controller.
+fn create_namespace(host: &mut dyn Host, handles: &[u16]) {
+    let blocks = CAPACITY_BYTES / 4096;
+    let mut fields = NamespaceCreate {
+        nsze: blocks.into(),
+        ncap: blocks.into(),
+        nmic: Nmic::new().with_shrns(true),
+        nphndls: (handles.len() as u16).into(),
+        ..NamespaceCreate::default()
+    };
+    for (place, &handle) in fields.phndl.iter_mut().zip(handles) {
+        *place = handle.into();
+    }
+    let create = SubmissionEntry {
+        opcode: AdminOpcode::NamespaceManagement.code(),
+        ..SubmissionEntry::default()
+    };
+    let nsid = host.command(Queue::Admin, create, Data::ToController(fields.as_bytes()));
+    assert_eq!(nsid, 1, "it is the only one");
+    let mut list = ControllerList {
+        numids: 1.into(),
+        cntlid: [0.into(); 2047],
+    };
+    let mut controller = vec![0; 4096];
+    let identify = SubmissionEntry {
+        opcode: AdminOpcode::Identify.code(),
+        cdw10: u32::from(Cns::Controller.code()).into(),
+        ..SubmissionEntry::default()
+    };
+    host.command(Queue::Admin, identify, Data::ToHost(&mut controller));
+    let controller: IdentifyController = IdentifyController::read_from_bytes(&controller).expect("the whole of it");
+    list.cntlid[0] = controller.cntlid;
+    let attach = SubmissionEntry {
+        opcode: AdminOpcode::NamespaceAttachment.code(),
+        nsid: 1.into(),
+        ..SubmissionEntry::default()
+    };
+    host.command(Queue::Admin, attach, Data::ToController(list.as_bytes()));
+}
+
+/// The placement identifiers of the namespace in the order in which the drive lists them.
+fn placement_identifiers(host: &mut dyn Host) -> Vec<u16> {
+    let mut status = vec![0; 4096];
+    let entry = SubmissionEntry {
+        opcode: IoOpcode::IoManagementReceive.code(),
+        nsid: 1.into(),
+        cdw10: IoManagementCdw10::new().with_mo(MO_RUH_STATUS).into_bits().into(),
+        cdw11: (status.len() as u32 / 4 - 1).into(),
+        ..SubmissionEntry::default()
+    };
+    host.command(Queue::Io, entry, Data::ToHost(&mut status));
+    let listed = decode::handle_status(&status).expect("as the standard says");
+    listed.iter().map(|handle| handle.placement_identifier).collect()
+}
+
+#[derive(Clone, Copy)]
+enum Queue {
+    Admin,
+    Io,
+}
+
+enum Data<'a> {
+    ToController(&'a [u8]),
+    ToHost(&'a mut [u8]),
+}
+
+/// A host of the drive.
+trait Host {
+    /// Carries out a command, which must succeed; returns the first dword of its completion.
+    fn command(&mut self, queue: Queue, entry: SubmissionEntry, data: Data<'_>) -> u32;
+}
+
+struct OverVfioUser {
+    driver: Driver,
+    /// Where data lies in the host's memory, and the PRP list of all its pages but the first.
+    buffer: u64,
+    list: u64,
+}
+
+fn over_vfio_user(_server: &Server, socket: &Path) -> Box<dyn Host> {
     let mut driver = Driver::start(socket, DriverOptions::default()).expect("a drive on the socket");
     driver.create_queues(1, 64, None).expect("a queue pair");
-    let buffer = driver.allocate(128 << 10);
-    let list: Vec<u8> = (1..32u64)
+    let buffer = driver.allocate(BUFFER_BYTES as u64);
+    let pages = BUFFER_BYTES as u64 / 4096;
+    let list: Vec<u8> = (1..pages)
         .flat_map(|page| (buffer + page * 4096).to_le_bytes())
         .collect();
     let list = driver.allocate_with(&list);
-    while let Some(request) = next() {
-        let mut entry = write_command(&request);
-        match request.bytes {
-            ..=4096 => entry.set_prps(buffer, 0),
-            4097..=8192 => entry.set_prps(buffer, buffer + 4096),
-            _ => entry.set_prps(buffer, list),
+    Box::new(OverVfioUser { driver, buffer, list })
+}
+
+impl Host for OverVfioUser {
+    fn command(&mut self, queue: Queue, mut entry: SubmissionEntry, data: Data<'_>) -> u32 {
+        let bytes = match &data {
+            Data::ToController(data) => data.len(),
+            Data::ToHost(data) => data.len(),
+        };
+        match bytes {
+            ..=4096 => entry.set_prps(self.buffer, 0),
+            4097..=8192 => entry.set_prps(self.buffer, self.buffer + 4096),
+            _ => entry.set_prps(self.buffer, self.list),
         }
-        let completion = driver.command(1, entry).expect("a completion");
-        assert_eq!(completion.status.status(), Status::SUCCESS, "{request:?}");
+        if let Data::ToController(data) = data {
+            self.driver.write_ram(self.buffer, data);
+        }
+        let completion = self.driver.command(queue as u16, entry).expect("a completion");
+        assert_eq!(completion.status.status(), Status::SUCCESS, "{entry:?}");
+        if let Data::ToHost(data) = data {
+            self.driver.read_ram(self.buffer, data);
+        }
+        completion.dw0.get()
     }
 }
 
-fn over_tcp(server: &Server, _socket: &std::path::Path, next: &mut dyn FnMut() -> Option<Request>) {
+struct OverTcp {
+    controller: Controller,
+    queue: tcp::Queue,
+}
+
+fn over_tcp(server: &Server, _socket: &Path) -> Box<dyn Host> {
     let address = server.tcp_address().expect("NVMe/TCP is served");
     let mut controller = Controller::connect(&HostOptions::new(address, NQN)).expect("a drive at the address");
     controller.set_queue_count(1).expect("a queue");
-    let mut queue = controller.io_queue(1, 64).expect("a queue");
-    while let Some(request) = next() {
-        let data = tcp::Data::ToController(vec![0; request.bytes as usize]);
-        let completion = queue.command(write_command(&request), data).expect("a completion");
-        assert_eq!(completion.status(), Status::SUCCESS, "{request:?}");
+    let queue = controller.io_queue(1, 64).expect("a queue");
+    Box::new(OverTcp { controller, queue })
+}
+
+impl Host for OverTcp {
+    fn command(&mut self, queue: Queue, entry: SubmissionEntry, data: Data<'_>) -> u32 {
+        let sent = match &data {
+            Data::ToController(data) => tcp::Data::ToController(data.to_vec()),
+            Data::ToHost(data) => tcp::Data::ToHost(data.to_vec()),
+        };
+        let completion = match queue {
+            Queue::Admin => self.controller.admin(entry, sent),
+            Queue::Io => self.queue.command(entry, sent),
+        };
+        let completion = completion.expect("a completion");
+        assert_eq!(completion.status(), Status::SUCCESS, "{entry:?}");
+        if let Data::ToHost(data) = data {
+            data.copy_from_slice(&completion.data);
+        }
+        completion.entry.dw0.get()
     }
 }
 
 #[test]
 fn lab_vfio_user_and_tcp_count_the_same_bytes() {
-    let mut amplifications = Vec::new();
-    for name in ["FDP", "Mixed", "NoFDP"] {
-        let jobs = variant(name);
-        let lab = in_the_lab(&jobs);
-        let [vfio_user, tcp] = [over_vfio_user, over_tcp].map(|over| served(&jobs, over));
-        assert_eq!(vfio_user, lab, "{name}: counters over vfio-user and in the lab");
-        assert_eq!(tcp, lab, "{name}: counters over NVMe/TCP and in the lab");
-        amplifications.push(lab.write_amplification().expect("something was written"));
-    }
-    let [fdp, mixed, none] = amplifications[..] else {
-        unreachable!()
-    };
+    let amplification = |(name, changes)| Case::new(name, 1, changes).check();
+    let amplifications = [("FDP", EACH_ITS_OWN), ("Mixed", MIXED), ("NoFDP", NONE)].map(amplification);
+    let [fdp, mixed, none] = amplifications;
     assert!(
         1.0 <= fdp && fdp < mixed && mixed < none,
         "placement matters: {amplifications:?}"
     );
+}
+
+#[test]
+fn so_they_do_with_several_reclaim_groups() {
+    for groups in [2, 4] {
+        Case::new("each its own", groups, EACH_ITS_OWN).check();
+        Case::new("no directives", groups, NONE).check();
+        Case::new("some directives", groups, SOME).check();
+    }
+}
+
+#[test]
+fn so_they_do_in_a_namespace_with_some_handles_in_an_order_of_its_own() {
+    for (groups, handles) in [(1, &[3, 1, 7, 0]), (2, &[3, 1, 5, 2])] {
+        let case = Case {
+            handles: Some(handles),
+            ..Case::new("handles of its own, some directives", groups, SOME)
+        };
+        case.check();
+    }
+    let case = Case {
+        handles: Some(&[3, 1]),
+        ..Case::new("two handles, no directives", 2, NONE)
+    };
+    case.check();
+}
+
+#[test]
+fn so_they_do_with_placement_switched_off() {
+    for groups in [1, 2, 4] {
+        let case = Case {
+            fdp: false,
+            ..Case::new("switched off", groups, NONE)
+        };
+        case.check();
+    }
+}
+
+#[test]
+fn so_they_do_when_the_drive_is_restarted_on_its_way() {
+    let case = Case {
+        restarts: true,
+        handles: Some(&[3, 1]),
+        ..Case::new("restarted", 4, SOME)
+    };
+    case.check();
 }

@@ -283,7 +283,8 @@ fn measure_timed(
             device_bytes: capacity * PAGE_BYTES,
             ..Target::default()
         };
-        let runner = Runner::new(&jobs, &target, 1, &Limits::default(), Mapper::new(&layout));
+        let mapper = Mapper::new(&layout, &layout.handle_list());
+        let runner = Runner::new(&jobs, &target, 1, &Limits::default(), mapper);
         let mut runner = runner.expect("they fit the device");
         runner.begin(start);
         runner
@@ -364,7 +365,7 @@ impl Writer {
                         first: Lpn((extent * u64::from(pages)) as u32),
                         pages,
                         host_bytes: u64::from(pages) * PAGE_BYTES,
-                        placement: Placement::DEFAULT,
+                        placement: Placement::handle(0),
                     });
                 }
                 todo -= self.writes.len() as u64;

@@ -7,11 +7,12 @@
 //! It says what is run and how it is watched. It does not know which experiment it belongs to but for its key, and runs
 //! nothing.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use models::Spec;
 use serde::{Deserialize, Serialize};
-use ssd::Nanos;
+use ssd::{Layout, Nanos, RuhId};
 
 use crate::error::LabError;
 use crate::feedback;
@@ -43,7 +44,7 @@ pub struct RunSettings {
     /// Host bytes between two samples of the time series, in multiples of the capacity.
     #[serde(default = "default_sample_capacities")]
     pub sample_capacities: f64,
-    /// Bytes written sequentially through handle 0 before the workload starts and its counters count, in multiples of
+    /// Bytes written sequentially without directives before the workload starts and its counters count, in multiples of
     /// the capacity.
     #[serde(default)]
     pub prefill_capacities: f64,
@@ -53,6 +54,10 @@ pub struct RunSettings {
     /// Window at the end of the run that the steady-state metric looks at, in multiples of the capacity.
     #[serde(default = "default_tail_capacities")]
     pub tail_capacities: f64,
+    /// Reclaim unit handles that the host's namespace has, in the order of its placement handles: writes without a directive go
+    /// through the first. `None`: all of the drive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement_handles: Option<Vec<u16>>,
     /// Names of the grid values to run, to keep a quick form quick; axes of which none is named are run whole.
     #[serde(default)]
     pub only: Vec<String>,
@@ -76,6 +81,7 @@ impl Default for RunSettings {
             prefill_capacities: 0.0,
             seeds: default_seeds(),
             tail_capacities: default_tail_capacities(),
+            placement_handles: None,
             only: Vec::new(),
         }
     }
@@ -93,6 +99,30 @@ impl RunSettings {
             queue_depth: self.queue_depth,
             interval_ns: self.interval_seconds.map(nanoseconds),
         }
+    }
+
+    /// The handles of the host's namespace on a drive.
+    ///
+    /// # Errors
+    /// They are none, or one of them is there twice or not at all.
+    pub(crate) fn namespace_handles(&self, place: &str, layout: &Layout) -> Result<Vec<RuhId>, LabError> {
+        let Some(listed) = &self.placement_handles else {
+            return Ok(layout.handle_list());
+        };
+        let count = layout.handles.len();
+        let distinct: BTreeSet<u16> = listed
+            .iter()
+            .copied()
+            .filter(|&handle| usize::from(handle) < count)
+            .collect();
+        if listed.is_empty() || distinct.len() < listed.len() {
+            let problem = format!(
+                "placement_handles = {listed:?}: give one or more handles of the drive, 0 to {}, each once",
+                count - 1
+            );
+            return Err(LabError::invalid(place, problem));
+        }
+        Ok(listed.iter().copied().map(RuhId).collect())
     }
 
     /// Refuses what a device without timing cannot do.

@@ -246,7 +246,7 @@ mod tests {
             first: Lpn(index.wrapping_mul(2_654_435_761) % extents * pages),
             pages,
             host_bytes: u64::from(pages) * drive.device().layout().page_bytes,
-            placement: Placement::DEFAULT,
+            placement: Placement::handle(0),
         };
         (0..count).map(write).collect()
     }

@@ -1,7 +1,7 @@
 //! The complete input of a run as canonical JSON, and its hash: the name under which a result can be kept.
 //!
 //! ```text
-//! Cell (device, workload, settings, seed) + contents of the files it reads + model -> JSON -> SHA-256
+//! Cell (device, workload, settings, seed) + contents of the files it reads + engine -> JSON -> SHA-256
 //! ```
 //!
 //! Two cells with the same hash give the same bytes. What a cell is called, the paths of files, seeds of other cells
@@ -19,15 +19,15 @@ use sha2::{Digest, Sha256};
 use ssd::DeviceConfig;
 
 use crate::cell::{Cell, RunSettings};
+use crate::engine;
 use crate::error::LabError;
 use crate::export::JSON_VERSION;
-use crate::golden;
 use crate::twin::Scale;
 use models::Spec;
 use workload::Workload;
 
 /// Version of this form; it grows when the same cell gets another one.
-const INPUT_VERSION: u32 = 1;
+const INPUT_VERSION: u32 = 2;
 
 /// What [`Cell::input`] writes.
 #[derive(Serialize)]
@@ -36,8 +36,8 @@ struct Input<'a> {
     version: u32,
     /// Version of the results.
     results: u32,
-    /// What stands for the model: the digest of what it gives in the quick form of every experiment.
-    model: &'a str,
+    /// The digest of what the program was built from: another engine may give other results.
+    engine: &'a str,
     device: &'a DeviceConfig,
     workload: &'a Spec,
     run: Run,
@@ -60,6 +60,8 @@ struct Run {
     sample_capacities: f64,
     prefill_capacities: f64,
     tail_capacities: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    placement_handles: Option<Vec<u16>>,
 }
 
 impl Run {
@@ -76,6 +78,7 @@ impl Run {
             prefill_capacities,
             seeds: _, // A cell has one of them.
             tail_capacities,
+            placement_handles,
             only: _, // A cell was chosen.
         } = settings.clone();
         Run {
@@ -87,6 +90,7 @@ impl Run {
             sample_capacities,
             prefill_capacities,
             tail_capacities,
+            placement_handles,
         }
     }
 }
@@ -97,7 +101,11 @@ impl Cell {
     /// # Errors
     /// A file that its workload reads cannot be read.
     pub fn input(&self) -> Result<String, LabError> {
-        static MODEL: LazyLock<String> = LazyLock::new(model);
+        self.input_of(engine::digest())
+    }
+
+    /// What it is for an engine.
+    fn input_of(&self, engine: &str) -> Result<String, LabError> {
         let mut workload = self.workload.clone();
         for file in workload.files_mut() {
             *file = PathBuf::from(digest_name(file)?);
@@ -106,7 +114,7 @@ impl Cell {
             format: "warp-input",
             version: INPUT_VERSION,
             results: JSON_VERSION,
-            model: &MODEL,
+            engine,
             device: &self.device,
             workload: &workload,
             run: Run::of(&self.run),
@@ -124,15 +132,6 @@ impl Cell {
     pub fn hash(&self) -> Result<String, LabError> {
         Ok(hex(Sha256::digest(self.input()?)))
     }
-}
-
-/// The digest of all golden results that the program was built with: a change of what the model does changes them.
-fn model() -> String {
-    let mut hash = Sha256::new();
-    for text in golden::built_in() {
-        hash.update(text);
-    }
-    hex(hash.finalize())
 }
 
 /// A file by its contents; of its name only the ending counts, which may say its format.
@@ -175,7 +174,8 @@ fn digest(file: &Path) -> Result<String, LabError> {
     Ok(digest)
 }
 
-fn hex(digest: impl AsRef<[u8]>) -> String {
+/// Hexadecimal digits of a digest.
+pub(crate) fn hex(digest: impl AsRef<[u8]>) -> String {
     digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -310,5 +310,18 @@ mod tests {
         std::fs::remove_file(folder.path().join("four.log")).expect("it was there");
         let error = missing.hash().expect_err("it is gone").to_string();
         assert!(error.contains("four.log"), "{error}");
+    }
+
+    #[test]
+    fn results_of_another_engine_have_another_name() {
+        let cell = &cells("three_stream")[0];
+        let input = cell.input().expect("it reads no file");
+        assert_eq!(cell.input_of(engine::digest()).expect("it reads no file"), input);
+        let other = cell.input_of("0000").expect("it reads no file");
+        assert_ne!(
+            Sha256::digest(other),
+            Sha256::digest(input),
+            "a store would not find the one for the other"
+        );
     }
 }

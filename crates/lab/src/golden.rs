@@ -9,7 +9,6 @@ use std::io::Write;
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
-use crate::experiment::BuiltIn;
 use crate::run::CellResult;
 use crate::timed::measure::{JobResult, TimedResult};
 use workload::Operation;
@@ -112,16 +111,6 @@ pub fn rows(results: &[CellResult]) -> Vec<GoldenRow> {
         jobs: result.timed.as_ref().map(GoldenJob::of).unwrap_or_default(),
     };
     results.iter().map(row).collect()
-}
-
-/// The golden files that the program was built with, in the order of their experiments.
-pub fn built_in() -> Vec<String> {
-    let mut names: Vec<_> = BuiltIn::iter().filter(|name| name.ends_with("/golden.json")).collect();
-    names.sort();
-    let files = names.iter().filter_map(|name| BuiltIn::get(name));
-    files
-        .map(|file| String::from_utf8_lossy(&file.data).into_owned())
-        .collect()
 }
 
 /// Path of an experiment's golden file, from the root of the project.

@@ -14,6 +14,7 @@ pub mod claim;
 pub mod clocked;
 pub mod coordinates;
 pub mod describe;
+mod engine;
 pub mod error;
 pub mod experiment;
 pub mod export;

@@ -1,32 +1,34 @@
-//! From requests in bytes to extents of mapping units.
+//! From requests in bytes with placement indices to extents of mapping units with placements.
 
-use ssd::{Layout, Lpn, Placement, RgId, RuhId, Write};
+use ssd::{Device, EventSink, Layout, Lpn, Placement, PlacementList, RuhId, Write};
 use workload::Request;
 
-/// From bytes on the drive to its mapping units.
-#[derive(Clone, Copy, Debug)]
+/// From a host's requests to the drive's pages and placements.
+#[derive(Clone, Debug)]
 pub(crate) struct Mapper {
     /// Bits of an address within a mapping unit: a division for each request would show.
     page_bits: u32,
-    groups: u16,
+    /// Where each placement index leads; never empty.
+    placements: Vec<Placement>,
 }
 
 impl Mapper {
-    /// The mapping of a device.
-    pub(crate) fn new(layout: &Layout) -> Mapper {
+    /// The mapping of a device, for a namespace with these placement handles.
+    pub(crate) fn new(layout: &Layout, handles: &[RuhId]) -> Mapper {
+        assert!(!handles.is_empty(), "a namespace has a placement handle");
         assert!(
             layout.page_bytes.is_power_of_two(),
             "layouts have mapping units of 4 to 64 KiB"
         );
         Mapper {
             page_bits: layout.page_bytes.trailing_zeros(),
-            groups: layout.groups,
+            placements: PlacementList::new(handles, layout.groups).iter().collect(),
         }
     }
 
     /// All mapping units that a request touches.
     #[inline]
-    pub(crate) fn extent(self, request: &Request) -> (Lpn, u32) {
+    pub(crate) fn extent(&self, request: &Request) -> (Lpn, u32) {
         let first = request.offset_bytes >> self.page_bits;
         let end = self.pages_up(request.offset_bytes + u64::from(request.bytes));
         (Lpn(first as u32), (end - first) as u32)
@@ -34,26 +36,31 @@ impl Mapper {
 
     /// Mapping units that hold this many bytes.
     #[inline]
-    fn pages_up(self, bytes: u64) -> u64 {
+    fn pages_up(&self, bytes: u64) -> u64 {
         (bytes + (1 << self.page_bits) - 1) >> self.page_bits
     }
 
     /// Mapping units that a request covers: deallocation leaves a part of one as it is.
-    pub(crate) fn whole_pages(self, request: &Request) -> Option<(Lpn, u32)> {
+    pub(crate) fn whole_pages(&self, request: &Request) -> Option<(Lpn, u32)> {
         let first = self.pages_up(request.offset_bytes);
         let end = (request.offset_bytes + u64::from(request.bytes)) >> self.page_bits;
         (end > first).then(|| (Lpn(first as u32), (end - first) as u32))
     }
 
-    /// The write that a request is.
+    /// Where the next write without a directive goes.
     #[inline]
-    pub(crate) fn write(self, request: &Request) -> Write {
+    pub(crate) fn default_placement<S: EventSink>(&self, device: &mut Device<S>) -> Placement {
+        device.default_placement(self.placements[0].handle)
+    }
+
+    /// The write that a request is. Called once for each, in their order: without a directive it takes its turn.
+    #[inline]
+    pub(crate) fn write<S: EventSink>(&self, device: &mut Device<S>, request: &Request) -> Write {
         let (first, pages) = self.extent(request);
-        // The drive lists its placement identifiers handle by handle, the groups of each in a row.
-        let placement = request.placement.map_or(Placement::DEFAULT, |index| Placement {
-            group: RgId(index % self.groups),
-            handle: RuhId(index / self.groups),
-        });
+        let placement = match request.placement {
+            Some(index) => self.placements[usize::from(index)],
+            None => self.default_placement(device),
+        };
         Write {
             first,
             pages,

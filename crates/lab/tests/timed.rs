@@ -55,6 +55,7 @@ fn settings() -> RunSettings {
         prefill_capacities: 1.0,
         seeds: vec![1],
         tail_capacities: 1.0,
+        placement_handles: None,
         only: Vec::new(),
     }
 }

@@ -49,8 +49,6 @@ pub struct Subsystem {
     pub(crate) media_errors_before: u64,
     pub(crate) sanitize: Option<Sanitizing>,
     pub(crate) opened: OpenSince,
-    /// Reclaim group that takes the next write without a placement identifier.
-    pub(crate) next_group: u16,
     /// For Copy and Verify.
     pub(crate) scratch: Vec<u8>,
 }
@@ -149,7 +147,6 @@ impl Subsystem {
             clock: Clock::default(),
             sanitize,
             opened: OpenSince::default(),
-            next_group: 0,
             scratch: Vec::new(),
         }
     }

@@ -12,11 +12,11 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyTuple};
 use serde::Serialize;
-use ssd::{DeviceConfig, HostError, Lpn, Placement, RgId, RuhId, Write};
+use ssd::{DeviceConfig, HostError, Lpn, Placement, PlacementList, Write};
 
 use crate::WarpError;
 use crate::convert::{optional_table, path_or_name, table, to_python, warp_error};
-use crate::policy::{self, PythonVictimPolicy, Shared};
+use crate::policy::{self, NO_PLACEMENT, PythonVictimPolicy, Shared};
 use crate::table::Table;
 
 /// A drive: the device model itself, written to page by page. A page is a mapping unit, `page_bytes` long (4 KiB unless the profile
@@ -57,22 +57,40 @@ impl Device {
         }
     }
 
-    /// The placement of an index into the drive's placement identifiers, which are listed handle by handle, the groups of each in a row.
+    /// The placement of a placement index of a namespace that may use every handle.
     fn placement(&self, index: i64) -> PyResult<Placement> {
         let layout = self.drive.device().layout();
-        let known = u16::try_from(index)
-            .ok()
-            .filter(|index| *index < layout.placement_identifiers());
-        let index = known.ok_or_else(|| {
-            let most = layout.placement_identifiers() - 1;
-            WarpError::new_err(format!(
-                "placement identifier {index} does not exist; the drive has 0 to {most}"
-            ))
-        })?;
-        Ok(Placement {
-            group: RgId(index % layout.groups),
-            handle: RuhId(index / layout.groups),
-        })
+        placement_of(PlacementList::new(&layout.handle_list(), layout.groups), index)
+    }
+
+    /// Turns pages, lengths and placement indices into writes, those without an index by the drive's own rule.
+    fn writes(&mut self, rows: impl Iterator<Item = (i64, i64, i64)>) -> PyResult<Vec<Write>> {
+        let layout = self.drive.device().layout();
+        let (page_bytes, handles) = (layout.page_bytes, layout.handle_list());
+        let list = PlacementList::new(&handles, layout.groups);
+        let (mut writes, mut without) = (Vec::new(), Vec::new());
+        for (first, pages, index) in rows {
+            let pages = page_count("pages", pages)?;
+            let placement = if index == i64::from(NO_PLACEMENT) {
+                without.push(writes.len());
+                Placement::new(0, handles[0].0)
+            } else {
+                placement_of(list, index)?
+            };
+            let write = Write {
+                first: Lpn(page_count("first", first)?),
+                pages,
+                host_bytes: u64::from(pages) * page_bytes,
+                placement,
+            };
+            self.drive.device().check_write(&write).map_err(warp_error)?;
+            writes.push(write);
+        }
+        // Nothing can be refused any more, so each takes its turn.
+        for position in without {
+            writes[position].placement = self.drive.device_mut().default_placement(handles[0]);
+        }
+        Ok(writes)
     }
 
     /// Lets the engine work without the interpreter's lock; Ctrl-C and exceptions of the policy end it early and are raised.
@@ -94,6 +112,17 @@ impl Device {
         policy.raise()?;
         done.map_err(warp_error)
     }
+}
+
+/// The placement of a placement index.
+fn placement_of(list: PlacementList<'_>, index: i64) -> PyResult<Placement> {
+    let known = u16::try_from(index).ok().and_then(|index| list.get(index));
+    known.ok_or_else(|| {
+        let most = list.count() - 1;
+        WarpError::new_err(format!(
+            "placement identifier {index} does not exist; the drive has 0 to {most}"
+        ))
+    })
 }
 
 /// The configuration that the arguments of a device describe, and what to call it.
@@ -187,7 +216,8 @@ impl Device {
     /// pages
     ///     Pages of each.
     /// placement
-    ///     Index into the drive's placement identifiers.
+    ///     Index into the drive's placement identifiers; `NO_PLACEMENT`, or left out: where the drive puts writes without a
+    ///     directive, handle 0 and the reclaim groups in turn.
     /// queue_depth
     ///     On a drive with timing: writes in flight at the same time.
     ///
@@ -209,25 +239,16 @@ impl Device {
         placement: Option<&Bound<'py, PyAny>>,
         queue_depth: i64,
     ) -> PyResult<Option<Bound<'py, PyArray1<u64>>>> {
-        let (one, default) = (PyInt::new(py, 1).into_any(), PyInt::new(py, 0).into_any());
+        let (one, none) = (PyInt::new(py, 1).into_any(), PyInt::new(py, NO_PLACEMENT).into_any());
         let rows = [
             ("first", first),
             ("pages", pages.unwrap_or(&one)),
-            ("placement", placement.unwrap_or(&default)),
+            ("placement", placement.unwrap_or(&none)),
         ];
         let [first, pages, placement] = broadcast(py, rows)?;
         let (first, pages, placement) = (first.as_array(), pages.as_array(), placement.as_array());
-        let page_bytes = self.drive.device().layout().page_bytes;
-        let mut writes = Vec::with_capacity(first.len());
-        for ((first, pages), placement) in first.iter().zip(pages).zip(placement) {
-            let pages = page_count("pages", *pages)?;
-            writes.push(Write {
-                first: Lpn(page_count("first", *first)?),
-                pages,
-                host_bytes: u64::from(pages) * page_bytes,
-                placement: self.placement(*placement)?,
-            });
-        }
+        let rows = first.iter().zip(pages).zip(placement);
+        let writes = self.writes(rows.map(|((first, pages), placement)| (*first, *pages, *placement)))?;
         let depth = queue_depth_of(queue_depth)?;
         let latencies = self.work(py, |drive, go_on| drive.write(&writes, depth, go_on))?;
         Ok(self.is_timed().then(|| latencies.into_pyarray(py)))

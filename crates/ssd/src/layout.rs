@@ -35,6 +35,7 @@ use serde::Serialize;
 use crate::cast::{count, narrow, real, whole, whole32, wide};
 use crate::config::{DeviceConfig, HandleConfig, Isolation, MarksOf, Opening, ReclaimUnitSize};
 use crate::error::ConfigError;
+use crate::types::{PlacementList, RuhId};
 use crate::unit::ReclaimUnit;
 
 /// Handles per endurance group, at most (issue of range, NVMe 2.1 allows more).
@@ -199,9 +200,12 @@ impl Layout {
 
     /// Placement identifiers of a namespace that lists every handle in every reclaim group.
     pub fn placement_identifiers(&self) -> u16 {
-        (self.handles.len() * usize::from(self.groups))
-            .try_into()
-            .unwrap_or(u16::MAX)
+        PlacementList::new(&self.handle_list(), self.groups).count()
+    }
+
+    /// Every handle, in order: what a namespace lists that may use all of them.
+    pub fn handle_list(&self) -> Vec<RuhId> {
+        (0..).map(RuhId).take(self.handles.len()).collect()
     }
 
     /// Over-provisioning after rounding to whole superblocks: (physical - logical) / logical.

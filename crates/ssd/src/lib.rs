@@ -40,4 +40,4 @@ pub use layout::Layout;
 pub use ring::Ring;
 pub use stats::{OwnerStats, Stats};
 pub use timing::{Done, TimingConfig};
-pub use types::{Lpn, Nanos, Owner, Placement, Ppn, RgId, RuId, RuhId};
+pub use types::{Lpn, Nanos, Owner, Placement, PlacementList, Ppn, RgId, RuId, RuhId};

@@ -95,18 +95,75 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// Handle 0 of reclaim group 0, where writes without a placement directive go.
-    pub const DEFAULT: Placement = Placement {
-        group: RgId(0),
-        handle: RuhId(0),
-    };
+    /// A placement by its numbers.
+    pub const fn new(group: u16, handle: u16) -> Placement {
+        Placement {
+            group: RgId(group),
+            handle: RuhId(handle),
+        }
+    }
 
     /// A handle of reclaim group 0.
     pub const fn handle(handle: u16) -> Placement {
-        Placement {
-            group: RgId(0),
-            handle: RuhId(handle),
-        }
+        Placement::new(0, handle)
+    }
+}
+
+/// What a namespace may use: the handles of its placement handles, each in every reclaim group.
+///
+/// A *placement index* is a position in the list that Reclaim Unit Handle Status gives a host: placement handle by placement
+/// handle, the reclaim groups of each in a row. This is the one place that turns it into a [`Placement`] and back; the 16 bits
+/// that a command carries (the placement identifier) are another form, which only the controller knows.
+#[derive(Clone, Copy, Debug)]
+pub struct PlacementList<'a> {
+    handles: &'a [RuhId],
+    groups: u16,
+}
+
+impl<'a> PlacementList<'a> {
+    /// The list of a namespace with these placement handles on a drive of `groups` reclaim groups.
+    pub fn new(handles: &'a [RuhId], groups: u16) -> PlacementList<'a> {
+        assert!(groups > 0, "a drive has a reclaim group");
+        PlacementList { handles, groups }
+    }
+
+    /// The placement of a placement handle, by its position, in a reclaim group; `None` if there is no such.
+    pub fn at(self, group: u16, placement_handle: u16) -> Option<Placement> {
+        let handle = *self.handles.get(usize::from(placement_handle))?;
+        (group < self.groups).then_some(Placement {
+            group: RgId(group),
+            handle,
+        })
+    }
+
+    /// The placement of a placement index; `None` if the list is shorter.
+    pub fn get(self, index: u16) -> Option<Placement> {
+        self.at(index % self.groups, index / self.groups)
+    }
+
+    /// Position of a handle among the placement handles; `None` if the namespace may not use it.
+    pub fn placement_handle(self, handle: RuhId) -> Option<u16> {
+        let position = self.handles.iter().position(|&listed| listed == handle)?;
+        Some(u16::try_from(position).expect("a namespace has at most 128 placement handles"))
+    }
+
+    /// The placement index of a placement; `None` if the namespace may not use its handle.
+    pub fn index_of(self, placement: Placement) -> Option<u16> {
+        assert!(placement.group.0 < self.groups, "{placement:?} is of another drive");
+        let before = u32::from(self.placement_handle(placement.handle)?) * u32::from(self.groups);
+        u16::try_from(before + u32::from(placement.group.0)).ok()
+    }
+
+    /// Placement indices that there are.
+    pub fn count(self) -> u16 {
+        u16::try_from(self.handles.len() * usize::from(self.groups)).unwrap_or(u16::MAX)
+    }
+
+    /// All of it, in order.
+    pub fn iter(self) -> impl Iterator<Item = Placement> + 'a {
+        let groups = self.groups;
+        let of_handle = move |&handle| (0..groups).map(RgId).map(move |group| Placement { group, handle });
+        self.handles.iter().flat_map(of_handle)
     }
 }
 
@@ -138,5 +195,29 @@ impl std::fmt::Display for Owner {
             Some(handle) => write!(formatter, "RUH {}", handle.0),
             None => formatter.write_str("shared"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_placement_list_goes_handle_by_handle_and_back() {
+        let handles = [RuhId(3), RuhId(1)];
+        let list = PlacementList::new(&handles, 2);
+        let all: Vec<Placement> = list.iter().collect();
+        assert_eq!(
+            all,
+            [(0, 3), (1, 3), (0, 1), (1, 1)].map(|(group, handle)| Placement::new(group, handle))
+        );
+        for (index, placement) in (0..).zip(all) {
+            assert_eq!(list.get(index), Some(placement));
+            assert_eq!(list.index_of(placement), Some(index));
+        }
+        assert_eq!((list.count(), list.get(4)), (4, None));
+        assert_eq!(list.at(2, 0), None, "there are two groups");
+        assert_eq!(list.at(0, 2), None, "there are two placement handles");
+        assert_eq!(list.index_of(Placement::handle(0)), None, "handle 0 is not in the list");
     }
 }

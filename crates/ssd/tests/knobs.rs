@@ -20,7 +20,7 @@ use ssd::config::{
     ReclaimUnitSize, UnitSelection,
 };
 use ssd::event::{CloseReason, Trigger};
-use ssd::{Device, Event, HostError, Layout, Lpn, Owner, Placement, RgId, RuId, Write};
+use ssd::{Device, Event, HostError, Layout, Lpn, Owner, Placement, RgId, RuId, RuhId, Write};
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Second decision: unit_selection, seed
@@ -1323,7 +1323,7 @@ fn capacity_and_flash_follow_from_each_other() {
     // The host reaches the last page and none after it.
     let mut device = silent(&small(125, 0.25));
     write(&mut device, 25_599, 1, 0);
-    assert!(device.write(0, &extent(25_599, 2, Placement::DEFAULT)).is_err());
+    assert!(device.write(0, &extent(25_599, 2, Placement::handle(0))).is_err());
 }
 
 #[test]
@@ -1344,7 +1344,7 @@ fn mapping_unit_is_what_a_small_write_costs() {
             first: Lpn(5),
             pages: 1,
             host_bytes: 512,
-            placement: Placement::DEFAULT,
+            placement: Placement::handle(0),
         };
         let _ = device.write(0, &write).expect("the extent exists");
         assert_eq!(device.stats().host_bytes_written(), 512);
@@ -1368,6 +1368,22 @@ fn four_groups() -> DeviceConfig {
 fn group_of(device: &Recorded, lpn: u32) -> u32 {
     let layout = device.layout();
     device.lookup(Lpn(lpn)).expect("mapped").0 / (layout.superblocks_per_group * layout.superblock_pages)
+}
+
+#[test]
+fn writes_without_a_placement_go_to_the_groups_in_turn() {
+    let mut device = recorded(&four_groups());
+    for turn in 0..9 {
+        assert_eq!(device.default_placement(RuhId(3)), placement(turn % 4, 3));
+        // A write that names its placement takes no turn.
+        let _ = device
+            .write(0, &extent(0, 1, placement(2, 1)))
+            .expect("the page exists");
+    }
+    let mut one = recorded(&small(96, 0.3));
+    for _ in 0..3 {
+        assert_eq!(one.default_placement(RuhId(0)), placement(0, 0));
+    }
 }
 
 #[test]

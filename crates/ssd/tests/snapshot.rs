@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use common::*;
 use ssd::config::{DeviceConfig, HandleOverride, Isolation, ReclaimUnitSize, UnitSelection};
 use ssd::snapshot::VERSION;
-use ssd::{Device, Lpn, Placement, Ppn, SnapshotError};
+use ssd::{Device, Lpn, Placement, Ppn, RuhId, SnapshotError};
 use tempfile::TempDir;
 
 /// Length of magic and version.
@@ -183,9 +183,15 @@ fn a_loaded_device_goes_on_as_the_saved_one() {
         owners.map(|row| row.blocks_remapped).sum::<u64>() > 0,
         "blocks were remapped"
     );
+    assert_eq!(device.default_placement(RuhId(1)), placement(0, 1));
     device.save(&path).expect("the snapshot is written");
     let mut loaded = Device::load(&path).expect("the snapshot is loaded");
     assert_same(&device, &loaded);
+    for device in [&mut device, &mut loaded] {
+        // The turn of the reclaim groups goes on, whichever handle asks.
+        let turns = [1, 0, 1].map(|handle| device.default_placement(RuhId(handle)).group.0);
+        assert_eq!(turns, [1, 0, 1]);
+    }
 
     let before = device.stats().clone();
     let mut same = Uniform::new(99);

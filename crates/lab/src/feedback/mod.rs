@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 
 use advise::{Advice, Advisor, Counters, Event, Feed, OwnerMap, PolicyName, Reason};
 use serde::{Deserialize, Serialize};
-use ssd::{Layout, Stats};
+use ssd::{Layout, RuhId, Stats};
 
 use crate::policy::PlacementPolicy;
 
@@ -84,8 +84,8 @@ pub(crate) struct Feedback {
 }
 
 impl Feedback {
-    /// A loop for a workload with these owners ([`owners`]) on a drive.
-    pub(crate) fn new(settings: &Settings, owners: Arc<OwnerMap>, layout: &Layout) -> Feedback {
+    /// A loop for a workload with these owners ([`owners`]) on a drive, in a namespace with so many placement indices.
+    pub(crate) fn new(settings: &Settings, owners: Arc<OwnerMap>, layout: &Layout, placement_ids: u16) -> Feedback {
         let table = RedirectionTable::new(Arc::clone(&owners));
         let capacity_bytes = layout.capacity_bytes();
         let first = settings.first_capacities.unwrap_or(settings.every_capacities);
@@ -93,7 +93,7 @@ impl Feedback {
             feed: Feed::default(),
             advisor: Advisor::new(
                 OwnerMap::clone(&owners),
-                layout.placement_identifiers(),
+                placement_ids,
                 settings.policy.make(),
                 true,
                 Counters::default(),
@@ -114,8 +114,8 @@ impl Feedback {
     }
 
     /// The drive's side of it, when the workload begins.
-    pub(crate) fn ring(&self, layout: &Layout, entries: u16, begin: &Stats) -> Ring {
-        Ring::new(Arc::clone(&self.owners), layout, entries, begin)
+    pub(crate) fn ring(&self, layout: &Layout, handles: &[RuhId], entries: u16, begin: &Stats) -> Ring {
+        Ring::new(Arc::clone(&self.owners), layout, handles, entries, begin)
     }
 
     /// Whether it is time for a reading.

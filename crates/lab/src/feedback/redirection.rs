@@ -37,7 +37,8 @@ impl RedirectionTable {
         let Some(owner) = self.owners.find(request.offset_bytes) else {
             return placement;
         };
-        // Without a directive a write goes to the first identifier.
+        // Without a directive a write goes through the first placement handle, in any of its reclaim groups: it counts
+        // as with the first index.
         let given = placement.unwrap_or(0);
         self.seen[owner].get_or_insert(given);
         self.instead.get(&(owner, given)).copied().or(placement)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use advise::{Event, OwnerMap};
 use ssd::event::Reclaim;
-use ssd::{Layout, Stats};
+use ssd::{Layout, Placement, PlacementList, RuhId, Stats};
 
 use super::result::CollectionRow;
 
@@ -15,6 +15,8 @@ pub(crate) struct Ring {
     entries: usize,
     page_bytes: u64,
     groups: u16,
+    /// Handles of the host's namespace.
+    handles: Vec<RuhId>,
     log: VecDeque<Event>,
     /// Events since the last reading; more than fit are lost.
     unread: usize,
@@ -29,14 +31,15 @@ pub(crate) struct Ring {
 const BLOCKS_MAX: u32 = u16::MAX as u32;
 
 impl Ring {
-    /// An empty ring of so many entries, when the device has counted `begin`.
-    pub(super) fn new(owners: Arc<OwnerMap>, layout: &Layout, entries: u16, begin: &Stats) -> Ring {
+    /// An empty ring of so many entries for a namespace with these handles, when the device has counted `begin`.
+    pub(super) fn new(owners: Arc<OwnerMap>, layout: &Layout, handles: &[RuhId], entries: u16, begin: &Stats) -> Ring {
         Ring {
             copied: vec![0; owners.owners().len() + 1],
             owners,
             entries: usize::from(entries),
             page_bytes: layout.page_bytes,
             groups: layout.groups,
+            handles: handles.to_vec(),
             log: VecDeque::new(),
             unread: 0,
             lost: 0,
@@ -92,12 +95,11 @@ impl Ring {
         }
         self.unread += 1;
         self.lost += u64::from(self.unread > self.entries);
+        let (group, victim) = (reclaim.group, reclaim.victim_owner.handle());
+        let placements = PlacementList::new(&self.handles, self.groups);
         self.log.push_back(Event {
             timestamp: reclaim.host_pages_written,
-            placement: reclaim
-                .victim_owner
-                .handle()
-                .map(|handle| handle.0 * self.groups + reclaim.group.0),
+            placement: victim.and_then(|handle| placements.index_of(Placement { group, handle })),
             moved_bytes: Some(u64::from(reclaim.pages_copied.min(BLOCKS_MAX)) * self.page_bytes),
             offset_bytes: reclaim.moved.map(|moved| u64::from(moved.first.0) * self.page_bytes),
         });

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use advise::OwnerMap;
 use base::Bytes;
-use ssd::{Device, DeviceConfig, Layout};
+use ssd::{Device, DeviceConfig, Layout, PlacementList, RuhId};
 use workload::Workload as _;
 use workload::{Source, Target, Twin};
 
@@ -21,8 +21,10 @@ pub struct RunPlan {
     cell: Cell,
     pub(super) config: DeviceConfig,
     pub(super) layout: Layout,
+    /// Handles of the host's namespace.
+    pub(super) handles: Vec<RuhId>,
     /// What the workload sees of the device.
-    target: Target,
+    pub(super) target: Target,
     /// The workload as it was built when the plan was made; the first run takes it, others build their own.
     workload: Mutex<Option<Workload>>,
     /// Whose its data is, if somebody listens to the drive's events.
@@ -45,10 +47,16 @@ pub(super) enum Workload {
 
 impl Workload {
     /// Builds the workload of a cell for its device.
-    fn build(cell: &Cell, config: &DeviceConfig, layout: &Layout, target: &Target) -> Result<Workload, LabError> {
+    fn build(
+        cell: &Cell,
+        config: &DeviceConfig,
+        layout: &Layout,
+        mapper: Mapper,
+        target: &Target,
+    ) -> Result<Workload, LabError> {
         if config.timing.is_some() {
             let limits = cell.run.limits(layout.capacity_bytes());
-            let runner = Runner::new(&cell.workload, target, cell.seed, &limits, Mapper::new(layout))?;
+            let runner = Runner::new(&cell.workload, target, cell.seed, &limits, mapper)?;
             return Ok(Workload::Timed(Box::new(runner)));
         }
         Ok(Workload::Untimed(cell.workload.source(target, cell.seed)?))
@@ -71,10 +79,11 @@ impl RunPlan {
         })?;
         let (config, layout) = twin::twin(&cell.key.device, &cell.device, cell.run.scale)?;
         let capacity_bytes = layout.capacity_bytes();
+        let handles = cell.run.namespace_handles(&cell.key.to_string(), &layout)?;
         let target = Target {
             device_bytes: full.capacity_bytes(),
             endless: cell.run.write_capacities.is_some(),
-            placement_ids: layout.placement_identifiers(),
+            placement_ids: PlacementList::new(&handles, layout.groups).count(),
             twin: (cell.run.scale != Scale::FULL).then_some(Twin {
                 denominator: u64::from(cell.run.scale.0),
                 device_bytes: capacity_bytes,
@@ -82,7 +91,7 @@ impl RunPlan {
                 keep_requests: config.timing.is_some(),
             }),
         };
-        let workload = Workload::build(&cell, &config, &layout, &target)?;
+        let workload = Workload::build(&cell, &config, &layout, Mapper::new(&layout, &handles), &target)?;
         if let Workload::Untimed(source) = &workload {
             cell.run.check_untimed(&cell.key.to_string())?;
             if !target.endless && source.share_done().is_none() {
@@ -104,6 +113,7 @@ impl RunPlan {
             cell,
             config,
             layout,
+            handles,
             target,
         })
     }
@@ -118,11 +128,16 @@ impl RunPlan {
         &self.cell
     }
 
+    /// From what the host asks for to what the device does.
+    pub(super) fn mapper(&self) -> Mapper {
+        Mapper::new(&self.layout, &self.handles)
+    }
+
     /// The workload, at its beginning.
     pub(super) fn workload(&self) -> Result<Workload, LabError> {
         let built = self.workload.lock().expect("nobody panics with it").take();
         built.map_or_else(
-            || Workload::build(&self.cell, &self.config, &self.layout, &self.target),
+            || Workload::build(&self.cell, &self.config, &self.layout, self.mapper(), &self.target),
             Ok,
         )
     }

@@ -1,6 +1,6 @@
 //! One run from its first write to its result.
 
-use ssd::{Device, Endurance, Lpn, Nanos, Placement, Stats, Write};
+use ssd::{Device, Endurance, Lpn, Nanos, Stats, Write};
 use workload::{Measure, Operation, Request, Source};
 
 use super::Options;
@@ -46,6 +46,7 @@ pub(super) fn run_cell(plan: &RunPlan, options: Options<'_>, watch: &dyn Watch) 
 
 struct Run<'a> {
     device: Device<Recorder>,
+    mapper: Mapper,
     plan: &'a RunPlan,
     /// Says where writes go, instead of the workload.
     placer: Option<Placer>,
@@ -67,16 +68,18 @@ impl<'a> Run<'a> {
         let recorder = Recorder::new(options.keep_gc_log, plan.config.timing.is_some());
         let (device, ()) = device.replace_sink(recorder);
         let feedback = plan.cell().feedback.as_ref().zip(plan.owners.clone());
-        let feedback = feedback.map(|(settings, owners)| Feedback::new(settings, owners, layout));
+        let feedback =
+            feedback.map(|(settings, owners)| Feedback::new(settings, owners, layout, plan.target.placement_ids));
         let placement = options.policies.placement.map(|make| make());
         let placement = match &feedback {
             Some(feedback) => Some(feedback.redirection(placement)),
             None => placement,
         };
-        let placer = placement.map(|policy| Placer::new(policy, layout.page_bytes, layout.placement_identifiers()));
+        let placer = placement.map(|policy| Placer::new(policy, layout.page_bytes, plan.target.placement_ids));
         Run {
             start: device.stats().clone(),
             device,
+            mapper: plan.mapper(),
             plan,
             placer,
             writes: Vec::new(),
@@ -104,8 +107,8 @@ impl<'a> Run<'a> {
         self.plan.layout.capacity_bytes()
     }
 
-    /// Writes the device sequentially, in extents of a mebibyte or less, and lets it do what it owes; returns the
-    /// device's time.
+    /// Writes the device sequentially without directives, in extents of a mebibyte or less, and lets it do what it
+    /// owes; returns the device's time.
     fn prefill(&mut self) -> Nanos {
         /// Extents in flight, if the device has timing.
         const IN_FLIGHT: usize = 32;
@@ -126,7 +129,7 @@ impl<'a> Run<'a> {
                 first: Lpn(lpn),
                 pages,
                 host_bytes,
-                placement: Placement::DEFAULT,
+                placement: self.mapper.default_placement(&mut self.device),
             };
             let slot = &mut completions[extents % IN_FLIGHT];
             now = now.max(*slot);
@@ -149,7 +152,7 @@ impl<'a> Run<'a> {
         recorder.recent.clear();
         if let Some(feedback) = &self.feedback {
             let entries = self.plan.config.events.log_entries;
-            recorder.ring = Some(feedback.ring(&self.plan.layout, entries, &self.start));
+            recorder.ring = Some(feedback.ring(&self.plan.layout, &self.plan.handles, entries, &self.start));
         }
         match completions.into_iter().max() {
             Some(last) if extents > 0 && self.plan.config.timing.is_some() => last + REST_NS,
@@ -285,16 +288,15 @@ impl<'a> Run<'a> {
 
     /// Queues a write, carries out a trim; returns the bytes written.
     fn take(&mut self, request: &Request) -> u64 {
-        let mapper = Mapper::new(&self.plan.layout);
         match request.operation {
             Operation::Read => 0,
             Operation::Write => {
-                self.writes.push(mapper.write(request));
+                self.writes.push(self.mapper.write(&mut self.device, request));
                 u64::from(request.bytes)
             }
             Operation::Trim => {
                 self.write_out();
-                if let Some((first, pages)) = mapper.whole_pages(request) {
+                if let Some((first, pages)) = self.mapper.whole_pages(request) {
                     let deallocated = self.device.deallocate(0, first, pages);
                     let _ = deallocated.expect("requests are within the device");
                 }

@@ -356,7 +356,7 @@ impl Runner {
         let Tagged { tag, request } = tagged;
         let lane = &mut self.lanes[index as usize];
         lane.in_flight += 1;
-        let done = carry_out(device, self.mapper, self.now, &request);
+        let done = carry_out(device, &self.mapper, self.now, &request);
         let latency_ns = done.at - self.now;
         let measured = self.now >= lane.measured_from;
         if measured {
@@ -493,13 +493,16 @@ fn lane_of_source(source: Box<dyn Source>, limits: &Limits) -> Result<(Vec<Lane>
 }
 
 #[inline]
-fn carry_out(device: &mut Device<Recorder>, mapper: Mapper, now: Nanos, request: &Request) -> Done {
+fn carry_out(device: &mut Device<Recorder>, mapper: &Mapper, now: Nanos, request: &Request) -> Done {
     let done = match request.operation {
         Operation::Read => {
             let (first, pages) = mapper.extent(request);
             device.read(now, first, pages)
         }
-        Operation::Write => device.write(now, &mapper.write(request)),
+        Operation::Write => {
+            let write = mapper.write(device, request);
+            device.write(now, &write)
+        }
         Operation::Trim => match mapper.whole_pages(request) {
             Some((first, pages)) => device.deallocate(now, first, pages),
             None => Ok(device.command(now)),

@@ -68,7 +68,6 @@ impl Subsystem {
         device.take_over(&self.device);
         self.device = device;
         self.opened.clear();
-        self.next_group = 0;
         Ok(())
     }
 }

@@ -4,20 +4,21 @@
 use nvme_spec::Status;
 use nvme_spec::fdp::{RuhStatusDescriptor, RuhStatusHeader};
 use ssd::event::Reclaim;
-use ssd::{Event, Placement, RgId, RuhId};
+use ssd::{Event, Placement, PlacementList, RgId, RuhId};
 use zerocopy::IntoBytes;
 
 use super::Directive;
 use crate::completion::Success;
 use crate::error::{Failure, Parameter};
 use crate::fdp::{self, FdpEvent, Reallocated, kind};
+use crate::namespace::Namespace;
 use crate::subsystem::Subsystem;
 
 impl Subsystem {
     /// Where a write goes.
     ///
-    /// A placement identifier that does not exist is no error: the data goes where it would go without one, and the
-    /// host event log says so (NVMe 2.1, Flexible Data Placement).
+    /// A placement identifier that does not exist is no error: the data goes where it would go without one
+    /// ([`ssd::Device::default_placement`]), and the host event log says so (NVMe 2.1, Flexible Data Placement).
     pub(super) fn resolve(&mut self, nsid: u32, directive: Directive) -> Result<Placement, Failure> {
         let placement = match directive {
             Directive::None => None,
@@ -40,7 +41,8 @@ impl Subsystem {
                 placement
             }
         };
-        Ok(placement.unwrap_or_else(|| self.default_placement(nsid)))
+        let first = self.namespace(nsid).placement_handles[0];
+        Ok(placement.unwrap_or_else(|| self.device.default_placement(first)))
     }
 
     /// Pages left in a handle's reclaim unit of every group, if they matter: for [`Subsystem::note_pages_written`]
@@ -91,24 +93,17 @@ impl Subsystem {
     /// The handle and group of a placement identifier, `None` if the namespace has no such handle or the drive no such
     /// group.
     fn placement(&self, nsid: u32, pid: u16) -> Option<Placement> {
-        let groups = self.device.layout().groups;
-        let (group, index) = fdp::split_placement_identifier(pid, groups);
-        let handle = *self.namespace(nsid).placement_handles.get(usize::from(index))?;
-        (group < groups).then_some(Placement {
-            group: RgId(group),
-            handle,
-        })
+        let (group, placement_handle) = fdp::split_placement_identifier(pid, self.device.layout().groups);
+        self.placements(nsid).at(group, placement_handle)
     }
 
-    /// Without a valid identifier: the namespace's first placement handle, reclaim groups in turn.
-    fn default_placement(&mut self, nsid: u32) -> Placement {
-        let groups = self.device.layout().groups;
-        let group = RgId(self.next_group % groups);
-        self.next_group = (group.0 + 1) % groups;
-        Placement {
-            group,
-            handle: self.namespace(nsid).placement_handles[0],
-        }
+    /// What a namespace may use.
+    fn placements(&self, nsid: u32) -> PlacementList<'_> {
+        self.placements_of(self.namespace(nsid))
+    }
+
+    fn placements_of<'a>(&self, namespace: &'a Namespace) -> PlacementList<'a> {
+        PlacementList::new(&namespace.placement_handles, self.device.layout().groups)
     }
 
     pub(crate) fn require_fdp(&self) -> Result<(), Failure> {
@@ -121,8 +116,7 @@ impl Subsystem {
 
     /// Bytes of the whole reclaim unit handle status of a namespace.
     pub(super) fn handle_status_bytes(&self, id: u16, nsid: u32) -> Result<u64, Failure> {
-        let handles = self.active_namespace(id, nsid)?.placement_handles.len();
-        let descriptors = handles * usize::from(self.device.layout().groups);
+        let descriptors = usize::from(self.placements_of(self.active_namespace(id, nsid)?).count());
         Ok((size_of::<RuhStatusHeader>() + descriptors * size_of::<RuhStatusDescriptor>()) as u64)
     }
 
@@ -131,33 +125,27 @@ impl Subsystem {
     pub(super) fn handle_status(&mut self, nsid: u32, bytes: u64, data: &mut Vec<u8>) -> Result<Success, Failure> {
         self.require_fdp()?;
         let namespace = self.namespace(nsid);
-        let groups = self.device.layout().groups;
+        let (groups, placements) = (self.device.layout().groups, self.placements_of(namespace));
         let blocks_per_page = self.page_bytes() >> namespace.block_bytes_log2();
         let header = RuhStatusHeader {
-            nruhsd: (namespace.placement_handles.len() as u16 * groups).into(),
+            nruhsd: placements.count().into(),
             ..RuhStatusHeader::default()
         };
         data.clear();
         data.extend_from_slice(header.as_bytes());
-        for (index, &handle) in (0..).zip(&namespace.placement_handles) {
-            for group in 0..groups {
-                let placement = Placement {
-                    group: RgId(group),
-                    handle,
-                };
-                let pages = self
-                    .device
-                    .available_media_writes(placement)
-                    .expect("a handle of the device");
-                let descriptor = RuhStatusDescriptor {
-                    pid: fdp::placement_identifier(group, index, groups).into(),
-                    ruhid: handle.0.into(),
-                    earutr: self.seconds_left(placement).into(),
-                    ruamw: (u64::from(pages) * blocks_per_page).into(),
-                    ..RuhStatusDescriptor::default()
-                };
-                data.extend_from_slice(descriptor.as_bytes());
-            }
+        for (index, placement) in (0..).zip(placements.iter()) {
+            let pages = self
+                .device
+                .available_media_writes(placement)
+                .expect("a handle of the device");
+            let descriptor = RuhStatusDescriptor {
+                pid: fdp::placement_identifier(placement.group.0, index / groups, groups).into(),
+                ruhid: placement.handle.0.into(),
+                earutr: self.seconds_left(placement).into(),
+                ruamw: (u64::from(pages) * blocks_per_page).into(),
+                ..RuhStatusDescriptor::default()
+            };
+            data.extend_from_slice(descriptor.as_bytes());
         }
         data.truncate(bytes as usize);
         Ok(Success::DONE)
@@ -219,10 +207,7 @@ impl Subsystem {
         let expired = self.opened.iter().filter(|(_, since)| now - **since >= limit_ns);
         let expired: Vec<(u16, u16)> = expired.map(|(&key, _)| key).collect();
         for (group, handle) in expired {
-            let placement = Placement {
-                group: RgId(group),
-                handle: RuhId(handle),
-            };
+            let placement = Placement::new(group, handle);
             match self.namespace_of_handle(placement) {
                 Some((nsid, pid)) => self.leave_reclaim_unit(nsid, pid, placement, kind::RU_TIME_LIMIT_EXCEEDED),
                 None => {
@@ -236,11 +221,11 @@ impl Subsystem {
     fn namespace_of_handle(&self, placement: Placement) -> Option<(u32, u16)> {
         let groups = self.device.layout().groups;
         self.namespaces().find_map(|(nsid, namespace)| {
-            let index = namespace
-                .placement_handles
-                .iter()
-                .position(|&handle| handle == placement.handle)?;
-            Some((nsid, fdp::placement_identifier(placement.group.0, index as u16, groups)))
+            let placement_handle = self.placements_of(namespace).placement_handle(placement.handle)?;
+            Some((
+                nsid,
+                fdp::placement_identifier(placement.group.0, placement_handle, groups),
+            ))
         })
     }
 
@@ -339,9 +324,9 @@ impl Subsystem {
             (None, ..) => return,
         };
         let namespace = self.namespace(nsid);
-        let index = handle.and_then(|handle| namespace.placement_handles.iter().position(|&its| its == handle));
-        let enabled = match index {
-            Some(index) => self.is_event_enabled(nsid, index as u16, kind::MEDIA_REALLOCATED),
+        let placement_handle = handle.and_then(|handle| self.placements_of(namespace).placement_handle(handle));
+        let enabled = match placement_handle {
+            Some(position) => self.is_event_enabled(nsid, position, kind::MEDIA_REALLOCATED),
             None => namespace
                 .events_enabled
                 .iter()
@@ -353,7 +338,7 @@ impl Subsystem {
         let groups = self.device.layout().groups;
         let blocks = (u64::from(reclaim.pages_copied) * page_bytes) >> namespace.block_bytes_log2();
         let event = FdpEvent {
-            pid: index.map(|index| fdp::placement_identifier(group.0, index as u16, groups)),
+            pid: placement_handle.map(|position| fdp::placement_identifier(group.0, position, groups)),
             location,
             reallocated: Some(Reallocated {
                 blocks: u16::try_from(blocks).unwrap_or(u16::MAX),

@@ -32,7 +32,7 @@ use crate::layout::Layout;
 use crate::maps::Maps;
 use crate::stats::Stats;
 use crate::timing::{Done, Timing, TimingConfig};
-use crate::types::{Lpn, Nanos, Owner, Placement, Ppn, RuId, RuhId};
+use crate::types::{Lpn, Nanos, Owner, Placement, Ppn, RgId, RuId, RuhId};
 use crate::unit::{ReclaimUnit, UnitState};
 use place::OpenUnit;
 
@@ -93,6 +93,8 @@ pub(crate) struct State {
     unit_of_slice: Vec<u32>,
     superblocks: Vec<Superblock>,
     groups: Vec<Group>,
+    /// Reclaim group of the next command without a placement.
+    default_group: RgId,
     stats: Stats,
     /// Pages written by the host: the time that policies know.
     host_pages_written: u64,
@@ -217,6 +219,19 @@ impl<S: EventSink> Device<S> {
     pub fn touch(&self, pages: impl Iterator<Item = Lpn>) {
         let capacity = self.engine.layout.logical_pages;
         self.engine.maps.touch_places(pages.filter(|lpn| lpn.0 < capacity));
+    }
+
+    /// Where a command writes that names no placement, or one that does not exist: through the first placement handle of its
+    /// namespace, `handle`, the reclaim groups in turn. The standard leaves the group to the controller (NVMe 2.1, Flexible Data
+    /// Placement). This is the only such rule: whoever carries out a host's commands asks here once for each; the turn is part of
+    /// the drive's state, so that snapshots go on with it.
+    #[inline]
+    pub fn default_placement(&mut self, handle: RuhId) -> Placement {
+        let groups = self.engine.layout.groups;
+        let group = self.engine.state.default_group;
+        assert!(group.0 < groups, "the turn is that of a reclaim group");
+        self.engine.state.default_group = RgId(if group.0 + 1 == groups { 0 } else { group.0 + 1 });
+        Placement { group, handle }
     }
 
     /// Writes an extent.
@@ -615,6 +630,7 @@ impl State {
             groups: (0..layout.groups)
                 .map(|group| Group::new(config, layout, group))
                 .collect(),
+            default_group: RgId(0),
             stats: Stats::new(layout.page_bytes, layout.handle_count()),
             host_pages_written: 0,
             units_closed: 0,
@@ -638,6 +654,7 @@ impl State {
             && (self.unit_of_slice.is_empty() || self.unit_of_slice.len() == slices)
             && self.superblocks.len() == index(layout.superblocks())
             && self.groups.len() == usize::from(layout.groups)
+            && self.default_group.0 < layout.groups
             && self
                 .groups
                 .iter()

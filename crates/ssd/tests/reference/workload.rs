@@ -332,7 +332,7 @@ fn invalid(random: &mut impl Entropy, layout: &Layout) -> Operation {
         first: Lpn(first),
         pages,
         host_bytes: 1,
-        placement: Placement::DEFAULT,
+        placement: Placement::handle(0),
     };
     let placement = random.pick(&[
         Placement {
@@ -349,7 +349,7 @@ fn invalid(random: &mut impl Entropy, layout: &Layout) -> Operation {
         placement,
     };
     let fine = Write {
-        placement: Placement::DEFAULT,
+        placement: Placement::handle(0),
         ..misplaced
     };
     match random.below(7) {

@@ -3,8 +3,8 @@
 //! The snapshot is older than the data. Which pages hold data is seen in the file itself: what was never written or was
 //! discarded is a hole. So:
 //!
-//! - data in a namespace that the device has not mapped is written to the device again, through the namespace's first
-//!   placement handle, reclaim groups in turn;
+//! - data in a namespace that the device has not mapped is written to the device again, as a host without placement
+//!   directives would;
 //! - mapped pages that are a hole are deallocated (zeroes that a host wrote may be a hole too: they read the same);
 //! - data and metadata outside all namespaces, of one that was deleted, are given back.
 //!
@@ -19,7 +19,7 @@ use nvme::Namespace;
 use nvme::media::{ByteRange, metadata_of};
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
-use ssd::{Device, Lpn, Placement, RgId, RuhId, Write};
+use ssd::{Device, Lpn, RuhId, Write};
 
 use crate::data::file::Storage;
 
@@ -98,7 +98,6 @@ pub(super) fn reconcile<'a>(
     let mut repair = Repair {
         device,
         done: Repairs::default(),
-        turn: 0,
     };
     // Pages before this one are settled, and so are bytes before that one. Behind the last page is metadata.
     let (mut page, mut byte) = (0, 0);
@@ -148,8 +147,6 @@ pub(super) fn reconcile<'a>(
 struct Repair<'a> {
     device: &'a mut Device,
     done: Repairs,
-    /// Reclaim group of the next write.
-    turn: u16,
 }
 
 impl Repair<'_> {
@@ -183,17 +180,12 @@ impl Repair<'_> {
     }
 
     fn write(&mut self, first: u32, pages: u32, handle: RuhId) {
-        let layout = self.device.layout();
         let write = Write {
             first: Lpn(first),
             pages,
-            host_bytes: u64::from(pages) * layout.page_bytes,
-            placement: Placement {
-                group: RgId(self.turn % layout.groups),
-                handle,
-            },
+            host_bytes: u64::from(pages) * self.device.layout().page_bytes,
+            placement: self.device.default_placement(handle),
         };
-        self.turn = (write.placement.group.0 + 1) % layout.groups;
         let done = self.device.write(0, &write);
         let _ = done.expect("namespaces lie inside the device and have its handles");
         self.done.pages_mapped_again += u64::from(pages);
