@@ -280,9 +280,12 @@ impl Source for Tenants {
     }
 
     fn share_done(&self) -> Option<f64> {
-        let share = |tenant: &Running| match tenant.has_ended {
-            true => Some(1.0),
-            false => tenant.source.share_done(),
+        let share = |tenant: &Running| {
+            if tenant.has_ended {
+                Some(1.0)
+            } else {
+                tenant.source.share_done()
+            }
         };
         let shares: Option<Vec<f64>> = self.tenants.iter().map(share).collect();
         shares.map(|shares| shares.iter().sum::<f64>() / shares.len() as f64)

@@ -277,9 +277,10 @@ impl Lane {
             None => Wish::Submit,
             Some(rate) => {
                 let due = self.due(rate);
-                match due <= now {
-                    true => Wish::Submit,
-                    false => Wish::Wait(due.min(self.ends_at)),
+                if due <= now {
+                    Wish::Submit
+                } else {
+                    Wish::Wait(due.min(self.ends_at))
                 }
             }
         }

@@ -271,9 +271,10 @@ impl Runner {
             let look_ahead = |requests: &[Request]| {
                 device.touch(requests.iter().map(|request| self.mapper.extent(request).0));
             };
-            let wish = match self.stopped {
-                true => Wish::End,
-                false => lane.wish(self.now, look_ahead),
+            let wish = if self.stopped {
+                Wish::End
+            } else {
+                lane.wish(self.now, look_ahead)
             };
             match wish {
                 Wish::Submit if lane.flow.is_some() && self.is_ahead(index) => {
@@ -300,9 +301,10 @@ impl Runner {
             return;
         }
         let mut batch = std::mem::take(&mut self.batch);
-        let next = match self.stopped {
-            true => Next::Never,
-            false => lane.act(self.now, &mut batch),
+        let next = if self.stopped {
+            Next::Never
+        } else {
+            lane.act(self.now, &mut batch)
         };
         for tagged in batch.drain(..) {
             // Enough was written: the rest will not be asked for.

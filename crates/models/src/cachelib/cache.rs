@@ -175,18 +175,20 @@ impl HybridCache {
 
     /// Whether the engine for its size still has an item.
     fn is_on_flash(&self, key: u64, bytes: u32) -> bool {
-        match self.is_small(bytes) {
-            true => self.soc.as_ref().is_some_and(|soc| soc.find(key).is_some()),
-            false => self.loc.as_ref().is_some_and(|loc| loc.holds(key)),
+        if self.is_small(bytes) {
+            self.soc.as_ref().is_some_and(|soc| soc.find(key).is_some())
+        } else {
+            self.loc.as_ref().is_some_and(|loc| loc.holds(key))
         }
     }
 
     /// Offers an item (key and value) to the engine for its size.
     fn insert_on_flash(&mut self, key: u64, bytes: u32) {
         let small = self.is_small(bytes);
-        let fits = match small {
-            true => self.soc.as_ref().is_some_and(|soc| soc.fits(bytes)),
-            false => self.loc.as_ref().is_some_and(|loc| loc.fits(bytes)),
+        let fits = if small {
+            self.soc.as_ref().is_some_and(|soc| soc.fits(bytes))
+        } else {
+            self.loc.as_ref().is_some_and(|loc| loc.fits(bytes))
         };
         let operations = self.counters.operations();
         if !fits

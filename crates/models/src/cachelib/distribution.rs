@@ -38,9 +38,10 @@ impl Popularity {
         let mut ranges = Vec::new();
         let mut first = 0;
         while first < keys {
-            let ranks = match first < SINGLE_RANKS {
-                true => 1,
-                false => (first / 100).min(keys - first),
+            let ranks = if first < SINGLE_RANKS {
+                1
+            } else {
+                (first / 100).min(keys - first)
             };
             ranges.push(Range {
                 first,
@@ -63,9 +64,10 @@ impl Popularity {
     pub(crate) fn draw(&self, random: &mut Xoshiro256PlusPlus) -> u64 {
         let bits = random.next_u64();
         let range = &self.ranges[(((bits >> 32) * self.ranges.len() as u64) >> 32) as usize];
-        let range = match (bits as u32) < range.threshold {
-            true => range,
-            false => &self.ranges[range.alias as usize],
+        let range = if (bits as u32) < range.threshold {
+            range
+        } else {
+            &self.ranges[range.alias as usize]
         };
         range.first + below(random, range.ranks)
     }
@@ -95,9 +97,10 @@ impl ZipfSums {
         }
         let (from, to) = (SUMMED_RANKS as f64, ranks as f64);
         let beyond = 1.0 - self.alpha;
-        let integral = match beyond.abs() < 1e-9 {
-            true => power::ln(to / from),
-            false => (power::pow(to, beyond) - power::pow(from, beyond)) / beyond,
+        let integral = if beyond.abs() < 1e-9 {
+            power::ln(to / from)
+        } else {
+            (power::pow(to, beyond) - power::pow(from, beyond)) / beyond
         };
         let ends = (power::pow(to, -self.alpha) - power::pow(from, -self.alpha)) / 2.0;
         self.sums[SUMMED_RANKS as usize] + integral + ends

@@ -68,12 +68,11 @@ impl CacheSource {
         let gate_random = random.clone();
         random.jump();
         let denominator = target.denominator();
-        let operations = match settings.trace.is_empty() {
-            true => {
-                let generator = Generator::new(&statistics, target.device_bytes, denominator, random);
-                Operations::Generated(Box::new(generator))
-            }
-            false => Operations::Traced(Box::new(Trace::new(settings, target.endless)?)),
+        let operations = if settings.trace.is_empty() {
+            let generator = Generator::new(&statistics, target.device_bytes, denominator, random);
+            Operations::Generated(Box::new(generator))
+        } else {
+            Operations::Traced(Box::new(Trace::new(settings, target.endless)?))
         };
         let soc = (layout.buckets > 0)
             .then(|| BigHash::new(layout.buckets, layout.bucket_bytes, settings.bloom_filter_bytes));

@@ -408,16 +408,18 @@ impl FileSystem {
         loop {
             let segment = self.segments.current(log);
             let from = self.next_offset[log as usize];
-            let run = match from < self.layout.segment_blocks {
-                true => self.segments.writable_run(segment, from, limit),
-                false => None,
+            let run = if from < self.layout.segment_blocks {
+                self.segments.writable_run(segment, from, limit)
+            } else {
+                None
             };
             if let Some((first, blocks)) = run {
                 self.next_offset[log as usize] = first + blocks;
                 self.allocated += u64::from(blocks);
-                let count = match self.threaded[log as usize] {
-                    true => &mut self.counters.threaded_blocks,
-                    false => &mut self.counters.appended_blocks,
+                let count = if self.threaded[log as usize] {
+                    &mut self.counters.threaded_blocks
+                } else {
+                    &mut self.counters.appended_blocks
                 };
                 *count += u64::from(blocks);
                 return Ok((segment * self.layout.segment_blocks + first, blocks));

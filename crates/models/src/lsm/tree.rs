@@ -117,9 +117,10 @@ impl Tree {
     /// Writes the end of the log: all of it, with a block that is written again when it is full, or whole blocks only.
     fn write_log(&mut self, all: bool) {
         let wal = &mut self.wal;
-        let end = match all {
-            true => wal.bytes.div_ceil(BLOCK_BYTES),
-            false => wal.bytes / BLOCK_BYTES,
+        let end = if all {
+            wal.bytes.div_ceil(BLOCK_BYTES)
+        } else {
+            wal.bytes / BLOCK_BYTES
         };
         let first = wal.written_bytes / BLOCK_BYTES;
         wal.written_bytes = wal.bytes.min(end * BLOCK_BYTES);
@@ -146,9 +147,10 @@ impl Tree {
 
     /// Writes sorted keys, all larger than those before, straight into the last level: how a bulk load fills a tree.
     pub fn ingest(&mut self, keys: &[u32]) -> Result<(), Full> {
-        let level = match self.rules.tiered {
-            true => self.tier(u64::from(u32::MAX)),
-            false => self.levels.len(),
+        let level = if self.rules.tiered {
+            self.tier(u64::from(u32::MAX))
+        } else {
+            self.levels.len()
         };
         let written = self.output.bytes_written;
         let tables = self.write_tables(keys, level)?;

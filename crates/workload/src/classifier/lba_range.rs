@@ -24,9 +24,10 @@ pub(super) struct LbaRanges {
 
 impl LbaRangeSettings {
     pub(super) fn classifier(&self, target: &Target) -> Result<LbaRanges, WorkloadError> {
-        let ranges = match self.ranges.is_empty() {
-            true => self.equal_parts(target)?,
-            false => self.ranges.clone(),
+        let ranges = if self.ranges.is_empty() {
+            self.equal_parts(target)?
+        } else {
+            self.ranges.clone()
         };
         let unit_bytes = target.unit_bytes();
         let unit = |bytes: u64| {

@@ -22,9 +22,10 @@ impl Twin {
         let position = |bytes: u64| self.position(bytes, full.device_bytes);
         let start_bytes = position(full.start_bytes);
         let region_bytes = position(full.start_bytes + full.region_bytes) - start_bytes;
-        let blocks = match self.keep_requests {
-            true => full.blocks.clone(),
-            false => full.blocks.each_ref().map(|block| self.shrink_block(block)),
+        let blocks = if self.keep_requests {
+            full.blocks.clone()
+        } else {
+            full.blocks.each_ref().map(|block| self.shrink_block(block))
         };
         let mut plan = Plan {
             start_bytes,

@@ -110,11 +110,12 @@ fn check_placement(format: Format, settings: &Settings) -> Result<(), WorkloadEr
         ),
         _ => return Ok(()),
     };
-    match has_column {
-        true => Ok(()),
-        false => Err(WorkloadError::setting(
+    if has_column {
+        Ok(())
+    } else {
+        Err(WorkloadError::setting(
             format!("placement = {rule:?}"),
             format!("the trace has no column with {column}"),
-        )),
+        ))
     }
 }

@@ -150,9 +150,10 @@ impl Lines {
     fn give_out(&mut self, line: std::ops::Range<usize>) -> Line<'_> {
         self.number += 1;
         let line = &self.buffer[line];
-        match line.len() > LINE_BYTES_MAX {
-            true => Line::TooLong(&line[..LINE_BYTES_MAX]),
-            false => Line::Text(without_return(line)),
+        if line.len() > LINE_BYTES_MAX {
+            Line::TooLong(&line[..LINE_BYTES_MAX])
+        } else {
+            Line::Text(without_return(line))
         }
     }
 

@@ -260,8 +260,9 @@ fn failed(file: &Path, source: io::Error) -> WorkloadError {
 /// The beginning of a line, as text in quotes.
 fn excerpt(line: &[u8]) -> String {
     const BYTES_MAX: usize = 80;
-    match line.len() > BYTES_MAX {
-        true => format!("\"{}...\"", line[..BYTES_MAX].escape_ascii()),
-        false => format!("\"{}\"", line.escape_ascii()),
+    if line.len() > BYTES_MAX {
+        format!("\"{}...\"", line[..BYTES_MAX].escape_ascii())
+    } else {
+        format!("\"{}\"", line.escape_ascii())
     }
 }
