@@ -82,8 +82,9 @@ fn compare_paper(command: &Reproduce, experiment: &Experiment, judge: &Judge<'_>
     verdicts.iter().all(|verdict| verdict.holds)
 }
 
-/// Judges the claims that are marked for the quick form, and compares with the golden results, or takes the results as golden; true
-/// if nothing is wrong. Golden results under which a claim is broken are not taken: they would hide that for good.
+/// Judges the claims that are marked for the quick form, and compares with the golden results, or takes the results as
+/// golden; true if nothing is wrong. Golden results under which a claim is broken are not taken: they would hide that
+/// for good.
 fn compare_golden(
     command: &Reproduce,
     experiment: &Experiment,

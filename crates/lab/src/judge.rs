@@ -157,8 +157,9 @@ impl<'a> Judge<'a> {
         self.experiment.claims.iter().map(judge).collect()
     }
 
-    /// How many claims are judged in the quick form, and what is wrong with them and with the marks of the others, a sentence each:
-    /// a claim that is marked has to hold, and one that holds has to be marked. The results are the quick form's.
+    /// How many claims are judged in the quick form, and what is wrong with them and with the marks of the others, a
+    /// sentence each: a claim that is marked has to hold, and one that holds has to be marked. The results are the
+    /// quick form's.
     pub fn quick_problems(&self) -> (usize, Vec<String>) {
         let claims = &self.experiment.claims;
         let problem = |(claim, verdict): (&Claim, Verdict)| match (&claim.quick, verdict.holds) {
@@ -393,7 +394,8 @@ mod tests {
                 format!("[[claims]]\nwhat = \"it is\"\nsource = \"us\"\n{mark}within = {{ at = {{}}, low = 0.0 }}\n");
             let run = "write_capacities = 1.0\nscale = \"1/2048\"\n";
             let text = format!(
-                "title = \"t\"\nsource = \"s\"\ndevices = [\"ssd_a\"]\nworkload = \"three_stream\"\n[run]\n{run}[quick]\n{run}{claim}"
+                "title = \"t\"\nsource = \"s\"\ndevices = [\"ssd_a\"]\nworkload = \"three_stream\"\n\
+                 [run]\n{run}[quick]\n{run}{claim}"
             );
             let experiment = Experiment::parse("experiments/t/experiment.toml", &text).expect("it is one");
             let (judged, problems) = Judge::new(&experiment, results, 1.0).quick_problems();

@@ -78,8 +78,8 @@ impl ClaimsRecord {
             format!("\nNot run: {}.\n", names.join(", "))
         };
         format!(
-            "# Claims\n\nWritten by `warp reproduce --claims`; not edited by hand. **{held} of {all} claims hold** at full settings.\n\n\
-             Begun {begun}, {seconds:.0} s of running, WARP {} on {machine}.\n{waiting}{sections}",
+            "# Claims\n\nWritten by `warp reproduce --claims`; not edited by hand. **{held} of {all} claims hold** at full \
+             settings.\n\nBegun {begun}, {seconds:.0} s of running, WARP {} on {machine}.\n{waiting}{sections}",
             env!("CARGO_PKG_VERSION"),
         )
     }

@@ -77,7 +77,8 @@ impl Table {
         types.collect()
     }
 
-    /// The Arrow PyCapsule interface. The columns are not copied; what ``requested_schema`` asks for is left to the reader.
+    /// The Arrow PyCapsule interface. The columns are not copied; what ``requested_schema`` asks for is left to the
+    /// reader.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,

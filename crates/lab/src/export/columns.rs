@@ -5,8 +5,8 @@
 //!                                                            -> Arrow, in crates/py
 //! ```
 //!
-//! Values lie as Arrow lays them out, so that Python gets them without a copy. Which file format or library they end in is not
-//! known here.
+//! Values lie as Arrow lays them out, so that Python gets them without a copy. Which file format or library they end in
+//! is not known here.
 
 use ssd::Owner;
 
@@ -74,8 +74,8 @@ impl Column {
     }
 }
 
-/// A table: its columns, and its rows in batches that are made one at a time, so that a log of millions takes no second copy in
-/// memory.
+/// A table: its columns, and its rows in batches that are made one at a time, so that a log of millions takes no second
+/// copy in memory.
 pub struct Table<'a> {
     /// The columns without a row; the same whether there are rows or not.
     pub columns: Vec<Column>,
@@ -223,8 +223,8 @@ impl<'a, T> Columns<'a, T> {
         self.add_optional(name, Values::U16, handle)
     }
 
-    /// The table, with the cell of each row before its own columns: device, variant, and the axes. An axis that is called like
-    /// another column becomes `grid_` and its name.
+    /// The table, with the cell of each row before its own columns: device, variant, and the axes. An axis that is
+    /// called like another column becomes `grid_` and its name.
     pub(super) fn with_key(self, axes: &[String], key: impl Fn(&'a T) -> &'a CellKey) -> Vec<Column> {
         let taken =
             |name: &str| ["device", "variant"].contains(&name) || self.columns.iter().any(|own| own.name == name);

@@ -1,7 +1,7 @@
 //! Tables as Parquet files.
 //!
-//! Batches are gathered until a row group is large enough to be worth one, and written a column after the other. Types are those that
-//! Arrow's own writer gives these columns, so that a file's schema is the same in every reader.
+//! Batches are gathered until a row group is large enough to be worth one, and written a column after the other. Types
+//! are those that Arrow's own writer gives these columns, so that a file's schema is the same in every reader.
 
 use std::io::{self, Write};
 use std::sync::Arc;

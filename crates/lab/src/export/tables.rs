@@ -1,7 +1,7 @@
 //! Results as tables: what the Parquet files hold and what Python gets.
 //!
-//! Rows of results begin with their cell: `device`, `variant`, a column for each axis, `seed`. `docs/results.md` is the manual
-//! of every column.
+//! Rows of results begin with their cell: `device`, `variant`, a column for each axis, `seed`. `docs/results.md` is the
+//! manual of every column.
 
 use advise::Reason;
 use ssd::event::Reclaim;
@@ -298,8 +298,8 @@ pub fn jobs<'a>(axes: &[String], results: &[CellResult]) -> Table<'a> {
     })
 }
 
-/// The distribution of the latencies of every timed result: for each job and direction, rising latencies with the share of the
-/// requests that took at most so long. Three significant digits.
+/// The distribution of the latencies of every timed result: for each job and direction, rising latencies with the share
+/// of the requests that took at most so long. Three significant digits.
 pub fn latencies<'a>(axes: &'a [String], results: &'a [CellResult]) -> Table<'a> {
     let steps = |row: JobRow<'a>| -> Vec<(JobRow<'a>, Nanos, f64)> {
         let steps = row.measured.latencies.distribution().into_iter();
@@ -355,7 +355,8 @@ fn feedback_table<'a>(
     })
 }
 
-/// One row for each reading of the event log and each owner (last: nobody), of runs with feedback. Readings count from 1.
+/// One row for each reading of the event log and each owner (last: nobody), of runs with feedback. Readings count from
+/// 1.
 pub fn readings<'a>(axes: &[String], results: &[CellResult]) -> Table<'a> {
     let mut rows = Vec::new();
     for (result, feedback) in with_feedback(results) {
@@ -394,7 +395,8 @@ pub fn moves<'a>(axes: &[String], results: &[CellResult]) -> Table<'a> {
     })
 }
 
-/// One row for each collection and each owner of what it copied (last: nobody), of runs with feedback. Collections count from 0.
+/// One row for each collection and each owner of what it copied (last: nobody), of runs with feedback. Collections
+/// count from 0.
 pub fn collections<'a>(axes: &[String], results: &'a [CellResult]) -> Table<'a> {
     let numbered = with_feedback(results).flat_map(|(result, feedback)| {
         let collections = (0..).zip(&feedback.collections);

@@ -1,7 +1,8 @@
 //! What Plotly draws, as its JSON: those of its attributes that our plots set, under its names.
 //!
-//! A plot is plain data: traces, a layout, and a configuration that is the same for all. The library itself is the script in
-//! `crates/lab/plotly`, of which the page embeds one copy; whether an attribute is one is for Plotly's reference to say.
+//! A plot is plain data: traces, a layout, and a configuration that is the same for all. The library itself is the
+//! script in `crates/lab/plotly`, of which the page embeds one copy; whether an attribute is one is for Plotly's
+//! reference to say.
 
 use serde::Serialize;
 use serde_json::Value;
