@@ -297,10 +297,10 @@ impl During {
 
     fn check(&self) -> Result<(), String> {
         let (from, to) = self.window();
-        match (0.0..=1.0).contains(&from) && (0.0..=1.0).contains(&to) && from < to {
-            true => Ok(()),
-            false => Err(format!("from = {from}, to = {to}: must be rising, between 0 and 1")),
+        if (0.0..=1.0).contains(&from) && (0.0..=1.0).contains(&to) && from < to {
+            return Ok(());
         }
+        Err(format!("from = {from}, to = {to}: must be rising, between 0 and 1"))
     }
 
     /// From when to when it is measured: of the jobs that are meant, the first start and the last end.

@@ -37,7 +37,8 @@ pub trait PlacementPolicy: Send {
     -> Result<(), String>;
 }
 
-struct Asked {
+/// A policy, and what it answered.
+struct Consultation {
     policy: Box<dyn PlacementPolicy>,
     /// What it said last.
     placements: Vec<Option<u16>>,
@@ -46,19 +47,19 @@ struct Asked {
 /// The placement policy of one run; several jobs share it.
 #[derive(Clone)]
 pub(crate) struct Placer {
-    asked: Arc<Mutex<Asked>>,
+    consultation: Arc<Mutex<Consultation>>,
     page_bytes: u64,
     placement_identifiers: u16,
 }
 
 impl Placer {
     pub(crate) fn new(policy: Box<dyn PlacementPolicy>, page_bytes: u64, placement_identifiers: u16) -> Placer {
-        let asked = Asked {
+        let consultation = Consultation {
             policy,
             placements: Vec::new(),
         };
         Placer {
-            asked: Arc::new(Mutex::new(asked)),
+            consultation: Arc::new(Mutex::new(consultation)),
             page_bytes,
             placement_identifiers,
         }
@@ -70,8 +71,8 @@ impl Placer {
     /// The policy did not say something of each request.
     pub(crate) fn place(&self, requests: &mut [Request]) -> Result<(), WorkloadError> {
         let error = |problem: String| WorkloadError::setting("placement policy", problem);
-        let mut asked = self.asked.lock().expect("a policy that panicked ended its run");
-        let Asked { policy, placements } = &mut *asked;
+        let mut consultation = self.consultation.lock().expect("a policy that panicked ended its run");
+        let Consultation { policy, placements } = &mut *consultation;
         placements.clear();
         policy.place(requests, self.page_bytes, placements).map_err(error)?;
         assert_eq!(placements.len(), requests.len(), "a placement for each request");

@@ -1,11 +1,11 @@
 //! What a run keeps of its device's events: the GC log, collections for the time series, copies of each part of the
-//! drive that belongs to somebody, and the ring of events that the drive keeps for its host.
+//! drive that belongs to somebody, and the log of events that the drive keeps for its host.
 
 use ssd::event::{Interest, Reclaim};
 use ssd::{Event, Nanos};
 use workload::Range;
 
-use crate::feedback::Ring;
+use crate::feedback::DriveLog;
 
 /// See the module.
 #[derive(Default)]
@@ -18,7 +18,7 @@ pub(crate) struct Recorder {
     /// Parts of the drive that belong to somebody, with the page after each and the pages copied of it.
     ranges: Vec<(Range, u32, u64)>,
     /// The events that the drive keeps for who listens.
-    pub(crate) ring: Option<Ring>,
+    pub(crate) drive_log: Option<DriveLog>,
 }
 
 impl Recorder {
@@ -56,8 +56,8 @@ impl ssd::EventSink for Recorder {
         if self.keep {
             self.gc_log.push(reclaim.clone());
         }
-        if let Some(ring) = &mut self.ring {
-            ring.reclaimed(reclaim);
+        if let Some(log) = &mut self.drive_log {
+            log.reclaimed(reclaim);
         }
         if self.timed {
             self.recent.push((reclaim.now, reclaim.pages_copied));
@@ -65,8 +65,8 @@ impl ssd::EventSink for Recorder {
     }
 
     fn copied(&mut self, pages: &[u32]) {
-        if let Some(ring) = &mut self.ring {
-            ring.copied(pages);
+        if let Some(log) = &mut self.drive_log {
+            log.copied(pages);
         }
         if self.ranges.is_empty() {
             return;

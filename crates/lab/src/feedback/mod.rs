@@ -2,17 +2,17 @@
 //! moves is written with another placement identifier from then on.
 //!
 //! ```text
-//! workload -> Redirection -> Device -> Reclaim events -> Ring (drops the oldest) \
+//! workload -> Redirection -> Device -> Reclaim events -> DriveLog (drops the oldest) \
 //!                  ^- moves <- Advisor, every so many bytes <----------------------/
 //! ```
 //!
-//! The advisor sees what a host sees of a real drive: the events in the ring and the bytes written by host and media.
+//! The advisor sees what a host sees of a real drive: the events in the log and the bytes written by host and media.
 //! What else is recorded here (pages copied of each owner in each collection) is for the report only.
 
+mod drive_log;
 mod owners;
 mod redirection;
 mod result;
-mod ring;
 
 use std::sync::{Arc, Mutex};
 
@@ -22,10 +22,10 @@ use ssd::{Layout, RuhId, Stats};
 
 use crate::policy::PlacementPolicy;
 
+pub(crate) use drive_log::DriveLog;
 pub(crate) use owners::owners;
 use redirection::{Redirection, RedirectionTable};
 pub use result::{CollectionRow, FeedbackResult, ReadingRow};
-pub(crate) use ring::Ring;
 
 /// `feedback` of a variant, a grid value or `change`: who listens, and how often.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -114,8 +114,8 @@ impl Feedback {
     }
 
     /// The drive's side of it, when the workload begins.
-    pub(crate) fn ring(&self, layout: &Layout, handles: &[RuhId], entries: u16, begin: &Stats) -> Ring {
-        Ring::new(Arc::clone(&self.owners), layout, handles, entries, begin)
+    pub(crate) fn drive_log(&self, layout: &Layout, handles: &[RuhId], entries: u16, begin: &Stats) -> DriveLog {
+        DriveLog::new(Arc::clone(&self.owners), layout, handles, entries, begin)
     }
 
     /// Whether it is time for a reading.
@@ -125,14 +125,14 @@ impl Feedback {
     }
 
     /// Reads the log and the statistics of the drive, and moves who should move.
-    pub(crate) fn read(&mut self, ring: &mut Ring, stats: &Stats, host_bytes: u64) {
+    pub(crate) fn read(&mut self, log: &mut DriveLog, stats: &Stats, host_bytes: u64) {
         let every = (self.settings.every_capacities * self.capacity_bytes as f64) as u64;
         self.next_reading = host_bytes + every.max(1);
         let mut table = self.table.lock().expect("nobody panics with it");
         for (owner, placement) in table.seen() {
             self.advisor.note_placement(owner, placement);
         }
-        let fresh = self.feed.take(ring.read());
+        let fresh = self.feed.take(log.read());
         let events = self.events_by_owner(&fresh.events);
         let counters = Counters {
             host_bytes_written: u128::from(stats.host_bytes_written()),
@@ -144,7 +144,7 @@ impl Feedback {
         }
         self.readings.push(ReadingRow {
             host_bytes,
-            collections: ring.collections(),
+            collections: log.collections(),
             events,
             moves: moves_of(&advice),
         });
@@ -162,12 +162,12 @@ impl Feedback {
     }
 
     /// What happened.
-    pub(crate) fn finish(self, ring: Ring) -> FeedbackResult {
+    pub(crate) fn finish(self, log: DriveLog) -> FeedbackResult {
         FeedbackResult {
             owners: self.owners.owners().iter().map(|owner| owner.name.clone()).collect(),
             readings: self.readings,
-            events_lost: ring.lost(),
-            collections: ring.into_collections(),
+            events_lost: log.lost(),
+            collections: log.into_collections(),
         }
     }
 }

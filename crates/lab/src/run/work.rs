@@ -152,7 +152,8 @@ impl<'a> Run<'a> {
         recorder.recent.clear();
         if let Some(feedback) = &self.feedback {
             let entries = self.plan.config.events.log_entries;
-            recorder.ring = Some(feedback.ring(&self.plan.layout, &self.plan.handles, entries, &self.start));
+            let log = feedback.drive_log(&self.plan.layout, &self.plan.handles, entries, &self.start);
+            recorder.drive_log = Some(log);
         }
         match completions.into_iter().max() {
             Some(last) if extents > 0 && self.plan.config.timing.is_some() => last + REST_NS,
@@ -203,8 +204,8 @@ impl<'a> Run<'a> {
             return;
         };
         let stats = self.device.stats().since(&self.start);
-        let ring = self.device.sink_mut().ring.as_mut();
-        feedback.read(ring.expect("it was made after the prefill"), &stats, written);
+        let log = self.device.sink_mut().drive_log.as_mut();
+        feedback.read(log.expect("it was made after the prefill"), &stats, written);
     }
 
     /// Host bytes between two samples.
@@ -363,12 +364,12 @@ impl<'a> Run<'a> {
 
     fn result(&mut self, complete: bool) -> CellResult {
         let stats = self.stats();
-        let ring = self.device.sink_mut().ring.take();
+        let log = self.device.sink_mut().drive_log.take();
         let feedback = self
             .feedback
             .take()
-            .zip(ring)
-            .map(|(feedback, ring)| feedback.finish(ring));
+            .zip(log)
+            .map(|(feedback, log)| feedback.finish(log));
         self.measures.extend(feedback.iter().flat_map(FeedbackResult::measures));
         if self
             .samples

@@ -43,7 +43,7 @@ struct Turn {
     /// Order of what happens at the same time.
     sequence: u64,
     lane: u32,
-    what: What,
+    kind: TurnKind,
 }
 
 impl Turn {
@@ -74,7 +74,7 @@ impl Ord for Turn {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum What {
+enum TurnKind {
     /// A lane wants to be asked.
     Wake,
     /// The request with this tag completes.
@@ -208,13 +208,13 @@ impl Runner {
             assert!(turn.at >= self.now, "time does not go back");
             self.now = turn.at;
             let lane = &mut self.lanes[turn.lane as usize];
-            match turn.what {
-                What::Wake => lane.wake_at = None,
-                What::Completion(tag) => {
+            match turn.kind {
+                TurnKind::Wake => lane.wake_at = None,
+                TurnKind::Completion(tag) => {
                     lane.completed(tag);
                     lane.tally.completed(turn.at);
                 }
-                What::UnmeasuredCompletion(tag) => lane.completed(tag),
+                TurnKind::UnmeasuredCompletion(tag) => lane.completed(tag),
             }
             self.ask(turn.lane, device);
             while let Some(lane) = self.to_ask.pop() {
@@ -241,18 +241,18 @@ impl Runner {
             return;
         }
         *wake_at = Some(at);
-        self.push(at, lane, What::Wake);
+        self.push(at, lane, TurnKind::Wake);
     }
 
     #[inline]
-    fn push(&mut self, at: Nanos, lane: u32, what: What) {
+    fn push(&mut self, at: Nanos, lane: u32, kind: TurnKind) {
         let sequence = self.sequence;
         self.sequence += 1;
         self.turns.push(Reverse(Turn {
             at,
             sequence,
             lane,
-            what,
+            kind,
         }));
     }
 
@@ -380,12 +380,12 @@ impl Runner {
             self.to_ask.append(&mut self.held_back);
         }
         self.submitted += 1;
-        let what = if measured {
-            What::Completion(tag)
+        let kind = if measured {
+            TurnKind::Completion(tag)
         } else {
-            What::UnmeasuredCompletion(tag)
+            TurnKind::UnmeasuredCompletion(tag)
         };
-        self.push(done.at, index, what);
+        self.push(done.at, index, kind);
         if request.operation == Operation::Write {
             self.written += u64::from(request.bytes);
             self.stopped |= self.written >= self.write_limit;

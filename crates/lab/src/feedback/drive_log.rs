@@ -1,25 +1,25 @@
-//! The drive's side of a closed loop: its event ring, and what each collection copied of whom.
+//! The drive's side of a closed loop: its event log, and what each collection copied of whom.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use advise::{Event, OwnerMap};
 use ssd::event::Reclaim;
-use ssd::{Layout, Placement, PlacementList, RuhId, Stats};
+use ssd::{Layout, Placement, PlacementList, Ring, RuhId, Stats};
 
 use super::result::CollectionRow;
 
-/// The drive's side: its event ring, and what each collection copied of whom.
-pub(crate) struct Ring {
+/// See the module.
+pub(crate) struct DriveLog {
     owners: Arc<OwnerMap>,
     entries: usize,
     page_bytes: u64,
     groups: u16,
     /// Handles of the host's namespace.
     handles: Vec<RuhId>,
-    log: VecDeque<Event>,
-    /// Events since the last reading; more than fit are lost.
-    unread: usize,
+    log: Ring<Event>,
+    /// Where the next reading goes on, as [`Ring::end`] counts.
+    read_until: u64,
+    /// Events that were lost before the last reading.
     lost: u64,
     /// Of the collection that is going on.
     copied: Vec<u32>,
@@ -30,18 +30,24 @@ pub(crate) struct Ring {
 /// Logical blocks that an event can say at most: NLBAM has 16 bits, and a logical block is a mapping unit here.
 const BLOCKS_MAX: u32 = u16::MAX as u32;
 
-impl Ring {
-    /// An empty ring of so many entries for a namespace with these handles, when the device has counted `begin`.
-    pub(super) fn new(owners: Arc<OwnerMap>, layout: &Layout, handles: &[RuhId], entries: u16, begin: &Stats) -> Ring {
-        Ring {
+impl DriveLog {
+    /// An empty log of so many entries for a namespace with these handles, when the device has counted `begin`.
+    pub(super) fn new(
+        owners: Arc<OwnerMap>,
+        layout: &Layout,
+        handles: &[RuhId],
+        entries: u16,
+        begin: &Stats,
+    ) -> DriveLog {
+        DriveLog {
             copied: vec![0; owners.owners().len() + 1],
             owners,
             entries: usize::from(entries),
             page_bytes: layout.page_bytes,
             groups: layout.groups,
             handles: handles.to_vec(),
-            log: VecDeque::new(),
-            unread: 0,
+            log: Ring::default(),
+            read_until: 0,
             lost: 0,
             collections: Vec::new(),
             host_bytes_at_start: begin.host_bytes_written(),
@@ -50,7 +56,8 @@ impl Ring {
 
     /// The log as a host reads it, the oldest first; it stays as it is.
     pub(super) fn read(&mut self) -> Vec<Event> {
-        self.unread = 0;
+        self.lost = self.lost();
+        self.read_until = self.log.end();
         self.log.iter().copied().collect()
     }
 
@@ -61,7 +68,7 @@ impl Ring {
 
     /// Events that nobody read before newer ones drove them out.
     pub(super) fn lost(&self) -> u64 {
-        self.lost
+        self.lost + self.log.lost_since(self.read_until)
     }
 
     /// A row for each collection.
@@ -90,18 +97,14 @@ impl Ring {
         if reclaim.pages_copied == 0 {
             return;
         }
-        if self.log.len() == self.entries {
-            self.log.pop_front();
-        }
-        self.unread += 1;
-        self.lost += u64::from(self.unread > self.entries);
         let (group, victim) = (reclaim.group, reclaim.victim_owner.handle());
         let placements = PlacementList::new(&self.handles, self.groups);
-        self.log.push_back(Event {
+        let event = Event {
             timestamp: reclaim.host_pages_written,
             placement: victim.and_then(|handle| placements.index_of(Placement { group, handle })),
             moved_bytes: Some(u64::from(reclaim.pages_copied.min(BLOCKS_MAX)) * self.page_bytes),
             offset_bytes: reclaim.moved.map(|moved| u64::from(moved.first.0) * self.page_bytes),
-        });
+        };
+        self.log.push(event, self.entries);
     }
 }
