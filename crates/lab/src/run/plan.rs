@@ -1,6 +1,7 @@
 //! Plans: cells with their devices laid out and their workloads built, so that everything that can be refused is
 //! refused before the first one runs.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use advise::OwnerMap;
@@ -16,7 +17,7 @@ use crate::mapper::Mapper;
 use crate::timed::Runner;
 use crate::twin::{self, Scale};
 
-/// A cell with its device laid out and its workload built.
+/// A cell with its device laid out, whose workload was built once to see that it can be.
 pub struct RunPlan {
     cell: Cell,
     pub(super) config: DeviceConfig,
@@ -25,8 +26,8 @@ pub struct RunPlan {
     pub(super) handles: Vec<RuhId>,
     /// What the workload sees of the device.
     pub(super) target: Target,
-    /// The workload as it was built when the plan was made; the first run takes it, others build their own.
-    workload: Mutex<Option<Workload>>,
+    /// The workload as it was built when the plan was made, if there was room for it; the first run takes it.
+    workload: Mutex<Option<(Workload, Option<Room>)>>,
     /// Whose its data is, if somebody listens to the drive's events.
     pub(super) owners: Option<Arc<OwnerMap>>,
     /// Bytes of memory that the run needs.
@@ -71,6 +72,28 @@ impl Workload {
     }
 }
 
+/// Room for a workload that waits for its run. A cache or a database takes memory as soon as it is built, and a sweep
+/// plans hundreds of them, so only as many wait as can run at once; the others are built again when their run begins.
+struct Room;
+
+/// Workloads that have room now, in the whole process.
+static ROOMS_TAKEN: AtomicUsize = AtomicUsize::new(0);
+
+impl Room {
+    fn take() -> Option<Room> {
+        let one_more = |taken: usize| (taken < rayon::current_num_threads()).then_some(taken + 1);
+        let taken = ROOMS_TAKEN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
+        taken.ok().map(|_| Room)
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        let taken = ROOMS_TAKEN.fetch_sub(1, Ordering::Relaxed);
+        assert!(taken > 0, "room is given back once");
+    }
+}
+
 impl RunPlan {
     fn new(cell: Cell) -> Result<RunPlan, LabError> {
         let full = Layout::new(&cell.device).map_err(|error| LabError::Device {
@@ -103,13 +126,18 @@ impl RunPlan {
             .feedback
             .as_ref()
             .map(|settings| feedback::owners(settings, &cell.workload, workload.source(), &target));
+        // Job files take no memory before they run.
+        let waiting = match cell.workload.jobs() {
+            Some(_) => Some((workload, None)),
+            None => Room::take().map(|room| (workload, Some(room))),
+        };
         let bytes = |capacities: f64| (capacities * capacity_bytes as f64) as u64;
         Ok(RunPlan {
             owners: owners.transpose()?.map(Arc::new),
             memory_bytes: layout.memory_bytes(),
             prefill_bytes: bytes(cell.run.prefill_capacities),
             workload_work: bytes(cell.run.write_capacities.unwrap_or(1.0)),
-            workload: Mutex::new(Some(workload)),
+            workload: Mutex::new(waiting),
             cell,
             config,
             layout,
@@ -138,7 +166,7 @@ impl RunPlan {
         let built = self.workload.lock().expect("nobody panics with it").take();
         built.map_or_else(
             || Workload::build(&self.cell, &self.config, &self.layout, self.mapper(), &self.target),
-            Ok,
+            |(workload, _room)| Ok(workload),
         )
     }
 
