@@ -43,7 +43,7 @@ impl Coordinates {
             let extend = |point: &Vec<String>| {
                 let values = values.iter();
                 values
-                    .map(|value| [point.as_slice(), &[value.clone()]].concat())
+                    .map(|value| [point.as_slice(), std::slice::from_ref(value)].concat())
                     .collect::<Vec<_>>()
             };
             points = points.iter().flat_map(extend).collect();

@@ -1132,6 +1132,9 @@ fn wrong_connects_are_refused_with_the_place_of_the_mistake() {
     assert_eq!(target.controllers(), 1);
 }
 
+/// A command and the data that goes with it.
+type Sent<'a> = (SubmissionEntry, &'a [u8]);
+
 #[test]
 fn a_queue_begins_with_one_whole_connect() {
     let target = Target::start();
@@ -1143,7 +1146,7 @@ fn a_queue_begins_with_one_whole_connect() {
         ..SubmissionEntry::default()
     };
     let get = property(FabricsCommandType::PropertyGet, 0, 0);
-    let steps: &[(&str, (SubmissionEntry, &[u8]), Status)] = cases! {
+    let steps: &[(&str, Sent, Status)] = cases! {
         "short data": (connect, &data[..1020]) => Status::DATA_SGL_LENGTH_INVALID,
         "anything else before": (identify, &[]) => Status::COMMAND_SEQUENCE_ERROR,
         "a property before": (get, &[]) => Status::COMMAND_SEQUENCE_ERROR,

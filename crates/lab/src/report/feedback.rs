@@ -3,7 +3,7 @@
 
 use super::html::{self, Swatch, columns, figure, legend, note};
 use super::panels::Panels;
-use super::plotly::{BarMode, Dash, HoverMode, Plot, Shape, Stroke, Trace};
+use super::plotly::{BarMode, HoverMode, Interruption, Plot, Shape, Stroke, Trace};
 use super::plots::{POINTS, axis, axis_from_zero, colour, new_plot, rounded};
 use crate::feedback::FeedbackResult;
 use crate::rows::{self, Rows, distinct};
@@ -75,7 +75,7 @@ fn collections(feedback: &FeedbackResult, names: &[String]) -> Plot {
     let stroke = Stroke {
         color: "#1F2933",
         width: 1.0,
-        dash: Some(Dash::Dash),
+        dash: Some(Interruption::Dashed),
     };
     let readings = feedback.readings.iter();
     plot.layout.shapes = readings

@@ -361,19 +361,21 @@ pub struct Stroke {
     pub width: f64,
     /// Drawn through, if none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub dash: Option<Dash>,
+    pub dash: Option<Interruption>,
 }
 
 /// How a line is interrupted.
 #[derive(Clone, Copy, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Dash {
+pub enum Interruption {
     /// It is not.
+    #[serde(rename = "solid")]
     Solid,
     /// Dashes.
-    Dash,
+    #[serde(rename = "dash")]
+    Dashed,
     /// Dots.
-    Dot,
+    #[serde(rename = "dot")]
+    Dotted,
 }
 
 /// How a point or a bar looks.

@@ -9,7 +9,9 @@ use ssd::{Owner, RuhId};
 
 use super::html::{Swatch, escape};
 use super::panels::{Line, Panel, Panels};
-use super::plotly::{Axis, AxisKind, AxisTitle, BarMode, Dash, Font, HoverMode, Mode, Plot, RangeMode, Stroke, Trace};
+use super::plotly::{
+    Axis, AxisKind, AxisTitle, BarMode, Font, HoverMode, Interruption, Mode, Plot, RangeMode, Stroke, Trace,
+};
 use crate::rows::{Grid, GridCell, GridRow, OwnerRow, variant_name};
 use crate::run::{CellResult, Sample};
 
@@ -22,7 +24,11 @@ const VARIANT_COLOURS: [&str; 7] = [
 ];
 
 /// Strokes and their names in CSS: a second way to tell variants apart, for print.
-const VARIANT_STROKES: [(Dash, &str); 3] = [(Dash::Solid, "solid"), (Dash::Dash, "dashed"), (Dash::Dot, "dotted")];
+const VARIANT_STROKES: [(Interruption, &str); 3] = [
+    (Interruption::Solid, "solid"),
+    (Interruption::Dashed, "dashed"),
+    (Interruption::Dotted, "dotted"),
+];
 
 /// Tol's light palette without its grey.
 const HANDLE_COLOURS: [&str; 8] = [
@@ -40,7 +46,7 @@ pub(super) fn colour(name: usize) -> &'static str {
     VARIANT_COLOURS[name % VARIANT_COLOURS.len()]
 }
 
-fn stroke(name: usize) -> &'static (Dash, &'static str) {
+fn stroke(name: usize) -> &'static (Interruption, &'static str) {
     &VARIANT_STROKES[name % VARIANT_STROKES.len()]
 }
 

@@ -83,7 +83,7 @@ enum Operation {
         identifiers: u64,
     },
     /// Management operation 0 of I/O Management Send or Receive.
-    NoOperation,
+    Nothing,
 }
 
 fn directive(kind: u8, specific: u16) -> Result<Directive, Failure> {
@@ -150,14 +150,14 @@ fn parse_operation(entry: &SubmissionEntry) -> Result<Operation, Failure> {
             }
         }
         IoOpcode::IoManagementReceive => match cdw10 & 0xff {
-            0 => Operation::NoOperation,
+            0 => Operation::Nothing,
             1 => Operation::HandleStatus {
                 bytes: (u64::from(cdw11) + 1) * 4,
             },
             operation => return Err(unknown_management_operation(operation)),
         },
         IoOpcode::IoManagementSend => match cdw10 & 0xff {
-            0 => Operation::NoOperation,
+            0 => Operation::Nothing,
             1 => Operation::HandleUpdate {
                 identifiers: u64::from(cdw10 >> 16) + 1,
             },
@@ -207,7 +207,7 @@ impl Subsystem {
             | Operation::Verify(_)
             | Operation::WriteZeroes { .. }
             | Operation::WriteUncorrectable(_)
-            | Operation::NoOperation => Transfer::NONE,
+            | Operation::Nothing => Transfer::NONE,
         })
     }
 
@@ -254,7 +254,7 @@ impl Subsystem {
             }
             Operation::HandleStatus { bytes } => self.handle_status(nsid, bytes, data),
             Operation::HandleUpdate { .. } => self.handle_update(nsid, data),
-            Operation::NoOperation => Ok(Success::DONE),
+            Operation::Nothing => Ok(Success::DONE),
         }
     }
 

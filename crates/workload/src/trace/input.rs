@@ -115,8 +115,8 @@ impl Lines {
         without_return(&text[..memchr::memchr(b'\n', text).unwrap_or(text.len())])
     }
 
-    /// The next line.
-    pub fn next(&mut self) -> io::Result<Line<'_>> {
+    /// Takes the next line.
+    pub fn take_line(&mut self) -> io::Result<Line<'_>> {
         // What was searched before the buffer was filled up is not searched again.
         let mut searched = 0;
         loop {
@@ -222,7 +222,7 @@ mod tests {
         let mut lines = Lines::new(Cursor::new(bytes), Arc::default()).unwrap();
         let mut all = Vec::new();
         loop {
-            let line = match lines.next().unwrap() {
+            let line = match lines.take_line().unwrap() {
                 Line::Text(text) => String::from_utf8(text.to_vec()).unwrap(),
                 Line::TooLong(text) => {
                     assert_eq!(text.len(), LINE_BYTES_MAX);

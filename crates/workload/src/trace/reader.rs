@@ -149,7 +149,7 @@ impl Reader {
                 }
                 continue;
             };
-            let (problem, line) = match lines.next() {
+            let (problem, line) = match lines.take_line() {
                 Ok(Line::Text(line)) => match self.parser.parse(line) {
                     Ok(Some(mut record)) => {
                         self.clock.set(&mut record);

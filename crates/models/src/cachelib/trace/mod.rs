@@ -165,7 +165,7 @@ impl Trace {
             let Some((lines, reader)) = &mut self.open else {
                 return Ok(false);
             };
-            let parsed = match lines.next() {
+            let parsed = match lines.take_line() {
                 Ok(Line::Text(text)) => reader.row(text),
                 Ok(Line::TooLong(_)) => Err("the line is longer than any of a cache trace".to_string()),
                 Ok(Line::End) => {
