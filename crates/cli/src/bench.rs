@@ -34,10 +34,10 @@ pub fn bench(command: &Bench) -> Result<Outcome, AnyError> {
 }
 
 fn model(command: &Bench) -> Result<Outcome, LabError> {
-    if !(1..=4096).contains(&command.capacity_gib) || command.rounds == 0 {
+    if !(4..=4096).contains(&command.capacity_gib) || command.rounds == 0 {
         return Err(bad_option(
             "bench",
-            "give 1 to 4096 --capacity-gib and 1 or more --rounds",
+            "give 4 to 4096 --capacity-gib and 1 or more --rounds",
         ));
     }
     let settings = Settings {

@@ -31,15 +31,9 @@ impl Engine {
         done
     }
 
-    /// The controller takes a write, and reads what it covers only a part of. `None` without timing.
-    #[inline]
-    pub(super) fn begin_write(&mut self, now: Nanos, write: &Write) -> Option<Writing> {
-        self.timing.as_ref()?;
-        self.begin_timed_write(now, write)
-    }
-
-    fn begin_timed_write(&mut self, now: Nanos, write: &Write) -> Option<Writing> {
-        let mut timing = self.timing.take()?;
+    /// The controller takes a write, and reads what it covers only a part of.
+    pub(super) fn begin_write(&mut self, now: Nanos, write: &Write) -> Writing {
+        let mut timing = self.timing.take().expect("a write has a time only if the device has");
         let mut writing = timing.begin_write(now, write.pages, write.host_bytes);
         if write.host_bytes < u64::from(write.pages) * self.layout.page_bytes {
             let last = Lpn(write.first.0 + write.pages - 1);
@@ -50,7 +44,7 @@ impl Engine {
             }
         }
         self.timing = Some(timing);
-        Some(writing)
+        writing
     }
 
     /// Pages go to a reclaim unit that the host has open.

@@ -97,15 +97,10 @@ impl Engine {
                 pages: write.pages,
             })
         });
-        let (group, done) = match self.begin_write(now, write) {
-            // Without timing nothing of it is compiled into the loop.
+        // Without timing nothing of it is compiled into the loop.
+        let (group, done) = match &self.timing {
             None => (self.write_extent(events, now, write, |_, _, _, _| {}), Done::now(now)),
-            Some(mut writing) => {
-                let group = self.write_extent(events, now, write, |device, unit, position, pages| {
-                    device.append_in_time(&mut writing, unit, position, pages);
-                });
-                (group, self.end_write(writing))
-            }
+            Some(_) => self.write_extent_in_time(events, now, write),
         };
         let owner = &mut self.state.groups[group.index()].owners[write.placement.handle.index()];
         if owner.open.len() > 1 {
@@ -113,6 +108,15 @@ impl Engine {
         }
         self.collect_in_background(events, now, group);
         done
+    }
+
+    #[inline(never)]
+    fn write_extent_in_time(&mut self, events: &mut Events<'_>, now: Nanos, write: &Write) -> (RgId, Done) {
+        let mut writing = self.begin_write(now, write);
+        let group = self.write_extent(events, now, write, |device, unit, position, pages| {
+            device.append_in_time(&mut writing, unit, position, pages);
+        });
+        (group, self.end_write(writing))
     }
 
     /// Places and maps an extent, and tells `appended` each reclaim unit, position and number of pages; returns the
@@ -198,7 +202,7 @@ impl Engine {
     }
 
     /// Marks the physical pages of an extent invalid; returns how many there were.
-    #[inline]
+    #[inline(always)]
     fn invalidate(&mut self, first: Lpn, pages: u32) -> u32 {
         let (mut lpn, mut left, mut mapped) = (first, pages, 0);
         while left > 0 {
@@ -213,13 +217,13 @@ impl Engine {
         mapped
     }
 
-    #[inline]
+    #[inline(always)]
     fn invalidate_physical(&mut self, mut ppn: Ppn, mut left: u32) {
         while left > 0 {
             let unit = self.unit_of(ppn);
             let entry = &mut self.state.units[unit.index()];
-            let end = u64::from(unit.0) * u64::from(self.layout.slice_pages) + u64::from(entry.pages);
-            let pages = narrow(u64::from(left).min(end - u64::from(ppn.0)));
+            // The layout keeps the numbers of pages below 2^32.
+            let pages = left.min(unit.0 * self.layout.slice_pages + entry.pages - ppn.0);
             assert!(pages > 0, "{ppn:?} is invalidated behind the end of its reclaim unit");
             let before = entry.valid_pages;
             assert!(

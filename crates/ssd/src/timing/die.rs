@@ -184,6 +184,7 @@ impl Die {
     }
 
     /// When all programs will be done, if no read comes.
+    #[inline(always)]
     fn end_of_programs(&self) -> Nanos {
         let programs = self.programs.iter();
         programs.fold(self.free_at, |end, work| end.max(work.ready_at) + work.left_ns)

@@ -157,7 +157,7 @@ impl Places {
     }
 
     /// The flash page at an offset in a reclaim unit.
-    #[inline]
+    #[inline(always)]
     pub(super) fn of(&self, unit: UnitPlace, offset: u32) -> FlashPage {
         let class = self.classes[usize::from(unit.class)];
         let (program_unit, page) = self.program_unit_pages.split(offset);
