@@ -5,6 +5,7 @@
 //! u64  -> Bytes                     -> every size that a person reads
 //! a name that is not known -> nearest, hint -> the end of an error's sentence
 //! /proc/meminfo -> memory_available_bytes   -> runs, served drives
+//! table!        -> tables of names, tests
 //! ```
 //!
 //! It depends on nothing of ours and knows neither drives nor workloads.
@@ -13,6 +14,7 @@ mod bytes;
 mod memory;
 mod nearest;
 pub mod size;
+mod table;
 
 pub use bytes::Bytes;
 pub use memory::memory_available_bytes;

@@ -3,6 +3,14 @@
 use nvme_spec::command::{GetLogPageCdw10, GetLogPageCdw11, IdentifyCdw10};
 use nvme_spec::{AdminOpcode, Cns, IoOpcode, LogId, SubmissionEntry};
 
+/// An admin command without any fields.
+pub fn admin_entry(opcode: AdminOpcode) -> SubmissionEntry {
+    SubmissionEntry {
+        opcode: opcode.code(),
+        ..SubmissionEntry::default()
+    }
+}
+
 /// Identify.
 pub fn identify_command(cns: Cns, nsid: u32) -> SubmissionEntry {
     SubmissionEntry {

@@ -13,17 +13,11 @@ pub enum ServeError {
     #[error(transparent)]
     Drive(#[from] crate::drive::DriveError),
     /// Somebody serves this socket.
-    #[error("{}: another server listens on this socket; stop it or choose another path", path.display())]
-    SocketTaken {
-        /// The path.
-        path: PathBuf,
-    },
+    #[error("{}: another server listens on this socket; stop it or choose another path", .0.display())]
+    SocketTaken(PathBuf),
     /// There is a file that is not a socket.
-    #[error("{}: there is a file that is not a socket; choose another path or remove it", path.display())]
-    NotASocket {
-        /// The path.
-        path: PathBuf,
-    },
+    #[error("{}: there is a file that is not a socket; choose another path or remove it", .0.display())]
+    NotASocket(PathBuf),
     /// A Unix socket cannot be made.
     #[error("{}: the socket cannot be made: {source}", path.display())]
     Socket {
@@ -33,23 +27,14 @@ pub enum ServeError {
         source: std::io::Error,
     },
     /// Somebody listens on this port.
-    #[error("{address}: the port is in use; stop the other server or choose another port (0 for any free one)")]
-    PortInUse {
-        /// The address asked for.
-        address: SocketAddr,
-    },
+    #[error("{0}: the port is in use; stop the other server or choose another port (0 for any free one)")]
+    PortInUse(SocketAddr),
     /// The machine does not have this address.
-    #[error("{address}: no network interface of this machine has this address; use one that it has, or 127.0.0.1")]
-    AddressNotLocal {
-        /// The address asked for.
-        address: SocketAddr,
-    },
+    #[error("{0}: no network interface of this machine has this address; use one that it has, or 127.0.0.1")]
+    AddressNotLocal(SocketAddr),
     /// Ports below 1024 usually.
-    #[error("{address}: this user may not listen on port {}; choose one above 1023", address.port())]
-    PortNotPermitted {
-        /// The address asked for.
-        address: SocketAddr,
-    },
+    #[error("{0}: this user may not listen on port {port}; choose one above 1023", port = .0.port())]
+    PortNotPermitted(SocketAddr),
     /// The system refuses for another reason.
     #[error("{address}: it is not possible to listen here: {source}")]
     Listen {
@@ -60,13 +45,10 @@ pub enum ServeError {
     },
     /// Others could reach the drive.
     #[error(
-        "{address}: other machines can reach this address, so the hosts that may connect must be listed, each with a \
+        "{0}: other machines can reach this address, so the hosts that may connect must be listed, each with a \
          DH-HMAC-CHAP secret; list them, or listen on 127.0.0.1"
     )]
-    HostsRequired {
-        /// The address asked for.
-        address: SocketAddr,
-    },
+    HostsRequired(SocketAddr),
     /// Others could reach the drive with only a name.
     #[error(
         "{address}: other machines can reach this address, but host {host} has no DH-HMAC-CHAP secret; give it one \
@@ -95,9 +77,9 @@ impl ServeError {
     /// Why it is not possible to listen on an address.
     pub(crate) fn listening(address: SocketAddr, source: std::io::Error) -> ServeError {
         match source.kind() {
-            ErrorKind::AddrInUse => ServeError::PortInUse { address },
-            ErrorKind::AddrNotAvailable => ServeError::AddressNotLocal { address },
-            ErrorKind::PermissionDenied => ServeError::PortNotPermitted { address },
+            ErrorKind::AddrInUse => ServeError::PortInUse(address),
+            ErrorKind::AddrNotAvailable => ServeError::AddressNotLocal(address),
+            ErrorKind::PermissionDenied => ServeError::PortNotPermitted(address),
             _ => ServeError::Listen { address, source },
         }
     }

@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use base::table;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
 use prometheus_client::metrics::MetricType;
@@ -93,97 +94,47 @@ type GaugeRow = (&'static str, &'static str, fn(&Status) -> f64);
 type HandleRow = (&'static str, &'static str, fn(&OwnerStats) -> u64);
 
 /// Counters of bytes; the others count what their names say.
-const BYTE_COUNTERS: [Row; 4] = [
-    ("warp_host_written", "Bytes written by hosts (HBMW)", |status| {
-        status.stats.host_bytes_written()
-    }),
-    ("warp_media_written", "Bytes written to media (MBMW)", |status| {
-        status.stats.media_bytes_written()
-    }),
-    ("warp_media_erased", "Bytes erased (MBE)", |status| {
-        status.stats.media_bytes_erased()
-    }),
-    ("warp_host_read", "Bytes read by hosts", |status| status.host_bytes_read),
-];
+const BYTE_COUNTERS: &[Row] = &table! {
+    "warp_host_written": "Bytes written by hosts (HBMW)" => |status| status.stats.host_bytes_written(),
+    "warp_media_written": "Bytes written to media (MBMW)" => |status| status.stats.media_bytes_written(),
+    "warp_media_erased": "Bytes erased (MBE)" => |status| status.stats.media_bytes_erased(),
+    "warp_host_read": "Bytes read by hosts" => |status| status.host_bytes_read,
+};
 
-const COUNTERS: [Row; 5] = [
-    ("warp_read_commands", "Commands that read", |status| {
-        status.read_commands
-    }),
-    ("warp_write_commands", "Commands that wrote", |status| {
-        status.write_commands
-    }),
-    ("warp_media_errors", "Commands that failed with the storage", |status| {
-        status.media_errors
-    }),
-    ("warp_collections", "Reclaim units reclaimed", |status| {
+const COUNTERS: &[Row] = &table! {
+    "warp_read_commands": "Commands that read" => |status| status.read_commands,
+    "warp_write_commands": "Commands that wrote" => |status| status.write_commands,
+    "warp_media_errors": "Commands that failed with the storage" => |status| status.media_errors,
+    "warp_collections": "Reclaim units reclaimed" => |status| {
         let stats = &status.stats;
         stats.background_collections + stats.foreground_collections + stats.forced_collections
-    }),
-    (
-        "warp_fdp_events_overwritten",
-        "FDP events lost to newer ones",
-        |status| status.events_overwritten,
-    ),
-];
+    },
+    "warp_fdp_events_overwritten": "FDP events lost to newer ones" => |status| status.events_overwritten,
+};
 
-const GAUGES: [GaugeRow; 9] = [
-    (
-        "warp_completions_due",
-        "Completions that had a time, because the device has timing",
-        |status| status.lateness.completions as f64,
-    ),
-    ("warp_lateness_p50_seconds", "Half of these were no later", |status| {
-        seconds(status.lateness.p50_ns)
-    }),
-    ("warp_lateness_p99_seconds", "99 % of these were no later", |status| {
-        seconds(status.lateness.p99_ns)
-    }),
-    ("warp_lateness_max_seconds", "None of these was later", |status| {
-        seconds(status.lateness.max_ns)
-    }),
-    (
-        "warp_write_amplification",
-        "MBMW / HBMW since the drive was made",
-        |status| status.stats.write_amplification().unwrap_or(f64::NAN),
-    ),
-    ("warp_logical_pages_mapped", "Logical pages that hold data", |status| {
-        status.live_pages as f64
-    }),
-    ("warp_logical_pages", "Logical pages of the drive", |status| {
-        status.logical_pages as f64
-    }),
-    ("warp_controllers", "Enabled controllers", |status| {
-        status.controllers as f64
-    }),
-    (
-        "warp_fdp_enabled",
-        "Whether Flexible Data Placement is enabled",
-        |status| f64::from(u8::from(status.fdp)),
-    ),
-];
+const GAUGES: &[GaugeRow] = &table! {
+    "warp_completions_due": "Completions that had a time, because the device has timing"
+        => |status| status.lateness.completions as f64,
+    "warp_lateness_p50_seconds": "Half of these were no later" => |status| seconds(status.lateness.p50_ns),
+    "warp_lateness_p99_seconds": "99 % of these were no later" => |status| seconds(status.lateness.p99_ns),
+    "warp_lateness_max_seconds": "None of these was later" => |status| seconds(status.lateness.max_ns),
+    "warp_write_amplification": "MBMW / HBMW since the drive was made"
+        => |status| status.stats.write_amplification().unwrap_or(f64::NAN),
+    "warp_logical_pages_mapped": "Logical pages that hold data" => |status| status.live_pages as f64,
+    "warp_logical_pages": "Logical pages of the drive" => |status| status.logical_pages as f64,
+    "warp_controllers": "Enabled controllers" => |status| status.controllers as f64,
+    "warp_fdp_enabled": "Whether Flexible Data Placement is enabled" => |status| f64::from(u8::from(status.fdp)),
+};
 
-const HANDLE_BYTE_COUNTERS: [HandleRow; 1] = [(
-    "warp_handle_host_written",
-    "Bytes written by hosts through a handle",
-    |row| row.host_bytes_written,
-)];
+const HANDLE_BYTE_COUNTERS: &[HandleRow] = &table! {
+    "warp_handle_host_written": "Bytes written by hosts through a handle" => |row| row.host_bytes_written,
+};
 
-const HANDLE_COUNTERS: [HandleRow; 3] = [
-    (
-        "warp_handle_pages_copied",
-        "Pages that collection copied out of its reclaim units",
-        |row| row.gc_pages_copied,
-    ),
-    ("warp_handle_units_opened", "Reclaim units opened for it", |row| {
-        row.units_opened
-    }),
-    (
-        "warp_handle_units_reclaimed",
-        "Its reclaim units that were reclaimed",
-        |row| row.units_reclaimed,
-    ),
-];
+const HANDLE_COUNTERS: &[HandleRow] = &table! {
+    "warp_handle_pages_copied": "Pages that collection copied out of its reclaim units" => |row| row.gc_pages_copied,
+    "warp_handle_units_opened": "Reclaim units opened for it" => |row| row.units_opened,
+    "warp_handle_units_reclaimed": "Its reclaim units that were reclaimed" => |row| row.units_reclaimed,
+};
 
 fn seconds(ns: Nanos) -> f64 {
     ns as f64 / 1e9
@@ -192,7 +143,7 @@ fn seconds(ns: Nanos) -> f64 {
 impl Collector for DriveCollector {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
         let status = Status::of(&locked(&self.0), 0);
-        let tables: [(&[Row], Option<&Unit>); 2] = [(&BYTE_COUNTERS, Some(&Unit::Bytes)), (&COUNTERS, None)];
+        let tables: [(&[Row], Option<&Unit>); 2] = [(BYTE_COUNTERS, Some(&Unit::Bytes)), (COUNTERS, None)];
         for (rows, unit) in tables {
             for (name, help, value) in rows {
                 let descriptor = encoder.encode_descriptor(name, help, unit, MetricType::Counter)?;
@@ -204,7 +155,7 @@ impl Collector for DriveCollector {
             ConstGauge::new(value(&status)).encode(descriptor)?;
         }
         let tables: [(&[HandleRow], Option<&Unit>); 2] =
-            [(&HANDLE_BYTE_COUNTERS, Some(&Unit::Bytes)), (&HANDLE_COUNTERS, None)];
+            [(HANDLE_BYTE_COUNTERS, Some(&Unit::Bytes)), (HANDLE_COUNTERS, None)];
         for (rows, unit) in tables {
             for (name, help, value) in rows {
                 let mut family = encoder.encode_descriptor(name, help, unit, MetricType::Counter)?;

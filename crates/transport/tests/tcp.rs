@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use base::table;
 use host::bench::tcp as bench;
 use host::command::{block_command, log_page_command};
 use host::initiator::tcp::{Controller, Data, HostOptions, InitiatorError, Queue, connect_command};
@@ -840,15 +841,10 @@ impl Raw {
     }
 }
 
-/// A table of cases, a line for each.
-macro_rules! cases {
-    ($($what:literal: $case:expr => $expected:expr,)*) => { &[$(($what, $case, $expected)),*] };
-}
-
 /// What is wrong with a PDU, and what the controller says to that.
 type PduCase<T> = (&'static str, fn(&mut T), (FatalErrorStatus, u32));
 
-const WRONG_BEGINNINGS: &[PduCase<IcReq>] = cases! {
+const WRONG_BEGINNINGS: &[PduCase<IcReq>] = &table! {
     "a version that does not exist": |pdu| pdu.pfv = 1.into() => (FatalErrorStatus::UnsupportedParameter, 8),
     "an alignment that does not exist": |pdu| pdu.hpda = 32 => (FatalErrorStatus::InvalidPduHeaderField, 10),
     "too long": |pdu| pdu.ch.plen = 132.into() => (FatalErrorStatus::InvalidPduHeaderField, 4),
@@ -858,7 +854,7 @@ const WRONG_BEGINNINGS: &[PduCase<IcReq>] = cases! {
     "a command first": |pdu| pdu.ch.pdu_type = 4 => (FatalErrorStatus::PduSequenceError, 0),
 };
 
-const WRONG_CAPSULES: &[PduCase<CommonHeader>] = cases! {
+const WRONG_CAPSULES: &[PduCase<CommonHeader>] = &table! {
     "an unknown type": |ch| ch.pdu_type = 0x55 => (FatalErrorStatus::InvalidPduHeaderField, 0),
     "a type of controllers": |ch| ch.pdu_type = 7 => (FatalErrorStatus::InvalidPduHeaderField, 0),
     "a header digest flag": |ch| ch.flags.set_hdgst(true) => (FatalErrorStatus::InvalidPduHeaderField, 1),
@@ -873,7 +869,7 @@ const WRONG_CAPSULES: &[PduCase<CommonHeader>] = cases! {
         => (FatalErrorStatus::InvalidPduHeaderField, 4),
 };
 
-const WRONG_DATA: &[PduCase<H2cData>] = cases! {
+const WRONG_DATA: &[PduCase<H2cData>] = &table! {
     "another command": |pdu| pdu.cccid = 9.into() => (FatalErrorStatus::InvalidPduHeaderField, 8),
     "a tag that was not given": |pdu| pdu.ttag = 7.into() => (FatalErrorStatus::InvalidPduHeaderField, 10),
     "lengths that differ": |pdu| pdu.datal = 8.into() => (FatalErrorStatus::InvalidPduHeaderField, 16),
@@ -1082,7 +1078,7 @@ const INVALID_CONNECT: Status = Status::CONNECT_INVALID_PARAMETERS;
 /// IATTR: the offset is in the data.
 const IN_DATA: u32 = 1 << 16;
 
-const WRONG_CONNECTS: &[ConnectCase] = cases! {
+const WRONG_CONNECTS: &[ConnectCase] = &table! {
     "record format": |command, _, _| command.recfmt = 1.into() => (Status::CONNECT_INCOMPATIBLE_FORMAT, 0),
     "queue of one entry": |command, _, _| command.sqsize = 0.into() => (INVALID_CONNECT, 44),
     "queue too large": |command, _, _| command.sqsize = 4096.into() => (INVALID_CONNECT, 44),
@@ -1146,7 +1142,7 @@ fn a_queue_begins_with_one_whole_connect() {
         ..SubmissionEntry::default()
     };
     let get = property(FabricsCommandType::PropertyGet, 0, 0);
-    let steps: &[(&str, Sent, Status)] = cases! {
+    let steps: &[(&str, Sent, Status)] = &table! {
         "short data": (connect, &data[..1020]) => Status::DATA_SGL_LENGTH_INVALID,
         "anything else before": (identify, &[]) => Status::COMMAND_SEQUENCE_ERROR,
         "a property before": (get, &[]) => Status::COMMAND_SEQUENCE_ERROR,
@@ -1218,7 +1214,7 @@ fn wrong_properties_and_fabrics_commands_have_their_statuses() {
         opcode: AdminOpcode::CreateIoSubmissionQueue.code(),
         ..SubmissionEntry::default()
     };
-    let all: &[(&str, SubmissionEntry, Status)] = cases! {
+    let all: &[(&str, SubmissionEntry, Status)] = &table! {
         "a readable one": property(PropertyGet, 1, 0) => Status::SUCCESS,
         "of the wrong size": property(PropertyGet, 0, 0) => Status::INVALID_FIELD,
         "a small one as a large one": property(PropertyGet, 1, 0x14) => Status::INVALID_FIELD,
@@ -1264,7 +1260,7 @@ fn wrong_data_pointers_have_their_statuses() {
     // Host Behavior Support takes 512 bytes; the capsule has none.
     let mut empty = identify(sgl(512, true));
     (empty.opcode, empty.cdw10) = (AdminOpcode::SetFeatures.code(), 0x16.into());
-    let all: &[(&str, SubmissionEntry, Status)] = cases! {
+    let all: &[(&str, SubmissionEntry, Status)] = &table! {
         "PRPs": prps => Status::INVALID_FIELD,
         "less than the command moves": identify(sgl(4092, false)) => Status::DATA_SGL_LENGTH_INVALID,
         "a data block with an address": other(0x00) => Status::SGL_DESCRIPTOR_TYPE_INVALID,
@@ -1743,7 +1739,7 @@ fn wrong_authentication_messages_are_answered_with_their_reason_and_end_the_conn
     with_tls[0] = 1;
     let mut too_many = descriptor(1, &[1], &[0]);
     too_many[4] = 31;
-    let all: &[(&str, Vec<u8>, FailureReason)] = cases! {
+    let all: &[(&str, Vec<u8>, FailureReason)] = &table! {
         "too short": vec![0; 4] => IncorrectPayload,
         "no descriptor": negotiate(&[0, 1]) => IncorrectPayload,
         "more hashes than there is room": negotiate(&too_many) => IncorrectPayload,

@@ -174,9 +174,7 @@ impl DriveConnection {
         let mut port = Remote::connect(address, visitor)?;
         let found = Namespace::find(&mut port, self.namespace.nsid, Some(self.namespace.endurance_group))?;
         if found != self.namespace {
-            return Err(WatchError::Changed {
-                nsid: self.namespace.nsid,
-            });
+            return Err(WatchError::Changed(self.namespace.nsid));
         }
         let sample = found.sample(&mut port)?;
         self.port = Box::new(port);

@@ -94,49 +94,23 @@ struct Load {
     random: bool,
 }
 
+const fn load(name: &'static str, opcode: IoOpcode, block_bytes: u32, queue_depth: u16, random: bool) -> Load {
+    Load {
+        name,
+        opcode,
+        block_bytes,
+        queue_depth,
+        random,
+    }
+}
+
 const LOADS: [Load; 6] = [
-    Load {
-        name: "random read 4 KiB QD 1",
-        opcode: IoOpcode::Read,
-        block_bytes: 4096,
-        queue_depth: 1,
-        random: true,
-    },
-    Load {
-        name: "random write 4 KiB QD 1",
-        opcode: IoOpcode::Write,
-        block_bytes: 4096,
-        queue_depth: 1,
-        random: true,
-    },
-    Load {
-        name: "random read 4 KiB QD 32",
-        opcode: IoOpcode::Read,
-        block_bytes: 4096,
-        queue_depth: 32,
-        random: true,
-    },
-    Load {
-        name: "random write 4 KiB QD 32",
-        opcode: IoOpcode::Write,
-        block_bytes: 4096,
-        queue_depth: 32,
-        random: true,
-    },
-    Load {
-        name: "read 128 KiB QD 16",
-        opcode: IoOpcode::Read,
-        block_bytes: 128 << 10,
-        queue_depth: 16,
-        random: false,
-    },
-    Load {
-        name: "write 128 KiB QD 16",
-        opcode: IoOpcode::Write,
-        block_bytes: 128 << 10,
-        queue_depth: 16,
-        random: false,
-    },
+    load("random read 4 KiB QD 1", IoOpcode::Read, 4096, 1, true),
+    load("random write 4 KiB QD 1", IoOpcode::Write, 4096, 1, true),
+    load("random read 4 KiB QD 32", IoOpcode::Read, 4096, 32, true),
+    load("random write 4 KiB QD 32", IoOpcode::Write, 4096, 32, true),
+    load("read 128 KiB QD 16", IoOpcode::Read, 128 << 10, 16, false),
+    load("write 128 KiB QD 16", IoOpcode::Write, 128 << 10, 16, false),
 ];
 
 /// Measures every load for a time.

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use nvme_spec::IoOpcode;
 use nvme_spec::command::SubmissionEntry;
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::SplitMix64;
 use rustix::time::{ClockId, clock_gettime};
 use thiserror::Error;
 
@@ -163,7 +165,7 @@ struct Run {
     capacity_bytes: u64,
     workload: Workload,
     buffers: Vec<u64>,
-    random: u64,
+    random: SplitMix64,
     completed: u64,
     doorbells: u64,
 }
@@ -186,7 +188,7 @@ impl Run {
             capacity_bytes: target.capacity_bytes,
             workload: *workload,
             buffers,
-            random: workload.seed,
+            random: SplitMix64::seed_from_u64(workload.seed),
             completed: 0,
             doorbells: 0,
         })
@@ -258,18 +260,10 @@ impl Run {
             IoOpcode::Read
         };
         let blocks = self.capacity_bytes / BLOCK_BYTES;
-        let address = next_random(&mut self.random) % blocks * BLOCK_BYTES;
+        let address = self.random.next_u64() % blocks * BLOCK_BYTES;
         let entry = self.entry(buffer, opcode, address, BLOCK_BYTES);
         self.driver.submit_raw(QUEUE, &entry);
     }
-}
-
-/// SplitMix64.
-fn next_random(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }
 
 /// How many random blocks a core copies in a second: the machine's limit for data that is written once.
@@ -280,12 +274,12 @@ fn copies_per_second(bytes: u64, seed: u64) -> f64 {
     // Written first, so that no page is missing.
     let mut target = vec![0u8; bytes as usize];
     target.fill(2);
-    let mut random = seed;
+    let mut random = SplitMix64::seed_from_u64(seed);
     // The processor's time, as for the worker: others may be using this machine too.
     let start = processor_time();
     for copy in 0..COPIES {
         let from = (copy as usize % 32) * block_bytes;
-        let to = (next_random(&mut random) % (bytes / BLOCK_BYTES)) as usize * block_bytes;
+        let to = (random.next_u64() % (bytes / BLOCK_BYTES)) as usize * block_bytes;
         target[to..to + block_bytes].copy_from_slice(&source[from..from + block_bytes]);
     }
     black_box(&target);

@@ -31,6 +31,8 @@ use vfio_user::Client;
 use vm_memory::{FileOffset, MmapRegion, VolatileMemory};
 use zerocopy::{FromBytes, IntoBytes};
 
+use crate::command::admin_entry;
+
 /// Region of BAR0.
 const BAR0: u32 = 0;
 /// Region of configuration space.
@@ -606,14 +608,6 @@ impl Driver {
                 entry.set_prps(address, list);
             }
         }
-    }
-}
-
-/// An admin command without any fields.
-pub fn admin_entry(opcode: AdminOpcode) -> SubmissionEntry {
-    SubmissionEntry {
-        opcode: opcode.code(),
-        ..SubmissionEntry::default()
     }
 }
 

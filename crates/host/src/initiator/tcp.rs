@@ -29,7 +29,7 @@ use nvme_spec::{
 use thiserror::Error;
 use zerocopy::{FromBytes, IntoBytes};
 
-use crate::command::{identify_command, log_page_command};
+use crate::command::{admin_entry, identify_command, log_page_command};
 pub use dhchap::Secret;
 pub use queue::{Completion, Data, Queue};
 
@@ -409,11 +409,8 @@ impl Controller {
     /// # Errors
     /// The command fails.
     pub fn keep_alive(&mut self) -> Result<(), InitiatorError> {
-        let entry = SubmissionEntry {
-            opcode: AdminOpcode::KeepAlive.code(),
-            ..SubmissionEntry::default()
-        };
-        self.admin.command(entry, Data::None)?.check("Keep Alive").map(|_| ())
+        let done = self.admin.command(admin_entry(AdminOpcode::KeepAlive), Data::None)?;
+        done.check("Keep Alive").map(|_| ())
     }
 }
 

@@ -134,12 +134,9 @@ pub enum FileMapError {
     },
     /// The file system has no such map.
     #[error(
-        "{}: its file system cannot say where files are (no FIEMAP); give the ranges in a file instead", path.display()
+        "{}: its file system cannot say where files are (no FIEMAP); give the ranges in a file instead", .0.display()
     )]
-    NoFiemap {
-        /// A file of it.
-        path: PathBuf,
-    },
+    NoFiemap(PathBuf),
     /// Addresses of the file system are not addresses of a namespace.
     #[error(
         "{}: its file system is on {found}, not directly on an NVMe namespace or a partition of one, so places of \
@@ -287,9 +284,7 @@ fn add_file(path: &Path, of: &mut Vec<Extent>) -> Result<Omissions, FileMapError
                 .map(|errno| errno.raw_os_error())
                 .contains(&code) =>
         {
-            FileMapError::NoFiemap {
-                path: path.to_path_buf(),
-            }
+            FileMapError::NoFiemap(path.to_path_buf())
         }
         _ => failed(path)(error),
     })?;

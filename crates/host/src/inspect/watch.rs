@@ -76,11 +76,8 @@ pub enum WatchError {
         others: Vec<u32>,
     },
     /// After a lost connection the namespace is another one.
-    #[error("namespace {nsid} is another one than before the connection was lost: start again")]
-    Changed {
-        /// Its identifier.
-        nsid: u32,
-    },
+    #[error("namespace {0} is another one than before the connection was lost: start again")]
+    Changed(u32),
 }
 
 fn attached(others: &[u32]) -> String {

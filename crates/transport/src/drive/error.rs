@@ -21,17 +21,11 @@ pub enum DriveError {
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
     /// Another process serves the file.
-    #[error("{}: the data file is in use by another server; stop it or give another file", path.display())]
-    InUse {
-        /// The data file.
-        path: PathBuf,
-    },
+    #[error("{}: the data file is in use by another server; stop it or give another file", .0.display())]
+    InUse(PathBuf),
     /// A folder, a device, a socket.
-    #[error("{}: this is not a regular file; give the path of a file, which is made if there is none", path.display())]
-    NotAFile {
-        /// What was given as data file.
-        path: PathBuf,
-    },
+    #[error("{}: this is not a regular file; give the path of a file, which is made if there is none", .0.display())]
+    NotAFile(PathBuf),
     /// A file that no drive wrote.
     #[error(
         "{}: the file holds data, but no state of a drive is beside it ({}), so it may be anything; give another \
@@ -85,12 +79,9 @@ pub enum DriveError {
     /// The snapshot beside the data file is of another device.
     #[error(
         "{}: the snapshot is of a device with another geometry than the drive; restore the right one, or move it \
-         away: the mapping is then made anew from the data", path.display()
+         away: the mapping is then made anew from the data", .0.display()
     )]
-    OtherGeometry {
-        /// The snapshot.
-        path: PathBuf,
-    },
+    OtherGeometry(PathBuf),
     /// The state file is not readable as what it should be.
     #[error("{}: the drive's state {problem}; {remedy}", path.display())]
     State {

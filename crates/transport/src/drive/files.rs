@@ -61,7 +61,7 @@ impl Files {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let path = self.data.clone();
-                return Err(DriveError::InUse { path });
+                return Err(DriveError::InUse(path));
             }
             Err(TryLockError::Error(source)) => {
                 return Err(DriveError::io(&self.data, "the data file cannot be locked")(source));
@@ -98,9 +98,7 @@ impl Files {
     fn check_there(&self) -> Result<bool, DriveError> {
         match std::fs::metadata(&self.data) {
             Ok(metadata) if metadata.is_file() => Ok(false),
-            Ok(_) => Err(DriveError::NotAFile {
-                path: self.data.clone(),
-            }),
+            Ok(_) => Err(DriveError::NotAFile(self.data.clone())),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 match [&self.state, &self.snapshot].into_iter().find(|file| file.exists()) {
                     None => Ok(true),

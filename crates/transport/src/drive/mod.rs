@@ -452,7 +452,7 @@ fn load_device(config: &SubsystemConfig, state: &Persistent, files: &Files) -> R
     }
     if !possible_devices(config).contains(snapshot.config()) {
         let path = files.snapshot.clone();
-        return Err(DriveError::OtherGeometry { path });
+        return Err(DriveError::OtherGeometry(path));
     }
     // The host has switched to another placement configuration since: its data is gone, counters and wear are not.
     let mut device = new()?;

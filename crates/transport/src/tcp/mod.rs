@@ -113,7 +113,7 @@ impl TcpOptions {
         let address = self.listen;
         if !address.ip().to_canonical().is_loopback() {
             if self.hosts.is_empty() {
-                return Err(ServeError::HostsRequired { address });
+                return Err(ServeError::HostsRequired(address));
             }
             if let Some(host) = self.hosts.iter().find(|host| host.secret.is_none()) {
                 let host = host.nqn.clone();

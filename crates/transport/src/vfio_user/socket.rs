@@ -75,10 +75,10 @@ fn remove_stale(path: &Path) -> Result<(), ServeError> {
         Ok(metadata) => metadata,
     };
     if !metadata.file_type().is_socket() {
-        return Err(ServeError::NotASocket { path: path_buf() });
+        return Err(ServeError::NotASocket(path_buf()));
     }
     match UnixStream::connect(path) {
-        Ok(_) => Err(ServeError::SocketTaken { path: path_buf() }),
+        Ok(_) => Err(ServeError::SocketTaken(path_buf())),
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             std::fs::remove_file(path).map_err(|source| ServeError::Socket {
                 path: path_buf(),
