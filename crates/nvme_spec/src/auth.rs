@@ -4,7 +4,6 @@
 //! Values of variable length follow the headers; their lengths are in the headers. Nothing is computed here.
 
 use zerocopy::little_endian::{U16, U32};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// Security Protocol of the NVMe authentication, assigned to NVM Express.
 pub const SECURITY_PROTOCOL: u8 = 0xe9;
@@ -17,7 +16,7 @@ pub const AUTH_TYPE_DHCHAP: u8 = 0x01;
 /// Authentication protocol identifier of DH-HMAC-CHAP, in a protocol descriptor.
 pub const AUTH_ID_DHCHAP: u8 = 0x01;
 
-codes! {
+layout! {
     /// Message identifier.
     MessageId(u8, from_u8) {
         Negotiate = 0x00 => "AUTH_Negotiate",
@@ -28,9 +27,7 @@ codes! {
         Failure2 = 0xf0 => "AUTH_Failure2",
         Failure1 = 0xf1 => "AUTH_Failure1",
     }
-}
 
-codes! {
     /// Hash function identifier.
     HashId(u8, from_u8) {
         Sha256 = 1 => "SHA-256",
@@ -50,7 +47,7 @@ impl HashId {
     }
 }
 
-codes! {
+layout! {
     /// Diffie-Hellman group identifier.
     DhGroupId(u8, from_u8) {
         Null = 0 => "NULL",
@@ -76,7 +73,7 @@ impl DhGroupId {
     }
 }
 
-codes! {
+layout! {
     /// Reason Code Explanation of AUTH_Failure1 and AUTH_Failure2.
     FailureReason(u8, from_u8) {
         AuthenticationFailed = 0x01 => "Authentication failed",
@@ -92,21 +89,18 @@ codes! {
 /// The only reason code of the failure messages: authentication failure.
 pub const REASON_AUTHENTICATION_FAILURE: u8 = 0x01;
 
-/// What every message starts with.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct MessageHeader {
-    /// Authentication type: [`AUTH_TYPE_COMMON`] or [`AUTH_TYPE_DHCHAP`].
-    pub auth_type: u8,
-    /// Message identifier: a [`MessageId`].
-    pub auth_id: u8,
-    /// Reserved.
-    pub _reserved2: [u8; 2],
-    /// Transaction identifier.
-    pub t_id: U16,
+layout! {
+    /// What every message starts with.
+    MessageHeader(6) {
+        /// Authentication type: [`AUTH_TYPE_COMMON`] or [`AUTH_TYPE_DHCHAP`].
+        auth_type @ 0: u8,
+        /// Message identifier: a [`MessageId`].
+        auth_id @ 1: u8,
+        _reserved2 @ 2: [u8; 2],
+        /// Transaction identifier.
+        t_id @ 4: U16,
+    }
 }
-
-layout! { MessageHeader, 6, auth_type @ 0, auth_id @ 1, t_id @ 4 }
 
 impl MessageId {
     /// Authentication type of such messages: negotiation and failures belong to no protocol.
@@ -130,126 +124,95 @@ impl MessageHeader {
     }
 }
 
-/// AUTH_Negotiate; `napd` [`ProtocolDescriptor`]s follow.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct Negotiate {
-    /// Type, identifier and transaction.
-    pub header: MessageHeader,
-    /// Secure channel concatenation: 0 none, else for TLS.
-    pub sc_c: u8,
-    /// Number of authentication protocol descriptors.
-    pub napd: u8,
+layout! {
+    /// AUTH_Negotiate; `napd` [`ProtocolDescriptor`]s follow.
+    Negotiate(8) {
+        /// Type, identifier and transaction.
+        header @ 0: MessageHeader,
+        /// Secure channel concatenation: 0 none, else for TLS.
+        sc_c @ 6: u8,
+        /// Number of authentication protocol descriptors.
+        napd @ 7: u8,
+    }
+
+    /// Authentication protocol descriptor of DH-HMAC-CHAP.
+    ProtocolDescriptor(64) {
+        /// Authentication protocol identifier: [`AUTH_ID_DHCHAP`].
+        auth_id @ 0: u8,
+        _reserved1 @ 1: u8,
+        /// Number of hash function identifiers.
+        halen @ 2: u8,
+        /// Number of DH group identifiers.
+        dhlen @ 3: u8,
+        /// Hash function identifiers, then DH group identifiers. The groups start at byte 30 of this list.
+        idlist @ 4: [u8; 60],
+    }
 }
-
-layout! { Negotiate, 8, header @ 0, sc_c @ 6, napd @ 7 }
-
-/// Authentication protocol descriptor of DH-HMAC-CHAP.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct ProtocolDescriptor {
-    /// Authentication protocol identifier: [`AUTH_ID_DHCHAP`].
-    pub auth_id: u8,
-    /// Reserved.
-    pub _reserved1: u8,
-    /// Number of hash function identifiers.
-    pub halen: u8,
-    /// Number of DH group identifiers.
-    pub dhlen: u8,
-    /// Hash function identifiers, then DH group identifiers. The groups start at byte 30 of this list.
-    pub idlist: [u8; 60],
-}
-
-layout! { ProtocolDescriptor, 64, auth_id @ 0, halen @ 2, dhlen @ 3, idlist @ 4 }
 
 /// Where the DH group identifiers start in [`ProtocolDescriptor::idlist`].
 pub const IDLIST_DH_GROUPS: usize = 30;
 
-/// DH-HMAC-CHAP_Challenge; the challenge value (`hl` bytes) and the DH public value (`dhvlen` bytes) follow.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct Challenge {
-    /// Type, identifier and transaction.
-    pub header: MessageHeader,
-    /// Hash length, bytes.
-    pub hl: u8,
-    /// Reserved.
-    pub _reserved7: u8,
-    /// Hash function identifier: a [`HashId`].
-    pub hash_id: u8,
-    /// DH group identifier: a [`DhGroupId`].
-    pub dhg_id: u8,
-    /// DH value length, bytes.
-    pub dhvlen: U16,
-    /// Sequence number.
-    pub seqnum: U32,
+layout! {
+    /// DH-HMAC-CHAP_Challenge; the challenge value (`hl` bytes) and the DH public value (`dhvlen` bytes) follow.
+    Challenge(16) {
+        /// Type, identifier and transaction.
+        header @ 0: MessageHeader,
+        /// Hash length, bytes.
+        hl @ 6: u8,
+        _reserved7 @ 7: u8,
+        /// Hash function identifier: a [`HashId`].
+        hash_id @ 8: u8,
+        /// DH group identifier: a [`DhGroupId`].
+        dhg_id @ 9: u8,
+        /// DH value length, bytes.
+        dhvlen @ 10: U16,
+        /// Sequence number.
+        seqnum @ 12: U32,
+    }
+
+    /// DH-HMAC-CHAP_Reply; the response value (`hl` bytes), the challenge value (`hl` bytes, zeroes unless `cvalid`)
+    /// and the DH public value (`dhvlen` bytes) follow.
+    Reply(16) {
+        /// Type, identifier and transaction.
+        header @ 0: MessageHeader,
+        /// Hash length, bytes.
+        hl @ 6: u8,
+        _reserved7 @ 7: u8,
+        /// Challenge valid: 1 if the host authenticates the controller as well.
+        cvalid @ 8: u8,
+        _reserved9 @ 9: u8,
+        /// DH value length, bytes.
+        dhvlen @ 10: U16,
+        /// Sequence number; 0 if the host sends no challenge.
+        seqnum @ 12: U32,
+    }
+
+    /// DH-HMAC-CHAP_Success1; the response value (`hl` bytes) follows if `rvalid`.
+    Success1(16) {
+        /// Type, identifier and transaction.
+        header @ 0: MessageHeader,
+        /// Hash length, bytes.
+        hl @ 6: u8,
+        _reserved7 @ 7: u8,
+        /// Response valid.
+        rvalid @ 8: u8,
+        _reserved9 @ 9: [u8; 7],
+    }
+
+    /// DH-HMAC-CHAP_Success2.
+    Success2(16) {
+        /// Type, identifier and transaction.
+        header @ 0: MessageHeader,
+        _reserved6 @ 6: [u8; 10],
+    }
+
+    /// AUTH_Failure1 (from the controller) and AUTH_Failure2 (from the host).
+    Failure(8) {
+        /// Type, identifier and transaction.
+        header @ 0: MessageHeader,
+        /// Reason code: [`REASON_AUTHENTICATION_FAILURE`].
+        rc @ 6: u8,
+        /// Reason code explanation: a [`FailureReason`].
+        rce @ 7: u8,
+    }
 }
-
-layout! { Challenge, 16, header @ 0, hl @ 6, hash_id @ 8, dhg_id @ 9, dhvlen @ 10, seqnum @ 12 }
-
-/// DH-HMAC-CHAP_Reply; the response value (`hl` bytes), the challenge value (`hl` bytes, zeroes unless `cvalid`) and
-/// the DH public value (`dhvlen` bytes) follow.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct Reply {
-    /// Type, identifier and transaction.
-    pub header: MessageHeader,
-    /// Hash length, bytes.
-    pub hl: u8,
-    /// Reserved.
-    pub _reserved7: u8,
-    /// Challenge valid: 1 if the host authenticates the controller as well.
-    pub cvalid: u8,
-    /// Reserved.
-    pub _reserved9: u8,
-    /// DH value length, bytes.
-    pub dhvlen: U16,
-    /// Sequence number; 0 if the host sends no challenge.
-    pub seqnum: U32,
-}
-
-layout! { Reply, 16, header @ 0, hl @ 6, cvalid @ 8, dhvlen @ 10, seqnum @ 12 }
-
-/// DH-HMAC-CHAP_Success1; the response value (`hl` bytes) follows if `rvalid`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct Success1 {
-    /// Type, identifier and transaction.
-    pub header: MessageHeader,
-    /// Hash length, bytes.
-    pub hl: u8,
-    /// Reserved.
-    pub _reserved7: u8,
-    /// Response valid.
-    pub rvalid: u8,
-    /// Reserved.
-    pub _reserved9: [u8; 7],
-}
-
-layout! { Success1, 16, header @ 0, hl @ 6, rvalid @ 8 }
-
-/// DH-HMAC-CHAP_Success2.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct Success2 {
-    /// Type, identifier and transaction.
-    pub header: MessageHeader,
-    /// Reserved.
-    pub _reserved6: [u8; 10],
-}
-
-layout! { Success2, 16, header @ 0 }
-
-/// AUTH_Failure1 (from the controller) and AUTH_Failure2 (from the host).
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct Failure {
-    /// Type, identifier and transaction.
-    pub header: MessageHeader,
-    /// Reason code: [`REASON_AUTHENTICATION_FAILURE`].
-    pub rc: u8,
-    /// Reason code explanation: a [`FailureReason`].
-    pub rce: u8,
-}
-
-layout! { Failure, 8, header @ 0, rc @ 6, rce @ 7 }

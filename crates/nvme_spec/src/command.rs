@@ -5,48 +5,44 @@
 //! commands in [`crate::fabrics`], the data a command transfers in `identify`, `log`, `directive` and `fdp`. Dwords
 //! that are one plain number (an offset, an address, a count that fills the dword) have no type here.
 
-use bitfield_struct::bitfield;
 use zerocopy::little_endian::{U16, U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::status::Status;
 
-/// Submission Queue Entry (Base Specification, "Submission Queue Entry").
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct SubmissionEntry {
-    /// Opcode (CDW0 bits 7:0): an [`AdminOpcode`] or an [`IoOpcode`].
-    pub opcode: u8,
-    /// Fused operation and data transfer type (CDW0 bits 15:8).
-    pub flags: CommandFlags,
-    /// Command Identifier (CDW0 bits 31:16).
-    pub cid: U16,
-    /// Namespace Identifier.
-    pub nsid: U32,
-    /// Command dword 2.
-    pub cdw2: U32,
-    /// Command dword 3.
-    pub cdw3: U32,
-    /// Metadata Pointer.
-    pub mptr: U64,
-    /// Data Pointer: two PRP entries ([`SubmissionEntry::prp1`]) or one [`SglDescriptor`] ([`SubmissionEntry::sgl1`]).
-    pub dptr: [u8; 16],
-    /// Command dword 10.
-    pub cdw10: U32,
-    /// Command dword 11.
-    pub cdw11: U32,
-    /// Command dword 12.
-    pub cdw12: U32,
-    /// Command dword 13.
-    pub cdw13: U32,
-    /// Command dword 14.
-    pub cdw14: U32,
-    /// Command dword 15.
-    pub cdw15: U32,
+layout! {
+    /// Submission Queue Entry (Base Specification, "Submission Queue Entry").
+    SubmissionEntry(64) {
+        /// Opcode (CDW0 bits 7:0): an [`AdminOpcode`] or an [`IoOpcode`].
+        opcode @ 0: u8,
+        /// Fused operation and data transfer type (CDW0 bits 15:8).
+        flags @ 1: CommandFlags,
+        /// Command Identifier (CDW0 bits 31:16).
+        cid @ 2: U16,
+        /// Namespace Identifier.
+        nsid @ 4: U32,
+        /// Command dword 2.
+        cdw2 @ 8: U32,
+        /// Command dword 3.
+        cdw3 @ 12: U32,
+        /// Metadata Pointer.
+        mptr @ 16: U64,
+        /// Data Pointer: two PRP entries ([`SubmissionEntry::prp1`]) or one [`SglDescriptor`]
+        /// ([`SubmissionEntry::sgl1`]).
+        dptr @ 24: [u8; 16],
+        /// Command dword 10.
+        cdw10 @ 40: U32,
+        /// Command dword 11.
+        cdw11 @ 44: U32,
+        /// Command dword 12.
+        cdw12 @ 48: U32,
+        /// Command dword 13.
+        cdw13 @ 52: U32,
+        /// Command dword 14.
+        cdw14 @ 56: U32,
+        /// Command dword 15.
+        cdw15 @ 60: U32,
+    }
 }
-
-layout! { SubmissionEntry, 64, opcode @ 0, flags @ 1, cid @ 2, nsid @ 4, cdw2 @ 8, cdw3 @ 12, mptr @ 16, dptr @ 24,
-cdw10 @ 40, cdw11 @ 44, cdw12 @ 48, cdw13 @ 52, cdw14 @ 56, cdw15 @ 60 }
 
 impl SubmissionEntry {
     /// PRP Entry 1 of the data pointer.
@@ -77,18 +73,15 @@ impl SubmissionEntry {
     }
 }
 
-/// Byte 1 of a submission queue entry.
-#[bitfield(u8)]
-#[derive(PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct CommandFlags {
-    /// Fused Operation: see [`FUSE_NONE`], [`FUSE_FIRST`] and [`FUSE_SECOND`].
-    #[bits(2)]
-    pub fuse: u8,
-    #[bits(4)]
-    __: u8,
-    /// PRP or SGL for Data Transfer: see [`PSDT_PRP`], [`PSDT_SGL_MPTR_CONTIGUOUS`] and [`PSDT_SGL_MPTR_SGL`].
-    #[bits(2)]
-    pub psdt: u8,
+layout! {
+    /// Byte 1 of a submission queue entry.
+    CommandFlags(u8) {
+        /// Fused Operation: see [`FUSE_NONE`], [`FUSE_FIRST`] and [`FUSE_SECOND`].
+        fuse(2): u8,
+        __(4): u8,
+        /// PRP or SGL for Data Transfer: see [`PSDT_PRP`], [`PSDT_SGL_MPTR_CONTIGUOUS`] and [`PSDT_SGL_MPTR_SGL`].
+        psdt(2): u8,
+    }
 }
 
 /// FUSE: normal operation.
@@ -104,44 +97,38 @@ pub const PSDT_SGL_MPTR_CONTIGUOUS: u8 = 1;
 /// PSDT: SGLs are used; MPTR is the address of an SGL segment.
 pub const PSDT_SGL_MPTR_SGL: u8 = 2;
 
-/// Completion Queue Entry (Base Specification, "Completion Queue Entry").
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct CompletionEntry {
-    /// Command specific dword 0.
-    pub dw0: U32,
-    /// Command specific dword 1.
-    pub dw1: U32,
-    /// SQ Head Pointer.
-    pub sqhd: U16,
-    /// SQ Identifier; reserved over fabrics.
-    pub sqid: U16,
-    /// Command Identifier.
-    pub cid: U16,
-    /// Phase Tag and Status.
-    pub status: StatusField,
-}
+layout! {
+    /// Completion Queue Entry (Base Specification, "Completion Queue Entry").
+    CompletionEntry(16) {
+        /// Command specific dword 0.
+        dw0 @ 0: U32,
+        /// Command specific dword 1.
+        dw1 @ 4: U32,
+        /// SQ Head Pointer.
+        sqhd @ 8: U16,
+        /// SQ Identifier; reserved over fabrics.
+        sqid @ 10: U16,
+        /// Command Identifier.
+        cid @ 12: U16,
+        /// Phase Tag and Status.
+        status @ 14: StatusField,
+    }
 
-layout! { CompletionEntry, 16, dw0 @ 0, dw1 @ 4, sqhd @ 8, sqid @ 10, cid @ 12, status @ 14 }
-
-/// The Phase Tag and the Status field: the upper half of completion dword 3.
-#[bitfield(u16, repr = U16, from = U16::new, into = U16::get)]
-#[derive(PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct StatusField {
-    /// Phase Tag; reserved over fabrics.
-    pub p: bool,
-    /// Status Code.
-    pub sc: u8,
-    /// Status Code Type.
-    #[bits(3)]
-    pub sct: u8,
-    /// Command Retry Delay: 0 none, else which of CRDT1 to CRDT3.
-    #[bits(2)]
-    pub crd: u8,
-    /// More: the Error Information log has more about this.
-    pub m: bool,
-    /// Do Not Retry.
-    pub dnr: bool,
+    /// The Phase Tag and the Status field: the upper half of completion dword 3.
+    StatusField(U16) {
+        /// Phase Tag; reserved over fabrics.
+        p: bool,
+        /// Status Code.
+        sc: u8,
+        /// Status Code Type.
+        sct(3): u8,
+        /// Command Retry Delay: 0 none, else which of CRDT1 to CRDT3.
+        crd(2): u8,
+        /// More: the Error Information log has more about this.
+        m: bool,
+        /// Do Not Retry.
+        dnr: bool,
+    }
 }
 
 impl StatusField {
@@ -156,7 +143,7 @@ impl StatusField {
     }
 }
 
-codes! {
+layout! {
     /// Opcodes of the Admin command set (Base Specification, "Opcodes for Admin Commands").
     AdminOpcode(u8, from_u8) {
         DeleteIoSubmissionQueue = 0x00 => "Delete I/O Submission Queue",
@@ -208,9 +195,7 @@ codes! {
         ProgramActivationManagement = 0x88 => "Program Activation Management",
         MemoryRangeSetManagement = 0x89 => "Memory Range Set Management",
     }
-}
 
-codes! {
     /// Opcodes of the NVM command set and of the I/O commands common to all sets.
     IoOpcode(u8, from_u8) {
         Flush = 0x00 => "Flush",
@@ -260,178 +245,138 @@ impl DataTransfer {
 
 // ---- Administration commands ------------------------------------------------------------------------------------
 
-/// Identify, command dword 10.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct IdentifyCdw10 {
-    /// Controller or Namespace Structure: a [`crate::identify::Cns`].
-    pub cns: u8,
-    __: u8,
-    /// Controller Identifier.
-    pub cntid: u16,
-}
+layout! {
+    /// Identify, command dword 10.
+    IdentifyCdw10(u32) {
+        /// Controller or Namespace Structure: a [`crate::identify::Cns`].
+        cns: u8,
+        __: u8,
+        /// Controller Identifier.
+        cntid: u16,
+    }
 
-/// Identify, command dword 11.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct IdentifyCdw11 {
-    /// CNS Specific Identifier: NVM set, domain or endurance group.
-    pub cnssid: u16,
-    __: u8,
-    /// Command Set Identifier: a [`crate::identify::CommandSet`].
-    pub csi: u8,
-}
+    /// Identify, command dword 11.
+    IdentifyCdw11(u32) {
+        /// CNS Specific Identifier: NVM set, domain or endurance group.
+        cnssid: u16,
+        __: u8,
+        /// Command Set Identifier: a [`crate::identify::CommandSet`].
+        csi: u8,
+    }
 
-/// Get Log Page, command dword 10.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct GetLogPageCdw10 {
-    /// Log Page Identifier: a [`crate::log::LogId`].
-    pub lid: u8,
-    /// Log Specific Parameter.
-    #[bits(7)]
-    pub lsp: u8,
-    /// Retain Asynchronous Event.
-    pub rae: bool,
-    /// Number of Dwords Lower: bits 15:0 of the zeroes based number.
-    pub numdl: u16,
-}
+    /// Get Log Page, command dword 10.
+    GetLogPageCdw10(u32) {
+        /// Log Page Identifier: a [`crate::log::LogId`].
+        lid: u8,
+        /// Log Specific Parameter.
+        lsp(7): u8,
+        /// Retain Asynchronous Event.
+        rae: bool,
+        /// Number of Dwords Lower: bits 15:0 of the zeroes based number.
+        numdl: u16,
+    }
 
-/// Get Log Page, command dword 11.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct GetLogPageCdw11 {
-    /// Number of Dwords Upper: bits 31:16 of the zeroes based number.
-    pub numdu: u16,
-    /// Log Specific Identifier: for the FDP and endurance group logs the endurance group.
-    pub lsi: u16,
-}
+    /// Get Log Page, command dword 11.
+    GetLogPageCdw11(u32) {
+        /// Number of Dwords Upper: bits 31:16 of the zeroes based number.
+        numdu: u16,
+        /// Log Specific Identifier: for the FDP and endurance group logs the endurance group.
+        lsi: u16,
+    }
 
-/// Get Log Page, command dword 14. Dwords 12 and 13 are the lower and upper half of the Log Page Offset.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct GetLogPageCdw14 {
-    /// UUID Index.
-    #[bits(7)]
-    pub uidx: u8,
-    #[bits(16)]
-    __: u16,
-    /// Offset Type: the offset is an index into a list of data structures instead of bytes.
-    pub ot: bool,
-    /// Command Set Identifier.
-    pub csi: u8,
-}
+    /// Get Log Page, command dword 14. Dwords 12 and 13 are the lower and upper half of the Log Page Offset.
+    GetLogPageCdw14(u32) {
+        /// UUID Index.
+        uidx(7): u8,
+        __(16): u16,
+        /// Offset Type: the offset is an index into a list of data structures instead of bytes.
+        ot: bool,
+        /// Command Set Identifier.
+        csi: u8,
+    }
 
-/// Create I/O Completion Queue and Create I/O Submission Queue, command dword 10.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct CreateQueueCdw10 {
-    /// Queue Identifier.
-    pub qid: u16,
-    /// Queue Size, zeroes based.
-    pub qsize: u16,
-}
+    /// Create I/O Completion Queue and Create I/O Submission Queue, command dword 10.
+    CreateQueueCdw10(u32) {
+        /// Queue Identifier.
+        qid: u16,
+        /// Queue Size, zeroes based.
+        qsize: u16,
+    }
 
-/// Create I/O Completion Queue, command dword 11.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct CreateIoCompletionQueueCdw11 {
-    /// Physically Contiguous.
-    pub pc: bool,
-    /// Interrupts Enabled.
-    pub ien: bool,
-    #[bits(14)]
-    __: u16,
-    /// Interrupt Vector.
-    pub iv: u16,
-}
+    /// Create I/O Completion Queue, command dword 11.
+    CreateIoCompletionQueueCdw11(u32) {
+        /// Physically Contiguous.
+        pc: bool,
+        /// Interrupts Enabled.
+        ien: bool,
+        __(14): u16,
+        /// Interrupt Vector.
+        iv: u16,
+    }
 
-/// Create I/O Submission Queue, command dword 11.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct CreateIoSubmissionQueueCdw11 {
-    /// Physically Contiguous.
-    pub pc: bool,
-    /// Queue Priority: 0 urgent, 1 high, 2 medium, 3 low.
-    #[bits(2)]
-    pub qprio: u8,
-    #[bits(13)]
-    __: u16,
-    /// Completion Queue Identifier.
-    pub cqid: u16,
-}
+    /// Create I/O Submission Queue, command dword 11.
+    CreateIoSubmissionQueueCdw11(u32) {
+        /// Physically Contiguous.
+        pc: bool,
+        /// Queue Priority: 0 urgent, 1 high, 2 medium, 3 low.
+        qprio(2): u8,
+        __(13): u16,
+        /// Completion Queue Identifier.
+        cqid: u16,
+    }
 
-/// Delete I/O Completion Queue and Delete I/O Submission Queue, command dword 10.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct DeleteQueueCdw10 {
-    /// Queue Identifier.
-    pub qid: u16,
-    __: u16,
-}
+    /// Delete I/O Completion Queue and Delete I/O Submission Queue, command dword 10.
+    DeleteQueueCdw10(u32) {
+        /// Queue Identifier.
+        qid: u16,
+        __: u16,
+    }
 
-/// Abort, command dword 10.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct AbortCdw10 {
-    /// Submission Queue Identifier.
-    pub sqid: u16,
-    /// Command Identifier.
-    pub cid: u16,
-}
+    /// Abort, command dword 10.
+    AbortCdw10(u32) {
+        /// Submission Queue Identifier.
+        sqid: u16,
+        /// Command Identifier.
+        cid: u16,
+    }
 
-/// Abort, completion dword 0.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct AbortDw0 {
-    /// Immediate Abort Not Performed: the command was *not* aborted.
-    pub ianp: bool,
-    #[bits(31)]
-    __: u32,
-}
+    /// Abort, completion dword 0.
+    AbortDw0(u32) {
+        /// Immediate Abort Not Performed: the command was *not* aborted.
+        ianp: bool,
+        __(31): u32,
+    }
 
-/// Get Features, command dword 10.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct GetFeaturesCdw10 {
-    /// Feature Identifier: a [`crate::feature::FeatureId`].
-    pub fid: u8,
-    /// Select: a [`crate::feature::FeatureSelect`].
-    #[bits(3)]
-    pub sel: u8,
-    #[bits(21)]
-    __: u32,
-}
+    /// Get Features, command dword 10.
+    GetFeaturesCdw10(u32) {
+        /// Feature Identifier: a [`crate::feature::FeatureId`].
+        fid: u8,
+        /// Select: a [`crate::feature::FeatureSelect`].
+        sel(3): u8,
+        __(21): u32,
+    }
 
-/// Set Features, command dword 10.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct SetFeaturesCdw10 {
-    /// Feature Identifier: a [`crate::feature::FeatureId`].
-    pub fid: u8,
-    #[bits(23)]
-    __: u32,
-    /// Save.
-    pub sv: bool,
-}
+    /// Set Features, command dword 10.
+    SetFeaturesCdw10(u32) {
+        /// Feature Identifier: a [`crate::feature::FeatureId`].
+        fid: u8,
+        __(23): u32,
+        /// Save.
+        sv: bool,
+    }
 
-/// Asynchronous Event Request, completion dword 0.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct AsyncEventDw0 {
-    /// Asynchronous Event Type: an [`AsyncEventType`].
-    #[bits(3)]
-    pub aet: u8,
-    #[bits(5)]
-    __: u8,
-    /// Asynchronous Event Information; its meaning is the type's: see the `AEI_…` constants.
-    pub aei: u8,
-    /// Log Page Identifier that holds more and whose reading clears the event.
-    pub lid: u8,
-    __: u8,
-}
+    /// Asynchronous Event Request, completion dword 0.
+    AsyncEventDw0(u32) {
+        /// Asynchronous Event Type: an [`AsyncEventType`].
+        aet(3): u8,
+        __(5): u8,
+        /// Asynchronous Event Information; its meaning is the type's: see the `AEI_…` constants.
+        aei: u8,
+        /// Log Page Identifier that holds more and whose reading clears the event.
+        lid: u8,
+        __: u8,
+    }
 
-codes! {
     /// Asynchronous Event Type.
     AsyncEventType(u8, from_u8) {
         Error = 0 => "Error status",
@@ -505,25 +450,20 @@ pub const AEI_IMMEDIATE_NORMAL_SHUTDOWN: u8 = 0x00;
 /// Immediate: Temperature Threshold Hysteresis Recovery.
 pub const AEI_IMMEDIATE_TEMPERATURE_RECOVERY: u8 = 0x01;
 
-/// Namespace Management, command dword 10.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct NamespaceManagementCdw10 {
-    /// Select: see [`NAMESPACE_CREATE`] and [`NAMESPACE_DELETE`].
-    #[bits(4)]
-    pub sel: u8,
-    #[bits(28)]
-    __: u32,
-}
+layout! {
+    /// Namespace Management, command dword 10.
+    NamespaceManagementCdw10(u32) {
+        /// Select: see [`NAMESPACE_CREATE`] and [`NAMESPACE_DELETE`].
+        sel(4): u8,
+        __(28): u32,
+    }
 
-/// Namespace Management, command dword 11.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct NamespaceManagementCdw11 {
-    #[bits(24)]
-    __: u32,
-    /// Command Set Identifier.
-    pub csi: u8,
+    /// Namespace Management, command dword 11.
+    NamespaceManagementCdw11(u32) {
+        __(24): u32,
+        /// Command Set Identifier.
+        csi: u8,
+    }
 }
 
 /// Namespace Management SEL: create.
@@ -531,15 +471,13 @@ pub const NAMESPACE_CREATE: u8 = 0;
 /// Namespace Management SEL: delete.
 pub const NAMESPACE_DELETE: u8 = 1;
 
-/// Namespace Attachment, command dword 10.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct NamespaceAttachmentCdw10 {
-    /// Select: see [`CONTROLLER_ATTACH`] and [`CONTROLLER_DETACH`].
-    #[bits(4)]
-    pub sel: u8,
-    #[bits(28)]
-    __: u32,
+layout! {
+    /// Namespace Attachment, command dword 10.
+    NamespaceAttachmentCdw10(u32) {
+        /// Select: see [`CONTROLLER_ATTACH`] and [`CONTROLLER_DETACH`].
+        sel(4): u8,
+        __(28): u32,
+    }
 }
 
 /// Namespace Attachment SEL: attach the namespace to the listed controllers.
@@ -547,65 +485,41 @@ pub const CONTROLLER_ATTACH: u8 = 0;
 /// Namespace Attachment SEL: detach the namespace from the listed controllers.
 pub const CONTROLLER_DETACH: u8 = 1;
 
-codes! {
-    /// Firmware Commit, Commit Action.
-    CommitAction(u8, from_u8) {
-        Replace = 0 => "Replace the image in the slot; do not activate",
-        ReplaceActivateAtReset = 1 => "Replace the image in the slot; activate at the next reset",
-        ActivateAtReset = 2 => "Activate the image in the slot at the next reset",
-        ActivateImmediately = 3 => "Activate the image in the slot immediately",
-        ReplaceBootPartition = 6 => "Replace the boot partition",
-        ActivateBootPartition = 7 => "Mark the boot partition as active",
+layout! {
+    /// Format NVM, command dword 10.
+    FormatNvmCdw10(u32) {
+        /// LBA Format Lower: bits 3:0 of the format index.
+        lbafl(4): u8,
+        /// Metadata Settings: metadata is part of an extended logical block.
+        mset: bool,
+        /// Protection Information: 0 none, else type 1 to 3.
+        pi(3): u8,
+        /// Protection Information Location: first bytes of the metadata (for guards of 16 bits).
+        pil: bool,
+        /// Secure Erase Settings: 0 none, 1 user data erase, 2 cryptographic erase.
+        ses(3): u8,
+        /// LBA Format Upper: bits 5:4 of the format index.
+        lbafu(2): u8,
+        __(18): u32,
     }
-}
 
-/// Format NVM, command dword 10.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct FormatNvmCdw10 {
-    /// LBA Format Lower: bits 3:0 of the format index.
-    #[bits(4)]
-    pub lbafl: u8,
-    /// Metadata Settings: metadata is part of an extended logical block.
-    pub mset: bool,
-    /// Protection Information: 0 none, else type 1 to 3.
-    #[bits(3)]
-    pub pi: u8,
-    /// Protection Information Location: first bytes of the metadata (for guards of 16 bits).
-    pub pil: bool,
-    /// Secure Erase Settings: 0 none, 1 user data erase, 2 cryptographic erase.
-    #[bits(3)]
-    pub ses: u8,
-    /// LBA Format Upper: bits 5:4 of the format index.
-    #[bits(2)]
-    pub lbafu: u8,
-    #[bits(18)]
-    __: u32,
-}
+    /// Sanitize, command dword 10. Dword 11 is the Overwrite Pattern.
+    SanitizeCdw10(u32) {
+        /// Sanitize Action: a [`SanitizeAction`].
+        sanact(3): u8,
+        /// Allow Unrestricted Sanitize Exit.
+        ause: bool,
+        /// Overwrite Pass Count; 0 means 16.
+        owpass(4): u8,
+        /// Overwrite Invert Pattern Between Passes.
+        oipbp: bool,
+        /// No-Deallocate After Sanitize.
+        ndas: bool,
+        /// Enter Media Verification State.
+        emvs: bool,
+        __(21): u32,
+    }
 
-/// Sanitize, command dword 10. Dword 11 is the Overwrite Pattern.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct SanitizeCdw10 {
-    /// Sanitize Action: a [`SanitizeAction`].
-    #[bits(3)]
-    pub sanact: u8,
-    /// Allow Unrestricted Sanitize Exit.
-    pub ause: bool,
-    /// Overwrite Pass Count; 0 means 16.
-    #[bits(4)]
-    pub owpass: u8,
-    /// Overwrite Invert Pattern Between Passes.
-    pub oipbp: bool,
-    /// No-Deallocate After Sanitize.
-    pub ndas: bool,
-    /// Enter Media Verification State.
-    pub emvs: bool,
-    #[bits(21)]
-    __: u32,
-}
-
-codes! {
     /// Sanitize, Sanitize Action.
     SanitizeAction(u8, from_u8) {
         ExitFailureMode = 1 => "Exit Failure Mode",
@@ -614,20 +528,14 @@ codes! {
         CryptoErase = 4 => "Start a Crypto Erase sanitize operation",
         ExitMediaVerification = 5 => "Exit Media Verification State",
     }
-}
 
-/// Device Self-test, command dword 10.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct DeviceSelfTestCdw10 {
-    /// Self-test Code: a [`SelfTestCode`].
-    #[bits(4)]
-    pub stc: u8,
-    #[bits(28)]
-    __: u32,
-}
+    /// Device Self-test, command dword 10.
+    DeviceSelfTestCdw10(u32) {
+        /// Self-test Code: a [`SelfTestCode`].
+        stc(4): u8,
+        __(28): u32,
+    }
 
-codes! {
     /// Device Self-test, Self-test Code.
     SelfTestCode(u8, from_u8) {
         Short = 0x1 => "Start a short device self-test operation",
@@ -636,244 +544,185 @@ codes! {
         VendorSpecific = 0xe => "Vendor specific",
         Abort = 0xf => "Abort device self-test operation",
     }
-}
 
-/// Directive Send and Directive Receive, command dword 11. Dword 10 is the zeroes based number of dwords (NUMD).
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct DirectiveCdw11 {
-    /// Directive Operation, specific to the type.
-    pub doper: u8,
-    /// Directive Type: a [`crate::directive::DirectiveType`].
-    pub dtype: u8,
-    /// Directive Specific.
-    pub dspec: u16,
-}
+    /// Directive Send and Directive Receive, command dword 11. Dword 10 is the zeroes based number of dwords (NUMD).
+    DirectiveCdw11(u32) {
+        /// Directive Operation, specific to the type.
+        doper: u8,
+        /// Directive Type: a [`crate::directive::DirectiveType`].
+        dtype: u8,
+        /// Directive Specific.
+        dspec: u16,
+    }
 
-/// Directive Send, Identify directive, Enable Directive operation: command dword 12.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct EnableDirectiveCdw12 {
-    /// Enable Directive.
-    pub endir: bool,
-    #[bits(7)]
-    __: u8,
-    /// Directive Type to enable or disable.
-    pub tdtype: u8,
-    __: u16,
+    /// Directive Send, Identify directive, Enable Directive operation: command dword 12.
+    EnableDirectiveCdw12(u32) {
+        /// Enable Directive.
+        endir: bool,
+        __(7): u8,
+        /// Directive Type to enable or disable.
+        tdtype: u8,
+        __: u16,
+    }
 }
 
 // ---- I/O commands -----------------------------------------------------------------------------------------------
 
-/// Command dword 12 of Read, Write, Compare, Verify and Write Zeroes. Dwords 10 and 11 are the starting LBA.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct ReadWriteCdw12 {
-    /// Number of Logical Blocks, zeroes based.
-    pub nlb: u16,
-    #[bits(4)]
-    __: u8,
-    /// Directive Type (Write, Write Uncorrectable and Write Zeroes): a [`crate::directive::DirectiveType`].
-    #[bits(4)]
-    pub dtype: u8,
-    /// Storage Tag Check.
-    pub stc: bool,
-    /// Deallocate (Write Zeroes only; elsewhere reserved).
-    pub deac: bool,
-    /// Protection Information Field: the low four bits of a [`Prinfo`].
-    #[bits(4)]
-    pub prinfo: u8,
-    /// Force Unit Access.
-    pub fua: bool,
-    /// Limited Retry.
-    pub lr: bool,
-}
+layout! {
+    /// Command dword 12 of Read, Write, Compare, Verify and Write Zeroes. Dwords 10 and 11 are the starting LBA.
+    ReadWriteCdw12(u32) {
+        /// Number of Logical Blocks, zeroes based.
+        nlb: u16,
+        __(4): u8,
+        /// Directive Type (Write, Write Uncorrectable and Write Zeroes): a [`crate::directive::DirectiveType`].
+        dtype(4): u8,
+        /// Storage Tag Check.
+        stc: bool,
+        /// Deallocate (Write Zeroes only; elsewhere reserved).
+        deac: bool,
+        /// Protection Information Field: PRCHK in bits 2:0, PRACT in bit 3.
+        prinfo(4): u8,
+        /// Force Unit Access.
+        fua: bool,
+        /// Limited Retry.
+        lr: bool,
+    }
 
-/// Command dword 12 of Write Zeroes, with the bit that only this command has.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct WriteZeroesCdw12 {
-    /// Number of Logical Blocks, zeroes based.
-    pub nlb: u16,
-    #[bits(4)]
-    __: u8,
-    /// Directive Type.
-    #[bits(3)]
-    pub dtype: u8,
-    /// Namespace Zeroes: all blocks of the namespace.
-    pub nsz: bool,
-    /// Storage Tag Check.
-    pub stc: bool,
-    /// Deallocate.
-    pub deac: bool,
-    /// Protection Information Field: the low four bits of a [`Prinfo`].
-    #[bits(4)]
-    pub prinfo: u8,
-    /// Force Unit Access.
-    pub fua: bool,
-    /// Limited Retry.
-    pub lr: bool,
-}
+    /// Command dword 12 of Write Zeroes, with the bit that only this command has.
+    WriteZeroesCdw12(u32) {
+        /// Number of Logical Blocks, zeroes based.
+        nlb: u16,
+        __(4): u8,
+        /// Directive Type.
+        dtype(3): u8,
+        /// Namespace Zeroes: all blocks of the namespace.
+        nsz: bool,
+        /// Storage Tag Check.
+        stc: bool,
+        /// Deallocate.
+        deac: bool,
+        /// Protection Information Field: PRCHK in bits 2:0, PRACT in bit 3.
+        prinfo(4): u8,
+        /// Force Unit Access.
+        fua: bool,
+        /// Limited Retry.
+        lr: bool,
+    }
 
-/// Command dword 13 of Read, Write, Write Zeroes and Write Uncorrectable.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct ReadWriteCdw13 {
-    /// Dataset Management (Read and Write): the bits of a [`DatasetManagementHint`].
-    pub dsm: u8,
-    __: u8,
-    /// Directive Specific (Write, Write Zeroes, Write Uncorrectable): for data placement the placement identifier.
-    pub dspec: u16,
-}
+    /// Dataset Management, command dword 11.
+    DatasetManagementCdw11(u32) {
+        /// Attribute - Integral Dataset for Read.
+        idr: bool,
+        /// Attribute - Integral Dataset for Write.
+        idw: bool,
+        /// Attribute - Deallocate.
+        ad: bool,
+        __(29): u32,
+    }
 
-/// Dataset Management, command dword 11.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct DatasetManagementCdw11 {
-    /// Attribute - Integral Dataset for Read.
-    pub idr: bool,
-    /// Attribute - Integral Dataset for Write.
-    pub idw: bool,
-    /// Attribute - Deallocate.
-    pub ad: bool,
-    #[bits(29)]
-    __: u32,
-}
+    /// Dataset Management, Range definition (NVM Command Set).
+    Range(16) {
+        /// Context Attributes: a [`RangeAttributes`].
+        cattr @ 0: RangeAttributes,
+        /// Length in logical blocks; *not* zeroes based.
+        nlb @ 4: U32,
+        /// Starting LBA.
+        slba @ 8: U64,
+    }
 
-/// Dataset Management, Range definition (NVM Command Set).
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct Range {
-    /// Context Attributes: a [`RangeAttributes`].
-    pub cattr: RangeAttributes,
-    /// Length in logical blocks; *not* zeroes based.
-    pub nlb: U32,
-    /// Starting LBA.
-    pub slba: U64,
-}
+    /// Dataset Management, Context Attributes of a range.
+    RangeAttributes(U32) {
+        /// Access Frequency.
+        af(4): u8,
+        /// Access Latency.
+        al(2): u8,
+        __(2): u8,
+        /// Sequential Read Range.
+        sr: bool,
+        /// Sequential Write Range.
+        sw: bool,
+        /// Write Prepare.
+        wp: bool,
+        __(13): u16,
+        /// Command Access Size in logical blocks.
+        cas: u8,
+    }
 
-layout! { Range, 16, cattr @ 0, nlb @ 4, slba @ 8 }
+    /// Copy, command dword 12. Dwords 10 and 11 are the Starting Destination LBA (SDLBA).
+    CopyCdw12(u32) {
+        /// Number of Ranges, zeroes based.
+        nr: u8,
+        /// Descriptor Format: 0 to 3 for [`SourceRange0`] to [`SourceRange3`].
+        desfmt(4): u8,
+        /// Protection Information Field Read: PRCHK in bits 2:0, PRACT in bit 3.
+        prinfor(4): u8,
+        __(4): u8,
+        /// Directive Type.
+        dtype(4): u8,
+        /// Storage Tag Check Write.
+        stcw: bool,
+        /// Storage Tag Check Read.
+        stcr: bool,
+        /// Protection Information Field Write: PRCHK in bits 2:0, PRACT in bit 3.
+        prinfow(4): u8,
+        /// Force Unit Access.
+        fua: bool,
+        /// Limited Retry.
+        lr: bool,
+    }
 
-/// Dataset Management, Context Attributes of a range.
-#[bitfield(u32, repr = U32, from = U32::new, into = U32::get)]
-#[derive(PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct RangeAttributes {
-    /// Access Frequency.
-    #[bits(4)]
-    pub af: u8,
-    /// Access Latency.
-    #[bits(2)]
-    pub al: u8,
-    #[bits(2)]
-    __: u8,
-    /// Sequential Read Range.
-    pub sr: bool,
-    /// Sequential Write Range.
-    pub sw: bool,
-    /// Write Prepare.
-    pub wp: bool,
-    #[bits(13)]
-    __: u16,
-    /// Command Access Size in logical blocks.
-    pub cas: u8,
-}
+    /// Copy, Source Range Entry of descriptor format 0: same namespace, 16-bit guard.
+    SourceRange0(32) {
+        /// Reserved (parameters of other command sets).
+        _reserved0 @ 0: [u8; 8],
+        /// Starting LBA.
+        slba @ 8: U64,
+        /// Number of Logical Blocks, zeroes based.
+        nlb @ 16: U16,
+        _reserved18 @ 18: [u8; 6],
+        /// Expected Logical Block Storage and Reference Tag.
+        eilbrt @ 24: U32,
+        /// Expected Logical Block Application Tag.
+        elbat @ 28: U16,
+        /// Expected Logical Block Application Tag Mask.
+        elbatm @ 30: U16,
+    }
 
-/// Copy, command dword 12. Dwords 10 and 11 are the Starting Destination LBA (SDLBA).
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct CopyCdw12 {
-    /// Number of Ranges, zeroes based.
-    pub nr: u8,
-    /// Descriptor Format: 0 to 3 for [`SourceRange0`] to [`SourceRange3`].
-    #[bits(4)]
-    pub desfmt: u8,
-    /// Protection Information Field Read: the low four bits of a [`Prinfo`].
-    #[bits(4)]
-    pub prinfor: u8,
-    #[bits(4)]
-    __: u8,
-    /// Directive Type.
-    #[bits(4)]
-    pub dtype: u8,
-    /// Storage Tag Check Write.
-    pub stcw: bool,
-    /// Storage Tag Check Read.
-    pub stcr: bool,
-    /// Protection Information Field Write: the low four bits of a [`Prinfo`].
-    #[bits(4)]
-    pub prinfow: u8,
-    /// Force Unit Access.
-    pub fua: bool,
-    /// Limited Retry.
-    pub lr: bool,
-}
-
-/// Copy, Source Range Entry of descriptor format 0: same namespace, 16-bit guard.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct SourceRange0 {
-    /// Reserved (parameters of other command sets).
-    pub _reserved0: [u8; 8],
-    /// Starting LBA.
-    pub slba: U64,
-    /// Number of Logical Blocks, zeroes based.
-    pub nlb: U16,
-    /// Reserved.
-    pub _reserved18: [u8; 6],
-    /// Expected Logical Block Storage and Reference Tag.
-    pub eilbrt: U32,
-    /// Expected Logical Block Application Tag.
-    pub elbat: U16,
-    /// Expected Logical Block Application Tag Mask.
-    pub elbatm: U16,
-}
-
-layout! { SourceRange0, 32, slba @ 8, nlb @ 16, eilbrt @ 24, elbat @ 28, elbatm @ 30 }
-
-/// I/O Management Receive and I/O Management Send, command dword 10.
-///
-/// Dword 11 of Receive is the zeroes based number of dwords (NUMD); Send has no length.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct IoManagementCdw10 {
-    /// Management Operation: see the `MO_…` constants of [`crate::fdp`].
-    pub mo: u8,
-    __: u8,
-    /// Management Operation Specific: for Reclaim Unit Handle Update the zeroes based number of placement identifiers.
-    pub mos: u16,
+    /// I/O Management Receive and I/O Management Send, command dword 10.
+    ///
+    /// Dword 11 of Receive is the zeroes based number of dwords (NUMD); Send has no length.
+    IoManagementCdw10(u32) {
+        /// Management Operation: see the `MO_…` constants of [`crate::fdp`].
+        mo: u8,
+        __: u8,
+        /// Management Operation Specific: for Reclaim Unit Handle Update the zeroes based number of placement
+        /// identifiers.
+        mos: u16,
+    }
 }
 
 // ---- Scatter Gather Lists ---------------------------------------------------------------------------------------
 
-/// SGL descriptor (Base Specification, "Scatter Gather List"), in the form of all types that are not keyed.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct SglDescriptor {
-    /// Address, or for the offset subtype an offset; reserved in bit buckets.
-    pub addr: U64,
-    /// Length in bytes.
-    pub length: U32,
-    /// Reserved.
-    pub _reserved12: [u8; 3],
-    /// SGL Identifier: type and subtype.
-    pub id: SglIdentifier,
-}
+layout! {
+    /// SGL descriptor (Base Specification, "Scatter Gather List"), in the form of all types that are not keyed.
+    SglDescriptor(16) {
+        /// Address, or for the offset subtype an offset; reserved in bit buckets.
+        addr @ 0: U64,
+        /// Length in bytes.
+        length @ 8: U32,
+        _reserved12 @ 12: [u8; 3],
+        /// SGL Identifier: type and subtype.
+        id @ 15: SglIdentifier,
+    }
 
-layout! { SglDescriptor, 16, addr @ 0, length @ 8, id @ 15 }
+    /// SGL Identifier: byte 15 of an SGL descriptor.
+    SglIdentifier(u8) {
+        /// SGL Descriptor Sub Type: see the `SGL_SUBTYPE_…` constants.
+        subtype(4): u8,
+        /// SGL Descriptor Type: an [`SglType`].
+        sgl_type(4): u8,
+    }
 
-/// SGL Identifier: byte 15 of an SGL descriptor.
-#[bitfield(u8)]
-#[derive(PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct SglIdentifier {
-    /// SGL Descriptor Sub Type: see the `SGL_SUBTYPE_…` constants.
-    #[bits(4)]
-    pub subtype: u8,
-    /// SGL Descriptor Type: an [`SglType`].
-    #[bits(4)]
-    pub sgl_type: u8,
-}
-
-codes! {
     /// SGL Descriptor Type.
     SglType(u8, from_u8) {
         DataBlock = 0x0 => "SGL Data Block descriptor",
@@ -898,6 +747,7 @@ pub const SGL_SUBTYPE_INVALIDATE_KEY: u8 = 0xf;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zerocopy::{FromBytes, IntoBytes};
 
     #[test]
     fn status_field_bytes() {
@@ -944,7 +794,7 @@ mod tests {
                 .with_fua(true)
                 .into_bits(),
         );
-        entry.cdw13.set(ReadWriteCdw13::new().with_dspec(7).into_bits());
+        entry.cdw13.set(7 << 16);
         entry.set_prps(0x1000, 0x2000);
         let bytes = entry.as_bytes();
         assert_eq!(bytes[..8], [0x01, 0, 0x34, 0x12, 1, 0, 0, 0]);

@@ -3,10 +3,7 @@
 //! The command dwords of Directive Send and Receive are in [`crate::command`]. The data placement directive has no
 //! operations of its own; it is used through DTYPE and DSPEC of a write.
 
-use bitfield_struct::bitfield;
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
-
-codes! {
+layout! {
     /// Directive Type.
     DirectiveType(u8, from_u8) {
         Identify = 0x0 => "Identify",
@@ -30,51 +27,41 @@ pub const STREAMS_RELEASE_IDENTIFIER: u8 = 0x01;
 /// Streams directive, Directive Send operation: Release Resources.
 pub const STREAMS_RELEASE_RESOURCES: u8 = 0x02;
 
-/// Identify directive, Return Parameters data structure: bit n of each field is directive type n.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct IdentifyDirectiveParameters {
-    /// Directives Supported.
-    pub supported: DirectiveBits,
-    /// Directives Enabled.
-    pub enabled: DirectiveBits,
-    /// Directives Persistent Across Controller Level Resets.
-    pub persistent: DirectiveBits,
-    /// Reserved.
-    pub _reserved96: [u8; 4000],
-}
+layout! {
+    /// Identify directive, Return Parameters data structure: bit n of each field is directive type n.
+    IdentifyDirectiveParameters(4096) {
+        /// Directives Supported.
+        supported @ 0: DirectiveBits,
+        /// Directives Enabled.
+        enabled @ 32: DirectiveBits,
+        /// Directives Persistent Across Controller Level Resets.
+        persistent @ 64: DirectiveBits,
+        _reserved96 @ 96: [u8; 4000],
+    }
 
-layout! { IdentifyDirectiveParameters, 4096, supported @ 0, enabled @ 32, persistent @ 64 }
+    /// 32 bytes with a bit for each directive type.
+    DirectiveBits(32) {
+        /// Directive types 0 to 7.
+        types @ 0: DirectiveTypes,
+        _reserved1 @ 1: [u8; 31],
+    }
 
-/// 32 bytes with a bit for each directive type.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct DirectiveBits {
-    /// Directive types 0 to 7.
-    pub types: DirectiveTypes,
-    /// Reserved.
-    pub _reserved1: [u8; 31],
-}
-
-layout! { DirectiveBits, 32, types @ 0 }
-
-/// The first byte of [`DirectiveBits`].
-#[bitfield(u8)]
-#[derive(PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct DirectiveTypes {
-    /// Identify Directive.
-    pub id: bool,
-    /// Streams Directive.
-    pub sd: bool,
-    /// Data Placement Directive.
-    pub dpd: bool,
-    #[bits(5)]
-    __: u8,
+    /// The first byte of [`DirectiveBits`].
+    DirectiveTypes(u8) {
+        /// Identify Directive.
+        id: bool,
+        /// Streams Directive.
+        sd: bool,
+        /// Data Placement Directive.
+        dpd: bool,
+        __(5): u8,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zerocopy::IntoBytes;
 
     #[test]
     fn data_placement_is_bit_2() {

@@ -4,9 +4,7 @@
 //! The discovery log's structures are in [`crate::log`], the authentication messages in [`crate::auth`], the PDUs of
 //! the TCP transport in [`crate::tcp`]. The RDMA transport's private data is not here.
 
-use bitfield_struct::bitfield;
 use zerocopy::little_endian::{U16, U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::command::SglDescriptor;
 
@@ -31,7 +29,7 @@ pub const CNTLID_STATIC: u16 = 0xfffe;
 /// The smallest Admin Max SQ Size a discovery entry may have.
 pub const MIN_ADMIN_MAX_SQ_SIZE: u16 = 32;
 
-codes! {
+layout! {
     /// Fabrics Command Type.
     FabricsCommandType(u8, from_u8) {
         PropertySet = 0x00 => "Property Set",
@@ -41,178 +39,115 @@ codes! {
         AuthenticationReceive = 0x06 => "Authentication Receive",
         Disconnect = 0x08 => "Disconnect",
     }
-}
 
-/// Fabrics command capsule, what all types have in common.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct FabricsCommand {
-    /// Opcode: [`OPCODE`].
-    pub opcode: u8,
-    /// Byte 1: reserved, or PSDT for commands with data.
-    pub flags: u8,
-    /// Command Identifier.
-    pub cid: U16,
-    /// Fabrics Command Type: a [`FabricsCommandType`].
-    pub fctype: u8,
-    /// Reserved.
-    pub _reserved5: [u8; 19],
-    /// SGL Descriptor 1, for commands with data.
-    pub sgl1: SglDescriptor,
-    /// Type specific.
-    pub specific: [u8; 24],
-}
+    /// Connect command (Base Specification 2.1, Figure 545).
+    ConnectCommand(64) {
+        /// Opcode: [`OPCODE`].
+        opcode @ 0: u8,
+        /// Byte 1: PSDT in bits 7:6.
+        flags @ 1: u8,
+        /// Command Identifier.
+        cid @ 2: U16,
+        /// Fabrics Command Type: [`FabricsCommandType::Connect`].
+        fctype @ 4: u8,
+        _reserved5 @ 5: [u8; 19],
+        /// SGL Descriptor 1, of the [`ConnectData`].
+        sgl1 @ 24: SglDescriptor,
+        /// Record Format: 0.
+        recfmt @ 40: U16,
+        /// Queue ID; 0 is the Admin queue.
+        qid @ 42: U16,
+        /// Submission Queue Size, zeroes based.
+        sqsize @ 44: U16,
+        /// Connect Attributes.
+        cattr @ 46: ConnectAttributes,
+        _reserved47 @ 47: u8,
+        /// Keep Alive Timeout, milliseconds; 0 disables.
+        kato @ 48: U32,
+        _reserved52 @ 52: [u8; 12],
+    }
 
-layout! { FabricsCommand, 64, opcode @ 0, flags @ 1, cid @ 2, fctype @ 4, sgl1 @ 24, specific @ 40 }
+    /// CATTR: Connect Attributes.
+    ConnectAttributes(u8) {
+        /// Priority Class: 0 urgent to 3 low.
+        prioclass(2): u8,
+        /// Disable SQ Flow Control.
+        dissqfc: bool,
+        /// Support Deletion of Individual I/O Queues.
+        indivioqdels: bool,
+        /// Connecting Entity: a discovery controller connects, not a host.
+        connent: bool,
+        __(3): u8,
+    }
 
-/// Connect command (Base Specification 2.1, Figure 545).
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct ConnectCommand {
-    /// Opcode: [`OPCODE`].
-    pub opcode: u8,
-    /// Byte 1: PSDT in bits 7:6.
-    pub flags: u8,
-    /// Command Identifier.
-    pub cid: U16,
-    /// Fabrics Command Type: [`FabricsCommandType::Connect`].
-    pub fctype: u8,
-    /// Reserved.
-    pub _reserved5: [u8; 19],
-    /// SGL Descriptor 1, of the [`ConnectData`].
-    pub sgl1: SglDescriptor,
-    /// Record Format: 0.
-    pub recfmt: U16,
-    /// Queue ID; 0 is the Admin queue.
-    pub qid: U16,
-    /// Submission Queue Size, zeroes based.
-    pub sqsize: U16,
-    /// Connect Attributes.
-    pub cattr: ConnectAttributes,
-    /// Reserved.
-    pub _reserved47: u8,
-    /// Keep Alive Timeout, milliseconds; 0 disables.
-    pub kato: U32,
-    /// Reserved.
-    pub _reserved52: [u8; 12],
-}
+    /// Connect command data.
+    ConnectData(1024) {
+        /// Host Identifier.
+        hostid @ 0: [u8; 16],
+        /// Controller ID: [`CNTLID_DYNAMIC`], [`CNTLID_STATIC`] or one the host knows.
+        cntlid @ 16: U16,
+        _reserved18 @ 18: [u8; 238],
+        /// NVM Subsystem Qualified Name, padded with zeroes.
+        subnqn @ 256: [u8; 256],
+        /// Host NVMe Qualified Name, padded with zeroes.
+        hostnqn @ 512: [u8; 256],
+        _reserved768 @ 768: [u8; 256],
+    }
 
-layout! { ConnectCommand, 64, opcode @ 0, cid @ 2, fctype @ 4, sgl1 @ 24, recfmt @ 40, qid @ 42, sqsize @ 44,
-cattr @ 46, kato @ 48 }
+    /// AUTHREQ: Authentication and Security Requirements.
+    AuthenticationRequirements(U16) {
+        __: bool,
+        /// Authentication Transaction Required: NVMe in-band authentication.
+        atr: bool,
+        /// Authentication and Secure Channel Required.
+        ascr: bool,
+        __(13): u16,
+    }
 
-/// CATTR: Connect Attributes.
-#[bitfield(u8)]
-#[derive(PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct ConnectAttributes {
-    /// Priority Class: 0 urgent to 3 low.
-    #[bits(2)]
-    pub prioclass: u8,
-    /// Disable SQ Flow Control.
-    pub dissqfc: bool,
-    /// Support Deletion of Individual I/O Queues.
-    pub indivioqdels: bool,
-    /// Connecting Entity: a discovery controller connects, not a host.
-    pub connent: bool,
-    #[bits(3)]
-    __: u8,
-}
+    /// Property Get command.
+    PropertyGetCommand(64) {
+        /// Opcode: [`OPCODE`].
+        opcode @ 0: u8,
+        _reserved1 @ 1: u8,
+        /// Command Identifier.
+        cid @ 2: U16,
+        /// Fabrics Command Type: [`FabricsCommandType::PropertyGet`].
+        fctype @ 4: u8,
+        _reserved5 @ 5: [u8; 35],
+        /// Attributes.
+        attrib @ 40: PropertyAttributes,
+        _reserved41 @ 41: [u8; 3],
+        /// Offset of the property: a [`crate::register::Property`].
+        ofst @ 44: U32,
+        _reserved48 @ 48: [u8; 16],
+    }
 
-/// Connect command data.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct ConnectData {
-    /// Host Identifier.
-    pub hostid: [u8; 16],
-    /// Controller ID: [`CNTLID_DYNAMIC`], [`CNTLID_STATIC`] or one the host knows.
-    pub cntlid: U16,
-    /// Reserved.
-    pub _reserved18: [u8; 238],
-    /// NVM Subsystem Qualified Name, padded with zeroes.
-    pub subnqn: [u8; 256],
-    /// Host NVMe Qualified Name, padded with zeroes.
-    pub hostnqn: [u8; 256],
-    /// Reserved.
-    pub _reserved768: [u8; 256],
-}
+    /// Property Set command. Its response has no fields of its own.
+    PropertySetCommand(64) {
+        /// Opcode: [`OPCODE`].
+        opcode @ 0: u8,
+        _reserved1 @ 1: u8,
+        /// Command Identifier.
+        cid @ 2: U16,
+        /// Fabrics Command Type: [`FabricsCommandType::PropertySet`].
+        fctype @ 4: u8,
+        _reserved5 @ 5: [u8; 35],
+        /// Attributes.
+        attrib @ 40: PropertyAttributes,
+        _reserved41 @ 41: [u8; 3],
+        /// Offset of the property: a [`crate::register::Property`].
+        ofst @ 44: U32,
+        /// Value; the upper half is reserved for a 4-byte property.
+        value @ 48: U64,
+        _reserved56 @ 56: [u8; 8],
+    }
 
-layout! { ConnectData, 1024, hostid @ 0, cntlid @ 16, subnqn @ 256, hostnqn @ 512 }
-
-/// AUTHREQ: Authentication and Security Requirements.
-#[bitfield(u16, repr = U16, from = U16::new, into = U16::get)]
-#[derive(PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct AuthenticationRequirements {
-    __: bool,
-    /// Authentication Transaction Required: NVMe in-band authentication.
-    pub atr: bool,
-    /// Authentication and Secure Channel Required.
-    pub ascr: bool,
-    #[bits(13)]
-    __: u16,
-}
-
-/// Property Get command.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct PropertyGetCommand {
-    /// Opcode: [`OPCODE`].
-    pub opcode: u8,
-    /// Reserved.
-    pub _reserved1: u8,
-    /// Command Identifier.
-    pub cid: U16,
-    /// Fabrics Command Type: [`FabricsCommandType::PropertyGet`].
-    pub fctype: u8,
-    /// Reserved.
-    pub _reserved5: [u8; 35],
-    /// Attributes.
-    pub attrib: PropertyAttributes,
-    /// Reserved.
-    pub _reserved41: [u8; 3],
-    /// Offset of the property: a [`crate::register::Property`].
-    pub ofst: U32,
-    /// Reserved.
-    pub _reserved48: [u8; 16],
-}
-
-layout! { PropertyGetCommand, 64, opcode @ 0, cid @ 2, fctype @ 4, attrib @ 40, ofst @ 44 }
-
-/// Property Set command. Its response has no fields of its own.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct PropertySetCommand {
-    /// Opcode: [`OPCODE`].
-    pub opcode: u8,
-    /// Reserved.
-    pub _reserved1: u8,
-    /// Command Identifier.
-    pub cid: U16,
-    /// Fabrics Command Type: [`FabricsCommandType::PropertySet`].
-    pub fctype: u8,
-    /// Reserved.
-    pub _reserved5: [u8; 35],
-    /// Attributes.
-    pub attrib: PropertyAttributes,
-    /// Reserved.
-    pub _reserved41: [u8; 3],
-    /// Offset of the property: a [`crate::register::Property`].
-    pub ofst: U32,
-    /// Value; the upper half is reserved for a 4-byte property.
-    pub value: U64,
-    /// Reserved.
-    pub _reserved56: [u8; 8],
-}
-
-layout! { PropertySetCommand, 64, opcode @ 0, cid @ 2, fctype @ 4, attrib @ 40, ofst @ 44, value @ 48 }
-
-/// ATTRIB of Property Get and Property Set.
-#[bitfield(u8)]
-#[derive(PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct PropertyAttributes {
-    /// Property Size: see [`PROPERTY_SIZE_4`] and [`PROPERTY_SIZE_8`].
-    #[bits(3)]
-    pub size: u8,
-    #[bits(5)]
-    __: u8,
+    /// ATTRIB of Property Get and Property Set.
+    PropertyAttributes(u8) {
+        /// Property Size: see [`PROPERTY_SIZE_4`] and [`PROPERTY_SIZE_8`].
+        size(3): u8,
+        __(5): u8,
+    }
 }
 
 /// The property is 4 bytes.
@@ -220,40 +155,32 @@ pub const PROPERTY_SIZE_4: u8 = 0;
 /// The property is 8 bytes.
 pub const PROPERTY_SIZE_8: u8 = 1;
 
-/// Authentication Send and Authentication Receive commands.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct AuthenticationCommand {
-    /// Opcode: [`OPCODE`].
-    pub opcode: u8,
-    /// Byte 1: PSDT in bits 7:6.
-    pub flags: u8,
-    /// Command Identifier.
-    pub cid: U16,
-    /// Fabrics Command Type.
-    pub fctype: u8,
-    /// Reserved.
-    pub _reserved5: [u8; 19],
-    /// SGL Descriptor 1.
-    pub sgl1: SglDescriptor,
-    /// Reserved.
-    pub _reserved40: u8,
-    /// SP Specific 0: 01h.
-    pub spsp0: u8,
-    /// SP Specific 1: 01h.
-    pub spsp1: u8,
-    /// Security Protocol: [`crate::auth::SECURITY_PROTOCOL`].
-    pub secp: u8,
-    /// Transfer Length (Send) or Allocation Length (Receive), bytes.
-    pub length: U32,
-    /// Reserved.
-    pub _reserved48: [u8; 16],
-}
+layout! {
+    /// Authentication Send and Authentication Receive commands.
+    AuthenticationCommand(64) {
+        /// Opcode: [`OPCODE`].
+        opcode @ 0: u8,
+        /// Byte 1: PSDT in bits 7:6.
+        flags @ 1: u8,
+        /// Command Identifier.
+        cid @ 2: U16,
+        /// Fabrics Command Type.
+        fctype @ 4: u8,
+        _reserved5 @ 5: [u8; 19],
+        /// SGL Descriptor 1.
+        sgl1 @ 24: SglDescriptor,
+        _reserved40 @ 40: u8,
+        /// SP Specific 0: 01h.
+        spsp0 @ 41: u8,
+        /// SP Specific 1: 01h.
+        spsp1 @ 42: u8,
+        /// Security Protocol: [`crate::auth::SECURITY_PROTOCOL`].
+        secp @ 43: u8,
+        /// Transfer Length (Send) or Allocation Length (Receive), bytes.
+        length @ 44: U32,
+        _reserved48 @ 48: [u8; 16],
+    }
 
-layout! { AuthenticationCommand, 64, opcode @ 0, cid @ 2, fctype @ 4, sgl1 @ 24, spsp0 @ 41, spsp1 @ 42, secp @ 43,
-length @ 44 }
-
-codes! {
     /// Discovery log, Transport Type.
     TransportType(u8, from_u8) {
         Unspecified = 0 => "Unspecified",
@@ -262,9 +189,7 @@ codes! {
         Tcp = 3 => "TCP Transport",
         IntraHost = 254 => "Intra-host Transport",
     }
-}
 
-codes! {
     /// Discovery log, Address Family.
     AddressFamily(u8, from_u8) {
         NotSpecified = 0 => "Not specified",
@@ -274,42 +199,28 @@ codes! {
         FibreChannel = 4 => "Fibre Channel address family",
         IntraHost = 254 => "Intra-host Transport",
     }
-}
 
-codes! {
     /// Discovery log, Subsystem Type.
     SubsystemType(u8, from_u8) {
         Referral = 1 => "Referral to another discovery service",
         Nvm = 2 => "NVM subsystem whose controllers may have attached namespaces",
         CurrentDiscovery = 3 => "Current discovery subsystem",
     }
-}
 
-codes! {
-    /// Discovery log, Security Type of the TCP transport (first byte of TSAS).
-    SecurityType(u8, from_u8) {
-        None = 0 => "No Security",
-        Tls12 = 1 => "Transport Layer Security version 1.2",
-        Tls13 = 2 => "Transport Layer Security version 1.3",
+    /// Discovery log, Transport Requirements.
+    TransportRequirements(u8) {
+        /// Secure Channel: 0 not specified, 1 required, 2 not required.
+        sc(2): u8,
+        /// Disabling SQ flow control is supported.
+        dsqfc: bool,
+        __(5): u8,
     }
-}
-
-/// Discovery log, Transport Requirements.
-#[bitfield(u8)]
-#[derive(PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct TransportRequirements {
-    /// Secure Channel: 0 not specified, 1 required, 2 not required.
-    #[bits(2)]
-    pub sc: u8,
-    /// Disabling SQ flow control is supported.
-    pub dsqfc: bool,
-    #[bits(5)]
-    __: u8,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zerocopy::IntoBytes;
 
     #[test]
     fn connect_bytes() {
@@ -323,11 +234,7 @@ mod tests {
         connect.kato.set(5000);
         let bytes = connect.as_bytes();
         assert_eq!(bytes[40..52], [0, 0, 0, 0, 31, 0, 4, 0, 0x88, 0x13, 0, 0]);
-        let command = FabricsCommand::read_from_bytes(bytes).unwrap();
-        assert_eq!(
-            FabricsCommandType::from_u8(command.fctype),
-            Some(FabricsCommandType::Connect)
-        );
+        assert_eq!(FabricsCommandType::from_u8(bytes[4]), Some(FabricsCommandType::Connect));
         assert_eq!(AuthenticationRequirements::new().with_atr(true).into_bits().get(), 2);
     }
 }

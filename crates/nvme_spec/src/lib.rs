@@ -18,6 +18,11 @@
 //! does not hold the Zoned Namespace and Key Value command sets, the management interface, the RDMA and Fibre Channel
 //! transports, or the persistent event, predictable latency and lockdown logs.
 
+#![expect(
+    clippy::result_unit_err,
+    reason = "the checked setters of bit fields are made by bitfield_struct"
+)]
+
 #[macro_use]
 mod macros;
 

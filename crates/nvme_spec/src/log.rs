@@ -4,14 +4,12 @@
 //! predictable latency, LBA status, media unit, capacity configuration, lockdown, boot partition, rotational media and
 //! reservation notification pages.
 
-use bitfield_struct::bitfield;
 use zerocopy::little_endian::{U16, U32, U64, U128};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::command::StatusField;
 pub use crate::identify::NamespaceList as ChangedNamespaceList;
 
-codes! {
+layout! {
     /// Log Page Identifiers.
     LogId(u8, from_u8) {
         SupportedLogPages = 0x00 => "Supported Log Pages",
@@ -55,208 +53,167 @@ codes! {
         SanitizeStatus = 0x81 => "Sanitize Status",
         ChangedZoneList = 0xbf => "Changed Zone List",
     }
-}
 
-/// Supported Log Pages (00h).
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct SupportedLogPages {
-    /// LID Supported and Effects, by log page identifier.
-    pub lid: [LidSupportedAndEffects; 256],
-}
+    /// Supported Log Pages (00h).
+    SupportedLogPages(1024) {
+        /// LID Supported and Effects, by log page identifier.
+        lid @ 0: [LidSupportedAndEffects; 256],
+    }
 
-layout! { SupportedLogPages, 1024, lid @ 0 }
+    /// LID Supported and Effects data structure.
+    LidSupportedAndEffects(U32) {
+        /// LID Supported.
+        lsupp: bool,
+        /// Index Offset Supported.
+        ios: bool,
+        __(14): u16,
+        /// LID Specific Parameter field.
+        lidspf: u16,
+    }
 
-/// LID Supported and Effects data structure.
-#[bitfield(u32, repr = U32, from = U32::new, into = U32::get)]
-#[derive(PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct LidSupportedAndEffects {
-    /// LID Supported.
-    pub lsupp: bool,
-    /// Index Offset Supported.
-    pub ios: bool,
-    #[bits(14)]
-    __: u16,
-    /// LID Specific Parameter field.
-    pub lidspf: u16,
-}
+    /// Error Information Log Entry (01h).
+    ErrorInformationEntry(64) {
+        /// Error Count: 0 marks an unused entry.
+        ecnt @ 0: U64,
+        /// Submission Queue ID.
+        sqid @ 8: U16,
+        /// Command ID.
+        cid @ 10: U16,
+        /// Status Information: status field and phase tag of the command.
+        status @ 12: StatusField,
+        /// Parameter Error Location: byte in bits 7:0, bit in bits 10:8; FFFFh for none.
+        pel @ 14: U16,
+        /// LBA.
+        lba @ 16: U64,
+        /// Namespace.
+        nsid @ 24: U32,
+        /// Vendor Specific Information Available: a log page identifier, or 0.
+        vsia @ 28: u8,
+        /// Transport Type.
+        trtype @ 29: u8,
+        /// Command Set Indicator.
+        csi @ 30: u8,
+        /// Opcode.
+        opcode @ 31: u8,
+        /// Command Specific Information.
+        csinfo @ 32: U64,
+        /// Transport Type Specific Information.
+        ttsi @ 40: U16,
+        _reserved42 @ 42: [u8; 21],
+        /// Log Page Version: 1 if CSI and OPCODE are defined.
+        lpver @ 63: u8,
+    }
 
-/// Error Information Log Entry (01h).
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct ErrorInformationEntry {
-    /// Error Count: 0 marks an unused entry.
-    pub ecnt: U64,
-    /// Submission Queue ID.
-    pub sqid: U16,
-    /// Command ID.
-    pub cid: U16,
-    /// Status Information: status field and phase tag of the command.
-    pub status: StatusField,
-    /// Parameter Error Location: byte in bits 7:0, bit in bits 10:8; FFFFh for none.
-    pub pel: U16,
-    /// LBA.
-    pub lba: U64,
-    /// Namespace.
-    pub nsid: U32,
-    /// Vendor Specific Information Available: a log page identifier, or 0.
-    pub vsia: u8,
-    /// Transport Type.
-    pub trtype: u8,
-    /// Command Set Indicator.
-    pub csi: u8,
-    /// Opcode.
-    pub opcode: u8,
-    /// Command Specific Information.
-    pub csinfo: U64,
-    /// Transport Type Specific Information.
-    pub ttsi: U16,
-    /// Reserved.
-    pub _reserved42: [u8; 21],
-    /// Log Page Version: 1 if CSI and OPCODE are defined.
-    pub lpver: u8,
-}
+    /// SMART / Health Information (02h).
+    SmartLog(512) {
+        /// Critical Warning.
+        cw @ 0: CriticalWarning,
+        /// Composite Temperature, kelvins.
+        ctemp @ 1: U16,
+        /// Available Spare, percent.
+        avsp @ 3: u8,
+        /// Available Spare Threshold, percent.
+        avspt @ 4: u8,
+        /// Percentage Used; can exceed 100.
+        pused @ 5: u8,
+        /// Endurance Group Critical Warning Summary.
+        egcws @ 6: u8,
+        _reserved7 @ 7: [u8; 25],
+        /// Data Units Read, thousands of 512 bytes, rounded up.
+        dur @ 32: U128,
+        /// Data Units Written, thousands of 512 bytes, rounded up.
+        duw @ 48: U128,
+        /// Host Read Commands.
+        hrc @ 64: U128,
+        /// Host Write Commands.
+        hwc @ 80: U128,
+        /// Controller Busy Time, minutes.
+        cbt @ 96: U128,
+        /// Power Cycles.
+        pwrc @ 112: U128,
+        /// Power On Hours.
+        poh @ 128: U128,
+        /// Unexpected Power Losses (unsafe shutdowns).
+        upl @ 144: U128,
+        /// Media and Data Integrity Errors.
+        mdie @ 160: U128,
+        /// Number of Error Information Log Entries.
+        neile @ 176: U128,
+        /// Warning Composite Temperature Time, minutes.
+        wctt @ 192: U32,
+        /// Critical Composite Temperature Time, minutes.
+        cctt @ 196: U32,
+        /// Temperature Sensors 1 to 8, kelvins; 0 for none.
+        tsen @ 200: [U16; 8],
+        /// Thermal Management Temperature 1 Transition Count.
+        tmt1tc @ 216: U32,
+        /// Thermal Management Temperature 2 Transition Count.
+        tmt2tc @ 220: U32,
+        /// Total Time For Thermal Management Temperature 1, seconds.
+        ttftmt1 @ 224: U32,
+        /// Total Time For Thermal Management Temperature 2, seconds.
+        ttftmt2 @ 228: U32,
+        _reserved232 @ 232: [u8; 280],
+    }
 
-layout! { ErrorInformationEntry, 64, ecnt @ 0, sqid @ 8, cid @ 10, status @ 12, pel @ 14, lba @ 16, nsid @ 24,
-vsia @ 28, trtype @ 29, csi @ 30, opcode @ 31, csinfo @ 32, ttsi @ 40, lpver @ 63 }
-
-/// SMART / Health Information (02h).
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct SmartLog {
     /// Critical Warning.
-    pub cw: CriticalWarning,
-    /// Composite Temperature, kelvins.
-    pub ctemp: U16,
-    /// Available Spare, percent.
-    pub avsp: u8,
-    /// Available Spare Threshold, percent.
-    pub avspt: u8,
-    /// Percentage Used; can exceed 100.
-    pub pused: u8,
-    /// Endurance Group Critical Warning Summary.
-    pub egcws: u8,
-    /// Reserved.
-    pub _reserved7: [u8; 25],
-    /// Data Units Read, thousands of 512 bytes, rounded up.
-    pub dur: U128,
-    /// Data Units Written, thousands of 512 bytes, rounded up.
-    pub duw: U128,
-    /// Host Read Commands.
-    pub hrc: U128,
-    /// Host Write Commands.
-    pub hwc: U128,
-    /// Controller Busy Time, minutes.
-    pub cbt: U128,
-    /// Power Cycles.
-    pub pwrc: U128,
-    /// Power On Hours.
-    pub poh: U128,
-    /// Unexpected Power Losses (unsafe shutdowns).
-    pub upl: U128,
-    /// Media and Data Integrity Errors.
-    pub mdie: U128,
-    /// Number of Error Information Log Entries.
-    pub neile: U128,
-    /// Warning Composite Temperature Time, minutes.
-    pub wctt: U32,
-    /// Critical Composite Temperature Time, minutes.
-    pub cctt: U32,
-    /// Temperature Sensors 1 to 8, kelvins; 0 for none.
-    pub tsen: [U16; 8],
-    /// Thermal Management Temperature 1 Transition Count.
-    pub tmt1tc: U32,
-    /// Thermal Management Temperature 2 Transition Count.
-    pub tmt2tc: U32,
-    /// Total Time For Thermal Management Temperature 1, seconds.
-    pub ttftmt1: U32,
-    /// Total Time For Thermal Management Temperature 2, seconds.
-    pub ttftmt2: U32,
-    /// Reserved.
-    pub _reserved232: [u8; 280],
-}
+    CriticalWarning(u8) {
+        /// Available Spare Capacity Below Threshold.
+        ascbt: bool,
+        /// Temperature Threshold Condition.
+        ttc: bool,
+        /// NVM Subsystem Degraded Reliability.
+        ndr: bool,
+        /// All Media Read-Only.
+        amro: bool,
+        /// Volatile Memory Backup Failed.
+        vmbf: bool,
+        /// Persistent Memory Region Read-Only.
+        pmrro: bool,
+        __(2): u8,
+    }
 
-layout! { SmartLog, 512, cw @ 0, ctemp @ 1, avsp @ 3, avspt @ 4, pused @ 5, egcws @ 6, dur @ 32, duw @ 48, hrc @ 64,
-hwc @ 80, cbt @ 96, pwrc @ 112, poh @ 128, upl @ 144, mdie @ 160, neile @ 176, wctt @ 192, cctt @ 196, tsen @ 200,
-tmt1tc @ 216, tmt2tc @ 220, ttftmt1 @ 224, ttftmt2 @ 228 }
+    /// Firmware Slot Information (03h).
+    FirmwareSlotInformation(512) {
+        /// Active Firmware Info: bits 2:0 the active slot, bits 6:4 the slot of the next reset.
+        afi @ 0: u8,
+        _reserved1 @ 1: [u8; 7],
+        /// Firmware Revisions of slots 1 to 7, ASCII.
+        frs @ 8: [[u8; 8]; 7],
+        _reserved64 @ 64: [u8; 448],
+    }
 
-/// Critical Warning.
-#[bitfield(u8)]
-#[derive(PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct CriticalWarning {
-    /// Available Spare Capacity Below Threshold.
-    pub ascbt: bool,
-    /// Temperature Threshold Condition.
-    pub ttc: bool,
-    /// NVM Subsystem Degraded Reliability.
-    pub ndr: bool,
-    /// All Media Read-Only.
-    pub amro: bool,
-    /// Volatile Memory Backup Failed.
-    pub vmbf: bool,
-    /// Persistent Memory Region Read-Only.
-    pub pmrro: bool,
-    #[bits(2)]
-    __: u8,
-}
+    /// Commands Supported and Effects (05h).
+    CommandsSupportedAndEffects(4096) {
+        /// Admin Commands Supported, by opcode.
+        acs @ 0: [CommandEffects; 256],
+        /// I/O Commands Supported, by opcode.
+        iocs @ 1024: [CommandEffects; 256],
+        _reserved2048 @ 2048: [u8; 2048],
+    }
 
-/// Firmware Slot Information (03h).
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct FirmwareSlotInformation {
-    /// Active Firmware Info: bits 2:0 the active slot, bits 6:4 the slot of the next reset.
-    pub afi: u8,
-    /// Reserved.
-    pub _reserved1: [u8; 7],
-    /// Firmware Revisions of slots 1 to 7, ASCII.
-    pub frs: [[u8; 8]; 7],
-    /// Reserved.
-    pub _reserved64: [u8; 448],
-}
-
-layout! { FirmwareSlotInformation, 512, afi @ 0, frs @ 8 }
-
-/// Commands Supported and Effects (05h).
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct CommandsSupportedAndEffects {
-    /// Admin Commands Supported, by opcode.
-    pub acs: [CommandEffects; 256],
-    /// I/O Commands Supported, by opcode.
-    pub iocs: [CommandEffects; 256],
-    /// Reserved.
-    pub _reserved2048: [u8; 2048],
-}
-
-layout! { CommandsSupportedAndEffects, 4096, acs @ 0, iocs @ 1024 }
-
-/// Commands Supported and Effects data structure.
-#[bitfield(u32, repr = U32, from = U32::new, into = U32::get)]
-#[derive(PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct CommandEffects {
-    /// Command Supported.
-    pub csupp: bool,
-    /// Logical Block Content Change.
-    pub lbcc: bool,
-    /// Namespace Capability Change.
-    pub ncc: bool,
-    /// Namespace Inventory Change.
-    pub nic: bool,
-    /// Controller Capability Change.
-    pub ccc: bool,
-    #[bits(9)]
-    __: u16,
-    /// Command Submission and Execution Relaxations.
-    #[bits(2)]
-    pub cser: u8,
-    /// Command Submission and Execution: 0 no restriction, 1 per namespace, 2 whole subsystem.
-    #[bits(3)]
-    pub cse: u8,
-    /// UUID Selection Supported.
-    pub uss: bool,
-    /// Command Scope.
-    #[bits(12)]
-    pub csp: u16,
+    /// Commands Supported and Effects data structure.
+    CommandEffects(U32) {
+        /// Command Supported.
+        csupp: bool,
+        /// Logical Block Content Change.
+        lbcc: bool,
+        /// Namespace Capability Change.
+        ncc: bool,
+        /// Namespace Inventory Change.
+        nic: bool,
+        /// Controller Capability Change.
+        ccc: bool,
+        __(9): u16,
+        /// Command Submission and Execution Relaxations.
+        cser(2): u8,
+        /// Command Submission and Execution: 0 no restriction, 1 per namespace, 2 whole subsystem.
+        cse(3): u8,
+        /// UUID Selection Supported.
+        uss: bool,
+        /// Command Scope.
+        csp(12): u16,
+    }
 }
 
 /// Command or feature scope bit: namespace.
@@ -274,244 +231,196 @@ pub const SCOPE_NVM_SUBSYSTEM: u16 = 1 << 5;
 /// Feature scope bit: controller data queue.
 pub const SCOPE_CONTROLLER_DATA_QUEUE: u16 = 1 << 6;
 
-/// Device Self-test (06h).
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct DeviceSelfTestLog {
-    /// Current Device Self-Test Operation (bits 3:0): 0 none, 1 short, 2 extended, 3 host-initiated refresh.
-    pub cdsto: u8,
-    /// Current Device Self-Test Completion (bits 6:0), percent.
-    pub cdstc: u8,
-    /// Reserved.
-    pub _reserved2: [u8; 2],
-    /// Self-test Results, newest first.
-    pub result: [SelfTestResult; 20],
-}
+layout! {
+    /// Device Self-test (06h).
+    DeviceSelfTestLog(564) {
+        /// Current Device Self-Test Operation (bits 3:0): 0 none, 1 short, 2 extended, 3 host-initiated refresh.
+        cdsto @ 0: u8,
+        /// Current Device Self-Test Completion (bits 6:0), percent.
+        cdstc @ 1: u8,
+        _reserved2 @ 2: [u8; 2],
+        /// Self-test Results, newest first.
+        result @ 4: [SelfTestResult; 20],
+    }
 
-layout! { DeviceSelfTestLog, 564, cdsto @ 0, cdstc @ 1, result @ 4 }
+    /// Self-test Result data structure.
+    SelfTestResult(28) {
+        /// Device Self-test Status: bits 3:0 result (0 success, Fh unused entry), bits 7:4 self-test code.
+        dsts @ 0: u8,
+        /// Segment Number.
+        segnum @ 1: u8,
+        /// Valid Diagnostic Information: bit 0 NSID, 1 FLBA, 2 SCT, 3 SC.
+        vdi @ 2: u8,
+        _reserved3 @ 3: u8,
+        /// Power On Hours.
+        poh @ 4: U64,
+        /// Namespace Identifier.
+        nsid @ 12: U32,
+        /// Failing LBA.
+        flba @ 16: U64,
+        /// Status Code Type (bits 2:0).
+        sct @ 24: u8,
+        /// Status Code.
+        sc @ 25: u8,
+        /// Vendor Specific.
+        vs @ 26: [u8; 2],
+    }
 
-/// Self-test Result data structure.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct SelfTestResult {
-    /// Device Self-test Status: bits 3:0 result (0 success, Fh unused entry), bits 7:4 self-test code.
-    pub dsts: u8,
-    /// Segment Number.
-    pub segnum: u8,
-    /// Valid Diagnostic Information: bit 0 NSID, 1 FLBA, 2 SCT, 3 SC.
-    pub vdi: u8,
-    /// Reserved.
-    pub _reserved3: u8,
-    /// Power On Hours.
-    pub poh: U64,
-    /// Namespace Identifier.
-    pub nsid: U32,
-    /// Failing LBA.
-    pub flba: U64,
-    /// Status Code Type (bits 2:0).
-    pub sct: u8,
-    /// Status Code.
-    pub sc: u8,
-    /// Vendor Specific.
-    pub vs: [u8; 2],
-}
+    /// Endurance Group Information (09h).
+    EnduranceGroupInformation(512) {
+        /// Critical Warning: bit 0 spare below threshold, bit 2 reliability degraded, bit 3 read-only.
+        cw @ 0: u8,
+        /// Endurance Group Features: bit 0 rotational media.
+        egfeat @ 1: u8,
+        _reserved2 @ 2: u8,
+        /// Available Spare, percent.
+        avsp @ 3: u8,
+        /// Available Spare Threshold, percent.
+        avspt @ 4: u8,
+        /// Percentage Used; can exceed 100.
+        pused @ 5: u8,
+        /// Domain Identifier.
+        did @ 6: U16,
+        _reserved8 @ 8: [u8; 24],
+        /// Endurance Estimate, billions of bytes.
+        ee @ 32: U128,
+        /// Data Units Read, billions of bytes.
+        dur @ 48: U128,
+        /// Data Units Written, billions of bytes.
+        duw @ 64: U128,
+        /// Media Units Written, billions of bytes.
+        muw @ 80: U128,
+        /// Host Read Commands.
+        hrc @ 96: U128,
+        /// Host Write Commands.
+        hwc @ 112: U128,
+        /// Media and Data Integrity Errors.
+        mdie @ 128: U128,
+        /// Number of Error Information Log Entries.
+        neile @ 144: U128,
+        /// Total Endurance Group Capacity, bytes.
+        tegcap @ 160: U128,
+        /// Unallocated Endurance Group Capacity, bytes.
+        uegcap @ 176: U128,
+        _reserved192 @ 192: [u8; 320],
+    }
 
-layout! { SelfTestResult, 28, dsts @ 0, segnum @ 1, vdi @ 2, poh @ 4, nsid @ 12, flba @ 16, sct @ 24, sc @ 25,
-vs @ 26 }
+    /// Feature Identifiers Supported and Effects (12h).
+    FeatureIdentifiersSupportedAndEffects(1024) {
+        /// FID Supported and Effects, by feature identifier.
+        fid @ 0: [FidSupportedAndEffects; 256],
+    }
 
-/// Endurance Group Information (09h).
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct EnduranceGroupInformation {
-    /// Critical Warning: bit 0 spare below threshold, bit 2 reliability degraded, bit 3 read-only.
-    pub cw: u8,
-    /// Endurance Group Features: bit 0 rotational media.
-    pub egfeat: u8,
-    /// Reserved.
-    pub _reserved2: u8,
-    /// Available Spare, percent.
-    pub avsp: u8,
-    /// Available Spare Threshold, percent.
-    pub avspt: u8,
-    /// Percentage Used; can exceed 100.
-    pub pused: u8,
-    /// Domain Identifier.
-    pub did: U16,
-    /// Reserved.
-    pub _reserved8: [u8; 24],
-    /// Endurance Estimate, billions of bytes.
-    pub ee: U128,
-    /// Data Units Read, billions of bytes.
-    pub dur: U128,
-    /// Data Units Written, billions of bytes.
-    pub duw: U128,
-    /// Media Units Written, billions of bytes.
-    pub muw: U128,
-    /// Host Read Commands.
-    pub hrc: U128,
-    /// Host Write Commands.
-    pub hwc: U128,
-    /// Media and Data Integrity Errors.
-    pub mdie: U128,
-    /// Number of Error Information Log Entries.
-    pub neile: U128,
-    /// Total Endurance Group Capacity, bytes.
-    pub tegcap: U128,
-    /// Unallocated Endurance Group Capacity, bytes.
-    pub uegcap: U128,
-    /// Reserved.
-    pub _reserved192: [u8; 320],
-}
+    /// FID Supported and Effects data structure.
+    FidSupportedAndEffects(U32) {
+        /// FID Supported.
+        fsupp: bool,
+        /// User Data Content Change.
+        udcc: bool,
+        /// Namespace Capability Change.
+        ncc: bool,
+        /// Namespace Inventory Change.
+        nic: bool,
+        /// Controller Capability Change.
+        ccc: bool,
+        __(14): u16,
+        /// UUID Selection Supported.
+        uss: bool,
+        /// FID Scope: the `SCOPE_…` bits.
+        fsp(12): u16,
+    }
 
-layout! { EnduranceGroupInformation, 512, cw @ 0, egfeat @ 1, avsp @ 3, avspt @ 4, pused @ 5, did @ 6, ee @ 32,
-dur @ 48, duw @ 64, muw @ 80, hrc @ 96, hwc @ 112, mdie @ 128, neile @ 144, tegcap @ 160, uegcap @ 176 }
+    /// Discovery log page header (70h); [`DiscoveryEntry`]s follow.
+    DiscoveryHeader(1024) {
+        /// Generation Counter.
+        genctr @ 0: U64,
+        /// Number of Records.
+        numrec @ 8: U64,
+        /// Record Format: 0.
+        recfmt @ 16: U16,
+        /// Discovery Log Page Flags: bit 0 extended entries, bit 1 port local, bit 2 all subsystems.
+        dlpf @ 18: u8,
+        _reserved19 @ 19: u8,
+        /// Total Discovery Log Page Length, bytes (with extended entries).
+        tdlpl @ 20: U32,
+        _reserved24 @ 24: [u8; 1000],
+    }
 
-/// Feature Identifiers Supported and Effects (12h).
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct FeatureIdentifiersSupportedAndEffects {
-    /// FID Supported and Effects, by feature identifier.
-    pub fid: [FidSupportedAndEffects; 256],
-}
+    /// Discovery Log Page Entry (70h).
+    DiscoveryEntry(1024) {
+        /// Transport Type: a [`crate::fabrics::TransportType`].
+        trtype @ 0: u8,
+        /// Address Family: a [`crate::fabrics::AddressFamily`].
+        adrfam @ 1: u8,
+        /// Subsystem Type: a [`crate::fabrics::SubsystemType`].
+        subtype @ 2: u8,
+        /// Transport Requirements.
+        treq @ 3: crate::fabrics::TransportRequirements,
+        /// Port ID.
+        portid @ 4: U16,
+        /// Controller ID; FFFFh for the dynamic controller model.
+        cntlid @ 6: U16,
+        /// Admin Max SQ Size, at least 32.
+        asqsz @ 8: U16,
+        /// Entry Flags: bit 0 DUPRETINFO, bit 1 EPCSD, bit 2 NCC.
+        eflags @ 10: U16,
+        _reserved12 @ 12: [u8; 20],
+        /// Transport Service Identifier: for TCP the port in decimal, ASCII padded with spaces.
+        trsvcid @ 32: [u8; 32],
+        _reserved64 @ 64: [u8; 192],
+        /// NVM Subsystem Qualified Name.
+        subnqn @ 256: [u8; 256],
+        /// Transport Address, ASCII padded with spaces.
+        traddr @ 512: [u8; 256],
+        /// Transport Specific Address Subtype: for TCP byte 0 is 0 without TLS, 2 with TLS 1.3.
+        tsas @ 768: [u8; 256],
+    }
 
-layout! { FeatureIdentifiersSupportedAndEffects, 1024, fid @ 0 }
+    /// Sanitize Status (81h).
+    SanitizeStatusLog(512) {
+        /// Sanitize Progress, in 65,536ths; FFFFh when none is in progress.
+        sprog @ 0: U16,
+        /// Sanitize Status.
+        sstat @ 2: SanitizeStatus,
+        /// Sanitize Command Dword 10 of the operation.
+        scdw10 @ 4: U32,
+        /// Estimated Time For Overwrite, seconds; FFFFFFFFh for none.
+        eto @ 8: U32,
+        /// Estimated Time For Block Erase.
+        etbe @ 12: U32,
+        /// Estimated Time For Crypto Erase.
+        etce @ 16: U32,
+        /// Estimated Time For Overwrite When No-Deallocate.
+        etodmm @ 20: U32,
+        /// Estimated Time For Block Erase When No-Deallocate.
+        etbenmm @ 24: U32,
+        /// Estimated Time For Crypto Erase When No-Deallocate.
+        etcenmm @ 28: U32,
+        /// Estimated Time For Post-Verification Deallocation State.
+        etpvds @ 32: U32,
+        /// Sanitize State Information: bits 3:0 state, bits 7:4 failed state.
+        ssi @ 36: u8,
+        _reserved37 @ 37: [u8; 475],
+    }
 
-/// FID Supported and Effects data structure.
-#[bitfield(u32, repr = U32, from = U32::new, into = U32::get)]
-#[derive(PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct FidSupportedAndEffects {
-    /// FID Supported.
-    pub fsupp: bool,
-    /// User Data Content Change.
-    pub udcc: bool,
-    /// Namespace Capability Change.
-    pub ncc: bool,
-    /// Namespace Inventory Change.
-    pub nic: bool,
-    /// Controller Capability Change.
-    pub ccc: bool,
-    #[bits(14)]
-    __: u16,
-    /// UUID Selection Supported.
-    pub uss: bool,
-    /// FID Scope: the `SCOPE_…` bits.
-    #[bits(12)]
-    pub fsp: u16,
-}
-
-/// Discovery log page header (70h); [`DiscoveryEntry`]s follow.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct DiscoveryHeader {
-    /// Generation Counter.
-    pub genctr: U64,
-    /// Number of Records.
-    pub numrec: U64,
-    /// Record Format: 0.
-    pub recfmt: U16,
-    /// Discovery Log Page Flags: bit 0 extended entries, bit 1 port local, bit 2 all subsystems.
-    pub dlpf: u8,
-    /// Reserved.
-    pub _reserved19: u8,
-    /// Total Discovery Log Page Length, bytes (with extended entries).
-    pub tdlpl: U32,
-    /// Reserved.
-    pub _reserved24: [u8; 1000],
-}
-
-layout! { DiscoveryHeader, 1024, genctr @ 0, numrec @ 8, recfmt @ 16, dlpf @ 18, tdlpl @ 20 }
-
-/// Discovery Log Page Entry (70h).
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct DiscoveryEntry {
-    /// Transport Type: a [`crate::fabrics::TransportType`].
-    pub trtype: u8,
-    /// Address Family: a [`crate::fabrics::AddressFamily`].
-    pub adrfam: u8,
-    /// Subsystem Type: a [`crate::fabrics::SubsystemType`].
-    pub subtype: u8,
-    /// Transport Requirements.
-    pub treq: crate::fabrics::TransportRequirements,
-    /// Port ID.
-    pub portid: U16,
-    /// Controller ID; FFFFh for the dynamic controller model.
-    pub cntlid: U16,
-    /// Admin Max SQ Size, at least 32.
-    pub asqsz: U16,
-    /// Entry Flags: bit 0 DUPRETINFO, bit 1 EPCSD, bit 2 NCC.
-    pub eflags: U16,
-    /// Reserved.
-    pub _reserved12: [u8; 20],
-    /// Transport Service Identifier: for TCP the port in decimal, ASCII padded with spaces.
-    pub trsvcid: [u8; 32],
-    /// Reserved.
-    pub _reserved64: [u8; 192],
-    /// NVM Subsystem Qualified Name.
-    pub subnqn: [u8; 256],
-    /// Transport Address, ASCII padded with spaces.
-    pub traddr: [u8; 256],
-    /// Transport Specific Address Subtype: for TCP byte 0 is a [`crate::fabrics::SecurityType`].
-    pub tsas: [u8; 256],
-}
-
-layout! { DiscoveryEntry, 1024, trtype @ 0, adrfam @ 1, subtype @ 2, treq @ 3, portid @ 4, cntlid @ 6, asqsz @ 8,
-eflags @ 10, trsvcid @ 32, subnqn @ 256, traddr @ 512, tsas @ 768 }
-
-/// Sanitize Status (81h).
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct SanitizeStatusLog {
-    /// Sanitize Progress, in 65,536ths; FFFFh when none is in progress.
-    pub sprog: U16,
-    /// Sanitize Status.
-    pub sstat: SanitizeStatus,
-    /// Sanitize Command Dword 10 of the operation.
-    pub scdw10: U32,
-    /// Estimated Time For Overwrite, seconds; FFFFFFFFh for none.
-    pub eto: U32,
-    /// Estimated Time For Block Erase.
-    pub etbe: U32,
-    /// Estimated Time For Crypto Erase.
-    pub etce: U32,
-    /// Estimated Time For Overwrite When No-Deallocate.
-    pub etodmm: U32,
-    /// Estimated Time For Block Erase When No-Deallocate.
-    pub etbenmm: U32,
-    /// Estimated Time For Crypto Erase When No-Deallocate.
-    pub etcenmm: U32,
-    /// Estimated Time For Post-Verification Deallocation State.
-    pub etpvds: U32,
-    /// Sanitize State Information: bits 3:0 state, bits 7:4 failed state.
-    pub ssi: u8,
-    /// Reserved.
-    pub _reserved37: [u8; 475],
-}
-
-layout! { SanitizeStatusLog, 512, sprog @ 0, sstat @ 2, scdw10 @ 4, eto @ 8, etbe @ 12, etce @ 16, etodmm @ 20,
-etbenmm @ 24, etcenmm @ 28, etpvds @ 32, ssi @ 36 }
-
-/// SSTAT: Sanitize Status.
-#[bitfield(u16, repr = U16, from = U16::new, into = U16::get)]
-#[derive(PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct SanitizeStatus {
-    /// Sanitize Operation Status: 0 never, 1 completed, 2 in progress, 3 failed, 4 completed without deallocation.
-    #[bits(3)]
-    pub sos: u8,
-    /// Overwrite Passes Completed.
-    #[bits(5)]
-    pub opc: u8,
-    /// Global Data Erased.
-    pub gde: bool,
-    /// Media Verification Canceled.
-    pub mvcncld: bool,
-    #[bits(6)]
-    __: u8,
+    /// SSTAT: Sanitize Status.
+    SanitizeStatus(U16) {
+        /// Sanitize Operation Status: 0 never, 1 completed, 2 in progress, 3 failed, 4 completed without deallocation.
+        sos(3): u8,
+        /// Overwrite Passes Completed.
+        opc(5): u8,
+        /// Global Data Erased.
+        gde: bool,
+        /// Media Verification Canceled.
+        mvcncld: bool,
+        __(6): u8,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zerocopy::IntoBytes;
 
     #[test]
     fn effects_bits() {

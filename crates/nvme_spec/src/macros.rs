@@ -1,8 +1,26 @@
-//! The two macros the layouts are written with: a proof of size and offsets, and a table of code points.
+//! The macro that the layouts are written with. It knows what a type is by what stands behind its name:
+//!
+//! ```text
+//! Name(64) { field @ 0: type, }                 a structure of 64 bytes
+//! Name(U16) { field(bits): type, }              bit fields of a word
+//! Name(u8, from_u8) { Variant = 0 => "name", }  code points with the standard's names
+//! ```
 
-/// Proves size, alignment and field offsets of a structure at compile time, and gives it an all-zero `Default`.
+/// Structures, bit fields and code points, with all that is derived from them. See the module above.
 macro_rules! layout {
-    ($name:ident, $size:expr $(, $field:ident @ $offset:expr)* $(,)?) => {
+    // A structure: size, alignment and every offset are proved at compile time.
+    (@($size:literal) $(#[$meta:meta])* $name:ident {
+        $($(#[$about:meta])* $field:ident @ $offset:literal: $type:ty,)*
+    }) => {
+        $(#[$meta])*
+        #[repr(C)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(zerocopy::FromBytes, zerocopy::IntoBytes, zerocopy::Immutable, zerocopy::KnownLayout)]
+        #[derive(zerocopy::Unaligned)]
+        pub struct $name {
+            $($(#[$about])* #[doc = concat!("Offset ", $offset, ".")] pub $field: $type,)*
+        }
+
         const _: () = {
             assert!(size_of::<$name>() == $size);
             assert!(align_of::<$name>() == 1);
@@ -16,11 +34,11 @@ macro_rules! layout {
             }
         }
     };
-}
 
-/// An enumeration of code points with the standard's name for each.
-macro_rules! codes {
-    ($(#[$meta:meta])* $name:ident($repr:ident, $from:ident) { $($variant:ident = $value:expr => $text:literal,)* }) => {
+    // Code points.
+    (@($repr:ident, $from:ident) $(#[$meta:meta])* $name:ident {
+        $($variant:ident = $value:expr => $text:literal,)*
+    }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr($repr)]
@@ -58,5 +76,44 @@ macro_rules! codes {
                 f.write_str(self.name())
             }
         }
+    };
+
+    // Bit fields, from the lowest bit up; `bits` is left out where the type says it, and `__` is reserved. Over `u32`
+    // and `u64` they are numbers that travel by value, over `u8` and the little-endian words fields of structures.
+    (@(u32) $($fields:tt)*) => { layout! { @word(u32) $($fields)* } };
+    (@(u64) $($fields:tt)*) => { layout! { @word(u64) $($fields)* } };
+    (@(u8) $($fields:tt)*) => { layout! { @stored(u8) $($fields)* } };
+    (@(U16) $($fields:tt)*) => { layout! { @little_endian(u16, U16) $($fields)* } };
+    (@(U32) $($fields:tt)*) => { layout! { @little_endian(u32, U32) $($fields)* } };
+    (@(U64) $($fields:tt)*) => { layout! { @little_endian(u64, U64) $($fields)* } };
+    (@little_endian($word:ident, $stored:ident) $($fields:tt)*) => {
+        layout! {
+            @stored($word, repr = zerocopy::little_endian::$stored, from = zerocopy::little_endian::$stored::new,
+                into = zerocopy::little_endian::$stored::get)
+            $($fields)*
+        }
+    };
+    (@stored($($word:tt)*) $($fields:tt)*) => {
+        layout! {
+            @word($($word)*)
+            #[derive(zerocopy::FromBytes, zerocopy::IntoBytes, zerocopy::Immutable, zerocopy::KnownLayout)]
+            #[derive(zerocopy::Unaligned)]
+            $($fields)*
+        }
+    };
+    (@word($($word:tt)*) $(#[$meta:meta])* $name:ident {
+        $($(#[$about:meta])* $field:ident $(($bits:tt))?: $type:ident,)*
+    }) => {
+        #[bitfield_struct::bitfield($($word)*)]
+        #[derive(PartialEq, Eq)]
+        $(#[$meta])*
+        pub struct $name {
+            $($(#[$about])* $(#[bits($bits)])? pub $field: $type,)*
+        }
+    };
+
+    // One after the other.
+    ($($(#[$meta:meta])* $name:ident($($kind:tt)*) { $($members:tt)* })*) => {
+        $(layout! { @($($kind)*) $(#[$meta])* $name { $($members)* } })*
     };
 }

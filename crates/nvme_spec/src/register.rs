@@ -2,11 +2,9 @@
 //! properties of Property Get and Property Set over fabrics.
 //!
 //! Holds the offsets and the bit fields of the values; the values are plain numbers, so nothing here has a byte order.
-//! The bits of the persistent memory region's registers are not here, only their offsets.
+//! The bits of the registers of memory regions and boot partitions are not here, only their offsets.
 
-use bitfield_struct::bitfield;
-
-codes! {
+layout! {
     /// Offsets of the controller properties, in bytes.
     Property(u32, from_u32) {
         Cap = 0x00 => "Controller Capabilities",
@@ -101,52 +99,44 @@ pub const NSSD_NORMAL: u32 = 0x4e72_6d6c;
 /// The value that written to NSSD starts an abrupt NVM subsystem shutdown: "Abpt" in ASCII.
 pub const NSSD_ABRUPT: u32 = 0x4162_7074;
 
-/// CAP: Controller Capabilities.
-#[bitfield(u64)]
-#[derive(PartialEq, Eq)]
-pub struct Cap {
-    /// Maximum Queue Entries Supported, zeroes based.
-    pub mqes: u16,
-    /// Contiguous Queues Required.
-    pub cqr: bool,
-    /// Arbitration Mechanism Supported: bit 0 weighted round robin with urgent class, bit 1 vendor specific.
-    #[bits(2)]
-    pub ams: u8,
-    #[bits(5)]
-    __: u8,
-    /// Timeout, in units of 500 ms.
-    pub to: u8,
-    /// Doorbell Stride: the distance is `4 << dstrd` bytes.
-    #[bits(4)]
-    pub dstrd: u8,
-    /// NVM Subsystem Reset Supported.
-    pub nssrs: bool,
-    /// Command Sets Supported: see [`CSS_NVM`], [`CSS_IOCS`] and [`CSS_NOIOCS`].
-    pub css: u8,
-    /// Boot Partition Support.
-    pub bps: bool,
-    /// Controller Power Scope: 0 not reported, 1 controller, 2 domain, 3 NVM subsystem.
-    #[bits(2)]
-    pub cps: u8,
-    /// Memory Page Size Minimum: `2 ^ (12 + mpsmin)` bytes.
-    #[bits(4)]
-    pub mpsmin: u8,
-    /// Memory Page Size Maximum: `2 ^ (12 + mpsmax)` bytes.
-    #[bits(4)]
-    pub mpsmax: u8,
-    /// Persistent Memory Region Supported.
-    pub pmrs: bool,
-    /// Controller Memory Buffer Supported.
-    pub cmbs: bool,
-    /// NVM Subsystem Shutdown Supported.
-    pub nsss: bool,
-    /// Controller Ready Modes Supported: see [`CRMS_CRWMS`] and [`CRMS_CRIMS`].
-    #[bits(2)]
-    pub crms: u8,
-    /// NVM Subsystem Shutdown Enhancements Supported.
-    pub nsses: bool,
-    #[bits(2)]
-    __: u8,
+layout! {
+    /// CAP: Controller Capabilities.
+    Cap(u64) {
+        /// Maximum Queue Entries Supported, zeroes based.
+        mqes: u16,
+        /// Contiguous Queues Required.
+        cqr: bool,
+        /// Arbitration Mechanism Supported: bit 0 weighted round robin with urgent class, bit 1 vendor specific.
+        ams(2): u8,
+        __(5): u8,
+        /// Timeout, in units of 500 ms.
+        to: u8,
+        /// Doorbell Stride: the distance is `4 << dstrd` bytes.
+        dstrd(4): u8,
+        /// NVM Subsystem Reset Supported.
+        nssrs: bool,
+        /// Command Sets Supported: see [`CSS_NVM`], [`CSS_IOCS`] and [`CSS_NOIOCS`].
+        css: u8,
+        /// Boot Partition Support.
+        bps: bool,
+        /// Controller Power Scope: 0 not reported, 1 controller, 2 domain, 3 NVM subsystem.
+        cps(2): u8,
+        /// Memory Page Size Minimum: `2 ^ (12 + mpsmin)` bytes.
+        mpsmin(4): u8,
+        /// Memory Page Size Maximum: `2 ^ (12 + mpsmax)` bytes.
+        mpsmax(4): u8,
+        /// Persistent Memory Region Supported.
+        pmrs: bool,
+        /// Controller Memory Buffer Supported.
+        cmbs: bool,
+        /// NVM Subsystem Shutdown Supported.
+        nsss: bool,
+        /// Controller Ready Modes Supported: see [`CRMS_CRWMS`] and [`CRMS_CRIMS`].
+        crms(2): u8,
+        /// NVM Subsystem Shutdown Enhancements Supported.
+        nsses: bool,
+        __(2): u8,
+    }
 }
 
 /// CAP.CSS bit: the NVM command set is supported.
@@ -160,16 +150,16 @@ pub const CRMS_CRWMS: u8 = 1 << 0;
 /// CAP.CRMS bit: Controller Ready Independent of Media Support.
 pub const CRMS_CRIMS: u8 = 1 << 1;
 
-/// VS: Version. The same format is the VER field of Identify Controller.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct Vs {
-    /// Tertiary Version Number.
-    pub ter: u8,
-    /// Minor Version Number.
-    pub mnr: u8,
-    /// Major Version Number.
-    pub mjr: u16,
+layout! {
+    /// VS: Version. The same format is the VER field of Identify Controller.
+    Vs(u32) {
+        /// Tertiary Version Number.
+        ter: u8,
+        /// Minor Version Number.
+        mnr: u8,
+        /// Major Version Number.
+        mjr: u16,
+    }
 }
 
 impl Vs {
@@ -179,36 +169,28 @@ impl Vs {
     pub const V2_1: Vs = Vs::from_bits(0x0002_0100);
 }
 
-/// CC: Controller Configuration.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct Cc {
-    /// Enable.
-    pub en: bool,
-    #[bits(3)]
-    __: u8,
-    /// I/O Command Set Selected: see [`CC_CSS_NVM`], [`CC_CSS_ALL`] and [`CC_CSS_ADMIN`].
-    #[bits(3)]
-    pub css: u8,
-    /// Memory Page Size: `2 ^ (12 + mps)` bytes.
-    #[bits(4)]
-    pub mps: u8,
-    /// Arbitration Mechanism Selected: 0 round robin, 1 weighted round robin with urgent class, 7 vendor specific.
-    #[bits(3)]
-    pub ams: u8,
-    /// Shutdown Notification: see [`SHN_NONE`], [`SHN_NORMAL`] and [`SHN_ABRUPT`].
-    #[bits(2)]
-    pub shn: u8,
-    /// I/O Submission Queue Entry Size: `2 ^ iosqes` bytes, 6 for the NVM command set.
-    #[bits(4)]
-    pub iosqes: u8,
-    /// I/O Completion Queue Entry Size: `2 ^ iocqes` bytes, 4 for the NVM command set.
-    #[bits(4)]
-    pub iocqes: u8,
-    /// Controller Ready Independent of Media Enable.
-    pub crime: bool,
-    #[bits(7)]
-    __: u8,
+layout! {
+    /// CC: Controller Configuration.
+    Cc(u32) {
+        /// Enable.
+        en: bool,
+        __(3): u8,
+        /// I/O Command Set Selected: see [`CC_CSS_NVM`], [`CC_CSS_ALL`] and [`CC_CSS_ADMIN`].
+        css(3): u8,
+        /// Memory Page Size: `2 ^ (12 + mps)` bytes.
+        mps(4): u8,
+        /// Arbitration Mechanism Selected: 0 round robin, 1 weighted round robin with urgent class, 7 vendor specific.
+        ams(3): u8,
+        /// Shutdown Notification: see [`SHN_NONE`], [`SHN_NORMAL`] and [`SHN_ABRUPT`].
+        shn(2): u8,
+        /// I/O Submission Queue Entry Size: `2 ^ iosqes` bytes, 6 for the NVM command set.
+        iosqes(4): u8,
+        /// I/O Completion Queue Entry Size: `2 ^ iocqes` bytes, 4 for the NVM command set.
+        iocqes(4): u8,
+        /// Controller Ready Independent of Media Enable.
+        crime: bool,
+        __(7): u8,
+    }
 }
 
 /// CC.CSS: the NVM command set only.
@@ -224,25 +206,23 @@ pub const SHN_NORMAL: u8 = 1;
 /// CC.SHN: abrupt shutdown.
 pub const SHN_ABRUPT: u8 = 2;
 
-/// CSTS: Controller Status.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct Csts {
-    /// Ready.
-    pub rdy: bool,
-    /// Controller Fatal Status.
-    pub cfs: bool,
-    /// Shutdown Status: see [`SHST_NORMAL`], [`SHST_OCCURRING`] and [`SHST_COMPLETE`].
-    #[bits(2)]
-    pub shst: u8,
-    /// NVM Subsystem Reset Occurred; cleared by writing 1.
-    pub nssro: bool,
-    /// Processing Paused.
-    pub pp: bool,
-    /// Shutdown Type: 0 controller, 1 NVM subsystem.
-    pub st: bool,
-    #[bits(25)]
-    __: u32,
+layout! {
+    /// CSTS: Controller Status.
+    Csts(u32) {
+        /// Ready.
+        rdy: bool,
+        /// Controller Fatal Status.
+        cfs: bool,
+        /// Shutdown Status: see [`SHST_NORMAL`], [`SHST_OCCURRING`] and [`SHST_COMPLETE`].
+        shst(2): u8,
+        /// NVM Subsystem Reset Occurred; cleared by writing 1.
+        nssro: bool,
+        /// Processing Paused.
+        pp: bool,
+        /// Shutdown Type: 0 controller, 1 NVM subsystem.
+        st: bool,
+        __(25): u32,
+    }
 }
 
 /// CSTS.SHST: normal operation, no shutdown was requested.
@@ -252,80 +232,16 @@ pub const SHST_OCCURRING: u8 = 1;
 /// CSTS.SHST: shutdown processing is complete.
 pub const SHST_COMPLETE: u8 = 2;
 
-/// AQA: Admin Queue Attributes.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct Aqa {
-    /// Admin Submission Queue Size, zeroes based.
-    #[bits(12)]
-    pub asqs: u16,
-    #[bits(4)]
-    __: u8,
-    /// Admin Completion Queue Size, zeroes based.
-    #[bits(12)]
-    pub acqs: u16,
-    #[bits(4)]
-    __: u8,
-}
-
-/// CMBLOC: Controller Memory Buffer Location.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct Cmbloc {
-    /// Base Indicator Register: which BAR holds the buffer.
-    #[bits(3)]
-    pub bir: u8,
-    /// CMB Queue Mixed Memory Support.
-    pub cqmms: bool,
-    /// CMB Queue Physically Discontiguous Support.
-    pub cqpds: bool,
-    /// CMB Data Pointer Mixed Locations Support.
-    pub cdpmls: bool,
-    /// CMB Data Pointer and Command Independent Locations Support.
-    pub cdpcils: bool,
-    /// CMB Data Metadata Mixed Memory Support.
-    pub cdmmms: bool,
-    /// CMB Queue Dword Alignment.
-    pub cqda: bool,
-    #[bits(3)]
-    __: u8,
-    /// Offset, in units of CMBSZ.SZU.
-    #[bits(20)]
-    pub ofst: u32,
-}
-
-/// CMBSZ: Controller Memory Buffer Size.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct Cmbsz {
-    /// Submission Queue Support.
-    pub sqs: bool,
-    /// Completion Queue Support.
-    pub cqs: bool,
-    /// PRP and SGL List Support.
-    pub lists: bool,
-    /// Read Data Support.
-    pub rds: bool,
-    /// Write Data Support.
-    pub wds: bool,
-    #[bits(3)]
-    __: u8,
-    /// Size Units: `4 KiB << (4 * szu)`.
-    #[bits(4)]
-    pub szu: u8,
-    /// Size.
-    #[bits(20)]
-    pub sz: u32,
-}
-
-/// CRTO: Controller Ready Timeouts.
-#[bitfield(u32)]
-#[derive(PartialEq, Eq)]
-pub struct Crto {
-    /// Controller Ready With Media Timeout, in units of 500 ms.
-    pub crwmt: u16,
-    /// Controller Ready Independent of Media Timeout, in units of 500 ms.
-    pub crimt: u16,
+layout! {
+    /// AQA: Admin Queue Attributes.
+    Aqa(u32) {
+        /// Admin Submission Queue Size, zeroes based.
+        asqs(12): u16,
+        __(4): u8,
+        /// Admin Completion Queue Size, zeroes based.
+        acqs(12): u16,
+        __(4): u8,
+    }
 }
 
 #[cfg(test)]

@@ -4,17 +4,6 @@
 //! A [`Status`] is what happened. The Phase Tag, Do Not Retry, More and Command Retry Delay bits are not part of it;
 //! they are in [`crate::StatusField`]. Which status a command gives is not decided here.
 
-codes! {
-    /// Status Code Type.
-    StatusCodeType(u8, from_u8) {
-        Generic = 0 => "Generic Command Status",
-        CommandSpecific = 1 => "Command Specific Status",
-        MediaAndDataIntegrity = 2 => "Media and Data Integrity Errors",
-        PathRelated = 3 => "Path Related Status",
-        VendorSpecific = 7 => "Vendor Specific",
-    }
-}
-
 /// A status: status code type and status code, without the retry bits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Status(u16);

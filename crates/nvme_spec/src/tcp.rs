@@ -3,9 +3,7 @@
 //! Header and data digests (CRC-32C, 4 bytes each), padding and data follow a header and are not part of it. The TLS
 //! handshake is not here.
 
-use bitfield_struct::bitfield;
 use zerocopy::little_endian::{U16, U32};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::command::{CompletionEntry, SubmissionEntry};
 
@@ -18,7 +16,7 @@ pub const DIGEST_LENGTH: usize = 4;
 /// PDU format version of ICReq and ICResp.
 pub const PFV_1_0: u16 = 0;
 
-codes! {
+layout! {
     /// PDU Type.
     PduType(u8, from_u8) {
         IcReq = 0x00 => "ICReq",
@@ -52,23 +50,21 @@ impl PduType {
     }
 }
 
-/// PDU common header.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct CommonHeader {
-    /// PDU Type: a [`PduType`].
-    pub pdu_type: u8,
-    /// PDU type specific flags.
-    pub flags: PduFlags,
-    /// PDU Header Length, bytes, without the header digest.
-    pub hlen: u8,
-    /// PDU Data Offset, bytes from the start of the PDU; 0 without data.
-    pub pdo: u8,
-    /// PDU Length, bytes, with header, digests, padding and data.
-    pub plen: U32,
+layout! {
+    /// PDU common header.
+    CommonHeader(8) {
+        /// PDU Type: a [`PduType`].
+        pdu_type @ 0: u8,
+        /// PDU type specific flags.
+        flags @ 1: PduFlags,
+        /// PDU Header Length, bytes, without the header digest.
+        hlen @ 2: u8,
+        /// PDU Data Offset, bytes from the start of the PDU; 0 without data.
+        pdo @ 3: u8,
+        /// PDU Length, bytes, with header, digests, padding and data.
+        plen @ 4: U32,
+    }
 }
-
-layout! { CommonHeader, 8, pdu_type @ 0, flags @ 1, hlen @ 2, pdo @ 3, plen @ 4 }
 
 impl CommonHeader {
     /// Of a PDU of `bytes` bytes in all, with data at `data_offset`, or without if that is 0.
@@ -83,94 +79,75 @@ impl CommonHeader {
     }
 }
 
-/// Flags of the PDU common header; which are allowed depends on the type.
-#[bitfield(u8)]
-#[derive(PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct PduFlags {
-    /// HDGSTF: a header digest is present.
-    pub hdgst: bool,
-    /// DDGSTF: a data digest is present.
-    pub ddgst: bool,
-    /// LAST_PDU: the last data PDU of an R2T or of a command (H2CData, C2HData).
-    pub last_pdu: bool,
-    /// SUCCESS: the command is complete, no CapsuleResp follows (C2HData with LAST_PDU).
-    pub success: bool,
-    #[bits(4)]
-    __: u8,
+layout! {
+    /// Flags of the PDU common header; which are allowed depends on the type.
+    PduFlags(u8) {
+        /// HDGSTF: a header digest is present.
+        hdgst: bool,
+        /// DDGSTF: a data digest is present.
+        ddgst: bool,
+        /// LAST_PDU: the last data PDU of an R2T or of a command (H2CData, C2HData).
+        last_pdu: bool,
+        /// SUCCESS: the command is complete, no CapsuleResp follows (C2HData with LAST_PDU).
+        success: bool,
+        __(4): u8,
+    }
+
+    /// ICReq: Initialize Connection Request.
+    IcReq(128) {
+        /// Common header.
+        ch @ 0: CommonHeader,
+        /// PDU Format Version: [`PFV_1_0`].
+        pfv @ 8: U16,
+        /// Host PDU Data Alignment, dwords, zeroes based, at most 31.
+        hpda @ 10: u8,
+        /// Digests the host asks for.
+        dgst @ 11: DigestFlags,
+        /// Maximum Number of Outstanding R2Ts per command, zeroes based.
+        maxr2t @ 12: U32,
+        _reserved16 @ 16: [u8; 112],
+    }
+
+    /// ICResp: Initialize Connection Response.
+    IcResp(128) {
+        /// Common header.
+        ch @ 0: CommonHeader,
+        /// PDU Format Version: [`PFV_1_0`].
+        pfv @ 8: U16,
+        /// Controller PDU Data Alignment, dwords, zeroes based, at most 31.
+        cpda @ 10: u8,
+        /// Digests that will be used.
+        dgst @ 11: DigestFlags,
+        /// Maximum Host to Controller Data length of one H2CData PDU, bytes, at least 4096.
+        maxh2cdata @ 12: U32,
+        _reserved16 @ 16: [u8; 112],
+    }
+
+    /// DGST of ICReq and ICResp.
+    DigestFlags(u8) {
+        /// HDGST_ENABLE: header digests.
+        hdgst_enable: bool,
+        /// DDGST_ENABLE: data digests.
+        ddgst_enable: bool,
+        __(6): u8,
+    }
+
+    /// H2CTermReq and C2HTermReq: Terminate Connection Request. Up to 128 bytes of the offending PDU follow.
+    TermReq(24) {
+        /// Common header.
+        ch @ 0: CommonHeader,
+        /// Fatal Error Status: a [`FatalErrorStatus`].
+        fes @ 8: U16,
+        /// Fatal Error Information: for header field errors the offset of the field, for digest errors the digest.
+        fei @ 10: U32,
+        _reserved14 @ 14: [u8; 10],
+    }
 }
-
-/// ICReq: Initialize Connection Request.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct IcReq {
-    /// Common header.
-    pub ch: CommonHeader,
-    /// PDU Format Version: [`PFV_1_0`].
-    pub pfv: U16,
-    /// Host PDU Data Alignment, dwords, zeroes based, at most 31.
-    pub hpda: u8,
-    /// Digests the host asks for.
-    pub dgst: DigestFlags,
-    /// Maximum Number of Outstanding R2Ts per command, zeroes based.
-    pub maxr2t: U32,
-    /// Reserved.
-    pub _reserved16: [u8; 112],
-}
-
-layout! { IcReq, 128, ch @ 0, pfv @ 8, hpda @ 10, dgst @ 11, maxr2t @ 12 }
-
-/// ICResp: Initialize Connection Response.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct IcResp {
-    /// Common header.
-    pub ch: CommonHeader,
-    /// PDU Format Version: [`PFV_1_0`].
-    pub pfv: U16,
-    /// Controller PDU Data Alignment, dwords, zeroes based, at most 31.
-    pub cpda: u8,
-    /// Digests that will be used.
-    pub dgst: DigestFlags,
-    /// Maximum Host to Controller Data length of one H2CData PDU, bytes, at least 4096.
-    pub maxh2cdata: U32,
-    /// Reserved.
-    pub _reserved16: [u8; 112],
-}
-
-layout! { IcResp, 128, ch @ 0, pfv @ 8, cpda @ 10, dgst @ 11, maxh2cdata @ 12 }
-
-/// DGST of ICReq and ICResp.
-#[bitfield(u8)]
-#[derive(PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct DigestFlags {
-    /// HDGST_ENABLE: header digests.
-    pub hdgst_enable: bool,
-    /// DDGST_ENABLE: data digests.
-    pub ddgst_enable: bool,
-    #[bits(6)]
-    __: u8,
-}
-
-/// H2CTermReq and C2HTermReq: Terminate Connection Request. Up to 128 bytes of the offending PDU follow.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct TermReq {
-    /// Common header.
-    pub ch: CommonHeader,
-    /// Fatal Error Status: a [`FatalErrorStatus`].
-    pub fes: U16,
-    /// Fatal Error Information: for header field errors the offset of the field, for digest errors the digest.
-    pub fei: U32,
-    /// Reserved.
-    pub _reserved14: [u8; 10],
-}
-
-layout! { TermReq, 24, ch @ 0, fes @ 8, fei @ 10 }
 
 /// The most bytes of the offending PDU that a termination request holds after its header.
 pub const TERM_REQ_MAX_DATA: usize = 128;
 
-codes! {
+layout! {
     /// Fatal Error Status of a termination request.
     FatalErrorStatus(u16, from_u16) {
         InvalidPduHeaderField = 0x01 => "Invalid PDU Header Field",
@@ -180,95 +157,72 @@ codes! {
         LimitExceeded = 0x05 => "Data Transfer Limit Exceeded or R2T Limit Exceeded",
         UnsupportedParameter = 0x06 => "Unsupported Parameter",
     }
+
+    /// CapsuleCmd header; in-capsule data may follow at the data offset.
+    CapsuleCmd(72) {
+        /// Common header.
+        ch @ 0: CommonHeader,
+        /// Command Capsule Submission Queue Entry.
+        ccsqe @ 8: SubmissionEntry,
+    }
+
+    /// CapsuleResp.
+    CapsuleResp(24) {
+        /// Common header.
+        ch @ 0: CommonHeader,
+        /// Response Capsule Completion Queue Entry.
+        rccqe @ 8: CompletionEntry,
+    }
+
+    /// H2CData header: Host To Controller Data Transfer.
+    H2cData(24) {
+        /// Common header.
+        ch @ 0: CommonHeader,
+        /// Command Capsule Command ID.
+        cccid @ 8: U16,
+        /// Transfer Tag, of the R2T.
+        ttag @ 10: U16,
+        /// Data Offset, bytes from the start of the command's data.
+        datao @ 12: U32,
+        /// Data Length, bytes.
+        datal @ 16: U32,
+        _reserved20 @ 20: [u8; 4],
+    }
+
+    /// C2HData header: Controller To Host Data Transfer.
+    C2hData(24) {
+        /// Common header.
+        ch @ 0: CommonHeader,
+        /// Command Capsule Command ID.
+        cccid @ 8: U16,
+        _reserved10 @ 10: [u8; 2],
+        /// Data Offset, bytes from the start of the command's data.
+        datao @ 12: U32,
+        /// Data Length, bytes.
+        datal @ 16: U32,
+        _reserved20 @ 20: [u8; 4],
+    }
+
+    /// R2T: Ready to Transfer.
+    R2t(24) {
+        /// Common header.
+        ch @ 0: CommonHeader,
+        /// Command Capsule Command ID.
+        cccid @ 8: U16,
+        /// Transfer Tag.
+        ttag @ 10: U16,
+        /// Requested Data Offset, bytes from the start of the command's data.
+        r2to @ 12: U32,
+        /// Requested Data Length, bytes.
+        r2tl @ 16: U32,
+        _reserved20 @ 20: [u8; 4],
+    }
 }
-
-/// CapsuleCmd header; in-capsule data may follow at the data offset.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct CapsuleCmd {
-    /// Common header.
-    pub ch: CommonHeader,
-    /// Command Capsule Submission Queue Entry.
-    pub ccsqe: SubmissionEntry,
-}
-
-layout! { CapsuleCmd, 72, ch @ 0, ccsqe @ 8 }
-
-/// CapsuleResp.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct CapsuleResp {
-    /// Common header.
-    pub ch: CommonHeader,
-    /// Response Capsule Completion Queue Entry.
-    pub rccqe: CompletionEntry,
-}
-
-layout! { CapsuleResp, 24, ch @ 0, rccqe @ 8 }
-
-/// H2CData header: Host To Controller Data Transfer.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct H2cData {
-    /// Common header.
-    pub ch: CommonHeader,
-    /// Command Capsule Command ID.
-    pub cccid: U16,
-    /// Transfer Tag, of the R2T.
-    pub ttag: U16,
-    /// Data Offset, bytes from the start of the command's data.
-    pub datao: U32,
-    /// Data Length, bytes.
-    pub datal: U32,
-    /// Reserved.
-    pub _reserved20: [u8; 4],
-}
-
-layout! { H2cData, 24, ch @ 0, cccid @ 8, ttag @ 10, datao @ 12, datal @ 16 }
-
-/// C2HData header: Controller To Host Data Transfer.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct C2hData {
-    /// Common header.
-    pub ch: CommonHeader,
-    /// Command Capsule Command ID.
-    pub cccid: U16,
-    /// Reserved.
-    pub _reserved10: [u8; 2],
-    /// Data Offset, bytes from the start of the command's data.
-    pub datao: U32,
-    /// Data Length, bytes.
-    pub datal: U32,
-    /// Reserved.
-    pub _reserved20: [u8; 4],
-}
-
-layout! { C2hData, 24, ch @ 0, cccid @ 8, datao @ 12, datal @ 16 }
-
-/// R2T: Ready to Transfer.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-pub struct R2t {
-    /// Common header.
-    pub ch: CommonHeader,
-    /// Command Capsule Command ID.
-    pub cccid: U16,
-    /// Transfer Tag.
-    pub ttag: U16,
-    /// Requested Data Offset, bytes from the start of the command's data.
-    pub r2to: U32,
-    /// Requested Data Length, bytes.
-    pub r2tl: U32,
-    /// Reserved.
-    pub _reserved20: [u8; 4],
-}
-
-layout! { R2t, 24, ch @ 0, cccid @ 8, ttag @ 10, r2to @ 12, r2tl @ 16 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zerocopy::IntoBytes;
 
     #[test]
     fn header_lengths_are_the_structures_sizes() {
