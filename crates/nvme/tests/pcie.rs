@@ -6,6 +6,7 @@ mod common;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use base::table;
 use common::{Drive, MIB, admin, config, get_log, identify, io};
 use nvme::pcie::{Bus, Fault, HostMemory, Interrupts, PcieController, QUEUES_MAX};
 use nvme::{ControllerKind, Host, Subsystem, SubsystemConfig, Transport};
@@ -318,6 +319,14 @@ impl Machine {
         assert_eq!(self.drive.subsystem.state().smart.error_log_entries, errors + 1);
     }
 
+    /// Commands with what is wrong with them and the status that each ends with.
+    fn refuses_each(&mut self, queue: u16, cases: &[(&str, SubmissionEntry, Status)]) {
+        for (what, entry, status) in cases {
+            println!("{what}");
+            self.refuses(queue, *entry, *status);
+        }
+    }
+
     fn fill(&self, address: u64, bytes: u64, seed: u8) -> Vec<u8> {
         let data: Vec<u8> = (0..bytes).map(|at| (at ^ at >> 8) as u8 ^ seed).collect();
         self.ram.write(address, &data).unwrap();
@@ -437,33 +446,19 @@ fn completion_queues_are_created_only_as_the_standard_allows() {
         cdw11: dword11.into(),
         ..good()
     };
-    let refused = [
-        (
-            Machine::create_completion(0, 64, None),
-            Status::INVALID_QUEUE_IDENTIFIER,
-        ),
-        (
-            Machine::create_completion(5, 64, None),
-            Status::INVALID_QUEUE_IDENTIFIER,
-        ),
-        (
-            Machine::create_completion(0xffff, 64, None),
-            Status::INVALID_QUEUE_IDENTIFIER,
-        ),
-        (Machine::create_completion(1, 1, None), Status::INVALID_QUEUE_SIZE),
-        (Machine::create_completion(1, 4097, None), Status::INVALID_QUEUE_SIZE),
-        (Machine::create_completion(1, 65536, None), Status::INVALID_QUEUE_SIZE),
-        (
-            Machine::create_completion(1, 64, Some(VECTORS)),
-            Status::INVALID_INTERRUPT_VECTOR,
-        ),
-        (with_cdw11(1 << 16 | 2), Status::INVALID_FIELD), // in pieces
-        (prps(good(), 0x5008, 0), Status::PRP_OFFSET_INVALID),
-        (prps(good(), 0, 0), Status::INVALID_FIELD),
-    ];
-    for (entry, status) in refused {
-        machine.refuses(0, entry, status);
-    }
+    let refused = table! {
+        "no identifier": Machine::create_completion(0, 64, None) => Status::INVALID_QUEUE_IDENTIFIER,
+        "more than there are": Machine::create_completion(5, 64, None) => Status::INVALID_QUEUE_IDENTIFIER,
+        "the largest identifier": Machine::create_completion(0xffff, 64, None) => Status::INVALID_QUEUE_IDENTIFIER,
+        "one entry": Machine::create_completion(1, 1, None) => Status::INVALID_QUEUE_SIZE,
+        "more entries than MQES": Machine::create_completion(1, 4097, None) => Status::INVALID_QUEUE_SIZE,
+        "as many as the field can say": Machine::create_completion(1, 65536, None) => Status::INVALID_QUEUE_SIZE,
+        "no such vector": Machine::create_completion(1, 64, Some(VECTORS)) => Status::INVALID_INTERRUPT_VECTOR,
+        "in pieces": with_cdw11(1 << 16 | 2) => Status::INVALID_FIELD,
+        "an offset in a page": prps(good(), 0x5008, 0) => Status::PRP_OFFSET_INVALID,
+        "no address": prps(good(), 0, 0) => Status::INVALID_FIELD,
+    };
+    machine.refuses_each(0, &refused);
     machine.succeeds(0, good());
     machine.refuses(0, good(), Status::INVALID_QUEUE_IDENTIFIER);
     machine.succeeds(0, Machine::create_completion(2, 4096, Some(VECTORS - 1)));
@@ -478,21 +473,19 @@ fn submission_queues_are_created_only_as_the_standard_allows() {
         cdw11: (1 << 16).into(),
         ..good()
     };
-    let refused = [
-        (Machine::create_submission(0, 64, 1), Status::INVALID_QUEUE_IDENTIFIER),
-        (Machine::create_submission(5, 64, 1), Status::INVALID_QUEUE_IDENTIFIER),
-        (Machine::create_submission(1, 64, 0), Status::INVALID_QUEUE_IDENTIFIER),
-        (Machine::create_submission(1, 64, 5), Status::INVALID_QUEUE_IDENTIFIER),
-        (Machine::create_submission(1, 64, 2), Status::COMPLETION_QUEUE_INVALID),
-        (Machine::create_submission(1, 1, 1), Status::INVALID_QUEUE_SIZE),
-        (Machine::create_submission(1, 4097, 1), Status::INVALID_QUEUE_SIZE),
-        (in_pieces, Status::INVALID_FIELD),
-        (prps(good(), 0x5008, 0), Status::PRP_OFFSET_INVALID),
-        (prps(good(), 0, 0), Status::INVALID_FIELD),
-    ];
-    for (entry, status) in refused {
-        machine.refuses(0, entry, status);
-    }
+    let refused = table! {
+        "no identifier": Machine::create_submission(0, 64, 1) => Status::INVALID_QUEUE_IDENTIFIER,
+        "more than there are": Machine::create_submission(5, 64, 1) => Status::INVALID_QUEUE_IDENTIFIER,
+        "the admin completion queue": Machine::create_submission(1, 64, 0) => Status::INVALID_QUEUE_IDENTIFIER,
+        "a completion queue that cannot be": Machine::create_submission(1, 64, 5) => Status::INVALID_QUEUE_IDENTIFIER,
+        "a completion queue that is not there": Machine::create_submission(1, 64, 2) => Status::COMPLETION_QUEUE_INVALID,
+        "one entry": Machine::create_submission(1, 1, 1) => Status::INVALID_QUEUE_SIZE,
+        "more entries than MQES": Machine::create_submission(1, 4097, 1) => Status::INVALID_QUEUE_SIZE,
+        "in pieces": in_pieces => Status::INVALID_FIELD,
+        "an offset in a page": prps(good(), 0x5008, 0) => Status::PRP_OFFSET_INVALID,
+        "no address": prps(good(), 0, 0) => Status::INVALID_FIELD,
+    };
+    machine.refuses_each(0, &refused);
     machine.succeeds(0, good());
     machine.refuses(0, good(), Status::INVALID_QUEUE_IDENTIFIER);
 }
@@ -534,21 +527,12 @@ fn the_number_of_queues_is_what_was_granted() {
     // Two submission and three completion queues.
     assert_eq!(machine.succeeds(0, set(2 << 16 | 1)).dw0.get(), 2 << 16 | 1);
     machine.succeeds(0, Machine::create_completion(3, 64, None));
-    machine.refuses(
-        0,
-        Machine::create_completion(4, 64, None),
-        Status::INVALID_QUEUE_IDENTIFIER,
-    );
-    machine.refuses(
-        0,
-        Machine::create_submission(3, 64, 3),
-        Status::INVALID_QUEUE_IDENTIFIER,
-    );
-    machine.refuses(
-        0,
-        Machine::create_submission(2, 64, 4),
-        Status::INVALID_QUEUE_IDENTIFIER,
-    );
+    let refused = table! {
+        "a fourth completion queue": Machine::create_completion(4, 64, None) => Status::INVALID_QUEUE_IDENTIFIER,
+        "a third submission queue": Machine::create_submission(3, 64, 3) => Status::INVALID_QUEUE_IDENTIFIER,
+        "one for a fourth": Machine::create_submission(2, 64, 4) => Status::INVALID_QUEUE_IDENTIFIER,
+    };
+    machine.refuses_each(0, &refused);
     machine.succeeds(0, Machine::create_submission(2, 64, 3));
     machine.refuses(0, set(0), Status::COMMAND_SEQUENCE_ERROR);
     // Other features do not care.
@@ -639,62 +623,23 @@ fn malformed_prps_are_refused() {
     machine.write_numbers(list + 0x200, &[DATA, RAM_BYTES]);
     machine.write_numbers(list + PAGE - 8, &[list + 0x200]);
     let far = 1 << 60;
-    let refused = [
-        ("not dword aligned", write(1, DATA + 2, 0), Status::PRP_OFFSET_INVALID),
-        (
-            "second entry with an offset",
-            write(2, DATA, DATA + 16),
-            Status::PRP_OFFSET_INVALID,
-        ),
-        ("second entry missing", write(2, DATA, 0), Status::INVALID_FIELD),
-        ("list missing", write(3, DATA, 0), Status::INVALID_FIELD),
-        (
-            "list not qword aligned",
-            write(3, DATA, list + 4),
-            Status::PRP_OFFSET_INVALID,
-        ),
-        (
-            "first list entry with an offset",
-            write(3, DATA, list),
-            Status::PRP_OFFSET_INVALID,
-        ),
-        (
-            "second list entry with an offset",
-            write(3, DATA, list + 0x100),
-            Status::PRP_OFFSET_INVALID,
-        ),
-        (
-            "next list with an offset",
-            write(3, DATA, list + PAGE - 8),
-            Status::PRP_OFFSET_INVALID,
-        ),
-        (
-            "list entry without memory",
-            write(3, DATA, list + 0x200),
-            Status::DATA_TRANSFER_ERROR,
-        ),
-        ("no memory", write(1, far, 0), Status::DATA_TRANSFER_ERROR),
-        (
-            "no memory, at the end of addresses",
-            write(1, u64::MAX - 3, 0),
-            Status::INVALID_FIELD,
-        ),
-        (
-            "no memory for the list",
-            write(3, DATA, far),
-            Status::DATA_TRANSFER_ERROR,
-        ),
-        ("no memory to read to", read(1, far, 0), Status::DATA_TRANSFER_ERROR),
-        (
-            "no memory behind the first page",
-            read(2, RAM_BYTES - PAGE, RAM_BYTES),
-            Status::DATA_TRANSFER_ERROR,
-        ),
-    ];
-    for (what, entry, status) in refused {
-        println!("{what}");
-        machine.refuses(1, entry, status);
-    }
+    let refused = table! {
+        "not dword aligned": write(1, DATA + 2, 0) => Status::PRP_OFFSET_INVALID,
+        "second entry with an offset": write(2, DATA, DATA + 16) => Status::PRP_OFFSET_INVALID,
+        "second entry missing": write(2, DATA, 0) => Status::INVALID_FIELD,
+        "list missing": write(3, DATA, 0) => Status::INVALID_FIELD,
+        "list not qword aligned": write(3, DATA, list + 4) => Status::PRP_OFFSET_INVALID,
+        "first list entry with an offset": write(3, DATA, list) => Status::PRP_OFFSET_INVALID,
+        "second list entry with an offset": write(3, DATA, list + 0x100) => Status::PRP_OFFSET_INVALID,
+        "next list with an offset": write(3, DATA, list + PAGE - 8) => Status::PRP_OFFSET_INVALID,
+        "list entry without memory": write(3, DATA, list + 0x200) => Status::DATA_TRANSFER_ERROR,
+        "no memory": write(1, far, 0) => Status::DATA_TRANSFER_ERROR,
+        "no memory, at the end of addresses": write(1, u64::MAX - 3, 0) => Status::INVALID_FIELD,
+        "no memory for the list": write(3, DATA, far) => Status::DATA_TRANSFER_ERROR,
+        "no memory to read to": read(1, far, 0) => Status::DATA_TRANSFER_ERROR,
+        "no memory behind the first page": read(2, RAM_BYTES - PAGE, RAM_BYTES) => Status::DATA_TRANSFER_ERROR,
+    };
+    machine.refuses_each(1, &refused);
     machine.refuses(0, prps(identify(1, 0), DATA + 2, 0), Status::PRP_OFFSET_INVALID);
     machine.succeeds(1, read(1, DATA, 0));
     assert_eq!(machine.ram(DATA, PAGE), vec![0; PAGE as usize], "nothing was written");
@@ -790,104 +735,31 @@ fn malformed_sgls_are_refused() {
     machine.put(at(5), &[segment(at(5), 1)]); // a chain without an end
     machine.put(at(6), &[block(DATA, 0), segment(at(6), 2)]);
     let odd = |kind, address, bytes| descriptor(kind, SGL_SUBTYPE_ADDRESS, address, bytes);
-    let refused = [
-        ("too short", block(DATA, page - 1), Status::DATA_SGL_LENGTH_INVALID),
-        (
-            "too short in a segment",
-            last_segment(at(0), 2),
-            Status::DATA_SGL_LENGTH_INVALID,
-        ),
-        ("nothing but a bucket", bucket(page), Status::DATA_SGL_LENGTH_INVALID),
-        (
-            "keyed",
-            odd(SglType::KeyedDataBlock, DATA, page),
-            Status::SGL_DESCRIPTOR_TYPE_INVALID,
-        ),
-        (
-            "of a transport",
-            odd(SglType::TransportDataBlock, DATA, page),
-            Status::SGL_DESCRIPTOR_TYPE_INVALID,
-        ),
-        (
-            "of a vendor",
-            odd(SglType::VendorSpecific, DATA, page),
-            Status::SGL_DESCRIPTOR_TYPE_INVALID,
-        ),
-        (
-            "an offset",
-            descriptor(SglType::DataBlock, SGL_SUBTYPE_OFFSET, 0, page),
-            Status::SGL_DESCRIPTOR_TYPE_INVALID,
-        ),
-        (
-            "an offset in a segment",
-            last_segment(at(4), 1),
-            Status::SGL_DESCRIPTOR_TYPE_INVALID,
-        ),
-        (
-            "an empty segment",
-            segment(at(2), 0),
-            Status::INVALID_SGL_SEGMENT_DESCRIPTOR,
-        ),
-        (
-            "half a descriptor",
-            odd(SglType::LastSegment, at(2), 24),
-            Status::INVALID_SGL_SEGMENT_DESCRIPTOR,
-        ),
-        (
-            "a segment that is not aligned",
-            last_segment(at(2) + 4, 1),
-            Status::INVALID_SGL_SEGMENT_DESCRIPTOR,
-        ),
-        (
-            "a segment that leads nowhere",
-            segment(at(2), 1),
-            Status::INVALID_SGL_SEGMENT_DESCRIPTOR,
-        ),
-        (
-            "a last segment that leads on",
-            last_segment(at(3), 1),
-            Status::INVALID_SGL_SEGMENT_DESCRIPTOR,
-        ),
-        (
-            "a segment in the middle",
-            segment(at(1), 2),
-            Status::INVALID_NUMBER_OF_SGL_DESCRIPTORS,
-        ),
-        (
-            "a chain without an end",
-            segment(at(5), 1),
-            Status::INVALID_NUMBER_OF_SGL_DESCRIPTORS,
-        ),
-        (
-            "the same with data in it",
-            segment(at(6), 2),
-            Status::INVALID_NUMBER_OF_SGL_DESCRIPTORS,
-        ),
-        (
-            "a segment of 4 GiB",
-            odd(SglType::LastSegment, at(2), 0xffff_fff0),
-            Status::INVALID_NUMBER_OF_SGL_DESCRIPTORS,
-        ),
-        (
-            "no memory for a segment",
-            last_segment(1 << 60, 1),
-            Status::DATA_TRANSFER_ERROR,
-        ),
-        (
-            "a segment at the end of addresses",
-            last_segment(u64::MAX - 7, 100),
-            Status::DATA_TRANSFER_ERROR,
-        ),
-        (
-            "no memory for data",
-            block(u64::MAX - 100, page),
-            Status::DATA_TRANSFER_ERROR,
-        ),
-    ];
-    for (what, sgl1, status) in refused {
-        println!("{what}");
-        machine.refuses(1, sgl(write(1, 0, 0), sgl1), status);
-    }
+    let refused = table! {
+        "too short": block(DATA, page - 1) => Status::DATA_SGL_LENGTH_INVALID,
+        "too short in a segment": last_segment(at(0), 2) => Status::DATA_SGL_LENGTH_INVALID,
+        "nothing but a bucket": bucket(page) => Status::DATA_SGL_LENGTH_INVALID,
+        "keyed": odd(SglType::KeyedDataBlock, DATA, page) => Status::SGL_DESCRIPTOR_TYPE_INVALID,
+        "of a transport": odd(SglType::TransportDataBlock, DATA, page) => Status::SGL_DESCRIPTOR_TYPE_INVALID,
+        "of a vendor": odd(SglType::VendorSpecific, DATA, page) => Status::SGL_DESCRIPTOR_TYPE_INVALID,
+        "an offset": descriptor(SglType::DataBlock, SGL_SUBTYPE_OFFSET, 0, page) => Status::SGL_DESCRIPTOR_TYPE_INVALID,
+        "an offset in a segment": last_segment(at(4), 1) => Status::SGL_DESCRIPTOR_TYPE_INVALID,
+        "an empty segment": segment(at(2), 0) => Status::INVALID_SGL_SEGMENT_DESCRIPTOR,
+        "half a descriptor": odd(SglType::LastSegment, at(2), 24) => Status::INVALID_SGL_SEGMENT_DESCRIPTOR,
+        "a segment that is not aligned": last_segment(at(2) + 4, 1) => Status::INVALID_SGL_SEGMENT_DESCRIPTOR,
+        "a segment that leads nowhere": segment(at(2), 1) => Status::INVALID_SGL_SEGMENT_DESCRIPTOR,
+        "a last segment that leads on": last_segment(at(3), 1) => Status::INVALID_SGL_SEGMENT_DESCRIPTOR,
+        "a segment in the middle": segment(at(1), 2) => Status::INVALID_NUMBER_OF_SGL_DESCRIPTORS,
+        "a chain without an end": segment(at(5), 1) => Status::INVALID_NUMBER_OF_SGL_DESCRIPTORS,
+        "the same with data in it": segment(at(6), 2) => Status::INVALID_NUMBER_OF_SGL_DESCRIPTORS,
+        "a segment of 4 GiB": odd(SglType::LastSegment, at(2), 0xffff_fff0)
+            => Status::INVALID_NUMBER_OF_SGL_DESCRIPTORS,
+        "no memory for a segment": last_segment(1 << 60, 1) => Status::DATA_TRANSFER_ERROR,
+        "a segment at the end of addresses": last_segment(u64::MAX - 7, 100) => Status::DATA_TRANSFER_ERROR,
+        "no memory for data": block(u64::MAX - 100, page) => Status::DATA_TRANSFER_ERROR,
+    };
+    let refused = refused.map(|(what, sgl1, status)| (what, sgl(write(1, 0, 0), sgl1), status));
+    machine.refuses_each(1, &refused);
     let mut reserved = write(1, DATA, 0);
     reserved.flags.set_psdt(3);
     machine.refuses(1, reserved, Status::INVALID_FIELD);
@@ -976,42 +848,19 @@ fn malformed_metadata_pointers_are_refused() {
         0 => metadata(write(1, DATA, 0), psdt, mptr),
         _ => metadata(sgl(write(1, 0, 0), block(DATA, PAGE as u32)), psdt, mptr),
     };
-    let refused = [
-        ("an odd address", writes(0, DATA + 2), Status::INVALID_FIELD),
-        (
-            "an odd address beside an SGL",
-            writes(1, DATA + 1),
-            Status::INVALID_FIELD,
-        ),
-        ("no memory", writes(0, u64::MAX - 63), Status::DATA_TRANSFER_ERROR),
-        (
-            "memory for a part",
-            writes(1, RAM_BYTES - 60),
-            Status::DATA_TRANSFER_ERROR,
-        ),
-        ("an SGL that is not aligned", writes(2, list + 4), Status::INVALID_FIELD),
-        ("no memory for an SGL", writes(2, 1 << 60), Status::DATA_TRANSFER_ERROR),
-        (
-            "an SGL that is too short",
-            writes(2, list),
-            Status::METADATA_SGL_LENGTH_INVALID,
-        ),
-        ("an offset", writes(2, list + 0x10), Status::SGL_DESCRIPTOR_TYPE_INVALID),
-        (
-            "a segment that is not aligned",
-            writes(2, list + 0x20),
-            Status::INVALID_SGL_SEGMENT_DESCRIPTOR,
-        ),
-        (
-            "an SGL without memory",
-            writes(2, list + 0x30),
-            Status::DATA_TRANSFER_ERROR,
-        ),
-    ];
-    for (what, entry, status) in refused {
-        println!("{what}");
-        machine.refuses(1, entry, status);
-    }
+    let refused = table! {
+        "an odd address": writes(0, DATA + 2) => Status::INVALID_FIELD,
+        "an odd address beside an SGL": writes(1, DATA + 1) => Status::INVALID_FIELD,
+        "no memory": writes(0, u64::MAX - 63) => Status::DATA_TRANSFER_ERROR,
+        "memory for a part": writes(1, RAM_BYTES - 60) => Status::DATA_TRANSFER_ERROR,
+        "an SGL that is not aligned": writes(2, list + 4) => Status::INVALID_FIELD,
+        "no memory for an SGL": writes(2, 1 << 60) => Status::DATA_TRANSFER_ERROR,
+        "an SGL that is too short": writes(2, list) => Status::METADATA_SGL_LENGTH_INVALID,
+        "an offset": writes(2, list + 0x10) => Status::SGL_DESCRIPTOR_TYPE_INVALID,
+        "a segment that is not aligned": writes(2, list + 0x20) => Status::INVALID_SGL_SEGMENT_DESCRIPTOR,
+        "an SGL without memory": writes(2, list + 0x30) => Status::DATA_TRANSFER_ERROR,
+    };
+    machine.refuses_each(1, &refused);
     assert_eq!(
         machine.drive.subsystem.state().smart.host_bytes_written,
         0,

@@ -199,92 +199,94 @@ fn csv_words_units_and_placement_are_those_of_the_table() {
     assert_eq!(read(text, &settings).unwrap(), wanted);
 }
 
+/// A format, a good line of it, and bad ones with the field that is.
+type Spoilt = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+const SPOILT: [Spoilt; 6] = [
+    (
+        "msr",
+        "1,usr,0,Read,1,1,1",
+        &[
+            ("x,usr,0,Read,1,1,1", "timestamp"),
+            ("184467440737095517,usr,0,Read,1,1,1", "timestamp"),
+            ("1,usr,0,read,1,1,1", "type"),
+            ("1,usr,0,Read,-1,1,1", "offset"),
+            ("1,usr,0,Read,1,1.5,1", "size"),
+            ("1,usr,0,Read,1,1", "size"),
+            ("1,usr,0,Read,1,1,", "response time"),
+            ("1,usr", "host name"),
+            ("1,usr,0,Read,1,4294967296,1", "length"),
+            ("1,usr,0,Read,576460752303423488,1,1", "offset"),
+        ],
+    ),
+    (
+        "alibaba",
+        "1,R,1,1,1",
+        &[
+            ("1,X,1,1,1", "opcode"),
+            ("1,R,,1,1", "offset"),
+            ("1,R,1,,1", "size"),
+            ("1,R,1,1,1,1", "timestamp"),
+            ("1,R,1,1", "size"),
+            ("1", "device"),
+        ],
+    ),
+    (
+        "tencent",
+        "1,1,1,1,1",
+        &[
+            ("1,1,1,2,1", "I/O type"),
+            ("1,1,1,1,", "volume"),
+            ("1,1,1,1", "I/O type"),
+            ("1,36028797018963968,1,1,1", "offset"),
+            ("1.5,1,1,1,1", "timestamp"),
+        ],
+    ),
+    (
+        "blkparse",
+        "8,0 1 1 0.1 1 D W 1 + 1 [x]",
+        &[
+            ("8 1 1 0.1 1 D W 1 + 1 [x]", "device"),
+            ("8,0 1 1 0,1 1 D W 1 + 1 [x]", "time"),
+            ("8,0 1 1 0.1 1 D X 1 + 1 [x]", "operation"),
+            ("8,0 1 1 0.1 1 D W 1 - 1 [x]", "sector"),
+            ("8,0 1 1 0.1 1 D W x + 1 [x]", "sector"),
+            ("8,0 1 1 0.1 1 D W 1 +", "line"),
+            ("8,0 1 1", "line"),
+        ],
+    ),
+    (
+        "iolog",
+        "/f write 0 1",
+        &[
+            ("/f write 0", "length"),
+            ("/f write x 1", "offset"),
+            ("/f erase 0 1", "action"),
+            ("/f", "action"),
+            ("/f write 0 1 x", "placement"),
+            ("/f write 0 1 65536", "placement"),
+            ("/f wait x", "time"),
+        ],
+    ),
+    (
+        "csv",
+        "1,1,R,1",
+        &[
+            ("1,1,X,1", "operation"),
+            ("1,1,R", "time"),
+            ("1,1,R,x", "time"),
+            (",1,R,1", "offset"),
+            ("1,0x10,R,1", "length"),
+            ("1", "operation"),
+        ],
+    ),
+];
+
 /// Every format with a good line to spoil: each of these must be bad at line 3 of a file.
 #[test]
 fn a_bad_line_names_file_line_and_field_or_is_counted() {
     let csv = csv("offset.column = 1\nlength.column = 2\noperation.column = 3\ntime = { column = 4, unit = \"s\" }\n");
-    // Format, a good line, and bad ones with the field that is.
-    type Spoilt = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
-    let formats: [Spoilt; 6] = [
-        (
-            "msr",
-            "1,usr,0,Read,1,1,1",
-            &[
-                ("x,usr,0,Read,1,1,1", "timestamp"),
-                ("184467440737095517,usr,0,Read,1,1,1", "timestamp"),
-                ("1,usr,0,read,1,1,1", "type"),
-                ("1,usr,0,Read,-1,1,1", "offset"),
-                ("1,usr,0,Read,1,1.5,1", "size"),
-                ("1,usr,0,Read,1,1", "size"),
-                ("1,usr,0,Read,1,1,", "response time"),
-                ("1,usr", "host name"),
-                ("1,usr,0,Read,1,4294967296,1", "length"),
-                ("1,usr,0,Read,576460752303423488,1,1", "offset"),
-            ],
-        ),
-        (
-            "alibaba",
-            "1,R,1,1,1",
-            &[
-                ("1,X,1,1,1", "opcode"),
-                ("1,R,,1,1", "offset"),
-                ("1,R,1,,1", "size"),
-                ("1,R,1,1,1,1", "timestamp"),
-                ("1,R,1,1", "size"),
-                ("1", "device"),
-            ],
-        ),
-        (
-            "tencent",
-            "1,1,1,1,1",
-            &[
-                ("1,1,1,2,1", "I/O type"),
-                ("1,1,1,1,", "volume"),
-                ("1,1,1,1", "I/O type"),
-                ("1,36028797018963968,1,1,1", "offset"),
-                ("1.5,1,1,1,1", "timestamp"),
-            ],
-        ),
-        (
-            "blkparse",
-            "8,0 1 1 0.1 1 D W 1 + 1 [x]",
-            &[
-                ("8 1 1 0.1 1 D W 1 + 1 [x]", "device"),
-                ("8,0 1 1 0,1 1 D W 1 + 1 [x]", "time"),
-                ("8,0 1 1 0.1 1 D X 1 + 1 [x]", "operation"),
-                ("8,0 1 1 0.1 1 D W 1 - 1 [x]", "sector"),
-                ("8,0 1 1 0.1 1 D W x + 1 [x]", "sector"),
-                ("8,0 1 1 0.1 1 D W 1 +", "line"),
-                ("8,0 1 1", "line"),
-            ],
-        ),
-        (
-            "iolog",
-            "/f write 0 1",
-            &[
-                ("/f write 0", "length"),
-                ("/f write x 1", "offset"),
-                ("/f erase 0 1", "action"),
-                ("/f", "action"),
-                ("/f write 0 1 x", "placement"),
-                ("/f write 0 1 65536", "placement"),
-                ("/f wait x", "time"),
-            ],
-        ),
-        (
-            "csv",
-            "1,1,R,1",
-            &[
-                ("1,1,X,1", "operation"),
-                ("1,1,R", "time"),
-                ("1,1,R,x", "time"),
-                (",1,R,1", "offset"),
-                ("1,0x10,R,1", "length"),
-                ("1", "operation"),
-            ],
-        ),
-    ];
-    for (format, good, bad_lines) in formats {
+    for (format, good, bad_lines) in SPOILT {
         let first = if format == "iolog" { "fio version 2 iolog" } else { good };
         let mut settings = if format == "csv" {
             csv.clone()
@@ -426,6 +428,50 @@ fn errors_of_files_name_them() {
     assert!(error.contains("cut.csv.gz"), "{error}");
 }
 
+/// Settings that are refused, and words of the sentence that says so.
+const IMPOSSIBLE: [(&str, &str); 16] = [
+    ("files = []", "files = []: name at least one"),
+    ("operations = []", "operations = []: nothing"),
+    ("mapping = \"scale\"", "needs volume_bytes"),
+    ("volumes = 0", "at least 1"),
+    ("volume_bytes = \"8EiB\"\nvolumes = 9", "2^63"),
+    ("placement = \"lba_ranges\"", "needs lba_ranges"),
+    ("placement = \"request_size\"", "needs request_sizes_bytes"),
+    (
+        "placement = \"request_size\"\nrequest_sizes_bytes = [\"64KiB\", 4096]",
+        "must rise",
+    ),
+    (
+        "placement = \"request_size\"\nrequest_sizes_bytes = [1, 2, 3]",
+        "placement identifier 3: the drive has 0 to 1",
+    ),
+    (
+        "placement = \"lba_ranges\"\nlba_ranges = [{ start_bytes = 0, end_bytes = 1, placement = 2 }]",
+        "placement identifier 2",
+    ),
+    (
+        "placement = \"column\"",
+        "placement = \"column\": the trace has no column",
+    ),
+    (
+        "placement = \"process\"",
+        "placement = \"process\": the trace has no column",
+    ),
+    ("format = \"csv\"", "needs a table [workload.csv]"),
+    (
+        "[csv]\noffset.column = 1\nlength.column = 1\noperation.column = 1",
+        "only format = \"csv\"",
+    ),
+    (
+        "format = \"csv\"\n[csv]\noffset.column = 0\nlength.column = 1\noperation.column = 1",
+        "numbered from 1",
+    ),
+    (
+        "format = \"csv\"\n[csv]\nheader = false\noffset.column = \"x\"\nlength.column = 1\noperation.column = 1",
+        "header",
+    ),
+];
+
 #[test]
 fn impossible_settings_are_refused_in_one_sentence() {
     let directory = tempfile::tempdir().unwrap();
@@ -450,48 +496,7 @@ fn impossible_settings_are_refused_in_one_sentence() {
     };
     let parse = |text: &str| toml::from_str::<Settings>(text).unwrap();
     assert_eq!(with(&|_| ()), "");
-    for (change, wanted) in [
-        ("files = []", "files = []: name at least one"),
-        ("operations = []", "operations = []: nothing"),
-        ("mapping = \"scale\"", "needs volume_bytes"),
-        ("volumes = 0", "at least 1"),
-        ("volume_bytes = \"8EiB\"\nvolumes = 9", "2^63"),
-        ("placement = \"lba_ranges\"", "needs lba_ranges"),
-        ("placement = \"request_size\"", "needs request_sizes_bytes"),
-        (
-            "placement = \"request_size\"\nrequest_sizes_bytes = [\"64KiB\", 4096]",
-            "must rise",
-        ),
-        (
-            "placement = \"request_size\"\nrequest_sizes_bytes = [1, 2, 3]",
-            "placement identifier 3: the drive has 0 to 1",
-        ),
-        (
-            "placement = \"lba_ranges\"\nlba_ranges = [{ start_bytes = 0, end_bytes = 1, placement = 2 }]",
-            "placement identifier 2",
-        ),
-        (
-            "placement = \"column\"",
-            "placement = \"column\": the trace has no column",
-        ),
-        (
-            "placement = \"process\"",
-            "placement = \"process\": the trace has no column",
-        ),
-        ("format = \"csv\"", "needs a table [workload.csv]"),
-        (
-            "[csv]\noffset.column = 1\nlength.column = 1\noperation.column = 1",
-            "only format = \"csv\"",
-        ),
-        (
-            "format = \"csv\"\n[csv]\noffset.column = 0\nlength.column = 1\noperation.column = 1",
-            "numbered from 1",
-        ),
-        (
-            "format = \"csv\"\n[csv]\nheader = false\noffset.column = \"x\"\nlength.column = 1\noperation.column = 1",
-            "header",
-        ),
-    ] {
+    for (change, wanted) in IMPOSSIBLE {
         let error = with(&|settings| {
             let files = std::mem::take(&mut settings.files);
             *settings = parse(change);
