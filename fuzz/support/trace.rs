@@ -34,7 +34,7 @@ fn drive(choice: u8) -> Target {
     };
     Target {
         device_bytes: UNITS * UNIT,
-        placement_ids: 4,
+        placement_count: 4,
         endless: false,
         twin: (choice & 2 == 2).then_some(twin),
     }
@@ -114,7 +114,7 @@ fn check_replay<E: std::fmt::Debug>(choice: u8, settings: &Settings, whole: &dyn
     for request in &replayed {
         let end = request.offset_bytes + u64::from(request.bytes);
         assert!(request.bytes > 0 && end <= target.capacity_bytes(), "{request:?}");
-        assert!(request.placement.is_none_or(|placement| placement < 4));
+        assert!(request.placement.is_none_or(|placement| placement.0 < 4));
     }
     check_export(&target, source(), &replayed);
 }

@@ -55,7 +55,7 @@ class VictimPolicy(ABC):
 
 
 class PlacementPolicy(ABC):
-    """Says where the host's writes go, instead of the workload's placement identifiers.
+    """Says where the host's writes go, instead of the workload's placement indices.
 
     Examples
     --------
@@ -79,5 +79,5 @@ class PlacementPolicy(ABC):
         Returns
         -------
         NDArray of integers, one for each request
-            Index into the drive's placement identifiers, or `NO_PLACEMENT` for none. Of reads and deallocations it is ignored.
+            Index into the drive's list of placements, or `NO_PLACEMENT` for none. Of reads and deallocations it is ignored.
         """

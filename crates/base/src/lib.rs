@@ -6,6 +6,7 @@
 //! a name that is not known -> nearest, hint -> the end of an error's sentence
 //! /proc/meminfo -> memory_available_bytes   -> runs, served drives
 //! table!        -> tables of names, tests
+//! a position in a namespace's list -> PlacementIndex -> workloads that name it, the device that knows where it leads
 //! ```
 //!
 //! It depends on nothing of ours and knows neither drives nor workloads.
@@ -13,9 +14,11 @@
 mod bytes;
 mod memory;
 mod nearest;
+mod placement;
 pub mod size;
 mod table;
 
 pub use bytes::Bytes;
 pub use memory::memory_available_bytes;
 pub use nearest::{hint, nearest};
+pub use placement::PlacementIndex;

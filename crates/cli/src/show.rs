@@ -62,7 +62,7 @@ pub fn jobs(command: &Jobs) -> Result<Outcome, LabError> {
     let (_, layout) = twin::twin(&profile.name, &profile.config(&Overrides::new())?, twin::Scale::FULL)?;
     let target = Target {
         device_bytes: u64::from(layout.logical_pages) * layout.page_bytes,
-        placement_ids: layout.placement_identifiers(),
+        placement_count: layout.placement_count(),
         endless: true,
         twin: None,
     };

@@ -113,7 +113,7 @@ impl Case {
     }
 
     /// Placement indices of the namespace.
-    fn placement_ids(&self) -> u16 {
+    fn placement_count(&self) -> u16 {
         let handles = self
             .handles
             .map_or(self.device().handles.count, |handles| handles.len() as u16);
@@ -161,7 +161,7 @@ impl Case {
         };
         let target = Target {
             device_bytes: CAPACITY_BYTES,
-            placement_ids: self.placement_ids(),
+            placement_count: self.placement_count(),
             ..Target::default()
         };
         let mut schedule = Schedule::new(&self.jobs(), &target).expect("the lab took it");
@@ -244,7 +244,7 @@ fn write_command(request: &Request, identifiers: &[u16]) -> SubmissionEntry {
     let mut dword13 = 0;
     if let Some(index) = request.placement {
         dword12 = dword12.with_dtype(2);
-        dword13 = u32::from(identifiers[usize::from(index)]) << 16;
+        dword13 = u32::from(identifiers[index.index()]) << 16;
     }
     SubmissionEntry {
         opcode: IoOpcode::Write.code(),

@@ -66,11 +66,11 @@ fn tenants_have_a_write_amplification_each() {
         kind = "tenants"
         [tenants.cache]
         share_percent = 60
-        placement_ids = [0, 1, 2]
+        placement_indices = [0, 1, 2]
         workload = { kind = "cachelib", soc_percent = 20 }
         [tenants.noisy]
         share_percent = 40
-        placement_ids = [3]
+        placement_indices = [3]
         workload = { kind = "fio", file = "noisy_neighbour" }
         "#,
     );

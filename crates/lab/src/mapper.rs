@@ -58,7 +58,7 @@ impl Mapper {
     pub(crate) fn write<S: EventSink>(&self, device: &mut Device<S>, request: &Request) -> Write {
         let (first, pages) = self.extent(request);
         let placement = match request.placement {
-            Some(index) => self.placements[usize::from(index)],
+            Some(index) => self.placements[index.index()],
             None => self.default_placement(device),
         };
         Write {

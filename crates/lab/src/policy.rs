@@ -10,7 +10,7 @@
 use std::sync::{Arc, Mutex};
 
 use ssd::gc::VictimPolicy;
-use workload::{Operation, Request, WorkloadError};
+use workload::{Operation, PlacementIndex, Request, WorkloadError};
 
 /// Makes a victim policy for a run.
 pub type MakeVictimPolicy<'a> = &'a (dyn Fn() -> Box<dyn VictimPolicy + Send + Sync> + Sync);
@@ -26,22 +26,24 @@ pub struct Policies<'a> {
     pub placement: Option<MakePlacementPolicy<'a>>,
 }
 
+/// A placement index for each request, or none.
+pub type Placements = Vec<Option<PlacementIndex>>;
+
 /// Says where writes go.
 pub trait PlacementPolicy: Send {
-    /// Appends the placement identifier of each of these requests, the next ones of the workload in their order; what
+    /// Appends the placement index of each of these requests, the next ones of the workload in their order; what
     /// it says of others than writes has no effect. A page is a mapping unit of the drive.
     ///
     /// # Errors
     /// Why it cannot say, in a sentence; the run ends.
-    fn place(&mut self, requests: &[Request], page_bytes: u64, placements: &mut Vec<Option<u16>>)
-    -> Result<(), String>;
+    fn place(&mut self, requests: &[Request], page_bytes: u64, placements: &mut Placements) -> Result<(), String>;
 }
 
 /// A policy, and what it answered.
 struct Consultation {
     policy: Box<dyn PlacementPolicy>,
     /// What it said last.
-    placements: Vec<Option<u16>>,
+    placements: Placements,
 }
 
 /// The placement policy of one run; several jobs share it.
@@ -49,11 +51,11 @@ struct Consultation {
 pub(crate) struct Placer {
     consultation: Arc<Mutex<Consultation>>,
     page_bytes: u64,
-    placement_identifiers: u16,
+    placement_count: u16,
 }
 
 impl Placer {
-    pub(crate) fn new(policy: Box<dyn PlacementPolicy>, page_bytes: u64, placement_identifiers: u16) -> Placer {
+    pub(crate) fn new(policy: Box<dyn PlacementPolicy>, page_bytes: u64, placement_count: u16) -> Placer {
         let consultation = Consultation {
             policy,
             placements: Vec::new(),
@@ -61,7 +63,7 @@ impl Placer {
         Placer {
             consultation: Arc::new(Mutex::new(consultation)),
             page_bytes,
-            placement_identifiers,
+            placement_count,
         }
     }
 
@@ -76,12 +78,9 @@ impl Placer {
         placements.clear();
         policy.place(requests, self.page_bytes, placements).map_err(error)?;
         assert_eq!(placements.len(), requests.len(), "a placement for each request");
-        let identifiers = self.placement_identifiers;
-        if let Some(index) = placements.iter().flatten().max().filter(|index| **index >= identifiers) {
-            let problem = format!(
-                "gave placement identifier {index}; the drive has 0 to {}",
-                identifiers - 1
-            );
+        let count = self.placement_count;
+        if let Some(index) = placements.iter().flatten().max().filter(|index| index.0 >= count) {
+            let problem = format!("gave placement index {index}; the drive has 0 to {}", count - 1);
             return Err(error(problem));
         }
         for (request, placement) in requests.iter_mut().zip(placements) {
@@ -113,16 +112,11 @@ mod tests {
         }
     }
 
-    /// Everything through one placement identifier, or none.
-    struct To(Option<u16>);
+    /// Everything through one placement index, or none.
+    struct To(Option<PlacementIndex>);
 
     impl PlacementPolicy for To {
-        fn place(
-            &mut self,
-            requests: &[Request],
-            page_bytes: u64,
-            placements: &mut Vec<Option<u16>>,
-        ) -> Result<(), String> {
+        fn place(&mut self, requests: &[Request], page_bytes: u64, placements: &mut Placements) -> Result<(), String> {
             assert_eq!(page_bytes, 4096);
             placements.extend(requests.iter().map(|_| self.0));
             Ok(())
@@ -173,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_placement_policy_decides_instead_of_the_workload() {
-        let to = |index: Option<u16>| move || -> Box<dyn PlacementPolicy> { Box::new(To(index)) };
+        let to = |index: Option<u16>| move || -> Box<dyn PlacementPolicy> { Box::new(To(index.map(PlacementIndex))) };
         let run = |prepared: &[RunPlan], index| {
             let make = to(index);
             let policies = Policies {
@@ -189,26 +183,23 @@ mod tests {
         let elsewhere = run(&placed, Some(5)).expect("a result").stats;
         assert_eq!(elsewhere.handles[5].host_bytes_written, elsewhere.host_bytes_written());
         let error = run(&placed, Some(8)).expect_err("there are eight");
-        assert_eq!(
-            error,
-            "placement policy: gave placement identifier 8; the drive has 0 to 7"
-        );
+        assert_eq!(error, "placement policy: gave placement index 8; the drive has 0 to 7");
     }
 
     #[test]
     fn a_placement_policy_decides_in_virtual_time_too() {
         let prepared = cell("noisy_neighbour", "", "greedy");
         let policies = Policies {
-            placement: Some(&|| Box::new(To(Some(2)))),
+            placement: Some(&|| Box::new(To(Some(PlacementIndex(2))))),
             ..Policies::default()
         };
         let stats = run(&prepared, policies).expect("a result").stats;
         assert_eq!(stats.handles[2].host_bytes_written, stats.host_bytes_written());
         let policies = Policies {
-            placement: Some(&|| Box::new(To(Some(99)))),
+            placement: Some(&|| Box::new(To(Some(PlacementIndex(99))))),
             ..Policies::default()
         };
         let error = run(&prepared, policies).expect_err("there are not as many");
-        assert!(error.contains("gave placement identifier 99"), "{error}");
+        assert!(error.contains("gave placement index 99"), "{error}");
     }
 }

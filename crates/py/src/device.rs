@@ -12,7 +12,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyTuple};
 use serde::Serialize;
-use ssd::{DeviceConfig, HostError, Lpn, Placement, PlacementList, Write};
+use ssd::{DeviceConfig, HostError, Lpn, Placement, PlacementIndex, PlacementList, Write};
 
 use crate::WarpError;
 use crate::convert::{optional_table, path_or_name, table, to_python, warp_error};
@@ -116,11 +116,13 @@ impl Device {
 
 /// The placement of a placement index.
 fn placement_of(list: PlacementList<'_>, index: i64) -> PyResult<Placement> {
-    let known = u16::try_from(index).ok().and_then(|index| list.get(index));
+    let known = u16::try_from(index)
+        .ok()
+        .and_then(|index| list.get(PlacementIndex(index)));
     known.ok_or_else(|| {
         let most = list.count() - 1;
         WarpError::new_err(format!(
-            "placement identifier {index} does not exist; the drive has 0 to {most}"
+            "placement index {index} does not exist; the drive has 0 to {most}"
         ))
     })
 }
@@ -216,7 +218,7 @@ impl Device {
     /// pages
     ///     Pages of each.
     /// placement
-    ///     Index into the drive's placement identifiers; `NO_PLACEMENT`, or left out: where the drive puts writes without a
+    ///     Index into the drive's list of placements; `NO_PLACEMENT`, or left out: where the drive puts writes without a
     ///     directive, handle 0 and the reclaim groups in turn.
     /// queue_depth
     ///     On a drive with timing: writes in flight at the same time.
@@ -229,7 +231,7 @@ impl Device {
     /// Raises
     /// ------
     /// WarpError
-    ///     A page or placement identifier does not exist; nothing was written.
+    ///     A page or placement index does not exist; nothing was written.
     #[pyo3(signature = (first, pages = None, placement = None, *, queue_depth = 1))]
     fn write<'py>(
         &mut self,
@@ -400,10 +402,10 @@ impl Device {
         u64::from(layout.superblock_pages) * layout.page_bytes
     }
 
-    /// Number of placement identifiers: reclaim unit handles x reclaim groups.
+    /// Number of placement indices: reclaim unit handles x reclaim groups.
     #[getter]
-    fn placement_identifiers(&self) -> u16 {
-        self.drive.device().layout().placement_identifiers()
+    fn placement_count(&self) -> u16 {
+        self.drive.device().layout().placement_count()
     }
 
     /// The drive's time, nanoseconds since it was made.

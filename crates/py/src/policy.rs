@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Candidates of the device -> rows -> NumPy arrays -> policy.select -> position -> reclaim unit
-//! batch of requests        -> rows -> NumPy arrays -> policy.place  -> placement identifiers
+//! batch of requests        -> rows -> NumPy arrays -> policy.place  -> placement indices
 //! ```
 //!
 //! Rows are copied once, because Python may keep what it is shown; an array is made of them when a policy asks for it, and only then.
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use lab::policy::PlacementPolicy;
+use lab::policy::{PlacementPolicy, Placements};
 use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -21,9 +21,9 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 use ssd::RuId;
 use ssd::gc::{Candidates as DeviceCandidates, Random, VictimPolicy};
-use workload::Request;
+use workload::{PlacementIndex, Request};
 
-/// "No placement identifier" in arrays: the write goes where the drive puts writes without a directive.
+/// "No placement index" in arrays: the write goes where the drive puts writes without a directive.
 pub const NO_PLACEMENT: u16 = u16::MAX;
 
 /// What the policies of a run cost, and why one failed.
@@ -342,11 +342,11 @@ impl Requests {
         self.operation.of(py, &self.rows, |request| request.operation as u8)
     }
 
-    /// The placement identifier that the workload says; `NO_PLACEMENT` for none.
+    /// The placement index that the workload says; `NO_PLACEMENT` for none.
     #[getter]
     fn placement<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u16>> {
-        self.placement
-            .of(py, &self.rows, |request| request.placement.unwrap_or(NO_PLACEMENT))
+        let index = |request: &Request| request.placement.map_or(NO_PLACEMENT, |index| index.0);
+        self.placement.of(py, &self.rows, index)
     }
 
     /// Number of the workload's stream that issues it.
@@ -378,12 +378,7 @@ impl PythonPlacementPolicy {
 }
 
 impl PlacementPolicy for PythonPlacementPolicy {
-    fn place(
-        &mut self,
-        requests: &[Request],
-        page_bytes: u64,
-        placements: &mut Vec<Option<u16>>,
-    ) -> Result<(), String> {
+    fn place(&mut self, requests: &[Request], page_bytes: u64, placements: &mut Placements) -> Result<(), String> {
         let PythonPlacementPolicy { policy, shared, rows } = self;
         let placed = shared.call(|py| {
             reused(rows).extend_from_slice(requests);
@@ -395,9 +390,9 @@ impl PlacementPolicy for PythonPlacementPolicy {
     }
 }
 
-/// Takes over what `place` has returned, a placement identifier for each request.
-fn take_placements(answer: &Bound<'_, PyAny>, requests: usize, placements: &mut Vec<Option<u16>>) -> PyResult<()> {
-    // What policies return as a rule is read where it is: an array of the identifiers' own type, or of NumPy's integers.
+/// Takes over what `place` has returned, a placement index for each request.
+fn take_placements(answer: &Bound<'_, PyAny>, requests: usize, placements: &mut Placements) -> PyResult<()> {
+    // What policies return as a rule is read where it is: an array of the indices' own type, or of NumPy's integers.
     if let Ok(row) = answer.cast::<PyArray1<u16>>()
         && let Ok(row) = row.try_readonly()
         && let Ok(values) = row.as_slice()
@@ -414,10 +409,10 @@ fn take_placements(answer: &Bound<'_, PyAny>, requests: usize, placements: &mut 
     }
 }
 
-fn take_row<T: Copy + Into<i64>>(row: &[T], requests: usize, placements: &mut Vec<Option<u16>>) -> PyResult<()> {
+fn take_row<T: Copy + Into<i64>>(row: &[T], requests: usize, placements: &mut Placements) -> PyResult<()> {
     if row.len() != requests {
         let returned = row.len();
-        let problem = format!("place returned {returned} placement identifiers for {requests} requests");
+        let problem = format!("place returned {returned} placement indices for {requests} requests");
         return Err(PyValueError::new_err(problem));
     }
     let values = || row.iter().map(|&value| -> i64 { value.into() });
@@ -427,13 +422,13 @@ fn take_row<T: Copy + Into<i64>>(row: &[T], requests: usize, placements: &mut Ve
     });
     for extreme in [least, greatest] {
         if u16::try_from(extreme).is_err() {
-            let problem = format!("place returned placement identifier {extreme}; give 0 to 65534, or NO_PLACEMENT");
+            let problem = format!("place returned placement index {extreme}; give 0 to 65534, or NO_PLACEMENT");
             return Err(PyValueError::new_err(problem));
         }
     }
     placements.extend(values().map(|value| {
         let index = value as u16;
-        (index != NO_PLACEMENT).then_some(index)
+        (index != NO_PLACEMENT).then_some(PlacementIndex(index))
     }));
     Ok(())
 }

@@ -198,8 +198,8 @@ impl Layout {
         u64::from(self.logical_pages) * self.page_bytes
     }
 
-    /// Placement identifiers of a namespace that lists every handle in every reclaim group.
-    pub fn placement_identifiers(&self) -> u16 {
+    /// Placement indices of a namespace that lists every handle in every reclaim group.
+    pub fn placement_count(&self) -> u16 {
         PlacementList::new(&self.handle_list(), self.groups).count()
     }
 

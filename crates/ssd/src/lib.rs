@@ -31,6 +31,7 @@ pub mod timing;
 pub mod types;
 pub mod unit;
 
+pub use base::PlacementIndex;
 pub use config::DeviceConfig;
 pub use device::{Device, Write};
 pub use endurance::{Endurance, EnduranceConfig};

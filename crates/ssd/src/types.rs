@@ -2,6 +2,7 @@
 //!
 //! Sizes and counts stay plain integers and carry their unit in the name (`_pages`, `_bytes`, `_ns`).
 
+use base::PlacementIndex;
 use serde::{Deserialize, Serialize};
 
 use crate::cast::index;
@@ -111,9 +112,7 @@ impl Placement {
 
 /// What a namespace may use: the handles of its placement handles, each in every reclaim group.
 ///
-/// A *placement index* is a position in the list that Reclaim Unit Handle Status gives a host: placement handle by placement
-/// handle, the reclaim groups of each in a row. This is the one place that turns it into a [`Placement`] and back; the 16 bits
-/// that a command carries (the placement identifier) are another form, which only the controller knows.
+/// The one place that turns a [`PlacementIndex`] into a [`Placement`] and back.
 #[derive(Clone, Copy, Debug)]
 pub struct PlacementList<'a> {
     handles: &'a [RuhId],
@@ -137,8 +136,8 @@ impl<'a> PlacementList<'a> {
     }
 
     /// The placement of a placement index; `None` if the list is shorter.
-    pub fn get(self, index: u16) -> Option<Placement> {
-        self.at(index % self.groups, index / self.groups)
+    pub fn get(self, index: PlacementIndex) -> Option<Placement> {
+        self.at(index.0 % self.groups, index.0 / self.groups)
     }
 
     /// Position of a handle among the placement handles; `None` if the namespace may not use it.
@@ -148,10 +147,12 @@ impl<'a> PlacementList<'a> {
     }
 
     /// The placement index of a placement; `None` if the namespace may not use its handle.
-    pub fn index_of(self, placement: Placement) -> Option<u16> {
+    pub fn index_of(self, placement: Placement) -> Option<PlacementIndex> {
         assert!(placement.group.0 < self.groups, "{placement:?} is of another drive");
         let before = u32::from(self.placement_handle(placement.handle)?) * u32::from(self.groups);
-        u16::try_from(before + u32::from(placement.group.0)).ok()
+        u16::try_from(before + u32::from(placement.group.0))
+            .ok()
+            .map(PlacementIndex)
     }
 
     /// Placement indices that there are.
@@ -211,11 +212,11 @@ mod tests {
             all,
             [(0, 3), (1, 3), (0, 1), (1, 1)].map(|(group, handle)| Placement::new(group, handle))
         );
-        for (index, placement) in (0..).zip(all) {
+        for (index, placement) in (0..).map(PlacementIndex).zip(all) {
             assert_eq!(list.get(index), Some(placement));
             assert_eq!(list.index_of(placement), Some(index));
         }
-        assert_eq!((list.count(), list.get(4)), (4, None));
+        assert_eq!((list.count(), list.get(PlacementIndex(4))), (4, None));
         assert_eq!(list.at(2, 0), None, "there are two groups");
         assert_eq!(list.at(0, 2), None, "there are two placement handles");
         assert_eq!(list.index_of(Placement::handle(0)), None, "handle 0 is not in the list");

@@ -6,7 +6,7 @@
 //! other Workloads -> tenants       /
 //! ```
 //!
-//! It knows a drive only as a [`Target`]: capacity, placement identifiers, and whether it is a scaled twin. It does not touch a
+//! It knows a drive only as a [`Target`]: capacity, placement indices, and whether it is a scaled twin. It does not touch a
 //! device, has no clock and no threads; all randomness comes from a seed. Models of programs are sources of a crate of their own (`models`).
 
 pub mod classifier;
@@ -19,6 +19,7 @@ mod source;
 pub mod tenants;
 pub mod trace;
 
+pub use base::PlacementIndex;
 pub use error::WorkloadError;
 pub use request::{Operation, Request};
 pub use settings::{Workload, deserialize};

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::PlacementIndex;
+
 /// A kind of request. As a number it is the place in everything that fio keeps per direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -30,6 +32,6 @@ pub struct Request {
     pub offset_bytes: u64,
     /// Length.
     pub bytes: u32,
-    /// Index into the namespace's placement identifiers; none for reads, trims and writes without a directive.
-    pub placement: Option<u16>,
+    /// Index into the namespace's list of placements; none for reads, trims and writes without a directive.
+    pub placement: Option<PlacementIndex>,
 }

@@ -149,8 +149,8 @@ impl Measure {
 pub struct Target {
     /// Capacity that the host sees, bytes; of the drive at full size, if there is a twin.
     pub device_bytes: u64,
-    /// Number of placement identifiers that the namespace offers; 0 for a drive without FDP, which ignores directives.
-    pub placement_ids: u16,
+    /// Number of placement indices that the namespace offers; 0 for a drive without FDP, which ignores directives.
+    pub placement_count: u16,
     /// The workload (of a job file: its last group) goes on for ever; whoever runs it decides when it is enough.
     pub endless: bool,
     /// Build it for a smaller model of the drive.

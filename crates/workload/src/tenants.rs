@@ -1,11 +1,11 @@
-//! Tenants: several workloads on one drive, each with its part of the logical blocks, of the placement identifiers and of the
+//! Tenants: several workloads on one drive, each with its part of the logical blocks, of the placement indices and of the
 //! bandwidth.
 //!
 //! ```text
-//! workload of a tenant -> offsets moved, placement identifiers mapped -> merged by bytes (stride scheduling) -> requests
+//! workload of a tenant -> offsets moved, placement indices mapped -> merged by bytes (stride scheduling) -> requests
 //! ```
 //!
-//! A tenant sees a drive of its own: its share of the capacity, and as many placement identifiers as it was given. Tenants go
+//! A tenant sees a drive of its own: its share of the capacity, and as many placement indices as it was given. Tenants go
 //! on in fixed proportions of the bytes they issue; who ends leaves its share to the others. There is no clock: a rate is a
 //! proportion.
 
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use crate::source::Range;
-use crate::{Measure, Request, Source, Target, Twin, Workload, WorkloadError, deserialize};
+use crate::{Measure, PlacementIndex, Request, Source, Target, Twin, Workload, WorkloadError, deserialize};
 
 /// Shares of the capacity begin at multiples of this.
 const ALIGNMENT_BYTES: u64 = 1 << 20;
@@ -35,7 +35,7 @@ struct Tenant<W> {
     /// As in [`TenantSettings`].
     share_percent: f64,
     rate: f64,
-    placement_ids: Vec<u16>,
+    placement_indices: Vec<PlacementIndex>,
     workload: W,
 }
 
@@ -48,9 +48,9 @@ struct TenantSettings {
     /// What it issues in proportion to the others, bytes; 0: nothing.
     #[serde(default = "one")]
     rate: f64,
-    /// The namespace's placement identifiers that it may use, by index; the first is its default. None: it uses the drive's.
+    /// The placement indices of the namespace that it may use; the first is its default. None: it uses the drive's.
     #[serde(default)]
-    placement_ids: Vec<u16>,
+    placement_indices: Vec<PlacementIndex>,
     /// What it does.
     workload: Table,
 }
@@ -84,7 +84,7 @@ impl<W: Workload> Settings<W> {
                 name,
                 share_percent: settings.share_percent,
                 rate: settings.rate,
-                placement_ids: settings.placement_ids,
+                placement_indices: settings.placement_indices,
                 workload,
             });
         }
@@ -106,7 +106,7 @@ impl<W: Workload> Settings<W> {
     /// The requests of all tenants on a drive.
     ///
     /// # Errors
-    /// A tenant's workload does not fit its share, or a placement identifier does not exist.
+    /// A tenant's workload does not fit its share, or a placement index does not exist.
     pub fn source(&self, target: &Target, seed: u64) -> Result<Tenants, WorkloadError> {
         let mut tenants = Vec::new();
         let (mut percent, mut streams) = (0.0, 0);
@@ -155,21 +155,25 @@ impl<W: Workload> Tenant<W> {
                 .map_or(bytes, |twin| twin.position(bytes, target.device_bytes))
         };
         let range = (position(start), position(end));
-        let placement_ids = &self.placement_ids;
-        if let Some(index) = placement_ids.iter().find(|index| **index >= target.placement_ids)
-            && target.placement_ids > 0
+        let placement_indices = &self.placement_indices;
+        if let Some(index) = placement_indices.iter().find(|index| index.0 >= target.placement_count)
+            && target.placement_count > 0
         {
-            let setting = format!("tenant {}: placement_ids: {index}", self.name);
+            let setting = format!("tenant {}: placement_indices: {index}", self.name);
             let problem = format!(
-                "does not exist; the namespace has {} placement identifiers",
-                target.placement_ids
+                "does not exist; the namespace has {} placement indices",
+                target.placement_count
             );
             return Err(WorkloadError::setting(setting, problem));
         }
-        let has_placement = target.placement_ids > 0 && !placement_ids.is_empty();
+        let has_placement = target.placement_count > 0 && !placement_indices.is_empty();
         let own = Target {
             device_bytes: end - start,
-            placement_ids: if has_placement { placement_ids.len() as u16 } else { 0 },
+            placement_count: if has_placement {
+                placement_indices.len() as u16
+            } else {
+                0
+            },
             endless: target.endless,
             twin: target.twin.map(|twin| Twin {
                 device_bytes: range.1 - range.0,
@@ -190,8 +194,8 @@ impl<W: Workload> Tenant<W> {
             ready: Vec::new(),
             first_stream,
             range,
-            placement_ids: if has_placement {
-                placement_ids.clone()
+            placement_indices: if has_placement {
+                placement_indices.clone()
             } else {
                 Vec::new()
             },
@@ -214,7 +218,7 @@ struct Running {
     first_stream: u16,
     /// Its first byte on the drive, and the first one after it.
     range: (u64, u64),
-    placement_ids: Vec<u16>,
+    placement_indices: Vec<PlacementIndex>,
     rate: f64,
     issued_bytes: u64,
     written_bytes: u64,
@@ -247,8 +251,8 @@ impl Running {
         self.issued_bytes += u64::from(request.bytes);
         if request.operation == crate::Operation::Write {
             self.written_bytes += u64::from(request.bytes);
-            let index = usize::from(request.placement.unwrap_or(0));
-            request.placement = self.placement_ids.get(index).copied();
+            let index = request.placement.unwrap_or(PlacementIndex::FIRST).index();
+            request.placement = self.placement_indices.get(index).copied();
         }
         Ok(Some(request))
     }
@@ -341,26 +345,26 @@ mod tests {
         [tenants.one]
         share_percent = 25
         rate = 3
-        placement_ids = [2]
+        placement_indices = [2]
         workload = { file = "random" }
 
         [tenants.other]
         share_percent = 75
-        placement_ids = [0, 3]
+        placement_indices = [0, 3]
         workload = { file = "sequential" }
     "#;
 
     fn target() -> Target {
         Target {
             device_bytes: 4 * GIB,
-            placement_ids: 8,
+            placement_count: 8,
             endless: true,
             twin: None,
         }
     }
 
     #[test]
-    fn each_has_its_blocks_its_identifiers_and_its_share() {
+    fn each_has_its_blocks_its_placements_and_its_share() {
         let mut source = tenants(TWO, &target()).expect("two tenants");
         let mut requests = Vec::new();
         for batch in [1, 7, 100, 9892] {
@@ -371,9 +375,12 @@ mod tests {
             assert_eq!(request.operation, Operation::Write);
             let end = request.offset_bytes + u64::from(request.bytes);
             match request.stream {
-                0 => assert!(end <= GIB && request.placement == Some(2), "{request:?}"),
+                0 => assert!(
+                    end <= GIB && request.placement == Some(PlacementIndex(2)),
+                    "{request:?}"
+                ),
                 _ => assert!(
-                    request.offset_bytes >= GIB && request.placement == Some(3),
+                    request.offset_bytes >= GIB && request.placement == Some(PlacementIndex(3)),
                     "{request:?}"
                 ),
             }
@@ -404,7 +411,7 @@ mod tests {
     #[test]
     fn a_drive_without_placement_gets_none() {
         let target = Target {
-            placement_ids: 0,
+            placement_count: 0,
             ..target()
         };
         let mut requests = Vec::new();
@@ -428,9 +435,14 @@ mod tests {
             ),
             (
                 ("[0, 3]", "[0, 9]"),
-                "tenant other: placement_ids: 9: does not exist; the namespace has 8",
+                "tenant other: placement_indices: 9: does not exist; the namespace has 8",
             ),
             (("rate = 3", "rat = 3"), "workload.tenants.one.rat: unknown field"),
+            (
+                ("placement_indices = [2]", "placement_ids = [2]"),
+                "workload.tenants.one.placement_ids: unknown field `placement_ids`, expected one of `share_percent`, `rate`, \
+                 `placement_indices`",
+            ),
         ] {
             let text = TWO.replace(change.0, change.1);
             let error = tenants(&text, &target()).err().expect("a mistake").to_string();

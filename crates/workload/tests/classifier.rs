@@ -3,7 +3,7 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use workload::classifier::{Classifier, Sepbit, Settings, UpdateFrequency};
-use workload::{Operation, Request, Source, Target, Twin, WorkloadError};
+use workload::{Operation, PlacementIndex, Request, Source, Target, Twin, WorkloadError};
 
 const UNIT: u64 = 4096;
 
@@ -11,10 +11,10 @@ fn settings(text: &str) -> Settings {
     toml::from_str(text).unwrap()
 }
 
-fn drive(units: u64, placement_ids: u16) -> Target {
+fn drive(units: u64, placement_count: u16) -> Target {
     Target {
         device_bytes: units * UNIT,
-        placement_ids,
+        placement_count,
         ..Target::default()
     }
 }
@@ -58,9 +58,9 @@ fn accuracy(classifier: &mut dyn Classifier, stream: &mut TwoTemperatures, last:
     let (mut right, mut all) = ([0u64; 2], [0u64; 2]);
     for _ in 0..4 * stream.units {
         let (unit, is_hot) = stream.next();
-        let identifier = classifier.handle(unit).unwrap();
+        let index = classifier.handle(unit).unwrap();
         all[usize::from(is_hot)] += 1;
-        right[usize::from(is_hot)] += u64::from(identifier == if is_hot { 0 } else { last });
+        right[usize::from(is_hot)] += u64::from(index.0 == if is_hot { 0 } else { last });
     }
     (right[1] as f64 / all[1] as f64, right[0] as f64 / all[0] as f64)
 }
@@ -97,16 +97,16 @@ fn update_frequency_has_a_class_for_each_factor_of_four() {
         });
         let group = group.unwrap();
         let unit = group as u64 * units / 8 + random.next_u64() % (units / 8);
-        let identifier = classifier.handle(unit).unwrap();
+        let index = classifier.handle(unit).unwrap();
         if round > 2000 * units {
-            placed[group][usize::from(identifier)] += 1;
+            placed[group][index.index()] += 1;
         }
     }
     // The mean is total / 8 in the same measure: group 0 has 6 times that, group 1 1.5 times, group 2 3/8, group 3 3/32, and
     // boundaries are 4, 1 and 1/4.
-    for (group, identifier) in [(0, 0), (1, 1), (2, 2), (3, 3), (4, 3), (7, 3)] {
+    for (group, index) in [(0, 0), (1, 1), (2, 2), (3, 3), (4, 3), (7, 3)] {
         let all: u64 = placed[group].iter().sum();
-        let share = placed[group][identifier] as f64 / all as f64;
+        let share = placed[group][index] as f64 / all as f64;
         assert!(share > 0.9, "group {group}: {:?}", placed[group]);
     }
 }
@@ -117,18 +117,22 @@ fn update_frequency_forgets() {
     let mut classifier = UpdateFrequency::new(units as usize, 2, units);
     // Everything once, then the first tenth again and again, then the second.
     for unit in 0..units {
-        assert_eq!(classifier.handle(unit), Some(1), "what is new has no history");
+        assert_eq!(
+            classifier.handle(unit),
+            Some(PlacementIndex(1)),
+            "what is new has no history"
+        );
     }
     let mut hot = |first: u64| -> u64 {
         let places = (0..10 * units).map(|write| classifier.handle(first + write % 100).unwrap());
-        places.skip(9 * units as usize).filter(|place| *place == 0).count() as u64
+        places.skip(9 * units as usize).filter(|place| place.0 == 0).count() as u64
     };
     assert_eq!(hot(0), units);
     assert_eq!(hot(100), units);
     // Ten half lives later the first is cold, and after a trim nothing is known of the second.
-    assert_eq!(classifier.handle(0), Some(1));
+    assert_eq!(classifier.handle(0), Some(PlacementIndex(1)));
     classifier.trim(100);
-    assert_eq!(classifier.handle(100), Some(1));
+    assert_eq!(classifier.handle(100), Some(PlacementIndex(1)));
 }
 
 #[test]
@@ -140,7 +144,11 @@ fn sepbit_estimates_the_lifespan_of_its_segments() {
     for garbage_share in [0.05, 0.15, 0.3] {
         let mut sepbit = Sepbit::new(units as usize, segment, garbage_share);
         for unit in 0..units {
-            assert_eq!(sepbit.handle(unit), Some(1), "what is new is of Class 2");
+            assert_eq!(
+                sepbit.handle(unit),
+                Some(PlacementIndex(1)),
+                "what is new is of Class 2"
+            );
         }
         let garbage = garbage_share / (1.0 - garbage_share) * units as f64;
         let wanted = hot as f64 + garbage;
@@ -231,7 +239,7 @@ fn request(operation: Operation, offset_bytes: u64, bytes: u32) -> Request {
         operation,
         offset_bytes,
         bytes,
-        placement: Some(9).filter(|_| operation == Operation::Write),
+        placement: Some(PlacementIndex(9)).filter(|_| operation == Operation::Write),
     }
 }
 
@@ -259,7 +267,13 @@ fn a_write_is_split_where_its_units_part() {
     let requests = all(&mut classified, 2);
     let places: Vec<(u64, u32, Option<u16>)> = requests
         .iter()
-        .map(|request| (request.offset_bytes, request.bytes, request.placement))
+        .map(|request| {
+            (
+                request.offset_bytes,
+                request.bytes,
+                request.placement.map(|index| index.0),
+            )
+        })
         .collect();
     let ten = 10 * 4096;
     assert_eq!(
@@ -309,7 +323,7 @@ fn every_byte_is_written_once_whatever_the_classifier_and_the_batches() {
     let wanted = random_requests(1000);
     for kind in [
         "kind = \"none\"",
-        "kind = \"lba_range\"\nplacement_ids = 3",
+        "kind = \"lba_range\"\nplacement_count = 3",
         "kind = \"update_frequency\"",
         "kind = \"sepbit\"\nsegment_bytes = \"32KiB\"",
     ] {
@@ -333,7 +347,7 @@ fn every_byte_is_written_once_whatever_the_classifier_and_the_batches() {
                     Operation::Write => {
                         assert_ne!(Some(part.placement), before, "{kind}: split for nothing");
                         before = Some(part.placement);
-                        placements[part.placement.map_or(5, usize::from)] += 1;
+                        placements[part.placement.map_or(5, PlacementIndex::index)] += 1;
                     }
                     _ => assert_eq!(part.placement, None),
                 }
@@ -386,13 +400,21 @@ fn ranges_shrink_with_a_twin() {
         .map(|unit| request(Operation::Write, unit * UNIT, 4096))
         .collect();
     let mut classified = settings(ranges).classify(Listed(writes.into_iter()), &target).unwrap();
-    let placed: Vec<Option<u16>> = all(&mut classified, 10)
+    let placed: Vec<Option<PlacementIndex>> = all(&mut classified, 10)
         .iter()
         .map(|request| request.placement)
         .collect();
     // 500 and 750 units of the drive are 50 and 75 of the twin.
-    assert!(placed[..50].iter().all(|placement| *placement == Some(2)));
-    assert!(placed[50..75].iter().all(|placement| *placement == Some(0)));
+    assert!(
+        placed[..50]
+            .iter()
+            .all(|placement| *placement == Some(PlacementIndex(2)))
+    );
+    assert!(
+        placed[50..75]
+            .iter()
+            .all(|placement| *placement == Some(PlacementIndex(0)))
+    );
     assert!(placed[75..].iter().all(|placement| placement.is_none()));
 }
 
@@ -400,12 +422,12 @@ fn ranges_shrink_with_a_twin() {
 fn impossible_settings_are_refused_in_one_sentence() {
     for (text, wanted) in [
         (
-            "kind = \"lba_range\"\nplacement_ids = 5",
-            "placement_ids = 5: the drive has 4",
+            "kind = \"lba_range\"\nplacement_count = 5",
+            "placement_count = 5: the drive has 4",
         ),
         (
-            "kind = \"update_frequency\"\nplacement_ids = 0",
-            "placement_ids = 0: the drive has 4",
+            "kind = \"update_frequency\"\nplacement_count = 0",
+            "placement_count = 0: the drive has 4",
         ),
         (
             "kind = \"update_frequency\"\nhalf_life_percent = 0.0",
@@ -432,7 +454,7 @@ fn impossible_settings_are_refused_in_one_sentence() {
     }
     let error =
         settings("kind = \"sepbit\"\nsegment_bytes = 4096").classify(Listed(Vec::new().into_iter()), &drive(9, 1));
-    assert!(error.err().unwrap().to_string().contains("two placement identifiers"));
+    assert!(error.err().unwrap().to_string().contains("two placement indices"));
     for text in [
         "kind = \"none\"\nx = 1",
         "kind = \"sepbit\"\nsegments = 1",

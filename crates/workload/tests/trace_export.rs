@@ -11,7 +11,7 @@ use workload::trace::{
     ExportSettings, Feed, Format, IologVersion, Mapping, PlacementRule, Reader, Settings, TimedSource, export,
     export_per_placement,
 };
-use workload::{Operation, Request, Source, WorkloadError};
+use workload::{Operation, PlacementIndex, Request, Source, WorkloadError};
 
 /// A workload with everything a request can have.
 struct Anything {
@@ -47,7 +47,7 @@ impl Source for Anything {
                 operation,
                 offset_bytes,
                 bytes: bytes as u32,
-                placement: placement.map(|choice| choice as u16),
+                placement: placement.map(|choice| PlacementIndex(choice as u16)),
             });
         }
         Ok(issued)
@@ -163,7 +163,11 @@ fn a_file_per_placement_identifier_and_a_job_file_for_all() {
         placement: PlacementRule::Column,
         ..with(Mapping::Modulo)
     };
-    for (file, placement) in written.files.iter().zip([None, Some(0), Some(1), Some(2), Some(3)]) {
+    for (file, placement) in written
+        .files
+        .iter()
+        .zip([None, Some(0), Some(1), Some(2), Some(3)].map(|index| index.map(PlacementIndex)))
+    {
         let text = std::fs::read_to_string(file).unwrap();
         let of_it: Vec<Request> = wanted
             .iter()

@@ -3,7 +3,7 @@
 use std::io::{Cursor, Write};
 
 use workload::trace::{BlkparseAction, Format, PlacementRule, Reader, Record, Settings};
-use workload::{Operation, Target, WorkloadError};
+use workload::{Operation, PlacementIndex, Target, WorkloadError};
 
 fn reader(text: &str, settings: &Settings) -> Result<Reader, WorkloadError> {
     Reader::from_stream("trace.txt", Cursor::new(text.as_bytes().to_vec()), settings)
@@ -121,14 +121,14 @@ fn iologs_have_waits_or_times_and_may_have_placement() {
         record(0, W, 0, 4096, 8192),
         record(250_000, Trim, 1, 0, 1 << 20),
         Record {
-            placement: Some(3),
+            placement: Some(PlacementIndex(3)),
             ..record(250_000, Read, 0, 512, 512)
         },
     ];
     assert_eq!(read(IOLOG_2, &Settings::default()).unwrap(), wanted);
     let wanted = [
         Record {
-            placement: Some(2),
+            placement: Some(PlacementIndex(2)),
             ..record(0, W, 0, 4096, 8192)
         },
         record(250_000, Trim, 0, 0, 4096),
@@ -188,7 +188,7 @@ fn csv_words_units_and_placement_are_those_of_the_table() {
                         operation = { column = 3, read = [\"0\"], write = [\"1\"], trim = [\"3\"], ignore = [\"2\"] }\n");
     let text = "7\t4\t1\tx\t5\n8\t8\t0\tx\t\n9\t4\t2\tx\t1\n9\t4\t3\tx\t-\n";
     let first = Record {
-        placement: Some(5),
+        placement: Some(PlacementIndex(5)),
         ..record(0, W, 0, 7 * 4096, 4096)
     };
     let wanted = [
@@ -443,11 +443,11 @@ const IMPOSSIBLE: [(&str, &str); 16] = [
     ),
     (
         "placement = \"request_size\"\nrequest_sizes_bytes = [1, 2, 3]",
-        "placement identifier 3: the drive has 0 to 1",
+        "placement index 3: the drive has 0 to 1",
     ),
     (
         "placement = \"lba_ranges\"\nlba_ranges = [{ start_bytes = 0, end_bytes = 1, placement = 2 }]",
-        "placement identifier 2",
+        "placement index 2",
     ),
     (
         "placement = \"column\"",
@@ -479,7 +479,7 @@ fn impossible_settings_are_refused_in_one_sentence() {
     std::fs::write(&file, ALIBABA).unwrap();
     let target = Target {
         device_bytes: 1 << 30,
-        placement_ids: 2,
+        placement_count: 2,
         ..Target::default()
     };
     let with = |change: &dyn Fn(&mut Settings)| {

@@ -9,7 +9,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use support::{SEED, UNIT, all, drive, iolog, replay, source, units, with};
 use workload::trace::{LbaRange, Mapping, PlacementRule, Settings, TimedSource, TraceSource};
-use workload::{Operation, Source, Target, Twin};
+use workload::{Operation, PlacementIndex, Source, Target, Twin};
 
 #[test]
 fn modulo_wraps_around_and_volumes_lie_one_after_another() {
@@ -234,7 +234,7 @@ fn placements(text: &str, settings: &Settings, target: &Target) -> Vec<Option<u1
             .iter()
             .all(|request| request.operation == Operation::Write || request.placement.is_none())
     );
-    writes.map(|request| request.placement).collect()
+    writes.map(|request| Some(request.placement?.0)).collect()
 }
 
 #[test]
@@ -254,12 +254,12 @@ fn placement_follows_its_rule_and_only_writes_have_one() {
             LbaRange {
                 start_bytes: 10 * UNIT,
                 end_bytes: 100 * UNIT,
-                placement: 3,
+                placement: PlacementIndex(3),
             },
             LbaRange {
                 start_bytes: 0,
                 end_bytes: 11 * UNIT,
-                placement: 1,
+                placement: PlacementIndex(1),
             },
         ],
         request_sizes_bytes: vec![2 * UNIT, 16 * UNIT],
@@ -275,14 +275,14 @@ fn placement_follows_its_rule_and_only_writes_have_one() {
         placed(&rule(PlacementRule::RequestSize)),
         [Some(0), Some(1), Some(2), Some(0), Some(1)]
     );
-    // Five volumes, four identifiers.
+    // Five volumes, four indices.
     assert_eq!(
         placed(&rule(PlacementRule::Volume)),
         [Some(0), Some(1), Some(2), Some(3), Some(0)]
     );
-    // A drive without identifiers takes any trace.
+    // A drive without placement takes any trace.
     let without = Target {
-        placement_ids: 0,
+        placement_count: 0,
         ..drive(200)
     };
     for placement in [
@@ -313,7 +313,7 @@ fn a_placement_that_the_drive_does_not_have_is_a_bad_line() {
         error.starts_with("trace.txt:4: ") && error.contains("is 4, but the drive has 0 to 3"),
         "{error}"
     );
-    let placements: Vec<Option<u16>> = requests.iter().map(|request| request.placement).collect();
+    let placements: Vec<Option<u16>> = requests.iter().map(|request| Some(request.placement?.0)).collect();
     assert_eq!(placements, [Some(3), None]);
 }
 

@@ -99,9 +99,10 @@ impl DriveLog {
         }
         let (group, victim) = (reclaim.group, reclaim.victim_owner.handle());
         let placements = PlacementList::new(&self.handles, self.groups);
+        let index = victim.and_then(|handle| placements.index_of(Placement { group, handle }));
         let event = Event {
             timestamp: reclaim.host_pages_written,
-            placement: victim.and_then(|handle| placements.index_of(Placement { group, handle })),
+            placement: index.map(|index| index.0),
             moved_bytes: Some(u64::from(reclaim.pages_copied.min(BLOCKS_MAX)) * self.page_bytes),
             offset_bytes: reclaim.moved.map(|moved| u64::from(moved.first.0) * self.page_bytes),
         };

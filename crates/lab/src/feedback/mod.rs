@@ -1,5 +1,5 @@
 //! The closed loop in the lab: the drive reports what collection moves, an advisor reads that now and then, and what it
-//! moves is written with another placement identifier from then on.
+//! moves is written with another placement index from then on.
 //!
 //! ```text
 //! workload -> Redirection -> Device -> Reclaim events -> DriveLog (drops the oldest) \
@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex};
 use advise::{Advice, Advisor, Counters, Event, Feed, OwnerMap, PolicyName, Reason};
 use serde::{Deserialize, Serialize};
 use ssd::{Layout, RuhId, Stats};
+use workload::PlacementIndex;
 
 use crate::policy::PlacementPolicy;
 
@@ -85,7 +86,7 @@ pub(crate) struct Feedback {
 
 impl Feedback {
     /// A loop for a workload with these owners ([`owners`]) on a drive, in a namespace with so many placement indices.
-    pub(crate) fn new(settings: &Settings, owners: Arc<OwnerMap>, layout: &Layout, placement_ids: u16) -> Feedback {
+    pub(crate) fn new(settings: &Settings, owners: Arc<OwnerMap>, layout: &Layout, placement_count: u16) -> Feedback {
         let table = RedirectionTable::new(Arc::clone(&owners));
         let capacity_bytes = layout.capacity_bytes();
         let first = settings.first_capacities.unwrap_or(settings.every_capacities);
@@ -93,7 +94,7 @@ impl Feedback {
             feed: Feed::default(),
             advisor: Advisor::new(
                 OwnerMap::clone(&owners),
-                placement_ids,
+                placement_count,
                 settings.policy.make(),
                 true,
                 Counters::default(),
@@ -107,7 +108,7 @@ impl Feedback {
         }
     }
 
-    /// What gives writes their placement identifiers, after another policy if there is one.
+    /// What gives writes their placement indices, after another policy if there is one.
     pub(crate) fn redirection(&self, inner: Option<Box<dyn PlacementPolicy>>) -> Box<dyn PlacementPolicy> {
         let table = Arc::clone(&self.table);
         Box::new(Redirection::new(table, inner))
@@ -130,7 +131,7 @@ impl Feedback {
         self.next_reading = host_bytes + every.max(1);
         let mut table = self.table.lock().expect("nobody panics with it");
         for (owner, placement) in table.seen() {
-            self.advisor.note_placement(owner, placement);
+            self.advisor.note_placement(owner, placement.0);
         }
         let fresh = self.feed.take(log.read());
         let events = self.events_by_owner(&fresh.events);
@@ -140,7 +141,7 @@ impl Feedback {
         };
         let advice = self.advisor.take(fresh, counters);
         for step in &advice.moves {
-            table.apply(step.owner, step.from, step.to);
+            table.apply(step.owner, PlacementIndex(step.from), PlacementIndex(step.to));
         }
         self.readings.push(ReadingRow {
             host_bytes,

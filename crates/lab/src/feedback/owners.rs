@@ -96,7 +96,7 @@ mod tests {
         let file = workload::fio::parse(jobs, "test.fio").expect("a job file");
         let target = Target {
             device_bytes: 1 << 20,
-            placement_ids: 4,
+            placement_count: 4,
             endless: true,
             twin: None,
         };

@@ -1,20 +1,20 @@
-//! Where writes go instead: the placement identifiers that owners were moved to.
+//! Where writes go instead: the placement indices that owners were moved to.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use advise::OwnerMap;
-use workload::{Operation, Request};
+use workload::{Operation, PlacementIndex, Request};
 
-use crate::policy::PlacementPolicy;
+use crate::policy::{PlacementPolicy, Placements};
 
 /// Who owns what on the drive, and where owners were told to write.
 pub(super) struct RedirectionTable {
     owners: Arc<OwnerMap>,
-    /// Placement identifier that an owner's first write had.
-    seen: Vec<Option<u16>>,
+    /// Placement index that an owner's first write had.
+    seen: Placements,
     /// By owner and what the workload says: what is written instead.
-    instead: BTreeMap<(usize, u16), u16>,
+    instead: BTreeMap<(usize, PlacementIndex), PlacementIndex>,
 }
 
 impl RedirectionTable {
@@ -27,27 +27,28 @@ impl RedirectionTable {
         }
     }
 
-    /// Owners that have written, with the placement identifiers of their first writes.
-    pub(super) fn seen(&self) -> impl Iterator<Item = (usize, u16)> {
+    /// Owners that have written, with the placement indices of their first writes.
+    pub(super) fn seen(&self) -> impl Iterator<Item = (usize, PlacementIndex)> {
         let seen = self.seen.iter().enumerate();
         seen.filter_map(|(owner, placement)| Some((owner, (*placement)?)))
     }
 
-    fn retag(&mut self, request: &Request, placement: Option<u16>) -> Option<u16> {
+    fn retag(&mut self, request: &Request, placement: Option<PlacementIndex>) -> Option<PlacementIndex> {
         let Some(owner) = self.owners.find(request.offset_bytes) else {
             return placement;
         };
         // Without a directive a write goes through the first placement handle, in any of its reclaim groups: it counts
         // as with the first index.
-        let given = placement.unwrap_or(0);
+        let given = placement.unwrap_or(PlacementIndex::FIRST);
         self.seen[owner].get_or_insert(given);
         self.instead.get(&(owner, given)).copied().or(placement)
     }
 
     /// Moves an owner.
-    pub(super) fn apply(&mut self, owner: usize, from: u16, to: u16) {
+    pub(super) fn apply(&mut self, owner: usize, from: PlacementIndex, to: PlacementIndex) {
         let mut known = false;
-        for ((_, given), now) in self.instead.range_mut((owner, 0)..=(owner, u16::MAX)) {
+        let all = (owner, PlacementIndex::FIRST)..=(owner, PlacementIndex(u16::MAX));
+        for ((_, given), now) in self.instead.range_mut(all) {
             known |= *given == from;
             if *now == from {
                 *now = to;
@@ -61,7 +62,7 @@ impl RedirectionTable {
     }
 }
 
-/// Gives writes the placement identifiers that their owners were moved to.
+/// Gives writes the placement indices that their owners were moved to.
 pub(super) struct Redirection {
     table: Arc<Mutex<RedirectionTable>>,
     inner: Option<Box<dyn PlacementPolicy>>,
@@ -75,12 +76,7 @@ impl Redirection {
 }
 
 impl PlacementPolicy for Redirection {
-    fn place(
-        &mut self,
-        requests: &[Request],
-        page_bytes: u64,
-        placements: &mut Vec<Option<u16>>,
-    ) -> Result<(), String> {
+    fn place(&mut self, requests: &[Request], page_bytes: u64, placements: &mut Placements) -> Result<(), String> {
         match &mut self.inner {
             Some(inner) => inner.place(requests, page_bytes, placements)?,
             None => placements.extend(requests.iter().map(|request| request.placement)),
@@ -117,18 +113,22 @@ mod tests {
     #[test]
     fn moves_chain_and_undo() {
         let mut table = table();
-        let tag = |table: &mut RedirectionTable, offset, given| table.retag(&write(offset), given);
+        let tag = |table: &mut RedirectionTable, offset, given: Option<u16>| {
+            let placement = table.retag(&write(offset), given.map(PlacementIndex));
+            placement.map(|index| index.0)
+        };
+        let apply = |table: &mut RedirectionTable, from, to| table.apply(0, PlacementIndex(from), PlacementIndex(to));
         assert_eq!(tag(&mut table, 0, None), None);
-        table.apply(0, 0, 2);
+        apply(&mut table, 0, 2);
         assert_eq!(tag(&mut table, 0, None), Some(2));
         assert_eq!(tag(&mut table, 0, Some(0)), Some(2));
         assert_eq!(tag(&mut table, 0, Some(1)), Some(1));
         assert_eq!(tag(&mut table, 4096, Some(0)), Some(0));
         assert_eq!(tag(&mut table, 9000, Some(0)), Some(0));
-        table.apply(0, 2, 3);
+        apply(&mut table, 2, 3);
         assert_eq!(tag(&mut table, 0, Some(0)), Some(3));
-        table.apply(0, 3, 0);
+        apply(&mut table, 3, 0);
         assert_eq!(tag(&mut table, 0, Some(0)), Some(0));
-        assert_eq!(table.seen, [Some(0), Some(0)]);
+        assert_eq!(table.seen, [Some(PlacementIndex::FIRST); 2]);
     }
 }

@@ -106,7 +106,7 @@ impl RunPlan {
         let target = Target {
             device_bytes: full.capacity_bytes(),
             endless: cell.run.write_capacities.is_some(),
-            placement_ids: PlacementList::new(&handles, layout.groups).count(),
+            placement_count: PlacementList::new(&handles, layout.groups).count(),
             twin: (cell.run.scale != Scale::FULL).then_some(Twin {
                 denominator: u64::from(cell.run.scale.0),
                 device_bytes: capacity_bytes,

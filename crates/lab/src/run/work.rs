@@ -69,13 +69,13 @@ impl<'a> Run<'a> {
         let (device, ()) = device.replace_sink(recorder);
         let feedback = plan.cell().feedback.as_ref().zip(plan.owners.clone());
         let feedback =
-            feedback.map(|(settings, owners)| Feedback::new(settings, owners, layout, plan.target.placement_ids));
+            feedback.map(|(settings, owners)| Feedback::new(settings, owners, layout, plan.target.placement_count));
         let placement = options.policies.placement.map(|make| make());
         let placement = match &feedback {
             Some(feedback) => Some(feedback.redirection(placement)),
             None => placement,
         };
-        let placer = placement.map(|policy| Placer::new(policy, layout.page_bytes, plan.target.placement_ids));
+        let placer = placement.map(|policy| Placer::new(policy, layout.page_bytes, plan.target.placement_count));
         Run {
             start: device.stats().clone(),
             device,

@@ -24,7 +24,7 @@ use super::dram::Dram;
 use super::layout::Layout;
 use super::navy::Navy;
 use super::{CacheOperation, Kind};
-use workload::{Operation, Request};
+use workload::{Operation, PlacementIndex, Request};
 
 /// Number of the stream of SOC.
 pub(super) const SOC_STREAM: u16 = 0;
@@ -43,7 +43,7 @@ pub(super) struct Behaviour {
     /// Flash reads become requests.
     pub(super) reads: bool,
     /// Placement of the two engines.
-    pub(super) placements: [Option<u16>; 2],
+    pub(super) placements: [Option<PlacementIndex>; 2],
 }
 
 /// The cache.

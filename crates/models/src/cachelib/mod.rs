@@ -99,7 +99,7 @@ pub struct Settings {
     pub device_max_write_bytes: u64,
     /// Which items flash may have.
     pub admission: Admission,
-    /// SOC and LOC write with placement identifiers 1 and 2 (navy/common/FdpNvme.cpp), if the drive offers them.
+    /// SOC and LOC write with placement indices 1 and 2 (navy/common/FdpNvme.cpp), if the drive offers them.
     pub placement: bool,
     /// Flash reads are requests too: needed where time counts, slower where it does not.
     pub reads: bool,

@@ -14,7 +14,7 @@ use super::layout::Layout;
 use super::navy::Navy;
 use super::trace::Trace;
 use super::{CacheOperation, Pace, Settings};
-use workload::{Measure, Next, Paced, Range, Request, Source, Tagged, Target, WorkloadError};
+use workload::{Measure, Next, Paced, PlacementIndex, Range, Request, Source, Tagged, Target, WorkloadError};
 
 /// The hit ratio of late is that of this part of the capacity written.
 const RECENT_PARTS: u64 = 4;
@@ -85,9 +85,10 @@ impl CacheSource {
                 settings.region_eviction,
             )
         });
-        let placed = settings.placement && target.placement_ids > 0;
+        let placed = settings.placement && target.placement_count > 0;
         // A drive with fewer handles leaves the rest on its default one.
-        let placement = |index: u16| placed.then_some(if index < target.placement_ids { index } else { 0 });
+        let placement =
+            |index| placed.then_some(PlacementIndex(if index < target.placement_count { index } else { 0 }));
         let cache = HybridCache {
             behaviour: Behaviour {
                 small_item_max_bytes: settings.small_item_max_bytes as u32,

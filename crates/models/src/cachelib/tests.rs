@@ -3,7 +3,7 @@
 mod in_time;
 
 use super::*;
-use workload::{Operation, Request, Source, Twin};
+use workload::{Operation, PlacementIndex, Request, Source, Twin};
 
 const GIB: u64 = 1 << 30;
 
@@ -11,7 +11,7 @@ fn target(device_bytes: u64, denominator: u64) -> Target {
     let device_bytes = device_bytes / denominator;
     Target {
         device_bytes: device_bytes * denominator,
-        placement_ids: 8,
+        placement_count: 8,
         endless: true,
         twin: (denominator > 1).then_some(Twin {
             denominator,
@@ -81,8 +81,8 @@ fn every_request_lies_where_its_engine_is() {
             _ => assert!(request.offset_bytes >= GIB / 200 && end <= soc_start),
         }
         assert_eq!((request.offset_bytes % 4096, request.bytes % 4096), (0, 0));
-        let placement = is_write(&&request).then_some(request.stream + 1);
-        assert_eq!(request.placement, placement, "SOC writes with identifier 1, LOC with 2");
+        let placement = is_write(&&request).then_some(PlacementIndex(request.stream + 1));
+        assert_eq!(request.placement, placement, "SOC writes with index 1, LOC with 2");
     }
 }
 
@@ -201,7 +201,7 @@ fn the_same_requests_come_whatever_the_batches_and_the_placement() {
     };
     let unplaced = requests(&mut plain.source(&target, 4).unwrap(), GIB, 7);
     let without_fdp = Target {
-        placement_ids: 0,
+        placement_count: 0,
         ..target
     };
     let ignored = requests(&mut settings.source(&without_fdp, 4).unwrap(), GIB, 7);

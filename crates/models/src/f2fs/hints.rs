@@ -1,4 +1,4 @@
-//! Write hints: which one a log's writes carry, and which placement identifier the drive is given for it.
+//! Write hints: which one a log's writes carry, and which placement index the drive is given for it.
 //!
 //! The driver patch that the WARP paper cites (its reference 18: Samsung's Flexible Data Placement support for the NVMe driver) puts
 //! the n-th placement identifier of the namespace into a write whose hint has the number n; hints beyond the last identifier take the
@@ -9,6 +9,7 @@
 //! `WRITE_LIFE_NOT_SET`, and that nodes and metadata go to handles of their own: that is the fixed policy, and so the default here.
 
 use serde::{Deserialize, Serialize};
+use workload::PlacementIndex;
 
 /// One of the six logs, in the kernel's order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -148,15 +149,15 @@ impl HintPolicy {
         Some(hint)
     }
 
-    /// The placement identifier of a write, of `placement_ids`; `class` is the lifetime class of the file, of `classes`.
-    pub fn placement(self, writer: Writer, class: u8, classes: u8, placement_ids: u16) -> Option<u16> {
-        let last = placement_ids.checked_sub(1)?;
+    /// The placement index of a write, of `placement_count`; `class` is the lifetime class of the file, of `classes`.
+    pub fn placement(self, writer: Writer, class: u8, classes: u8, placement_count: u16) -> Option<PlacementIndex> {
+        let last = placement_count.checked_sub(1)?;
         let wanted = match self {
             HintPolicy::Off => return None,
             HintPolicy::Lifetime if writer.is_data() => class,
             HintPolicy::Lifetime => classes + u8::from(writer == Writer::Meta),
             _ => self.hint(writer).expect("the other policies give hints") as u8,
         };
-        Some(u16::from(wanted).min(last))
+        Some(PlacementIndex(u16::from(wanted).min(last)))
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! It models what decides where blocks go and when the drive learns that they are not needed: six logs, segments and sections, append
 //! and threaded logging, cleaning, checkpoints with all metadata writes, discards, in-place updates of synced data, and the way from
-//! the temperature of data to a placement identifier. The page cache is modelled by its effect alone: a file's data is written as a
+//! the temperature of data to a placement index. The page cache is modelled by its effect alone: a file's data is written as a
 //! whole, in the order of the operations; nodes and directory entries wait for a checkpoint.
 //!
 //! What shrinks on a twin of 1/d: under a fileserver, sizes of files and segments by s and their numbers by d / s, see `layout.rs`; under
@@ -58,7 +58,7 @@ pub struct Settings {
     pub fileserver: fileserver::Settings,
     /// Of the database.
     pub oltp: oltp::Settings,
-    /// Which placement identifier a write gets. `kernel` (WARP paper, section 3.4, and the kernel's documentation since 6.9).
+    /// Which placement index a write gets. `kernel` (WARP paper, section 3.4, and the kernel's documentation since 6.9).
     pub hints: HintPolicy,
     /// Classes of `hints = "lifetime"`, from 2 to 6. 6: with nodes and metadata eight handles.
     pub lifetime_classes: u8,
@@ -173,7 +173,7 @@ impl Settings {
         let output = Output::new(
             self.hints,
             self.lifetime_classes,
-            target.placement_ids,
+            target.placement_count,
             self.max_request_bytes,
         );
         Ok(F2fs::new(

@@ -1,7 +1,7 @@
 //! Requests to the drive: blocks that follow each other are merged, as the kernel merges pages into one bio per log.
 
 use crate::queue::RequestQueue;
-use workload::{Operation, Request};
+use workload::{Operation, PlacementIndex, Request};
 
 use super::hints::{HintPolicy, STREAMS, Writer};
 use super::layout::BLOCK_BYTES;
@@ -16,7 +16,7 @@ const DISCARDS: usize = Writer::COUNT + 1;
 struct Pending {
     first: u32,
     blocks: u32,
-    placement: Option<u16>,
+    placement: Option<PlacementIndex>,
 }
 
 /// What was written, by somebody.
@@ -37,12 +37,12 @@ pub struct Output {
     max_blocks: u32,
     policy: HintPolicy,
     classes: u8,
-    placement_ids: u16,
+    placement_count: u16,
     /// Writes of each writer.
     pub writers: [Written; Writer::COUNT],
-    /// Writes of user data and directory entries, by placement identifier; without directives by the default one.
+    /// Writes of user data and directory entries, by placement index; without directives by the default one.
     pub data_handles: Vec<Written>,
-    /// All writes, by placement identifier.
+    /// All writes, by placement index.
     pub handles: Vec<Written>,
     /// Bytes written.
     pub bytes_written: u64,
@@ -55,17 +55,17 @@ pub struct Output {
 
 impl Output {
     /// Nothing yet.
-    pub fn new(policy: HintPolicy, classes: u8, placement_ids: u16, max_request_bytes: u64) -> Output {
+    pub fn new(policy: HintPolicy, classes: u8, placement_count: u16, max_request_bytes: u64) -> Output {
         Output {
             queue: RequestQueue::default(),
             pending: [Pending::default(); STREAMS.len()],
             max_blocks: (max_request_bytes / BLOCK_BYTES) as u32,
             policy,
             classes,
-            placement_ids,
+            placement_count,
             writers: [Written::default(); Writer::COUNT],
-            data_handles: vec![Written::default(); usize::from(placement_ids).max(1)],
-            handles: vec![Written::default(); usize::from(placement_ids).max(1)],
+            data_handles: vec![Written::default(); usize::from(placement_count).max(1)],
+            handles: vec![Written::default(); usize::from(placement_count).max(1)],
             bytes_written: 0,
             bytes_discarded: 0,
             #[cfg(test)]
@@ -75,9 +75,9 @@ impl Output {
 
     /// Writes blocks; `class` is the lifetime class of the file.
     pub fn write(&mut self, writer: Writer, class: u8, first: u32, blocks: u32) {
-        let placement = self.policy.placement(writer, class, self.classes, self.placement_ids);
+        let placement = self.policy.placement(writer, class, self.classes, self.placement_count);
         let bytes = u64::from(blocks) * BLOCK_BYTES;
-        let handle = usize::from(placement.unwrap_or(0));
+        let handle = placement.unwrap_or(PlacementIndex::FIRST).index();
         self.writers[writer.index()].bytes += bytes;
         self.handles[handle].bytes += bytes;
         if writer.is_data() {
@@ -105,7 +105,7 @@ impl Output {
         self.append(DISCARDS, None, first, blocks);
     }
 
-    fn append(&mut self, stream: usize, placement: Option<u16>, first: u32, blocks: u32) {
+    fn append(&mut self, stream: usize, placement: Option<PlacementIndex>, first: u32, blocks: u32) {
         let limit = if stream == DISCARDS {
             u32::MAX / BLOCK_BYTES as u32
         } else {
@@ -150,7 +150,7 @@ impl Output {
             _ => Operation::Write,
         };
         if operation == Operation::Write {
-            let handle = usize::from(pending.placement.unwrap_or(0));
+            let handle = pending.placement.unwrap_or(PlacementIndex::FIRST).index();
             self.writers[stream].requests += 1;
             self.handles[handle].requests += 1;
             if stream < 3 {

@@ -13,7 +13,7 @@ const GIB: u64 = 1 << 30;
 fn drive(gib: u64) -> Target {
     Target {
         device_bytes: gib * GIB,
-        placement_ids: 8,
+        placement_count: 8,
         ..Target::default()
     }
 }
@@ -273,7 +273,7 @@ fn requests_say_what_was_done() {
             (Operation::Trim, 8) => None,
             other => panic!("{other:?}"),
         };
-        assert_eq!(request.placement, expected);
+        assert_eq!(request.placement.map(|index| index.0), expected);
     }
     assert_eq!(by_trace, by_request);
     assert!(

@@ -85,7 +85,7 @@ pub struct Settings {
     /// Size of a write. 1 MiB (`writable_file_max_buffer_size`).
     #[serde(with = "base::size")]
     pub write_bytes: u64,
-    /// Which placement identifier a write gets. `level`.
+    /// Which placement index a write gets. `level`.
     pub placement: Placement,
     /// The drive is told of deleted files. True.
     pub discard: bool,
@@ -162,7 +162,7 @@ impl Settings {
         let tiered = rules.tiered;
         let output = Output::new(
             self.placement,
-            target.placement_ids,
+            target.placement_count,
             tiered,
             self.levels as usize,
             sizes,

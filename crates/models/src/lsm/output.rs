@@ -1,12 +1,12 @@
-//! Requests to the drive, and which placement identifier each write gets.
+//! Requests to the drive, and which placement index each write gets.
 
 use serde::{Deserialize, Serialize};
 
 use super::extents::{BLOCK_BYTES, Extent};
 use crate::queue::RequestQueue;
-use workload::{Operation, Request};
+use workload::{Operation, PlacementIndex, Request};
 
-/// Which placement identifier a write gets.
+/// Which placement index a write gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
@@ -36,7 +36,7 @@ pub struct Output {
     /// Requests that are ready to be taken.
     pub(crate) queue: RequestQueue,
     placement: Placement,
-    placement_ids: u16,
+    placement_count: u16,
     tiered: bool,
     levels: usize,
     request_blocks: u64,
@@ -49,7 +49,7 @@ pub struct Output {
     pub bytes_written: u64,
     /// Of these, by the log.
     pub wal_bytes: u64,
-    /// Of these, by handle.
+    /// Of these, by placement index.
     pub handle_bytes: Vec<u64>,
     /// Bytes discarded.
     pub bytes_discarded: u64,
@@ -60,12 +60,12 @@ const LIFETIME_WEIGHT: f64 = 0.02;
 
 impl Output {
     /// Nothing yet.
-    pub fn new(placement: Placement, placement_ids: u16, tiered: bool, levels: usize, sizes: (u64, u64)) -> Output {
+    pub fn new(placement: Placement, placement_count: u16, tiered: bool, levels: usize, sizes: (u64, u64)) -> Output {
         let (request_bytes, memtable_bytes) = sizes;
         Output {
             queue: RequestQueue::default(),
             placement,
-            placement_ids,
+            placement_count,
             tiered,
             levels,
             request_blocks: request_bytes / BLOCK_BYTES,
@@ -74,13 +74,13 @@ impl Output {
             base: 1,
             bytes_written: 0,
             wal_bytes: 0,
-            handle_bytes: vec![0; usize::from(placement_ids).max(1)],
+            handle_bytes: vec![0; usize::from(placement_count).max(1)],
             bytes_discarded: 0,
         }
     }
 
-    fn handle(&self, maker: Maker) -> Option<u16> {
-        let last = self.placement_ids.checked_sub(1)?;
+    fn place(&self, maker: Maker) -> Option<PlacementIndex> {
+        let last = self.placement_count.checked_sub(1)?;
         let wanted = match (self.placement, maker) {
             (Placement::None, _) => return None,
             (Placement::Level, Maker::Wal) => 0,
@@ -94,7 +94,7 @@ impl Output {
                 (memtables.max(1).ilog2() / 2) as usize
             }
         };
-        Some((wanted.min(usize::from(last))) as u16)
+        Some(PlacementIndex(wanted.min(usize::from(last)) as u16))
     }
 
     /// A file of a level is deleted that was made when so many bytes had been written.
@@ -110,10 +110,10 @@ impl Output {
 
     /// Writes blocks of a file.
     pub fn write(&mut self, maker: Maker, extents: &[Extent], first: u64, blocks: u64) {
-        let handle = self.handle(maker);
+        let placement = self.place(maker);
         let bytes = blocks * BLOCK_BYTES;
         self.bytes_written += bytes;
-        self.handle_bytes[usize::from(handle.unwrap_or(0))] += bytes;
+        self.handle_bytes[placement.unwrap_or(PlacementIndex::FIRST).index()] += bytes;
         let stream = match maker {
             Maker::Wal => {
                 self.wal_bytes += bytes;
@@ -121,7 +121,7 @@ impl Output {
             }
             Maker::Level(level) => 1 + level,
         };
-        self.push(stream, Operation::Write, handle, extents, first, blocks);
+        self.push(stream, Operation::Write, placement, extents, first, blocks);
     }
 
     /// Reads blocks of a file.
@@ -133,7 +133,7 @@ impl Output {
         &mut self,
         stream: usize,
         operation: Operation,
-        placement: Option<u16>,
+        placement: Option<PlacementIndex>,
         extents: &[Extent],
         first: u64,
         blocks: u64,

@@ -1,14 +1,14 @@
 //! The tree against a plain set of keys, an account of its space, and known formulas.
 
 use super::*;
-use workload::{Measure, Operation, Request, Source, Twin};
+use workload::{Measure, Operation, PlacementIndex, Request, Source, Twin};
 
 const MIB: u64 = 1 << 20;
 
 fn drive(mib: u64) -> Target {
     Target {
         device_bytes: mib * MIB,
-        placement_ids: 8,
+        placement_count: 8,
         endless: true,
         ..Target::default()
     }
@@ -288,7 +288,10 @@ fn handles_follow_levels() {
     };
     assert!(by(Placement::None).iter().all(|request| request.placement.is_none()));
     for request in by(Placement::Level) {
-        assert_eq!(request.placement, Some(request.stream.saturating_sub(1)));
+        assert_eq!(
+            request.placement,
+            Some(PlacementIndex(request.stream.saturating_sub(1)))
+        );
     }
     for request in by(Placement::Rocksdb) {
         let expected = match request.stream {
@@ -296,11 +299,11 @@ fn handles_follow_levels() {
             1 => 3..=3,
             _ => 3..=5,
         };
-        assert!(expected.contains(&request.placement.unwrap()), "{request:?}");
+        assert!(expected.contains(&request.placement.unwrap().0), "{request:?}");
     }
     let mut by_lifetime: Vec<u16> = by(Placement::Lifetime)
         .iter()
-        .filter_map(|request| request.placement)
+        .filter_map(|request| Some(request.placement?.0))
         .collect();
     by_lifetime.sort_unstable();
     by_lifetime.dedup();

@@ -2,24 +2,24 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Classifier, identifiers};
+use super::{Classifier, placement_count};
 use crate::trace::LbaRange;
-use crate::{Target, WorkloadError};
+use crate::{PlacementIndex, Target, WorkloadError};
 
 /// Settings of `kind = "lba_range"`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LbaRangeSettings {
-    /// Ranges of the drive at full size, with their placement identifiers; the first that holds a unit's first byte counts, and
-    /// a unit outside all of them has no directive. Default: the drive in equal parts, one for each placement identifier.
+    /// Ranges of the drive at full size, with their placement indices; the first that holds a unit's first byte counts, and
+    /// a unit outside all of them has no directive. Default: the drive in equal parts, one for each placement index.
     pub ranges: Vec<LbaRange>,
-    /// Number of equal parts, if there are no ranges; default: all placement identifiers of the drive.
-    pub placement_ids: Option<u16>,
+    /// Number of equal parts, if there are no ranges; default: all placement indices of the drive.
+    pub placement_count: Option<u16>,
 }
 
 /// Ranges on the drive that gets the requests, in units.
 pub(super) struct LbaRanges {
-    ranges: Vec<(std::ops::Range<u64>, u16)>,
+    ranges: Vec<(std::ops::Range<u64>, PlacementIndex)>,
 }
 
 impl LbaRangeSettings {
@@ -39,10 +39,10 @@ impl LbaRangeSettings {
         };
         let mut in_units = Vec::new();
         for range in ranges {
-            if range.placement >= target.placement_ids {
+            if range.placement.0 >= target.placement_count {
                 return Err(WorkloadError::setting(
                     format!("classifier.ranges: placement = {}", range.placement),
-                    format!("the drive has placement identifiers 0 to {}", target.placement_ids - 1),
+                    format!("the drive has placement indices 0 to {}", target.placement_count - 1),
                 ));
             }
             if range.start_bytes >= range.end_bytes {
@@ -57,26 +57,22 @@ impl LbaRangeSettings {
     }
 
     fn equal_parts(&self, target: &Target) -> Result<Vec<LbaRange>, WorkloadError> {
-        let parts = identifiers(self.placement_ids, target)?;
+        let parts = placement_count(self.placement_count, target)?;
         let at = |part: u16| {
             let start = u128::from(target.device_bytes) * u128::from(part) / u128::from(parts);
             start as u64 - start as u64 % target.unit_bytes()
         };
-        let part = |placement| LbaRange {
-            start_bytes: at(placement),
-            end_bytes: if placement + 1 == parts {
-                u64::MAX
-            } else {
-                at(placement + 1)
-            },
-            placement,
+        let part = |part| LbaRange {
+            start_bytes: at(part),
+            end_bytes: if part + 1 == parts { u64::MAX } else { at(part + 1) },
+            placement: PlacementIndex(part),
         };
         Ok((0..parts).map(part).collect())
     }
 }
 
 impl Classifier for LbaRanges {
-    fn handle(&mut self, unit: u64) -> Option<u16> {
+    fn handle(&mut self, unit: u64) -> Option<PlacementIndex> {
         let range = self.ranges.iter().find(|(range, _)| range.contains(&unit));
         range.map(|(_, placement)| *placement)
     }

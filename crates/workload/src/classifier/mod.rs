@@ -5,7 +5,7 @@
 //! ```
 //!
 //! A [`Classifier`] sees what a host sees: which units are written and trimmed, in order. It does not see the drive: neither
-//! garbage collection nor what lies in which reclaim unit. Placement identifiers are the drive's, from the first on; the first is for what
+//! garbage collection nor what lies in which reclaim unit. Placement indices are the drive's, from the first on; the first is for what
 //! is expected to be overwritten soonest.
 //!
 //! Every classifier keeps 4 bytes for each unit of the drive (1 GiB per TiB at 4 KiB), except those that need nothing.
@@ -22,12 +22,12 @@ pub use none::NoneSettings;
 pub use sepbit::{Sepbit, SepbitSettings};
 pub use update_frequency::{UpdateFrequency, UpdateFrequencySettings};
 
-use crate::{Measure, Operation, Request, Source, Target, WorkloadError};
+use crate::{Measure, Operation, PlacementIndex, Request, Source, Target, WorkloadError};
 
 /// Decides where writes go.
 pub trait Classifier: Send {
-    /// A unit is written: the placement identifier for it, or none.
-    fn handle(&mut self, unit: u64) -> Option<u16>;
+    /// A unit is written: the placement index for it, or none.
+    fn handle(&mut self, unit: u64) -> Option<PlacementIndex>;
 
     /// A unit is deallocated.
     fn trim(&mut self, _unit: u64) {}
@@ -53,14 +53,14 @@ pub enum Settings {
 }
 
 impl Settings {
-    /// A source with these settings' placement in place of its own. On a drive without placement identifiers nothing is asked,
+    /// A source with these settings' placement in place of its own. On a drive without placement indices nothing is asked,
     /// and all writes are without a directive.
     ///
     /// # Errors
     /// A setting that is impossible on this drive.
     pub fn classify<S: Source>(&self, source: S, target: &Target) -> Result<Classified<S>, WorkloadError> {
         let classifier: Box<dyn Classifier> = match self {
-            _ if target.placement_ids == 0 => Box::new(none::None),
+            _ if target.placement_count == 0 => Box::new(none::None),
             Settings::None(_) => Box::new(none::None),
             Settings::LbaRange(settings) => Box::new(settings.classifier(target)?),
             Settings::UpdateFrequency(settings) => Box::new(settings.classifier(target)?),
@@ -75,13 +75,13 @@ fn units(target: &Target) -> usize {
     target.capacity_bytes().div_ceil(target.unit_bytes()) as usize
 }
 
-/// A setting with a number of placement identifiers; by default all that the drive has.
-fn identifiers(wanted: Option<u16>, target: &Target) -> Result<u16, WorkloadError> {
-    let has = target.placement_ids;
+/// A setting with a number of placement indices; by default all that the drive has.
+fn placement_count(wanted: Option<u16>, target: &Target) -> Result<u16, WorkloadError> {
+    let has = target.placement_count;
     match wanted.unwrap_or(has) {
-        identifiers if (1..=has).contains(&identifiers) => Ok(identifiers),
-        identifiers => Err(WorkloadError::setting(
-            format!("classifier.placement_ids = {identifiers}"),
+        count if (1..=has).contains(&count) => Ok(count),
+        count => Err(WorkloadError::setting(
+            format!("classifier.placement_count = {count}"),
             format!("the drive has {has}; use 1 to {has}"),
         )),
     }
@@ -90,7 +90,7 @@ fn identifiers(wanted: Option<u16>, target: &Target) -> Result<u16, WorkloadErro
 /// Requests that are asked for at once.
 const BATCH: usize = 1024;
 
-/// A source whose writes are placed by a classifier. A write is split where its units go to different placement identifiers.
+/// A source whose writes are placed by a classifier. A write is split where its units go to different placement indices.
 pub struct Classified<S> {
     source: S,
     classifier: Box<dyn Classifier>,
@@ -100,7 +100,7 @@ pub struct Classified<S> {
     next: usize,
     /// Parts of a request that was split, last one first.
     parts: Vec<Request>,
-    /// Bytes to each placement identifier; the last is for those without one.
+    /// Bytes to each placement index; the last is for those without one.
     bytes: Vec<u64>,
     failed: Option<WorkloadError>,
 }
@@ -115,7 +115,7 @@ impl<S: Source> Classified<S> {
             asked: Vec::with_capacity(BATCH),
             next: 0,
             parts: Vec::new(),
-            bytes: vec![0; usize::from(target.placement_ids) + 1],
+            bytes: vec![0; usize::from(target.placement_count) + 1],
             failed: None,
         }
     }
@@ -191,7 +191,7 @@ impl<S: Source> Classified<S> {
 
     fn issue(&mut self, part: Request, head: &mut Option<Request>) {
         let none = self.bytes.len() - 1;
-        self.bytes[part.placement.map_or(none, usize::from)] += u64::from(part.bytes);
+        self.bytes[part.placement.map_or(none, PlacementIndex::index)] += u64::from(part.bytes);
         match head {
             None => *head = Some(part),
             Some(_) => self.parts.push(part),
@@ -238,12 +238,12 @@ impl<S: Source> Source for Classified<S> {
             .bytes
             .split_last()
             .expect("there is a place for those without placement");
-        let name = |identifier| format!("classifier.share.{identifier}");
+        let name = |index| format!("classifier.share.{index}");
         measures.extend(
             placed
                 .iter()
                 .enumerate()
-                .map(|(identifier, bytes)| Measure::new(name(identifier), share(*bytes))),
+                .map(|(index, bytes)| Measure::new(name(index), share(*bytes))),
         );
         measures.push(Measure::new("classifier.share.none", share(*none)));
         measures.extend(self.classifier.measures());

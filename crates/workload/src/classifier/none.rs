@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Classifier;
+use crate::PlacementIndex;
 
 /// Settings of `kind = "none"`: there are none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,7 +14,7 @@ pub struct NoneSettings {}
 pub(super) struct None;
 
 impl Classifier for None {
-    fn handle(&mut self, _unit: u64) -> Option<u16> {
+    fn handle(&mut self, _unit: u64) -> Option<PlacementIndex> {
         Option::None
     }
 }

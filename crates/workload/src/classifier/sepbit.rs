@@ -8,7 +8,7 @@
 //! to 6, by the class and age that they had.
 //!
 //! What remains of it above a drive: the host sees no garbage collection. Classes 3 to 6 are the drive's business (its handles for
-//! garbage collection, isolated initially or persistently), so two placement identifiers are used: 0 for Class 1 and 1 for Class 2. And
+//! garbage collection, isolated initially or persistently), so two placement indices are used: 0 for Class 1 and 1 for Class 2. And
 //! nobody tells the host when a reclaim unit is reclaimed, so it has to estimate ℓ from its own overwrites: it keeps the books of the
 //! log that the paper's system would write. Its writes fill segments of each class in turn, each overwrite turns a unit of one into
 //! garbage, and when garbage exceeds `garbage_percent` of everything, a segment is taken for reclaimed, and what was valid in it no
@@ -27,7 +27,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::{Classifier, units};
-use crate::{Measure, Target, WorkloadError};
+use crate::{Measure, PlacementIndex, Target, WorkloadError};
 
 /// Settings of `kind = "sepbit"`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -60,10 +60,10 @@ impl SepbitSettings {
                 "must be 1 to 90",
             ));
         }
-        if target.placement_ids < 2 {
+        if target.placement_count < 2 {
             return Err(WorkloadError::setting(
                 "classifier.kind = \"sepbit\"",
-                "needs two placement identifiers, and the drive has one",
+                "needs two placement indices, and the drive has one",
             ));
         }
         let least = target.device_bytes.div_ceil(SEGMENTS_MAX).max(1);
@@ -263,14 +263,14 @@ impl Sepbit {
 }
 
 impl Classifier for Sepbit {
-    fn handle(&mut self, unit: u64) -> Option<u16> {
+    fn handle(&mut self, unit: u64) -> Option<PlacementIndex> {
         let class = match self.invalidate(unit) {
             Some(lifespan) if (lifespan as f64) < self.threshold => SHORT_LIVED,
             _ => LONG_LIVED,
         };
         self.append(unit, class);
         self.pass();
-        Some(class as u16)
+        Some(PlacementIndex(class as u16))
     }
 
     fn trim(&mut self, unit: u64) {

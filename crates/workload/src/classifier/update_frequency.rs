@@ -2,8 +2,8 @@
 //!
 //! A unit has a count of its writes, which halves whenever the host has written so much (`half_life_percent` of the drive's
 //! capacity). A write is placed by its unit's count before it, compared with the mean over all units that were ever written: with n placement
-//! identifiers, the boundaries between them are the mean times 2^(n-2), 2^(n-4), ..., 2^-(n-2), so a class holds counts that
-//! differ by a factor of four, and with two identifiers the boundary is the mean. What has no count, because it is new or has not been
+//! indices, the boundaries between them are the mean times 2^(n-2), 2^(n-4), ..., 2^-(n-2), so a class holds counts that
+//! differ by a factor of four, and with two indices the boundary is the mean. What has no count, because it is new or has not been
 //! written for long, goes to the last.
 //!
 //! That is the idea of the schemes by temperature that SepBIT is compared with (DAC, SFR and others), with one rule in place of their
@@ -14,15 +14,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Classifier, identifiers, units};
-use crate::{Measure, Target, WorkloadError};
+use super::{Classifier, placement_count, units};
+use crate::{Measure, PlacementIndex, Target, WorkloadError};
 
 /// Settings of `kind = "update_frequency"`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct UpdateFrequencySettings {
-    /// Placement identifiers to use; default: all of the drive.
-    pub placement_ids: Option<u16>,
+    /// Placement indices to use; default: all of the drive.
+    pub placement_count: Option<u16>,
     /// Writes after which counts halve, percent of the drive's capacity; default 100: about what a drive writes before it reclaims
     /// what it wrote.
     pub half_life_percent: f64,
@@ -31,7 +31,7 @@ pub struct UpdateFrequencySettings {
 impl Default for UpdateFrequencySettings {
     fn default() -> UpdateFrequencySettings {
         UpdateFrequencySettings {
-            placement_ids: None,
+            placement_count: None,
             half_life_percent: 100.0,
         }
     }
@@ -46,9 +46,9 @@ impl UpdateFrequencySettings {
                 "must be 0.01 to 100000 percent of the capacity",
             ));
         }
-        let identifiers = identifiers(self.placement_ids, target)?;
+        let count = placement_count(self.placement_count, target)?;
         let half_life = (units(target) as f64 * percent / 100.0) as u64;
-        Ok(UpdateFrequency::new(units(target), identifiers, half_life.max(1)))
+        Ok(UpdateFrequency::new(units(target), count, half_life.max(1)))
     }
 }
 
@@ -64,7 +64,7 @@ const PERIODS: u32 = 1 << (32 - COUNT_BITS);
 pub struct UpdateFrequency {
     /// Count, and in the upper bits the half life in which it was right.
     counts: Vec<u32>,
-    identifiers: u16,
+    placement_count: u16,
     half_life: u64,
     /// Half lives so far, and units written in this one.
     period: u32,
@@ -76,11 +76,14 @@ pub struct UpdateFrequency {
 
 impl UpdateFrequency {
     /// For a drive of so many units; counts halve after `half_life` units were written.
-    pub fn new(units: usize, identifiers: u16, half_life: u64) -> UpdateFrequency {
-        assert!(half_life > 0 && identifiers > 0, "both are checked with the settings");
+    pub fn new(units: usize, placement_count: u16, half_life: u64) -> UpdateFrequency {
+        assert!(
+            half_life > 0 && placement_count > 0,
+            "both are checked with the settings"
+        );
         UpdateFrequency {
             counts: vec![0; units],
-            identifiers,
+            placement_count,
             half_life,
             period: 0,
             written: 0,
@@ -95,8 +98,8 @@ impl UpdateFrequency {
         (entry & COUNT_MAX).checked_shr(age).unwrap_or(0)
     }
 
-    /// The placement identifier of a count: 0 for the highest.
-    fn place(&self, count: u32) -> u16 {
+    /// The placement index of a count: 0 for the highest.
+    fn place(&self, count: u32) -> PlacementIndex {
         // count > mean * 2^exponent, in whole numbers: both sides times the number of units.
         let total = u128::from(count) * u128::from(self.known);
         let sum = u128::from(self.sum);
@@ -104,9 +107,9 @@ impl UpdateFrequency {
             0.. => total > sum << exponent.min(60),
             _ => total << (-exponent).min(60) > sum,
         };
-        let n = i32::from(self.identifiers);
+        let n = i32::from(self.placement_count);
         let class = (1..n).find(|class| is_above(n - 2 * class));
-        class.map_or(self.identifiers - 1, |class| (class - 1) as u16)
+        PlacementIndex(class.map_or(self.placement_count - 1, |class| (class - 1) as u16))
     }
 
     fn pass(&mut self) {
@@ -120,16 +123,16 @@ impl UpdateFrequency {
 }
 
 impl Classifier for UpdateFrequency {
-    fn handle(&mut self, unit: u64) -> Option<u16> {
+    fn handle(&mut self, unit: u64) -> Option<PlacementIndex> {
         let entry = self.counts[unit as usize];
         let before = self.count(entry);
-        let identifier = self.place(before);
+        let index = self.place(before);
         let after = (before + WRITE).min(COUNT_MAX);
         self.sum += u64::from(after - before);
         self.known += u64::from(entry == 0);
         self.counts[unit as usize] = self.period << COUNT_BITS | after;
         self.pass();
-        Some(identifier)
+        Some(index)
     }
 
     fn trim(&mut self, unit: u64) {

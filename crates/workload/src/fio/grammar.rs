@@ -1,4 +1,4 @@
-//! Values of options with a grammar of their own: lists of sizes, distributions, zones, placement identifiers, schemes.
+//! Values of options with a grammar of their own: lists of sizes, distributions, zones, placement indices, schemes.
 //!
 //! Text goes in, a field of the [`Job`] is set. The rules are those of fio's `options.c` (`bssplit_ddir`, `zone_split_ddir`,
 //! `str_random_distribution_cb`, `str_fdp_pli_cb`) and `dataplacement.c`. It does not know names or effects of options; see `options`.
@@ -9,6 +9,7 @@ use super::distribution::{SkewKind, Zone};
 use super::error::Complaint;
 use super::job::{BlockShare, Distribution, Job, SchemeEntry};
 use super::value::{KbBase, PerDirection, fraction, lists_per_direction, number, number_in};
+use crate::PlacementIndex;
 
 /// One range of `bsrange`: `1k-64k`.
 pub fn parse_range(text: &str, base: KbBase) -> Result<(u64, u64), Complaint> {
@@ -178,7 +179,7 @@ pub fn set_plids(job: &mut Job, value: &str) -> Result<(), Complaint> {
                 "write the smaller index first",
             ));
         }
-        plids.extend((first..=last).map(|index| index as u16));
+        plids.extend((first..=last).map(|index| PlacementIndex(index as u16)));
     }
     if plids.len() > MOST {
         return Err(Complaint::new(
@@ -219,7 +220,7 @@ fn parse_scheme(text: &str) -> Result<Vec<SchemeEntry>, Complaint> {
             Ok(&[start_bytes, end_bytes, placement]) => u16::try_from(placement).ok().map(|index| SchemeEntry {
                 start_bytes,
                 end_bytes,
-                index,
+                index: PlacementIndex(index),
             }),
             _ => None,
         };

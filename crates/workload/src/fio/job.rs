@@ -5,7 +5,7 @@
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::Operation;
+use crate::{Operation, PlacementIndex};
 
 use super::distribution::{SkewKind, Zone};
 use super::error::Complaint;
@@ -145,7 +145,7 @@ pub struct SchemeEntry {
     /// First byte after the range.
     pub end_bytes: u64,
     /// Placement index of writes that start in the range.
-    pub index: u16,
+    pub index: PlacementIndex,
 }
 
 /// One section of a job file with everything it inherits. Fields carry fio's option names where they have them.
@@ -237,7 +237,7 @@ pub struct Job {
     /// `plid_select`
     pub plid_select: PlacementSelection,
     /// `plids`, sorted; empty for all that the drive has.
-    pub plids: Vec<u16>,
+    pub plids: Vec<PlacementIndex>,
     /// The lines of the `dp_scheme` file.
     pub dp_scheme: Vec<SchemeEntry>,
     /// `kb_base`

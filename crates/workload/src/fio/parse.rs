@@ -201,6 +201,7 @@ mod tests {
     use super::super::job::{DataPlacement, Operations};
     use super::super::value::Amount;
     use super::*;
+    use crate::PlacementIndex;
 
     fn jobs(text: &str) -> Vec<Job> {
         parse(text, "test.fio").unwrap().jobs
@@ -242,7 +243,7 @@ mod tests {
             (job.bs[0], job.io_size, job.runtime_us),
             (8192, Some(Amount::Bytes(1 << 20)), 5_000_000)
         );
-        assert_eq!(job.plids, [1, 3], "fio sorts them");
+        assert_eq!(job.plids, [1, 3].map(PlacementIndex), "fio sorts them");
         assert!(job.stonewall);
     }
 
@@ -297,7 +298,10 @@ mod tests {
         .unwrap()
         .jobs;
         assert_eq!(jobs.iter().map(|job| job.iodepth).collect::<Vec<_>>(), [8, 8]);
-        assert_eq!((&jobs[0].plids[..], &jobs[1].plids[..]), (&[3][..], &[][..]));
+        assert_eq!(
+            (&jobs[0].plids[..], &jobs[1].plids[..]),
+            (&[PlacementIndex(3)][..], &[][..])
+        );
         let error = |change| parse_with(text, "test.fio", &[change]).unwrap_err().to_string();
         assert!(error(change("c", "iodepth", "8")).contains("name one of a, b"));
         assert!(error(change("b", "iodepht", "8")).contains("`iodepth`"));

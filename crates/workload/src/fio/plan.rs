@@ -5,7 +5,7 @@
 //!
 //! It draws no random numbers and produces no requests; see `stream`. Scaled twins change a plan before it becomes a stream; see `twin`.
 
-use crate::{Operation, Target};
+use crate::{Operation, PlacementIndex, Target};
 
 use super::JobError;
 use super::distribution::{SkewKind, Zone};
@@ -59,9 +59,9 @@ pub enum PlacementPlan {
     /// None.
     None,
     /// These in turn.
-    RoundRobin(Vec<u16>),
+    RoundRobin(Vec<PlacementIndex>),
     /// Any of these.
-    Random(Vec<u16>),
+    Random(Vec<PlacementIndex>),
     /// By the write's first byte on the drive.
     Scheme(Vec<SchemeEntry>),
 }
@@ -324,29 +324,29 @@ fn plan_addresses(job: &Job, blocks: &PerDirection<BlockPlan>, region_bytes: u64
 }
 
 fn plan_placement(job: &Job, target: Target) -> Result<PlacementPlan, JobError> {
-    if job.placement() == DataPlacement::None || target.placement_ids == 0 {
+    if job.placement() == DataPlacement::None || target.placement_count == 0 {
         return Ok(PlacementPlan::None);
     }
-    let count = target.placement_ids;
+    let count = target.placement_count;
     let by_scheme = job.plid_select == PlacementSelection::Scheme;
     let (option, used) = if by_scheme {
         ("dp_scheme", job.dp_scheme.iter().map(|entry| entry.index).max())
     } else {
         ("plids", job.plids.last().copied())
     };
-    if let Some(index) = used.filter(|index| *index >= count) {
-        let problem = format!("the drive offers {count} placement identifiers, and index {index} is none of them");
+    if let Some(index) = used.filter(|index| index.0 >= count) {
+        let problem = format!("the drive offers {count} placement indices, and index {index} is none of them");
         return Err(job.error(option, problem, format!("use indices from 0 to {}", count - 1)));
     }
-    // Without plids fio takes all identifiers of the drive, but at most 128.
-    let ids = if job.plids.is_empty() {
-        (0..count.min(128)).collect()
+    // Without plids fio takes all that the drive lists, but at most 128.
+    let indices = if job.plids.is_empty() {
+        (0..count.min(128)).map(PlacementIndex).collect()
     } else {
         job.plids.clone()
     };
     Ok(match job.plid_select {
-        PlacementSelection::RoundRobin => PlacementPlan::RoundRobin(ids),
-        PlacementSelection::Random => PlacementPlan::Random(ids),
+        PlacementSelection::RoundRobin => PlacementPlan::RoundRobin(indices),
+        PlacementSelection::Random => PlacementPlan::Random(indices),
         PlacementSelection::Scheme => PlacementPlan::Scheme(job.dp_scheme.clone()),
     })
 }

@@ -205,7 +205,7 @@ pub enum Purpose {
     SequentialOrRandom = 10,
     /// Choice of the zone (`random_distribution=zoned`).
     Zone = 16,
-    /// Choice of the placement identifier (`plid_select=random`).
+    /// Choice of the placement index (`plid_select=random`).
     Placement = 21,
 }
 

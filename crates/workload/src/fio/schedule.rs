@@ -29,7 +29,7 @@ use std::fmt;
 use base::Bytes;
 use serde::Serialize;
 
-use crate::{Operation, Request, Source, Target, Twin, Workload, WorkloadError};
+use crate::{Operation, PlacementIndex, Request, Source, Target, Twin, Workload, WorkloadError};
 
 use super::{AddressPlan, Job, JobError, JobFile, JobStream, Operations, PlacementPlan, Plan};
 
@@ -508,12 +508,18 @@ fn describe_addresses(plan: &Plan) -> String {
 }
 
 fn describe_placement(plan: &Plan) -> String {
-    let list = |ids: &[u16]| ids.iter().map(u16::to_string).collect::<Vec<_>>().join(",");
+    let list = |indices: &[PlacementIndex]| {
+        indices
+            .iter()
+            .map(PlacementIndex::to_string)
+            .collect::<Vec<_>>()
+            .join(",")
+    };
     match &plan.placement {
         PlacementPlan::None => "none".to_owned(),
-        PlacementPlan::RoundRobin(ids) if ids.len() == 1 => list(ids),
-        PlacementPlan::RoundRobin(ids) => format!("{} in turn", list(ids)),
-        PlacementPlan::Random(ids) => format!("{} at random", list(ids)),
+        PlacementPlan::RoundRobin(indices) if indices.len() == 1 => list(indices),
+        PlacementPlan::RoundRobin(indices) => format!("{} in turn", list(indices)),
+        PlacementPlan::Random(indices) => format!("{} at random", list(indices)),
         PlacementPlan::Scheme(entries) => format!("by {} address ranges", entries.len()),
     }
 }
@@ -583,7 +589,7 @@ mod tests {
     const GIB: u64 = 1 << 30;
     const TARGET: Target = Target {
         device_bytes: 64 * GIB,
-        placement_ids: 0,
+        placement_count: 0,
         endless: false,
         twin: None,
     };
@@ -597,7 +603,7 @@ mod tests {
             text,
             &Target {
                 endless: true,
-                placement_ids: 8,
+                placement_count: 8,
                 ..TARGET
             },
         )
@@ -756,7 +762,7 @@ mod tests {
         let file = parse(text, "test.fio").unwrap();
         for (number, job) in file.jobs.iter().enumerate() {
             let target = Target {
-                placement_ids: 8,
+                placement_count: 8,
                 ..TARGET
             };
             let mut alone = JobStream::new(Plan::new(job, 0, target).unwrap(), number as u16);
@@ -796,7 +802,7 @@ mod tests {
             text,
             &Target {
                 endless: true,
-                placement_ids: 8,
+                placement_count: 8,
                 twin,
                 ..TARGET
             },

@@ -111,7 +111,7 @@ mod tests {
             0,
             Target {
                 device_bytes: FULL,
-                placement_ids: 8,
+                placement_count: 8,
                 ..Target::default()
             },
         )

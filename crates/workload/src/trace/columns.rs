@@ -48,7 +48,7 @@ pub struct ColumnSettings {
     /// Process; without it there is one.
     #[serde(default)]
     pub process: Option<Column>,
-    /// Placement identifier, or nothing, or `-`.
+    /// Placement index, or nothing, or `-`.
     #[serde(default)]
     pub placement: Option<Column>,
 }

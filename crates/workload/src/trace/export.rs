@@ -2,15 +2,15 @@
 //!
 //! ```text
 //! Source -> one iolog, all requests in order                     fio: read_iolog=FILE
-//!        -> an iolog per placement identifier and a job file     fio NAME.fio
+//!        -> an iolog per placement index and a job file     fio NAME.fio
 //! ```
 //!
-//! An iolog cannot say a placement identifier: on replay fio chooses among a job's `plids` by itself (`read_iolog` of fio's `iolog.c`, and
+//! An iolog cannot say a placement index: on replay fio chooses among a job's `plids` by itself (`read_iolog` of fio's `iolog.c`, and
 //! `dataplacement.c`). So there are two ways to write a workload with placement:
 //!
 //! - One file with a column more than fio knows. fio reads over it (it scans as many fields as it knows), WARP reads it
 //!   (`placement = "column"`); the order is kept, the placement is not replayed by fio.
-//! - A file per placement identifier, and a job file with one job for each, which carries the identifier as `plids`; requests without
+//! - A file per placement index, and a job file with one job for each, which carries the index as `plids`; requests without
 //!   one (reads, trims) have a file of their own. fio runs the jobs side by side: the order among them is lost in version 2, and kept as
 //!   well as timestamps keep it in version 3.
 //!
@@ -24,7 +24,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use super::replay::TimedSource;
-use crate::{Operation, Request, Source, WorkloadError};
+use crate::{Operation, PlacementIndex, Request, Source, WorkloadError};
 
 /// Version of fio's trace format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,11 +39,11 @@ pub enum IologVersion {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportSettings {
     /// The drive, as it is called on the machine that replays; its character device for fio's `io_uring_cmd` engine, without which fio
-    /// sends no placement identifiers.
+    /// sends no placement indices.
     pub file: String,
     /// Version of the format.
     pub version: IologVersion,
-    /// Write placement identifiers into a further column.
+    /// Write placement indices into a further column.
     pub placement_column: bool,
     /// Requests to write, at most; an endless workload needs a limit.
     pub requests_max: Option<u64>,
@@ -138,7 +138,7 @@ pub fn export(
     Ok(exported)
 }
 
-/// Writes a workload as an iolog per placement identifier, `NAME.0.iolog` and so on, with `NAME.none.iolog` for requests without one,
+/// Writes a workload as an iolog per placement index, `NAME.0.iolog` and so on, with `NAME.none.iolog` for requests without one,
 /// and a job file `NAME.fio` that replays them.
 ///
 /// # Errors
@@ -150,7 +150,7 @@ pub fn export_per_placement(
     name: &str,
 ) -> Result<Exported, WorkloadError> {
     let mut exported = Exported::default();
-    let mut iologs: BTreeMap<Option<u16>, Iolog<File>> = BTreeMap::new();
+    let mut iologs: BTreeMap<Option<PlacementIndex>, Iolog<File>> = BTreeMap::new();
     let path_of = |placement| directory.join(iolog_name(name, placement));
     feed.each(settings.requests_max, |request, time_ns| {
         exported.count(request);
@@ -164,7 +164,7 @@ pub fn export_per_placement(
         };
         iolog.write(request, time_ns).map_err(failed)
     })?;
-    let placements: Vec<Option<u16>> = iologs.keys().copied().collect();
+    let placements: Vec<Option<PlacementIndex>> = iologs.keys().copied().collect();
     for (placement, iolog) in iologs {
         let path = path_of(placement);
         iolog.end().map_err(|error| failed(&path, error))?;
@@ -183,21 +183,21 @@ fn failed(path: &Path, source: io::Error) -> WorkloadError {
     }
 }
 
-fn iolog_name(name: &str, placement: Option<u16>) -> String {
+fn iolog_name(name: &str, placement: Option<PlacementIndex>) -> String {
     match placement {
         Some(placement) => format!("{name}.{placement}.iolog"),
         None => format!("{name}.none.iolog"),
     }
 }
 
-/// The job file that replays one iolog per placement identifier.
-fn job_file(name: &str, placements: &[Option<u16>], settings: &ExportSettings) -> String {
+/// The job file that replays one iolog per placement index.
+fn job_file(name: &str, placements: &[Option<PlacementIndex>], settings: &ExportSettings) -> String {
     let pace = match settings.version {
         IologVersion::Two => "order among the jobs is not kept",
         IologVersion::Three => "order among the jobs is kept by timestamps; replay_no_stall=1 drops them",
     };
     let mut text = format!(
-        "# Replays a workload of WARP on {}, one job per placement identifier; {pace}.\n\
+        "# Replays a workload of WARP on {}, one job per placement index; {pace}.\n\
          # replay_redirect=/dev/ngXnY takes another drive. THIS OVERWRITES THE DRIVE.\n\
          [global]\nioengine=io_uring_cmd\ncmd_type=nvme\niodepth=16\n",
         settings.file

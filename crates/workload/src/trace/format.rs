@@ -101,7 +101,7 @@ fn check_placement(format: Format, settings: &Settings) -> Result<(), WorkloadEr
         PlacementRule::Column => (
             "column",
             format == Format::Iolog || columns.is_some_and(|csv| csv.placement.is_some()),
-            "placement identifiers: iologs have (behind the length), and CSV with csv.placement",
+            "placement indices: iologs have (behind the length), and CSV with csv.placement",
         ),
         PlacementRule::Process => (
             "process",

@@ -12,12 +12,12 @@
 //! everything, in microseconds, and no `wait` (fio's HOWTO, "Trace file format v2" and "v3"; `read_iolog` of fio's `iolog.c`). A file is
 //! a volume. `sync` and `datasync` are no requests of their own here.
 //!
-//! One column more than fio knows may follow: the placement identifier, or `-`. fio reads over it (it scans as many fields as
+//! One column more than fio knows may follow: the placement index, or `-`. fio reads over it (it scans as many fields as
 //! it knows and looks no further), so that the same file can be replayed by fio and read back here with its placement.
 
 use super::field::{Fields, Problem, number};
 use super::record::{Names, Record};
-use crate::Operation;
+use crate::{Operation, PlacementIndex};
 
 /// What the first line says.
 pub(super) const HEADERS: [&[u8]; 2] = [b"fio version 2 iolog", b"fio version 3 iolog"];
@@ -123,13 +123,13 @@ impl Iolog {
     }
 }
 
-/// The column with the placement identifier.
-pub(super) fn placement(text: &[u8]) -> Result<Option<u16>, Problem> {
+/// The column with the placement index.
+pub(super) fn placement(text: &[u8]) -> Result<Option<PlacementIndex>, Problem> {
     if text.is_empty() || text == b"-" {
         return Ok(None);
     }
     match number(text).map(u16::try_from) {
-        Some(Ok(identifier)) => Ok(Some(identifier)),
-        _ => Err(Problem::new("the placement", "a placement identifier or \"-\"")),
+        Some(Ok(index)) => Ok(Some(PlacementIndex(index))),
+        _ => Err(Problem::new("the placement", "a placement index or \"-\"")),
     }
 }

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::field::Problem;
-use crate::Operation;
+use crate::{Operation, PlacementIndex};
 
 /// One request of a trace, as it was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,8 +21,8 @@ pub struct Record {
     pub offset_bytes: u64,
     /// Length, not 0.
     pub bytes: u32,
-    /// Placement identifier that the trace itself gives.
-    pub placement: Option<u16>,
+    /// Placement index that the trace itself gives.
+    pub placement: Option<PlacementIndex>,
 }
 
 /// No volume is that large, so that a volume and a place on it fit in 64 bits.

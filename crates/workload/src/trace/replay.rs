@@ -4,7 +4,7 @@ use super::mapping::{AddressMap, Full};
 use super::reader::{Progress, Reader};
 use super::record::Record;
 use super::settings::{LbaRange, PlacementRule, Settings};
-use crate::{Measure, Operation, Request, Source, Target, WorkloadError};
+use crate::{Measure, Operation, PlacementIndex, Request, Source, Target, WorkloadError};
 
 /// A source that knows when its requests were issued.
 pub trait TimedSource: Source {
@@ -31,7 +31,7 @@ pub struct TraceSource {
     wanted: [bool; 3],
     endless: bool,
     /// Records that were read at once, with their placement.
-    records: Vec<(Record, Option<u16>)>,
+    records: Vec<(Record, Option<PlacementIndex>)>,
     /// Their requests and times, and which of them comes next.
     ready: Vec<(Request, u64)>,
     next_ready: usize,
@@ -145,10 +145,10 @@ impl TraceSource {
                 continue;
             }
             let Ok(placement) = self.placement.of(&record) else {
-                let last = self.placement.identifiers - 1;
+                let last = self.placement.count - 1;
                 self.reader.reject(&format!(
-                    "the placement identifier is {}, but the drive has 0 to {last}",
-                    record.placement.unwrap_or(0)
+                    "the placement index is {}, but the drive has 0 to {last}",
+                    record.placement.unwrap_or(PlacementIndex::FIRST)
                 ))?;
                 continue;
             };
@@ -238,37 +238,37 @@ impl TimedSource for TraceSource {
 struct Placement {
     rule: PlacementRule,
     /// How many the drive has.
-    identifiers: u16,
+    count: u16,
     ranges: Vec<LbaRange>,
     sizes_bytes: Vec<u64>,
 }
 
-/// The trace asks for a placement identifier that the drive does not have.
-struct NoSuchIdentifier;
+/// The trace asks for a placement index that the drive does not have.
+struct NoSuchPlacement;
 
 impl Placement {
     fn new(settings: &Settings, target: &Target) -> Placement {
         Placement {
-            rule: match target.placement_ids {
+            rule: match target.placement_count {
                 0 => PlacementRule::None,
                 _ => settings.placement,
             },
-            identifiers: target.placement_ids,
+            count: target.placement_count,
             ranges: settings.lba_ranges.clone(),
             sizes_bytes: settings.request_sizes_bytes.clone(),
         }
     }
 
     #[inline]
-    fn of(&self, record: &Record) -> Result<Option<u16>, NoSuchIdentifier> {
+    fn of(&self, record: &Record) -> Result<Option<PlacementIndex>, NoSuchPlacement> {
         if record.operation != Operation::Write {
             return Ok(None);
         }
-        let among = |number: u32| Some((number % u32::from(self.identifiers)) as u16);
+        let among = |number: u32| Some(PlacementIndex((number % u32::from(self.count)) as u16));
         Ok(match self.rule {
             PlacementRule::None => None,
             PlacementRule::Column => match record.placement {
-                Some(placement) if placement >= self.identifiers => return Err(NoSuchIdentifier),
+                Some(placement) if placement.0 >= self.count => return Err(NoSuchPlacement),
                 placement => placement,
             },
             PlacementRule::LbaRanges => {
@@ -279,7 +279,7 @@ impl Placement {
                 let reached = self
                     .sizes_bytes
                     .partition_point(|size| u64::from(record.bytes) >= *size);
-                Some(reached as u16)
+                Some(PlacementIndex(reached as u16))
             }
             PlacementRule::Volume => among(record.volume),
             PlacementRule::Process => among(record.process),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::columns::ColumnSettings;
 use super::reader::Reader;
 use super::replay::TraceSource;
-use crate::{Operation, Target, WorkloadError};
+use crate::{Operation, PlacementIndex, Target, WorkloadError};
 
 /// A block trace as a workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,12 +29,12 @@ pub struct Settings {
     pub volume_bytes: Option<u64>,
     /// Number of traced volumes, for `scale`; default 1.
     pub volumes: u32,
-    /// Where the placement identifiers of writes come from; default `none`.
+    /// Where the placement indices of writes come from; default `none`.
     pub placement: PlacementRule,
-    /// Ranges of a volume's addresses with their placement identifiers, for `placement = "lba_ranges"`; the first that holds a write's
+    /// Ranges of a volume's addresses with their placement indices, for `placement = "lba_ranges"`; the first that holds a write's
     /// first byte counts, and a write outside all of them has no directive.
     pub lba_ranges: Vec<LbaRange>,
-    /// Rising sizes, for `placement = "request_size"`: a write's placement identifier is how many of them it reaches.
+    /// Rising sizes, for `placement = "request_size"`: a write's placement index is how many of them it reaches.
     #[serde(with = "base::size")]
     pub request_sizes_bytes: Vec<u64>,
     /// Operations that are replayed; default all three.
@@ -104,7 +104,7 @@ pub enum Mapping {
     Compact,
 }
 
-/// Where the placement identifiers of writes come from.
+/// Where the placement indices of writes come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlacementRule {
@@ -116,13 +116,13 @@ pub enum PlacementRule {
     LbaRanges,
     /// `request_sizes_bytes`.
     RequestSize,
-    /// The volume's number, modulo the number of placement identifiers.
+    /// The volume's number, modulo the number of placement indices.
     Volume,
-    /// The process's number, modulo the number of placement identifiers.
+    /// The process's number, modulo the number of placement indices.
     Process,
 }
 
-/// A range of addresses and the placement identifier of what is written there.
+/// A range of addresses and the placement index of what is written there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LbaRange {
@@ -132,8 +132,8 @@ pub struct LbaRange {
     /// First byte after it.
     #[serde(with = "base::size")]
     pub end_bytes: u64,
-    /// Index into the drive's placement identifiers.
-    pub placement: u16,
+    /// What a write there gets.
+    pub placement: PlacementIndex,
 }
 
 impl Settings {
@@ -212,16 +212,16 @@ impl Settings {
                 "must rise",
             ));
         }
-        // A drive without placement identifiers takes every trace.
-        let last = target.placement_ids.saturating_sub(1);
+        // A drive without placement indices takes every trace.
+        let last = target.placement_count.saturating_sub(1);
         let most = match self.placement {
-            PlacementRule::LbaRanges => self.lba_ranges.iter().map(|range| range.placement).max(),
+            PlacementRule::LbaRanges => self.lba_ranges.iter().map(|range| range.placement.0).max(),
             PlacementRule::RequestSize => u16::try_from(self.request_sizes_bytes.len()).ok(),
             _ => None,
         };
         match most {
-            Some(most) if target.placement_ids > 0 && most > last => Err(WorkloadError::setting(
-                format!("placement identifier {most}"),
+            Some(most) if target.placement_count > 0 && most > last => Err(WorkloadError::setting(
+                format!("placement index {most}"),
                 format!("the drive has 0 to {last}"),
             )),
             _ => Ok(()),

@@ -13,11 +13,11 @@ pub const UNIT: u64 = 4096;
 /// Chooses the units that a twin sees.
 pub const SEED: u64 = 7;
 
-/// A drive of so many units, with four placement identifiers.
+/// A drive of so many units, with four placement indices.
 pub fn drive(units: u64) -> Target {
     Target {
         device_bytes: units * UNIT,
-        placement_ids: 4,
+        placement_count: 4,
         ..Target::default()
     }
 }

@@ -599,7 +599,7 @@ static TABLE: &[FioOption] = &[
         "plids",
         &["fdp_pli"],
         Kind::Text,
-        "indices into the drive's placement identifiers, `0,2,4-6`; default all of them",
+        "indices into the drive's list of placements, `0,2,4-6`; default all of them",
         set_plids,
     ),
     acts(
@@ -1028,7 +1028,7 @@ mod tests {
 
     #[test]
     fn the_manual_shows_the_table() {
-        let manual_page = include_str!("../../../../docs/job-files.md");
+        let manual_page = include_str!("../../../../../docs/job-files.md");
         for line in manual().lines() {
             assert!(
                 manual_page.contains(line),

@@ -6,7 +6,7 @@
 //!
 //! It has no clock and does not know about other jobs; `schedule` merges streams.
 
-use crate::{Operation, Request};
+use crate::{Operation, PlacementIndex, Request};
 
 use super::distribution::{Skew, ZoneTable};
 use super::job::{Operations, SchemeEntry};
@@ -40,9 +40,9 @@ struct Sizes {
 #[derive(Debug, Clone)]
 enum Placement {
     None,
-    Fixed(u16),
-    RoundRobin(Vec<u16>, usize),
-    Random(Vec<u16>, Taus88),
+    Fixed(PlacementIndex),
+    RoundRobin(Vec<PlacementIndex>, usize),
+    Random(Vec<PlacementIndex>, Taus88),
     Scheme(Vec<SchemeEntry>),
 }
 
@@ -51,7 +51,7 @@ enum Placement {
 struct Plain {
     operation: Operation,
     bytes: u64,
-    placement: Option<u16>,
+    placement: Option<PlacementIndex>,
 }
 
 /// Requests that are drawn ahead so that their cache misses in the random map overlap.
@@ -526,7 +526,7 @@ impl Plain {
         let placement = match placement {
             _ if operation != Operation::Write => None,
             Placement::None => None,
-            Placement::Fixed(id) => Some(*id),
+            Placement::Fixed(index) => Some(*index),
             Placement::RoundRobin(..) | Placement::Random(..) | Placement::Scheme(_) => return None,
         };
         // A map of smaller blocks than the requests finds blocks beyond the region.
@@ -641,29 +641,31 @@ impl Placement {
     fn new(plan: &Plan) -> Self {
         match &plan.placement {
             PlacementPlan::None => Self::None,
-            PlacementPlan::RoundRobin(ids) if ids.len() == 1 => Self::Fixed(ids[0]),
-            PlacementPlan::RoundRobin(ids) => Self::RoundRobin(ids.clone(), 0),
-            PlacementPlan::Random(ids) => Self::Random(ids.clone(), Taus88::new(plan.seeds.of(Purpose::Placement))),
+            PlacementPlan::RoundRobin(indices) if indices.len() == 1 => Self::Fixed(indices[0]),
+            PlacementPlan::RoundRobin(indices) => Self::RoundRobin(indices.clone(), 0),
+            PlacementPlan::Random(indices) => {
+                Self::Random(indices.clone(), Taus88::new(plan.seeds.of(Purpose::Placement)))
+            }
             PlacementPlan::Scheme(entries) => Self::Scheme(entries.clone()),
         }
     }
 
     #[inline]
-    fn of(&mut self, offset_bytes: u64) -> Option<u16> {
+    fn of(&mut self, offset_bytes: u64) -> Option<PlacementIndex> {
         match self {
             Self::None => None,
-            Self::Fixed(id) => Some(*id),
-            Self::RoundRobin(ids, next) => {
-                let id = ids[*next];
-                *next = if *next + 1 == ids.len() { 0 } else { *next + 1 };
-                Some(id)
+            Self::Fixed(index) => Some(*index),
+            Self::RoundRobin(indices, next) => {
+                let index = indices[*next];
+                *next = if *next + 1 == indices.len() { 0 } else { *next + 1 };
+                Some(index)
             }
-            Self::Random(ids, generator) => Some(ids[generator.between(0, ids.len() as u32 - 1) as usize]),
+            Self::Random(indices, generator) => Some(indices[generator.between(0, indices.len() as u32 - 1) as usize]),
             Self::Scheme(entries) => {
                 let hit = entries
                     .iter()
                     .find(|entry| (entry.start_bytes..entry.end_bytes).contains(&offset_bytes));
-                Some(hit.map_or(0, |entry| entry.index))
+                Some(hit.map_or(PlacementIndex::FIRST, |entry| entry.index))
             }
         }
     }
@@ -688,7 +690,7 @@ mod tests {
             0,
             Target {
                 device_bytes,
-                placement_ids: 8,
+                placement_count: 8,
                 ..Target::default()
             },
         )
@@ -808,7 +810,7 @@ mod tests {
                 instance as u32,
                 Target {
                     device_bytes: MIB,
-                    placement_ids: 0,
+                    placement_count: 0,
                     ..Target::default()
                 },
             )
@@ -931,7 +933,7 @@ mod tests {
                 instance,
                 Target {
                     device_bytes: MIB,
-                    placement_ids: 0,
+                    placement_count: 0,
                     ..Target::default()
                 },
             )
@@ -1016,15 +1018,18 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let in_turn = placements("[a]\nrw=write\nfdp=1\nplids=1,4-5\nnumber_ios=7\n");
-        assert_eq!(in_turn, [1, 4, 5, 1, 4, 5, 1].map(Some));
+        assert_eq!(in_turn, [1, 4, 5, 1, 4, 5, 1].map(PlacementIndex).map(Some));
         let unlisted = placements("[a]\nrw=write\ndataplacement=fdp\nnumber_ios=9\n");
         assert_eq!(
             unlisted,
-            [0, 1, 2, 3, 4, 5, 6, 7, 0].map(Some),
+            [0, 1, 2, 3, 4, 5, 6, 7, 0].map(PlacementIndex).map(Some),
             "all that the drive offers"
         );
         let random = placements("[a]\nrw=write\nfdp=1\nplids=0,7\nplid_select=random\n");
-        let sevens = random.iter().filter(|placement| **placement == Some(7)).count();
+        let sevens = random
+            .iter()
+            .filter(|placement| **placement == Some(PlacementIndex(7)))
+            .count();
         assert!((450..575).contains(&sevens), "{sevens} of 1024");
         assert!(placements("[a]\nrw=read\nfdp=1\nplids=3\n").iter().all(Option::is_none));
         assert!(placements("[a]\nrw=write\nplids=3\n").iter().all(Option::is_none));
@@ -1038,12 +1043,12 @@ mod tests {
             SchemeEntry {
                 start_bytes: 4 * KIB,
                 end_bytes: 8 * KIB,
-                index: 5,
+                index: PlacementIndex(5),
             },
             SchemeEntry {
                 start_bytes: 0,
                 end_bytes: 12 * KIB,
-                index: 2,
+                index: PlacementIndex(2),
             },
         ];
         let plan = Plan::new(
@@ -1051,7 +1056,7 @@ mod tests {
             0,
             Target {
                 device_bytes: MIB,
-                placement_ids: 8,
+                placement_count: 8,
                 ..Target::default()
             },
         )
@@ -1060,7 +1065,7 @@ mod tests {
         JobStream::new(plan, 0).fill(&mut requests, 10);
         assert_eq!(
             requests.iter().map(|request| request.placement).collect::<Vec<_>>(),
-            [2, 5, 2, 0].map(Some)
+            [2, 5, 2, 0].map(PlacementIndex).map(Some)
         );
     }
 
@@ -1072,7 +1077,7 @@ mod tests {
             0,
             Target {
                 device_bytes: MIB,
-                placement_ids: 0,
+                placement_count: 0,
                 ..Target::default()
             },
         )
@@ -1083,7 +1088,7 @@ mod tests {
             0,
             Target {
                 device_bytes: MIB,
-                placement_ids: 8,
+                placement_count: 8,
                 ..Target::default()
             },
         )
@@ -1109,7 +1114,7 @@ mod tests {
                 0,
                 Target {
                     device_bytes: MIB,
-                    placement_ids: 0,
+                    placement_count: 0,
                     ..Target::default()
                 },
             )
