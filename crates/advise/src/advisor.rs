@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::evidence::Evidence;
-use crate::feed::{Fresh, Loss};
+use crate::feed::{FreshEvents, Loss};
 use crate::owners::OwnerMap;
 use crate::policy::{Move, Policy, View};
 
@@ -82,7 +82,7 @@ impl Advisor {
 
     /// Takes a reading: the Media Reallocated events that are new since the last one (of this namespace; [`crate::Feed`] tells them from old ones),
     /// and the counters of now.
-    pub fn take(&mut self, fresh: Fresh, counters: Counters) -> Advice {
+    pub fn take(&mut self, fresh: FreshEvents, counters: Counters) -> Advice {
         self.readings += 1;
         let named = self.evidence.add(&self.owners, &fresh.events);
         for (event, owner) in fresh.events.iter().zip(&named) {
@@ -217,8 +217,8 @@ mod tests {
         vec![event(1, Some(offset_bytes)); 12]
     }
 
-    fn fresh(events: &[Event]) -> Fresh {
-        Fresh {
+    fn fresh(events: &[Event]) -> FreshEvents {
+        FreshEvents {
             events: events.to_vec(),
             loss: Loss::None,
         }

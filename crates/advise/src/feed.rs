@@ -32,7 +32,7 @@ pub enum Loss {
 
 /// What a reading brought.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fresh<E = Event> {
+pub struct FreshEvents<E = Event> {
     /// New events, oldest first.
     pub events: Vec<E>,
     /// Whether some were missed.
@@ -54,7 +54,7 @@ impl<E> Default for Feed<E> {
 
 impl<E: Clone + PartialEq> Feed<E> {
     /// Takes the whole log, oldest event first.
-    pub fn take(&mut self, log: Vec<E>) -> Fresh<E> {
+    pub fn take(&mut self, log: Vec<E>) -> FreshEvents<E> {
         // Longest first: a log whose events are all alike must not be taken for new.
         let shared = (1..=self.last.len().min(log.len()))
             .rev()
@@ -67,7 +67,7 @@ impl<E: Clone + PartialEq> Feed<E> {
         };
         let events = log[shared.unwrap_or(0)..].to_vec();
         self.last = log;
-        Fresh { events, loss }
+        FreshEvents { events, loss }
     }
 }
 

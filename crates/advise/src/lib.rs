@@ -19,6 +19,6 @@ pub mod policy;
 
 pub use advisor::{Advice, Advisor, Counters};
 pub use evidence::{Evidence, Row};
-pub use feed::{Event, Feed, Fresh, Loss};
+pub use feed::{Event, Feed, FreshEvents, Loss};
 pub use owners::{Owner, OwnerError, OwnerMap};
 pub use policy::{Move, Policy, PolicyName, Reason, View};

@@ -3,7 +3,7 @@
 use lab::LabError;
 use lab::experiment::Experiment;
 use lab::selection::Selection;
-use workload::trace::{self, ExportSettings, Exported, Feed, IologVersion};
+use workload::trace::{self, ExportSettings, ExportSummary, Feed, IologVersion};
 
 use crate::arguments::Export;
 use crate::{Outcome, bad_option, print};
@@ -41,7 +41,7 @@ pub fn export(command: &Export) -> Result<Outcome, LabError> {
         if command.to.is_dir() {
             return Err(bad_option(&to, "is a folder; give a file, or --per-placement"));
         }
-        let mut exported = Exported::default();
+        let mut exported = ExportSummary::default();
         lab::export::write_atomically(&command.to, |file| {
             exported = trace::export(feed, &settings, &to, file).map_err(std::io::Error::other)?;
             Ok(())

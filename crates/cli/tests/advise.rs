@@ -5,7 +5,7 @@ mod common;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use common::{BAD_INPUT, Served, errors, folder, json, prints, refused, write};
+use common::{BAD_INPUT, ServerProcess, errors, folder, json, prints, refused, write};
 use host::command::block_command;
 use host::initiator::tcp::{Controller, Data, HostOptions, Queue};
 use nvme_spec::command::SubmissionEntry;
@@ -28,7 +28,7 @@ struct Writer {
 }
 
 impl Writer {
-    fn new(served: &Served) -> Writer {
+    fn new(served: &ServerProcess) -> Writer {
         let mut controller = Controller::connect(&HostOptions::new(served.address(), &served.nqn())).expect("a drive");
         controller.set_queue_count(1).expect("a queue");
         let queue = controller.io_queue(1, 32).expect("a queue");
@@ -89,8 +89,8 @@ impl Writer {
 }
 
 /// A drive with a full event log, in which `warm` is mixed with `hot`, and its owner map.
-fn misplaced(folder: &TempDir) -> (Served, Writer, String) {
-    let served = Served::start(folder, &SERVE);
+fn misplaced(folder: &TempDir) -> (ServerProcess, Writer, String) {
+    let served = ServerProcess::start(folder, &SERVE);
     write(folder, "owners.csv", OWNERS);
     let mut writer = Writer::new(&served);
     writer.enable_events();
@@ -113,19 +113,19 @@ fn notices(reading: &Value) -> Vec<&str> {
 }
 
 /// A `warp advise` that goes on while the test does something.
-struct Watching {
+struct AdviseProcess {
     process: Child,
     output: BufReader<ChildStdout>,
 }
 
-impl Watching {
-    fn start(folder: &TempDir, target: &str, arguments: &[&str]) -> Watching {
+impl AdviseProcess {
+    fn start(folder: &TempDir, target: &str, arguments: &[&str]) -> AdviseProcess {
         let mut command = Command::new(env!("CARGO_BIN_EXE_warp"));
         command.args(["advise", target]).args(arguments).current_dir(folder);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = command.spawn().expect("the program runs");
         let output = BufReader::new(process.stdout.take().expect("it is piped"));
-        Watching { process, output }
+        AdviseProcess { process, output }
     }
 
     fn reading(&mut self) -> Value {
@@ -142,7 +142,7 @@ impl Watching {
     }
 }
 
-impl Drop for Watching {
+impl Drop for AdviseProcess {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -215,7 +215,7 @@ fn the_owner_whose_data_is_copied_is_named() {
         "--readings",
         "1",
     ];
-    let mut watching = Watching::start(&folder, &target, &parts);
+    let mut watching = AdviseProcess::start(&folder, &target, &parts);
     writer.misplace(2);
     let reading = watching.reading();
     assert!(reading["moves"].as_array().is_some_and(Vec::is_empty), "{reading}");
@@ -248,7 +248,7 @@ fn hooks_carry_moves_out_or_fail() {
 #[test]
 fn a_drive_that_reports_nothing_is_told_how_to() {
     let folder = folder();
-    let served = Served::start(&folder, &SERVE);
+    let served = ServerProcess::start(&folder, &SERVE);
     write(&folder, "owners.csv", OWNERS);
     let mut writer = Writer::new(&served);
     writer.write(0, 64 * MIB);
@@ -288,7 +288,7 @@ fn events_that_nobody_owns_are_counted() {
 fn lost_events_and_a_namespace_that_is_gone_are_said() {
     let folder = folder();
     let (_served, mut writer, target) = misplaced(&folder);
-    let mut watching = Watching::start(&folder, &target, &[&LOG[..], &["--every", "3"]].concat());
+    let mut watching = AdviseProcess::start(&folder, &target, &[&LOG[..], &["--every", "3"]].concat());
     assert_eq!(watching.reading()["loss"], "none");
     writer.misplace(300);
     let reading = watching.reading();
@@ -320,14 +320,14 @@ fn a_server_that_is_killed_is_waited_for() {
     let folder = folder();
     write(&folder, "owners.csv", OWNERS);
     let stored = ["--capacity", "64M", "--data", "drive.img", "--tcp"];
-    let mut served = Served::start(&folder, &[&stored[..], &["127.0.0.1:0"]].concat());
+    let mut served = ServerProcess::start(&folder, &[&stored[..], &["127.0.0.1:0"]].concat());
     let address = served.address().to_string();
     let target = format!("tcp:{address}");
-    let mut watching = Watching::start(&folder, &target, &[&LOG[..], &["--every", "0.3"]].concat());
+    let mut watching = AdviseProcess::start(&folder, &target, &[&LOG[..], &["--every", "0.3"]].concat());
     watching.reading();
     served.process.kill().expect("it runs");
     served.process.wait().expect("it ends");
-    let mut served = Served::start(&folder, &[&stored[..], &[&address]].concat());
+    let mut served = ServerProcess::start(&folder, &[&stored[..], &[&address]].concat());
     let back = (0..50)
         .map(|_| watching.reading())
         .find(|reading| notices(reading).contains(&"reconnected"));
@@ -345,10 +345,10 @@ fn a_server_that_is_killed_is_waited_for() {
 #[test]
 fn ctrl_c_ends_it_with_a_summary() {
     let folder = folder();
-    let served = Served::start(&folder, &SERVE);
+    let served = ServerProcess::start(&folder, &SERVE);
     write(&folder, "owners.csv", OWNERS);
     let target = format!("tcp:{}", served.address());
-    let mut watching = Watching::start(&folder, &target, &["--owners", "owners.csv", "--json", "log.jsonl"]);
+    let mut watching = AdviseProcess::start(&folder, &target, &["--owners", "owners.csv", "--json", "log.jsonl"]);
     let mut printed = String::new();
     while !printed.contains("no evidence yet") {
         assert!(watching.output.read_line(&mut printed).expect("text") > 0, "{printed}");
@@ -368,7 +368,7 @@ fn ctrl_c_ends_it_with_a_summary() {
 #[test]
 fn inputs_that_make_no_sense_are_refused() {
     let folder = folder();
-    let served = Served::start(&folder, &SERVE);
+    let served = ServerProcess::start(&folder, &SERVE);
     let target = format!("tcp:{}", served.address());
     let says = |arguments: &[&str], says: &[&str]| {
         refused(
@@ -413,7 +413,7 @@ fn inputs_that_make_no_sense_are_refused() {
     elsewhere("/dev/nvme99n1", &["/dev/nvme99n1", "No such file"]);
     served.stop();
     elsewhere(&target, &["refused"]);
-    let served = Served::start(&folder, &[&SERVE[..], &["--fdp", "off"]].concat());
+    let served = ServerProcess::start(&folder, &[&SERVE[..], &["--fdp", "off"]].concat());
     let target = format!("tcp:{}", served.address());
     elsewhere(
         &target,

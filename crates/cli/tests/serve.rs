@@ -5,7 +5,7 @@ mod common;
 
 use std::net::TcpListener;
 
-use common::{BAD_INPUT, Served, files, folder, json, prints, refused, warp, write};
+use common::{BAD_INPUT, ServerProcess, files, folder, json, prints, refused, warp, write};
 use host::command::block_command;
 use host::initiator::tcp::{Controller, Data, HostOptions};
 use nvme_spec::{IoOpcode, Status};
@@ -121,7 +121,7 @@ fn what_others_use_is_left_alone() {
         b"mine"
     );
 
-    let first = Served::start(&folder, &[&SMALL[..], &["--vfio-user", "drive.sock"]].concat());
+    let first = ServerProcess::start(&folder, &[&SMALL[..], &["--vfio-user", "drive.sock"]].concat());
     let second = warp(&folder, &[&["serve"], &SMALL[..], &["--tcp", "127.0.0.1:0"]].concat());
     let error = String::from_utf8_lossy(&second.stderr).to_string();
     assert_eq!(second.status.code(), Some(BAD_INPUT), "{error}");
@@ -141,7 +141,7 @@ fn what_others_use_is_left_alone() {
 #[test]
 fn a_drive_of_another_shape_is_refused_and_stays() {
     let folder = folder();
-    Served::start(&folder, &[&SMALL[..], &["--tcp", "127.0.0.1:0"]].concat()).stop();
+    ServerProcess::start(&folder, &[&SMALL[..], &["--tcp", "127.0.0.1:0"]].concat()).stop();
     let before: Vec<(std::path::PathBuf, Vec<u8>)> = files(folder.path())
         .into_iter()
         .map(|path| (path.clone(), std::fs::read(path).expect("a file")))
@@ -170,13 +170,13 @@ fn a_drive_of_another_shape_is_refused_and_stays() {
 fn a_drive_outlives_its_server() {
     let folder = folder();
     let arguments = [&SMALL[..], &["--tcp", "127.0.0.1:0"]].concat();
-    let served = Served::start(&folder, &arguments);
+    let served = ServerProcess::start(&folder, &arguments);
     assert!(
         served.introduction.starts_with("new drive of 64 MiB"),
         "{}",
         served.introduction
     );
-    let write = |served: &Served, block: u64, byte: u8| {
+    let write = |served: &ServerProcess, block: u64, byte: u8| {
         let mut controller = Controller::connect(&HostOptions::new(served.address(), &served.nqn())).expect("a drive");
         controller.set_queue_count(1).expect("a queue");
         let mut queue = controller.io_queue(1, 16).expect("a queue");
@@ -200,7 +200,7 @@ fn a_drive_outlives_its_server() {
         "{stored}"
     );
 
-    let served = Served::start(&folder, &arguments);
+    let served = ServerProcess::start(&folder, &arguments);
     assert!(
         served.introduction.contains("as it was when it was shut down"),
         "{}",
@@ -218,7 +218,7 @@ fn a_drive_outlives_its_server() {
 #[test]
 fn a_drive_without_placement_says_so() {
     let folder = folder();
-    let served = Served::start(&folder, &["--capacity", "64M", "--fdp", "off", "--tcp", "127.0.0.1:0"]);
+    let served = ServerProcess::start(&folder, &["--capacity", "64M", "--fdp", "off", "--tcp", "127.0.0.1:0"]);
     let target = format!("tcp:{}", served.address());
     assert!(prints(&folder, &["inspect", &target]).contains("Flexible Data Placement is not enabled"));
     let inspected = json(&prints(&folder, &["inspect", &target, "--json"]));

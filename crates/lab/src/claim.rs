@@ -11,7 +11,7 @@ use crate::metric::{Metric, Statistic};
 /// Numbers from a paper, for one cell or along one axis.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Published {
+pub struct PaperFigures {
     /// The cells.
     pub at: Selector,
     /// Axis that the lists below follow, in the order of its values; without it the lists have one entry.
@@ -88,9 +88,9 @@ pub enum Rule {
     /// Mean of these shares.
     MeanRelativeError(MeanRelativeError),
     /// A range for every selected cell.
-    Within(Within),
+    Within(Interval),
     /// One cell below another, for every combination of the open coordinates.
-    Less(Less),
+    Less(Inequality),
     /// One cell relative to another.
     Ratio(Ratio),
     /// Where two curves cross.
@@ -130,7 +130,7 @@ pub struct MeanRelativeError {
 /// See [`Rule::Within`].
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Within {
+pub struct Interval {
     /// The cells.
     pub at: Selector,
     /// What is measured.
@@ -155,7 +155,7 @@ fn highest() -> f64 {
 /// See [`Rule::Less`].
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Less {
+pub struct Inequality {
     /// The smaller ones.
     pub left: Selector,
     /// The larger ones.
@@ -300,7 +300,7 @@ impl Rule {
     }
 }
 
-impl Published {
+impl PaperFigures {
     /// Refuses numbers that do not fit an experiment with these coordinates.
     pub(crate) fn check(&self, coordinates: &Coordinates) -> Result<(), String> {
         let place = |problem: String| format!("published {}: {problem}", self.source);

@@ -12,7 +12,7 @@ use std::collections::BinaryHeap;
 use std::path::Path;
 
 use ssd::event::{Interest, Reclaim};
-use ssd::{Device, DeviceConfig, Done, Event, EventSink, HostError, Lpn, Nanos, SnapshotError, Write};
+use ssd::{Completion, Device, DeviceConfig, Event, EventSink, HostError, Lpn, Nanos, SnapshotError, Write};
 
 use crate::error::LabError;
 
@@ -188,7 +188,7 @@ impl ClockedDevice {
         pages: impl Fn(&C) -> u32,
         queue_depth: u32,
         go_on: &mut dyn FnMut() -> bool,
-        carry_out: impl Fn(&mut Device<Log>, Nanos, &C) -> Result<Done, HostError>,
+        carry_out: impl Fn(&mut Device<Log>, Nanos, &C) -> Result<Completion, HostError>,
     ) -> Result<Vec<Nanos>, HostError> {
         let mut latencies = Vec::with_capacity(commands.len());
         for together in chunks(commands, pages) {

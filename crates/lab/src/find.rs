@@ -10,7 +10,7 @@ use crate::error::LabError;
 
 /// A file that was found.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct TextFile {
     /// Its name, without folder and ending.
     pub name: String,
     /// What to call it in messages.
@@ -23,13 +23,13 @@ pub struct Found {
 ///
 /// # Errors
 /// It is nowhere, or cannot be read: says where it was looked for and which name is nearest.
-pub fn find<B: RustEmbed>(what: &str, folder: &str, name: &str, ending: &str) -> Result<Found, LabError> {
+pub fn find<B: RustEmbed>(what: &str, folder: &str, name: &str, ending: &str) -> Result<TextFile, LabError> {
     let as_path = name.contains('/') || Path::new(name).extension().is_some_and(|found| found == ending);
     let local = format!("{folder}/{name}.{ending}");
     let path = if as_path { name } else { &local };
     match std::fs::read_to_string(path) {
         Ok(text) => {
-            return Ok(Found {
+            return Ok(TextFile {
                 name: stem(path),
                 file: path.to_string(),
                 text,
@@ -45,7 +45,7 @@ pub fn find<B: RustEmbed>(what: &str, folder: &str, name: &str, ending: &str) ->
     }
     if let Some(file) = B::get(&format!("{name}.{ending}")) {
         let text = String::from_utf8_lossy(&file.data).into_owned();
-        return Ok(Found {
+        return Ok(TextFile {
             name: name.to_string(),
             file: format!("{local} (built in)"),
             text,

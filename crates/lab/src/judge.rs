@@ -7,7 +7,9 @@
 use serde::Serialize;
 
 use crate::cell::CellKey;
-use crate::claim::{Claim, Crossover, ErrorBound, Less, MeanRelativeError, Published, Quick, Ratio, Rule, Within};
+use crate::claim::{
+    Claim, Crossover, ErrorBound, Inequality, Interval, MeanRelativeError, PaperFigures, Quick, Ratio, Rule,
+};
 use crate::coordinates::{Coordinates, Selector};
 use crate::experiment::Experiment;
 use crate::metric::{Metric, Statistic};
@@ -112,7 +114,7 @@ impl<'a> Judge<'a> {
             .collect()
     }
 
-    fn compare(&self, published: &Published) -> Vec<Comparison> {
+    fn compare(&self, published: &PaperFigures) -> Vec<Comparison> {
         let mut rows: Vec<(Selector, Metric)> = vec![(published.at.clone(), published.metric.clone())];
         if let Some(axis) = &published.along {
             let at = |value: &String| {
@@ -186,7 +188,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn judge_less(&self, rule: &Less) -> (bool, String) {
+    fn judge_less(&self, rule: &Inequality) -> (bool, String) {
         let allowed = |left: f64, right: f64| left + rule.margin <= right;
         let metrics = [&rule.metric, &rule.metric];
         self.judge_pairs(&rule.left, &rule.right, metrics, allowed, |left, right| {
@@ -205,7 +207,8 @@ impl<'a> Judge<'a> {
 
     /// Published rows with these coordinates, and this metric if one is given.
     fn published(&self, over: &Selector, metric: Option<&Metric>) -> Vec<Comparison> {
-        let contains = |published: &&Published| over.iter().all(|(name, value)| published.at.get(name) == Some(value));
+        let contains =
+            |published: &&PaperFigures| over.iter().all(|(name, value)| published.at.get(name) == Some(value));
         let rows = self.experiment.published.iter().filter(contains);
         let rows = rows.flat_map(|row| self.compare(row));
         rows.filter(|row| metric.is_none_or(|metric| metric.covers(&row.metric)))
@@ -268,7 +271,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn judge_within(&self, rule: &Within) -> (bool, String) {
+    fn judge_within(&self, rule: &Interval) -> (bool, String) {
         let mut found = Vec::new();
         let mut holds = true;
         for key in self.selected(&rule.at) {

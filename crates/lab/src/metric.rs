@@ -32,11 +32,11 @@ pub enum Metric {
     /// A statistic of the latencies, microseconds.
     LatencyUs(LatencyOf),
     /// Requests in a second.
-    Iops(During),
+    Iops(Window),
     /// Millions of bytes in a second.
-    BandwidthMbS(During),
+    BandwidthMbS(Window),
     /// Standard deviation to mean of the bandwidth over time.
-    BandwidthVariation(During),
+    BandwidthVariation(Window),
     /// Share of the requests that waited for garbage collection, 0 to 1.
     GcWaitShare(Of),
     /// Mean wait of those that waited, microseconds; 0 if none did.
@@ -76,7 +76,7 @@ pub struct LatencyOf {
 /// Whose requests, and when.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct During {
+pub struct Window {
     /// As in [`Of`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
@@ -281,7 +281,7 @@ fn total(timed: &TimedResult, job: Option<&str>, direction: Option<Operation>) -
     (total.requests > 0).then_some(total)
 }
 
-impl During {
+impl Window {
     fn name(&self) -> String {
         let whose = whose(self.job.as_ref(), self.direction);
         if self.from.is_none() && self.to.is_none() {

@@ -18,7 +18,7 @@ use ssd::DeviceConfig;
 use toml::Value;
 
 use crate::error::LabError;
-use crate::find::{self, Found};
+use crate::find::{self, TextFile};
 
 /// The parts of a profile that describe the device; everything else describes the profile.
 const DEVICE_TABLES: [&str; 6] = ["geometry", "handles", "gc", "seed", "timing", "endurance"];
@@ -77,7 +77,7 @@ impl Profile {
     ///
     /// # Errors
     /// As [`Profile::find`].
-    pub fn parse(found: &Found) -> Result<Profile, LabError> {
+    pub fn parse(found: &TextFile) -> Result<Profile, LabError> {
         let invalid = |problem: String| LabError::invalid(&found.file, problem);
         let table: toml::Table = toml::from_str(&found.text).map_err(|error| invalid(find::toml_problem(&error)))?;
         let mut profile = Profile::empty(&found.name, &found.file);

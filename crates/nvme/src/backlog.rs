@@ -49,7 +49,7 @@ pub struct Backlog<T> {
 }
 
 /// What making durable has finished.
-pub struct Synced<T> {
+pub struct SyncResult<T> {
     /// Commands that may complete when they are due.
     pub commands: Vec<(Nanos, T)>,
     /// The host asked for a shutdown, which is complete.
@@ -138,7 +138,7 @@ impl<T> Backlog<T> {
     }
 
     /// What was started is finished: the commands that it covers.
-    pub fn finish_sync(&mut self) -> Synced<T> {
+    pub fn finish_sync(&mut self) -> SyncResult<T> {
         let before = self.syncing_before.take().expect("only what was started is finished");
         let covered = self.unsynced.partition_point(|entry| entry.sequence < before);
         let shutdown = self.shutdown == Shutdown::Syncing;
@@ -146,7 +146,7 @@ impl<T> Backlog<T> {
             self.shutdown = Shutdown::None;
         }
         let covered = self.unsynced.drain(..covered);
-        Synced {
+        SyncResult {
             commands: covered.map(|entry| (entry.due, entry.command)).collect(),
             shutdown,
         }

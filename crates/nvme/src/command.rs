@@ -27,7 +27,7 @@ use crate::{admin, io};
 /// came from.
 #[derive(Debug)]
 #[must_use = "a command completes exactly once"]
-pub struct Accepted {
+pub struct AcceptedCommand {
     controller: u16,
     queue: u16,
     entry: SubmissionEntry,
@@ -41,7 +41,7 @@ enum Command {
     Io(io::Command),
 }
 
-impl Accepted {
+impl AcceptedCommand {
     /// The data that it moves.
     pub fn transfer(&self) -> Transfer {
         self.transfer
@@ -68,13 +68,13 @@ impl Subsystem {
     ///
     /// # Errors
     /// The command cannot be carried out; [`Subsystem::fail`] makes it a reply.
-    pub fn accept(&self, id: u16, queue: u16, entry: &SubmissionEntry) -> Result<Accepted, Failure> {
+    pub fn accept(&self, id: u16, queue: u16, entry: &SubmissionEntry) -> Result<AcceptedCommand, Failure> {
         self.check_entry(id, entry)?;
         let command = match queue {
             0 => Command::Admin(self.parse_admin(id, entry)?),
             _ => Command::Io(io::parse(entry)?),
         };
-        Ok(Accepted {
+        Ok(AcceptedCommand {
             controller: id,
             queue,
             entry: *entry,
@@ -96,7 +96,7 @@ impl Subsystem {
     /// What is in `data` afterwards is for the host only if the transfer goes to it; its length is then what is to be
     /// sent, 0 if the command failed. The host's own data stays after a success, so that its buffer can be used again
     /// as it is.
-    pub fn execute(&mut self, now: Nanos, accepted: Accepted, data: &mut Vec<u8>) -> Outcome {
+    pub fn execute(&mut self, now: Nanos, accepted: AcceptedCommand, data: &mut Vec<u8>) -> Outcome {
         if accepted.transfer.direction == Direction::None {
             data.clear();
         }
@@ -109,11 +109,17 @@ impl Subsystem {
         })
     }
 
-    /// Carries out a Get Log Page whose page the transport makes ([`Accepted::reads_log`]).
+    /// Carries out a Get Log Page whose page the transport makes ([`AcceptedCommand::reads_log`]).
     ///
     /// # Panics
     /// It is another command.
-    pub fn execute_with_page(&mut self, now: Nanos, accepted: Accepted, page: &[u8], data: &mut Vec<u8>) -> Outcome {
+    pub fn execute_with_page(
+        &mut self,
+        now: Nanos,
+        accepted: AcceptedCommand,
+        page: &[u8],
+        data: &mut Vec<u8>,
+    ) -> Outcome {
         self.carry_out(now, accepted, data, |subsystem, accepted, data| {
             match &accepted.command {
                 Command::Admin(admin::Command::GetLogPage(request)) => subsystem
@@ -128,9 +134,9 @@ impl Subsystem {
     fn carry_out(
         &mut self,
         now: Nanos,
-        accepted: Accepted,
+        accepted: AcceptedCommand,
         data: &mut Vec<u8>,
-        run: impl FnOnce(&mut Subsystem, &Accepted, &mut Vec<u8>) -> Result<Option<Success>, Failure>,
+        run: impl FnOnce(&mut Subsystem, &AcceptedCommand, &mut Vec<u8>) -> Result<Option<Success>, Failure>,
     ) -> Outcome {
         self.now = self.now.max(now);
         self.done_at = self.now;
@@ -165,7 +171,7 @@ impl Subsystem {
 
     /// The reply to a command that was accepted and fails all the same: also for what the transport finds (data
     /// pointers, transfer errors).
-    pub fn refuse(&mut self, accepted: Accepted, failure: Failure) -> Reply {
+    pub fn refuse(&mut self, accepted: AcceptedCommand, failure: Failure) -> Reply {
         self.fail(accepted.controller, accepted.queue, &accepted.entry, failure)
     }
 
@@ -208,7 +214,7 @@ impl Subsystem {
     }
 
     /// The data that came is the data that the command takes, also if the namespace has another format since.
-    fn check_data(&self, accepted: &Accepted, data: &[u8]) -> Result<(), Failure> {
+    fn check_data(&self, accepted: &AcceptedCommand, data: &[u8]) -> Result<(), Failure> {
         let expected = accepted.transfer;
         if expected.direction != Direction::ToController {
             return Ok(());

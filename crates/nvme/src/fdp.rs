@@ -44,12 +44,12 @@ pub struct FdpEvent {
     /// The 8 bytes of the Timestamp feature when it happened.
     pub timestamp: u64,
     /// Of Media Reallocated: logical blocks moved (NLBAM), and the first one of the longest contiguous run.
-    pub reallocated: Option<Reallocated>,
+    pub reallocated: Option<Reallocation>,
 }
 
 /// What a Media Reallocated event says beyond the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reallocated {
+pub struct Reallocation {
     /// Logical blocks moved, at most 65535 can be said (NLBAM).
     pub blocks: u16,
     /// One of the moved blocks, as `events.reported_page` chooses it; `None` if the drive names none.

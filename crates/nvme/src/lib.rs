@@ -33,7 +33,7 @@ pub mod state;
 mod subsystem;
 pub mod transfer;
 
-pub use command::Accepted;
+pub use command::AcceptedCommand;
 pub use completion::{Outcome, Reply};
 pub use controller::{Controller, ControllerKind, Host, PropertyEffect, Transport};
 pub use error::{Failure, Parameter};

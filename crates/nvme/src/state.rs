@@ -89,17 +89,17 @@ pub enum SanitizeOutcome {
 
 /// A sanitize operation under way. What it is, is in the non-volatile state; how far it is, is not.
 #[derive(Debug)]
-pub(crate) struct Sanitizing {
+pub(crate) struct SanitizeProgress {
     /// Pages from the start of the drive that are done; always fewer than there are.
     pages_done: u32,
     pages: u32,
 }
 
-impl Sanitizing {
+impl SanitizeProgress {
     /// The operation that a stored state says is under way: after a restart it begins again.
-    pub(crate) fn resumed(outcome: &SanitizeOutcome, pages: u32) -> Option<Sanitizing> {
+    pub(crate) fn resumed(outcome: &SanitizeOutcome, pages: u32) -> Option<SanitizeProgress> {
         let running = matches!(outcome, SanitizeOutcome::Running { .. });
-        running.then_some(Sanitizing { pages_done: 0, pages })
+        running.then_some(SanitizeProgress { pages_done: 0, pages })
     }
 
     /// How far it is, in 65536ths (SPROG). FFFFh would say that nothing is under way.
@@ -205,11 +205,11 @@ mod tests {
 
     #[test]
     fn progress_never_says_done() {
-        let progress = |pages_done, pages| Sanitizing { pages_done, pages }.progress();
+        let progress = |pages_done, pages| SanitizeProgress { pages_done, pages }.progress();
         assert_eq!(progress(0, 7), 0);
         assert_eq!(progress(1, 2), 0x8000);
         assert_eq!(progress(u32::MAX - 1, u32::MAX), 0xfffe);
-        assert!(Sanitizing::resumed(&SanitizeOutcome::Never, 7).is_none());
-        assert!(Sanitizing::resumed(&SanitizeOutcome::Running { dword10: 2 }, 7).is_some());
+        assert!(SanitizeProgress::resumed(&SanitizeOutcome::Never, 7).is_none());
+        assert!(SanitizeProgress::resumed(&SanitizeOutcome::Running { dword10: 2 }, 7).is_some());
     }
 }

@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use nvme_spec::Status;
-use ssd::{Device, DeviceConfig, Done, Nanos, RuhId};
+use ssd::{Completion, Device, DeviceConfig, Nanos, RuhId};
 
 use crate::clock::Clock;
 use crate::controller::{Controller, Features};
@@ -24,7 +24,7 @@ use crate::media::{Durable, Media, MediaError};
 use crate::namespace::{FORMATS, Namespace};
 use crate::pacing::Pacing;
 use crate::setup::{NAMESPACES_MAX, SetupError, SubsystemConfig};
-use crate::state::{Persistent, Sanitizing};
+use crate::state::{Persistent, SanitizeProgress};
 
 /// The drive. See the module.
 pub struct Subsystem {
@@ -47,7 +47,7 @@ pub struct Subsystem {
     pub(crate) shared_features: Features,
     /// Media errors that were counted before this start.
     pub(crate) media_errors_before: u64,
-    pub(crate) sanitize: Option<Sanitizing>,
+    pub(crate) sanitize: Option<SanitizeProgress>,
     pub(crate) opened: OpenSince,
     /// For Copy and Verify.
     pub(crate) scratch: Vec<u8>,
@@ -60,7 +60,7 @@ impl Subsystem {
     }
 
     /// The device has done its part of the current command at that time.
-    pub(crate) fn note_done(&mut self, done: Done) {
+    pub(crate) fn note_done(&mut self, done: Completion) {
         self.done_at = self.done_at.max(done.at);
     }
 
@@ -130,7 +130,7 @@ impl Subsystem {
     ) -> Subsystem {
         state.namespaces.resize(NAMESPACES_MAX as usize, None);
         state.smart.power_cycles += 1;
-        let sanitize = Sanitizing::resumed(&state.sanitize, device.layout().logical_pages);
+        let sanitize = SanitizeProgress::resumed(&state.sanitize, device.layout().logical_pages);
         Subsystem {
             configurations: fdp::configurations(&config.device),
             config,

@@ -137,7 +137,7 @@ fn write_until_collected(drive: &mut Drive, id: u16) {
     panic!("four drive writes and no collection that copied (seed {SEED})");
 }
 
-fn request_event(drive: &mut Drive, id: u16, cid: u16) -> Option<common::Done> {
+fn request_event(drive: &mut Drive, id: u16, cid: u16) -> Option<common::CommandResult> {
     let entry = SubmissionEntry {
         cid: cid.into(),
         ..admin(AdminOpcode::AsynchronousEventRequest, 0)

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{CAPACITY_BYTES, Done, Drive, PAGE_BYTES, admin, config, get_log, identify, io};
+use common::{CAPACITY_BYTES, CommandResult, Drive, PAGE_BYTES, admin, config, get_log, identify, io};
 use nvme::{ControllerKind, SubsystemConfig, Transport};
 use nvme_spec::command::{FormatNvmCdw10, Range, SanitizeCdw10, SourceRange0, SubmissionEntry};
 use nvme_spec::identify::{Flbas, NamespaceCreate, NvmIdentifyNamespace};
@@ -166,7 +166,7 @@ fn in_two_pieces(form: Form) -> (Drive, u16, u32) {
 }
 
 #[track_caller]
-fn carry_out(drive: &mut Drive, id: u16, entry: &SubmissionEntry, sent: &[u8]) -> Done {
+fn carry_out(drive: &mut Drive, id: u16, entry: &SubmissionEntry, sent: &[u8]) -> CommandResult {
     let done = drive.command(id, 1, entry, sent);
     assert!(done.reply.status.is_success(), "{}", done.reply.status);
     done

@@ -16,7 +16,7 @@ use ssd::{DeviceConfig, HostError, Lpn, Placement, PlacementIndex, PlacementList
 
 use crate::WarpError;
 use crate::convert::{optional_table, path_or_name, table, to_python, warp_error};
-use crate::policy::{self, NO_PLACEMENT, PythonVictimPolicy, Shared};
+use crate::policy::{self, NO_PLACEMENT, PolicyCalls, PythonVictimPolicy};
 use crate::table::Table;
 
 /// A drive: the device model itself, written to page by page. A page is a mapping unit, `page_bytes` long (4 KiB unless the profile
@@ -45,7 +45,7 @@ use crate::table::Table;
 pub struct Device {
     drive: ClockedDevice,
     record_gc: bool,
-    policy: Arc<Shared>,
+    policy: Arc<PolicyCalls>,
 }
 
 impl Device {

@@ -17,7 +17,7 @@ use pyo3::types::PyDict;
 use crate::WarpError;
 use crate::convert::{optional_table, path_or_name, table, warp_error};
 use crate::point::Point;
-use crate::result::{How, Results, RunResult};
+use crate::result::{Results, RunOptions, RunResult};
 use crate::table::Table;
 
 /// An experiment: which drives run which workload in which variants, and what the paper says of it.
@@ -250,7 +250,7 @@ impl Experiment {
             }
         }
         let settings = prepared.first().map_or(&self.experiment.run, |point| &point.cell().run);
-        let how = How {
+        let how = RunOptions {
             gc_log,
             victim_policy,
             placement_policy,

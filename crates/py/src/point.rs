@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::convert::{from_json, warp_error};
-use crate::result::{How, PointResult, Results};
+use crate::result::{PointResult, Results, RunOptions};
 
 /// One run of an experiment, with everything that its result depends on. It can be pickled and run elsewhere.
 #[pyclass(frozen, module = "warp_ssd")]
@@ -106,7 +106,7 @@ impl Point {
         victim_policy: Option<&Bound<'_, PyAny>>,
         placement_policy: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Py<PointResult>> {
-        let how = How {
+        let how = RunOptions {
             gc_log,
             victim_policy,
             placement_policy,

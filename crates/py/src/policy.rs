@@ -7,7 +7,7 @@
 //!
 //! Rows are copied once, because Python may keep what it is shown; an array is made of them when a policy asks for it, and only then.
 //!
-//! An exception of a policy is kept and ends the run ([`Shared::failure`]); until it has ended the device collects without the policy.
+//! An exception of a policy is kept and ends the run ([`PolicyCalls::failure`]); until it has ended the device collects without the policy.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -28,14 +28,14 @@ pub const NO_PLACEMENT: u16 = u16::MAX;
 
 /// What the policies of a run cost, and why one failed.
 #[derive(Default)]
-pub struct Shared {
+pub struct PolicyCalls {
     calls: AtomicU64,
     nanoseconds: AtomicU64,
     failed: AtomicBool,
     failure: Mutex<Option<PyErr>>,
 }
 
-impl Shared {
+impl PolicyCalls {
     /// Times a call; keeps its exception, after which nothing is called any more.
     fn call<T>(&self, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
         if self.failed() {
@@ -78,7 +78,7 @@ impl Shared {
 }
 
 /// A copy of a policy for a run of its own: what it remembers from one run must not change the next.
-pub fn copied(policy: &Py<PyAny>, shared: &Shared) -> Py<PyAny> {
+pub fn copied(policy: &Py<PyAny>, shared: &PolicyCalls) -> Py<PyAny> {
     Python::attach(|py| {
         let copy = py
             .import("copy")
@@ -238,12 +238,12 @@ fn reused<Row>(memory: &mut Arc<Vec<Row>>) -> &mut Vec<Row> {
 /// A `VictimPolicy` of Python.
 pub struct PythonVictimPolicy {
     policy: Py<PyAny>,
-    shared: Arc<Shared>,
+    shared: Arc<PolicyCalls>,
     units: Arc<Vec<Unit>>,
 }
 
 impl PythonVictimPolicy {
-    pub fn new(policy: Py<PyAny>, shared: Arc<Shared>) -> PythonVictimPolicy {
+    pub fn new(policy: Py<PyAny>, shared: Arc<PolicyCalls>) -> PythonVictimPolicy {
         PythonVictimPolicy {
             policy,
             shared,
@@ -363,12 +363,12 @@ impl Requests {
 /// A `PlacementPolicy` of Python.
 pub struct PythonPlacementPolicy {
     policy: Py<PyAny>,
-    shared: Arc<Shared>,
+    shared: Arc<PolicyCalls>,
     rows: Arc<Vec<Request>>,
 }
 
 impl PythonPlacementPolicy {
-    pub fn new(policy: Py<PyAny>, shared: Arc<Shared>) -> PythonPlacementPolicy {
+    pub fn new(policy: Py<PyAny>, shared: Arc<PolicyCalls>) -> PythonPlacementPolicy {
         PythonPlacementPolicy {
             policy,
             shared,

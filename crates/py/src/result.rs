@@ -14,12 +14,12 @@ use ssd::gc::VictimPolicy;
 
 use crate::convert::{to_python, warp_error};
 use crate::interrupt::stoppable;
-use crate::policy::{self, PythonPlacementPolicy, PythonVictimPolicy, Shared};
+use crate::policy::{self, PolicyCalls, PythonPlacementPolicy, PythonVictimPolicy};
 use crate::table::Table;
 
 /// How points are run.
 #[derive(Clone, Copy, Default)]
-pub struct How<'a, 'py> {
+pub struct RunOptions<'a, 'py> {
     /// Keep a row for each collection.
     pub gc_log: bool,
     pub victim_policy: Option<&'a Bound<'py, PyAny>>,
@@ -39,9 +39,9 @@ pub struct PolicyCost {
 fn run_prepared(
     py: Python<'_>,
     prepared: &[Arc<RunPlan>],
-    how: How<'_, '_>,
+    how: RunOptions<'_, '_>,
 ) -> PyResult<(Vec<CellResult>, PolicyCost)> {
-    let How {
+    let RunOptions {
         gc_log,
         victim_policy,
         placement_policy,
@@ -50,7 +50,7 @@ fn run_prepared(
     policy::check(victim_policy, "victim_policy", "select")?;
     policy::check(placement_policy, "placement_policy", "place")?;
     let counters = Progress::default();
-    let shared = Arc::new(Shared::default());
+    let shared = Arc::new(PolicyCalls::default());
     let tick = || {
         if shared.failed() {
             counters.stop.store(true, Ordering::Relaxed);
@@ -116,7 +116,7 @@ impl Results {
         axes: &Arc<Vec<String>>,
         tail_capacities: f64,
         prepared: &[Arc<RunPlan>],
-        how: How<'_, '_>,
+        how: RunOptions<'_, '_>,
     ) -> PyResult<Results> {
         let (cells, policy_cost) = run_prepared(py, prepared, how)?;
         Ok(Results {

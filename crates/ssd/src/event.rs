@@ -221,7 +221,7 @@ pub struct Reclaim {
     /// Pages copied; less than the valid ones where blocks were remapped.
     pub pages_copied: u32,
     /// The copied pages that are reported, `None` if nothing was copied or nothing is to be named.
-    pub moved: Option<Moved>,
+    pub moved: Option<MovedRun>,
     /// Blocks moved without copying.
     pub blocks_remapped: u32,
     /// Time until the victim was erased; 0 without timing.
@@ -232,7 +232,7 @@ pub struct Reclaim {
 /// that the host learns the largest piece of data that was in the wrong place (Kang & Shin, section II), otherwise a
 /// single page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Moved {
+pub struct MovedRun {
     /// First logical page.
     pub first: Lpn,
     /// Consecutive logical pages from it on that were copied one after the other; at least 1.
@@ -272,10 +272,10 @@ impl Reporter {
         }
     }
 
-    pub(crate) fn finish(self) -> Option<Moved> {
+    pub(crate) fn finish(self) -> Option<MovedRun> {
         match self {
             Reporter::LongestRun(run) => run.finish(),
-            Reporter::Page(_, found) => found.map(|first| Moved { first, pages: 1 }),
+            Reporter::Page(_, found) => found.map(|first| MovedRun { first, pages: 1 }),
             Reporter::Silent => None,
         }
     }
@@ -284,8 +284,8 @@ impl Reporter {
 /// Finds the longest run of consecutive logical pages in the order in which they come; of equally long ones the first.
 #[derive(Default)]
 pub(crate) struct LongestRun {
-    longest: Option<Moved>,
-    current: Option<Moved>,
+    longest: Option<MovedRun>,
+    current: Option<MovedRun>,
 }
 
 impl LongestRun {
@@ -296,7 +296,7 @@ impl LongestRun {
                 Some(run) if lpn == run.first.0 + run.pages => run.pages += 1,
                 _ => {
                     self.end_run();
-                    self.current = Some(Moved {
+                    self.current = Some(MovedRun {
                         first: Lpn(lpn),
                         pages: 1,
                     });
@@ -312,7 +312,7 @@ impl LongestRun {
         }
     }
 
-    pub(crate) fn finish(mut self) -> Option<Moved> {
+    pub(crate) fn finish(mut self) -> Option<MovedRun> {
         self.end_run();
         self.longest
     }

@@ -40,5 +40,5 @@ pub use event::{Event, EventSink};
 pub use layout::Layout;
 pub use ring::Ring;
 pub use stats::{OwnerStats, Stats};
-pub use timing::{Done, TimingConfig};
+pub use timing::{Completion, TimingConfig};
 pub use types::{Lpn, Nanos, Owner, Placement, PlacementList, Ppn, RgId, RuId, RuhId};

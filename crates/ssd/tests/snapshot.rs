@@ -114,15 +114,15 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// A snapshot of a used device, as bytes, and a folder to damage copies of it in.
-struct Saved {
+struct SavedSnapshot {
     folder: TempDir,
     bytes: Vec<u8>,
     /// Where each section begins, with its length field; last, the end of the file.
     sections: Vec<usize>,
 }
 
-impl Saved {
-    fn new() -> Saved {
+impl SavedSnapshot {
+    fn new() -> SavedSnapshot {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("whole.warp");
         used(&everything()).0.save(&path).expect("the snapshot is written");
@@ -138,7 +138,7 @@ impl Saved {
             Some(&bytes.len()),
             "the sections are the rest of the file"
         );
-        Saved {
+        SavedSnapshot {
             folder,
             bytes,
             sections,
@@ -286,7 +286,7 @@ fn a_fork_diverges_and_leaves_the_original_alone() {
 
 #[test]
 fn a_truncated_snapshot_is_refused_wherever_it_ends() {
-    let saved = Saved::new();
+    let saved = SavedSnapshot::new();
     let whole = saved.bytes.len();
     let mut ends = vec![0, 1, VERSION_AT - 1, VERSION_AT, VERSION_AT + 2];
     for bounds in saved.sections.windows(2) {
@@ -318,7 +318,7 @@ fn a_truncated_snapshot_is_refused_wherever_it_ends() {
 
 #[test]
 fn every_flipped_byte_is_noticed() {
-    let saved = Saved::new();
+    let saved = SavedSnapshot::new();
     let mut positions: Vec<usize> = (0..HEADER_BYTES).collect();
     for bounds in saved.sections.windows(2) {
         let (begin, end) = (bounds[0], bounds[1]);
@@ -338,7 +338,7 @@ fn every_flipped_byte_is_noticed() {
 
 #[test]
 fn other_files_and_other_versions_are_named_as_such() {
-    let saved = Saved::new();
+    let saved = SavedSnapshot::new();
     let text = saved.refusal(b"[geometry]\ncapacity_bytes = 1\n", "a text file");
     assert!(
         text.contains("is not a WARP snapshot") && text.contains("warp run --save"),
@@ -358,7 +358,7 @@ fn other_files_and_other_versions_are_named_as_such() {
 
 #[test]
 fn what_follows_the_last_section_is_refused() {
-    let saved = Saved::new();
+    let saved = SavedSnapshot::new();
     for rest in [&b"\0"[..], b"more", &saved.bytes] {
         let text = saved.refusal(&[&saved.bytes, rest].concat(), "trailing bytes");
         assert!(text.contains("goes on after its last section"), "{text}");
@@ -367,7 +367,7 @@ fn what_follows_the_last_section_is_refused() {
 
 #[test]
 fn a_length_beyond_reason_is_refused_without_allocating_it() {
-    let saved = Saved::new();
+    let saved = SavedSnapshot::new();
     for (section, begin) in SECTIONS.iter().zip(&saved.sections) {
         for length in [u64::MAX, 1 << 60, 32 << 30] {
             let mut bytes = saved.bytes.clone();
@@ -380,7 +380,7 @@ fn a_length_beyond_reason_is_refused_without_allocating_it() {
 
 #[test]
 fn sections_of_another_device_are_refused() {
-    let saved = Saved::new();
+    let saved = SavedSnapshot::new();
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("larger.warp");
     let mut larger = everything();

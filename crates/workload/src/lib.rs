@@ -23,4 +23,4 @@ pub use base::PlacementIndex;
 pub use error::WorkloadError;
 pub use request::{Operation, Request};
 pub use settings::{Workload, deserialize};
-pub use source::{Measure, Next, Paced, Range, Source, Tagged, Target, Twin};
+pub use source::{Measure, Next, PacedHost, Range, Source, TaggedRequest, Target, Twin};

@@ -6,7 +6,7 @@ use crate::{Request, WorkloadError};
 ///
 /// A source is deterministic: what it produces depends on its settings, its [`Target`] and its seed, not on the sizes of the
 /// batches. It never looks at the device, so the same source gives the same requests to every device of a size; only one that is
-/// [`Paced`] is told in virtual time when they are complete.
+/// [`PacedHost`] is told in virtual time when they are complete.
 pub trait Source: Send {
     /// Appends up to `limit` requests; returns how many. 0 means that the workload has ended.
     ///
@@ -41,7 +41,7 @@ pub trait Source: Send {
 
     /// Its host, if that has a pace of its own. Whoever runs it in virtual time asks before the first request, and then takes all
     /// requests from there.
-    fn paced(&mut self) -> Option<&mut dyn Paced> {
+    fn paced(&mut self) -> Option<&mut dyn PacedHost> {
         None
     }
 }
@@ -49,13 +49,13 @@ pub trait Source: Send {
 /// A workload whose host decides by the time, and by what of its requests is complete, what it submits.
 ///
 /// It is deterministic: what it does depends on its settings, its seed, and the times that it is told.
-pub trait Paced {
+pub trait PacedHost {
     /// What the host does at this time since it began, which never goes back: appends what it submits and says when to ask again. It is asked
     /// after every completion too.
     ///
     /// # Errors
     /// What it reads cannot be read or understood: names file and line. The workload has then ended.
-    fn act(&mut self, now_ns: u64, requests: &mut Vec<Tagged>) -> Result<Next, WorkloadError>;
+    fn act(&mut self, now_ns: u64, requests: &mut Vec<TaggedRequest>) -> Result<Next, WorkloadError>;
 
     /// The request with this tag is complete.
     fn completed(&mut self, tag: u16);
@@ -66,14 +66,14 @@ pub trait Paced {
 
 /// A request, and what it is called until it is complete: no two in flight have the same tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tagged {
+pub struct TaggedRequest {
     /// Says which request is complete.
     pub tag: u16,
     /// The request.
     pub request: Request,
 }
 
-/// When a [`Paced`] host wants to be asked again.
+/// When a [`PacedHost`] host wants to be asked again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// At this time since it began, nanoseconds, or when a request completes before.
@@ -109,7 +109,7 @@ impl<S: Source + ?Sized> Source for Box<S> {
         (**self).measures()
     }
 
-    fn paced(&mut self) -> Option<&mut dyn Paced> {
+    fn paced(&mut self) -> Option<&mut dyn PacedHost> {
         (**self).paced()
     }
 }

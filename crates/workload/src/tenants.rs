@@ -143,7 +143,7 @@ impl<W: Workload> Tenant<W> {
         (from_percent, to_percent): (f64, f64),
         first_stream: u16,
         seed: u64,
-    ) -> Result<Running, WorkloadError> {
+    ) -> Result<ActiveTenant, WorkloadError> {
         let full = |percent: f64| {
             let bytes = (target.device_bytes as f64 * (percent / 100.0).min(1.0)) as u64;
             bytes / ALIGNMENT_BYTES * ALIGNMENT_BYTES
@@ -187,7 +187,7 @@ impl<W: Workload> Tenant<W> {
         }
         let source = self.workload.source(&own, seed)?;
         let prefixed = |name: &String| format!("{}/{name}", self.name);
-        Ok(Running {
+        Ok(ActiveTenant {
             name: self.name.clone(),
             stream_names: source.streams().iter().map(prefixed).collect(),
             source,
@@ -208,7 +208,7 @@ impl<W: Workload> Tenant<W> {
 }
 
 /// A tenant on its way.
-struct Running {
+struct ActiveTenant {
     name: String,
     stream_names: Vec<String>,
     source: Box<dyn Source>,
@@ -225,7 +225,7 @@ struct Running {
     has_ended: bool,
 }
 
-impl Running {
+impl ActiveTenant {
     /// How far it is: time in which its rate issues what it has issued.
     fn time(&self) -> f64 {
         self.issued_bytes as f64 / self.rate
@@ -260,7 +260,7 @@ impl Running {
 
 /// The requests of all tenants.
 pub struct Tenants {
-    tenants: Vec<Running>,
+    tenants: Vec<ActiveTenant>,
 }
 
 impl Source for Tenants {
@@ -284,7 +284,7 @@ impl Source for Tenants {
     }
 
     fn share_done(&self) -> Option<f64> {
-        let share = |tenant: &Running| {
+        let share = |tenant: &ActiveTenant| {
             if tenant.has_ended {
                 Some(1.0)
             } else {
@@ -296,7 +296,7 @@ impl Source for Tenants {
     }
 
     fn ranges(&self) -> Vec<Range> {
-        let range = |tenant: &Running| Range {
+        let range = |tenant: &ActiveTenant| Range {
             name: tenant.name.clone(),
             start_bytes: tenant.range.0,
             end_bytes: tenant.range.1,
@@ -306,7 +306,7 @@ impl Source for Tenants {
 
     fn measures(&self) -> Vec<Measure> {
         let all: u64 = self.tenants.iter().map(|tenant| tenant.written_bytes).sum();
-        let of = |tenant: &Running| {
+        let of = |tenant: &ActiveTenant| {
             let name = |part: &str| format!("{}.{part}", tenant.name);
             let mut measures = vec![
                 Measure::new(name("bytes_written"), tenant.written_bytes as f64),

@@ -149,7 +149,7 @@ fn blamed_bytes(view: &View<'_>, owner: usize) -> u64 {
 mod tests {
     use super::*;
     use crate::owners::Owner;
-    use crate::{Advisor, Counters, Event, Fresh, Loss};
+    use crate::{Advisor, Counters, Event, FreshEvents, Loss};
 
     /// A drive whose readings are made up, and who listens to it.
     pub(super) struct Scene {
@@ -250,7 +250,7 @@ mod tests {
                 ..event(20)
             }])
             .collect();
-        let fresh = Fresh {
+        let fresh = FreshEvents {
             events,
             loss: Loss::None,
         };

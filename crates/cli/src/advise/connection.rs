@@ -11,7 +11,7 @@ use host::inspect::{CommandPort, InspectError, identify};
 use nvme_spec::fdp::FdpEventType;
 use nvme_spec::identify::Cns;
 
-use super::Stop;
+use super::Interrupt;
 use crate::arguments::Advise;
 use crate::inspect::{tcp_address, visitor};
 use crate::{AnyError, bad_option};
@@ -124,7 +124,7 @@ impl DriveConnection {
     }
 
     /// Reads the logs. A drive over NVMe/TCP that does not answer is tried again for some seconds.
-    pub fn sample(&mut self, stop: &Stop) -> Result<Reading, AnyError> {
+    pub fn sample(&mut self, stop: &Interrupt) -> Result<Reading, AnyError> {
         let error = match self.namespace.sample(&mut self.port) {
             Ok(sample) => {
                 return Ok(Reading::Taken {
@@ -143,7 +143,7 @@ impl DriveConnection {
         }
     }
 
-    fn reach_again(&mut self, address: SocketAddr, visitor: &Visitor, stop: &Stop) -> Result<Reading, AnyError> {
+    fn reach_again(&mut self, address: SocketAddr, visitor: &Visitor, stop: &Interrupt) -> Result<Reading, AnyError> {
         let mut last = String::new();
         for (attempt, wait) in RECONNECT_AFTER.into_iter().enumerate() {
             if stop.within(wait) {

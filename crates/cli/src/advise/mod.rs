@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use ::advise::{Advice, Advisor, Counters, Event, Feed, Fresh, Loss};
+use ::advise::{Advice, Advisor, Counters, Event, Feed, FreshEvents, Loss};
 use host::inspect::decode::EventRecord;
 use host::inspect::watch::{Namespace, Sample};
 
@@ -28,15 +28,15 @@ use nvme_spec::fdp::FdpEventType;
 use output::{Output, Record};
 
 /// Ctrl-C.
-struct Stop(mpsc::Receiver<()>);
+struct Interrupt(mpsc::Receiver<()>);
 
-impl Stop {
-    fn install() -> Result<Stop, AnyError> {
+impl Interrupt {
+    fn install() -> Result<Interrupt, AnyError> {
         let (stop, stopped) = mpsc::channel();
         ctrlc::set_handler(move || {
             let _ = stop.send(());
         })?;
-        Ok(Stop(stopped))
+        Ok(Interrupt(stopped))
     }
 
     /// Waits; whether it was pressed meanwhile.
@@ -46,7 +46,7 @@ impl Stop {
 }
 
 pub fn advise(command: &Advise) -> Result<Outcome, AnyError> {
-    let stop = Stop::install()?;
+    let stop = Interrupt::install()?;
     let mut drive = DriveConnection::open(command)?;
     let (owners, mut notices) = owners::map(command, &drive)?;
     if drive.namespace.placement_handles < 2 {
@@ -86,7 +86,7 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn watch(&mut self, command: &Advise, stop: &Stop, output: &mut Output) -> Result<Outcome, AnyError> {
+    fn watch(&mut self, command: &Advise, stop: &Interrupt, output: &mut Output) -> Result<Outcome, AnyError> {
         let readings = command.readings.unwrap_or(u64::MAX);
         for reading in 0..readings {
             // What is in the log already needs no waiting.
@@ -120,7 +120,7 @@ impl Watcher {
 
     fn read(&mut self, command: &Advise, sample: Sample, output: &mut Output) -> Result<(), AnyError> {
         let fresh = self.feed.take(sample.events.clone());
-        let fresh = Fresh {
+        let fresh = FreshEvents {
             events: own_events(&fresh.events, &self.drive.namespace),
             loss: fresh.loss,
         };

@@ -80,15 +80,15 @@ pub fn json(text: &str) -> serde_json::Value {
 }
 
 /// A running server. It is stopped in order when the test says so, and killed when the test fails.
-pub struct Served {
+pub struct ServerProcess {
     pub process: Child,
     /// What it printed until it was ready.
     pub introduction: String,
     output: BufReader<std::process::ChildStdout>,
 }
 
-impl Served {
-    pub fn start(folder: &TempDir, arguments: &[&str]) -> Served {
+impl ServerProcess {
+    pub fn start(folder: &TempDir, arguments: &[&str]) -> ServerProcess {
         let mut command = Command::new(env!("CARGO_BIN_EXE_warp"));
         command.arg("serve").args(arguments).current_dir(folder);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -99,7 +99,7 @@ impl Served {
             let bytes = output.read_line(&mut introduction).expect("text");
             assert!(bytes > 0, "the server ended: {introduction}{}", errors(&mut process));
         }
-        Served {
+        ServerProcess {
             process,
             introduction,
             output,
@@ -136,7 +136,7 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use toml::Value;
 
 use crate::cell::RunSettings;
-use crate::claim::{Claim, Published};
+use crate::claim::{Claim, PaperFigures};
 use crate::coordinates::Coordinates;
 use crate::error::LabError;
 use crate::feedback;
@@ -64,7 +64,7 @@ pub struct Experiment {
     pub grid: Vec<Axis>,
     /// Numbers to compare with.
     #[serde(default)]
-    pub published: Vec<Published>,
+    pub published: Vec<PaperFigures>,
     /// What has to hold.
     #[serde(default)]
     pub claims: Vec<Claim>,
@@ -146,7 +146,7 @@ impl Experiment {
         Experiment::parse(&found.file, &found.text)
     }
 
-    fn built_in(slug: &str) -> Result<find::Found, LabError> {
+    fn built_in(slug: &str) -> Result<find::TextFile, LabError> {
         let names = Experiment::names();
         let file = BuiltIn::get(&format!("{slug}/experiment.toml"));
         let file = file.ok_or_else(|| LabError::Unknown {
@@ -155,7 +155,7 @@ impl Experiment {
             hint: base::hint(slug, names.iter().map(String::as_str)),
             known: names.join(", "),
         })?;
-        Ok(find::Found {
+        Ok(find::TextFile {
             name: slug.to_string(),
             file: format!("experiments/{slug}/experiment.toml (built in)"),
             text: String::from_utf8_lossy(&file.data).into_owned(),

@@ -343,7 +343,7 @@ pub fn verdicts(verdicts: &[Verdict]) -> Rows {
 
 /// What collections of one owner's reclaim units did.
 #[derive(Default)]
-struct Collected {
+struct CollectionSums {
     by_trigger: [u64; 3],
     unit_pages: u64,
     valid_pages: u64,
@@ -352,7 +352,7 @@ struct Collected {
     blocks_remapped: u64,
 }
 
-impl Collected {
+impl CollectionSums {
     fn add(&mut self, row: &Reclaim) {
         let trigger = match row.trigger {
             Trigger::Background => 0,
@@ -382,7 +382,7 @@ pub fn collections(result: &CellResult) -> Rows {
         Column::number("to other owners", ""),
         Column::number("blocks remapped", ""),
     ]);
-    let mut owners: BTreeMap<Owner, Collected> = BTreeMap::new();
+    let mut owners: BTreeMap<Owner, CollectionSums> = BTreeMap::new();
     for row in &result.gc_log {
         owners.entry(row.victim_owner).or_default().add(row);
     }

@@ -12,9 +12,9 @@
 
 use ssd::Nanos;
 use workload::fio::{JobStream, PlannedStream, total};
-use workload::{Next, Request, Source, Tagged, WorkloadError};
+use workload::{Next, Request, Source, TaggedRequest, WorkloadError};
 
-use super::supply::Supply;
+use super::request_source::RequestSource;
 use crate::policy::Placer;
 
 const SECOND_NS: u128 = 1_000_000_000;
@@ -30,7 +30,7 @@ enum Rate {
 
 /// What a lane wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum Demand {
     /// To submit a request now.
     Submit,
     /// To be asked again then.
@@ -62,10 +62,10 @@ pub(super) struct Lane {
     pub(super) depth: u64,
     pub(super) in_flight: u64,
     pub(super) flow: Option<FlowShare>,
-    supply: Supply,
+    requests: RequestSource,
     /// Its workload decides itself when to submit.
     pub(super) is_paced: bool,
-    /// Says where writes go, instead of the supply.
+    /// Says where writes go, instead of the workload.
     pub(super) placer: Option<Placer>,
     /// Requests produced and not yet submitted, next one last.
     ready: Vec<Request>,
@@ -141,7 +141,7 @@ impl Lane {
         let rate = total(&job.rate, &planned.full).map(|rate| Rate::BytesPerSecond((rate as u128).max(1)));
         let rate =
             rate.or(total(&job.rate_iops, &planned.full).map(|rate| Rate::RequestsPerSecond((rate as u128).max(1))));
-        let supply = Supply::Job(Box::new(JobStream::new(planned.plan, planned.summary.stream)));
+        let requests = RequestSource::Job(Box::new(JobStream::new(planned.plan, planned.summary.stream)));
         Lane {
             job: job_index,
             group: planned.summary.group,
@@ -156,7 +156,7 @@ impl Lane {
             thinktime_blocks: job.thinktime_blocks,
             delay_ns: job.startdelay_us * 1000,
             ramp_ns: job.ramp_time_us * 1000,
-            ..Lane::closed_loop(supply, job.iodepth, runtime_ns.into_iter().chain(limit_ns).min())
+            ..Lane::closed_loop(requests, job.iodepth, runtime_ns.into_iter().chain(limit_ns).min())
         }
     }
 
@@ -165,18 +165,18 @@ impl Lane {
         let own_depth = source.paced().map(|host| host.depth());
         Lane {
             is_paced: own_depth.is_some(),
-            ..Lane::closed_loop(Supply::Source(source), own_depth.unwrap_or(depth), limit_ns)
+            ..Lane::closed_loop(RequestSource::Source(source), own_depth.unwrap_or(depth), limit_ns)
         }
     }
 
-    fn closed_loop(supply: Supply, depth: u64, limit_ns: Option<Nanos>) -> Lane {
+    fn closed_loop(requests: RequestSource, depth: u64, limit_ns: Option<Nanos>) -> Lane {
         Lane {
             job: 0,
             group: 0,
             depth,
             in_flight: 0,
             flow: None,
-            supply,
+            requests,
             is_paced: false,
             placer: None,
             ready: Vec::new(),
@@ -205,24 +205,24 @@ impl Lane {
 
     /// The workload, if it is not a job.
     pub(super) fn source(&self) -> Option<&dyn Source> {
-        match &self.supply {
-            Supply::Job(_) => None,
-            Supply::Source(source) => Some(&**source),
+        match &self.requests {
+            RequestSource::Job(_) => None,
+            RequestSource::Source(source) => Some(&**source),
         }
     }
 
     /// Index of the job that a request of it counts for.
     #[inline]
     pub(super) fn job_of(&self, request: &Request) -> usize {
-        match &self.supply {
-            Supply::Job(_) => self.job,
-            Supply::Source(_) => usize::from(request.stream),
+        match &self.requests {
+            RequestSource::Job(_) => self.job,
+            RequestSource::Source(_) => usize::from(request.stream),
         }
     }
 
     /// Whether it ends by itself, however long that takes.
     pub(super) fn ends(&self) -> bool {
-        self.runtime_ns.is_some() || !self.supply.is_endless()
+        self.runtime_ns.is_some() || !self.requests.is_endless()
     }
 
     /// Whether a request follows another at once, so that as many as possible are in flight all the time.
@@ -250,49 +250,49 @@ impl Lane {
             Some(length) => now.saturating_sub(self.measured_from) as f64 / length as f64,
             None => 0.0,
         };
-        let requests = self.supply.share_done().unwrap_or(0.0);
+        let requests = self.requests.share_done().unwrap_or(0.0);
         time.max(requests).min(1.0)
     }
 
     /// What it wants, having fewer requests in flight than it may have. `look_ahead` is shown the requests that will come soon.
     #[inline]
-    pub(super) fn wish(&mut self, now: Nanos, look_ahead: impl FnOnce(&[Request])) -> Wish {
+    pub(super) fn demand(&mut self, now: Nanos, look_ahead: impl FnOnce(&[Request])) -> Demand {
         if now >= self.ends_at || !self.has_request(look_ahead) {
-            return Wish::End;
+            return Demand::End;
         }
         if self.thinktime_ns > 0 {
             if self.pausing {
                 if self.in_flight > 0 {
-                    return Wish::Drain;
+                    return Demand::Drain;
                 }
                 self.pausing = false;
                 self.paused_until = now + self.thinktime_ns;
                 self.paused_ns += self.thinktime_ns;
             }
             if now < self.paused_until {
-                return Wish::Wait(self.paused_until.min(self.ends_at));
+                return Demand::Wait(self.paused_until.min(self.ends_at));
             }
         }
         match self.rate {
-            None => Wish::Submit,
+            None => Demand::Submit,
             Some(rate) => {
                 let due = self.due(rate);
                 if due <= now {
-                    Wish::Submit
+                    Demand::Submit
                 } else {
-                    Wish::Wait(due.min(self.ends_at))
+                    Demand::Wait(due.min(self.ends_at))
                 }
             }
         }
     }
 
     /// What a workload with a pace of its own submits now, and when to ask again.
-    pub(super) fn act(&mut self, now: Nanos, requests: &mut Vec<Tagged>) -> Next {
+    pub(super) fn act(&mut self, now: Nanos, requests: &mut Vec<TaggedRequest>) -> Next {
         if now >= self.ends_at {
             return Next::Never;
         }
         let next = loop {
-            match self.supply.paced().act(now - self.begins_at, requests) {
+            match self.requests.paced().act(now - self.begins_at, requests) {
                 Ok(next) => break next,
                 // It has ended; asked again it says when nothing is in flight any more.
                 Err(error) => self.error = Some(error),
@@ -320,7 +320,7 @@ impl Lane {
     pub(super) fn completed(&mut self, tag: u16) {
         self.in_flight -= 1;
         if self.is_paced {
-            self.supply.paced().completed(tag);
+            self.requests.paced().completed(tag);
         }
     }
 
@@ -348,7 +348,7 @@ impl Lane {
 
     #[inline]
     fn fill(&mut self) -> Result<(), WorkloadError> {
-        self.supply.fill(&mut self.ready, RUN_LENGTH)?;
+        self.requests.fill(&mut self.ready, RUN_LENGTH)?;
         if let Some(placer) = &self.placer
             && let Err(error) = placer.place(&mut self.ready)
         {

@@ -16,12 +16,12 @@
 mod fio_json;
 mod lane;
 pub mod measure;
-mod supply;
+mod request_source;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use ssd::{Device, Done, Nanos};
+use ssd::{Completion, Device, Nanos};
 
 use crate::cell::Limits;
 use crate::error::LabError;
@@ -30,10 +30,10 @@ use crate::policy::Placer;
 use crate::recorder::Recorder;
 use models::Spec;
 use workload::fio::{JobFile, plan_streams};
-use workload::{Next, Operation, Request, Source, Tagged, Target, Workload};
+use workload::{Next, Operation, Request, Source, TaggedRequest, Target, Workload};
 
 pub use fio_json::to_fio_json;
-use lane::{Lane, Wish};
+use lane::{Demand, Lane};
 use measure::{Direction, JobResult, Moment, Series, TimedResult};
 
 /// What happens at a time.
@@ -98,7 +98,7 @@ pub(crate) struct Runner {
     /// Lanes that are ahead of their flow.
     held_back: Vec<u32>,
     /// What a host submits at once.
-    batch: Vec<Tagged>,
+    batch: Vec<TaggedRequest>,
     group: u16,
     groups: u16,
     running: usize,
@@ -271,25 +271,25 @@ impl Runner {
             let look_ahead = |requests: &[Request]| {
                 device.touch(requests.iter().map(|request| self.mapper.extent(request).0));
             };
-            let wish = if self.stopped {
-                Wish::End
+            let demand = if self.stopped {
+                Demand::End
             } else {
-                lane.wish(self.now, look_ahead)
+                lane.demand(self.now, look_ahead)
             };
-            match wish {
-                Wish::Submit if lane.flow.is_some() && self.is_ahead(index) => {
+            match demand {
+                Demand::Submit if lane.flow.is_some() && self.is_ahead(index) => {
                     if !self.held_back.contains(&index) {
                         self.held_back.push(index);
                     }
                     return;
                 }
-                Wish::Submit => {
+                Demand::Submit => {
                     let request = self.lanes[index as usize].take();
-                    self.submit(index, Tagged { tag: 0, request }, device);
+                    self.submit(index, TaggedRequest { tag: 0, request }, device);
                 }
-                Wish::Wait(at) => return self.wake(index, at),
-                Wish::Drain => return,
-                Wish::End => return self.end(index),
+                Demand::Wait(at) => return self.wake(index, at),
+                Demand::Drain => return,
+                Demand::End => return self.end(index),
             }
         }
     }
@@ -354,8 +354,8 @@ impl Runner {
     }
 
     #[inline]
-    fn submit(&mut self, index: u32, tagged: Tagged, device: &mut Device<Recorder>) {
-        let Tagged { tag, request } = tagged;
+    fn submit(&mut self, index: u32, tagged: TaggedRequest, device: &mut Device<Recorder>) {
+        let TaggedRequest { tag, request } = tagged;
         let lane = &mut self.lanes[index as usize];
         lane.in_flight += 1;
         let done = carry_out(device, &self.mapper, self.now, &request);
@@ -495,7 +495,7 @@ fn lane_of_source(source: Box<dyn Source>, limits: &Limits) -> Result<(Vec<Lane>
 }
 
 #[inline]
-fn carry_out(device: &mut Device<Recorder>, mapper: &Mapper, now: Nanos, request: &Request) -> Done {
+fn carry_out(device: &mut Device<Recorder>, mapper: &Mapper, now: Nanos, request: &Request) -> Completion {
     let done = match request.operation {
         Operation::Read => {
             let (first, pages) = mapper.extent(request);

@@ -55,7 +55,7 @@ struct Region {
 
 /// Where an item lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct ItemPlace {
     /// From the start of the cache.
     pub(super) offset_bytes: u64,
     /// With descriptor and alignment.
@@ -157,14 +157,14 @@ impl BlockCache {
     }
 
     /// Looks up a key; a hit makes its region the most recent, if that matters.
-    pub(super) fn touch(&mut self, key: u64) -> Option<Found> {
+    pub(super) fn touch(&mut self, key: u64) -> Option<ItemPlace> {
         let item = self.items[self.find(key)? as usize];
         let region = self.region_of(item);
         if self.eviction == RegionEviction::Lru && self.regions[region as usize].ordered && self.newest != region {
             self.unlink(region);
             self.link(region);
         }
-        Some(Found {
+        Some(ItemPlace {
             offset_bytes: u64::from(item.place) * self.align_bytes,
             stored_bytes: self.stored_bytes(item.bytes),
             bytes: item.bytes,

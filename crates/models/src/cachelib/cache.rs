@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 
 use super::admission::Gate;
 use super::bighash::BigHash;
-use super::block_cache::{BlockCache, Found};
+use super::block_cache::{BlockCache, ItemPlace};
 use super::counters::{Counters, Recent};
 use super::dram::Dram;
 use super::layout::Layout;
@@ -266,7 +266,7 @@ impl HybridCache {
     }
 
     /// Reads an item of LOC, unless its region is still in memory.
-    fn read_item(&mut self, found: Found) {
+    fn read_item(&mut self, found: ItemPlace) {
         if !self.behaviour.reads || found.in_memory {
             return;
         }

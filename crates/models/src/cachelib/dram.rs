@@ -25,7 +25,7 @@ struct Item {
 
 /// What fell out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Evicted {
+pub(super) struct Eviction {
     /// Hash of its key.
     pub(super) key: u64,
     /// Key and value.
@@ -109,13 +109,13 @@ impl Dram {
     }
 
     /// Takes out the least recent item while there are more bytes than there is space.
-    pub(super) fn evict(&mut self) -> Option<Evicted> {
+    pub(super) fn evict(&mut self) -> Option<Eviction> {
         if self.used_bytes <= self.capacity_bytes {
             return None;
         }
         let Item { key, bytes, clean, .. } = self.items[self.oldest as usize];
         self.release(self.oldest);
-        Some(Evicted { key, bytes, clean })
+        Some(Eviction { key, bytes, clean })
     }
 
     fn release(&mut self, item: u32) {
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(dram.evict(), None);
         assert!(dram.touch(1) && !dram.touch(4));
         dram.insert(4, 100, false);
-        let gone = Evicted {
+        let gone = Eviction {
             key: 2,
             bytes: 100,
             clean: true,

@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 
 use super::cache::{LOC_STREAM, SOC_STREAM};
 use super::pace::{Engines, Pace};
-use workload::{Request, Tagged};
+use workload::{Request, TaggedRequest};
 
 /// What a thread does next.
 #[derive(Debug)]
@@ -191,7 +191,7 @@ impl Navy {
     }
 
     /// All threads go on as far as they can; what they submit carries their number.
-    pub(super) fn run(&mut self, requests: &mut Vec<Tagged>) {
+    pub(super) fn run(&mut self, requests: &mut Vec<TaggedRequest>) {
         while let Some(thread) = self.ready.pop_front() {
             self.go_on(thread, requests);
         }
@@ -207,7 +207,7 @@ impl Navy {
         }
     }
 
-    fn go_on(&mut self, index: u16, requests: &mut Vec<Tagged>) {
+    fn go_on(&mut self, index: u16, requests: &mut Vec<TaggedRequest>) {
         loop {
             let Some(step) = self.threads[usize::from(index)].steps.pop_front() else {
                 self.threads[usize::from(index)].busy = false;
@@ -218,7 +218,7 @@ impl Navy {
                 return self.blocked.push(index);
             }
             match step {
-                Step::Request(request) => return requests.push(Tagged { tag: index, request }),
+                Step::Request(request) => return requests.push(TaggedRequest { tag: index, request }),
                 Step::Open(_) => {}
                 Step::Inserted(engine, bytes) => {
                     let in_flight = &mut self.in_flight[self.engines.index(engine)];

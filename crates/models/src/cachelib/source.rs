@@ -14,7 +14,9 @@ use super::layout::Layout;
 use super::navy::Navy;
 use super::trace::Trace;
 use super::{CacheOperation, Pace, Settings};
-use workload::{Measure, Next, Paced, PlacementIndex, Range, Request, Source, Tagged, Target, WorkloadError};
+use workload::{
+    Measure, Next, PacedHost, PlacementIndex, Range, Request, Source, TaggedRequest, Target, WorkloadError,
+};
 
 /// The hit ratio of late is that of this part of the capacity written.
 const RECENT_PARTS: u64 = 4;
@@ -222,7 +224,7 @@ impl Source for CacheSource {
         measures
     }
 
-    fn paced(&mut self) -> Option<&mut dyn Paced> {
+    fn paced(&mut self) -> Option<&mut dyn PacedHost> {
         let clock = self.clock.as_mut()?;
         if let Some(navy) = clock.navy.take() {
             assert!(self.cache.requests.is_empty(), "it is paced before its first request");
@@ -254,8 +256,8 @@ impl CacheSource {
     }
 }
 
-impl Paced for CacheSource {
-    fn act(&mut self, now_ns: u64, requests: &mut Vec<Tagged>) -> Result<Next, WorkloadError> {
+impl PacedHost for CacheSource {
+    fn act(&mut self, now_ns: u64, requests: &mut Vec<TaggedRequest>) -> Result<Next, WorkloadError> {
         self.running().0.now_ns = now_ns;
         loop {
             let (clock, navy) = self.running();

@@ -13,7 +13,7 @@ const DISCARDS: usize = Writer::COUNT + 1;
 
 /// Blocks that wait for more.
 #[derive(Debug, Clone, Copy, Default)]
-struct Pending {
+struct PendingRun {
     first: u32,
     blocks: u32,
     placement: Option<PlacementIndex>,
@@ -21,7 +21,7 @@ struct Pending {
 
 /// What was written, by somebody.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct WriteCount {
     /// Bytes.
     pub bytes: u64,
     /// Requests.
@@ -33,17 +33,17 @@ pub struct Written {
 pub struct Output {
     /// Requests that are ready to be taken.
     pub(crate) queue: RequestQueue,
-    pending: [Pending; STREAMS.len()],
+    pending: [PendingRun; STREAMS.len()],
     max_blocks: u32,
     policy: HintPolicy,
     classes: u8,
     placement_count: u16,
     /// Writes of each writer.
-    pub writers: [Written; Writer::COUNT],
+    pub writers: [WriteCount; Writer::COUNT],
     /// Writes of user data and directory entries, by placement index; without directives by the default one.
-    pub data_handles: Vec<Written>,
+    pub data_handles: Vec<WriteCount>,
     /// All writes, by placement index.
-    pub handles: Vec<Written>,
+    pub handles: Vec<WriteCount>,
     /// Bytes written.
     pub bytes_written: u64,
     /// Bytes discarded.
@@ -58,14 +58,14 @@ impl Output {
     pub fn new(policy: HintPolicy, classes: u8, placement_count: u16, max_request_bytes: u64) -> Output {
         Output {
             queue: RequestQueue::default(),
-            pending: [Pending::default(); STREAMS.len()],
+            pending: [PendingRun::default(); STREAMS.len()],
             max_blocks: (max_request_bytes / BLOCK_BYTES) as u32,
             policy,
             classes,
             placement_count,
-            writers: [Written::default(); Writer::COUNT],
-            data_handles: vec![Written::default(); usize::from(placement_count).max(1)],
-            handles: vec![Written::default(); usize::from(placement_count).max(1)],
+            writers: [WriteCount::default(); Writer::COUNT],
+            data_handles: vec![WriteCount::default(); usize::from(placement_count).max(1)],
+            handles: vec![WriteCount::default(); usize::from(placement_count).max(1)],
             bytes_written: 0,
             bytes_discarded: 0,
             #[cfg(test)]
@@ -116,7 +116,7 @@ impl Output {
             let pending = &mut self.pending[stream];
             let follows = pending.first + pending.blocks == first && pending.placement == placement;
             if pending.blocks == 0 {
-                *pending = Pending {
+                *pending = PendingRun {
                     first,
                     blocks: 0,
                     placement,

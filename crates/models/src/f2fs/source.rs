@@ -3,7 +3,7 @@
 use super::file_system::FileSystem;
 use super::hints::{Hint, HintPolicy, Log, STREAMS, Writer};
 use super::layout::BLOCK_BYTES;
-use super::output::Written;
+use super::output::WriteCount;
 use super::personality::Personality;
 use workload::{Measure, Request, Source, WorkloadError};
 
@@ -48,7 +48,7 @@ impl F2fs {
     }
 
     /// Writes that carry a hint; `data` is true for user data alone.
-    fn with_hint(&self, hint: Hint, data: bool) -> Written {
+    fn with_hint(&self, hint: Hint, data: bool) -> WriteCount {
         let writers = Log::ALL.into_iter().map(Writer::Log).chain([Writer::Meta]);
         let carrying = writers
             .filter(|writer| self.hints.hint(*writer) == Some(hint))
@@ -102,8 +102,8 @@ impl F2fs {
     }
 }
 
-fn sum(written: impl Iterator<Item = Written>) -> Written {
-    written.fold(Written::default(), |sum, part| Written {
+fn sum(written: impl Iterator<Item = WriteCount>) -> WriteCount {
+    written.fold(WriteCount::default(), |sum, part| WriteCount {
         bytes: sum.bytes + part.bytes,
         requests: sum.requests + part.requests,
     })

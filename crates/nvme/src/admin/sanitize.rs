@@ -16,7 +16,7 @@ use nvme_spec::{FeatureId, LogId, Status};
 use crate::completion::Success;
 use crate::error::{Failure, Parameter};
 use crate::namespace::BlockSet;
-use crate::state::{SanitizeOutcome, Sanitizing};
+use crate::state::{SanitizeOutcome, SanitizeProgress};
 use crate::subsystem::Subsystem;
 
 /// Bytes erased in one tick at least: little enough that no command waits long for it.
@@ -117,7 +117,7 @@ impl Subsystem {
         }
         assert!(self.sanitize.is_none(), "one sanitize operation at a time");
         self.forget_sanitize_events();
-        self.sanitize = Sanitizing::resumed(&self.state.sanitize, self.device.layout().logical_pages);
+        self.sanitize = SanitizeProgress::resumed(&self.state.sanitize, self.device.layout().logical_pages);
         assert!(self.sanitize.is_some(), "what the state says is under way is");
         Ok(Success::DONE)
     }

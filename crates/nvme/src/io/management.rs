@@ -10,7 +10,7 @@ use zerocopy::IntoBytes;
 use super::Directive;
 use crate::completion::Success;
 use crate::error::{Failure, Parameter};
-use crate::fdp::{self, FdpEvent, Reallocated, kind};
+use crate::fdp::{self, FdpEvent, Reallocation, kind};
 use crate::namespace::Namespace;
 use crate::subsystem::Subsystem;
 
@@ -340,7 +340,7 @@ impl Subsystem {
         let event = FdpEvent {
             pid: placement_handle.map(|position| fdp::placement_identifier(group.0, position, groups)),
             location,
-            reallocated: Some(Reallocated {
+            reallocated: Some(Reallocation {
                 blocks: u16::try_from(blocks).unwrap_or(u16::MAX),
                 lba,
             }),

@@ -13,7 +13,7 @@ use ssd::Nanos;
 
 use super::admin::{self, QueueCommand};
 use super::{Bus, Completion, CompletionQueue, PcieController, SubmissionQueue, data, head_index, tail_index};
-use crate::command::Accepted;
+use crate::command::AcceptedCommand;
 use crate::completion::{Outcome, Reply};
 use crate::controller::DoorbellError;
 use crate::error::Failure;
@@ -31,7 +31,7 @@ enum Command {
     /// About the queues themselves.
     Queue(QueueCommand),
     /// For the drive.
-    Drive(Accepted),
+    Drive(AcceptedCommand),
 }
 
 impl PcieController {
@@ -274,7 +274,7 @@ impl PcieController {
         bus: Bus<'_>,
         now: Nanos,
         queue: u16,
-        accepted: Accepted,
+        accepted: AcceptedCommand,
     ) -> Outcome {
         let Transfer { direction, .. } = accepted.transfer();
         let entry = *accepted.entry();
@@ -294,7 +294,7 @@ impl PcieController {
     }
 
     /// Finds where a command's data is, and takes it if it comes from the host.
-    fn fetch_data(&mut self, bus: Bus<'_>, queue: u16, accepted: &Accepted) -> Result<(), Failure> {
+    fn fetch_data(&mut self, bus: Bus<'_>, queue: u16, accepted: &AcceptedCommand) -> Result<(), Failure> {
         let transfer = accepted.transfer();
         data::describe(bus.memory, queue, accepted.entry(), transfer, &mut self.segments)?;
         if transfer.direction == Direction::ToController {

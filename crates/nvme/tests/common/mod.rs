@@ -157,7 +157,7 @@ impl Durable for Sync {
 
 /// A command's completion.
 #[derive(Debug)]
-pub struct Done {
+pub struct CommandResult {
     pub reply: Reply,
     /// What the host was sent.
     pub data: Vec<u8>,
@@ -255,11 +255,11 @@ impl Drive {
     }
 
     /// Carries out a command as a transport does; `None` if it completes later.
-    pub fn try_command(&mut self, id: u16, queue: u16, entry: &SubmissionEntry, sent: &[u8]) -> Option<Done> {
+    pub fn try_command(&mut self, id: u16, queue: u16, entry: &SubmissionEntry, sent: &[u8]) -> Option<CommandResult> {
         let accepted = match self.subsystem.accept(id, queue, entry) {
             Ok(accepted) => accepted,
             Err(failure) => {
-                return Some(Done {
+                return Some(CommandResult {
                     reply: self.subsystem.fail(id, queue, entry, failure),
                     data: Vec::new(),
                     synced: false,
@@ -281,7 +281,7 @@ impl Drive {
             Direction::ToHost if reply.status.is_success() => assert!(data.len() <= transfer.total_bytes()),
             _ => data.clear(),
         }
-        Some(Done {
+        Some(CommandResult {
             reply,
             data,
             synced: outcome.durable.is_some(),
@@ -301,12 +301,12 @@ impl Drive {
     }
 
     /// Carries out a command that completes at once.
-    pub fn command(&mut self, id: u16, queue: u16, entry: &SubmissionEntry, sent: &[u8]) -> Done {
+    pub fn command(&mut self, id: u16, queue: u16, entry: &SubmissionEntry, sent: &[u8]) -> CommandResult {
         self.try_command(id, queue, entry, sent).expect("a completion")
     }
 
     /// Carries out an admin command.
-    pub fn admin(&mut self, id: u16, entry: &SubmissionEntry, sent: &[u8]) -> Done {
+    pub fn admin(&mut self, id: u16, entry: &SubmissionEntry, sent: &[u8]) -> CommandResult {
         self.command(id, 0, entry, sent)
     }
 

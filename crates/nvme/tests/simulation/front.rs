@@ -74,7 +74,7 @@ pub struct Entry {
 }
 
 /// A command in memory.
-pub struct Sent {
+pub struct PlacedCommand {
     pub submission: Submission,
     /// Where its data lies, and then its metadata: address and bytes.
     data: Vec<(u64, usize)>,
@@ -90,7 +90,7 @@ pub struct Front {
     shadow: bool,
     /// The queue of commands that were put and are not complete, and those.
     pub queue: u16,
-    pub sent: Vec<Sent>,
+    pub sent: Vec<PlacedCommand>,
     /// Wrong doorbell values used so far: each is reported once.
     wrong: u32,
     /// What was seen, for the coverage.
@@ -369,7 +369,7 @@ impl Front {
             .put(submission_base(queue) + u64::from(ring.tail) * 64, entry.as_bytes());
         ring.tail = (ring.tail + 1) % ring.entries;
         self.queue = queue;
-        self.sent.push(Sent { submission, data });
+        self.sent.push(PlacedCommand { submission, data });
     }
 
     /// Tells the controller of what was put into a queue.
@@ -470,7 +470,7 @@ impl Front {
     }
 
     /// What the drive put into the buffers of a command.
-    pub fn data_of(&self, sent: &Sent) -> Vec<u8> {
+    pub fn data_of(&self, sent: &PlacedCommand) -> Vec<u8> {
         sent.data
             .iter()
             .flat_map(|&(address, bytes)| self.host.ram.get(address, bytes))

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use nvme::{Accepted, ControllerKind, Direction, Host, PropertyEffect, Subsystem, Transport};
+use nvme::{AcceptedCommand, ControllerKind, Direction, Host, PropertyEffect, Subsystem, Transport};
 use nvme_spec::Status;
 use nvme_spec::register::Property;
 use ssd::{Placement, RgId, RuhId};
 
 use super::apply::{Check, Success, Way, equal, same_bytes};
-use super::front::{Entry, Front, Sent};
+use super::front::{Entry, Front, PlacedCommand};
 use super::generate::Setup;
 use super::judge::{Objection, Submission, blocks_of};
 use super::model::{ALL, AsyncEvent, Completion, Drive, Error, Model, TRANSFER_MAX, Unit, status};
@@ -46,7 +46,7 @@ const SHUT_DOWN: u64 = ENABLE | 1 << 14;
 
 /// What a host is told of a command.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct CommandReport {
     status: u16,
     do_not_retry: bool,
     more: bool,
@@ -61,7 +61,7 @@ pub struct Run {
     pub model: Model,
     pub coverage: Coverage,
     control: Arc<Control>,
-    late: VecDeque<(u16, Submission, Accepted)>,
+    late: VecDeque<(u16, Submission, AcceptedCommand)>,
     /// Controllers that are used through queues.
     fronts: BTreeMap<u16, Front>,
     /// Asynchronous completions that came through queues.
@@ -504,13 +504,17 @@ impl Run {
     }
 
     /// Has the drive look at a command, and asks what data it moves. `None`: it has failed.
-    fn begin(&mut self, controller: u16, submission: Submission) -> Result<Option<(Submission, Accepted)>, String> {
+    fn begin(
+        &mut self,
+        controller: u16,
+        submission: Submission,
+    ) -> Result<Option<(Submission, AcceptedCommand)>, String> {
         let entry = submission.command.wire().entry(submission.cid);
         let judgement = self.model.judge(controller, &submission);
         match self.subsystem.accept(controller, submission.queue, &entry) {
             Err(failure) => {
                 let reply = self.subsystem.fail(controller, submission.queue, &entry, failure);
-                let told = Told {
+                let told = CommandReport {
                     status: reply.status.to_u16(),
                     do_not_retry: reply.do_not_retry,
                     more: reply.more,
@@ -540,7 +544,7 @@ impl Run {
         }
     }
 
-    fn execute(&mut self, controller: u16, submission: Submission, accepted: Accepted) -> Check {
+    fn execute(&mut self, controller: u16, submission: Submission, accepted: AcceptedCommand) -> Check {
         let now = self.model.now;
         let mut data = submission.data.clone();
         let outcome = self.subsystem.execute(now, accepted, &mut data);
@@ -558,7 +562,7 @@ impl Run {
         if reply.status != Status::SUCCESS {
             equal("data of a failed command", data.len(), 0)?;
         }
-        let told = Told {
+        let told = CommandReport {
             status: reply.status.to_u16(),
             do_not_retry: reply.do_not_retry,
             more: reply.more,
@@ -582,7 +586,7 @@ impl Run {
     }
 
     /// A command that is completed: as it must be?
-    fn settle(&mut self, controller: u16, submission: &Submission, told: Told, data: Vec<u8>) -> Check {
+    fn settle(&mut self, controller: u16, submission: &Submission, told: CommandReport, data: Vec<u8>) -> Check {
         let name = submission.command.name();
         let judgement = self.model.judge(controller, submission);
         equal("more status information", told.more, told.status != 0)?;
@@ -770,7 +774,13 @@ impl Run {
     }
 
     /// Completes commands in the order in which they were carried out; what is left is events.
-    fn settle_all(&mut self, front: &mut Front, controller: u16, sent: Vec<Sent>, mut entries: Vec<Entry>) -> Check {
+    fn settle_all(
+        &mut self,
+        front: &mut Front,
+        controller: u16,
+        sent: Vec<PlacedCommand>,
+        mut entries: Vec<Entry>,
+    ) -> Check {
         for sent in sent {
             let (queue, cid) = (sent.submission.queue, sent.submission.cid);
             match entries
@@ -787,8 +797,8 @@ impl Run {
         self.note_events(controller, entries)
     }
 
-    fn settle_one(&mut self, front: &mut Front, controller: u16, sent: &Sent, entry: Entry) -> Check {
-        let told = Told {
+    fn settle_one(&mut self, front: &mut Front, controller: u16, sent: &PlacedCommand, entry: Entry) -> Check {
+        let told = CommandReport {
             status: entry.status,
             do_not_retry: entry.do_not_retry,
             more: entry.more,
@@ -881,7 +891,7 @@ impl Run {
     }
 
     /// A command that is carried out and waits until it is durable; its completion never comes, because its queue goes.
-    fn carry_out_held(&mut self, controller: u16, sent: &Sent) -> Result<u16, String> {
+    fn carry_out_held(&mut self, controller: u16, sent: &PlacedCommand) -> Result<u16, String> {
         equal(
             "objections to a command that waits",
             self.model.judge(controller, &sent.submission).must,

@@ -10,7 +10,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use crate::cast::{count, index, real, wide};
 use crate::config::Isolation;
 use crate::device::Engine;
-use crate::event::{CloseReason, Event, Events, Moved, Reclaim, Reporter, Trigger};
+use crate::event::{CloseReason, Event, Events, MovedRun, Reclaim, Reporter, Trigger};
 use crate::gc::{Candidates, HandleSelection, VictimPolicy};
 use crate::layout::SizeClass;
 use crate::types::{Nanos, Owner, Ppn, RgId, RuId};
@@ -252,7 +252,7 @@ impl Engine {
         victim: RuId,
         destination: Owner,
         expected: u32,
-    ) -> Option<Moved> {
+    ) -> Option<MovedRun> {
         const BATCH_PAGES: usize = 512;
         let ReclaimUnit { pages, .. } = self.state.units[victim.index()];
         let first = victim.0 * self.layout.slice_pages;

@@ -31,7 +31,7 @@ use crate::gc::index::ClosedSet;
 use crate::layout::Layout;
 use crate::maps::Maps;
 use crate::stats::Stats;
-use crate::timing::{Done, Timing, TimingConfig};
+use crate::timing::{Completion, Timing, TimingConfig};
 use crate::types::{Lpn, Nanos, Owner, Placement, Ppn, RgId, RuId, RuhId};
 use crate::unit::{ReclaimUnit, UnitState};
 use place::OpenUnit;
@@ -238,7 +238,7 @@ impl<S: EventSink> Device<S> {
     ///
     /// # Errors
     /// The extent or the placement does not exist; nothing was done.
-    pub fn write(&mut self, now: Nanos, write: &Write) -> Result<Done, HostError> {
+    pub fn write(&mut self, now: Nanos, write: &Write) -> Result<Completion, HostError> {
         self.engine.write(&mut Events::of(&mut self.sink), now, write)
     }
 
@@ -247,7 +247,7 @@ impl<S: EventSink> Device<S> {
     ///
     /// # Errors
     /// An extent or placement does not exist; nothing was done.
-    pub fn write_batch(&mut self, now: Nanos, writes: &[Write]) -> Result<Done, HostError> {
+    pub fn write_batch(&mut self, now: Nanos, writes: &[Write]) -> Result<Completion, HostError> {
         self.engine.write_batch(&mut Events::of(&mut self.sink), now, writes)
     }
 
@@ -255,7 +255,7 @@ impl<S: EventSink> Device<S> {
     ///
     /// # Errors
     /// The extent does not exist; nothing was done.
-    pub fn deallocate(&mut self, now: Nanos, first: Lpn, pages: u32) -> Result<Done, HostError> {
+    pub fn deallocate(&mut self, now: Nanos, first: Lpn, pages: u32) -> Result<Completion, HostError> {
         self.engine
             .deallocate(&mut Events::of(&mut self.sink), now, first, pages)
     }
@@ -264,7 +264,7 @@ impl<S: EventSink> Device<S> {
     ///
     /// # Errors
     /// As [`Device::write`].
-    pub fn write_zeroes(&mut self, now: Nanos, write: &Write, deallocate: bool) -> Result<Done, HostError> {
+    pub fn write_zeroes(&mut self, now: Nanos, write: &Write, deallocate: bool) -> Result<Completion, HostError> {
         if deallocate {
             self.check_write(write)?;
             self.deallocate(now, write.first, write.pages)
@@ -307,13 +307,13 @@ impl<S: EventSink> Device<S> {
     ///
     /// # Errors
     /// The extent does not exist.
-    pub fn read(&mut self, now: Nanos, first: Lpn, pages: u32) -> Result<Done, HostError> {
+    pub fn read(&mut self, now: Nanos, first: Lpn, pages: u32) -> Result<Completion, HostError> {
         self.engine.check_extent(first, pages)?;
         Ok(self.engine.read_checked(now, first, pages))
     }
 
     /// A command that does nothing to the flash: how long the controller needs for it.
-    pub fn command(&mut self, now: Nanos) -> Done {
+    pub fn command(&mut self, now: Nanos) -> Completion {
         self.engine.command(now)
     }
 
@@ -525,10 +525,10 @@ impl Engine {
         }
     }
 
-    fn command(&mut self, now: Nanos) -> Done {
+    fn command(&mut self, now: Nanos) -> Completion {
         match &mut self.timing {
             Some(timing) => timing.command(now),
-            None => Done::now(now),
+            None => Completion::now(now),
         }
     }
 

@@ -2,16 +2,16 @@
 
 use crate::device::place::OpenUnit;
 use crate::device::{Engine, Write};
-use crate::timing::{Done, UnitPlace, Writing};
+use crate::timing::{Completion, UnitPlace, WriteProgress};
 use crate::types::{Lpn, Nanos, Ppn, RuId};
 
 impl Engine {
-    pub(super) fn read_checked(&mut self, now: Nanos, first: Lpn, pages: u32) -> Done {
+    pub(super) fn read_checked(&mut self, now: Nanos, first: Lpn, pages: u32) -> Completion {
         let Some(mut timing) = self.timing.take() else {
-            return Done::now(now);
+            return Completion::now(now);
         };
         let at = timing.begin_read(now, pages);
-        let mut done = Done::now(at);
+        let mut done = Completion::now(at);
         let (mut lpn, mut left) = (first, pages);
         while left > 0 {
             let (ppn, mut run) = self.maps.mapped_run(lpn, left);
@@ -32,7 +32,7 @@ impl Engine {
     }
 
     /// The controller takes a write, and reads what it covers only a part of.
-    pub(super) fn begin_write(&mut self, now: Nanos, write: &Write) -> Writing {
+    pub(super) fn begin_write(&mut self, now: Nanos, write: &Write) -> WriteProgress {
         let mut timing = self.timing.take().expect("a write has a time only if the device has");
         let mut writing = timing.begin_write(now, write.pages, write.host_bytes);
         if write.host_bytes < u64::from(write.pages) * self.layout.page_bytes {
@@ -48,14 +48,14 @@ impl Engine {
     }
 
     /// Pages go to a reclaim unit that the host has open.
-    pub(super) fn append_in_time(&mut self, writing: &mut Writing, unit: RuId, position: u32, pages: u32) {
+    pub(super) fn append_in_time(&mut self, writing: &mut WriteProgress, unit: RuId, position: u32, pages: u32) {
         let place = self.place(unit);
         let timing = self.timing.as_mut().expect("a write has a time only if the device has");
         timing.append(writing, place, position, pages);
     }
 
     /// All of a write is placed: when it is done.
-    pub(super) fn end_write(&mut self, writing: Writing) -> Done {
+    pub(super) fn end_write(&mut self, writing: WriteProgress) -> Completion {
         let timing = self.timing.as_mut().expect("a write has a time only if the device has");
         timing.end_write(writing)
     }

@@ -4,11 +4,16 @@ use crate::cast::narrow;
 use crate::device::{Engine, Write};
 use crate::error::HostError;
 use crate::event::{Event, Events, HostWrite};
-use crate::timing::Done;
+use crate::timing::Completion;
 use crate::types::{Lpn, Nanos, Placement, Ppn, RgId, RuId};
 
 impl Engine {
-    pub(super) fn write(&mut self, events: &mut Events<'_>, now: Nanos, write: &Write) -> Result<Done, HostError> {
+    pub(super) fn write(
+        &mut self,
+        events: &mut Events<'_>,
+        now: Nanos,
+        write: &Write,
+    ) -> Result<Completion, HostError> {
         self.check_write(write)?;
         Ok(self.write_checked(events, now, write))
     }
@@ -18,13 +23,13 @@ impl Engine {
         events: &mut Events<'_>,
         now: Nanos,
         writes: &[Write],
-    ) -> Result<Done, HostError> {
+    ) -> Result<Completion, HostError> {
         /// Enough to hide a cache miss behind the others, few enough to stay in the first-level cache.
         const TOGETHER: usize = 64;
         for write in writes {
             self.check_write(write)?;
         }
-        let mut done = Done::now(now);
+        let mut done = Completion::now(now);
         for together in writes.chunks(TOGETHER) {
             self.maps.touch(together.iter().map(|write| write.first));
             if together.iter().any(|write| write.pages > 1) {
@@ -44,7 +49,7 @@ impl Engine {
         now: Nanos,
         first: Lpn,
         pages: u32,
-    ) -> Result<Done, HostError> {
+    ) -> Result<Completion, HostError> {
         self.check_extent(first, pages)?;
         let mapped = self.invalidate(first, pages);
         self.maps.unmap(first, pages);
@@ -86,7 +91,7 @@ impl Engine {
         })
     }
 
-    fn write_checked(&mut self, events: &mut Events<'_>, now: Nanos, write: &Write) -> Done {
+    fn write_checked(&mut self, events: &mut Events<'_>, now: Nanos, write: &Write) -> Completion {
         let row = &mut self.state.stats.handles[write.placement.handle.index()];
         row.host_bytes_written += write.host_bytes;
         row.host_pages_written += u64::from(write.pages);
@@ -99,7 +104,10 @@ impl Engine {
         });
         // Without timing nothing of it is compiled into the loop.
         let (group, done) = match &self.timing {
-            None => (self.write_extent(events, now, write, |_, _, _, _| {}), Done::now(now)),
+            None => (
+                self.write_extent(events, now, write, |_, _, _, _| {}),
+                Completion::now(now),
+            ),
             Some(_) => self.write_extent_in_time(events, now, write),
         };
         let owner = &mut self.state.groups[group.index()].owners[write.placement.handle.index()];
@@ -111,7 +119,7 @@ impl Engine {
     }
 
     #[inline(never)]
-    fn write_extent_in_time(&mut self, events: &mut Events<'_>, now: Nanos, write: &Write) -> (RgId, Done) {
+    fn write_extent_in_time(&mut self, events: &mut Events<'_>, now: Nanos, write: &Write) -> (RgId, Completion) {
         let mut writing = self.begin_write(now, write);
         let group = self.write_extent(events, now, write, |device, unit, position, pages| {
             device.append_in_time(&mut writing, unit, position, pages);

@@ -35,7 +35,7 @@ struct Program {
 }
 
 /// When there was room.
-pub(super) struct Admitted {
+pub(super) struct Admission {
     pub(super) at: Nanos,
     pub(super) waited_for_collection_ns: Nanos,
 }
@@ -52,8 +52,8 @@ impl Buffer {
     }
 
     /// Puts a part of an operation into the buffer, as soon as there is room from `at` on.
-    pub(super) fn admit(&mut self, at: Nanos, operation: u32, bytes: u64) -> Admitted {
-        let mut admitted = Admitted {
+    pub(super) fn admit(&mut self, at: Nanos, operation: u32, bytes: u64) -> Admission {
+        let mut admitted = Admission {
             at: at.max(self.room_at),
             waited_for_collection_ns: 0,
         };

@@ -50,7 +50,7 @@ struct Work {
 
 /// Garbage collection that is owed.
 #[derive(Clone, Copy, Debug, Default)]
-struct Owed {
+struct Debt {
     /// All that was ever asked for, ns.
     asked_ns: u64,
     /// What was done of it.
@@ -59,7 +59,7 @@ struct Owed {
     operations: Operations,
 }
 
-impl Owed {
+impl Debt {
     fn ns(&self) -> Nanos {
         self.asked_ns - self.done_ns
     }
@@ -81,12 +81,12 @@ pub(super) struct Die {
     /// Reads are served until then; what else there is to do is done up to now.
     free_at: Nanos,
     programs: VecDeque<Work>,
-    collection: Owed,
+    collection: Debt,
 }
 
 /// When a read has the die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sensed {
+pub(super) struct ReadSlot {
     /// It is done.
     pub(super) end: Nanos,
     /// It waited this long for garbage collection.
@@ -121,7 +121,7 @@ impl Die {
 
     /// Reads for `length` from `at` on. `suspend_ns`: what a program or erase needs to make way, if it can.
     #[inline]
-    pub(super) fn read(&mut self, at: Nanos, length: Nanos, suspend_ns: Option<Nanos>) -> Sensed {
+    pub(super) fn read(&mut self, at: Nanos, length: Nanos, suspend_ns: Option<Nanos>) -> ReadSlot {
         self.settle(at);
         let mut waited_for_collection_ns = 0;
         // Behind another read nothing has begun.
@@ -131,7 +131,7 @@ impl Die {
             waited_for_collection_ns = if for_collection { wait } else { 0 };
         }
         self.free_at += length;
-        Sensed {
+        ReadSlot {
             end: self.free_at,
             waited_for_collection_ns,
         }

@@ -44,18 +44,18 @@ const SEED_OF_TIMING: u64 = 0x7469_6d69_6e67;
 /// When a command is done, and why not earlier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
-pub struct Done {
+pub struct Completion {
     /// In the clock of the caller's `now`; `now` itself if the device has no timing.
     pub at: Nanos,
     /// Of that, how long it waited for garbage collection.
     pub waited_for_collection_ns: Nanos,
 }
 
-impl Done {
+impl Completion {
     /// Done at once.
     #[inline]
-    pub(crate) fn now(now: Nanos) -> Done {
-        Done {
+    pub(crate) fn now(now: Nanos) -> Completion {
+        Completion {
             at: now,
             waited_for_collection_ns: 0,
         }
@@ -63,8 +63,8 @@ impl Done {
 
     /// Done when both are.
     #[inline]
-    pub(crate) fn and(self, other: Done) -> Done {
-        Done {
+    pub(crate) fn and(self, other: Completion) -> Completion {
+        Completion {
             at: self.at.max(other.at),
             waited_for_collection_ns: self.waited_for_collection_ns.max(other.waited_for_collection_ns),
         }
@@ -167,11 +167,11 @@ impl Collection {
 
 /// A write on its way.
 #[derive(Clone, Copy)]
-pub(crate) struct Writing {
+pub(crate) struct WriteProgress {
     now: Nanos,
     /// The controller has the data.
     arrived_at: Nanos,
-    done: Done,
+    done: Completion,
 }
 
 impl Timing {
@@ -209,10 +209,10 @@ impl Timing {
     }
 
     /// A command that neither reads nor writes data.
-    pub(crate) fn command(&mut self, now: Nanos) -> Done {
+    pub(crate) fn command(&mut self, now: Nanos) -> Completion {
         let controller = &self.config.controller;
         let (busy, pipeline) = (controller.write_ns, controller.write_pipeline_ns);
-        Done::now(self.core(now, busy) + pipeline)
+        Completion::now(self.core(now, busy) + pipeline)
     }
 
     /// The core that is free first works on a command; returns when it has.
@@ -255,29 +255,29 @@ impl Timing {
     // ---- writes
 
     /// The controller takes a write and its data.
-    pub(crate) fn begin_write(&mut self, now: Nanos, pages: u32, host_bytes: u64) -> Writing {
+    pub(crate) fn begin_write(&mut self, now: Nanos, pages: u32, host_bytes: u64) -> WriteProgress {
         self.advance(now);
         let controller = &self.config.controller;
         let busy = controller.write_ns + controller.page_ns * u64::from(pages - 1);
         let at = self.core(now, busy);
         let length = transfer_ns(host_bytes, self.link_bytes_per_second);
         let at = self.from_host.take(at, length) + length;
-        Writing {
+        WriteProgress {
             now,
             arrived_at: at,
-            done: Done::now(at),
+            done: Completion::now(at),
         }
     }
 
     /// Pages of which the write covers only a part must be read before they are in the buffer.
-    pub(crate) fn read_before_write(&mut self, writing: &mut Writing, ppn: Ppn, unit: UnitPlace) {
+    pub(crate) fn read_before_write(&mut self, writing: &mut WriteProgress, ppn: Ppn, unit: UnitPlace) {
         let done = self.fetch(writing.arrived_at, ppn, 1, unit);
         writing.done = writing.done.and(done);
     }
 
     /// Pages are appended to a reclaim unit: into the buffer, and from there to flash as soon as an operation is
     /// complete.
-    pub(crate) fn append(&mut self, writing: &mut Writing, unit: UnitPlace, position: u32, pages: u32) {
+    pub(crate) fn append(&mut self, writing: &mut WriteProgress, unit: UnitPlace, position: u32, pages: u32) {
         assert!(
             writing.done.at >= writing.arrived_at,
             "data is in the buffer before it came"
@@ -342,9 +342,9 @@ impl Timing {
     }
 
     /// A write is complete when all of it is in the buffer.
-    pub(crate) fn end_write(&mut self, writing: Writing) -> Done {
+    pub(crate) fn end_write(&mut self, writing: WriteProgress) -> Completion {
         let extra = self.tail(TailOf::Write) + self.config.controller.write_pipeline_ns;
-        Done {
+        Completion {
             at: writing.done.at + extra,
             ..writing.done
         }
@@ -361,9 +361,9 @@ impl Timing {
     }
 
     /// Reads pages that follow each other in a reclaim unit and sends them to the host.
-    pub(crate) fn read(&mut self, at: Nanos, first: Ppn, pages: u32, unit: UnitPlace) -> Done {
+    pub(crate) fn read(&mut self, at: Nanos, first: Ppn, pages: u32, unit: UnitPlace) -> Completion {
         assert!(unit.first <= first, "a page is read from a reclaim unit before it");
-        let mut done = Done::now(at);
+        let mut done = Completion::now(at);
         let (mut ppn, end) = (first.0, first.0 + pages);
         while ppn < end {
             let offset = ppn - unit.first.0;
@@ -371,33 +371,33 @@ impl Timing {
             let fetched = self.fetch(at, Ppn(ppn), until - offset, unit);
             let length = transfer_ns(u64::from(until - offset) * self.page_bytes, self.link_bytes_per_second);
             let sent = self.to_host.take(fetched.at, length) + length;
-            done = done.and(Done { at: sent, ..fetched });
+            done = done.and(Completion { at: sent, ..fetched });
             ppn = unit.first.0 + until;
         }
         done
     }
 
     /// Sends pages to the host that are nowhere: zeroes.
-    pub(crate) fn send_unmapped(&mut self, at: Nanos, pages: u32) -> Done {
+    pub(crate) fn send_unmapped(&mut self, at: Nanos, pages: u32) -> Completion {
         let length = transfer_ns(u64::from(pages) * self.page_bytes, self.link_bytes_per_second);
-        Done::now(self.to_host.take(at, length) + length)
+        Completion::now(self.to_host.take(at, length) + length)
     }
 
     /// A read is complete when all of it has been sent.
-    pub(crate) fn end_read(&mut self, done: Done) -> Done {
+    pub(crate) fn end_read(&mut self, done: Completion) -> Completion {
         let extra = self.tail(TailOf::Read) + self.config.controller.read_pipeline_ns;
-        Done {
+        Completion {
             at: done.at + extra,
             ..done
         }
     }
 
     /// Brings pages of one flash page into the controller.
-    fn fetch(&mut self, at: Nanos, ppn: Ppn, pages: u32, unit: UnitPlace) -> Done {
+    fn fetch(&mut self, at: Nanos, ppn: Ppn, pages: u32, unit: UnitPlace) -> Completion {
         let offset = ppn.0 - unit.first.0;
         let operation_pages = self.places.operation_pages(unit);
         if self.buffer.holds(ppn.0 - offset % operation_pages, at) {
-            return Done::now(at);
+            return Completion::now(at);
         }
         let flash_page = self.places.flash_page(ppn);
         if self
@@ -405,7 +405,7 @@ impl Timing {
             .as_mut()
             .is_some_and(|cache| cache.get(&flash_page).is_some())
         {
-            return Done::now(at);
+            return Completion::now(at);
         }
         let place = self.places.of(unit, offset);
         // The planes of a die sense pages of the same place at once.
@@ -424,7 +424,7 @@ impl Timing {
             cache.put(flash_page, ());
         }
         let length = self.operation_transfer_ns(u64::from(pages) * self.page_bytes);
-        Done {
+        Completion {
             at: self.channels[index(place.channel)].urgent_transfer(self.submitted_at, sensed_at, length),
             waited_for_collection_ns,
         }

@@ -3,7 +3,7 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use ssd::config::{HandleSelection, Isolation, ReportedPage};
-use ssd::event::{CloseReason, Moved, Reclaim, Trigger};
+use ssd::event::{CloseReason, MovedRun, Reclaim, Trigger};
 use ssd::unit::UnitState;
 use ssd::{Event, Lpn, Owner, RgId, RuId};
 
@@ -170,8 +170,8 @@ impl Reference {
     }
 
     /// What is named of the pages that were copied.
-    fn reported(&self, copied: &[u32], victim: u32) -> Option<Moved> {
-        let single = |&page: &u32| Moved {
+    fn reported(&self, copied: &[u32], victim: u32) -> Option<MovedRun> {
+        let single = |&page: &u32| MovedRun {
             first: Lpn(page),
             pages: 1,
         };
@@ -386,9 +386,9 @@ impl Reference {
 }
 
 /// The longest run of consecutive logical pages in a list, the first of equally long ones.
-fn longest_run(pages: &[u32]) -> Option<Moved> {
+fn longest_run(pages: &[u32]) -> Option<MovedRun> {
     let runs = pages.chunk_by(|one, next| *next == one + 1);
-    let moved = runs.map(|run| Moved {
+    let moved = runs.map(|run| MovedRun {
         first: Lpn(run[0]),
         pages: run.len() as u32,
     });

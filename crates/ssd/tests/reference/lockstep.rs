@@ -127,7 +127,7 @@ impl Lockstep {
         self.commands += 1;
         let now = 10 * self.commands as u64;
         let (device, reference) = (&mut self.device, &mut self.reference);
-        let done = |result: Result<ssd::Done, HostError>| result.map(|_| 0);
+        let done = |result: Result<ssd::Completion, HostError>| result.map(|_| 0);
         let (got, expected) = match operation {
             Operation::Write(write) => (done(device.write(now, write)), reference.write(now, write).map(|()| 0)),
             Operation::Batch(writes) => (

@@ -1,7 +1,7 @@
 //! Writes: at the speed of the buffer while there is room, at the speed of the flash when there is none.
 
 use crate::common::{MIB, Uniform, placement, reclaims, recorded, silent};
-use crate::host::{Ask, LATER, ask, closed_loop, end, fill};
+use crate::host::{HostCommand, LATER, ask, closed_loop, end, fill};
 use crate::*;
 
 /// Bytes in a second that all dies together program.
@@ -10,12 +10,12 @@ fn program_bytes_per_second(program_ns: u64) -> f64 {
     4.0 * operation_bytes as f64 * 1e9 / program_ns as f64
 }
 
-fn sequential(pages: u32) -> impl FnMut() -> Ask {
+fn sequential(pages: u32) -> impl FnMut() -> HostCommand {
     let mut next = 0;
     move || {
         let first = next;
         next += pages;
-        Ask::Write {
+        HostCommand::Write {
             first,
             pages,
             handle: 0,
@@ -100,7 +100,7 @@ fn what_is_in_the_buffer_is_read_from_there() {
     let written = ask(
         &mut device,
         now,
-        Ask::Write {
+        HostCommand::Write {
             first: 0,
             pages: 36,
             handle: 1,
@@ -110,15 +110,15 @@ fn what_is_in_the_buffer_is_read_from_there() {
     // The first part of the write is in the buffer when all of it is: it has one arrival.
     let in_flash = in_buffer + 24 * PAGE + 6 * COMMAND + PROGRAM;
     for (at, first) in [(written.at, 0), (in_flash - READ_CORE - 1, 23), (in_flash + LATER, 24)] {
-        let read = ask(&mut device, at, Ask::Read { first, pages: 1 });
+        let read = ask(&mut device, at, HostCommand::Read { first, pages: 1 });
         assert_eq!(read.at - at, READ_WITHOUT_FLASH, "page {first} at {at}");
     }
     let at = in_flash + 2 * LATER;
-    let read = ask(&mut device, at, Ask::Read { first: 0, pages: 1 });
+    let read = ask(&mut device, at, HostCommand::Read { first: 0, pages: 1 });
     assert_eq!(read.at - at, read_of_a_page(0));
     let _ = device.update_handle(at, placement(0, 1)).expect("the handle exists");
     let at = at + LATER;
-    let read = ask(&mut device, at, Ask::Read { first: 24, pages: 1 });
+    let read = ask(&mut device, at, HostCommand::Read { first: 24, pages: 1 });
     assert_eq!(
         read.at - at,
         read_of_a_page(0),
@@ -141,7 +141,7 @@ fn foreground_collection_costs_what_write_amplification_says() {
         let now = fill(&mut device);
         let pages = device.layout().logical_pages;
         let mut uniform = Uniform::new(9);
-        let mut next = || Ask::Write {
+        let mut next = || HostCommand::Write {
             first: uniform.below(pages),
             pages: 1,
             handle: 0,

@@ -4,12 +4,12 @@ use ssd::event::Trigger;
 use ssd::{Device, EventSink, Lpn};
 
 use crate::common::{Uniform, extent, placement, reclaims, recorded, silent};
-use crate::host::{Ask, LATER, ask, closed_loop, fill, fill_pages};
+use crate::host::{HostCommand, LATER, ask, closed_loop, fill, fill_pages};
 use crate::*;
 
 /// Writes an operation to die 0 and returns when its data is there and when it is programmed.
 fn program_on_die_0<S: EventSink>(device: &mut Device<S>, now: u64) -> (u64, u64) {
-    let write = Ask::Write {
+    let write = HostCommand::Write {
         first: 3 * UNIT_PAGES,
         pages: OPERATION_PAGES,
         handle: 1,
@@ -21,7 +21,7 @@ fn program_on_die_0<S: EventSink>(device: &mut Device<S>, now: u64) -> (u64, u64
 
 /// A read of page 0, on die 0, whose core is done at `at`; returns when it was sensed.
 fn sensed<S: EventSink>(device: &mut Device<S>, at: u64) -> u64 {
-    let done = ask(device, at - READ_CORE, Ask::Read { first: 0, pages: 1 });
+    let done = ask(device, at - READ_CORE, HostCommand::Read { first: 0, pages: 1 });
     done.at - READ_PIPELINE - PAGE - (PAGE + COMMAND)
 }
 
@@ -89,7 +89,7 @@ fn a_read_never_waits_for_more_than_one_operation() {
             let _ = ask(
                 &mut device,
                 now,
-                Ask::Write {
+                HostCommand::Write {
                     first,
                     pages: 8,
                     handle: 1,
@@ -102,7 +102,7 @@ fn a_read_never_waits_for_more_than_one_operation() {
             };
             now += u64::from(uniform.below(100_000)) + 100_000;
             let page = uniform.below(10 * UNIT_PAGES);
-            let read = ask(&mut device, now, Ask::Read { first: page, pages: 1 });
+            let read = ask(&mut device, now, HostCommand::Read { first: page, pages: 1 });
             assert!(
                 read.at - now <= most,
                 "{suspend_ns:?}: a read took {} ns",
@@ -140,7 +140,7 @@ fn background_collection_yields_to_reads() {
             let _ = ask(
                 &mut device,
                 now,
-                Ask::Write {
+                HostCommand::Write {
                     first: uniform.below(pages),
                     pages: 1,
                     handle: 0,
@@ -159,7 +159,7 @@ fn background_collection_yields_to_reads() {
                 let read = ask(
                     &mut device,
                     now,
-                    Ask::Read {
+                    HostCommand::Read {
                         first: uniform.below(pages),
                         pages: 1,
                     },
@@ -245,7 +245,7 @@ fn one_die_senses_one_page_at_a_time() {
         let now = fill(&mut device);
         let pages = device.layout().logical_pages;
         let mut uniform = Uniform::new(depth as u64);
-        let read = || Ask::Read {
+        let read = || HostCommand::Read {
             first: uniform.below(pages - 800),
             pages: 1,
         };

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use ssd::{Device, DeviceConfig, Done, EventSink, Lpn, Placement};
+use ssd::{Completion, Device, DeviceConfig, EventSink, Lpn, Placement};
 
 use crate::common::{Uniform, extent};
 
@@ -12,18 +12,20 @@ pub const LATER: u64 = 1_000_000_000_000;
 
 /// What a host asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ask {
+pub enum HostCommand {
     Read { first: u32, pages: u32 },
     Write { first: u32, pages: u32, handle: u16 },
     Deallocate { first: u32, pages: u32 },
 }
 
 /// Gives a command to the drive.
-pub fn ask<S: EventSink>(device: &mut Device<S>, now: u64, ask: Ask) -> Done {
+pub fn ask<S: EventSink>(device: &mut Device<S>, now: u64, ask: HostCommand) -> Completion {
     match ask {
-        Ask::Read { first, pages } => device.read(now, Lpn(first), pages),
-        Ask::Write { first, pages, handle } => device.write(now, &extent(first, pages, Placement::handle(handle))),
-        Ask::Deallocate { first, pages } => device.deallocate(now, Lpn(first), pages),
+        HostCommand::Read { first, pages } => device.read(now, Lpn(first), pages),
+        HostCommand::Write { first, pages, handle } => {
+            device.write(now, &extent(first, pages, Placement::handle(handle)))
+        }
+        HostCommand::Deallocate { first, pages } => device.deallocate(now, Lpn(first), pages),
     }
     .expect("the extent and the handle exist")
 }
@@ -40,20 +42,20 @@ pub fn fill_pages<S: EventSink>(device: &mut Device<S>, pages: u32) -> u64 {
     for first in (0..pages).step_by(32) {
         let pages = 32.min(pages - first);
         let handle = 0;
-        now = ask(device, now, Ask::Write { first, pages, handle }).at;
+        now = ask(device, now, HostCommand::Write { first, pages, handle }).at;
     }
     now + LATER
 }
 
 /// A command that is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Completion {
-    pub ask: Ask,
+pub struct Observation {
+    pub ask: HostCommand,
     pub submitted: u64,
-    pub done: Done,
+    pub done: Completion,
 }
 
-impl Completion {
+impl Observation {
     pub fn latency(&self) -> u64 {
         self.done.at - self.submitted
     }
@@ -65,8 +67,8 @@ pub fn closed_loop<S: EventSink>(
     start: u64,
     depth: usize,
     count: usize,
-    mut next: impl FnMut() -> Ask,
-) -> Vec<Completion> {
+    mut next: impl FnMut() -> HostCommand,
+) -> Vec<Observation> {
     let mut in_flight: BinaryHeap<Reverse<u64>> = (0..depth).map(|_| Reverse(start)).collect();
     let mut completions = Vec::with_capacity(count);
     for _ in 0..count {
@@ -74,7 +76,7 @@ pub fn closed_loop<S: EventSink>(
         let asked = next();
         let done = ask(device, submitted, asked);
         in_flight.push(Reverse(done.at));
-        completions.push(Completion {
+        completions.push(Observation {
             ask: asked,
             submitted,
             done,
@@ -84,7 +86,7 @@ pub fn closed_loop<S: EventSink>(
 }
 
 /// When the last of them was done.
-pub fn end(completions: &[Completion]) -> u64 {
+pub fn end(completions: &[Observation]) -> u64 {
     completions
         .iter()
         .map(|completion| completion.done.at)
@@ -93,7 +95,7 @@ pub fn end(completions: &[Completion]) -> u64 {
 }
 
 /// A mixed workload over the whole drive: reads, writes of 1 to 16 pages, now and then a deallocation.
-pub fn mixed(config: &DeviceConfig, seed: u64) -> impl FnMut() -> Ask + use<> {
+pub fn mixed(config: &DeviceConfig, seed: u64) -> impl FnMut() -> HostCommand + use<> {
     let pages = ssd::Layout::new(config)
         .expect("the configuration is valid")
         .logical_pages;
@@ -103,13 +105,13 @@ pub fn mixed(config: &DeviceConfig, seed: u64) -> impl FnMut() -> Ask + use<> {
         let length = 1 + uniform.below(16);
         let first = uniform.below(pages - 16);
         match uniform.below(100) {
-            0..48 => Ask::Read { first, pages: length },
-            48..98 => Ask::Write {
+            0..48 => HostCommand::Read { first, pages: length },
+            48..98 => HostCommand::Write {
                 first,
                 pages: length,
                 handle: uniform.below(handles) as u16,
             },
-            _ => Ask::Deallocate { first, pages: length },
+            _ => HostCommand::Deallocate { first, pages: length },
         }
     }
 }

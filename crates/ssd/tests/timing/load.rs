@@ -3,7 +3,7 @@
 use ssd::{Device, Layout, Lpn};
 
 use crate::common::{Uniform, reclaims, recorded, silent};
-use crate::host::{Ask, Completion, LATER, ask, closed_loop, end, fill, mixed};
+use crate::host::{HostCommand, LATER, Observation, ask, closed_loop, end, fill, mixed};
 use crate::*;
 
 /// Twice the time for everything.
@@ -29,7 +29,7 @@ fn twice_as_slow(config: &DeviceConfig) -> DeviceConfig {
 
 /// Runs a workload on a drive and on one that takes twice as long for everything, each command given at twice the time;
 /// the largest difference of a latency from twice that of the drive, as a share of it, and the longest latency.
-fn difference_of_twice(config: &DeviceConfig, commands: usize, next: &mut dyn FnMut() -> Ask) -> (f64, u64) {
+fn difference_of_twice(config: &DeviceConfig, commands: usize, next: &mut dyn FnMut() -> HostCommand) -> (f64, u64) {
     let (mut device, mut slow_device) = (silent(config), silent(&twice_as_slow(config)));
     let mut now = fill(&mut device);
     let _ = fill(&mut slow_device);
@@ -53,8 +53,8 @@ fn difference_of_twice(config: &DeviceConfig, commands: usize, next: &mut dyn Fn
 fn twice_the_times_are_twice_the_results() {
     let config = timed(100, 0.9);
     let mut next = mixed(&config, 11);
-    let written = |asked: &Ask| match asked {
-        Ask::Write { pages, .. } => *pages,
+    let written = |asked: &HostCommand| match asked {
+        HostCommand::Write { pages, .. } => *pages,
         _ => 0,
     };
     // As much as the spare holds.
@@ -85,10 +85,10 @@ fn twice_the_times_are_twice_the_results_of_collection() {
 }
 
 /// Bytes of the reads or writes among the completions.
-fn bytes(completions: &[Completion], reads: bool) -> u64 {
+fn bytes(completions: &[Observation], reads: bool) -> u64 {
     let pages = completions.iter().map(|completion| match completion.ask {
-        Ask::Read { pages, .. } if reads => pages,
-        Ask::Write { pages, .. } if !reads => pages,
+        HostCommand::Read { pages, .. } if reads => pages,
+        HostCommand::Write { pages, .. } if !reads => pages,
         _ => 0,
     });
     pages.map(u64::from).sum::<u64>() * PAGE
@@ -120,7 +120,7 @@ fn nothing_is_used_more_than_all_the_time() {
                 "the link to the host, a byte in a nanosecond"
             );
             assert!(bytes(&completions, false) <= of_hosts, "the link from the host");
-            let is_read = |completion: &&Completion| matches!(completion.ask, Ask::Read { .. });
+            let is_read = |completion: &&Observation| matches!(completion.ask, HostCommand::Read { .. });
             let reads = completions.iter().filter(is_read).count() as u64;
             let busy = reads * READ_CORE + (completions.len() as u64 - reads) * WRITE_CORE;
             assert!(busy <= 4 * of_hosts, "the cores");
@@ -137,13 +137,13 @@ fn nothing_is_used_more_than_all_the_time() {
             assert!(on_channels <= 2 * (everything + buffered), "the channels");
             for completion in &completions {
                 let least = match completion.ask {
-                    Ask::Read { pages, .. } => {
+                    HostCommand::Read { pages, .. } => {
                         READ_CORE + u64::from(pages - 1) * NEXT_PAGE + u64::from(pages) * PAGE + READ_PIPELINE
                     }
-                    Ask::Write { pages, .. } => {
+                    HostCommand::Write { pages, .. } => {
                         WRITE_CORE + u64::from(pages - 1) * NEXT_PAGE + u64::from(pages) * PAGE + WRITE_PIPELINE
                     }
-                    Ask::Deallocate { .. } => WRITE_CORE + WRITE_PIPELINE,
+                    HostCommand::Deallocate { .. } => WRITE_CORE + WRITE_PIPELINE,
                 };
                 assert!(
                     completion.latency() >= least,
@@ -165,7 +165,7 @@ fn reads_are_as_fast_as_their_slowest_part() {
         let start = fill(&mut device);
         let pages = device.layout().logical_pages - 1000;
         let mut uniform = Uniform::new(21);
-        let reads = closed_loop(&mut device, start, 256, 50_000, || Ask::Read {
+        let reads = closed_loop(&mut device, start, 256, 50_000, || HostCommand::Read {
             first: uniform.below(pages),
             pages: 1,
         });
@@ -216,7 +216,7 @@ fn transfers_of_a_channel_do_not_overlap() {
     times.controller.page_ns = 2_000;
     let mut device = silent(&config);
     let now = fill(&mut device);
-    let page = |die: u32| Ask::Read {
+    let page = |die: u32| HostCommand::Read {
         first: die * OPERATION_PAGES,
         pages: 1,
     };
@@ -224,7 +224,7 @@ fn transfers_of_a_channel_do_not_overlap() {
     let _ = ask(
         &mut device,
         now,
-        Ask::Read {
+        HostCommand::Read {
             first: 10_000 / 96 * 96,
             pages: 32,
         },

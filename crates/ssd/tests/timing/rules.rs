@@ -4,7 +4,7 @@ use ssd::timing::{Tail, TailOf};
 use ssd::{Device, DeviceConfig};
 
 use crate::common::{MIB, Uniform, silent};
-use crate::host::{Ask, Completion, LATER, ask, closed_loop, fill};
+use crate::host::{HostCommand, LATER, Observation, ask, closed_loop, fill};
 use crate::*;
 
 /// The latencies of random reads (or overwrites) with a tail, less what they take without, and of those with it.
@@ -26,10 +26,10 @@ fn extra(of: TailOf, writes: bool) -> Vec<u64> {
         let first = uniform.below(pages);
         let (pages, handle) = (1, 0);
         let (asked, usual) = if writes {
-            (Ask::Write { first, pages, handle }, WRITE_OF_A_PAGE)
+            (HostCommand::Write { first, pages, handle }, WRITE_OF_A_PAGE)
         } else {
             let usual = READ_WITHOUT_FLASH + 50_000 + PAGE + COMMAND;
-            (Ask::Read { first, pages }, usual)
+            (HostCommand::Read { first, pages }, usual)
         };
         let done = ask(&mut device, now, asked);
         extra.push(done.at - now - usual);
@@ -87,9 +87,9 @@ fn only_a_tail_of_sensing_delays_others() {
         let mut first = 0;
         let reads = closed_loop(&mut device, now, 4, 4, || {
             first += 100;
-            Ask::Read { first, pages: 1 }
+            HostCommand::Read { first, pages: 1 }
         });
-        reads.iter().map(Completion::latency).collect::<Vec<u64>>()
+        reads.iter().map(Observation::latency).collect::<Vec<u64>>()
     };
     let usual = READ_WITHOUT_FLASH + PAGE + COMMAND;
     assert_eq!(ends(TailOf::Sense), [1, 2, 3, 4].map(|turn| usual + turn * 70_000));
@@ -110,7 +110,7 @@ fn a_clock_may_jump_far_ahead() {
         let busy = closed_loop(&mut device, now, 32, 500, &mut next);
         // A year.
         now = crate::host::end(&busy) + 365 * 24 * 3600 * 1_000_000_000;
-        let read = ask(&mut device, now, Ask::Read { first: 0, pages: 1 });
+        let read = ask(&mut device, now, HostCommand::Read { first: 0, pages: 1 });
         let latencies = [
             READ_WITHOUT_FLASH,
             read_of_a_page(0),
@@ -136,7 +136,7 @@ fn a_read_cache_is_as_large_as_it_was_said_to_be() {
     let mut read = |flash_page: u32, page: u32| {
         now += LATER;
         let first = flash_page * 4 + page;
-        ask(&mut device, now, Ask::Read { first, pages: 1 }).at - now
+        ask(&mut device, now, HostCommand::Read { first, pages: 1 }).at - now
     };
     for flash_page in 0..64 {
         assert!(read(flash_page, 0) > READ_WITHOUT_FLASH);

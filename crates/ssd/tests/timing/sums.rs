@@ -1,9 +1,9 @@
 //! One command on an idle drive takes the sum of its parts, to the nanosecond.
 
-use ssd::{Done, Lpn, Placement};
+use ssd::{Completion, Lpn, Placement};
 
 use crate::common::{extent, placement, silent};
-use crate::host::{Ask, LATER, ask, fill_pages};
+use crate::host::{HostCommand, LATER, ask, fill_pages};
 use crate::*;
 
 #[test]
@@ -21,7 +21,7 @@ fn a_page_is_sensed_sent_over_its_channel_and_over_the_link() {
         (16, 1),
         (2 * 768 + 8, 2),
     ] {
-        let done = ask(&mut device, now, Ask::Read { first, pages: 1 });
+        let done = ask(&mut device, now, HostCommand::Read { first, pages: 1 });
         assert_eq!(done.at - now, read_of_a_page(page_type), "page {first}");
         assert_eq!(done.waited_for_collection_ns, 0);
         now += LATER;
@@ -33,7 +33,7 @@ fn a_page_is_sensed_sent_over_its_channel_and_over_the_link() {
 fn pages_of_one_flash_page_are_sensed_once() {
     let mut device = silent(&timed(40, 0.25));
     let now = fill_pages(&mut device, UNIT_PAGES);
-    let done = ask(&mut device, now, Ask::Read { first: 4, pages: 4 });
+    let done = ask(&mut device, now, HostCommand::Read { first: 4, pages: 4 });
     assert_eq!(
         done.at - now,
         2_000 + 3 * 100 + 50_000 + (200 + 4 * 4_096) + 4 * 4_096 + 5_000
@@ -46,7 +46,7 @@ fn pages_of_one_flash_page_are_sensed_once() {
 fn a_large_read_overlaps_on_planes_dies_and_channels() {
     let mut device = silent(&timed(40, 0.25));
     let now = fill_pages(&mut device, UNIT_PAGES);
-    let done = ask(&mut device, now, Ask::Read { first: 0, pages: 32 });
+    let done = ask(&mut device, now, HostCommand::Read { first: 0, pages: 32 });
     let core = 2_000 + 31 * 100;
     // Both planes are sensed together: lower, middle, upper pages one after the other.
     let sensed = [core + 40_000, core + 90_000, core + 150_000];
@@ -68,7 +68,7 @@ fn a_large_read_is_sent_over_the_link_once() {
     times(&mut config).channel.command_ns = 0;
     let mut device = silent(&config);
     let now = fill_pages(&mut device, UNIT_PAGES);
-    let done = ask(&mut device, now, Ask::Read { first: 0, pages: 48 });
+    let done = ask(&mut device, now, HostCommand::Read { first: 0, pages: 48 });
     // The first flash page is 17 ns (16384 bytes at a terabyte in a second) on the channel; then the link never rests.
     assert_eq!(done.at - now, 2_000 + 47 * 100 + 1 + 17 + 48 * 4_096 + 5_000);
 }
@@ -76,30 +76,34 @@ fn a_large_read_is_sent_over_the_link_once() {
 #[test]
 fn what_is_not_in_flash_is_not_looked_for_there() {
     let mut device = silent(&timed(40, 0.25));
-    let done = ask(&mut device, 1000, Ask::Read { first: 77, pages: 1 });
+    let done = ask(&mut device, 1000, HostCommand::Read { first: 77, pages: 1 });
     assert_eq!(done.at, 1000 + 2_000 + 4_096 + 5_000, "never written");
     let now = LATER;
     let written = ask(
         &mut device,
         now,
-        Ask::Write {
+        HostCommand::Write {
             first: 77,
             pages: 1,
             handle: 0,
         },
     );
-    let done = ask(&mut device, written.at, Ask::Read { first: 77, pages: 1 });
+    let done = ask(&mut device, written.at, HostCommand::Read { first: 77, pages: 1 });
     assert_eq!(done.at - written.at, 2_000 + 4_096 + 5_000, "in the write buffer");
     let now = fill_pages(&mut device, UNIT_PAGES) + LATER;
-    let done = ask(&mut device, now, Ask::Read { first: 77, pages: 1 });
+    let done = ask(&mut device, now, HostCommand::Read { first: 77, pages: 1 });
     assert_eq!(
         done.at - now,
         read_of_a_page(1),
         "in flash now: page 5 of its operation"
     );
-    let freed = ask(&mut device, now + LATER, Ask::Deallocate { first: 77, pages: 1 });
+    let freed = ask(
+        &mut device,
+        now + LATER,
+        HostCommand::Deallocate { first: 77, pages: 1 },
+    );
     let now = freed.at;
-    let done = ask(&mut device, now, Ask::Read { first: 77, pages: 1 });
+    let done = ask(&mut device, now, HostCommand::Read { first: 77, pages: 1 });
     assert_eq!(done.at - now, 2_000 + 4_096 + 5_000, "deallocated");
 }
 
@@ -109,7 +113,7 @@ fn writes_and_other_commands() {
     let done = ask(
         &mut device,
         5,
-        Ask::Write {
+        HostCommand::Write {
             first: 0,
             pages: 1,
             handle: 3,
@@ -120,7 +124,7 @@ fn writes_and_other_commands() {
     let done = ask(
         &mut device,
         now,
-        Ask::Write {
+        HostCommand::Write {
             first: 0,
             pages: 32,
             handle: 1,
@@ -128,7 +132,7 @@ fn writes_and_other_commands() {
     );
     assert_eq!(done.at - now, 3_000 + 31 * 100 + 32 * 4_096 + 7_000);
     let now = 2 * LATER;
-    let done = ask(&mut device, now, Ask::Deallocate { first: 0, pages: 32 });
+    let done = ask(&mut device, now, HostCommand::Deallocate { first: 0, pages: 32 });
     assert_eq!(done.at - now, 3_000 + 7_000);
     assert_eq!(device.command(3 * LATER).at - 3 * LATER, 3_000 + 7_000);
 }
@@ -169,7 +173,7 @@ fn a_program_takes_the_share_of_its_size() {
     let operation = ask(
         &mut device,
         0,
-        Ask::Write {
+        HostCommand::Write {
             first: 0,
             pages: 8,
             handle: 0,
@@ -177,9 +181,17 @@ fn a_program_takes_the_share_of_its_size() {
     );
     let buffered = operation.at - WRITE_PIPELINE;
     let in_flash = buffered + (2 * 200 + 8 * 4_096) + PROGRAM / 3;
-    let hit = ask(&mut device, in_flash - READ_CORE - 1, Ask::Read { first: 0, pages: 1 });
+    let hit = ask(
+        &mut device,
+        in_flash - READ_CORE - 1,
+        HostCommand::Read { first: 0, pages: 1 },
+    );
     assert_eq!(hit.at, in_flash - 1 + PAGE + READ_PIPELINE);
-    let read = ask(&mut device, in_flash - READ_CORE, Ask::Read { first: 0, pages: 1 });
+    let read = ask(
+        &mut device,
+        in_flash - READ_CORE,
+        HostCommand::Read { first: 0, pages: 1 },
+    );
     assert_eq!(read.at, in_flash + 40_000 + 4_296 + PAGE + READ_PIPELINE);
 }
 
@@ -193,11 +205,11 @@ fn smaller_reclaim_units_use_fewer_dies() {
         let mut device = silent(&config);
         let now = fill_pages(&mut device, UNIT_PAGES / 4);
         // A page of each of the first four operations, asked for together.
-        let reads = (0..4).map(|operation| Ask::Read {
+        let reads = (0..4).map(|operation| HostCommand::Read {
             first: operation * OPERATION_PAGES,
             pages: 1,
         });
-        let done: Vec<Done> = reads.map(|read| ask(&mut device, now, read)).collect();
+        let done: Vec<Completion> = reads.map(|read| ask(&mut device, now, read)).collect();
         let times: Vec<u64> = done.iter().map(|done| done.at - now - read_of_a_page(0)).collect();
         times
     };
@@ -226,8 +238,8 @@ fn a_group_has_its_own_dies() {
         let _ = device.write(0, &write).expect("the extent exists");
     }
     let now = LATER;
-    let first = ask(&mut device, now, Ask::Read { first: 0, pages: 1 });
-    let second = ask(&mut device, now, Ask::Read { first: 768, pages: 1 });
+    let first = ask(&mut device, now, HostCommand::Read { first: 0, pages: 1 });
+    let second = ask(&mut device, now, HostCommand::Read { first: 768, pages: 1 });
     assert_eq!(first.at - now, read_of_a_page(0));
     assert_eq!(
         second.at - now,

@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 use nvme::controller::{QUEUE_ENTRIES_MAX, Waker};
 use nvme::{
-    Accepted, ControllerKind, Failure, Host, Outcome, Parameter, PropertyEffect, Reply, Subsystem, Transfer, Transport,
+    AcceptedCommand, ControllerKind, Failure, Host, Outcome, Parameter, PropertyEffect, Reply, Subsystem, Transfer,
+    Transport,
 };
 use nvme_spec::auth::{SECURITY_PROTOCOL, SECURITY_PROTOCOL_SPECIFIC};
 use nvme_spec::fabrics::{
@@ -169,9 +170,9 @@ enum Kind {
     PropertyGet(Property),
     PropertySet(Property, u64),
     /// The log page that is made here.
-    DiscoveryLog(Accepted),
+    DiscoveryLog(AcceptedCommand),
     /// Everything else.
-    Drive(Accepted),
+    Drive(AcceptedCommand),
 }
 
 impl Endpoint {

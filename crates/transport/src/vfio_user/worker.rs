@@ -94,7 +94,7 @@ pub enum Request {
         answer: SyncSender<()>,
     },
     /// The syncer has finished.
-    Synced(io::Result<()>),
+    SyncResult(io::Result<()>),
     /// Look at what was set before this was sent.
     Wake,
     Stop,
@@ -343,7 +343,7 @@ impl Worker {
                 self.vectors = Vectors::new(self.layout.vectors);
                 let _ = answer.send(());
             }
-            Request::Synced(result) => {
+            Request::SyncResult(result) => {
                 let before = self.synced.replace(result);
                 assert!(before.is_none(), "only one thing at a time is made durable");
                 self.finish_sync();
@@ -405,7 +405,7 @@ fn bus<'a>(memory: &'a GuestMemory, interrupts: &'a Vectors, doorbells: &'a Door
 /// Makes durable what the worker asks for, until the worker ends.
 pub fn run_syncer(to_sync: &Receiver<Arc<dyn Durable>>, requests: &Requests) {
     for durable in to_sync {
-        if requests.send(Request::Synced(durable.make_durable())).is_err() {
+        if requests.send(Request::SyncResult(durable.make_durable())).is_err() {
             return;
         }
     }

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::{AdminOpcode, Status};
-use plan::{Expected, FLUSH_EVERY, Kind, Operation, Plan};
+use plan::{Expectation, FLUSH_EVERY, Kind, Operation, Plan};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use small_drive::{Client, config, open};
@@ -209,7 +209,7 @@ fn line(from: &mut impl BufRead) -> Option<String> {
 
 /// Runs a victim from operation `first` on, kills it after `lines` reports and a little more, and notes what may and
 /// what must be there. Returns the last operation that it may have begun.
-fn kill_one(plan: Plan, first: u32, path: &Path, lines: u32, delay: Duration, expected: &mut Expected) -> u32 {
+fn kill_one(plan: Plan, first: u32, path: &Path, lines: u32, delay: Duration, expected: &mut Expectation) -> u32 {
     let mut victim = spawn("victim", plan, first, path);
     let mut said = BufReader::new(victim.stderr.take().unwrap());
     let mut reports = Reports::default();
@@ -243,7 +243,7 @@ fn kill_one(plan: Plan, first: u32, path: &Path, lines: u32, delay: Duration, ex
 }
 
 /// Restarts the drive and compares; returns whether it was clean, and pages mapped again and deallocated.
-fn verify(plan: Plan, shut_down: bool, path: &Path, expected: &mut Expected) -> [u64; 3] {
+fn verify(plan: Plan, shut_down: bool, path: &Path, expected: &mut Expectation) -> [u64; 3] {
     let mut verifier = spawn("verifier", plan, u32::from(shut_down), path);
     let mut said = String::new();
     verifier.stderr.take().unwrap().read_to_string(&mut said).unwrap();
@@ -291,7 +291,7 @@ fn kill_again_and_again(name: &str, format: u8, lanes: u32, kills: u32) {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ u64::from(format));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("drive.img");
-    let mut expected = Expected::new(plan);
+    let mut expected = Expectation::new(plan);
     let (mut last, mut unclean, mut mapped, mut deallocated) = (0, 0, 0, 0);
     for kill in 0..kills {
         // A third dies while it opens the drive, or at its first commands.

@@ -19,7 +19,7 @@ use transport::drive::{DataChoice, DriveOptions};
 use transport::server::{ServeOptions, Server};
 use transport::tcp::TcpOptions;
 
-use crate::plan::{Expected, Kind, Operation, Plan};
+use crate::plan::{Expectation, Kind, Operation, Plan};
 use crate::small_drive::config;
 use crate::{line, report, spawn};
 
@@ -69,7 +69,14 @@ fn kill_after(victim: &Arc<Mutex<Child>>, delay: Duration) -> JoinHandle<()> {
 
 /// Serves the drive, works on it from operation `first` on, and kills the server after `flushes` flushes and a little
 /// more; notes what may and what must be there. Returns the last operation that was sent.
-pub fn kill_server(plan: Plan, first: u32, path: &Path, flushes: u32, delay: Duration, expected: &mut Expected) -> u32 {
+pub fn kill_server(
+    plan: Plan,
+    first: u32,
+    path: &Path,
+    flushes: u32,
+    delay: Duration,
+    expected: &mut Expectation,
+) -> u32 {
     let mut victim = spawn("server", plan, 0, path);
     let mut said = BufReader::new(victim.stderr.take().unwrap());
     let victim = Arc::new(Mutex::new(victim));

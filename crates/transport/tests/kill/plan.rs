@@ -86,7 +86,7 @@ impl Plan {
 const ATOMIC_BYTES: u64 = 4096;
 
 /// What blocks and state may be after a crash.
-pub struct Expected {
+pub struct Expectation {
     plan: Plan,
     /// Generation of each block after the last operation on it that was durable.
     blocks: Vec<u32>,
@@ -96,9 +96,9 @@ pub struct Expected {
     event: Vec<bool>,
 }
 
-impl Expected {
-    pub fn new(plan: Plan) -> Expected {
-        Expected {
+impl Expectation {
+    pub fn new(plan: Plan) -> Expectation {
+        Expectation {
             plan,
             blocks: vec![0; plan.blocks() as usize],
             perhaps: HashMap::new(),

@@ -58,7 +58,7 @@ impl Settings {
     ///
     /// # Errors
     /// A setting that is impossible on this drive.
-    pub fn classify<S: Source>(&self, source: S, target: &Target) -> Result<Classified<S>, WorkloadError> {
+    pub fn classify<S: Source>(&self, source: S, target: &Target) -> Result<ClassifiedSource<S>, WorkloadError> {
         let classifier: Box<dyn Classifier> = match self {
             _ if target.placement_count == 0 => Box::new(none::None),
             Settings::None(_) => Box::new(none::None),
@@ -66,7 +66,7 @@ impl Settings {
             Settings::UpdateFrequency(settings) => Box::new(settings.classifier(target)?),
             Settings::Sepbit(settings) => Box::new(settings.classifier(target)?),
         };
-        Ok(Classified::new(source, classifier, target))
+        Ok(ClassifiedSource::new(source, classifier, target))
     }
 }
 
@@ -91,7 +91,7 @@ fn placement_count(wanted: Option<u16>, target: &Target) -> Result<u16, Workload
 const BATCH: usize = 1024;
 
 /// A source whose writes are placed by a classifier. A write is split where its units go to different placement indices.
-pub struct Classified<S> {
+pub struct ClassifiedSource<S> {
     source: S,
     classifier: Box<dyn Classifier>,
     unit_bytes: u64,
@@ -105,10 +105,10 @@ pub struct Classified<S> {
     failed: Option<WorkloadError>,
 }
 
-impl<S: Source> Classified<S> {
+impl<S: Source> ClassifiedSource<S> {
     /// Places the writes of a source.
-    pub fn new(source: S, classifier: Box<dyn Classifier>, target: &Target) -> Classified<S> {
-        Classified {
+    pub fn new(source: S, classifier: Box<dyn Classifier>, target: &Target) -> ClassifiedSource<S> {
+        ClassifiedSource {
             source,
             classifier,
             unit_bytes: target.unit_bytes(),
@@ -199,7 +199,7 @@ impl<S: Source> Classified<S> {
     }
 }
 
-impl<S: Source> Source for Classified<S> {
+impl<S: Source> Source for ClassifiedSource<S> {
     fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
         let mut issued = 0;
         while issued < limit {

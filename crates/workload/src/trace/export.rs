@@ -62,7 +62,7 @@ impl Default for ExportSettings {
 
 /// What was written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Exported {
+pub struct ExportSummary {
     /// Requests.
     pub requests: u64,
     /// Their bytes.
@@ -123,13 +123,13 @@ pub fn export(
     settings: &ExportSettings,
     name: &str,
     out: impl Write,
-) -> Result<Exported, WorkloadError> {
+) -> Result<ExportSummary, WorkloadError> {
     let failed = |source| WorkloadError::Io {
         file: name.to_string(),
         source,
     };
     let mut iolog = Iolog::begin(out, settings).map_err(failed)?;
-    let mut exported = Exported::default();
+    let mut exported = ExportSummary::default();
     feed.each(settings.requests_max, |request, time_ns| {
         exported.count(request);
         iolog.write(request, time_ns).map_err(failed)
@@ -148,8 +148,8 @@ pub fn export_per_placement(
     settings: &ExportSettings,
     directory: &Path,
     name: &str,
-) -> Result<Exported, WorkloadError> {
-    let mut exported = Exported::default();
+) -> Result<ExportSummary, WorkloadError> {
+    let mut exported = ExportSummary::default();
     let mut iologs: BTreeMap<Option<PlacementIndex>, Iolog<File>> = BTreeMap::new();
     let path_of = |placement| directory.join(iolog_name(name, placement));
     feed.each(settings.requests_max, |request, time_ns| {
@@ -214,7 +214,7 @@ fn job_file(name: &str, placements: &[Option<PlacementIndex>], settings: &Export
     text
 }
 
-impl Exported {
+impl ExportSummary {
     fn count(&mut self, request: &Request) {
         self.requests += 1;
         self.bytes += u64::from(request.bytes);

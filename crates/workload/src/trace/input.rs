@@ -37,12 +37,12 @@ enum Compression {
 }
 
 /// Counts the bytes that are read.
-struct Counted<R> {
+struct ByteCounter<R> {
     stream: R,
     bytes: Arc<AtomicU64>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for ByteCounter<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let bytes = self.stream.read(buffer)?;
         self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
@@ -83,7 +83,7 @@ impl Lines {
 
     /// Lines of any stream.
     pub fn new(stream: impl Read + Send + 'static, bytes_read: Arc<AtomicU64>) -> io::Result<Lines> {
-        let counted = Counted {
+        let counted = ByteCounter {
             stream,
             bytes: bytes_read,
         };

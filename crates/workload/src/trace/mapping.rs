@@ -30,7 +30,7 @@ pub(super) struct AddressMap {
     /// Units of the drive that gets the requests.
     units: u64,
     /// Of the twin that is sampled for.
-    sampled: Option<Sampled>,
+    sampled: Option<UnitSample>,
     /// Of the twin whose requests stay as they are.
     kept: Option<Twin>,
 }
@@ -38,18 +38,18 @@ pub(super) struct AddressMap {
 enum Rule {
     Modulo {
         volume_bytes: u64,
-        touched: Touched,
+        touched: TouchedUnits,
     },
     Scale {
         volume_bytes: u64,
         volumes: u32,
-        touched: Touched,
+        touched: TouchedUnits,
     },
     Compact(Numbers),
 }
 
 #[derive(Clone, Copy)]
-struct Sampled {
+struct UnitSample {
     denominator: u64,
     seed: u64,
 }
@@ -77,7 +77,7 @@ impl AddressMap {
         assert!(units <= full_units, "a twin is no larger than its drive");
         // Without sampling, units are touched on the drive at full size.
         let sampled = target.twin.filter(|twin| !twin.keep_requests);
-        let touched = || Touched::new(sampled.map_or(full_units, |_| units));
+        let touched = || TouchedUnits::new(sampled.map_or(full_units, |_| units));
         let rule = match settings.mapping {
             Mapping::Modulo => Rule::Modulo {
                 volume_bytes,
@@ -95,7 +95,7 @@ impl AddressMap {
             unit_bytes,
             full_units,
             units,
-            sampled: sampled.map(|twin| Sampled {
+            sampled: sampled.map(|twin| UnitSample {
                 denominator: twin.denominator,
                 seed,
             }),
@@ -230,7 +230,7 @@ impl AddressMap {
     }
 }
 
-impl Sampled {
+impl UnitSample {
     /// The unit of the full drive that a unit of the twin is.
     fn choose(self, unit: u64, units: u64, full_units: u64) -> u64 {
         let first = (u128::from(unit) * u128::from(full_units)).div_ceil(units.into()) as u64;
@@ -275,14 +275,14 @@ impl<E: FnMut(u64, u32)> Pieces<E> {
 }
 
 /// Which units have been touched.
-struct Touched {
+struct TouchedUnits {
     words: Vec<u64>,
     count: u64,
 }
 
-impl Touched {
-    fn new(units: u64) -> Touched {
-        Touched {
+impl TouchedUnits {
+    fn new(units: u64) -> TouchedUnits {
+        TouchedUnits {
             words: vec![0; units.div_ceil(64) as usize],
             count: 0,
         }

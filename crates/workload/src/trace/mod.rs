@@ -28,7 +28,7 @@ mod replay;
 mod settings;
 
 pub use columns::{AmountColumn, AmountUnit, Column, ColumnSettings, Delimiter, OperationColumn, TimeColumn, TimeUnit};
-pub use export::{ExportSettings, Exported, Feed, IologVersion, export, export_per_placement};
+pub use export::{ExportSettings, ExportSummary, Feed, IologVersion, export, export_per_placement};
 pub use input::{Line, Lines};
 pub use reader::{Progress, Reader};
 pub use record::Record;

@@ -1,7 +1,7 @@
 //! The cache in virtual time, on a drive that takes a request at a time and as long as it is told.
 
 use super::*;
-use workload::{Next, Paced, Tagged, Workload};
+use workload::{Next, PacedHost, TaggedRequest, Workload};
 
 /// What a run in virtual time did.
 struct Run {
@@ -39,7 +39,7 @@ fn run(settings: &Settings, drive: Drive) -> Run {
     loop {
         let now = run.elapsed_ns;
         let next = run.source.act(now, &mut submitted).unwrap();
-        for Tagged { tag, request } in submitted.drain(..) {
+        for TaggedRequest { tag, request } in submitted.drain(..) {
             assert!(
                 in_flight.iter().all(|(_, _, other)| *other != tag),
                 "tags are told apart"

@@ -37,11 +37,11 @@ pub(super) struct Feature {
     pub id: FeatureId,
     /// Whose value it is: a `SCOPE_…` bit.
     pub scope: u16,
-    saving: Saving,
+    saving: SavePolicy,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Saving {
+enum SavePolicy {
     /// A reset brings the default value back.
     Never,
     /// With the Save bit.
@@ -50,7 +50,7 @@ enum Saving {
     Always,
 }
 
-const fn feature(id: FeatureId, scope: u16, saving: Saving) -> Feature {
+const fn feature(id: FeatureId, scope: u16, saving: SavePolicy) -> Feature {
     Feature { id, scope, saving }
 }
 
@@ -58,27 +58,27 @@ const fn feature(id: FeatureId, scope: u16, saving: Saving) -> Feature {
 /// stamps the FDP events.
 #[rustfmt::skip] // One feature, one line.
 pub(super) const FEATURES: [Feature; 20] = [
-    feature(FeatureId::Arbitration, SCOPE_CONTROLLER, Saving::OnRequest),
-    feature(FeatureId::PowerManagement, SCOPE_CONTROLLER, Saving::OnRequest),
-    feature(FeatureId::TemperatureThreshold, SCOPE_CONTROLLER, Saving::OnRequest),
-    feature(FeatureId::ErrorRecovery, SCOPE_NAMESPACE, Saving::OnRequest),
-    feature(FeatureId::VolatileWriteCache, SCOPE_CONTROLLER, Saving::OnRequest),
-    feature(FeatureId::NumberOfQueues, SCOPE_CONTROLLER, Saving::Never),
-    feature(FeatureId::InterruptCoalescing, SCOPE_CONTROLLER, Saving::OnRequest),
-    feature(FeatureId::InterruptVectorConfiguration, SCOPE_CONTROLLER, Saving::OnRequest),
-    feature(FeatureId::WriteAtomicityNormal, SCOPE_CONTROLLER, Saving::OnRequest),
-    feature(FeatureId::AsynchronousEventConfiguration, SCOPE_CONTROLLER, Saving::OnRequest),
-    feature(FeatureId::Timestamp, SCOPE_NVM_SUBSYSTEM, Saving::Never),
-    feature(FeatureId::KeepAliveTimer, SCOPE_CONTROLLER, Saving::Never),
-    feature(FeatureId::HostBehaviorSupport, SCOPE_CONTROLLER, Saving::Never),
-    feature(FeatureId::SanitizeConfig, SCOPE_NVM_SUBSYSTEM, Saving::OnRequest),
-    feature(FeatureId::EnduranceGroupEventConfiguration, SCOPE_ENDURANCE_GROUP, Saving::OnRequest),
+    feature(FeatureId::Arbitration, SCOPE_CONTROLLER, SavePolicy::OnRequest),
+    feature(FeatureId::PowerManagement, SCOPE_CONTROLLER, SavePolicy::OnRequest),
+    feature(FeatureId::TemperatureThreshold, SCOPE_CONTROLLER, SavePolicy::OnRequest),
+    feature(FeatureId::ErrorRecovery, SCOPE_NAMESPACE, SavePolicy::OnRequest),
+    feature(FeatureId::VolatileWriteCache, SCOPE_CONTROLLER, SavePolicy::OnRequest),
+    feature(FeatureId::NumberOfQueues, SCOPE_CONTROLLER, SavePolicy::Never),
+    feature(FeatureId::InterruptCoalescing, SCOPE_CONTROLLER, SavePolicy::OnRequest),
+    feature(FeatureId::InterruptVectorConfiguration, SCOPE_CONTROLLER, SavePolicy::OnRequest),
+    feature(FeatureId::WriteAtomicityNormal, SCOPE_CONTROLLER, SavePolicy::OnRequest),
+    feature(FeatureId::AsynchronousEventConfiguration, SCOPE_CONTROLLER, SavePolicy::OnRequest),
+    feature(FeatureId::Timestamp, SCOPE_NVM_SUBSYSTEM, SavePolicy::Never),
+    feature(FeatureId::KeepAliveTimer, SCOPE_CONTROLLER, SavePolicy::Never),
+    feature(FeatureId::HostBehaviorSupport, SCOPE_CONTROLLER, SavePolicy::Never),
+    feature(FeatureId::SanitizeConfig, SCOPE_NVM_SUBSYSTEM, SavePolicy::OnRequest),
+    feature(FeatureId::EnduranceGroupEventConfiguration, SCOPE_ENDURANCE_GROUP, SavePolicy::OnRequest),
     // Both are kept in any case; nvme-cli asks for it.
-    feature(FeatureId::FlexibleDataPlacement, SCOPE_ENDURANCE_GROUP, Saving::OnRequest),
-    feature(FeatureId::FlexibleDataPlacementEvents, SCOPE_NAMESPACE, Saving::OnRequest),
-    feature(FeatureId::SoftwareProgressMarker, SCOPE_NVM_SUBSYSTEM, Saving::Always),
-    feature(FeatureId::HostIdentifier, SCOPE_CONTROLLER, Saving::Never),
-    feature(FeatureId::NamespaceWriteProtectionConfig, SCOPE_NAMESPACE, Saving::Always),
+    feature(FeatureId::FlexibleDataPlacement, SCOPE_ENDURANCE_GROUP, SavePolicy::OnRequest),
+    feature(FeatureId::FlexibleDataPlacementEvents, SCOPE_NAMESPACE, SavePolicy::OnRequest),
+    feature(FeatureId::SoftwareProgressMarker, SCOPE_NVM_SUBSYSTEM, SavePolicy::Always),
+    feature(FeatureId::HostIdentifier, SCOPE_CONTROLLER, SavePolicy::Never),
+    feature(FeatureId::NamespaceWriteProtectionConfig, SCOPE_NAMESPACE, SavePolicy::Always),
 ];
 
 /// What a Set Features asks for. Its dwords mean what the feature says.
@@ -206,7 +206,7 @@ impl Subsystem {
 
     pub(super) fn set_features(&mut self, id: u16, setting: &Setting, data: &[u8]) -> Result<Success, Failure> {
         let &Setting { feature, dword11, .. } = setting;
-        if setting.save && feature.saving != Saving::OnRequest {
+        if setting.save && feature.saving != SavePolicy::OnRequest {
             let cause = format!("{} cannot be saved", feature.id);
             return Err(Failure::new(Status::FEATURE_NOT_SAVEABLE, cause).at(Parameter::dword(10, 31)));
         }
@@ -235,7 +235,7 @@ impl Subsystem {
         } else {
             vec![number::instance(feature.id, value)]
         };
-        let save = setting.save || feature.saving == Saving::Always;
+        let save = setting.save || feature.saving == SavePolicy::Always;
         self.set_values(id, feature, &instances, value, save)?;
         self.note_health();
         Ok(match feature.id {
@@ -338,7 +338,7 @@ impl Subsystem {
     fn capabilities(&self, id: u16, feature: &Feature) -> FeatureCapabilities {
         let fixed = feature.id == FeatureId::HostIdentifier && self.controller(id).transport == Transport::Fabrics;
         FeatureCapabilities::new()
-            .with_savbl(feature.saving == Saving::OnRequest)
+            .with_savbl(feature.saving == SavePolicy::OnRequest)
             .with_nspec(feature.is_namespace_specific())
             .with_chang(!fixed)
     }

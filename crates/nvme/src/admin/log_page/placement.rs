@@ -200,7 +200,7 @@ fn event_bytes(event: &FdpEvent) -> EventBytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fdp::{Reallocated, kind};
+    use crate::fdp::{Reallocation, kind};
     use ssd::{Placement, RgId, RuhId};
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
                 handle: RuhId(7),
             }),
             timestamp: 0x0002_1122_3344_5566,
-            reallocated: Some(Reallocated {
+            reallocated: Some(Reallocation {
                 blocks: 0x0a0b,
                 lba: Some(0x0102_0304_0506_0708),
             }),

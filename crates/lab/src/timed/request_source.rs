@@ -1,21 +1,21 @@
 //! Where a lane's requests come from.
 
 use workload::fio::JobStream;
-use workload::{Paced, Request, Source, WorkloadError};
+use workload::{PacedHost, Request, Source, WorkloadError};
 
 /// An instance of a job, or a whole workload of another kind.
-pub(super) enum Supply {
+pub(super) enum RequestSource {
     Job(Box<JobStream>),
     Source(Box<dyn Source>),
 }
 
-impl Supply {
+impl RequestSource {
     /// Appends up to `limit` requests.
     #[inline]
     pub(super) fn fill(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<(), WorkloadError> {
         match self {
-            Supply::Job(stream) => _ = stream.fill(requests, limit),
-            Supply::Source(source) => _ = source.next_batch(requests, limit)?,
+            RequestSource::Job(stream) => _ = stream.fill(requests, limit),
+            RequestSource::Source(source) => _ = source.next_batch(requests, limit)?,
         }
         Ok(())
     }
@@ -24,10 +24,10 @@ impl Supply {
     ///
     /// # Panics
     /// It has none.
-    pub(super) fn paced(&mut self) -> &mut dyn Paced {
+    pub(super) fn paced(&mut self) -> &mut dyn PacedHost {
         let host = match self {
-            Supply::Job(_) => None,
-            Supply::Source(source) => source.paced(),
+            RequestSource::Job(_) => None,
+            RequestSource::Source(source) => source.paced(),
         };
         host.expect("a workload with a pace of its own")
     }
@@ -35,16 +35,16 @@ impl Supply {
     /// Share that it has produced, 0 to 1; `None` if it does not know, or never ends.
     pub(super) fn share_done(&self) -> Option<f64> {
         match self {
-            Supply::Job(stream) => stream.share_done(),
-            Supply::Source(source) => source.share_done(),
+            RequestSource::Job(stream) => stream.share_done(),
+            RequestSource::Source(source) => source.share_done(),
         }
     }
 
     /// Whether it never ends by itself.
     pub(super) fn is_endless(&self) -> bool {
         match self {
-            Supply::Job(stream) => stream.plan().endless,
-            Supply::Source(source) => source.share_done().is_none(),
+            RequestSource::Job(stream) => stream.plan().endless,
+            RequestSource::Source(source) => source.share_done().is_none(),
         }
     }
 }
