@@ -9,6 +9,7 @@
 //! touches no device; all randomness comes from a seed. What a source, a request and a target are is of `workload`.
 
 pub mod cachelib;
+mod distribution;
 pub mod f2fs;
 pub mod lsm;
 mod queue;

@@ -32,6 +32,8 @@
 
 use serde::Serialize;
 
+use base::Bytes;
+
 use crate::cast::{count, narrow, real, whole, whole32, wide};
 use crate::config::{DeviceConfig, HandleConfig, Isolation, MarksOf, Opening, ReclaimUnitSize};
 use crate::error::ConfigError;
@@ -40,8 +42,6 @@ use crate::unit::ReclaimUnit;
 
 /// Handles per endurance group, at most (issue of range, NVMe 2.1 allows more).
 pub const HANDLES_MAX: u16 = 128;
-const MIB: u64 = 1 << 20;
-const GIB: u64 = 1 << 30;
 
 /// One way to divide a superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -302,11 +302,11 @@ impl Layout {
             "geometry.over_provisioning",
             config.geometry.over_provisioning,
             format!(
-                "{} superblocks of {} MiB in each reclaim group are too few, {needed} are needed to hold a full drive, \
+                "{} superblocks of {} in each reclaim group are too few, {needed} are needed to hold a full drive, \
                  {} handles and the copies of garbage collection; {remedy} (or use fewer handles, a smaller \
                  geometry.reclaim_unit_bytes or gc.reserve_share)",
                 self.superblocks_per_group,
-                u64::from(self.superblock_pages) * self.page_bytes / MIB,
+                Bytes(u64::from(self.superblock_pages) * self.page_bytes),
                 self.handles.len(),
             ),
         )
@@ -511,11 +511,10 @@ impl Shape {
                 None => "no geometry.mapping_unit_bytes is large enough, so use less flash".to_string(),
             };
             let allowed = format!(
-                "{} GiB of flash are too many for 32-bit numbers of mapping units of {} KiB, which end below {} GiB; \
-                 {remedy}",
-                physical_bytes / u128::from(GIB),
-                page_bytes / 1024,
-                (page_bytes << 32) / GIB,
+                "{} of flash are too many for 32-bit numbers of mapping units of {}, which end below {}; {remedy}",
+                Bytes(u64::try_from(physical_bytes).unwrap_or(u64::MAX)),
+                Bytes(page_bytes),
+                Bytes(page_bytes << 32),
             );
             return Err(ConfigError::new(field, given, allowed));
         }

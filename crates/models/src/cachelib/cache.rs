@@ -21,15 +21,11 @@ use super::bighash::BigHash;
 use super::block_cache::{BlockCache, ItemPlace};
 use super::counters::{Counters, Recent};
 use super::dram::Dram;
-use super::layout::Layout;
+use super::layout::{LOC_STREAM, Layout, SOC_STREAM};
 use super::navy::Navy;
 use super::{CacheOperation, Kind};
 use workload::{Operation, PlacementIndex, Request};
 
-/// Number of the stream of SOC.
-pub(super) const SOC_STREAM: u16 = 0;
-/// Number of the stream of LOC.
-pub(super) const LOC_STREAM: u16 = 1;
 /// Reads are made of whole blocks of this size, the least that CacheLib reads from a device of 4 KiB blocks.
 const READ_ALIGN_BYTES: u64 = 4096;
 

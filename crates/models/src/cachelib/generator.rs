@@ -8,9 +8,9 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 
-use super::distribution::{Popularity, Sizes};
 use super::preset::Statistics;
 use super::{CacheOperation, Kind, mix};
+use crate::distribution::{Popularity, Sizes};
 
 /// Keys and values above this are large.
 const LARGE_BYTES: u32 = 2048;

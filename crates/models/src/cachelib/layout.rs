@@ -11,6 +11,10 @@ use workload::{Target, WorkloadError};
 
 use super::Settings;
 
+/// Number of the stream of SOC.
+pub(super) const SOC_STREAM: u16 = 0;
+/// Number of the stream of LOC.
+pub(super) const LOC_STREAM: u16 = 1;
 /// Larger than any item: regions of a twin shrink no further, so that they hold what those of the drive hold.
 const REGION_BYTES_MIN: u64 = 1 << 20;
 /// Least alignment of LOC entries (navy/block_cache/BlockCache.h).

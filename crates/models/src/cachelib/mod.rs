@@ -22,7 +22,6 @@ mod bighash;
 mod block_cache;
 mod cache;
 mod counters;
-pub(crate) mod distribution;
 mod dram;
 mod generator;
 mod index;

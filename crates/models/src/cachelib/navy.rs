@@ -19,7 +19,7 @@
 
 use std::collections::VecDeque;
 
-use super::cache::{LOC_STREAM, SOC_STREAM};
+use super::layout::{LOC_STREAM, SOC_STREAM};
 use super::pace::{Engines, Pace};
 use workload::{Request, TaggedRequest};
 

@@ -72,121 +72,144 @@ pub struct Statistics {
 impl Preset {
     /// The numbers.
     pub fn statistics(self) -> Statistics {
-        let kvcache = Statistics {
-            get_percent: 94.7,
-            set_percent: 5.0,
-            absent_get_percent: 17.0,
-            lookaside: true,
-            zipf_alpha: 0.6,
-            working_set_percent: 34.8,
-            large_set_weight: 2.2,
-            key_bytes: 60,
-            value_quantiles: vec![
-                (0.0, 63),
-                (1.0, 74),
-                (25.0, 104),
-                (50.0, 132),
-                (75.0, 169),
-                (90.0, 394),
-                (95.0, 759),
-                (99.0, 10_606),
-                (99.5, 23_500),
-                (99.9, 480_563),
-                (100.0, 523_288),
-            ],
-            dram_percent: 0.587,
-        };
         match self {
-            Preset::Kvcache202206 => kvcache,
-            Preset::Kvcache202210 => Statistics {
-                get_percent: 0.0,
-                set_percent: 100.0,
-                value_quantiles: vec![
-                    (0.0, 8),
-                    (25.0, 8),
-                    (50.0, 29),
-                    (75.0, 69),
-                    (90.0, 328),
-                    (95.0, 1_031),
-                    (99.0, 12_143),
-                    (99.5, 45_000),
-                    (99.9, 523_287),
-                    (100.0, 523_288),
-                ],
-                ..kvcache
-            },
-            Preset::Kvcache202401 => Statistics {
-                get_percent: 0.0,
-                set_percent: 100.0,
-                value_quantiles: vec![
-                    (0.0, 8),
-                    (25.0, 9),
-                    (50.0, 25),
-                    (75.0, 67),
-                    (90.0, 585),
-                    (95.0, 2_582),
-                    (99.0, 12_305),
-                    (99.5, 14_000),
-                    (99.9, 420_582),
-                    (100.0, 523_288),
-                ],
-                ..kvcache
-            },
-            Preset::Cdn => Statistics {
-                get_percent: 100.0,
-                set_percent: 0.0,
-                absent_get_percent: 0.0,
-                zipf_alpha: 0.8,
-                working_set_percent: 400.0,
-                large_set_weight: 1.0,
-                key_bytes: 30,
-                value_quantiles: vec![
-                    (0.0, 127),
-                    (19.0, 191),
-                    (21.0, 2_048),
-                    (25.0, 2_815),
-                    (50.0, 13_375),
-                    (75.0, 41_375),
-                    (90.0, 77_663),
-                    (95.0, 118_527),
-                    (99.0, 274_271),
-                    (100.0, 523_288),
-                ],
-                dram_percent: 2.9,
-                ..kvcache
-            },
-            Preset::Twitter12 => Statistics {
-                get_percent: 20.0,
-                set_percent: 80.0,
-                absent_get_percent: 0.0,
-                lookaside: false,
-                zipf_alpha: 0.3048,
-                working_set_percent: 1_000.0,
-                large_set_weight: 1.0,
-                key_bytes: 44,
-                value_quantiles: vec![(0.0, 400), (50.0, 970), (100.0, 1_980)],
-                ..kvcache
-            },
-            Preset::Twitter37 => Statistics {
-                get_percent: 63.0,
-                set_percent: 37.0,
-                absent_get_percent: 0.0,
-                lookaside: false,
-                zipf_alpha: 0.4251,
-                working_set_percent: 400.0,
-                large_set_weight: 1.0,
-                key_bytes: 72,
-                value_quantiles: vec![(0.0, 1_000), (50.0, 11_500), (90.0, 44_000), (100.0, 145_000)],
-                ..kvcache
-            },
+            Preset::Kvcache202206 => kvcache_202206(),
+            Preset::Kvcache202210 => kvcache_202210(),
+            Preset::Kvcache202401 => kvcache_202401(),
+            Preset::Cdn => cdn(),
+            Preset::Twitter12 => twitter_12(),
+            Preset::Twitter37 => twitter_37(),
         }
+    }
+}
+
+fn kvcache_202206() -> Statistics {
+    Statistics {
+        get_percent: 94.7,
+        set_percent: 5.0,
+        absent_get_percent: 17.0,
+        lookaside: true,
+        zipf_alpha: 0.6,
+        working_set_percent: 34.8,
+        large_set_weight: 2.2,
+        key_bytes: 60,
+        value_quantiles: vec![
+            (0.0, 63),
+            (1.0, 74),
+            (25.0, 104),
+            (50.0, 132),
+            (75.0, 169),
+            (90.0, 394),
+            (95.0, 759),
+            (99.0, 10_606),
+            (99.5, 23_500),
+            (99.9, 480_563),
+            (100.0, 523_288),
+        ],
+        dram_percent: 0.587,
+    }
+}
+
+fn kvcache_202210() -> Statistics {
+    Statistics {
+        get_percent: 0.0,
+        set_percent: 100.0,
+        value_quantiles: vec![
+            (0.0, 8),
+            (25.0, 8),
+            (50.0, 29),
+            (75.0, 69),
+            (90.0, 328),
+            (95.0, 1_031),
+            (99.0, 12_143),
+            (99.5, 45_000),
+            (99.9, 523_287),
+            (100.0, 523_288),
+        ],
+        ..kvcache_202206()
+    }
+}
+
+fn kvcache_202401() -> Statistics {
+    Statistics {
+        get_percent: 0.0,
+        set_percent: 100.0,
+        value_quantiles: vec![
+            (0.0, 8),
+            (25.0, 9),
+            (50.0, 25),
+            (75.0, 67),
+            (90.0, 585),
+            (95.0, 2_582),
+            (99.0, 12_305),
+            (99.5, 14_000),
+            (99.9, 420_582),
+            (100.0, 523_288),
+        ],
+        ..kvcache_202206()
+    }
+}
+
+fn cdn() -> Statistics {
+    Statistics {
+        get_percent: 100.0,
+        set_percent: 0.0,
+        absent_get_percent: 0.0,
+        zipf_alpha: 0.8,
+        working_set_percent: 400.0,
+        large_set_weight: 1.0,
+        key_bytes: 30,
+        value_quantiles: vec![
+            (0.0, 127),
+            (19.0, 191),
+            (21.0, 2_048),
+            (25.0, 2_815),
+            (50.0, 13_375),
+            (75.0, 41_375),
+            (90.0, 77_663),
+            (95.0, 118_527),
+            (99.0, 274_271),
+            (100.0, 523_288),
+        ],
+        dram_percent: 2.9,
+        ..kvcache_202206()
+    }
+}
+
+fn twitter_12() -> Statistics {
+    Statistics {
+        get_percent: 20.0,
+        set_percent: 80.0,
+        absent_get_percent: 0.0,
+        lookaside: false,
+        zipf_alpha: 0.3048,
+        working_set_percent: 1_000.0,
+        large_set_weight: 1.0,
+        key_bytes: 44,
+        value_quantiles: vec![(0.0, 400), (50.0, 970), (100.0, 1_980)],
+        ..kvcache_202206()
+    }
+}
+
+fn twitter_37() -> Statistics {
+    Statistics {
+        get_percent: 63.0,
+        set_percent: 37.0,
+        absent_get_percent: 0.0,
+        lookaside: false,
+        zipf_alpha: 0.4251,
+        working_set_percent: 400.0,
+        large_set_weight: 1.0,
+        key_bytes: 72,
+        value_quantiles: vec![(0.0, 1_000), (50.0, 11_500), (90.0, 44_000), (100.0, 145_000)],
+        ..kvcache_202206()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::distribution::Sizes;
     use super::*;
+    use crate::distribution::Sizes;
 
     #[test]
     fn values_have_the_published_means() {

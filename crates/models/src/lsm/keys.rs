@@ -8,7 +8,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use crate::cachelib::distribution::Popularity as Ranks;
+use crate::distribution::Popularity as Ranks;
 use workload::random::below;
 
 /// Which records are popular.

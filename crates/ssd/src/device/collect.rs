@@ -207,40 +207,42 @@ impl Engine {
             group.0
         );
 
+        let reclaim = Reclaim {
+            host_pages_written: self.state.host_pages_written,
+            now,
+            trigger,
+            policy,
+            group,
+            victim,
+            victim_owner: owner,
+            destination_owner: destination,
+            unit_pages,
+            valid_pages,
+            pages_copied,
+            moved,
+            blocks_remapped,
+            elapsed_ns,
+        };
+        self.count_collection(&reclaim, pages_remapped);
+        events.emit(|| Event::Reclaim(reclaim));
+    }
+
+    /// Counts a collection that took these pages out without copying them.
+    fn count_collection(&mut self, reclaim: &Reclaim, pages_remapped: u32) {
         let stats = &mut self.state.stats;
-        match trigger {
+        match reclaim.trigger {
             Trigger::Background => stats.background_collections += 1,
             Trigger::Foreground => stats.foreground_collections += 1,
             Trigger::Forced => stats.forced_collections += 1,
         }
-        let row = stats.owner_mut(owner);
-        row.gc_pages_copied += u64::from(pages_copied);
-        row.blocks_remapped += u64::from(blocks_remapped);
+        let row = stats.owner_mut(reclaim.victim_owner);
+        row.gc_pages_copied += u64::from(reclaim.pages_copied);
+        row.blocks_remapped += u64::from(reclaim.blocks_remapped);
         row.pages_remapped += u64::from(pages_remapped);
         row.units_reclaimed += 1;
-        row.pages_erased += u64::from(unit_pages - pages_remapped);
-        row.valid_pages_reclaimed += u64::from(valid_pages);
-        stats.owner_mut(destination).gc_pages_received += u64::from(pages_copied);
-
-        let host_pages_written = self.state.host_pages_written;
-        events.emit(|| {
-            Event::Reclaim(Reclaim {
-                host_pages_written,
-                now,
-                trigger,
-                policy,
-                group,
-                victim,
-                victim_owner: owner,
-                destination_owner: destination,
-                unit_pages,
-                valid_pages,
-                pages_copied,
-                moved,
-                blocks_remapped,
-                elapsed_ns,
-            })
-        });
+        row.pages_erased += u64::from(reclaim.unit_pages - pages_remapped);
+        row.valid_pages_reclaimed += u64::from(reclaim.valid_pages);
+        stats.owner_mut(reclaim.destination_owner).gc_pages_received += u64::from(reclaim.pages_copied);
     }
 
     /// Copies the valid pages of a victim to the destination's reclaim unit, in batches whose cache misses overlap.

@@ -1,4 +1,4 @@
-//! What the generator draws from: keys by rank (Zipf) and sizes by key (quantiles).
+//! What caches and databases draw from: keys by rank (Zipf) and sizes by key (quantiles).
 //!
 //! Both are tables, made once with functions that give the same result on every machine; drawing needs no floating point. Ranks lie in
 //! ranges: the first thousand one each, then ranges that grow by a percent, in which all ranks are alike. A range is drawn by Walker's alias
@@ -136,14 +136,14 @@ const SIZE_CELLS: u64 = 1 << 14;
 
 /// Sizes by quantile.
 #[derive(Debug)]
-pub(super) struct Sizes {
+pub(crate) struct Sizes {
     /// Bounds of the cells, bytes.
     bounds: Vec<u32>,
 }
 
 impl Sizes {
     /// From quantiles, percent and bytes, in order, the first at 0 and the last at 100; between two of them sizes are log-uniform.
-    pub(super) fn new(quantiles: &[(f64, u32)]) -> Sizes {
+    pub(crate) fn new(quantiles: &[(f64, u32)]) -> Sizes {
         let at = |cell: u64| {
             let percent = cell as f64 * 100.0 / SIZE_CELLS as f64;
             let above = quantiles.iter().position(|(bound, _)| *bound >= percent);
@@ -160,7 +160,7 @@ impl Sizes {
 
     /// The size that belongs to 32 random bits.
     #[inline]
-    pub(super) fn of(&self, bits: u32) -> u32 {
+    pub(crate) fn of(&self, bits: u32) -> u32 {
         let scaled = u64::from(bits) * SIZE_CELLS;
         let cell = (scaled >> 32) as usize;
         let (low, high) = (self.bounds[cell], self.bounds[cell + 1]);
@@ -168,7 +168,7 @@ impl Sizes {
     }
 
     /// Mean size.
-    pub(super) fn mean(&self) -> f64 {
+    pub(crate) fn mean(&self) -> f64 {
         let pairs = self.bounds.windows(2);
         pairs
             .map(|pair| (f64::from(pair[0]) + f64::from(pair[1])) / 2.0)
