@@ -1,0 +1,496 @@
+//! Options that shape the workload, and how their values are read.
+
+use super::{Effect, FioOption, Kind, NO_VERIFY, ONE_TARGET};
+use crate::fio::error::Complaint;
+use crate::fio::grammar::{parse_range, set_bssplit, set_distribution, set_plids, set_scheme};
+use crate::fio::job::{ACCESSES, DataPlacement, Job, PlacementSelection};
+use crate::fio::value::{Amount, KbBase, amount, choice, number, number_in, per_direction, switch, time_us};
+
+pub(super) static OPTIONS: &[FioOption] = &[
+    acts(
+        "rw",
+        "readwrite",
+        Kind::Text,
+        "read, write, trim, randread, randwrite, randtrim, rw (or readwrite), randrw, trimwrite, randtrimwrite; fio's modifiers after a colon are refused",
+        |job, value| {
+            let words: Vec<(&str, usize)> = ACCESSES
+                .iter()
+                .enumerate()
+                .map(|(index, access)| (access.name, index))
+                .collect();
+            if value.contains(':') {
+                return Err(Complaint::new(
+                    "a modifier after the colon is not supported",
+                    "drop it: `rw=write` steps block by block, `rw=randwrite` draws each block",
+                ));
+            }
+            job.access = ACCESSES[choice(value, &words)?];
+            Ok(())
+        },
+    ),
+    acts(
+        "bs",
+        "blocksize",
+        Kind::PerDirection,
+        "size of a request; default 4k",
+        |job, value| {
+            let base = job.kb_base;
+            per_direction(value, &mut job.bs, |part| number_in(part, base, 1, u64::from(u32::MAX)))
+        },
+    ),
+    acts(
+        "bsrange",
+        "blocksize_range",
+        Kind::PerDirection,
+        "requests of random size, `1k-4k`, in multiples of the smallest",
+        |job, value| {
+            let base = job.kb_base;
+            per_direction(value, &mut job.bs_range, |part| parse_range(part, base).map(Some))
+        },
+    ),
+    acts(
+        "bssplit",
+        "",
+        Kind::Text,
+        "sizes and their percent of the requests, `4k/60:64k/40`, up to three such lists",
+        set_bssplit,
+    ),
+    acts(
+        "ba",
+        "blockalign",
+        Kind::PerDirection,
+        "alignment of random requests, default their size; any other switches the random map off, as in fio",
+        |job, value| {
+            let base = job.kb_base;
+            per_direction(value, &mut job.blockalign, |part| {
+                number_in(part, base, 1, u64::from(u32::MAX)).map(Some)
+            })
+        },
+    ),
+    acts(
+        "size",
+        "",
+        Kind::SizeOrPercent,
+        "the job's region, and how much one loop issues; default the rest of the drive after `offset`; a percentage is of the whole drive",
+        |job, value| {
+            let size = amount(value, job.kb_base)?;
+            job.size = Some(size).filter(|size| !matches!(size, Amount::Bytes(0) | Amount::Percent(0)));
+            Ok(())
+        },
+    ),
+    acts(
+        "offset",
+        "fileoffset",
+        Kind::SizeOrPercent,
+        "start of the region; a percentage is of the whole drive, rounded up to the smallest block",
+        |job, value| {
+            job.offset = amount(value, job.kb_base)?;
+            Ok(())
+        },
+    ),
+    acts(
+        "offset_align",
+        "",
+        Kind::Size,
+        "what a percentage in `offset` is rounded up to",
+        |job, value| {
+            job.offset_align = Some(number_in(value, job.kb_base, 1, u64::from(u32::MAX))?);
+            Ok(())
+        },
+    ),
+    acts(
+        "offset_increment",
+        "",
+        Kind::SizeOrPercent,
+        "added to `offset` for each further instance of `numjobs`; fio numbers the instances after the first downwards",
+        |job, value| {
+            job.offset_increment = amount(value, job.kb_base)?;
+            Ok(())
+        },
+    ),
+    acts(
+        "io_size",
+        "io_limit",
+        Kind::SizeOrPercent,
+        "how much to issue in total, where that is not `size`",
+        |job, value| {
+            let size = amount(value, job.kb_base)?;
+            job.io_size = Some(size).filter(|size| !matches!(size, Amount::Bytes(0) | Amount::Percent(0)));
+            Ok(())
+        },
+    ),
+    acts(
+        "number_ios",
+        "",
+        Kind::Number,
+        "ends a loop after so many requests",
+        |job, value| {
+            job.number_ios = Some(number(value, job.kb_base)?).filter(|count| *count > 0);
+            Ok(())
+        },
+    ),
+    acts(
+        "loops",
+        "",
+        Kind::Number,
+        "how often the job does its `size`; each loop repeats the same random numbers, as in fio, unless `randseed` is given or `randrepeat=0`",
+        |job, value| {
+            job.loops = number_in(value, job.kb_base, 1, u64::from(u32::MAX))?;
+            Ok(())
+        },
+    ),
+    acts(
+        "time_based",
+        "",
+        Kind::Flag,
+        "the job starts over until its `runtime` is over; without timing until the run ends",
+        |job, value| {
+            job.time_based = switch(value)?;
+            Ok(())
+        },
+    ),
+    acts(
+        "runtime",
+        "timeout",
+        Kind::Time,
+        "on a device with timing the job ends after this virtual time, after `ramp_time`; elsewhere there is no clock, so its value has no effect: the run says how much to write; `time_based` requires it",
+        |job, value| {
+            job.runtime_us = time_us(value, true)?;
+            Ok(())
+        },
+    ),
+    acts(
+        "random_distribution",
+        "",
+        Kind::Text,
+        "random, zipf:theta, pareto:h, normal:deviation (each with an optional `:center`), zoned:access/size:..., zoned_abs:access/bytes:...; all but random allow a block to be drawn again at once",
+        set_distribution,
+    ),
+    acts(
+        "random_generator",
+        "",
+        Kind::Text,
+        "tausworthe or tausworthe64; fio's lfsr is refused",
+        |job, value| {
+            if value == "lfsr" {
+                return Err(Complaint::new(
+                    "the lfsr generator is not supported",
+                    "write tausworthe, which also touches each block once per pass",
+                ));
+            }
+            job.generator_64 = choice(value, &[("tausworthe", false), ("tausworthe64", true)])?;
+            Ok(())
+        },
+    ),
+    acts(
+        "randrepeat",
+        "allrandrepeat",
+        Kind::Bool,
+        "0: each loop draws new random numbers; the first loop is the same in every run anyway",
+        |job, value| {
+            job.randrepeat = switch(value)?;
+            Ok(())
+        },
+    ),
+    acts(
+        "randseed",
+        "",
+        Kind::Number,
+        "seed of all random numbers, default 0x89",
+        |job, value| {
+            job.randseed = Some(number(value, job.kb_base)?);
+            Ok(())
+        },
+    ),
+    acts(
+        "norandommap",
+        "",
+        Kind::Flag,
+        "random requests may hit any block; otherwise each block once per pass",
+        |job, value| {
+            job.norandommap = switch(value)?;
+            Ok(())
+        },
+    ),
+    acts(
+        "percentage_random",
+        "",
+        Kind::PerDirection,
+        "percent of a random job's requests that are random; the others continue where the last one ended",
+        |job, value| {
+            let base = job.kb_base;
+            per_direction(value, &mut job.percentage_random, |part| {
+                Ok(number_in(part, base, 0, 100)? as u32)
+            })
+        },
+    ),
+    acts(
+        "rwmixread",
+        "",
+        Kind::Number,
+        "percent of reads in rw and randrw, default 50",
+        |job, value| {
+            job.rwmixread = number_in(value, job.kb_base, 0, 100)? as u32;
+            Ok(())
+        },
+    ),
+    acts(
+        "rwmixwrite",
+        "",
+        Kind::Number,
+        "percent of writes in rw and randrw",
+        |job, value| {
+            job.rwmixread = 100 - number_in(value, job.kb_base, 0, 100)? as u32;
+            Ok(())
+        },
+    ),
+    acts(
+        "rate",
+        "",
+        Kind::PerDirection,
+        "bytes per second: the job's share among the jobs that run with it",
+        |job, value| {
+            let base = job.kb_base;
+            per_direction(value, &mut job.rate, |part| {
+                number_in(part, base, 1, u64::MAX).map(Some)
+            })
+        },
+    ),
+    acts(
+        "rate_iops",
+        "",
+        Kind::PerDirection,
+        "requests per second: the job's share among the jobs that run with it",
+        |job, value| {
+            let base = job.kb_base;
+            per_direction(value, &mut job.rate_iops, |part| {
+                number_in(part, base, 1, u64::from(u32::MAX)).map(Some)
+            })
+        },
+    ),
+    acts(
+        "rate_ignore_thinktime",
+        "",
+        Kind::Bool,
+        "a job with `rate` does not catch up after `thinktime`",
+        |job, value| {
+            job.rate_ignore_thinktime = switch(value)?;
+            Ok(())
+        },
+    ),
+    acts(
+        "flow",
+        "",
+        Kind::Number,
+        "requests relative to the other jobs that run with it",
+        |job, value| {
+            job.flow = Some(number_in(value, job.kb_base, 0, 1000)?).filter(|flow| *flow > 0);
+            Ok(())
+        },
+    ),
+    acts(
+        "flow_id",
+        "",
+        Kind::Number,
+        "jobs that run together must name the same one",
+        |job, value| {
+            job.flow_id = number(value, job.kb_base)?;
+            Ok(())
+        },
+    ),
+    acts(
+        "thinktime",
+        "",
+        Kind::Time,
+        "pause after each `thinktime_blocks` requests; lowers the job's share as described above",
+        |job, value| {
+            job.thinktime_us = time_us(value, false)?;
+            Ok(())
+        },
+    ),
+    acts(
+        "thinktime_blocks",
+        "",
+        Kind::Number,
+        "requests between two pauses, default 1",
+        |job, value| {
+            job.thinktime_blocks = number_in(value, job.kb_base, 1, u64::from(u32::MAX))?;
+            Ok(())
+        },
+    ),
+    acts(
+        "iodepth",
+        "",
+        Kind::Number,
+        "queue slots: without rate and flow, requests are shared out in this proportion",
+        |job, value| {
+            job.iodepth = number_in(value, job.kb_base, 1, 65_536)?;
+            Ok(())
+        },
+    ),
+    acts(
+        "numjobs",
+        "",
+        Kind::Number,
+        "so many instances of the job, each with random numbers of its own",
+        |job, value| {
+            job.numjobs = number_in(value, job.kb_base, 1, 4096)? as u32;
+            Ok(())
+        },
+    ),
+    acts(
+        "stonewall",
+        "wait_for_previous",
+        Kind::Flag,
+        "the job starts when all before it have ended",
+        |job, value| {
+            job.stonewall = switch(value)?;
+            Ok(())
+        },
+    ),
+    acts(
+        "startdelay",
+        "",
+        Kind::Time,
+        "virtual time from the start of its group to the start of the job; only 0 on devices without timing",
+        |job, value| {
+            job.startdelay_us = time_us(value, true)?;
+            Ok(())
+        },
+    ),
+    acts(
+        "ramp_time",
+        "",
+        Kind::Time,
+        "virtual time at the start of the job that is not measured; nothing on devices without timing",
+        |job, value| {
+            job.ramp_time_us = time_us(value, true)?;
+            Ok(())
+        },
+    ),
+    acts(
+        "fdp",
+        "",
+        Kind::Bool,
+        "writes carry a placement identifier",
+        |job, value| {
+            job.fdp = switch(value)?;
+            Ok(())
+        },
+    ),
+    acts(
+        "dataplacement",
+        "data_placement",
+        Kind::Text,
+        "none, fdp (as fdp=1) or streams (the stream is taken as the placement index)",
+        |job, value| {
+            let choices = [
+                ("none", DataPlacement::None),
+                ("fdp", DataPlacement::Fdp),
+                ("streams", DataPlacement::Streams),
+            ];
+            job.dataplacement = Some(choice(value, &choices)?);
+            Ok(())
+        },
+    ),
+    acts(
+        "plids",
+        "fdp_pli",
+        Kind::Text,
+        "indices into the drive's list of placements, `0,2,4-6`; default all of them",
+        set_plids,
+    ),
+    acts(
+        "plid_select",
+        "fdp_pli_select",
+        Kind::Text,
+        "roundrobin (default), random, or scheme",
+        |job, value| {
+            use PlacementSelection::{Random, RoundRobin, Scheme};
+            job.plid_select = choice(
+                value,
+                &[("roundrobin", RoundRobin), ("random", Random), ("scheme", Scheme)],
+            )?;
+            Ok(())
+        },
+    ),
+    acts(
+        "dp_scheme",
+        "",
+        Kind::Text,
+        "file of lines `start,end,index` for plid_select=scheme: the first range that a write starts in says its index, 0 if none does; looked for where fio looks, then beside the job file",
+        set_scheme,
+    ),
+    acts(
+        "filename",
+        "",
+        Kind::Text,
+        "one target; its name is part of the seed of zipf, pareto and normal, as in fio",
+        |job, value| {
+            if value.replace("\\:", "").contains(':') {
+                return Err(Complaint::new("several targets in one job", ONE_TARGET));
+            }
+            job.filename = Some(value.replace("\\:", ":"));
+            Ok(())
+        },
+    ),
+    acts("nrfiles", "nr_files", Kind::Number, "only 1", |job, value| {
+        if number(value, job.kb_base)? == 1 {
+            return Ok(());
+        }
+        Err(Complaint::new("several files in one job", ONE_TARGET))
+    }),
+    acts(
+        "kb_base",
+        "",
+        Kind::Number,
+        "1024 (default): k is 1024 and kib is 1000, as in fio; 1000: the other way round",
+        |job, value| {
+            job.kb_base = choice(value, &[("1024", KbBase::Binary), ("1000", KbBase::Decimal)])?;
+            Ok(())
+        },
+    ),
+    acts(
+        "zonemode",
+        "",
+        Kind::Text,
+        "only none: the model is no zoned device",
+        |_, value| choice(value, &[("none", ())]),
+    ),
+    acts(
+        "write_mode",
+        "",
+        Kind::Text,
+        "only write: no other NVMe command takes the place of a write",
+        |_, value| choice(value, &[("write", ())]),
+    ),
+    acts(
+        "file_service_type",
+        "",
+        Kind::Text,
+        "any value: there is one target",
+        |_, _| Ok(()),
+    ),
+    acts(
+        "verify",
+        "",
+        Kind::Text,
+        "only 0 or none: the lab stores no data, so reading back would check nothing",
+        |_, value| match value {
+            "0" | "none" => Ok(()),
+            _ => Err(Complaint::new("fio would read everything back", NO_VERIFY)),
+        },
+    ),
+];
+
+type Setter = fn(&mut Job, &str) -> Result<(), Complaint>;
+
+const fn acts(name: &'static str, aliases: &'static str, kind: Kind, help: &'static str, set: Setter) -> FioOption {
+    FioOption {
+        name,
+        aliases,
+        kind,
+        help,
+        effect: Effect::Acts(set),
+    }
+}

@@ -1,0 +1,118 @@
+//! Options that are legal and have no effect in the lab, so that the same file runs under real fio.
+
+use super::{Effect, FioOption, Kind};
+
+/// Reasons for having no effect, with the options of each in the order of the manual; another name stands behind `=`.
+const OPTIONS_BY_REASON: &[(&str, &str)] = &[
+    (
+        "labels for people and reports; the section's name is the job's name",
+        "description name group_reporting new_group",
+    ),
+    (
+        "says which file real fio opens and how it makes it; the lab's target is always the whole model",
+        "filetype directory filename_format unique_filename lockfile fallocate fadvise_hint overwrite \
+         create_serialize create_fsync create_on_open allow_file_create allow_mounted_write pre_read invalidate \
+         unlink unlink_each_loop",
+    ),
+    (
+        "refines nrfiles or a file system; the target is one device",
+        "openfiles",
+    ),
+    (
+        "says how real fio hands requests to the kernel or the driver; the lab calls the model",
+        "ioengine direct buffered atomic iodepth_batch=iodepth_batch_submit \
+         iodepth_batch_complete_min=iodepth_batch_complete iodepth_batch_complete_max iodepth_low serialize_overlap \
+         io_submit_mode cmd_type fixedbufs registerfiles sqthread_poll sqthread_poll_cpu hipri hipri_percentage \
+         nonvectored uncached nowait force_async readfua writefua read_mode userspace_reap libaio_vectored \
+         xnvme_async xnvme_sync xnvme_admin xnvme_be xnvme_mem xnvme_iovec xnvme_dev_nsid xnvme_dev_subnqn \
+         mem_size_mb shm_id enable_sgl sge_size disable_pcie_sgl_merge hostnqn digest_enable enable_vmd \
+         print_qid_mappings log_flags prio prioclass priohint cmdprio_percentage cmdprio_class cmdprio cmdprio_hint \
+         cmdprio_bssplit ioscheduler write_hint",
+    ),
+    (
+        "protection information and metadata; the model has none",
+        "md_per_io_size pi_act pi_chk apptag apptag_mask deac",
+    ),
+    (
+        "says how real fio's processes run on its machine",
+        "thread nice comm cpumask cpus_allowed cpus_allowed_policy numa_cpu_nodes numa_mem_policy gpu_dev_id cgroup \
+         cgroup_nodelete cgroup_weight uid gid exec_prerun exec_postrun clocksource gtod_cpu",
+    ),
+    (
+        "says where fio's buffers are",
+        "mem=iomem iomem_align=mem_align hugepage-size lockmem",
+    ),
+    ("the random map always fits", "softrandommap"),
+    (
+        "says what the data looks like; the lab stores none",
+        "zero_buffers refill_buffers scramble_buffers buffer_pattern buffer_compress_percentage \
+         buffer_compress_chunk dedupe_percentage dedupe_global dedupe_mode dedupe_working_set_percentage",
+    ),
+    (
+        "refines verify, which is refused itself",
+        "do_verify verify_policy verifysort verifysort_nr verify_interval verify_offset verify_pattern_interval \
+         verify_fatal verify_dump verify_async verify_async_cpus verify_backlog verify_backlog_batch \
+         verify_state_load verify_state_save verify_write_sequence verify_header_seed trim_verify_zero trim_backlog \
+         trim_backlog_batch",
+    ),
+    (
+        "flushes and barriers; the model's writes are on flash when they are done",
+        "fsync fdatasync write_barrier sync_file_range sync end_fsync fsync_on_close end_syncfs",
+    ),
+    (
+        "limits that need a clock; they only stop or report a run of real fio",
+        "ramp_size max_latency latency_window latency_percentile latency_run rate_min=ratemin rate_iops_min \
+         steadystate_duration=ss_dur steadystate_ramp_time=ss_ramp steadystate_check_interval=ss_interval",
+    ),
+    (
+        "says when within a second requests go out; only the shares of the jobs count in the lab",
+        "rate_process rate_cycle=ratecycle thinktime_spin thinktime_blocks_type flow_sleep flow_watermark",
+    ),
+    (
+        "says what fio does after an error; the model reports none that a job could continue from",
+        "continue_on_error ignore_error error_dump",
+    ),
+    (
+        "refines exitall, which is refused itself, or says what an error ends",
+        "exit_what exitall_on_error",
+    ),
+    (
+        "refines read_iolog, which is refused itself",
+        "read_iolog_chunked replay_no_stall replay_redirect replay_scale replay_align replay_time_scale replay_skip \
+         merge_blktrace_scalars merge_blktrace_iters",
+    ),
+    (
+        "refines zonemode and zonesize, which are refused themselves",
+        "zonecapacity zonerange zoneskip read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits \
+         zone_reset_threshold zone_reset_frequency recover_zbd_write_error write_zone_remainder initial_zone_reset \
+         zone_append",
+    ),
+    (
+        "says what fio measures, logs and prints; the lab's reports are its own",
+        "write_iolog per_job_logs write_bw_log write_lat_log write_iops_log write_hist_log log_entries log_avg_msec \
+         log_hist_msec log_hist_coarseness log_window_value=log_max_value log_offset log_prio log_issue_time \
+         log_compression log_compression_cpus log_store_compressed log_alternate_epoch=log_unix_epoch \
+         log_alternate_epoch_clock_id block_error_percentiles bwavgtime iopsavgtime stats clat_percentiles \
+         lat_percentiles slat_percentiles percentile_list significant_figures disk_util gtod_reduce disable_lat \
+         disable_clat disable_slat disable_bw_measurement=disable_bw job_start_clock_id unified_rw_reporting \
+         unit_base",
+    ),
+];
+
+/// All of them.
+pub(super) fn options() -> impl Iterator<Item = FioOption> {
+    let of_reason = |&(help, options): &(&'static str, &'static str)| {
+        options.split_whitespace().map(move |option| {
+            let (name, aliases) = option.split_once('=').unwrap_or((option, ""));
+            FioOption {
+                name,
+                aliases,
+                // Their values are not looked at, so it does not matter whether there is one.
+                kind: Kind::Flag,
+                help,
+                effect: Effect::None,
+            }
+        })
+    };
+    OPTIONS_BY_REASON.iter().flat_map(of_reason)
+}

@@ -1,0 +1,84 @@
+//! How large the next request is.
+
+use crate::Operation;
+use crate::fio::job::Operations;
+use crate::fio::plan::Plan;
+use crate::fio::random::{Generator, Purpose};
+
+/// How the next request's size is found.
+#[derive(Debug, Clone)]
+pub(super) struct Sizes {
+    pub(super) min_bytes: u64,
+    pub(super) max_bytes: u64,
+    pub(super) align_bytes: u64,
+    /// Sizes with the largest draw that takes them.
+    split: Vec<(u64, u64)>,
+    /// Blocks that offsets are drawn from.
+    pub(super) last_block: f64,
+    pub(super) generator: Generator,
+}
+
+impl Sizes {
+    pub(super) fn new(plan: &Plan, operation: Operation) -> Self {
+        let block = &plan.blocks[operation as usize];
+        let generator = size_generator(plan, operation);
+        // fio compares draw / percent with max / 100, in whole numbers.
+        let per_percent = generator.max() / 100 + 1;
+        let mut percent = 0.0;
+        let split = block
+            .split
+            .iter()
+            .filter(|(_, share)| *share > 0.0)
+            .map(|(bytes, share)| {
+                percent += share;
+                let last = if percent.fract() == 0.0 {
+                    u128::from(percent as u64) * u128::from(per_percent)
+                } else {
+                    (percent * per_percent as f64) as u128
+                };
+                (*bytes, u64::try_from(last - 1).unwrap_or(u64::MAX))
+            });
+        Self {
+            min_bytes: block.min_bytes,
+            max_bytes: block.max_bytes,
+            align_bytes: block.align_bytes,
+            split: split.collect(),
+            last_block: plan.last_block(operation) as f64,
+            generator,
+        }
+    }
+
+    /// A random size that fits into the rest of the region; `None` when not even the smallest does.
+    pub(super) fn draw(&mut self, room_bytes: u64) -> Option<u64> {
+        if self.min_bytes > room_bytes {
+            return None;
+        }
+        loop {
+            let bytes = if self.split.is_empty() {
+                self.min_bytes + (self.max_bytes as f64 * self.generator.next_fraction()) as u64
+            } else {
+                let draw = self.generator.next_bits();
+                let taken = self
+                    .split
+                    .iter()
+                    .find(|(bytes, last)| draw <= *last && *bytes <= room_bytes);
+                taken.or(self.split.last()).map_or(self.min_bytes, |(bytes, _)| *bytes)
+            };
+            let bytes = (bytes - bytes % self.min_bytes).min(self.max_bytes);
+            if bytes <= room_bytes {
+                return Some(bytes);
+            }
+        }
+    }
+}
+
+pub(super) fn size_generator(plan: &Plan, operation: Operation) -> Generator {
+    let purpose = match operation {
+        Operation::Read => Purpose::BlockSizeRead,
+        Operation::Write => Purpose::BlockSizeWrite,
+        // In a trim-and-write job both must take the same sizes.
+        Operation::Trim if plan.access.operations == Operations::TrimWrite => Purpose::BlockSizeWrite,
+        Operation::Trim => Purpose::BlockSizeTrim,
+    };
+    Generator::new(plan.seeds.of(purpose), plan.sizes_64)
+}
