@@ -200,84 +200,114 @@ fn deallocate(nsid: u32, first: u64, count: u64) -> (SubmissionEntry, Range) {
 
 // ------------------------------------------------------------------------------------------------------ the blocks --
 
+/// A namespace in two pieces, and what its blocks must be.
+struct Mirrored {
+    drive: Drive,
+    id: u16,
+    nsid: u32,
+    form: Form,
+    model: Vec<Block>,
+}
+
+impl Mirrored {
+    /// A random command.
+    fn step(&mut self, random: &mut Xoshiro256PlusPlus, context: &str) {
+        let Mirrored {
+            drive,
+            id,
+            nsid,
+            form,
+            model,
+        } = self;
+        let per_page = form.blocks_per_page();
+        let count = random.random_range(1..=3 * per_page);
+        let first = random.random_range(0..=model.len() as u64 - count);
+        let range = first as usize..(first + count) as usize;
+        match random.random_range(0..8) {
+            0 | 1 => {
+                let blocks: Vec<Block> = range.clone().map(|_| form.random(random)).collect();
+                carry_out(
+                    drive,
+                    *id,
+                    &io(IoOpcode::Write, *nsid, first, count),
+                    &form.bytes(&blocks),
+                );
+                model[range].clone_from_slice(&blocks);
+            }
+            2 | 3 => {
+                let read = carry_out(drive, *id, &io(IoOpcode::Read, *nsid, first, count), &[]).data;
+                assert!(read == form.bytes(&model[range]), "{context}: read");
+            }
+            4 => {
+                let entry = io(IoOpcode::Compare, *nsid, first, count);
+                let mut sent = form.bytes(&model[range]);
+                carry_out(drive, *id, &entry, &sent);
+                let at = random.random_range(0..sent.len());
+                sent[at] ^= 0x10;
+                assert_eq!(
+                    status(drive, *id, &entry, &sent),
+                    Status::COMPARE_FAILURE,
+                    "{context}: byte {at}"
+                );
+            }
+            5 => {
+                let mut entry = io(IoOpcode::WriteZeroes, *nsid, first, count);
+                let deallocates = u32::from(random.random::<bool>()) << 25;
+                entry.cdw12 = (entry.cdw12.get() | deallocates).into();
+                carry_out(drive, *id, &entry, &[]);
+                model[range].fill(form.zero());
+            }
+            6 => {
+                let (entry, range) = deallocate(*nsid, first, count);
+                carry_out(drive, *id, &entry, range.as_bytes());
+                // Whole pages only.
+                let whole = first.next_multiple_of(per_page)..(first + count) / per_page * per_page;
+                if !whole.is_empty() {
+                    model[whole.start as usize..whole.end as usize].fill(form.zero());
+                }
+            }
+            _ => {
+                let to = random.random_range(0..=model.len() as u64 - count);
+                let (entry, source) = copy(*nsid, first, to, count);
+                let overlaps = to < first + count && first < to + count;
+                let expected = if overlaps {
+                    Status::OVERLAPPING_IO_RANGE
+                } else {
+                    Status::SUCCESS
+                };
+                assert_eq!(
+                    status(drive, *id, &entry, source.as_bytes()),
+                    expected,
+                    "{context}: copy"
+                );
+                if !overlaps {
+                    let blocks = model[range].to_vec();
+                    model[to as usize..(to + count) as usize].clone_from_slice(&blocks);
+                }
+            }
+        }
+    }
+}
+
 /// Random commands on a namespace in two pieces, against a vector of blocks.
 #[test]
 fn every_command_treats_metadata_as_a_part_of_the_block() {
     for (form, seed) in FORMS.into_iter().zip(1..) {
-        let (mut drive, id, nsid) = in_two_pieces(form);
+        let (drive, id, nsid) = in_two_pieces(form);
         let mut random = seeded(seed);
-        let per_page = form.blocks_per_page();
-        let size = 24 * per_page;
-        let mut model = vec![form.zero(); size as usize];
+        let size = 24 * form.blocks_per_page();
+        let model = vec![form.zero(); size as usize];
+        let mut mirrored = Mirrored {
+            drive,
+            id,
+            nsid,
+            form,
+            model,
+        };
         for step in 0..400 {
-            let context = format!("{form:?}, seed {seed}, step {step}");
-            let count = random.random_range(1..=3 * per_page);
-            let first = random.random_range(0..=size - count);
-            let range = first as usize..(first + count) as usize;
-            match random.random_range(0..8) {
-                0 | 1 => {
-                    let blocks: Vec<Block> = range.clone().map(|_| form.random(&mut random)).collect();
-                    carry_out(
-                        &mut drive,
-                        id,
-                        &io(IoOpcode::Write, nsid, first, count),
-                        &form.bytes(&blocks),
-                    );
-                    model[range].clone_from_slice(&blocks);
-                }
-                2 | 3 => {
-                    let read = carry_out(&mut drive, id, &io(IoOpcode::Read, nsid, first, count), &[]).data;
-                    assert!(read == form.bytes(&model[range]), "{context}: read");
-                }
-                4 => {
-                    let entry = io(IoOpcode::Compare, nsid, first, count);
-                    let mut sent = form.bytes(&model[range]);
-                    carry_out(&mut drive, id, &entry, &sent);
-                    let at = random.random_range(0..sent.len());
-                    sent[at] ^= 0x10;
-                    assert_eq!(
-                        status(&mut drive, id, &entry, &sent),
-                        Status::COMPARE_FAILURE,
-                        "{context}: byte {at}"
-                    );
-                }
-                5 => {
-                    let mut entry = io(IoOpcode::WriteZeroes, nsid, first, count);
-                    let deallocates = u32::from(random.random::<bool>()) << 25;
-                    entry.cdw12 = (entry.cdw12.get() | deallocates).into();
-                    carry_out(&mut drive, id, &entry, &[]);
-                    model[range].fill(form.zero());
-                }
-                6 => {
-                    let (entry, range) = deallocate(nsid, first, count);
-                    carry_out(&mut drive, id, &entry, range.as_bytes());
-                    // Whole pages only.
-                    let whole = first.next_multiple_of(per_page)..(first + count) / per_page * per_page;
-                    if !whole.is_empty() {
-                        model[whole.start as usize..whole.end as usize].fill(form.zero());
-                    }
-                }
-                _ => {
-                    let to = random.random_range(0..=size - count);
-                    let (entry, source) = copy(nsid, first, to, count);
-                    let overlaps = to < first + count && first < to + count;
-                    let expected = if overlaps {
-                        Status::OVERLAPPING_IO_RANGE
-                    } else {
-                        Status::SUCCESS
-                    };
-                    assert_eq!(
-                        status(&mut drive, id, &entry, source.as_bytes()),
-                        expected,
-                        "{context}: copy"
-                    );
-                    if !overlaps {
-                        let blocks = model[range].to_vec();
-                        model[to as usize..(to + count) as usize].clone_from_slice(&blocks);
-                    }
-                }
-            }
+            mirrored.step(&mut random, &format!("{form:?}, seed {seed}, step {step}"));
         }
+        let Mirrored { mut drive, model, .. } = mirrored;
         let verify = io(IoOpcode::Verify, nsid, 0, size);
         carry_out(&mut drive, id, &verify, &[]);
         let read = carry_out(&mut drive, id, &io(IoOpcode::Read, nsid, 0, size), &[]).data;

@@ -3,7 +3,9 @@
 use super::judge::{Objection, Submission, blocks_of};
 use super::model::{ALL, AsyncEvent, BLOCK_BYTES, Completion, EVENT_TYPES, Model, NN, Namespace, Sanitize};
 use super::model::{METADATA_BYTES, TRANSFER_MAX, UNREADABLE, Unit, ZEROES, status};
-use super::operation::{Command, Create, Directive, Kind, Range};
+use super::operation::{
+    Command, Create, Directive, DirectiveReceive, Format, GetFeature, GetLog, Kind, Range, SetFeature,
+};
 use super::wire::u64_at;
 
 /// A successful completion as the drive gave it.
@@ -92,11 +94,11 @@ impl Model {
                 to_host((16 + 32 * descriptors).min(u64::from(*dwords) * 4))
             }
             Command::Identify { .. } => to_host(4096),
-            Command::GetLog { dwords, .. } if u64::from(*dwords) * 4 > TRANSFER_MAX => (Way::None, 0, 0),
-            Command::GetLog { dwords, .. } => to_host(u64::from(*dwords) * 4),
-            Command::DirectiveReceive { dwords, .. } => to_host((u64::from(*dwords) * 4).min(4096)),
-            Command::GetFeature { select: 3, .. } => (Way::None, 0, 0),
-            Command::GetFeature { feature, dword11, .. } => to_host(match feature {
+            Command::GetLog(GetLog { dwords, .. }) if u64::from(*dwords) * 4 > TRANSFER_MAX => (Way::None, 0, 0),
+            Command::GetLog(GetLog { dwords, .. }) => to_host(u64::from(*dwords) * 4),
+            Command::DirectiveReceive(DirectiveReceive { dwords, .. }) => to_host((u64::from(*dwords) * 4).min(4096)),
+            Command::GetFeature(GetFeature { select: 3, .. }) => (Way::None, 0, 0),
+            Command::GetFeature(GetFeature { feature, dword11, .. }) => to_host(match feature {
                 0x0e => 8,
                 0x16 => 512,
                 0x1e => u64::from(dword11 >> 16 & 0xff).min(EVENT_TYPES.len() as u64) * 2,
@@ -134,14 +136,14 @@ impl Model {
                 *fua || !self.cache_is_on()
             }
             // What is erased must not come back.
-            Command::Manage { .. } | Command::Format { .. } => true,
+            Command::Manage { .. } | Command::Format(_) => true,
             // The cache is emptied before it is off; protected data that is lost could not be written again.
-            Command::SetFeature {
+            Command::SetFeature(SetFeature {
                 feature: 0x06, dword11, ..
-            } => dword11 & 1 == 0,
-            Command::SetFeature {
+            }) => dword11 & 1 == 0,
+            Command::SetFeature(SetFeature {
                 feature: 0x84, dword11, ..
-            } => dword11 & 7 == 1,
+            }) => dword11 & 7 == 1,
             _ => false,
         };
         through && self.drive.cached
@@ -353,9 +355,9 @@ impl Model {
     fn apply_admin(&mut self, controller: u16, submission: &Submission, success: &Success) -> Check {
         match &submission.command {
             Command::Identify { .. } => self.check_identify(controller, &submission.command, &success.data)?,
-            Command::GetLog { .. } => self.read_log(controller, &submission.command, &success.data)?,
-            Command::GetFeature { .. } => self.check_feature(controller, &submission.command, success)?,
-            Command::SetFeature { .. } => self.set_feature(controller, &submission.command, success)?,
+            Command::GetLog(command) => self.read_log(controller, command, &success.data)?,
+            Command::GetFeature(command) => self.check_feature(controller, command, success)?,
+            Command::SetFeature(command) => self.set_feature(controller, command, success)?,
             Command::AsyncEvent => {
                 let event = self.controllers.get_mut(&controller).expect("connected").take_event();
                 let event = event.ok_or("an Asynchronous Event Request completed without an event")?;
@@ -378,17 +380,17 @@ impl Model {
                 self.self_tests.push_front((*code, *nsid));
                 self.self_tests.truncate(20);
             }
-            Command::DirectiveSend { .. } => {}
-            Command::DirectiveReceive { .. } => {
+            Command::DirectiveSend(_) => {}
+            Command::DirectiveReceive(_) => {
                 let mut expected = vec![0; 4096];
                 let placement = if self.fdp.is_some() { 4 } else { 0 };
                 (expected[0], expected[32], expected[64]) = (1 | placement, 1 | placement, placement);
                 expected.truncate(success.data.len());
                 same_bytes("directives", &success.data, &expected)?;
             }
-            Command::Format {
+            Command::Format(Format {
                 nsid, format, extended, ..
-            } => self.format(controller, *nsid, *format, *extended),
+            }) => self.format(controller, *nsid, *format, *extended),
             Command::Sanitize { action: 1, .. } => {
                 if let Sanitize::Failed { exited, .. } = &mut self.sanitize {
                     *exited = true;
@@ -537,38 +539,29 @@ impl Model {
 
     // ------------------------------------------------------------------------------------------------- features --
 
-    fn check_feature(&self, controller: u16, command: &Command, success: &Success) -> Check {
-        let &Command::GetFeature {
-            feature,
-            select,
-            nsid,
-            dword11,
-        } = command
-        else {
-            unreachable!("a Get Features command");
-        };
-        let known = self.feature(controller, feature).expect("checked");
-        if select == 3 {
+    fn check_feature(&self, controller: u16, command: &GetFeature, success: &Success) -> Check {
+        let known = self.feature(controller, command.feature).expect("checked");
+        if command.select == 3 {
             let bits = u64::from(known.saveable) | u64::from(known.namespace) << 1 | u64::from(known.changeable) << 2;
             return equal("capabilities", success.result, bits);
         }
         let its = &self.controllers[&controller];
         let (mut result, mut data) = (0, Vec::new());
-        match feature {
+        match command.feature {
             0x0e => {
-                let timestamp = if select == 0 { self.timestamp() } else { 0 };
+                let timestamp = if command.select == 0 { self.timestamp() } else { 0 };
                 data = timestamp.to_le_bytes().to_vec();
             }
-            0x0f => result = if select == 0 { its.keep_alive_ms } else { 0 },
+            0x0f => result = if command.select == 0 { its.keep_alive_ms } else { 0 },
             0x16 => {
-                data = if select == 0 {
+                data = if command.select == 0 {
                     its.host_behavior.clone()
                 } else {
                     vec![0; 512]
                 }
             }
             0x1d => {
-                let fdp = if select == 1 {
+                let fdp = if command.select == 1 {
                     self.drive.initial_fdp.then_some(0)
                 } else {
                     self.fdp
@@ -576,21 +569,21 @@ impl Model {
                 result = fdp.map_or(0, |index| 1 | u32::from(index) << 8);
             }
             0x1e => {
-                let enabled = &self.namespaces[&nsid].events[(dword11 & 0xffff) as usize];
-                let on = |kind: u8| u8::from(select != 1 && enabled.contains(&kind));
+                let enabled = &self.namespaces[&command.nsid].events[(command.dword11 & 0xffff) as usize];
+                let on = |kind: u8| u8::from(command.select != 1 && enabled.contains(&kind));
                 data = EVENT_TYPES.into_iter().flat_map(|kind| [kind, on(kind)]).collect();
                 data.truncate(success.data.len());
                 result = data.len() as u32 / 2;
             }
             0x81 => data = its.host[..success.data.len()].to_vec(),
-            0x84 => result = u32::from(select != 1 && self.namespaces[&nsid].protected),
+            0x84 => result = u32::from(command.select != 1 && self.namespaces[&command.nsid].protected),
             _ => {
-                let instance = instance(feature, dword11, nsid);
-                let key = (feature, instance);
-                let wide = matches!(feature, 0x05 | 0x17 | 0x18 | 0x80);
-                let default = self.default_value(feature, instance);
-                result = match select {
-                    0 if wide => self.shared_value(feature, instance),
+                let instance = instance(command.feature, command.dword11, command.nsid);
+                let key = (command.feature, instance);
+                let wide = matches!(command.feature, 0x05 | 0x17 | 0x18 | 0x80);
+                let default = self.default_value(command.feature, instance);
+                result = match command.select {
+                    0 if wide => self.shared_value(command.feature, instance),
                     0 => its.features.get(&key).copied().unwrap_or(default),
                     2 => self.saved_features.get(&key).copied().unwrap_or(default),
                     _ => default,
@@ -601,36 +594,24 @@ impl Model {
         same_bytes("data", &success.data, &data)
     }
 
-    fn set_feature(&mut self, controller: u16, command: &Command, success: &Success) -> Check {
-        let Command::SetFeature {
-            feature,
-            save,
-            nsid,
-            dword11,
-            dword12,
-            data,
-        } = command
-        else {
-            unreachable!("a Set Features command");
-        };
-        let (feature, dword11) = (*feature, *dword11);
-        let nsids = self.formatted(controller, *nsid);
+    fn set_feature(&mut self, controller: u16, command: &SetFeature, success: &Success) -> Check {
+        let nsids = self.formatted(controller, command.nsid);
         let now_ms = self.now / 1_000_000;
         let its = self.controllers.get_mut(&controller).expect("connected");
-        match feature {
+        match command.feature {
             0x0e => {
-                let set_ms = u64_at(data, 0) & ((1 << 48) - 1);
+                let set_ms = u64_at(&command.data, 0) & ((1 << 48) - 1);
                 self.clock = (set_ms.wrapping_sub(now_ms), true);
             }
-            0x0f => its.keep_alive_ms = dword11.checked_next_multiple_of(100).unwrap_or(dword11),
-            0x16 => its.host_behavior.clone_from(data),
-            0x1d => self.configure_placement(*dword12),
+            0x0f => its.keep_alive_ms = command.dword11.checked_next_multiple_of(100).unwrap_or(command.dword11),
+            0x16 => its.host_behavior.clone_from(&command.data),
+            0x1d => self.configure_placement(command.dword12),
             0x1e => {
                 for nsid in nsids {
                     let namespace = self.namespaces.get_mut(&nsid).expect("listed");
-                    let events = &mut namespace.events[(dword11 & 0xffff) as usize];
-                    for kind in data.iter().filter(|kind| EVENT_TYPES.contains(kind)) {
-                        match dword12 & 1 {
+                    let events = &mut namespace.events[(command.dword11 & 0xffff) as usize];
+                    for kind in command.data.iter().filter(|kind| EVENT_TYPES.contains(kind)) {
+                        match command.dword12 & 1 {
                             1 => events.insert(*kind),
                             _ => events.remove(kind),
                         };
@@ -639,22 +620,28 @@ impl Model {
             }
             0x81 => {
                 its.host = [0; 16];
-                its.host[..data.len()].copy_from_slice(data);
+                its.host[..command.data.len()].copy_from_slice(&command.data);
             }
             0x84 => {
                 for nsid in nsids {
-                    self.namespaces.get_mut(&nsid).expect("listed").protected = dword11 & 7 == 1;
+                    self.namespaces.get_mut(&nsid).expect("listed").protected = command.dword11 & 7 == 1;
                 }
             }
             _ => {
-                let value = self.kept_value(controller, feature, dword11);
-                let instances = if feature == 5 {
+                let value = self.kept_value(controller, command.feature, command.dword11);
+                let instances = if command.feature == 5 {
                     nsids
                 } else {
-                    vec![instance(feature, dword11, 0)]
+                    vec![instance(command.feature, command.dword11, 0)]
                 };
-                self.set_number(controller, feature, &instances, value, *save || feature == 0x80);
-                if feature == 7 {
+                self.set_number(
+                    controller,
+                    command.feature,
+                    &instances,
+                    value,
+                    command.save || command.feature == 0x80,
+                );
+                if command.feature == 7 {
                     equal("queues granted", success.result, value.into())?;
                 }
                 self.note_health();
@@ -770,8 +757,8 @@ fn instance(feature: u8, dword11: u32, nsid: u32) -> u32 {
 fn has_result(command: &Command) -> bool {
     matches!(
         command,
-        Command::GetFeature { .. }
-            | Command::SetFeature { feature: 7, .. }
+        Command::GetFeature(_)
+            | Command::SetFeature(SetFeature { feature: 7, .. })
             | Command::AsyncEvent
             | Command::Abort { .. }
             | Command::Create(_)

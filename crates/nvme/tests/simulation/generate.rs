@@ -11,7 +11,10 @@ use ssd::{DeviceConfig, Layout};
 
 use super::entropy::Entropy;
 use super::model::{ALL, EVENT_TYPES, Model, NN, Namespace, Sanitize};
-use super::operation::{Command, Create, Directive, FEATURES, Kind, LOGS, Operation, QueueCommand, Range, STRUCTURES};
+use super::operation::{
+    Command, Create, Directive, DirectiveReceive, DirectiveSend, FEATURES, Format, GetFeature, GetLog, Kind, LOGS,
+    Operation, QueueCommand, Range, STRUCTURES, SetFeature,
+};
 use super::storage::{Control, Fault, Storage};
 
 const KIB: u64 = 1 << 10;
@@ -402,78 +405,9 @@ impl<E: Entropy> Generator<E> {
                 1 => Operation::HeardOf { controller },
                 _ => self.submit(controller, Command::KeepAlive),
             },
-            Class::Fail => {
-                let fault = self
-                    .entropy
-                    .pick(&[Fault::Read, Fault::Write, Fault::Discard, Fault::Keep]);
-                let next = match fault {
-                    Fault::Read => self
-                        .entropy
-                        .pick(&[Class::Read, Class::Compare, Class::Verify, Class::Copy]),
-                    Fault::Write => self.entropy.pick(&[Class::Write, Class::Copy]),
-                    Fault::Discard if self.entropy.percent(25) => Class::Sanitize,
-                    Fault::Discard => {
-                        self.entropy
-                            .pick(&[Class::WriteZeroes, Class::Dataset, Class::Format, Class::Namespace])
-                    }
-                    Fault::Keep => self.entropy.pick(&[Class::Namespace, Class::Sanitize]),
-                };
-                if (fault, next) == (Fault::Discard, Class::Sanitize) {
-                    self.planned.push(Operation::Time { ns: 1, tick: true });
-                    self.planned.push(Operation::Fail { fault });
-                    return self.operation(next, model);
-                }
-                let planned = self.operation(next, model);
-                self.planned.push(planned);
-                Operation::Fail { fault }
-            }
-            Class::InFlight => match self.entropy.below(8) {
-                0 => Operation::ResetSubsystem { controller },
-                1 | 2 => Operation::Doorbell {
-                    controller,
-                    no_queue: self.entropy.percent(50),
-                },
-                _ => {
-                    // Something must be in the queue.
-                    self.planned.push(Operation::DeleteInFlight {
-                        controller,
-                        how: self.entropy.below(3) as u8,
-                    });
-                    for class in [Class::Write, Class::Flush, Class::Read] {
-                        let command = self.command(class, model, controller);
-                        let cid = self.cid();
-                        self.planned.push(Operation::Begin {
-                            controller,
-                            cid,
-                            command,
-                        });
-                    }
-                    self.planned.pop().expect("just put in")
-                }
-            },
-            Class::Late if self.entropy.percent(50) => Operation::Finish,
-            Class::Late => {
-                let class = self.entropy.pick(&[
-                    Class::Write,
-                    Class::Write,
-                    Class::Compare,
-                    Class::Dataset,
-                    Class::Copy,
-                    Class::Namespace,
-                ]);
-                match self.operation(class, model) {
-                    Operation::Submit {
-                        controller,
-                        cid,
-                        command,
-                    } => Operation::Begin {
-                        controller,
-                        cid,
-                        command,
-                    },
-                    other => other,
-                }
-            }
+            Class::Fail => self.fail(model),
+            Class::InFlight => self.disturb_queues(model, controller),
+            Class::Late => self.late(model),
             Class::Async if self.entropy.percent(3) && !model.controllers[&controller].requests.is_empty() => {
                 // An identifier that is in use.
                 let cid = model.controllers[&controller].requests[0];
@@ -501,6 +435,87 @@ impl<E: Entropy> Generator<E> {
         }
     }
 
+    /// The storage fails in a command that asks something of it.
+    fn fail(&mut self, model: &Model) -> Operation {
+        let fault = self
+            .entropy
+            .pick(&[Fault::Read, Fault::Write, Fault::Discard, Fault::Keep]);
+        let next = match fault {
+            Fault::Read => self
+                .entropy
+                .pick(&[Class::Read, Class::Compare, Class::Verify, Class::Copy]),
+            Fault::Write => self.entropy.pick(&[Class::Write, Class::Copy]),
+            Fault::Discard if self.entropy.percent(25) => Class::Sanitize,
+            Fault::Discard => self
+                .entropy
+                .pick(&[Class::WriteZeroes, Class::Dataset, Class::Format, Class::Namespace]),
+            Fault::Keep => self.entropy.pick(&[Class::Namespace, Class::Sanitize]),
+        };
+        if (fault, next) == (Fault::Discard, Class::Sanitize) {
+            self.planned.push(Operation::Time { ns: 1, tick: true });
+            self.planned.push(Operation::Fail { fault });
+            return self.operation(next, model);
+        }
+        let planned = self.operation(next, model);
+        self.planned.push(planned);
+        Operation::Fail { fault }
+    }
+
+    /// What a host does to queues with something in them, or to those that there are not.
+    fn disturb_queues(&mut self, model: &Model, controller: u16) -> Operation {
+        match self.entropy.below(8) {
+            0 => Operation::ResetSubsystem { controller },
+            1 | 2 => Operation::Doorbell {
+                controller,
+                no_queue: self.entropy.percent(50),
+            },
+            _ => {
+                // Something must be in the queue.
+                self.planned.push(Operation::DeleteInFlight {
+                    controller,
+                    how: self.entropy.below(3) as u8,
+                });
+                for class in [Class::Write, Class::Flush, Class::Read] {
+                    let command = self.command(class, model, controller);
+                    let cid = self.cid();
+                    self.planned.push(Operation::Begin {
+                        controller,
+                        cid,
+                        command,
+                    });
+                }
+                self.planned.pop().expect("just put in")
+            }
+        }
+    }
+
+    /// A command whose data comes later, or that data.
+    fn late(&mut self, model: &Model) -> Operation {
+        if self.entropy.percent(50) {
+            return Operation::Finish;
+        }
+        let class = self.entropy.pick(&[
+            Class::Write,
+            Class::Write,
+            Class::Compare,
+            Class::Dataset,
+            Class::Copy,
+            Class::Namespace,
+        ]);
+        match self.operation(class, model) {
+            Operation::Submit {
+                controller,
+                cid,
+                command,
+            } => Operation::Begin {
+                controller,
+                cid,
+                command,
+            },
+            other => other,
+        }
+    }
+
     fn submit(&mut self, controller: u16, command: Command) -> Operation {
         let cid = self.cid();
         Operation::Submit {
@@ -518,7 +533,7 @@ impl<E: Entropy> Generator<E> {
             },
             Class::Identify => self.identify(model, nsid),
             Class::Log => self.get_log(model, nsid),
-            Class::GetFeature => Command::GetFeature {
+            Class::GetFeature => Command::GetFeature(GetFeature {
                 feature: self.feature_number(),
                 select: if self.mistake() {
                     self.entropy.below(8) as u8
@@ -527,13 +542,13 @@ impl<E: Entropy> Generator<E> {
                 },
                 nsid,
                 dword11: self.feature_value(false),
-            },
+            }),
             Class::SetFeature => self.set_feature(nsid),
             Class::Events => self.set_events(model, nsid),
             Class::Async => self.asynchronous(model, controller),
             Class::Namespace => self.namespace_command(model, controller, nsid),
             Class::Placement => self.switch_placement(model),
-            Class::Format => Command::Format {
+            Class::Format => Command::Format(Format {
                 nsid: if self.entropy.percent(15) { ALL } else { nsid },
                 format: if self.mistake() {
                     self.entropy.below(64) as u8
@@ -547,7 +562,7 @@ impl<E: Entropy> Generator<E> {
                     self.entropy.below(3) as u8
                 },
                 protection: u8::from(self.mistake()),
-            },
+            }),
             Class::Sanitize => Command::Sanitize {
                 action: if self.mistake() {
                     self.entropy.below(8) as u8
@@ -721,10 +736,12 @@ impl<E: Entropy> Generator<E> {
     }
 
     fn directive(&mut self, model: &Model, nsid: u32) -> Directive {
-        let kind = match model.fdp.is_some() {
-            _ if self.mistake() => self.entropy.below(16) as u8,
-            true => self.entropy.pick(&[2, 2, 2, 0]),
-            false => 0,
+        let kind = if self.mistake() {
+            self.entropy.below(16) as u8
+        } else if model.fdp.is_some() {
+            self.entropy.pick(&[2, 2, 2, 0])
+        } else {
+            0
         };
         Directive {
             kind,
@@ -784,13 +801,15 @@ impl<E: Entropy> Generator<E> {
 
     fn get_log(&mut self, _model: &Model, nsid: u32) -> Command {
         let whole = self.entropy.percent(75);
-        let offset = match whole {
-            true => 0,
-            false if self.mistake() => self.entropy.pick(&[3, 4100, 1 << 20, 1 << 32, u64::MAX]),
-            false => 4 * self.entropy.below(140),
+        let offset = if whole {
+            0
+        } else if self.mistake() {
+            self.entropy.pick(&[3, 4100, 1 << 20, 1 << 32, u64::MAX])
+        } else {
+            4 * self.entropy.below(140)
         };
         let log = self.log();
-        Command::GetLog {
+        Command::GetLog(GetLog {
             log,
             nsid: if log == 0x02 && !self.mistake() {
                 self.entropy.pick(&[0, ALL])
@@ -800,14 +819,16 @@ impl<E: Entropy> Generator<E> {
             parameter: self.entropy.below(2) as u8,
             retain: self.entropy.percent(40),
             group: u16::from(!self.mistake()),
-            dwords: match whole {
-                true => self.entropy.pick(&[1024, 1041, 2048]),
-                false if self.mistake() => self.entropy.pick(&[262_144, 262_145, 1 << 20]),
-                false => self.entropy.between(1, 200) as u32,
+            dwords: if whole {
+                self.entropy.pick(&[1024, 1041, 2048])
+            } else if self.mistake() {
+                self.entropy.pick(&[262_144, 262_145, 1 << 20])
+            } else {
+                self.entropy.between(1, 200) as u32
             },
             offset,
             by_index: self.mistake(),
-        }
+        })
     }
 
     fn feature_number(&mut self) -> u8 {
@@ -865,7 +886,7 @@ impl<E: Entropy> Generator<E> {
             data[0] = self.entropy.below(2) as u8;
             data[2] = self.entropy.below(2) as u8;
         }
-        Command::SetFeature {
+        Command::SetFeature(SetFeature {
             feature,
             save: self.entropy.percent(25),
             nsid: match of_namespace {
@@ -877,7 +898,7 @@ impl<E: Entropy> Generator<E> {
             dword11,
             dword12: 0,
             data,
-        }
+        })
     }
 
     /// Feature 1Eh: which events placement handles log.
@@ -892,14 +913,14 @@ impl<E: Entropy> Generator<E> {
         if self.mistake() {
             data.push(self.entropy.below(256) as u8);
         }
-        Command::SetFeature {
+        Command::SetFeature(SetFeature {
             feature: 0x1e,
             save: self.entropy.percent(50),
             nsid: if self.entropy.percent(10) { ALL } else { nsid },
             dword11: (data.len() as u32) << 16 | handle,
             dword12: u32::from(self.entropy.percent(85)),
             data,
-        }
+        })
     }
 
     fn asynchronous(&mut self, model: &Model, controller: u16) -> Command {
@@ -914,7 +935,7 @@ impl<E: Entropy> Generator<E> {
                 },
             },
             // Reading what events point at.
-            1 => Command::GetLog {
+            1 => Command::GetLog(GetLog {
                 log: self.entropy.pick(&[0x02, 0x04, 0x0f, 0x09, 0x81]),
                 nsid: 0,
                 parameter: 0,
@@ -923,7 +944,7 @@ impl<E: Entropy> Generator<E> {
                 dwords: 1024,
                 offset: 0,
                 by_index: false,
-            },
+            }),
             _ => Command::AsyncEvent,
         }
     }
@@ -1063,7 +1084,7 @@ impl<E: Entropy> Generator<E> {
     fn switch_placement(&mut self, model: &Model) -> Command {
         let wrong = u64::from(self.mistake());
         let index = self.entropy.below(model.drive.configurations.len() as u64 + wrong);
-        let set = Command::SetFeature {
+        let set = Command::SetFeature(SetFeature {
             feature: 0x1d,
             save: self.entropy.percent(50),
             nsid: self.entropy.pick(&[0, ALL]),
@@ -1074,7 +1095,7 @@ impl<E: Entropy> Generator<E> {
             },
             dword12: (index as u32) << 8 | u32::from(self.entropy.percent(70)),
             data: Vec::new(),
-        };
+        });
         if model.namespaces.is_empty() || self.entropy.percent(20) {
             return set;
         }
@@ -1147,14 +1168,14 @@ impl<E: Entropy> Generator<E> {
                     self.entropy.pick(&[1, 2, 0xf])
                 },
             },
-            1 => Command::DirectiveSend {
+            1 => Command::DirectiveSend(DirectiveSend {
                 nsid: self.entropy.pick(&[ALL, nsid]),
                 operation: if self.mistake() { self.entropy.below(3) as u8 } else { 1 },
                 kind: if self.mistake() { self.entropy.below(4) as u8 } else { 0 },
                 enable: self.entropy.percent(70),
                 target: self.entropy.below(4) as u8,
-            },
-            2 | 3 => Command::DirectiveReceive {
+            }),
+            2 | 3 => Command::DirectiveReceive(DirectiveReceive {
                 nsid: self.entropy.pick(&[ALL, nsid]),
                 operation: if self.mistake() { self.entropy.below(3) as u8 } else { 1 },
                 kind: if self.mistake() { self.entropy.below(4) as u8 } else { 0 },
@@ -1163,7 +1184,7 @@ impl<E: Entropy> Generator<E> {
                 } else {
                     self.entropy.pick(&[1, 1024, 2048])
                 },
-            },
+            }),
             _ => {
                 let admin = self.entropy.percent(50);
                 // Opcodes that this drive has not got, or that are PCI Express's own.

@@ -6,7 +6,9 @@
 use super::model::{
     ALL, BLOCK_BYTES, METADATA_BYTES, Model, NN, Namespace, Sanitize, TRANSFER_MAX, UNREADABLE, status,
 };
-use super::operation::{Command, Create, Directive, Kind, Range};
+use super::operation::{
+    Command, Create, Directive, DirectiveReceive, DirectiveSend, Format, GetFeature, GetLog, Kind, Range, SetFeature,
+};
 use super::storage::Fault;
 
 /// A reason to fail.
@@ -316,9 +318,9 @@ impl Model {
     fn judge_admin(&self, controller: u16, submission: &Submission, found: &mut Judgement) {
         match &submission.command {
             Command::Identify { .. } => self.judge_identify(controller, &submission.command, found),
-            Command::GetLog { .. } => self.judge_log(controller, &submission.command, found),
-            Command::GetFeature { .. } => self.judge_get_feature(controller, &submission.command, found),
-            Command::SetFeature { .. } => self.judge_set_feature(controller, &submission.command, found),
+            Command::GetLog(command) => self.judge_log(controller, command, found),
+            Command::GetFeature(command) => self.judge_get_feature(controller, command, found),
+            Command::SetFeature(command) => self.judge_set_feature(controller, command, found),
             Command::AsyncEvent => self.judge_async_event(controller, submission.cid, found),
             Command::Abort { .. } | Command::KeepAlive => {}
             Command::Create(create) => self.judge_create(controller, create, found),
@@ -343,13 +345,13 @@ impl Model {
                     }
                 }
             }
-            Command::DirectiveSend {
+            Command::DirectiveSend(DirectiveSend {
                 nsid,
                 operation,
                 kind,
                 enable,
                 target,
-            } => {
+            }) => {
                 found.must_if(*kind != 0 || *operation != 1, status::INVALID_FIELD);
                 // Identify is always enabled, data placement is switched elsewhere, nothing else exists.
                 found.must_if(*target != 0 || !enable, status::INVALID_FIELD);
@@ -357,19 +359,19 @@ impl Model {
                     self.judge_active(controller, *nsid, found);
                 }
             }
-            Command::DirectiveReceive {
+            Command::DirectiveReceive(DirectiveReceive {
                 nsid,
                 operation,
                 kind,
                 dwords,
-            } => {
+            }) => {
                 found.must_if(*kind != 0 || *operation != 1, status::INVALID_FIELD);
                 found.must_if(u64::from(*dwords) * 4 > TRANSFER_MAX, status::INVALID_FIELD);
                 if *nsid != ALL {
                     self.judge_active(controller, *nsid, found);
                 }
             }
-            Command::Format { .. } => self.judge_format(controller, &submission.command, found),
+            Command::Format(command) => self.judge_format(controller, command, found),
             Command::Sanitize {
                 action,
                 unrestricted,
@@ -420,33 +422,24 @@ impl Model {
         }
     }
 
-    fn judge_log(&self, controller: u16, command: &Command, found: &mut Judgement) {
-        let &Command::GetLog {
-            log,
-            nsid,
-            group,
-            dwords,
-            offset,
-            by_index,
-            ..
-        } = command
-        else {
-            unreachable!("a Get Log Page command");
-        };
-        let Some(bytes) = self.log_bytes(controller, log) else {
+    fn judge_log(&self, controller: u16, command: &GetLog, found: &mut Judgement) {
+        let Some(bytes) = self.log_bytes(controller, command.log) else {
             found.must(status::INVALID_LOG_PAGE);
             found.may(status::INVALID_FIELD);
             return;
         };
-        found.must_if(by_index, status::INVALID_FIELD);
-        found.must_if(u64::from(dwords) * 4 > TRANSFER_MAX, status::INVALID_FIELD);
-        found.must_if(offset % 4 != 0 || offset > bytes, status::INVALID_FIELD);
-        match log {
+        found.must_if(command.by_index, status::INVALID_FIELD);
+        found.must_if(u64::from(command.dwords) * 4 > TRANSFER_MAX, status::INVALID_FIELD);
+        found.must_if(
+            !command.offset.is_multiple_of(4) || command.offset > bytes,
+            status::INVALID_FIELD,
+        );
+        match command.log {
             // The drive says that SMART is not per namespace (LPA).
-            0x02 => found.must_if(nsid != 0 && nsid != ALL, status::INVALID_FIELD),
-            0x09 | 0x20 => found.must_if(group != 1, status::INVALID_FIELD),
+            0x02 => found.must_if(command.nsid != 0 && command.nsid != ALL, status::INVALID_FIELD),
+            0x09 | 0x20 => found.must_if(command.group != 1, status::INVALID_FIELD),
             0x21..=0x23 => {
-                found.must_if(group != 1, status::INVALID_FIELD);
+                found.must_if(command.group != 1, status::INVALID_FIELD);
                 found.must_if(self.fdp.is_none(), status::FDP_DISABLED);
             }
             _ => {}
@@ -574,26 +567,16 @@ impl Model {
         }
     }
 
-    fn judge_format(&self, controller: u16, command: &Command, found: &mut Judgement) {
-        let &Command::Format {
-            nsid,
-            format,
-            extended,
-            erase,
-            protection,
-        } = command
-        else {
-            unreachable!("a Format NVM command");
-        };
-        self.judge_metadata(controller, format, extended, found);
-        found.must_if(erase > 2, status::INVALID_FIELD);
+    fn judge_format(&self, controller: u16, command: &Format, found: &mut Judgement) {
+        self.judge_metadata(controller, command.format, command.extended, found);
+        found.must_if(command.erase > 2, status::INVALID_FIELD);
         found.must_if(
-            usize::from(format) >= BLOCK_BYTES.len() || protection != 0,
+            usize::from(command.format) >= BLOCK_BYTES.len() || command.protection != 0,
             status::INVALID_FORMAT,
         );
-        let nsids = self.formatted(controller, nsid);
-        if nsid != ALL {
-            self.judge_active(controller, nsid, found);
+        let nsids = self.formatted(controller, command.nsid);
+        if command.nsid != ALL {
+            self.judge_active(controller, command.nsid, found);
         }
         let namespaces = nsids.iter().map(|nsid| &self.namespaces[nsid]);
         found.must_if(
@@ -604,7 +587,7 @@ impl Model {
         let others = self.namespaces.iter().filter(|(other, _)| !nsids.contains(other));
         let clash = |other: &Namespace| {
             let shares = |namespace: &Namespace| namespace.handles.iter().any(|handle| other.handles.contains(handle));
-            other.format != format && namespaces.clone().any(shares)
+            other.format != command.format && namespaces.clone().any(shares)
         };
         let any = others.into_iter().any(|(_, other)| clash(other));
         found.must_if(self.fdp.is_some() && any, status::INVALID_FORMAT);
@@ -642,38 +625,32 @@ impl Model {
 
     // ------------------------------------------------------------------------------------------------- features --
 
-    fn judge_get_feature(&self, controller: u16, command: &Command, found: &mut Judgement) {
-        let &Command::GetFeature {
-            feature,
-            select,
-            nsid,
-            dword11,
-        } = command
-        else {
-            unreachable!("a Get Features command");
-        };
-        found.must_if(select > 3, status::INVALID_FIELD);
-        let Some(known) = self.feature(controller, feature) else {
+    fn judge_get_feature(&self, controller: u16, command: &GetFeature, found: &mut Judgement) {
+        found.must_if(command.select > 3, status::INVALID_FIELD);
+        let Some(known) = self.feature(controller, command.feature) else {
             found.must(status::INVALID_FIELD);
             return;
         };
-        if select == 3 {
+        if command.select == 3 {
             return;
         }
         if known.namespace {
-            self.judge_active(controller, nsid, found);
+            self.judge_active(controller, command.nsid, found);
         }
-        match feature {
-            0x04 => found.must_if(dword11 >> 16 & 0xf != 0 || dword11 >> 20 & 3 > 1, status::INVALID_FIELD),
-            0x09 => found.must_if(
-                dword11 & 0xffff > self.drive.io_queues_max.into(),
+        match command.feature {
+            0x04 => found.must_if(
+                command.dword11 >> 16 & 0xf != 0 || command.dword11 >> 20 & 3 > 1,
                 status::INVALID_FIELD,
             ),
-            0x18 => found.must_if(dword11 & 0xffff != 1, status::INVALID_FIELD),
-            0x1d => found.must_if(dword11 & 0xffff > 1, status::INVALID_FIELD),
-            0x1e => self.judge_events_handle(controller, nsid, dword11, found),
+            0x09 => found.must_if(
+                command.dword11 & 0xffff > self.drive.io_queues_max.into(),
+                status::INVALID_FIELD,
+            ),
+            0x18 => found.must_if(command.dword11 & 0xffff != 1, status::INVALID_FIELD),
+            0x1d => found.must_if(command.dword11 & 0xffff > 1, status::INVALID_FIELD),
+            0x1e => self.judge_events_handle(controller, command.nsid, command.dword11, found),
             0x81 => {
-                let short = self.controllers[&controller].kind != Kind::Pcie && dword11 & 1 == 0;
+                let short = self.controllers[&controller].kind != Kind::Pcie && command.dword11 & 1 == 0;
                 found.must_if(short, status::INVALID_FIELD);
             }
             _ => {}
@@ -696,61 +673,52 @@ impl Model {
         found.must_if(nsids.iter().any(lacks), status::INVALID_FIELD);
     }
 
-    fn judge_set_feature(&self, controller: u16, command: &Command, found: &mut Judgement) {
-        let Command::SetFeature {
-            feature,
-            save,
-            nsid,
-            dword11,
-            dword12,
-            data,
-        } = command
-        else {
-            unreachable!("a Set Features command");
-        };
-        let Some(known) = self.feature(controller, *feature) else {
+    fn judge_set_feature(&self, controller: u16, command: &SetFeature, found: &mut Judgement) {
+        let Some(known) = self.feature(controller, command.feature) else {
             found.must(status::INVALID_FIELD);
             return;
         };
-        found.must_if(*save && !known.saveable, status::NOT_SAVEABLE);
+        found.must_if(command.save && !known.saveable, status::NOT_SAVEABLE);
         if known.namespace {
-            if *nsid != ALL {
-                self.judge_active(controller, *nsid, found);
+            if command.nsid != ALL {
+                self.judge_active(controller, command.nsid, found);
             }
-        } else if !matches!(*nsid, 0 | ALL) && self.judge_active(controller, *nsid, found).is_some() {
+        } else if !matches!(command.nsid, 0 | ALL) && self.judge_active(controller, command.nsid, found).is_some() {
             found.must(status::NOT_NAMESPACE_SPECIFIC);
         }
-        match feature {
-            0x02 => found.must_if(dword11 & 0x1f != 0, status::INVALID_FIELD),
+        match command.feature {
+            0x02 => found.must_if(command.dword11 & 0x1f != 0, status::INVALID_FIELD),
             0x04 => {
-                let sensor = dword11 >> 16 & 0xf;
-                let wrong = sensor != 0 && sensor != 0xf || dword11 >> 20 & 3 > 1 || dword11 >> 22 & 7 != 0;
+                let sensor = command.dword11 >> 16 & 0xf;
+                let wrong =
+                    sensor != 0 && sensor != 0xf || command.dword11 >> 20 & 3 > 1 || command.dword11 >> 22 & 7 != 0;
                 found.must_if(wrong, status::INVALID_FIELD);
             }
-            0x05 => found.must_if(dword11 >> 16 & 1 == 1, status::INVALID_FIELD),
+            0x05 => found.must_if(command.dword11 >> 16 & 1 == 1, status::INVALID_FIELD),
             0x07 => found.must_if(
-                dword11 & 0xffff == 0xffff || dword11 >> 16 == 0xffff,
+                command.dword11 & 0xffff == 0xffff || command.dword11 >> 16 == 0xffff,
                 status::INVALID_FIELD,
             ),
             0x09 => found.must_if(
-                dword11 & 0xffff > self.drive.io_queues_max.into(),
+                command.dword11 & 0xffff > self.drive.io_queues_max.into(),
                 status::INVALID_FIELD,
             ),
             0x16 => {
-                let wrong = data[..4].iter().any(|&switch| switch > 1) || data[3..6].iter().any(|&byte| byte != 0);
+                let wrong = command.data[..4].iter().any(|&switch| switch > 1)
+                    || command.data[3..6].iter().any(|&byte| byte != 0);
                 found.must_if(wrong, status::INVALID_FIELD);
             }
-            0x18 => found.must_if(dword11 & 0xffff != 1, status::INVALID_FIELD),
+            0x18 => found.must_if(command.dword11 & 0xffff != 1, status::INVALID_FIELD),
             0x1d => {
-                found.must_if(dword11 & 0xffff > 1, status::INVALID_FIELD);
+                found.must_if(command.dword11 & 0xffff > 1, status::INVALID_FIELD);
                 found.must_if(!self.namespaces.is_empty(), status::SEQUENCE_ERROR);
-                let index = (dword12 >> 8 & 0xff) as usize;
-                let unknown = dword12 & 1 == 1 && index >= self.drive.configurations.len();
+                let index = (command.dword12 >> 8 & 0xff) as usize;
+                let unknown = command.dword12 & 1 == 1 && index >= self.drive.configurations.len();
                 found.must_if(unknown, status::INVALID_FIELD);
             }
-            0x1e => self.judge_events_handle(controller, *nsid, *dword11, found),
+            0x1e => self.judge_events_handle(controller, command.nsid, command.dword11, found),
             0x81 => found.must_if(self.controllers[&controller].kind != Kind::Pcie, status::SEQUENCE_ERROR),
-            0x84 => found.must_if(dword11 & 7 > 1, status::INVALID_FIELD),
+            0x84 => found.must_if(command.dword11 & 7 > 1, status::INVALID_FIELD),
             _ => {}
         }
     }
@@ -818,7 +786,7 @@ impl Model {
             }
             (Fault::Keep, Command::Sanitize { .. }) => found.must_for_now(status::INTERNAL_ERROR),
             // A value that is as it was need not be stored again.
-            (Fault::Keep, Command::SetFeature { .. }) => found.may.push(Objection {
+            (Fault::Keep, Command::SetFeature(_)) => found.may.push(Objection {
                 status: status::INTERNAL_ERROR,
                 do_not_retry: false,
             }),
@@ -837,7 +805,7 @@ impl Model {
             } => ranges.iter().any(|range| !self.whole_pages(*nsid, *range).is_empty()),
             Command::Manage { nsid: ALL, .. } => !self.namespaces.is_empty(),
             Command::Manage { .. } => true,
-            Command::Format { nsid, .. } => !self.formatted(controller, *nsid).is_empty(),
+            Command::Format(Format { nsid, .. }) => !self.formatted(controller, *nsid).is_empty(),
             _ => false,
         }
     }
@@ -899,11 +867,11 @@ pub fn blocks_of(namespace: &Namespace, range: Range) -> Option<&[u64]> {
 fn is_of_discovery(command: &Command) -> bool {
     matches!(
         command,
-        Command::GetLog { .. }
+        Command::GetLog(_)
             | Command::Identify { .. }
             | Command::Abort { .. }
-            | Command::SetFeature { .. }
-            | Command::GetFeature { .. }
+            | Command::SetFeature(_)
+            | Command::GetFeature(_)
             | Command::AsyncEvent
             | Command::KeepAlive
     )
@@ -912,16 +880,16 @@ fn is_of_discovery(command: &Command) -> bool {
 /// Base Specification, "Sanitize Operations - Admin Commands Allowed"; of the I/O commands it is Flush.
 fn is_allowed_during_sanitize(command: &Command) -> bool {
     match command {
-        Command::GetLog { log, .. } => {
+        Command::GetLog(GetLog { log, .. }) => {
             matches!(log, 0x00..=0x05 | 0x12 | 0x81) || !matches!(log, 0x06 | 0x09 | 0x0f | 0x20..=0x23)
         }
         // A device cannot be divided anew while it is erased.
-        Command::SetFeature { feature: 0x1d, .. } => false,
+        Command::SetFeature(SetFeature { feature: 0x1d, .. }) => false,
         Command::Flush { .. }
         | Command::Identify { .. }
         | Command::Abort { .. }
-        | Command::SetFeature { .. }
-        | Command::GetFeature { .. }
+        | Command::SetFeature(_)
+        | Command::GetFeature(_)
         | Command::AsyncEvent
         | Command::KeepAlive
         | Command::Sanitize { .. } => true,

@@ -162,30 +162,9 @@ pub enum Command {
         command_set: u8,
         specific: u16,
     },
-    GetLog {
-        log: u8,
-        nsid: u32,
-        parameter: u8,
-        retain: bool,
-        group: u16,
-        dwords: u32,
-        offset: u64,
-        by_index: bool,
-    },
-    GetFeature {
-        feature: u8,
-        select: u8,
-        nsid: u32,
-        dword11: u32,
-    },
-    SetFeature {
-        feature: u8,
-        save: bool,
-        nsid: u32,
-        dword11: u32,
-        dword12: u32,
-        data: Vec<u8>,
-    },
+    GetLog(GetLog),
+    GetFeature(GetFeature),
+    SetFeature(SetFeature),
     Abort {
         queue: u16,
         cid: u16,
@@ -208,26 +187,9 @@ pub enum Command {
         nsid: u32,
         code: u8,
     },
-    DirectiveSend {
-        nsid: u32,
-        operation: u8,
-        kind: u8,
-        enable: bool,
-        target: u8,
-    },
-    DirectiveReceive {
-        nsid: u32,
-        operation: u8,
-        kind: u8,
-        dwords: u32,
-    },
-    Format {
-        nsid: u32,
-        format: u8,
-        extended: bool,
-        erase: u8,
-        protection: u8,
-    },
+    DirectiveSend(DirectiveSend),
+    DirectiveReceive(DirectiveReceive),
+    Format(Format),
     Sanitize {
         action: u8,
         unrestricted: bool,
@@ -243,6 +205,122 @@ pub enum Command {
         nsid: u32,
         fuse: u8,
     },
+}
+
+/// Get Log Page.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GetLog {
+    pub log: u8,
+    pub nsid: u32,
+    pub parameter: u8,
+    pub retain: bool,
+    pub group: u16,
+    pub dwords: u32,
+    pub offset: u64,
+    pub by_index: bool,
+}
+
+/// Get Features.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GetFeature {
+    pub feature: u8,
+    pub select: u8,
+    pub nsid: u32,
+    pub dword11: u32,
+}
+
+/// Set Features.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetFeature {
+    pub feature: u8,
+    pub save: bool,
+    pub nsid: u32,
+    pub dword11: u32,
+    pub dword12: u32,
+    pub data: Vec<u8>,
+}
+
+/// Directive Send.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DirectiveSend {
+    pub nsid: u32,
+    pub operation: u8,
+    pub kind: u8,
+    pub enable: bool,
+    pub target: u8,
+}
+
+/// Directive Receive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DirectiveReceive {
+    pub nsid: u32,
+    pub operation: u8,
+    pub kind: u8,
+    pub dwords: u32,
+}
+
+/// Format NVM.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Format {
+    pub nsid: u32,
+    pub format: u8,
+    pub extended: bool,
+    pub erase: u8,
+    pub protection: u8,
+}
+
+impl GetLog {
+    fn wire(&self) -> Wire {
+        let numd = self.dwords - 1;
+        let bits = u32::from(self.retain) << 15 | u32::from(self.parameter) << 8 | u32::from(self.log);
+        Wire::new(0x02, self.nsid)
+            .dword(10, (numd & 0xffff) << 16 | bits)
+            .dword(11, u32::from(self.group) << 16 | numd >> 16)
+            .dword(12, self.offset as u32)
+            .dword(13, (self.offset >> 32) as u32)
+            .dword(14, u32::from(self.by_index) << 23)
+    }
+}
+
+impl GetFeature {
+    fn wire(&self) -> Wire {
+        Wire::new(0x0a, self.nsid)
+            .dword(10, u32::from(self.select) << 8 | u32::from(self.feature))
+            .dword(11, self.dword11)
+    }
+}
+
+impl SetFeature {
+    fn wire(&self) -> Wire {
+        Wire::new(0x09, self.nsid)
+            .dword(10, u32::from(self.save) << 31 | u32::from(self.feature))
+            .dword(11, self.dword11)
+            .dword(12, self.dword12)
+    }
+}
+
+impl DirectiveSend {
+    fn wire(&self) -> Wire {
+        Wire::new(0x19, self.nsid)
+            .dword(11, u32::from(self.kind) << 8 | u32::from(self.operation))
+            .dword(12, u32::from(self.target) << 8 | u32::from(self.enable))
+    }
+}
+
+impl DirectiveReceive {
+    fn wire(&self) -> Wire {
+        Wire::new(0x1a, self.nsid)
+            .dword(10, self.dwords - 1)
+            .dword(11, u32::from(self.kind) << 8 | u32::from(self.operation))
+    }
+}
+
+impl Format {
+    fn wire(&self) -> Wire {
+        let format = u32::from(self.format >> 4) << 12 | u32::from(self.extended) << 4 | u32::from(self.format & 0xf);
+        let bits = u32::from(self.erase) << 9 | u32::from(self.protection) << 5 | format;
+        Wire::new(0x80, self.nsid).dword(10, bits)
+    }
 }
 
 /// Commands about the queues of PCI Express. The addresses are chosen by whoever has the memory.
@@ -364,15 +442,14 @@ impl Command {
             .expect("there is a first part")
             .to_string();
         match self {
-            Command::GetLog { log, .. } if LOGS.contains(log) => format!("{name} {log:02x}h"),
-            Command::GetFeature { feature, .. } | Command::SetFeature { feature, .. } if FEATURES.contains(feature) => {
+            Command::GetLog(GetLog { log, .. }) if LOGS.contains(log) => format!("{name} {log:02x}h"),
+            Command::GetFeature(GetFeature { feature, .. }) | Command::SetFeature(SetFeature { feature, .. })
+                if FEATURES.contains(feature) =>
+            {
                 format!("{name} {feature:02x}h")
             }
             Command::Identify { cns, .. } if STRUCTURES.contains(cns) => format!("{name} {cns:02x}h"),
-            Command::GetLog { .. }
-            | Command::GetFeature { .. }
-            | Command::SetFeature { .. }
-            | Command::Identify { .. } => {
+            Command::GetLog(_) | Command::GetFeature(_) | Command::SetFeature(_) | Command::Identify { .. } => {
                 format!("{name} of what there is not")
             }
             Command::Queue(command) => {
@@ -459,46 +536,9 @@ impl Command {
             } => Wire::new(0x06, nsid)
                 .dword(10, u32::from(controller) << 16 | u32::from(cns))
                 .dword(11, u32::from(command_set) << 24 | u32::from(specific)),
-            Command::GetLog {
-                log,
-                nsid,
-                parameter,
-                retain,
-                group,
-                dwords,
-                offset,
-                by_index,
-            } => {
-                let numd = dwords - 1;
-                Wire::new(0x02, nsid)
-                    .dword(
-                        10,
-                        (numd & 0xffff) << 16 | u32::from(retain) << 15 | u32::from(parameter) << 8 | u32::from(log),
-                    )
-                    .dword(11, u32::from(group) << 16 | numd >> 16)
-                    .dword(12, offset as u32)
-                    .dword(13, (offset >> 32) as u32)
-                    .dword(14, u32::from(by_index) << 23)
-            }
-            Command::GetFeature {
-                feature,
-                select,
-                nsid,
-                dword11,
-            } => Wire::new(0x0a, nsid)
-                .dword(10, u32::from(select) << 8 | u32::from(feature))
-                .dword(11, dword11),
-            Command::SetFeature {
-                feature,
-                save,
-                nsid,
-                dword11,
-                dword12,
-                ..
-            } => Wire::new(0x09, nsid)
-                .dword(10, u32::from(save) << 31 | u32::from(feature))
-                .dword(11, dword11)
-                .dword(12, dword12),
+            Command::GetLog(ref command) => command.wire(),
+            Command::GetFeature(ref command) => command.wire(),
+            Command::SetFeature(ref command) => command.wire(),
             Command::Queue(ref command) => command.wire(),
             Command::Abort { queue, cid } => Wire::new(0x08, 0).dword(10, u32::from(cid) << 16 | u32::from(queue)),
             Command::AsyncEvent => Wire::new(0x0c, 0),
@@ -507,33 +547,9 @@ impl Command {
             Command::Manage { nsid, operation } => Wire::new(0x0d, nsid).dword(10, operation.into()),
             Command::Attach { nsid, operation, .. } => Wire::new(0x15, nsid).dword(10, operation.into()),
             Command::SelfTest { nsid, code } => Wire::new(0x14, nsid).dword(10, code.into()),
-            Command::DirectiveSend {
-                nsid,
-                operation,
-                kind,
-                enable,
-                target,
-            } => Wire::new(0x19, nsid)
-                .dword(11, u32::from(kind) << 8 | u32::from(operation))
-                .dword(12, u32::from(target) << 8 | u32::from(enable)),
-            Command::DirectiveReceive {
-                nsid,
-                operation,
-                kind,
-                dwords,
-            } => Wire::new(0x1a, nsid)
-                .dword(10, dwords - 1)
-                .dword(11, u32::from(kind) << 8 | u32::from(operation)),
-            Command::Format {
-                nsid,
-                format,
-                extended,
-                erase,
-                protection,
-            } => {
-                let format = u32::from(format >> 4) << 12 | u32::from(extended) << 4 | u32::from(format & 0xf);
-                Wire::new(0x80, nsid).dword(10, u32::from(erase) << 9 | u32::from(protection) << 5 | format)
-            }
+            Command::DirectiveSend(ref command) => command.wire(),
+            Command::DirectiveReceive(ref command) => command.wire(),
+            Command::Format(ref command) => command.wire(),
             Command::Sanitize {
                 action,
                 unrestricted,
@@ -550,7 +566,7 @@ impl Command {
     /// The data of a command that does not depend on what is stored.
     pub fn fixed_data(&self) -> Vec<u8> {
         match self {
-            Command::SetFeature { data, .. } => data.clone(),
+            Command::SetFeature(SetFeature { data, .. }) => data.clone(),
             Command::DatasetManagement { ranges, .. } => ranges.iter().flat_map(dataset_range).collect(),
             Command::Copy { ranges, .. } => ranges.iter().flat_map(source_range).collect(),
             Command::HandleUpdate {

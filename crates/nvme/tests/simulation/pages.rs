@@ -4,7 +4,7 @@ use super::apply::{Check, equal, same_bytes};
 use super::model::{
     ALL, BLOCK_BYTES, Configuration, ERRORS_MAX, EVENT_TYPES, EVENTS_MAX, METADATA_BYTES, Model, Namespace, Sanitize,
 };
-use super::operation::{Command, Kind};
+use super::operation::{Command, GetLog, Kind};
 use super::wire::{u16_at, u32_at, u64_at, u128_at};
 
 impl Model {
@@ -29,28 +29,21 @@ impl Model {
     }
 
     /// A Get Log Page command that succeeded.
-    pub fn read_log(&mut self, controller: u16, command: &Command, data: &[u8]) -> Check {
-        let &Command::GetLog {
-            log,
-            parameter,
-            retain,
-            offset,
-            ..
-        } = command
-        else {
-            unreachable!("a Get Log Page command");
-        };
-        let bytes = self.log_bytes(controller, log).expect("checked");
-        let rest = (bytes - offset) as usize;
+    pub fn read_log(&mut self, controller: u16, command: &GetLog, data: &[u8]) -> Check {
+        let bytes = self.log_bytes(controller, command.log).expect("checked");
+        let rest = (bytes - command.offset) as usize;
         if let Some(beyond) = data.get(rest..).filter(|beyond| beyond.iter().any(|&byte| byte != 0)) {
-            return Err(format!("beyond the end of log page {log:#x}: {beyond:02x?}"));
+            return Err(format!("beyond the end of log page {:#x}: {beyond:02x?}", command.log));
         }
         // Pieces are compared with the whole elsewhere; here it is the whole that is checked.
-        if offset == 0 && data.len() >= rest {
-            self.check_log(controller, log, parameter, &data[..rest])?;
+        if command.offset == 0 && data.len() >= rest {
+            self.check_log(controller, command.log, command.parameter, &data[..rest])?;
         }
-        if !retain {
-            self.controllers.get_mut(&controller).expect("connected").read_log(log);
+        if !command.retain {
+            self.controllers
+                .get_mut(&controller)
+                .expect("connected")
+                .read_log(command.log);
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use super::front::{Entry, Front, PlacedCommand};
 use super::generate::Setup;
 use super::judge::{Objection, Submission, blocks_of};
 use super::model::{ALL, AsyncEvent, Completion, Drive, Error, Model, TRANSFER_MAX, Unit, status};
-use super::operation::{Command, Kind, Operation, QueueCommand, Range};
+use super::operation::{Command, GetLog, Kind, Operation, QueueCommand, Range, SetFeature};
 use super::pages::parse_configurations;
 use super::storage::Control;
 use super::wire::u16_at;
@@ -732,7 +732,7 @@ impl Run {
         match command {
             Command::Queue(command) => front.judge(command, self.granted(controller)),
             // The number of queues is settled once there are some.
-            Command::SetFeature { feature: 7, .. } if !front.io_completions().is_empty() => {
+            Command::SetFeature(SetFeature { feature: 7, .. }) if !front.io_completions().is_empty() => {
                 vec![status::SEQUENCE_ERROR]
             }
             _ => Vec::new(),
@@ -912,15 +912,17 @@ impl Run {
         if !self.model.controllers[&controller].ready || self.model.log_bytes(controller, log).is_none() {
             return Ok(());
         }
-        let get = |offset: u64, dwords: u32| Command::GetLog {
-            log,
-            nsid: 0,
-            parameter,
-            retain: true,
-            group: 1,
-            dwords,
-            offset,
-            by_index: false,
+        let get = |offset: u64, dwords: u32| {
+            Command::GetLog(GetLog {
+                log,
+                nsid: 0,
+                parameter,
+                retain: true,
+                group: 1,
+                dwords,
+                offset,
+                by_index: false,
+            })
         };
         let bytes = self.model.log_bytes(controller, log).expect("just asked").div_ceil(4) * 4;
         let submission = self.submission(controller, 0, &get(0, bytes as u32 / 4));
@@ -1079,7 +1081,7 @@ impl Run {
                 (0x23, 1),
                 (0x81, 0),
             ] {
-                let command = Command::GetLog {
+                let command = Command::GetLog(GetLog {
                     log,
                     nsid: 0,
                     parameter,
@@ -1088,7 +1090,7 @@ impl Run {
                     dwords: 1024,
                     offset: 0,
                     by_index: false,
-                };
+                });
                 self.step(&Operation::Submit {
                     controller,
                     cid: 0,
@@ -1148,15 +1150,17 @@ fn execute_admin(subsystem: &mut Subsystem, now: u64, controller: u16, command: 
 
 /// Asks a new drive what it is.
 fn learn(subsystem: &mut Subsystem, controller: u16, setup: &Setup) -> Result<Drive, String> {
-    let log = |log: u8, dwords: u32| Command::GetLog {
-        log,
-        nsid: 0,
-        parameter: 0,
-        retain: true,
-        group: 1,
-        dwords,
-        offset: 0,
-        by_index: false,
+    let log = |log: u8, dwords: u32| {
+        Command::GetLog(GetLog {
+            log,
+            nsid: 0,
+            parameter: 0,
+            retain: true,
+            group: 1,
+            dwords,
+            offset: 0,
+            by_index: false,
+        })
     };
     let header = execute_admin(subsystem, 0, controller, &log(0x20, 4))?;
     let bytes = super::wire::u32_at(&header, 4);

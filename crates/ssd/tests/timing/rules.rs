@@ -155,78 +155,79 @@ fn a_read_cache_is_as_large_as_it_was_said_to_be() {
 /// What is wrong, and the field that says so.
 type Mistake = (&'static str, fn(&mut DeviceConfig));
 
+const MISTAKES: &[Mistake] = &[
+    ("timing.nand.program_ns", |config| times(config).nand.program_ns = 0),
+    ("timing.nand.program_ns", |config| {
+        times(config).nand.program_ns = 61_000_000_000
+    }),
+    ("timing.nand.read_ns", |config| {
+        times(config).nand.read_ns = vec![40_000, 50_000]
+    }),
+    ("timing.nand.read_ns", |config| times(config).nand.read_ns = vec![]),
+    ("timing.nand.read_ns", |config| {
+        times(config).nand.read_ns = vec![40_000, 0, 60_000]
+    }),
+    ("timing.nand.erase_ns", |config| times(config).nand.erase_ns = u64::MAX),
+    ("timing.nand.suspend_ns", |config| {
+        times(config).nand.suspend_ns = Some(u64::MAX)
+    }),
+    ("timing.nand.page_bytes", |config| times(config).nand.page_bytes = 2048),
+    ("timing.nand.page_bytes", |config| times(config).nand.page_bytes = 6000),
+    ("timing.nand.page_bytes", |config| {
+        times(config).nand.page_bytes = 2 * MIB
+    }),
+    ("timing.nand.bits_per_cell", |config| {
+        times(config).nand.bits_per_cell = 0
+    }),
+    ("timing.nand.bits_per_cell", |config| {
+        times(config).nand.bits_per_cell = 6
+    }),
+    ("timing.channel.bytes_per_second", |config| {
+        times(config).channel.bytes_per_second = 0
+    }),
+    ("timing.channel.command_ns", |config| {
+        times(config).channel.command_ns = u64::MAX
+    }),
+    ("timing.controller.cores", |config| times(config).controller.cores = 0),
+    ("timing.controller.read_ns", |config| {
+        times(config).controller.read_ns = 0
+    }),
+    ("timing.controller.write_ns", |config| {
+        times(config).controller.write_ns = 0
+    }),
+    ("timing.controller.page_ns", |config| {
+        times(config).controller.page_ns = u64::MAX
+    }),
+    ("timing.link.generation", |config| times(config).link.generation = 9),
+    ("timing.link.generation", |config| times(config).link.generation = 0),
+    ("timing.link.lanes", |config| times(config).link.lanes = 17),
+    ("timing.link.payload_share", |config| {
+        times(config).link.payload_share = 0.0
+    }),
+    ("timing.link.payload_share", |config| {
+        times(config).link.payload_share = f64::NAN
+    }),
+    ("timing.write_buffer_bytes", |config| {
+        times(config).write_buffer_bytes = 5 * 24 * PAGE - 1
+    }),
+    ("timing.tails[0].share", |config| {
+        times(config).tails = vec![tail(1.5, 1, 2)]
+    }),
+    ("timing.tails[0].most_ns", |config| {
+        times(config).tails = vec![tail(0.5, 3, 2)]
+    }),
+    ("geometry.planes_per_die", |config| config.geometry.planes_per_die = 0),
+    // More planes than a reclaim unit has program units for.
+    ("geometry.reclaim_unit_bytes", |config| {
+        config.geometry.planes_per_die = 64;
+        times(config).write_buffer_bytes = 64 * MIB;
+    }),
+];
+
 #[test]
 fn a_drive_that_cannot_be_is_refused() {
-    let mistakes: &[Mistake] = &[
-        ("timing.nand.program_ns", |config| times(config).nand.program_ns = 0),
-        ("timing.nand.program_ns", |config| {
-            times(config).nand.program_ns = 61_000_000_000
-        }),
-        ("timing.nand.read_ns", |config| {
-            times(config).nand.read_ns = vec![40_000, 50_000]
-        }),
-        ("timing.nand.read_ns", |config| times(config).nand.read_ns = vec![]),
-        ("timing.nand.read_ns", |config| {
-            times(config).nand.read_ns = vec![40_000, 0, 60_000]
-        }),
-        ("timing.nand.erase_ns", |config| times(config).nand.erase_ns = u64::MAX),
-        ("timing.nand.suspend_ns", |config| {
-            times(config).nand.suspend_ns = Some(u64::MAX)
-        }),
-        ("timing.nand.page_bytes", |config| times(config).nand.page_bytes = 2048),
-        ("timing.nand.page_bytes", |config| times(config).nand.page_bytes = 6000),
-        ("timing.nand.page_bytes", |config| {
-            times(config).nand.page_bytes = 2 * MIB
-        }),
-        ("timing.nand.bits_per_cell", |config| {
-            times(config).nand.bits_per_cell = 0
-        }),
-        ("timing.nand.bits_per_cell", |config| {
-            times(config).nand.bits_per_cell = 6
-        }),
-        ("timing.channel.bytes_per_second", |config| {
-            times(config).channel.bytes_per_second = 0
-        }),
-        ("timing.channel.command_ns", |config| {
-            times(config).channel.command_ns = u64::MAX
-        }),
-        ("timing.controller.cores", |config| times(config).controller.cores = 0),
-        ("timing.controller.read_ns", |config| {
-            times(config).controller.read_ns = 0
-        }),
-        ("timing.controller.write_ns", |config| {
-            times(config).controller.write_ns = 0
-        }),
-        ("timing.controller.page_ns", |config| {
-            times(config).controller.page_ns = u64::MAX
-        }),
-        ("timing.link.generation", |config| times(config).link.generation = 9),
-        ("timing.link.generation", |config| times(config).link.generation = 0),
-        ("timing.link.lanes", |config| times(config).link.lanes = 17),
-        ("timing.link.payload_share", |config| {
-            times(config).link.payload_share = 0.0
-        }),
-        ("timing.link.payload_share", |config| {
-            times(config).link.payload_share = f64::NAN
-        }),
-        ("timing.write_buffer_bytes", |config| {
-            times(config).write_buffer_bytes = 5 * 24 * PAGE - 1
-        }),
-        ("timing.tails[0].share", |config| {
-            times(config).tails = vec![tail(1.5, 1, 2)]
-        }),
-        ("timing.tails[0].most_ns", |config| {
-            times(config).tails = vec![tail(0.5, 3, 2)]
-        }),
-        ("geometry.planes_per_die", |config| config.geometry.planes_per_die = 0),
-        // More planes than a reclaim unit has program units for.
-        ("geometry.reclaim_unit_bytes", |config| {
-            config.geometry.planes_per_die = 64;
-            times(config).write_buffer_bytes = 64 * MIB;
-        }),
-    ];
     Device::new(&timed(40, 0.25)).expect("the drive is possible");
-    for (field, mistake) in mistakes {
+    for (field, mistake) in MISTAKES {
         let mut config = timed(40, 0.25);
         mistake(&mut config);
         let error = Device::new(&config)
