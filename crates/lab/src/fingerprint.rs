@@ -15,6 +15,7 @@ use std::sync::{LazyLock, Mutex};
 use std::time::SystemTime;
 
 use serde::Serialize;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use ssd::DeviceConfig;
 
@@ -22,7 +23,6 @@ use crate::cell::{Cell, RunSettings};
 use crate::engine;
 use crate::error::LabError;
 use crate::export::JSON_VERSION;
-use crate::twin::Scale;
 use models::Spec;
 use workload::Workload;
 
@@ -40,7 +40,7 @@ struct Input<'a> {
     engine: &'a str,
     device: &'a DeviceConfig,
     workload: &'a Spec,
-    run: Run,
+    run: Value,
     seed: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     feedback: Option<&'a crate::feedback::Settings>,
@@ -49,50 +49,15 @@ struct Input<'a> {
     snapshot: Option<String>,
 }
 
-/// The settings that a single run depends on.
-#[derive(Serialize)]
-struct Run {
-    write_capacities: Option<f64>,
-    seconds: Option<f64>,
-    queue_depth: u32,
-    interval_seconds: Option<f64>,
-    scale: Scale,
-    sample_capacities: f64,
-    prefill_capacities: f64,
-    tail_capacities: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    placement_handles: Option<Vec<u16>>,
-}
-
-impl Run {
-    fn of(settings: &RunSettings) -> Run {
-        // Every field is named, so that a new one is not forgotten here.
-        let RunSettings {
-            write_capacities,
-            timed: _, // The device has timing or has none.
-            seconds,
-            queue_depth,
-            interval_seconds,
-            scale,
-            sample_capacities,
-            prefill_capacities,
-            seeds: _, // A cell has one of them.
-            tail_capacities,
-            placement_handles,
-            only: _, // A cell was chosen.
-        } = settings.clone();
-        Run {
-            write_capacities,
-            seconds,
-            queue_depth,
-            interval_seconds,
-            scale,
-            sample_capacities,
-            prefill_capacities,
-            tail_capacities,
-            placement_handles,
-        }
+/// The settings that a single run depends on. A new one is among them unless it is named here.
+fn run_of(settings: &RunSettings) -> Value {
+    let mut run = serde_json::to_value(settings).expect("settings serialize");
+    let fields = run.as_object_mut().expect("settings are fields");
+    // The device has timing or has none, a cell has one of the seeds, and a cell was chosen.
+    for name in ["timed", "seeds", "only"] {
+        fields.shift_remove(name).expect("a setting of runs");
     }
+    run
 }
 
 impl Cell {
@@ -117,7 +82,7 @@ impl Cell {
             engine,
             device: &self.device,
             workload: &workload,
-            run: Run::of(&self.run),
+            run: run_of(&self.run),
             seed: self.seed,
             feedback: self.feedback.as_ref(),
             snapshot: self.snapshot.as_deref().map(digest_name).transpose()?,
@@ -184,7 +149,6 @@ mod tests {
     use super::*;
     use crate::experiment::Experiment;
     use crate::selection::Selection;
-    use serde_json::Value;
     use std::collections::BTreeMap;
 
     /// An experiment with each kind of workload, and one in virtual time.

@@ -1,53 +1,20 @@
 //! Commands of a drive with timing: when their completions are due, and what the device model says of its life.
 
 mod common;
+#[path = "common/timing.rs"]
+mod times;
 
 use common::{Drive, PAGE_BYTES, config, get_log, io};
 use nvme_spec::IoOpcode;
 use ssd::EnduranceConfig;
-use ssd::timing::{ChannelTiming, ControllerTiming, LinkTiming, NandTiming, TimingConfig};
 
 const READ_NS: u64 = 100_000;
 const WRITE_NS: u64 = 50_000;
 
-/// Commands take their controller time, and flash and link next to nothing.
-fn timing() -> TimingConfig {
-    TimingConfig {
-        nand: NandTiming {
-            page_bytes: PAGE_BYTES,
-            bits_per_cell: 1,
-            read_ns: vec![1000],
-            program_ns: 1000,
-            erase_ns: 0,
-            suspend_ns: None,
-        },
-        channel: ChannelTiming {
-            bytes_per_second: 1_000_000_000_000,
-            command_ns: 0,
-        },
-        controller: ControllerTiming {
-            cores: 1,
-            read_ns: READ_NS,
-            write_ns: WRITE_NS,
-            page_ns: 0,
-            read_pipeline_ns: 0,
-            write_pipeline_ns: 0,
-        },
-        link: LinkTiming {
-            generation: 6,
-            lanes: 16,
-            payload_share: 1.0,
-        },
-        write_buffer_bytes: 1 << 20,
-        read_cache_bytes: 0,
-        tails: Vec::new(),
-    }
-}
-
 /// A drive with a namespace whose commands take time.
 fn timed() -> (Drive, u16) {
     let mut config = config();
-    config.device.timing = Some(timing());
+    config.device.timing = Some(times::controller_alone(READ_NS, WRITE_NS));
     config.namespace = true;
     let mut drive = Drive::of(config);
     drive.now = 1_000_000;

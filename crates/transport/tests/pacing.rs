@@ -2,6 +2,8 @@
 //! they were.
 
 mod small_drive;
+#[path = "../../nvme/tests/common/timing.rs"]
+mod times;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -14,7 +16,6 @@ use nvme::{Subsystem, media};
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::{IoOpcode, Status};
 use small_drive::{CAPACITY_BYTES, PAGE_BYTES, config};
-use ssd::timing::{ChannelTiming, ControllerTiming, LinkTiming, NandTiming, TimingConfig};
 use transport::data::Memory;
 use transport::tcp::{TcpOptions, TcpServer};
 use transport::vfio_user::{VfioUserOptions, VfioUserServer};
@@ -23,43 +24,9 @@ use transport::{Clock, Shared, locked};
 const READ: Duration = Duration::from_millis(3);
 const READS: u64 = 20;
 
-/// Reads take three milliseconds and little else takes time.
-fn timing() -> TimingConfig {
-    TimingConfig {
-        nand: NandTiming {
-            page_bytes: PAGE_BYTES,
-            bits_per_cell: 1,
-            read_ns: vec![1],
-            program_ns: 1,
-            erase_ns: 0,
-            suspend_ns: None,
-        },
-        channel: ChannelTiming {
-            bytes_per_second: 1_000_000_000_000,
-            command_ns: 0,
-        },
-        controller: ControllerTiming {
-            cores: 1,
-            read_ns: READ.as_nanos() as u64,
-            write_ns: 1,
-            page_ns: 0,
-            read_pipeline_ns: 0,
-            write_pipeline_ns: 0,
-        },
-        link: LinkTiming {
-            generation: 6,
-            lanes: 16,
-            payload_share: 1.0,
-        },
-        write_buffer_bytes: 1 << 20,
-        read_cache_bytes: 0,
-        tails: Vec::new(),
-    }
-}
-
 fn shared() -> Shared {
     let mut config = config(0);
-    config.device.timing = Some(timing());
+    config.device.timing = Some(times::controller_alone(READ.as_nanos() as u64, 1));
     let memory = Memory::new(media::bytes_for(CAPACITY_BYTES));
     Arc::new(Mutex::new(
         Subsystem::new(config, Box::new(memory)).expect("the drive works"),

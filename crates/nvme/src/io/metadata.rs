@@ -12,7 +12,7 @@
 
 use nvme_spec::Status;
 
-use super::{Blocks, limited, media_failure};
+use super::{Blocks, limited, media_failure, read_media};
 use crate::controller::Transport;
 use crate::error::{Failure, Parameter};
 use crate::media::{self, ByteRange};
@@ -108,14 +108,7 @@ impl Subsystem {
         let mut rest = metadata;
         for piece in self.metadata_of(nsid, blocks) {
             let (part, behind) = rest.split_at_mut(piece.bytes as usize);
-            let read = self.media.read(piece.offset, part);
-            read.map_err(|error| {
-                media_failure(
-                    &mut self.state.smart.media_errors,
-                    Status::UNRECOVERED_READ_ERROR,
-                    &error,
-                )
-            })?;
+            read_media(&mut *self.media, &mut self.state.smart.media_errors, piece.offset, part)?;
             rest = behind;
         }
         assert!(rest.is_empty(), "the pieces are the blocks");

@@ -14,7 +14,7 @@ use nvme_spec::{IoOpcode, NSID_ALL, Status};
 
 use crate::completion::Success;
 use crate::error::{Failure, Parameter};
-use crate::media::MediaError;
+use crate::media::{Media, MediaError};
 use crate::subsystem::Subsystem;
 use crate::transfer::{Transfer, check_transfer_bytes};
 
@@ -176,6 +176,12 @@ fn limited(bytes: u64) -> Result<u64, Failure> {
 fn media_failure(media_errors: &mut u64, status: Status, error: &MediaError) -> Failure {
     *media_errors += 1;
     Failure::new(status, error.to_string()).retryable()
+}
+
+/// Reads from the storage for a command.
+fn read_media(media: &mut dyn Media, media_errors: &mut u64, offset: u64, data: &mut [u8]) -> Result<(), Failure> {
+    let read = media.read(offset, data);
+    read.map_err(|error| media_failure(media_errors, Status::UNRECOVERED_READ_ERROR, &error))
 }
 
 fn unknown_management_operation(operation: u32) -> Failure {

@@ -5,7 +5,7 @@
 use nvme_spec::Status;
 use ssd::{Lpn, Placement, Write};
 
-use super::{Blocks, Directive, media_failure, metadata};
+use super::{Blocks, Directive, media_failure, metadata, read_media};
 use crate::completion::Success;
 use crate::error::Failure;
 use crate::media::ByteRange;
@@ -40,14 +40,8 @@ impl Subsystem {
         let mut at = 0;
         for piece in namespace.locate(blocks.first, blocks.count, page_bytes) {
             let end = at + piece.bytes as usize;
-            let read = self.media.read(piece.offset, &mut data[at..end]);
-            read.map_err(|error| {
-                media_failure(
-                    &mut self.state.smart.media_errors,
-                    Status::UNRECOVERED_READ_ERROR,
-                    &error,
-                )
-            })?;
+            let errors = &mut self.state.smart.media_errors;
+            read_media(&mut *self.media, errors, piece.offset, &mut data[at..end])?;
             at = end;
             let (first, pages) = pages_of(piece, page_bytes);
             let done = self.device.read(self.now, first, pages);
