@@ -155,9 +155,10 @@ impl Case {
     /// What the requests did to a served drive.
     fn served(&self, connect: fn(&Server, &Path) -> Box<dyn Host>) -> Stats {
         let folder = tempfile::tempdir().unwrap();
-        let data = match self.restarts {
-            true => DataChoice::File(folder.path().join("drive.img")),
-            false => DataChoice::Memory,
+        let data = if self.restarts {
+            DataChoice::File(folder.path().join("drive.img"))
+        } else {
+            DataChoice::Memory
         };
         let target = Target {
             device_bytes: CAPACITY_BYTES,

@@ -30,9 +30,10 @@ fn to_json(value: &Bound<'_, PyAny>) -> PyResult<String> {
     options.set_item("default", to_python)?;
     options.set_item("allow_nan", false)?;
     let mapping = py.import("collections.abc")?.getattr("Mapping")?;
-    let value = match value.is_instance(&mapping)? {
-        true => py.get_type::<PyDict>().call1((value,))?,
-        false => value.clone(),
+    let value = if value.is_instance(&mapping)? {
+        py.get_type::<PyDict>().call1((value,))?
+    } else {
+        value.clone()
     };
     py.import("json")?
         .call_method("dumps", (value,), Some(&options))?
@@ -54,8 +55,8 @@ pub fn path_or_name(value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     if let Ok(name) = value.extract::<String>() {
         return Ok(Some(name));
     }
-    match value.hasattr("__fspath__")? {
-        true => Ok(Some(value.call_method0("__fspath__")?.extract()?)),
-        false => Ok(None),
+    if !value.hasattr("__fspath__")? {
+        return Ok(None);
     }
+    value.call_method0("__fspath__")?.extract().map(Some)
 }

@@ -95,10 +95,12 @@ impl Trial {
         if cost < self.cost_before * HELPED_FOR_SURE {
             return Verdict::Helped;
         }
-        match self.readings < PATIENCE_READINGS {
-            true => Verdict::Open,
-            false if mean_cost < self.cost_before * HELPED => Verdict::Helped,
-            false => Verdict::Failed,
+        if self.readings < PATIENCE_READINGS {
+            Verdict::Open
+        } else if mean_cost < self.cost_before * HELPED {
+            Verdict::Helped
+        } else {
+            Verdict::Failed
         }
     }
 }
