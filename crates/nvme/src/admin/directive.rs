@@ -19,7 +19,7 @@ use crate::transfer::{Transfer, check_transfer_bytes};
 
 /// Directive Send: enable or disable a directive, the one operation of the Identify directive.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Send {
+pub(crate) struct DirectiveSend {
     nsid: u32,
     enable: bool,
     directive: u8,
@@ -27,7 +27,7 @@ pub(crate) struct Send {
 
 /// Directive Receive: Return Parameters of the Identify directive, as much as the host has room for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Receive {
+pub(crate) struct DirectiveReceive {
     nsid: u32,
     bytes: u64,
 }
@@ -47,26 +47,26 @@ fn check_operation(entry: &SubmissionEntry, expected: u8) -> Result<(), Failure>
     Ok(())
 }
 
-pub(super) fn parse_send(entry: &SubmissionEntry) -> Result<Send, Failure> {
+pub(super) fn parse_send(entry: &SubmissionEntry) -> Result<DirectiveSend, Failure> {
     check_operation(entry, IDENTIFY_ENABLE_DIRECTIVE)?;
     let dword = EnableDirectiveCdw12::from_bits(entry.cdw12.get());
-    Ok(Send {
+    Ok(DirectiveSend {
         nsid: entry.nsid.get(),
         enable: dword.endir(),
         directive: dword.tdtype(),
     })
 }
 
-pub(super) fn parse_receive(entry: &SubmissionEntry) -> Result<Receive, Failure> {
+pub(super) fn parse_receive(entry: &SubmissionEntry) -> Result<DirectiveReceive, Failure> {
     check_operation(entry, IDENTIFY_RETURN_PARAMETERS)?;
     let bytes = check_transfer_bytes((u64::from(entry.cdw10.get()) + 1) * 4, Parameter::dword(10, 0))?;
-    Ok(Receive {
+    Ok(DirectiveReceive {
         nsid: entry.nsid.get(),
         bytes,
     })
 }
 
-impl Receive {
+impl DirectiveReceive {
     pub(super) fn transfer(&self) -> Transfer {
         Transfer::to_host(self.bytes.min(size_of::<IdentifyDirectiveParameters>() as u64))
     }
@@ -81,7 +81,7 @@ impl Subsystem {
         }
     }
 
-    pub(super) fn directive_send(&mut self, id: u16, send: &Send) -> Result<Success, Failure> {
+    pub(super) fn directive_send(&mut self, id: u16, send: &DirectiveSend) -> Result<Success, Failure> {
         self.check_directive_namespace(id, send.nsid)?;
         let cause = match DirectiveType::from_u8(send.directive) {
             Some(DirectiveType::Identify) if send.enable => return Ok(Success::DONE),
@@ -97,7 +97,7 @@ impl Subsystem {
     pub(super) fn directive_receive(
         &mut self,
         id: u16,
-        receive: &Receive,
+        receive: &DirectiveReceive,
         data: &mut Vec<u8>,
     ) -> Result<Success, Failure> {
         self.check_directive_namespace(id, receive.nsid)?;

@@ -46,8 +46,8 @@ pub(crate) enum Command {
     NamespaceAttachment(namespace_management::Attachment),
     SelfTest(self_test::Request),
     KeepAlive,
-    DirectiveSend(directive::Send),
-    DirectiveReceive(directive::Receive),
+    DirectiveSend(directive::DirectiveSend),
+    DirectiveReceive(directive::DirectiveReceive),
     Format(format::Settings),
     Sanitize(sanitize::Request),
 }
