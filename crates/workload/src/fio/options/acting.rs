@@ -83,10 +83,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "fileoffset",
         Kind::SizeOrPercent,
         "start of the region; a percentage is of the whole drive, rounded up to the smallest block",
-        |job, value| {
-            job.offset = amount(value, job.kb_base)?;
-            Ok(())
-        },
+        |job, value| set(amount(value, job.kb_base), &mut job.offset),
     ),
     acts(
         "offset_align",
@@ -94,8 +91,10 @@ pub(super) static OPTIONS: &[FioOption] = &[
         Kind::Size,
         "what a percentage in `offset` is rounded up to",
         |job, value| {
-            job.offset_align = Some(number_in(value, job.kb_base, 1, u64::from(u32::MAX))?);
-            Ok(())
+            set(
+                number_in(value, job.kb_base, 1, u64::from(u32::MAX)).map(Some),
+                &mut job.offset_align,
+            )
         },
     ),
     acts(
@@ -103,10 +102,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "",
         Kind::SizeOrPercent,
         "added to `offset` for each further instance of `numjobs`; fio numbers the instances after the first downwards",
-        |job, value| {
-            job.offset_increment = amount(value, job.kb_base)?;
-            Ok(())
-        },
+        |job, value| set(amount(value, job.kb_base), &mut job.offset_increment),
     ),
     acts(
         "io_size",
@@ -134,30 +130,21 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "",
         Kind::Number,
         "how often the job does its `size`; each loop repeats the same random numbers, as in fio, unless `randseed` is given or `randrepeat=0`",
-        |job, value| {
-            job.loops = number_in(value, job.kb_base, 1, u64::from(u32::MAX))?;
-            Ok(())
-        },
+        |job, value| set(number_in(value, job.kb_base, 1, u64::from(u32::MAX)), &mut job.loops),
     ),
     acts(
         "time_based",
         "",
         Kind::Flag,
         "the job starts over until its `runtime` is over; without timing until the run ends",
-        |job, value| {
-            job.time_based = switch(value)?;
-            Ok(())
-        },
+        |job, value| set(switch(value), &mut job.time_based),
     ),
     acts(
         "runtime",
         "timeout",
         Kind::Time,
         "on a device with timing the job ends after this virtual time, after `ramp_time`; elsewhere there is no clock, so its value has no effect: the run says how much to write; `time_based` requires it",
-        |job, value| {
-            job.runtime_us = time_us(value, true)?;
-            Ok(())
-        },
+        |job, value| set(time_us(value, true), &mut job.runtime_us),
     ),
     acts(
         "random_distribution",
@@ -187,30 +174,21 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "allrandrepeat",
         Kind::Bool,
         "0: each loop draws new random numbers; the first loop is the same in every run anyway",
-        |job, value| {
-            job.randrepeat = switch(value)?;
-            Ok(())
-        },
+        |job, value| set(switch(value), &mut job.randrepeat),
     ),
     acts(
         "randseed",
         "",
         Kind::Number,
         "seed of all random numbers, default 0x89",
-        |job, value| {
-            job.randseed = Some(number(value, job.kb_base)?);
-            Ok(())
-        },
+        |job, value| set(number(value, job.kb_base).map(Some), &mut job.randseed),
     ),
     acts(
         "norandommap",
         "",
         Kind::Flag,
         "random requests may hit any block; otherwise each block once per pass",
-        |job, value| {
-            job.norandommap = switch(value)?;
-            Ok(())
-        },
+        |job, value| set(switch(value), &mut job.norandommap),
     ),
     acts(
         "percentage_random",
@@ -273,10 +251,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "",
         Kind::Bool,
         "a job with `rate` does not catch up after `thinktime`",
-        |job, value| {
-            job.rate_ignore_thinktime = switch(value)?;
-            Ok(())
-        },
+        |job, value| set(switch(value), &mut job.rate_ignore_thinktime),
     ),
     acts(
         "flow",
@@ -293,20 +268,14 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "",
         Kind::Number,
         "jobs that run together must name the same one",
-        |job, value| {
-            job.flow_id = number(value, job.kb_base)?;
-            Ok(())
-        },
+        |job, value| set(number(value, job.kb_base), &mut job.flow_id),
     ),
     acts(
         "thinktime",
         "",
         Kind::Time,
         "pause after each `thinktime_blocks` requests; lowers the job's share as described above",
-        |job, value| {
-            job.thinktime_us = time_us(value, false)?;
-            Ok(())
-        },
+        |job, value| set(time_us(value, false), &mut job.thinktime_us),
     ),
     acts(
         "thinktime_blocks",
@@ -314,8 +283,10 @@ pub(super) static OPTIONS: &[FioOption] = &[
         Kind::Number,
         "requests between two pauses, default 1",
         |job, value| {
-            job.thinktime_blocks = number_in(value, job.kb_base, 1, u64::from(u32::MAX))?;
-            Ok(())
+            set(
+                number_in(value, job.kb_base, 1, u64::from(u32::MAX)),
+                &mut job.thinktime_blocks,
+            )
         },
     ),
     acts(
@@ -323,10 +294,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "",
         Kind::Number,
         "queue slots: without rate and flow, requests are shared out in this proportion",
-        |job, value| {
-            job.iodepth = number_in(value, job.kb_base, 1, 65_536)?;
-            Ok(())
-        },
+        |job, value| set(number_in(value, job.kb_base, 1, 65_536), &mut job.iodepth),
     ),
     acts(
         "numjobs",
@@ -343,40 +311,28 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "wait_for_previous",
         Kind::Flag,
         "the job starts when all before it have ended",
-        |job, value| {
-            job.stonewall = switch(value)?;
-            Ok(())
-        },
+        |job, value| set(switch(value), &mut job.stonewall),
     ),
     acts(
         "startdelay",
         "",
         Kind::Time,
         "virtual time from the start of its group to the start of the job; only 0 on devices without timing",
-        |job, value| {
-            job.startdelay_us = time_us(value, true)?;
-            Ok(())
-        },
+        |job, value| set(time_us(value, true), &mut job.startdelay_us),
     ),
     acts(
         "ramp_time",
         "",
         Kind::Time,
         "virtual time at the start of the job that is not measured; nothing on devices without timing",
-        |job, value| {
-            job.ramp_time_us = time_us(value, true)?;
-            Ok(())
-        },
+        |job, value| set(time_us(value, true), &mut job.ramp_time_us),
     ),
     acts(
         "fdp",
         "",
         Kind::Bool,
         "writes carry a placement identifier",
-        |job, value| {
-            job.fdp = switch(value)?;
-            Ok(())
-        },
+        |job, value| set(switch(value), &mut job.fdp),
     ),
     acts(
         "dataplacement",
@@ -446,8 +402,10 @@ pub(super) static OPTIONS: &[FioOption] = &[
         Kind::Number,
         "1024 (default): k is 1024 and kib is 1000, as in fio; 1000: the other way round",
         |job, value| {
-            job.kb_base = choice(value, &[("1024", KbBase::Binary), ("1000", KbBase::Decimal)])?;
-            Ok(())
+            set(
+                choice(value, &[("1024", KbBase::Binary), ("1000", KbBase::Decimal)]),
+                &mut job.kb_base,
+            )
         },
     ),
     acts(
@@ -493,4 +451,10 @@ const fn acts(name: &'static str, aliases: &'static str, kind: Kind, help: &'sta
         help,
         effect: Effect::Acts(set),
     }
+}
+
+/// Puts a value that could be read where it belongs.
+fn set<T>(value: Result<T, Complaint>, place: &mut T) -> Result<(), Complaint> {
+    *place = value?;
+    Ok(())
 }
