@@ -10,7 +10,10 @@ use std::io::Result;
 use std::path::Path;
 
 use simulation::entropy::{Entropy, Seeded};
-use simulation::operation::{Command, Create, Directive, FEATURES, LOGS, QueueCommand, Range, STRUCTURES};
+use simulation::operation::{
+    Command, Create, Directive, DirectiveReceive, FEATURES, Format, GetFeature, GetLog, LOGS, QueueCommand, Range,
+    STRUCTURES, SetFeature,
+};
 use zerocopy::IntoBytes;
 
 /// Drives to begin with; each target knows more.
@@ -122,12 +125,12 @@ fn commands() -> Vec<Command> {
         Command::AsyncEvent,
         Command::Abort { queue: 0, cid: 1 },
         Command::SelfTest { nsid: 0, code: 1 },
-        Command::DirectiveReceive {
+        Command::DirectiveReceive(DirectiveReceive {
             nsid,
             operation: 1,
             kind: 0,
             dwords: 1024,
-        },
+        }),
     ];
     let identify = |&cns: &u8| Command::Identify {
         cns,
@@ -138,40 +141,42 @@ fn commands() -> Vec<Command> {
     };
     all.extend(STRUCTURES.iter().map(identify));
     all.extend(LOGS.iter().map(|&log| get_log(log)));
-    all.extend(FEATURES.iter().map(|&feature| Command::GetFeature {
-        feature,
-        select: 0,
-        nsid,
-        dword11: 1,
+    all.extend(FEATURES.iter().map(|&feature| {
+        Command::GetFeature(GetFeature {
+            feature,
+            select: 0,
+            nsid,
+            dword11: 1,
+        })
     }));
     let events = vec![0x00, 0x03, 0x80];
-    all.push(Command::SetFeature {
+    all.push(Command::SetFeature(SetFeature {
         feature: 0x1e,
         save: true,
         nsid,
         dword11: 3 << 16,
         dword12: 1,
         data: events,
-    });
-    all.push(Command::Format {
+    }));
+    all.push(Command::Format(Format {
         nsid,
         format: 1,
         extended: true,
         erase: 0,
         protection: 0,
-    });
+    }));
     all.push(Command::Manage {
         nsid: u32::MAX,
         operation: 1,
     });
-    all.push(Command::SetFeature {
+    all.push(Command::SetFeature(SetFeature {
         feature: 0x1d,
         save: true,
         nsid: 0,
         dword11: 1,
         dword12: 1,
         data: Vec::new(),
-    });
+    }));
     all.push(Command::Create(Create {
         blocks: 1000,
         capacity: 1000,
@@ -202,7 +207,7 @@ fn commands() -> Vec<Command> {
 }
 
 fn get_log(log: u8) -> Command {
-    Command::GetLog {
+    Command::GetLog(GetLog {
         log,
         nsid: 0,
         parameter: 1,
@@ -211,7 +216,7 @@ fn get_log(log: u8) -> Command {
         dwords: 128,
         offset: 0,
         by_index: false,
-    }
+    })
 }
 
 /// A step is a byte, 64 bytes of entry, and for data of the host a length in dwords and that.
