@@ -12,6 +12,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use base::Bytes;
+
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::export::write_atomically;
@@ -121,10 +123,8 @@ fn machine() -> String {
     };
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let model = of("/proc/cpuinfo", "model name").unwrap_or_else(|| std::env::consts::ARCH.to_string());
-    let memory = of("/proc/meminfo", "MemTotal").and_then(|text| text.strip_suffix(" kB")?.trim().parse::<f64>().ok());
-    let memory = memory.map_or(String::new(), |kib| {
-        format!(", {:.0} GiB of memory", kib / 1024.0 / 1024.0)
-    });
+    let memory = of("/proc/meminfo", "MemTotal").and_then(|text| text.strip_suffix(" kB")?.trim().parse::<u64>().ok());
+    let memory = memory.map_or_else(String::new, |kib| format!(", {} of memory", Bytes(kib << 10)));
     format!("{processors} x {model}{memory}")
 }
 

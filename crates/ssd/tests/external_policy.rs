@@ -22,18 +22,18 @@ impl VictimPolicy for OldestFirst {
 }
 
 /// Never decides.
-struct Undecided;
+struct UndecidedPolicy;
 
-impl VictimPolicy for Undecided {
+impl VictimPolicy for UndecidedPolicy {
     fn select(&mut self, _candidates: &Candidates<'_>, _random: &mut Random) -> Option<RuId> {
         None
     }
 }
 
 /// Takes what it must not: a reclaim unit that is open.
-struct Reckless;
+struct RecklessPolicy;
 
-impl VictimPolicy for Reckless {
+impl VictimPolicy for RecklessPolicy {
     fn select(&mut self, candidates: &Candidates<'_>, _random: &mut Random) -> Option<RuId> {
         (0..).map(RuId).find(|unit| !candidates.contains(*unit))
     }
@@ -76,7 +76,7 @@ fn a_policy_from_outside_decides_as_the_same_one_inside() {
 #[test]
 fn without_a_decision_room_is_made_by_force() {
     let mut device = recorded(&fifo());
-    device.set_victim_policy(Some(Box::new(Undecided)));
+    device.set_victim_policy(Some(Box::new(UndecidedPolicy)));
     let device = overwritten(device);
     let Stats {
         background_collections,
@@ -92,7 +92,7 @@ fn without_a_decision_room_is_made_by_force() {
 #[test]
 fn clones_and_snapshots_go_back_to_the_configuration() {
     let mut device = silent(&fifo());
-    device.set_victim_policy(Some(Box::new(Reckless)));
+    device.set_victim_policy(Some(Box::new(RecklessPolicy)));
     let loaded = ssd::Device::from_bytes("a test", &device.to_bytes()).expect("it was just saved");
     for mut copy in [device.clone(), loaded] {
         let pages = copy.layout().logical_pages;
@@ -108,6 +108,6 @@ fn clones_and_snapshots_go_back_to_the_configuration() {
 #[should_panic(expected = "is not a candidate")]
 fn what_is_no_candidate_is_never_reclaimed() {
     let mut device = recorded(&fifo());
-    device.set_victim_policy(Some(Box::new(Reckless)));
+    device.set_victim_policy(Some(Box::new(RecklessPolicy)));
     overwritten(device);
 }

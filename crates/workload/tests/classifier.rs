@@ -219,9 +219,9 @@ fn sepbit_on_a_large_drive_counts_coarser_and_finds_the_same() {
 }
 
 /// Requests from a list.
-struct Listed(std::vec::IntoIter<Request>);
+struct RequestList(std::vec::IntoIter<Request>);
 
-impl Source for Listed {
+impl Source for RequestList {
     fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
         let before = requests.len();
         requests.extend(self.0.by_ref().take(limit));
@@ -253,7 +253,7 @@ fn all(source: &mut dyn Source, limit: usize) -> Vec<Request> {
 fn a_write_is_split_where_its_units_part() {
     let target = drive(40, 4);
     let classifier = settings("kind = \"lba_range\"");
-    let source = Listed(
+    let source = RequestList(
         vec![
             request(Operation::Write, 0, 40 * 4096),
             request(Operation::Read, 0, 40 * 4096),
@@ -328,7 +328,7 @@ fn every_byte_is_written_once_whatever_the_classifier_and_the_batches() {
         "kind = \"sepbit\"\nsegment_bytes = \"32KiB\"",
     ] {
         let classified = |limit| {
-            let source = Listed(wanted.clone().into_iter());
+            let source = RequestList(wanted.clone().into_iter());
             all(&mut settings(kind).classify(source, &target).unwrap(), limit)
         };
         let requests = classified(4096);
@@ -369,7 +369,7 @@ fn every_byte_is_written_once_whatever_the_classifier_and_the_batches() {
 #[test]
 fn without_placement_identifiers_nothing_is_placed() {
     for kind in ["none", "lba_range", "update_frequency", "sepbit"] {
-        let source = Listed(random_requests(1000).into_iter());
+        let source = RequestList(random_requests(1000).into_iter());
         let mut classified = settings(&format!("kind = {kind:?}"))
             .classify(source, &drive(1000, 0))
             .unwrap();
@@ -399,7 +399,9 @@ fn ranges_shrink_with_a_twin() {
     let writes: Vec<Request> = (0..100)
         .map(|unit| request(Operation::Write, unit * UNIT, 4096))
         .collect();
-    let mut classified = settings(ranges).classify(Listed(writes.into_iter()), &target).unwrap();
+    let mut classified = settings(ranges)
+        .classify(RequestList(writes.into_iter()), &target)
+        .unwrap();
     let placed: Vec<Option<PlacementIndex>> = all(&mut classified, 10)
         .iter()
         .map(|request| request.placement)
@@ -445,7 +447,7 @@ fn impossible_settings_are_refused_in_one_sentence() {
             "greater than start_bytes",
         ),
     ] {
-        let error = settings(text).classify(Listed(Vec::new().into_iter()), &drive(1000, 4));
+        let error = settings(text).classify(RequestList(Vec::new().into_iter()), &drive(1000, 4));
         let error = error.err().unwrap().to_string();
         assert!(
             error.starts_with("classifier.") && error.contains(wanted),
@@ -453,7 +455,7 @@ fn impossible_settings_are_refused_in_one_sentence() {
         );
     }
     let error =
-        settings("kind = \"sepbit\"\nsegment_bytes = 4096").classify(Listed(Vec::new().into_iter()), &drive(9, 1));
+        settings("kind = \"sepbit\"\nsegment_bytes = 4096").classify(RequestList(Vec::new().into_iter()), &drive(9, 1));
     assert!(error.err().unwrap().to_string().contains("two placement indices"));
     for text in [
         "kind = \"none\"\nx = 1",

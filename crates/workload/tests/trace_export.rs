@@ -14,21 +14,21 @@ use workload::trace::{
 use workload::{Operation, PlacementIndex, Request, Source, WorkloadError};
 
 /// A workload with everything a request can have.
-struct Anything {
+struct RandomSource {
     random: Xoshiro256PlusPlus,
     left: usize,
     units: u64,
 }
 
-fn anything(left: usize) -> Anything {
-    Anything {
+fn anything(left: usize) -> RandomSource {
+    RandomSource {
         random: Xoshiro256PlusPlus::seed_from_u64(5),
         left,
         units: 5_000,
     }
 }
 
-impl Source for Anything {
+impl Source for RandomSource {
     fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
         let issued = limit.min(self.left);
         self.left -= issued;

@@ -8,7 +8,7 @@ use workload::trace::{Mapping, Reader, Settings, TraceSource};
 use workload::{Source, Target};
 
 /// An Alibaba trace of any length, made while it is read.
-struct Generated {
+struct GeneratedTrace {
     line: u64,
     bytes_left: u64,
     ready: Vec<u8>,
@@ -20,7 +20,7 @@ const VOLUMES: u64 = 1000;
 /// Units of 4 KiB that the trace touches.
 const UNITS: u64 = 1 << 16;
 
-impl Read for Generated {
+impl Read for GeneratedTrace {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         use std::io::Write;
         if self.taken == self.ready.len() && self.bytes_left > 0 {
@@ -64,7 +64,7 @@ fn a_trace_of_any_length_needs_the_same_memory() {
             ..Settings::default()
         };
         let bytes = if deep { 1 << 30 } else { 48 << 20 };
-        let stream = Generated {
+        let stream = GeneratedTrace {
             line: 0,
             bytes_left: bytes,
             ready: Vec::new(),
