@@ -22,5 +22,5 @@ pub mod trace;
 pub use base::PlacementIndex;
 pub use error::WorkloadError;
 pub use request::{Operation, Request};
-pub use settings::{Workload, deserialize};
+pub use settings::{Workload, deserialize, multiple_of, within};
 pub use source::{Measure, Next, PacedHost, Range, Source, TaggedRequest, Target, Twin};

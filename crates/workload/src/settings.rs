@@ -6,6 +6,8 @@
 //!
 //! It does not know which kinds there are; who composes them into a catalogue does.
 
+use std::fmt::Display;
+use std::ops::{Bound, RangeBounds};
 use std::path::PathBuf;
 
 use serde::de::DeserializeOwned;
@@ -31,6 +33,41 @@ pub trait Workload {
     fn is_paced(&self) -> bool {
         false
     }
+}
+
+/// Refuses a setting that is out of bounds, which are `least..=most` or `least..`.
+///
+/// # Errors
+/// It is.
+pub fn within<T: PartialOrd + Display>(
+    name: &str,
+    value: T,
+    allowed: impl RangeBounds<T>,
+) -> Result<(), WorkloadError> {
+    if allowed.contains(&value) {
+        return Ok(());
+    }
+    let problem = match (allowed.start_bound(), allowed.end_bound()) {
+        (Bound::Included(least), Bound::Included(most)) => format!("must be from {least} to {most}"),
+        (Bound::Included(least), Bound::Unbounded) => format!("must be at least {least}"),
+        _ => unreachable!("settings have bounds of the other kinds nowhere"),
+    };
+    Err(WorkloadError::setting(format!("{name} = {value}"), problem))
+}
+
+/// Refuses a setting that is not some units of so many bytes, up to `most` bytes.
+///
+/// # Errors
+/// It is not.
+pub fn multiple_of(unit_bytes: u64, name: &str, bytes: u64, most: u64) -> Result<(), WorkloadError> {
+    if (1..=most).contains(&bytes) && bytes.is_multiple_of(unit_bytes) {
+        return Ok(());
+    }
+    let problem = format!(
+        "must be a multiple of {unit_bytes} bytes, at most {}",
+        base::Bytes(most)
+    );
+    Err(WorkloadError::setting(format!("{name} = {bytes}"), problem))
 }
 
 /// Reads settings; `place` is what messages call their table, and an error names the path of the field.

@@ -46,7 +46,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use workload::random::mix;
-use workload::{Target, WorkloadError};
+use workload::{Target, WorkloadError, multiple_of, within};
 
 /// A cache and its workload: `kind = "cachelib"`. Facts are of CacheLib's documentation and source.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -194,44 +194,22 @@ impl Settings {
     }
 
     fn check(&self) -> Result<(), WorkloadError> {
-        let percents = [
-            ("metadata_percent", self.metadata_percent),
-            ("soc_percent", self.soc_percent),
-        ];
-        for (name, percent) in percents {
-            within(name, percent, 0.0, 100.0)?;
-        }
-        within(
-            "metadata_percent + soc_percent",
-            self.metadata_percent + self.soc_percent,
-            0.0,
-            100.0,
-        )?;
-        let multiples = [
-            ("bucket_bytes", self.bucket_bytes, 4096, 1 << 20),
-            ("region_bytes", self.region_bytes, 4096, 256 << 20),
-            ("loc_align_bytes", self.loc_align_bytes, 512, 64 << 10),
-            ("device_max_write_bytes", self.device_max_write_bytes, 4096, 256 << 20),
-        ];
-        for (name, bytes, unit, most) in multiples {
-            if bytes == 0 || bytes % unit != 0 || bytes > most {
-                let problem = format!("must be a multiple of {unit} bytes, at most {most}");
-                return Err(WorkloadError::setting(format!("{name} = {bytes}"), problem));
-            }
-        }
+        within("metadata_percent", self.metadata_percent, 0.0..=100.0)?;
+        within("soc_percent", self.soc_percent, 0.0..=100.0)?;
+        let both = self.metadata_percent + self.soc_percent;
+        within("metadata_percent + soc_percent", both, 0.0..=100.0)?;
+        multiple_of(4096, "bucket_bytes", self.bucket_bytes, 1 << 20)?;
+        multiple_of(4096, "region_bytes", self.region_bytes, 256 << 20)?;
+        multiple_of(512, "loc_align_bytes", self.loc_align_bytes, 64 << 10)?;
+        multiple_of(4096, "device_max_write_bytes", self.device_max_write_bytes, 256 << 20)?;
         if !self.loc_align_bytes.is_power_of_two() {
             let setting = format!("loc_align_bytes = {}", self.loc_align_bytes);
             return Err(WorkloadError::setting(setting, "must be a power of two"));
         }
-        within(
-            "small_item_max_bytes",
-            self.small_item_max_bytes as f64,
-            0.0,
-            self.bucket_bytes as f64,
-        )?;
-        within("bloom_filter_bytes", self.bloom_filter_bytes as f64, 0.0, 1024.0)?;
-        within("clean_regions", self.clean_regions as f64, 1.0, 1024.0)?;
-        within("amplification", f64::from(self.amplification), 1.0, 65_536.0)?;
+        within("small_item_max_bytes", self.small_item_max_bytes, 0..=self.bucket_bytes)?;
+        within("bloom_filter_bytes", self.bloom_filter_bytes, 0..=1024)?;
+        within("clean_regions", self.clean_regions, 1..=1024)?;
+        within("amplification", self.amplification, 1..=65_536)?;
         self.admission.check()?;
         self.pace.iter().try_for_each(Pace::check)?;
         self.check_statistics()
@@ -240,15 +218,15 @@ impl Settings {
     fn check_statistics(&self) -> Result<(), WorkloadError> {
         let statistics = self.statistics();
         let name = |name: &str| format!("statistics.{name}");
-        within(&name("get_percent"), statistics.get_percent, 0.0, 100.0)?;
-        within(&name("set_percent"), statistics.set_percent, 0.0, 100.0)?;
+        within(&name("get_percent"), statistics.get_percent, 0.0..=100.0)?;
+        within(&name("set_percent"), statistics.set_percent, 0.0..=100.0)?;
         let both = statistics.get_percent + statistics.set_percent;
-        within(&name("get_percent + set_percent"), both, 1e-3, 100.0 + 1e-9)?;
-        within(&name("absent_get_percent"), statistics.absent_get_percent, 0.0, 100.0)?;
-        within(&name("zipf_alpha"), statistics.zipf_alpha, 0.0, 4.0)?;
-        within(&name("working_set_percent"), statistics.working_set_percent, 1e-6, 1e6)?;
-        within(&name("large_set_weight"), statistics.large_set_weight, 1e-3, 1e3)?;
-        within(&name("key_bytes"), f64::from(statistics.key_bytes), 1.0, 256.0)?;
+        within(&name("get_percent + set_percent"), both, 1e-3..=100.0 + 1e-9)?;
+        within(&name("absent_get_percent"), statistics.absent_get_percent, 0.0..=100.0)?;
+        within(&name("zipf_alpha"), statistics.zipf_alpha, 0.0..=4.0)?;
+        within(&name("working_set_percent"), statistics.working_set_percent, 1e-6..=1e6)?;
+        within(&name("large_set_weight"), statistics.large_set_weight, 1e-3..=1e3)?;
+        within(&name("key_bytes"), statistics.key_bytes, 1..=256)?;
         let quantiles = &statistics.value_quantiles;
         let ordered = quantiles
             .windows(2)
@@ -262,15 +240,6 @@ impl Settings {
         }
         Ok(())
     }
-}
-
-/// Refuses a number out of bounds.
-fn within(name: &str, value: f64, least: f64, most: f64) -> Result<(), WorkloadError> {
-    if (least..=most).contains(&value) {
-        return Ok(());
-    }
-    let problem = format!("must be between {least} and {most}");
-    Err(WorkloadError::setting(format!("{name} = {value}"), problem))
 }
 
 /// What is done with a key.

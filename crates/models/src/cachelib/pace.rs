@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::within;
-use workload::WorkloadError;
+use workload::{WorkloadError, within};
 
 /// `[workload.pace]`: in virtual time the cache is asked at a rate, has threads, and gives up inserts when too much is in flight. Defaults are
 /// CacheLib's.
@@ -99,6 +98,6 @@ impl Pace {
         ];
         numbers
             .into_iter()
-            .try_for_each(|(name, value, least, most)| within(&format!("pace.{name}"), value, least, most))
+            .try_for_each(|(name, value, least, most)| within(&format!("pace.{name}"), value, least..=most))
     }
 }

@@ -15,7 +15,7 @@
 //! must still have some blocks. What there is one of per segment or per file - nodes, summaries - then weighs s times as much, so the
 //! twin has it for one in s of them only.
 
-use workload::{Target, WorkloadError};
+use workload::{Target, WorkloadError, within};
 
 /// Bytes of a block.
 pub const BLOCK_BYTES: u64 = 4096;
@@ -78,14 +78,12 @@ impl Layout {
         overprovision_percent: Option<f64>,
         shrink: u32,
     ) -> Result<Layout, WorkloadError> {
-        if section_segments == 0 || section_segments > 4096 {
-            let setting = format!("segments_per_section = {section_segments}");
-            return Err(WorkloadError::setting(setting, "must be from 1 to 4096"));
-        }
-        if overprovision_percent.is_some_and(|percent| !(0.01..=50.0).contains(&percent)) {
-            let setting = format!("overprovision_percent = {}", overprovision_percent.unwrap_or_default());
-            return Err(WorkloadError::setting(setting, "must be from 0.01 to 50"));
-        }
+        within("segments_per_section", section_segments, 1..=4096)?;
+        within(
+            "overprovision_percent",
+            overprovision_percent.unwrap_or(1.0),
+            0.01..=50.0,
+        )?;
         let too_small = |bytes: u64| {
             let setting = format!("a drive of {bytes} bytes, segments_per_section = {section_segments}");
             let problem = "too small for a file system: it needs some 64 sections; use a larger drive or scale, or smaller sections";

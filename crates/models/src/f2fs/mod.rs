@@ -46,7 +46,7 @@ use personality::Personality;
 use personality::fileserver::{self, Classes};
 use personality::oltp;
 use rules::Rules;
-use workload::{Target, WorkloadError};
+use workload::{Target, WorkloadError, multiple_of, within};
 
 /// The `[workload]` table of `kind = "f2fs"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -194,54 +194,25 @@ impl Settings {
     }
 
     fn check(&self) -> Result<(), WorkloadError> {
-        let wrong = |name: &str, value: String, problem: &str| {
-            Err(WorkloadError::setting(format!("{name} = {value}"), problem))
-        };
-        if !(2..=6).contains(&self.lifetime_classes) {
-            return wrong(
-                "lifetime_classes",
-                self.lifetime_classes.to_string(),
-                "must be from 2 to 6",
-            );
-        }
+        within("lifetime_classes", self.lifetime_classes, 2..=6)?;
         if self.hints == HintPolicy::Lifetime && self.personality == PersonalityName::Oltp {
+            let setting = "hints = \"lifetime\" with personality = \"oltp\"";
             let problem = "its files live for ever, so there is nothing to split; use other hints or the fileserver";
-            return wrong("hints", "\"lifetime\" with personality = \"oltp\"".into(), problem);
+            return Err(WorkloadError::setting(setting, problem));
         }
-        let sum = self.hot_files_percent + self.cold_files_percent;
-        if self.hot_files_percent < 0.0 || self.cold_files_percent < 0.0 || !(0.0..=100.0).contains(&sum) {
-            return wrong(
-                "hot_files_percent + cold_files_percent",
-                sum.to_string(),
-                "must be from 0 to 100 together",
-            );
-        }
-        if !(1..=512).contains(&self.discard_granularity_blocks) {
-            return wrong(
-                "discard_granularity_blocks",
-                self.discard_granularity_blocks.to_string(),
-                "must be from 1 to 512",
-            );
-        }
-        let times = [
-            ("checkpoint_seconds", self.checkpoint_seconds, 1e-3),
-            ("pause_every_seconds", self.pause_every_seconds, 0.0),
-            ("pause_seconds", self.pause_seconds, 0.0),
-        ];
-        for (name, seconds, least) in times {
-            if !(least..=1e6).contains(&seconds) {
-                return wrong(name, seconds.to_string(), &format!("must be from {least} to 1000000"));
-            }
-        }
-        if self.throughput_bytes_per_second == 0 {
-            return wrong("throughput_bytes_per_second", "0".into(), "must be at least 1");
-        }
-        if !(BLOCK_BYTES..=1 << 30).contains(&self.max_request_bytes)
-            || !self.max_request_bytes.is_multiple_of(BLOCK_BYTES)
-        {
-            let problem = "must be a multiple of 4096 up to 1 GiB";
-            return wrong("max_request_bytes", self.max_request_bytes.to_string(), problem);
-        }
-        Ok(())
+        within("hot_files_percent", self.hot_files_percent, 0.0..=100.0)?;
+        within("cold_files_percent", self.cold_files_percent, 0.0..=100.0)?;
+        let both = self.hot_files_percent + self.cold_files_percent;
+        within("hot_files_percent + cold_files_percent", both, 0.0..=100.0)?;
+        within("discard_granularity_blocks", self.discard_granularity_blocks, 1..=512)?;
+        within("checkpoint_seconds", self.checkpoint_seconds, 1e-3..=1e6)?;
+        within("pause_every_seconds", self.pause_every_seconds, 0.0..=1e6)?;
+        within("pause_seconds", self.pause_seconds, 0.0..=1e6)?;
+        within(
+            "throughput_bytes_per_second",
+            self.throughput_bytes_per_second,
+            1..=u64::MAX,
+        )?;
+        multiple_of(BLOCK_BYTES, "max_request_bytes", self.max_request_bytes, 1 << 30)
     }
 }

@@ -33,7 +33,7 @@ use keys::Keys;
 use output::Output;
 use rules::Rules;
 use tree::Tree;
-use workload::{Target, WorkloadError};
+use workload::{Target, WorkloadError, multiple_of, within};
 
 /// The `[workload]` table of `kind = "lsm"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -210,58 +210,19 @@ impl Settings {
     }
 
     fn check(&self) -> Result<(), WorkloadError> {
-        let wrong = |name: &str, value: String, problem: &str| {
-            Err(WorkloadError::setting(format!("{name} = {value}"), problem))
-        };
-        if !(0.1..=95.0).contains(&self.data_percent) {
-            return wrong("data_percent", self.data_percent.to_string(), "must be from 0.1 to 95");
-        }
-        if !(0.0..=10.0).contains(&self.zipf_exponent) {
-            return wrong("zipf_exponent", self.zipf_exponent.to_string(), "must be from 0 to 10");
-        }
-        if self.value_bytes == 0 || self.value_bytes > 1 << 24 || self.key_bytes > 1 << 16 {
-            let value = format!("{}, key_bytes = {}", self.value_bytes, self.key_bytes);
-            return wrong(
-                "value_bytes",
-                value,
-                "must be from 1 to 16 MiB, and keys at most 64 KiB",
-            );
-        }
-        if !(2..=10).contains(&self.levels) {
-            return wrong("levels", self.levels.to_string(), "must be from 2 to 10");
-        }
-        if !(2..=1000).contains(&self.level_zero_tables) {
-            return wrong(
-                "level_zero_tables",
-                self.level_zero_tables.to_string(),
-                "must be from 2 to 1000",
-            );
-        }
-        if !(2..=1000).contains(&self.level_multiplier) {
-            return wrong(
-                "level_multiplier",
-                self.level_multiplier.to_string(),
-                "must be from 2 to 1000",
-            );
-        }
-        if self.size_ratio_percent > 1000 || !(1..=10_000).contains(&self.space_amplification_percent) {
-            let value = format!(
-                "{}, space_amplification_percent = {}",
-                self.size_ratio_percent, self.space_amplification_percent
-            );
-            return wrong(
-                "size_ratio_percent",
-                value,
-                "must be at most 1000, and the other from 1 to 10000",
-            );
-        }
-        if !(BLOCK_BYTES..=1 << 30).contains(&self.write_bytes) || !self.write_bytes.is_multiple_of(BLOCK_BYTES) {
-            return wrong(
-                "write_bytes",
-                self.write_bytes.to_string(),
-                "must be a multiple of 4096 up to 1 GiB",
-            );
-        }
-        Ok(())
+        within("data_percent", self.data_percent, 0.1..=95.0)?;
+        within("zipf_exponent", self.zipf_exponent, 0.0..=10.0)?;
+        within("value_bytes", self.value_bytes, 1..=16 << 20)?;
+        within("key_bytes", self.key_bytes, 0..=64 << 10)?;
+        within("levels", self.levels, 2..=10)?;
+        within("level_zero_tables", self.level_zero_tables, 2..=1000)?;
+        within("level_multiplier", self.level_multiplier, 2..=1000)?;
+        within("size_ratio_percent", self.size_ratio_percent, 0..=1000)?;
+        within(
+            "space_amplification_percent",
+            self.space_amplification_percent,
+            1..=10_000,
+        )?;
+        multiple_of(BLOCK_BYTES, "write_bytes", self.write_bytes, 1 << 30)
     }
 }

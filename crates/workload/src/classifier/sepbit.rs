@@ -27,7 +27,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::{Classifier, units};
-use crate::{Measure, PlacementIndex, Target, WorkloadError};
+use crate::{Measure, PlacementIndex, Target, WorkloadError, within};
 
 /// Settings of `kind = "sepbit"`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -54,12 +54,7 @@ impl Default for SepbitSettings {
 impl SepbitSettings {
     pub(super) fn classifier(&self, target: &Target) -> Result<Sepbit, WorkloadError> {
         let percent = self.garbage_percent;
-        if !(1.0..=90.0).contains(&percent) {
-            return Err(WorkloadError::setting(
-                format!("classifier.garbage_percent = {percent}"),
-                "must be 1 to 90",
-            ));
-        }
+        within("classifier.garbage_percent", percent, 1.0..=90.0)?;
         if target.placement_count < 2 {
             return Err(WorkloadError::setting(
                 "classifier.kind = \"sepbit\"",

@@ -15,7 +15,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Classifier, placement_count, units};
-use crate::{Measure, PlacementIndex, Target, WorkloadError};
+use crate::{Measure, PlacementIndex, Target, WorkloadError, within};
 
 /// Settings of `kind = "update_frequency"`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -40,12 +40,7 @@ impl Default for UpdateFrequencySettings {
 impl UpdateFrequencySettings {
     pub(super) fn classifier(&self, target: &Target) -> Result<UpdateFrequency, WorkloadError> {
         let percent = self.half_life_percent;
-        if !(0.01..=100_000.0).contains(&percent) {
-            return Err(WorkloadError::setting(
-                format!("classifier.half_life_percent = {percent}"),
-                "must be 0.01 to 100000 percent of the capacity",
-            ));
-        }
+        within("classifier.half_life_percent", percent, 0.01..=100_000.0)?;
         let count = placement_count(self.placement_count, target)?;
         let half_life = (units(target) as f64 * percent / 100.0) as u64;
         Ok(UpdateFrequency::new(units(target), count, half_life.max(1)))

@@ -20,7 +20,7 @@ use super::share;
 use crate::f2fs::bitmap::Bitmap;
 use crate::f2fs::file_system::{FileSystem, Full};
 use crate::f2fs::layout::{BLOCK_BYTES, Layout};
-use workload::{Target, WorkloadError};
+use workload::{Target, WorkloadError, within};
 
 /// What a fileserver does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -214,19 +214,9 @@ impl Settings {
                 "must be from 0 to 20 in steps of 0.5",
             );
         }
-        if !(1.0..=99.0).contains(&self.preallocated_percent) {
-            return wrong(
-                "preallocated_percent",
-                self.preallocated_percent.to_string(),
-                "must be from 1 to 99",
-            );
-        }
-        if self.threads == 0 || self.threads > 100_000 {
-            return wrong("threads", self.threads.to_string(), "must be from 1 to 100000");
-        }
-        if self.append_bytes == 0 {
-            return wrong("append_bytes", "0".into(), "must be at least 1");
-        }
+        within("fileserver.preallocated_percent", self.preallocated_percent, 1.0..=99.0)?;
+        within("fileserver.threads", self.threads, 1..=100_000)?;
+        within("fileserver.append_bytes", self.append_bytes, 1..)?;
         if matches!(classes, Classes::Lifetime(_)) && self.choice == Choice::Rotation {
             let problem = "lifetimes are only known in advance with choice = \"random\"; use that, or other hints";
             return wrong("choice", "\"rotation\" with hints = \"lifetime\"".into(), problem);

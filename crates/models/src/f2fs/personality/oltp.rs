@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::random::Random;
 use crate::f2fs::file_system::{FileSystem, Full};
 use crate::f2fs::layout::{BLOCK_BYTES, Layout};
-use workload::{Target, WorkloadError};
+use workload::{Target, WorkloadError, within};
 
 /// What a database does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -91,15 +91,9 @@ impl Settings {
                 return wrong(name, bytes, "must be a multiple of write_bytes");
             }
         }
-        for (name, count) in [
-            ("writers", self.writers),
-            ("writes_per_batch", self.writes_per_batch),
-            ("batches_per_log_write", self.batches_per_log_write),
-        ] {
-            if count == 0 || count > 1_000_000 {
-                return wrong(name, u64::from(count), "must be from 1 to 1000000");
-            }
-        }
+        within("oltp.writers", self.writers, 1..=1_000_000)?;
+        within("oltp.writes_per_batch", self.writes_per_batch, 1..=1_000_000)?;
+        within("oltp.batches_per_log_write", self.batches_per_log_write, 1..=1_000_000)?;
         let files = (u64::from(self.files) / target.denominator()) as u32;
         if files == 0 {
             return wrong(
