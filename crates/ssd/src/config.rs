@@ -166,16 +166,10 @@ impl Geometry {
             program,
             "must be a multiple of geometry.mapping_unit_bytes, at most geometry.reclaim_unit_bytes",
         )?;
-        for (field, value, most) in [
-            ("geometry.channels", self.channels, 1024),
-            ("geometry.dies_per_channel", self.dies_per_channel, 1024),
-            ("geometry.planes_per_die", self.planes_per_die, 64),
-            ("geometry.reclaim_groups", u32::from(self.reclaim_groups), 65_535),
-        ] {
-            let allowed = format!("must be between 1 and {most}");
-            ConfigError::unless((1..=most).contains(&value), field, value, &allowed)?;
-        }
-        Ok(())
+        ConfigError::between("geometry.channels", self.channels, 1..=1024)?;
+        ConfigError::between("geometry.dies_per_channel", self.dies_per_channel, 1..=1024)?;
+        ConfigError::between("geometry.planes_per_die", self.planes_per_die, 1..=64)?;
+        ConfigError::between("geometry.reclaim_groups", self.reclaim_groups, 1..=u16::MAX)
     }
 }
 
@@ -256,8 +250,7 @@ impl Handles {
 
     fn check(&self) -> Result<(), ConfigError> {
         let count = self.count;
-        let allowed = "must be between 1 and 128";
-        ConfigError::unless((1..=HANDLES_MAX).contains(&count), "handles.count", count, allowed)?;
+        ConfigError::between("handles.count", count, 1..=HANDLES_MAX)?;
         let allowed = format!("must name each handle at most once, 0 to {}", count - 1);
         for (position, given) in self.overrides.iter().enumerate() {
             let mut earlier = self.overrides[..position].iter();
@@ -267,7 +260,7 @@ impl Handles {
         for index in 0..count {
             let open = self.get(index).open_reclaim_units;
             let field = format!("handles[{index}].open_reclaim_units");
-            ConfigError::unless((1..=64).contains(&open), &field, open, "must be between 1 and 64")?;
+            ConfigError::between(&field, open, 1..=64)?;
         }
         Ok(())
     }
@@ -362,14 +355,10 @@ impl Default for GcConfig {
 
 impl GcConfig {
     fn check(&self) -> Result<(), ConfigError> {
-        for (field, value) in [
-            ("gc.lazy_valid_share", self.lazy_valid_share),
-            ("gc.background_mark", self.background_mark),
-            ("gc.foreground_mark", self.foreground_mark),
-            ("gc.adaptive_size_noise", self.adaptive_size_noise),
-        ] {
-            ConfigError::unless((0.0..=1.0).contains(&value), field, value, "must be between 0 and 1")?;
-        }
+        ConfigError::between("gc.lazy_valid_share", self.lazy_valid_share, 0.0..=1.0)?;
+        ConfigError::between("gc.background_mark", self.background_mark, 0.0..=1.0)?;
+        ConfigError::between("gc.foreground_mark", self.foreground_mark, 0.0..=1.0)?;
+        ConfigError::between("gc.adaptive_size_noise", self.adaptive_size_noise, 0.0..=1.0)?;
         ConfigError::unless(
             (0.0..=0.9).contains(&self.reserve_share),
             "gc.reserve_share",

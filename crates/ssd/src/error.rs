@@ -1,5 +1,8 @@
 //! The two kinds of error a caller can cause. Our own bugs are asserts and stay on.
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
 use thiserror::Error;
 
 /// A configuration that cannot become a device: which field, what it says, what would be allowed.
@@ -29,6 +32,15 @@ impl ConfigError {
             return Ok(());
         }
         Err(ConfigError::new(field, value, allowed))
+    }
+
+    /// Refuses a number that is out of bounds.
+    pub(crate) fn between<T>(field: &str, value: T, allowed: RangeInclusive<T>) -> Result<(), ConfigError>
+    where
+        T: PartialOrd + Display,
+    {
+        let sentence = format!("must be between {} and {}", allowed.start(), allowed.end());
+        ConfigError::unless(allowed.contains(&value), field, value, &sentence)
     }
 }
 

@@ -169,12 +169,7 @@ impl TimingConfig {
         self.check_buffer(geometry, handles)?;
         for (index, tail) in self.tails.iter().enumerate() {
             let field = |name: &str| format!("timing.tails[{index}].{name}");
-            ConfigError::unless(
-                (0.0..=1.0).contains(&tail.share),
-                &field("share"),
-                tail.share,
-                "must be between 0 and 1",
-            )?;
+            ConfigError::between(&field("share"), tail.share, 0.0..=1.0)?;
             ConfigError::unless(
                 tail.least_ns <= tail.most_ns && tail.most_ns <= TIME_MAX_NS,
                 &field("most_ns"),
@@ -210,21 +205,8 @@ impl TimingConfig {
             require_time("timing.nand.read_ns", time)?;
         }
         require_time("timing.nand.program_ns", nand.program_ns)?;
-        ConfigError::unless(
-            nand.erase_ns <= TIME_MAX_NS,
-            "timing.nand.erase_ns",
-            nand.erase_ns,
-            "must be at most a minute",
-        )?;
-        if let Some(time) = nand.suspend_ns {
-            ConfigError::unless(
-                time <= TIME_MAX_NS,
-                "timing.nand.suspend_ns",
-                time,
-                "must be at most a minute",
-            )?;
-        }
-        Ok(())
+        at_most_a_minute("timing.nand.erase_ns", nand.erase_ns)?;
+        at_most_a_minute("timing.nand.suspend_ns", nand.suspend_ns.unwrap_or(0))
     }
 
     fn check_controller(&self) -> Result<(), ConfigError> {
@@ -236,34 +218,20 @@ impl TimingConfig {
             channel.bytes_per_second,
             "must be between 1 MB and 1 TB in a second",
         )?;
-        ConfigError::unless(
-            (1..=1024).contains(&controller.cores),
-            "timing.controller.cores",
-            controller.cores,
-            "must be between 1 and 1024",
-        )?;
+        ConfigError::between("timing.controller.cores", controller.cores, 1..=1024)?;
         require_time("timing.controller.read_ns", controller.read_ns)?;
         require_time("timing.controller.write_ns", controller.write_ns)?;
-        for (field, time) in [
-            ("timing.channel.command_ns", channel.command_ns),
-            ("timing.controller.page_ns", controller.page_ns),
-            ("timing.controller.read_pipeline_ns", controller.read_pipeline_ns),
-            ("timing.controller.write_pipeline_ns", controller.write_pipeline_ns),
-        ] {
-            ConfigError::unless(time <= TIME_MAX_NS, field, time, "must be at most a minute")?;
-        }
+        at_most_a_minute("timing.channel.command_ns", channel.command_ns)?;
+        at_most_a_minute("timing.controller.page_ns", controller.page_ns)?;
+        at_most_a_minute("timing.controller.read_pipeline_ns", controller.read_pipeline_ns)?;
+        at_most_a_minute("timing.controller.write_pipeline_ns", controller.write_pipeline_ns)?;
         ConfigError::unless(
             (1..=count(LANE_BYTES_PER_SECOND.len())).contains(&link.generation),
             "timing.link.generation",
             link.generation,
             "must be a generation of PCI Express, 1 to 6",
         )?;
-        ConfigError::unless(
-            (1..=LANES_MAX).contains(&link.lanes),
-            "timing.link.lanes",
-            link.lanes,
-            "must be between 1 and 16",
-        )?;
+        ConfigError::between("timing.link.lanes", link.lanes, 1..=LANES_MAX)?;
         ConfigError::unless(
             link.payload_share > 0.0 && link.payload_share <= 1.0,
             "timing.link.payload_share",
@@ -290,6 +258,10 @@ impl TimingConfig {
             ),
         )
     }
+}
+
+fn at_most_a_minute(field: &str, time: Nanos) -> Result<(), ConfigError> {
+    ConfigError::unless(time <= TIME_MAX_NS, field, time, "must be at most a minute")
 }
 
 fn require_time(field: &str, time: Nanos) -> Result<(), ConfigError> {
