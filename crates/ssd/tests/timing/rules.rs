@@ -1,5 +1,6 @@
 //! Tails, times that no drive can have, and a clock that jumps.
 
+use base::table;
 use ssd::timing::{Tail, TailOf};
 use ssd::{Device, DeviceConfig};
 
@@ -152,89 +153,55 @@ fn a_read_cache_is_as_large_as_it_was_said_to_be() {
     assert_eq!(read(2, 0), READ_WITHOUT_FLASH);
 }
 
-/// What is wrong, and the field that says so.
-type Mistake = (&'static str, fn(&mut DeviceConfig));
+/// The field that a refusal names, the mistake, and what it is.
+type Mistake = (&'static str, fn(&mut DeviceConfig), &'static str);
 
-const MISTAKES: &[Mistake] = &[
-    ("timing.nand.program_ns", |config| times(config).nand.program_ns = 0),
-    ("timing.nand.program_ns", |config| {
-        times(config).nand.program_ns = 61_000_000_000
-    }),
-    ("timing.nand.read_ns", |config| {
-        times(config).nand.read_ns = vec![40_000, 50_000]
-    }),
-    ("timing.nand.read_ns", |config| times(config).nand.read_ns = vec![]),
-    ("timing.nand.read_ns", |config| {
-        times(config).nand.read_ns = vec![40_000, 0, 60_000]
-    }),
-    ("timing.nand.erase_ns", |config| times(config).nand.erase_ns = u64::MAX),
-    ("timing.nand.suspend_ns", |config| {
-        times(config).nand.suspend_ns = Some(u64::MAX)
-    }),
-    ("timing.nand.page_bytes", |config| times(config).nand.page_bytes = 2048),
-    ("timing.nand.page_bytes", |config| times(config).nand.page_bytes = 6000),
-    ("timing.nand.page_bytes", |config| {
-        times(config).nand.page_bytes = 2 * MIB
-    }),
-    ("timing.nand.bits_per_cell", |config| {
-        times(config).nand.bits_per_cell = 0
-    }),
-    ("timing.nand.bits_per_cell", |config| {
-        times(config).nand.bits_per_cell = 6
-    }),
-    ("timing.channel.bytes_per_second", |config| {
-        times(config).channel.bytes_per_second = 0
-    }),
-    ("timing.channel.command_ns", |config| {
-        times(config).channel.command_ns = u64::MAX
-    }),
-    ("timing.controller.cores", |config| times(config).controller.cores = 0),
-    ("timing.controller.read_ns", |config| {
-        times(config).controller.read_ns = 0
-    }),
-    ("timing.controller.write_ns", |config| {
-        times(config).controller.write_ns = 0
-    }),
-    ("timing.controller.page_ns", |config| {
-        times(config).controller.page_ns = u64::MAX
-    }),
-    ("timing.link.generation", |config| times(config).link.generation = 9),
-    ("timing.link.generation", |config| times(config).link.generation = 0),
-    ("timing.link.lanes", |config| times(config).link.lanes = 17),
-    ("timing.link.payload_share", |config| {
-        times(config).link.payload_share = 0.0
-    }),
-    ("timing.link.payload_share", |config| {
-        times(config).link.payload_share = f64::NAN
-    }),
-    ("timing.write_buffer_bytes", |config| {
-        times(config).write_buffer_bytes = 5 * 24 * PAGE - 1
-    }),
-    ("timing.tails[0].share", |config| {
-        times(config).tails = vec![tail(1.5, 1, 2)]
-    }),
-    ("timing.tails[0].most_ns", |config| {
-        times(config).tails = vec![tail(0.5, 3, 2)]
-    }),
-    ("geometry.planes_per_die", |config| config.geometry.planes_per_die = 0),
-    // More planes than a reclaim unit has program units for.
-    ("geometry.reclaim_unit_bytes", |config| {
+const MISTAKES: &[Mistake] = &table! {
+    "timing.nand.program_ns": |config| times(config).nand.program_ns = 0 => "no time",
+    "timing.nand.program_ns": |config| times(config).nand.program_ns = 61_000_000_000 => "more than a minute",
+    "timing.nand.read_ns": |config| times(config).nand.read_ns = vec![40_000, 50_000]
+        => "two times for three kinds of pages",
+    "timing.nand.read_ns": |config| times(config).nand.read_ns = vec![] => "none",
+    "timing.nand.read_ns": |config| times(config).nand.read_ns = vec![40_000, 0, 60_000] => "one of no time",
+    "timing.nand.erase_ns": |config| times(config).nand.erase_ns = u64::MAX => "more than a minute",
+    "timing.nand.suspend_ns": |config| times(config).nand.suspend_ns = Some(u64::MAX) => "more than a minute",
+    "timing.nand.page_bytes": |config| times(config).nand.page_bytes = 2048 => "less than a mapping unit",
+    "timing.nand.page_bytes": |config| times(config).nand.page_bytes = 6000 => "no multiple of one",
+    "timing.nand.page_bytes": |config| times(config).nand.page_bytes = 2 * MIB => "more than the largest",
+    "timing.nand.bits_per_cell": |config| times(config).nand.bits_per_cell = 0 => "none",
+    "timing.nand.bits_per_cell": |config| times(config).nand.bits_per_cell = 6 => "more than there are flashes of",
+    "timing.channel.bytes_per_second": |config| times(config).channel.bytes_per_second = 0 => "none",
+    "timing.channel.command_ns": |config| times(config).channel.command_ns = u64::MAX => "more than a minute",
+    "timing.controller.cores": |config| times(config).controller.cores = 0 => "none",
+    "timing.controller.read_ns": |config| times(config).controller.read_ns = 0 => "no time",
+    "timing.controller.write_ns": |config| times(config).controller.write_ns = 0 => "no time",
+    "timing.controller.page_ns": |config| times(config).controller.page_ns = u64::MAX => "more than a minute",
+    "timing.link.generation": |config| times(config).link.generation = 9 => "one that does not exist",
+    "timing.link.generation": |config| times(config).link.generation = 0 => "none",
+    "timing.link.lanes": |config| times(config).link.lanes = 17 => "more than there are",
+    "timing.link.payload_share": |config| times(config).link.payload_share = 0.0 => "none",
+    "timing.link.payload_share": |config| times(config).link.payload_share = f64::NAN => "no number",
+    "timing.write_buffer_bytes": |config| times(config).write_buffer_bytes = 5 * 24 * PAGE - 1 => "a byte too few",
+    "timing.tails[0].share": |config| times(config).tails = vec![tail(1.5, 1, 2)] => "more than all",
+    "timing.tails[0].most_ns": |config| times(config).tails = vec![tail(0.5, 3, 2)] => "the least above the most",
+    "geometry.planes_per_die": |config| config.geometry.planes_per_die = 0 => "none",
+    "geometry.reclaim_unit_bytes": |config| {
         config.geometry.planes_per_die = 64;
         times(config).write_buffer_bytes = 64 * MIB;
-    }),
-];
+    } => "more planes than a reclaim unit has program units for",
+};
 
 #[test]
 fn a_drive_that_cannot_be_is_refused() {
     Device::new(&timed(40, 0.25)).expect("the drive is possible");
-    for (field, mistake) in MISTAKES {
+    for (field, mistake, what) in MISTAKES {
         let mut config = timed(40, 0.25);
         mistake(&mut config);
         let error = Device::new(&config)
             .err()
-            .unwrap_or_else(|| panic!("{field} was not refused"));
-        assert_eq!(error.field, *field, "{error}");
-        assert!(error.allowed.len() > 10, "{error}: what would be possible?");
+            .unwrap_or_else(|| panic!("{field}, {what}: it was not refused"));
+        assert_eq!(error.field, *field, "{what}: {error}");
+        assert!(error.allowed.len() > 10, "{what}: {error}: what would be possible?");
     }
     let mut least = timed(40, 0.25);
     times(&mut least).write_buffer_bytes = 5 * 24 * PAGE;
