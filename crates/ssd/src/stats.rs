@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cast::real;
 use crate::event::{CloseReason, Event, Trigger};
-use crate::types::Owner;
+use crate::types::{Owner, RuhId};
 
 /// Counters of the data of one owner: a reclaim unit handle, or the shared pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,6 +99,12 @@ impl Stats {
             units_closed_early: 0,
             pages_redirected: 0,
         }
+    }
+
+    /// The handles in order, then the shared pool, each with its counters.
+    pub fn owners(&self) -> impl Iterator<Item = (Owner, &OwnerStats)> {
+        let handles = (0..).map(|handle| Owner::of(RuhId(handle))).zip(&self.handles);
+        handles.chain([(Owner::SHARED, &self.shared)])
     }
 
     /// Goes on counting where another device of as many handles stopped; what it has counted itself (reclaim units that

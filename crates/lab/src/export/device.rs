@@ -5,11 +5,11 @@ use ssd::unit::UnitState;
 use ssd::{Device, EventSink, RuId};
 
 use super::columns::{Columns, Table};
-use super::tables::{owner_columns, owner_rows, reclaim_columns};
+use super::tables::{owner_columns, reclaim_columns};
 
 /// One row for each handle and one for the shared pool: its counters, and what it holds now.
 pub fn handles<'a, S: EventSink>(device: &Device<S>) -> Table<'a> {
-    let rows: Vec<_> = owner_rows(device.stats()).zip(device.occupancy()).collect();
+    let rows: Vec<_> = device.stats().owners().zip(device.occupancy()).collect();
     Table::of(&rows, |rows| {
         owner_columns(Columns::of(rows), |((owner, row), _)| (*owner, *row))
             .u64("units", |(_, held)| held.units)

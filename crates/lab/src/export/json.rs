@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use ssd::{Owner, OwnerStats};
 
-use super::tables::{SampleRow, owner_rows, sample_rows};
+use super::tables::{SampleRow, sample_rows};
 use crate::experiment::Experiment;
 use crate::feedback::{FeedbackResult, ReadingRow};
 use crate::judge::Judge;
@@ -43,7 +43,7 @@ fn cell_json(axes: &[String], tail_capacities: f64, result: &CellResult, samples
     let grid: serde_json::Map<String, Value> = grid
         .map(|(index, value)| (axis_name(axes, index), Value::from(value.as_str())))
         .collect();
-    let owners: Vec<Value> = owner_rows(stats).map(|(owner, row)| owner_json(owner, row)).collect();
+    let owners: Vec<Value> = stats.owners().map(|(owner, row)| owner_json(owner, row)).collect();
     let (fewest, mean, most) = result.block_erases;
     let mut cell = json!({
         "device": result.key.device,

@@ -5,7 +5,7 @@
 
 use advise::Reason;
 use ssd::event::Reclaim;
-use ssd::{Nanos, Owner, OwnerStats, RuhId, Stats};
+use ssd::{Nanos, Owner, OwnerStats};
 
 use super::columns::{Column, Columns, Table};
 use crate::feedback::{CollectionRow, FeedbackResult, ReadingRow};
@@ -97,20 +97,13 @@ fn measure_names(results: &[CellResult]) -> Vec<String> {
 pub fn owners<'a>(axes: &[String], results: &[CellResult]) -> Table<'a> {
     let rows: Vec<(&CellResult, Owner, &OwnerStats)> = results
         .iter()
-        .flat_map(|result| owner_rows(&result.stats).map(move |(owner, row)| (result, owner, row)))
+        .flat_map(|result| result.stats.owners().map(move |(owner, row)| (result, owner, row)))
         .collect();
     Table::of(&rows, |rows| {
         let columns = Columns::of(rows).u64("seed", |(result, _, _)| result.seed);
         let columns = owner_columns(columns, |(_, owner, row)| (*owner, *row));
         columns.with_key(axes, |(result, _, _)| &result.key)
     })
-}
-
-/// The handles in order, then the shared pool.
-pub(super) fn owner_rows(stats: &Stats) -> impl Iterator<Item = (Owner, &OwnerStats)> {
-    let handles = stats.handles.iter().enumerate();
-    let handles = handles.map(|(index, row)| (Owner::of(RuhId(index as u16)), row));
-    handles.chain([(Owner::SHARED, &stats.shared)])
 }
 
 /// The counters of an owner, each written out: a field renamed in the device must not rename a column.
@@ -176,18 +169,11 @@ pub(super) struct SampleRow<'a> {
 
 /// The owners of a sample; the last one is the shared pool.
 pub(super) fn sample_rows<'a>(result: &'a CellResult, sample: &'a Sample) -> impl Iterator<Item = SampleRow<'a>> {
-    let shared = sample.owners.len().saturating_sub(1);
-    let owner = move |index: usize| {
-        if index == shared {
-            Owner::SHARED
-        } else {
-            Owner::of(RuhId(index as u16))
-        }
-    };
-    sample.owners.iter().enumerate().map(move |(index, stats)| SampleRow {
+    let owners = result.stats.owners().zip(&sample.owners).enumerate();
+    owners.map(move |(index, ((owner, _), stats))| SampleRow {
         result,
         sample,
-        owner: owner(index).to_string(),
+        owner: owner.to_string(),
         stats,
         units: sample.units[index],
         valid_pages: sample.valid_pages[index],

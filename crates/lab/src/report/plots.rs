@@ -5,7 +5,7 @@
 //! readers, and neither is mistaken for the other. Long series are thinned out, never averaged.
 
 use serde_json::json;
-use ssd::{Owner, RuhId};
+use ssd::Owner;
 
 use super::html::{Swatch, escape};
 use super::panels::{Line, Panel, Panels};
@@ -337,21 +337,9 @@ pub fn written(panels: &Panels<'_>, panel: &Panel<'_>, range: Range) -> Plot {
 
 /// Owners that held a reclaim unit at any time, with their index in a sample.
 fn holders(result: &CellResult) -> impl Iterator<Item = (usize, Owner)> {
-    let shared = result.stats.handles.len();
-    let holds = |index: &usize| {
-        result
-            .samples
-            .iter()
-            .any(|sample| sample.units.get(*index).is_some_and(|units| *units > 0))
-    };
-    let owner = move |index: usize| {
-        if index == shared {
-            Owner::SHARED
-        } else {
-            Owner::of(RuhId(index as u16))
-        }
-    };
-    (0..=shared).filter(holds).map(move |index| (index, owner(index)))
+    let holds = |index: usize, sample: &Sample| sample.units.get(index).is_some_and(|units| *units > 0);
+    let owners = result.stats.owners().map(|(owner, _)| owner).enumerate();
+    owners.filter(move |&(index, _)| result.samples.iter().any(|sample| holds(index, sample)))
 }
 
 /// Reclaim units of each owner and free ones against what the host wrote.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ssd::event::{Reclaim, Trigger};
-use ssd::{Endurance, Owner, OwnerStats, RuhId};
+use ssd::{Endurance, Owner, OwnerStats};
 use workload::{Measure, Operation};
 
 use super::{Column, Grid, Mark, Rows, Value};
@@ -78,10 +78,8 @@ pub struct OwnerRow {
 impl OwnerRow {
     /// The handles that were used, and the shared pool if anything went there.
     pub fn used(result: &CellResult) -> Vec<OwnerRow> {
-        let handles = result.stats.handles.iter().enumerate();
-        let handles = handles.map(|(index, stats)| (Owner::of(RuhId(index as u16)), *stats));
-        let owners = handles.chain([(Owner::SHARED, result.stats.shared)]);
-        let rows = owners.map(|(owner, stats)| OwnerRow::new(result, owner, stats));
+        let owners = result.stats.owners();
+        let rows = owners.map(|(owner, stats)| OwnerRow::new(result, owner, *stats));
         rows.filter(OwnerRow::is_used).collect()
     }
 

@@ -84,12 +84,7 @@ impl CloudTrace {
         if fields.is_empty() {
             return Err(Problem::new("the response time", "there"));
         }
-        let Some(mut record) = Record::new(operation, offset, bytes)? else {
-            return Ok(None);
-        };
-        record.time_ns = time;
-        record.volume = self.volumes.number(volume)?;
-        Ok(Some(record))
+        self.record(time, volume, operation, offset, bytes)
     }
 
     fn alibaba(&mut self, mut fields: Fields) -> Result<Option<Record>, Problem> {
@@ -103,12 +98,7 @@ impl CloudTrace {
         let bytes = fields.number_before(b',').ok_or(LENGTH)?;
         let time = fields.last_number().and_then(|time| time.checked_mul(MICROSECOND_NS));
         let time = time.ok_or(TIME)?;
-        let Some(mut record) = Record::new(operation, offset, bytes)? else {
-            return Ok(None);
-        };
-        record.time_ns = time;
-        record.volume = self.volumes.number(device)?;
-        Ok(Some(record))
+        self.record(time, device, operation, offset, bytes)
     }
 
     fn tencent(&mut self, mut fields: Fields) -> Result<Option<Record>, Problem> {
@@ -130,12 +120,26 @@ impl CloudTrace {
         if volume.is_empty() {
             return Err(Problem::new("the volume", "there"));
         }
-        let Some(mut record) = Record::new(operation, offset, bytes)? else {
+        self.record(time, volume, operation, offset, bytes)
+    }
+
+    fn record(
+        &mut self,
+        time_ns: u64,
+        volume: &[u8],
+        operation: Operation,
+        offset: u64,
+        bytes: u64,
+    ) -> Result<Option<Record>, Problem> {
+        let Some(record) = Record::new(operation, offset, bytes)? else {
             return Ok(None);
         };
-        record.time_ns = time;
-        record.volume = self.volumes.number(volume)?;
-        Ok(Some(record))
+        let volume = self.volumes.number(volume)?;
+        Ok(Some(Record {
+            time_ns,
+            volume,
+            ..record
+        }))
     }
 }
 
