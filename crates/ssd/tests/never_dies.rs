@@ -2,7 +2,8 @@
 //! with a naive reference model; and what cannot become a device is refused with a remedy that works.
 //!
 //! Environment: `WARP_SWARM_SECONDS` is the budget, `WARP_SWARM_SEED` the first case, `WARP_SWARM_CASES` how many at
-//! most. A failure prints the line that repeats it and the shortest list of commands that was found to cause it.
+//! most. A failure prints the line that repeats it and the shortest list of commands that was found to cause it, for
+//! which it takes `WARP_SWARM_SHRINK_SECONDS` at most.
 
 mod reference;
 
@@ -20,7 +21,7 @@ const SECONDS_DEFAULT: u64 = 45;
 /// Host pages of a case, at most: many short cases find more than few long ones.
 const PAGES_MAX: u64 = 10_000;
 /// What a case may spend on making its failure short.
-const SHRINK_TIME: Duration = Duration::from_secs(30);
+const SHRINK_SECONDS_DEFAULT: u64 = 30;
 /// Commands of a shrunk failure that are printed.
 const COMMANDS_SHOWN: usize = 60;
 
@@ -151,13 +152,15 @@ fn install_quiet_hook() {
 /// Leaves out commands as long as the rest still fails in any way.
 fn shrink(case: &Case, failure: Failure) -> (Vec<Operation>, Failure) {
     let start = Instant::now();
+    let seconds = environment("WARP_SWARM_SHRINK_SECONDS").unwrap_or(SHRINK_SECONDS_DEFAULT);
+    let budget = Duration::from_secs(seconds);
     let mut operations = case.operations[..case.operations.len().min(failure.command + 1)].to_vec();
     let mut failure = failure;
     let mut chunk = operations.len() / 2;
     while chunk > 0 {
         let mut at = 0;
         let before = operations.len();
-        while at < operations.len() && start.elapsed() < SHRINK_TIME {
+        while at < operations.len() && start.elapsed() < budget {
             let mut fewer = operations.clone();
             fewer.drain(at..(at + chunk).min(operations.len()));
             match run_caught(&case.config, &case.layout, &fewer) {
@@ -168,7 +171,7 @@ fn shrink(case: &Case, failure: Failure) -> (Vec<Operation>, Failure) {
                 Ok(_) => at += chunk,
             }
         }
-        if start.elapsed() >= SHRINK_TIME {
+        if start.elapsed() >= budget {
             break;
         }
         if operations.len() == before || chunk > 1 {
