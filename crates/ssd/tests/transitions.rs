@@ -1,0 +1,300 @@
+//! What follows from a configuration, number by number, and what each transition leaves behind: the cases that the
+//! swarm cannot judge, because its reference takes the layout as given or does not count what they are about.
+
+mod common;
+
+use common::{MIB, small};
+use ssd::config::{Geometry, HandleConfig, HandleOverride, Handles, Isolation, MarksOf, Opening, ReclaimUnitSize};
+use ssd::layout::SizeClass;
+use ssd::unit::ReclaimUnit;
+use ssd::{ConfigError, DeviceConfig, Layout, RuhId};
+
+/// Bytes of a superblock of [`mixed`]: 12 blocks of 16 pages of 4 KiB.
+const MIXED_BYTES: u64 = 12 * 16 * 4096;
+
+/// Two reclaim groups of six dies with two planes; handles of every isolation and of four sizes, one of which divides a
+/// superblock by 4 and one by 6, so that a slice is a twelfth. 99.6 superblocks of flash in each group, as given.
+fn mixed() -> DeviceConfig {
+    let given = |index, isolation, reclaim_unit, open_reclaim_units| HandleOverride {
+        index,
+        isolation: Some(isolation),
+        reclaim_unit: Some(reclaim_unit),
+        open_reclaim_units: Some(open_reclaim_units),
+    };
+    let mut config = small(1, 0.25);
+    config.geometry = Geometry {
+        capacity_bytes: Some(125_325_803),
+        physical_bytes: None,
+        over_provisioning: 0.25,
+        reclaim_unit_bytes: MIXED_BYTES,
+        mapping_unit_bytes: 4096,
+        program_unit_bytes: Some(8192),
+        channels: 4,
+        dies_per_channel: 3,
+        planes_per_die: 2,
+        reclaim_groups: 2,
+    };
+    config.handles = Handles {
+        count: 4,
+        overrides: vec![
+            given(0, Isolation::InitiallyIsolated, ReclaimUnitSize::Superblock, 1),
+            given(1, Isolation::PersistentlyIsolated, ReclaimUnitSize::Channel, 2),
+            given(2, Isolation::Adaptive, ReclaimUnitSize::Die, 3),
+            given(3, Isolation::InitiallyIsolated, ReclaimUnitSize::Fraction(4), 1),
+        ],
+        ..config.handles
+    };
+    config.gc.reserve_share = 0.33;
+    config.gc.background_mark = 0.9;
+    config.gc.foreground_mark = 0.5;
+    config
+}
+
+fn layout(config: &DeviceConfig) -> Layout {
+    Layout::new(config).expect("the configuration is valid")
+}
+
+fn refusal(config: &DeviceConfig) -> ConfigError {
+    Layout::new(config).expect_err("the configuration is refused")
+}
+
+/// Every number of a layout with everything in it, worked out on paper.
+#[test]
+fn each_number_of_a_layout_is_the_one_worked_out_by_hand() {
+    let handle = |isolation, reclaim_unit, open_reclaim_units| HandleConfig {
+        isolation,
+        reclaim_unit,
+        open_reclaim_units,
+    };
+    let class = |divisor, pages, slices, blocks| SizeClass {
+        divisor,
+        pages,
+        slices,
+        blocks,
+    };
+    let found = layout(&mixed());
+    let expected = Layout {
+        page_bytes: 4096,
+        // 125 325 803 / 4096; a group's half of them needs 80 superblocks.
+        logical_pages: 30_597,
+        // 125 325 803 * 1.25 bytes are 99.6 superblocks in each of two groups.
+        physical_pages: 2 * 100 * 192,
+        groups: 2,
+        superblocks_per_group: 100,
+        superblock_pages: 192,
+        blocks_per_superblock: 12,
+        block_pages: 16,
+        program_unit_pages: 2,
+        classes: vec![
+            class(1, 192, 12, 12),
+            class(2, 96, 6, 6),
+            class(4, 48, 3, 3),
+            class(6, 32, 2, 2),
+        ],
+        slices_per_superblock: 12,
+        slice_pages: 16,
+        handles: vec![
+            handle(Isolation::InitiallyIsolated, ReclaimUnitSize::Superblock, 1),
+            handle(Isolation::PersistentlyIsolated, ReclaimUnitSize::Channel, 2),
+            handle(Isolation::Adaptive, ReclaimUnitSize::Die, 3),
+            handle(Isolation::InitiallyIsolated, ReclaimUnitSize::Fraction(4), 1),
+        ],
+        // 100 - 80 = 20 superblocks, a third of which is 6.6.
+        reserve_superblocks: 6,
+        spare_superblocks: 14,
+        // One of each class.
+        collection_superblocks: 4,
+        // A tenth of 14 * 12 slices beside the 6 * 12 in reserve.
+        background_free_slices: 16 + 72,
+        // Half of them.
+        foreground_free_slices: 84 + 72,
+        // 3 frontiers and 3 smaller classes, 4 for collection, 1 for the host, 6 in reserve: 83 superblocks are left,
+        // and one more that is full but for a page.
+        group_live_pages_max: 84 * 192 - 1,
+    };
+    assert_eq!(found, expected);
+    assert_eq!((found.superblocks(), found.slices()), (200, 2400));
+    assert_eq!((found.blocks(), found.capacity_bytes()), (2400, 30_597 * 4096));
+    assert_eq!((found.handle_count(), found.placement_identifiers()), (4, 8));
+    assert_eq!(found.handle_list(), [RuhId(0), RuhId(1), RuhId(2), RuhId(3)]);
+    let over_provisioning = (38_400.0 - 30_597.0) / 30_597.0;
+    assert!((found.effective_over_provisioning() - over_provisioning).abs() < 1e-12);
+    // Both maps in 4 bytes a page, a bit for each page, 8 bytes a block, an entry for each slice.
+    let expected_bytes = 4 * 30_597 + 4 * 38_400 + 4_800 + 8 * 2_400 + 2_400 * size_of::<ReclaimUnit>() as u64;
+    assert_eq!(found.memory_bytes(), expected_bytes);
+}
+
+/// Marks are shares of the spare or of all flash; whatever they say, what collection needs stays free.
+#[test]
+fn marks_are_shares_of_what_they_say_and_never_below_what_collection_needs() {
+    let mut config = mixed();
+    config.gc.marks_of = MarksOf::All;
+    let found = layout(&config);
+    // 0.1 and 0.5 of 1200 slices, beside 72 in reserve; in binary 1 - 0.9 is less than a tenth.
+    assert_eq!(found.background_free_slices, 120 + 72);
+    assert_eq!(found.foreground_free_slices, 600 + 72);
+
+    let mut config = mixed();
+    config.gc.background_mark = 1.0;
+    config.gc.foreground_mark = 0.95;
+    let found = layout(&config);
+    assert_eq!(found.background_free_slices, 0, "a mark of 1 switches it off");
+    // 8 + 72 would be too few: 6 superblocks in reserve and 4 for collection, and 11 slices that are scattered parts.
+    assert_eq!(found.foreground_free_slices, 10 * 12 + 11);
+
+    config.gc.reserve_share = 0.0;
+    let found = layout(&config);
+    assert_eq!((found.reserve_superblocks, found.spare_superblocks), (0, 20));
+    assert_eq!(found.foreground_free_slices, 4 * 12 + 11);
+}
+
+/// An eager device keeps open what all its handles and frontiers fill: 7 and 3 superblocks here, instead of the 6 that
+/// squeezing leaves.
+#[test]
+fn eager_opening_takes_what_is_open_from_the_live_data() {
+    let mut config = mixed();
+    config.handles.opening = Opening::Eager;
+    // 79 superblocks of live data, 10 open, 4 for collection, 1 for the host, 6 in reserve: exactly the 100 there are.
+    assert_eq!(layout(&config).group_live_pages_max, 80 * 192 - 1);
+    config.handles.overrides[2].open_reclaim_units = Some(4);
+    let refused = refusal(&config);
+    assert!(refused.allowed.contains("101 are needed"), "{refused}");
+
+    // With one handle squeezing leaves as much as is open.
+    let mut config = small(24, 0.2);
+    config.handles.count = 1;
+    let on_first_use = layout(&config);
+    config.handles.opening = Opening::Eager;
+    let eager = layout(&config);
+    // 24 superblocks less 1 frontier, 1 for collection, 1 for the host; eager, less 1 that is open.
+    assert_eq!(on_first_use.group_live_pages_max, 22 * 256 - 1);
+    assert_eq!(eager.group_live_pages_max, 21 * 256 - 1);
+}
+
+/// Handles that are all isolated have no shared frontier, handles that are all shared no other.
+#[test]
+fn each_isolated_handle_and_the_shared_pool_have_a_frontier() {
+    let live_superblocks = |isolation| {
+        let mut config = small(40, 0.3);
+        config.handles.isolation = isolation;
+        (layout(&config).group_live_pages_max + 1) / 256
+    };
+    // 40 less 1 for collection, 1 for the host, the frontiers; and 1 that is nearly full.
+    assert_eq!(live_superblocks(Isolation::InitiallyIsolated), 41 - 2 - 1);
+    assert_eq!(live_superblocks(Isolation::PersistentlyIsolated), 41 - 2 - 4);
+    assert_eq!(live_superblocks(Isolation::Adaptive), 41 - 2 - 5);
+}
+
+/// What a refusal for want of room says, word for word: it is the remedy that a person follows.
+#[test]
+fn a_refusal_for_want_of_room_names_what_there_is_and_what_is_needed() {
+    let mut config = small(1, 0.0105);
+    config.geometry.reclaim_unit_bytes = 3 * MIB;
+    // A page less than 20 superblocks of live data in each of two groups.
+    config.geometry.physical_bytes = None;
+    config.geometry.capacity_bytes = Some(2 * (20 * 768 - 1) * 4096);
+    config.geometry.reclaim_groups = 2;
+    let refused = refusal(&config);
+    assert_eq!(refused.field, "geometry.over_provisioning");
+    assert_eq!(refused.value, "0.0105");
+    // With the page that lets the last write find its group they are 20; beside them a frontier, one for collection,
+    // one for the host. 22.5 round to 23, which is 1.125 of 20 and a little.
+    assert_eq!(
+        refused.allowed,
+        "20 superblocks of 3 MiB in each reclaim group are too few, 23 are needed to hold a full drive, 4 handles and \
+         the copies of garbage collection; the smallest over-provisioning that works here is 0.126 (or use fewer \
+         handles, a smaller geometry.reclaim_unit_bytes or gc.reserve_share)"
+    );
+    config.geometry.over_provisioning = 0.126;
+    assert_eq!(layout(&config).superblocks_per_group, 23);
+
+    // 2 superblocks of live data and as many again are fewer than 4 isolated handles and the rest take.
+    let mut config = small(4, 1.0);
+    config.handles.isolation = Isolation::PersistentlyIsolated;
+    let refused = refusal(&config);
+    assert!(
+        refused.allowed.contains("no over-provisioning up to 1 is enough"),
+        "{refused}"
+    );
+}
+
+/// Capacity and flash are cut to whole pages and whole superblocks in every group, and neither may be nothing.
+#[test]
+fn capacity_and_flash_are_whole_and_not_nothing() {
+    let mut config = small(1, 0.1);
+    // A byte less than 110 superblocks is 109; 110 at 0.1 are 100, whatever 1.1 is in binary.
+    config.geometry.physical_bytes = Some(110 * MIB - 1);
+    assert_eq!(layout(&config).superblocks_per_group, 109);
+    config.geometry.physical_bytes = Some(110 * MIB);
+    let found = layout(&config);
+    assert_eq!((found.superblocks_per_group, found.logical_pages), (110, 100 * 256));
+    // An odd superblock of two groups is left over.
+    config.geometry.physical_bytes = Some(111 * MIB);
+    config.geometry.reclaim_groups = 2;
+    let found = layout(&config);
+    assert_eq!((found.superblocks_per_group, found.superblocks()), (55, 110));
+    assert_eq!(found.logical_pages, 100 * 256);
+
+    // 25 pages, and an eighth of a superblock.
+    let mut config = small(1, 0.1);
+    (config.geometry.physical_bytes, config.geometry.capacity_bytes) = (None, Some(MIB / 10));
+    let refused = refusal(&config);
+    assert_eq!(refused.field, "geometry.capacity_bytes");
+    assert!(refused.allowed.contains("(1048576 bytes)"), "{refused}");
+
+    // Two superblocks of a page, and less than a page.
+    config.geometry = Geometry {
+        capacity_bytes: Some(60_000),
+        over_provisioning: 1.0,
+        mapping_unit_bytes: 65_536,
+        reclaim_unit_bytes: 65_536,
+        channels: 1,
+        dies_per_channel: 1,
+        ..config.geometry
+    };
+    let refused = refusal(&config);
+    assert_eq!(refused.field, "geometry.capacity_bytes");
+    assert!(refused.allowed.contains("less than one superblock"), "{refused}");
+}
+
+/// Too many pages for 32 bits: the refusal names the smallest mapping unit that does.
+#[test]
+fn a_drive_with_too_many_pages_is_told_the_mapping_unit_that_works() {
+    let flash = |bytes: u64, mapping_unit_bytes: u64, reclaim_unit_bytes: u64| {
+        let mut config = small(1, 0.1);
+        config.geometry = Geometry {
+            physical_bytes: Some(bytes),
+            mapping_unit_bytes,
+            reclaim_unit_bytes,
+            channels: 1,
+            dies_per_channel: 1,
+            ..config.geometry
+        };
+        refusal(&config)
+    };
+    let forty_tib = flash(40 << 40, 4096, 1 << 30);
+    assert_eq!(
+        forty_tib.allowed,
+        "40960 GiB of flash are too many for 32-bit numbers of mapping units of 4 KiB, which end below 16384 GiB; use \
+         geometry.mapping_unit_bytes = 16384 or more, as drives of this size do"
+    );
+    let beyond = flash(512 << 40, 8192, 1 << 30);
+    assert!(
+        beyond
+            .allowed
+            .contains("no geometry.mapping_unit_bytes is large enough"),
+        "{beyond}"
+    );
+    // With units of 8 KiB the number of pages would be the one that means "not mapped".
+    let border = flash(u64::from(u32::MAX) * 8192, 4096, 8192);
+    assert!(border.allowed.contains("mapping_unit_bytes = 16384"), "{border}");
+}
+
+/// A superblock divided by 4 and by 6 has slices of a twelfth, by 3 and by 6 of a sixth.
+#[test]
+fn a_slice_is_the_smallest_part_that_divides_every_size() {
+    let mut config = mixed();
+    assert_eq!(layout(&config).slices_per_superblock, 12);
+    config.handles.overrides[3].reclaim_unit = Some(ReclaimUnitSize::Fraction(3));
+    assert_eq!(layout(&config).slices_per_superblock, 6);
+}
