@@ -505,7 +505,7 @@ impl Shape {
             .saturating_mul(u64::from(self.superblock_pages));
         if physical_pages >= u64::from(u32::MAX) {
             let physical_bytes = u128::from(physical_pages) * u128::from(page_bytes);
-            let large_enough = |unit: &u64| *unit > page_bytes && physical_bytes / u128::from(*unit) < u32::MAX.into();
+            let large_enough = |unit: &u64| physical_bytes / u128::from(*unit) < u32::MAX.into();
             let remedy = match [8192, 16_384, 32_768, 65_536].into_iter().find(large_enough) {
                 Some(unit) => format!("use geometry.mapping_unit_bytes = {unit} or more, as drives of this size do"),
                 None => "no geometry.mapping_unit_bytes is large enough, so use less flash".to_string(),

@@ -268,7 +268,12 @@ impl Engine {
         let mut reporter = Reporter::new(self.config.events.reported_page, expected, self.draw_for_report(victim));
         let mut word = first / 64;
         let words_end = end.div_ceil(64);
-        while word < words_end && copied < expected {
+        while copied < expected {
+            assert!(
+                word < words_end,
+                "reclaim unit {} holds fewer valid pages than it counts",
+                victim.0
+            );
             from.clear();
             lpns.clear();
             while word < words_end && from.len() + 64 <= BATCH_PAGES {
@@ -281,7 +286,7 @@ impl Engine {
         }
         assert_eq!(
             copied, expected,
-            "reclaim unit {} holds another number of valid pages than it counts",
+            "reclaim unit {} holds more valid pages than it counts",
             victim.0
         );
         (self.moving_from, self.moving_lpns) = (from, lpns);
