@@ -3,11 +3,12 @@
 
 mod common;
 
-use common::{MIB, small};
+use common::{MIB, extent, owner, prove, reclaims, recorded, small};
 use ssd::config::{Geometry, HandleConfig, HandleOverride, Handles, Isolation, MarksOf, Opening, ReclaimUnitSize};
+use ssd::event::Trigger;
 use ssd::layout::SizeClass;
 use ssd::unit::ReclaimUnit;
-use ssd::{ConfigError, DeviceConfig, Layout, RuhId};
+use ssd::{ConfigError, DeviceConfig, Layout, Lpn, Placement, RuhId};
 
 /// Bytes of a superblock of [`mixed`]: 12 blocks of 16 pages of 4 KiB.
 const MIXED_BYTES: u64 = 12 * 16 * 4096;
@@ -115,7 +116,7 @@ fn each_number_of_a_layout_is_the_one_worked_out_by_hand() {
     assert_eq!(found, expected);
     assert_eq!((found.superblocks(), found.slices()), (200, 2400));
     assert_eq!((found.blocks(), found.capacity_bytes()), (2400, 30_597 * 4096));
-    assert_eq!((found.handle_count(), found.placement_identifiers()), (4, 8));
+    assert_eq!((found.handle_count(), found.placement_count()), (4, 8));
     assert_eq!(found.handle_list(), [RuhId(0), RuhId(1), RuhId(2), RuhId(3)]);
     let over_provisioning = (38_400.0 - 30_597.0) / 30_597.0;
     assert!((found.effective_over_provisioning() - over_provisioning).abs() < 1e-12);
@@ -275,7 +276,7 @@ fn a_drive_with_too_many_pages_is_told_the_mapping_unit_that_works() {
     let forty_tib = flash(40 << 40, 4096, 1 << 30);
     assert_eq!(
         forty_tib.allowed,
-        "40960 GiB of flash are too many for 32-bit numbers of mapping units of 4 KiB, which end below 16384 GiB; use \
+        "40 TiB of flash are too many for 32-bit numbers of mapping units of 4 KiB, which end below 16 TiB; use \
          geometry.mapping_unit_bytes = 16384 or more, as drives of this size do"
     );
     let beyond = flash(512 << 40, 8192, 1 << 30);
@@ -297,4 +298,63 @@ fn a_slice_is_the_smallest_part_that_divides_every_size() {
     assert_eq!(layout(&config).slices_per_superblock, 12);
     config.handles.overrides[3].reclaim_unit = Some(ReclaimUnitSize::Fraction(3));
     assert_eq!(layout(&config).slices_per_superblock, 6);
+}
+
+/// Everything is valid and room is short: the parts that are moved together are those of a size of which several
+/// superblocks are partly free. A single one of another size would only move to another superblock.
+#[test]
+fn a_part_that_no_other_of_its_size_can_join_stays_where_it_is() {
+    let given = |index, reclaim_unit| HandleOverride {
+        index,
+        isolation: Some(Isolation::PersistentlyIsolated),
+        reclaim_unit: Some(reclaim_unit),
+        open_reclaim_units: None,
+    };
+    let mut config = small(24, 0.01);
+    config.geometry.mapping_unit_bytes = 64 << 10;
+    (config.geometry.channels, config.geometry.dies_per_channel) = (4, 1);
+    config.handles.count = 3;
+    config.handles.overrides = vec![
+        given(0, ReclaimUnitSize::Channel),
+        given(2, ReclaimUnitSize::Fraction(2)),
+    ];
+    // Collection in the foreground goes on as long as there is an invalid page anywhere.
+    config.gc.foreground_mark = 0.0;
+    config.gc.marks_of = MarksOf::All;
+    while Layout::new(&config).is_err() {
+        config.geometry.over_provisioning += 0.001;
+    }
+    let mut device = recorded(&config);
+    let mut write = |first, pages, handle| {
+        let _ = device
+            .write(0, &extent(first, pages, Placement::handle(handle)))
+            .expect("the extent and the handle exist");
+    };
+    // A superblock of 16 pages and half of one, before all others, so that they come first of those with as many parts.
+    for first in [0, 8, 16] {
+        write(first, 8, 2);
+    }
+    let logical_pages = layout(&config).logical_pages;
+    let parts = (24..logical_pages - 4).step_by(4);
+    for first in parts.clone() {
+        write(first, 4, 0);
+    }
+    // Each time half of what is left of the small parts goes to the handle with whole superblocks.
+    for kept in [2, 4] {
+        for first in parts.clone().filter(|first| first / 4 % kept == kept / 2) {
+            write(first, 4, 1);
+        }
+    }
+    let forced: Vec<_> = reclaims(&device)
+        .into_iter()
+        .filter(|reclaim| reclaim.trigger == Trigger::Forced && reclaim.valid_pages == reclaim.unit_pages)
+        .collect();
+    assert!(!forced.is_empty(), "the case no longer needs what it tests");
+    assert!(
+        forced.iter().all(|reclaim| reclaim.victim_owner == owner(0)),
+        "a part was moved for nothing: {forced:?}"
+    );
+    let places: Vec<_> = (0..24).map(|page| device.lookup(Lpn(page)).map(|ppn| ppn.0)).collect();
+    assert_eq!(places, (0..24).map(Some).collect::<Vec<_>>());
+    prove(&device);
 }

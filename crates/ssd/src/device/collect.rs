@@ -528,13 +528,14 @@ impl Engine {
         let all_census: Vec<Census> = all.filter_map(|superblock| self.census(superblock)).collect();
         let wasteful = all_census.iter().filter(|census| census.waste_pages > 0);
         let most_waste = wasteful.max_by_key(|census| (census.waste_pages, std::cmp::Reverse(census.superblock)));
-        let partly_free = |census: &&Census| {
+        // The one with the fewest parts in use is then partly free itself.
+        let can_join = |census: &&Census| {
             let parts = index(self.layout.classes[usize::from(census.class)].divisor);
-            let same_class = |other: &&Census| other.class == census.class && other.units.len() < parts;
-            census.units.len() < parts && all_census.iter().filter(same_class).count() > 1
+            let partly_free = |other: &&Census| other.class == census.class && other.units.len() < parts;
+            all_census.iter().filter(partly_free).count() > 1
         };
         let fewest_units = |census: &&Census| (census.units.len(), census.superblock);
-        let chosen = most_waste.or_else(|| all_census.iter().filter(partly_free).min_by_key(fewest_units));
+        let chosen = most_waste.or_else(|| all_census.iter().filter(can_join).min_by_key(fewest_units));
         let chosen = chosen.expect("the layout guarantees something to reclaim when room is short");
         let (superblock, class, units) = (chosen.superblock, usize::from(chosen.class), chosen.units.clone());
 
