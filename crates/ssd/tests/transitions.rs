@@ -8,7 +8,7 @@ use ssd::config::{Geometry, HandleConfig, HandleOverride, Handles, Isolation, Ma
 use ssd::event::Trigger;
 use ssd::layout::SizeClass;
 use ssd::unit::ReclaimUnit;
-use ssd::{ConfigError, DeviceConfig, Layout, Lpn, Placement, RuhId};
+use ssd::{ConfigError, DeviceConfig, Event, Layout, Lpn, Placement, RuhId};
 
 /// Bytes of a superblock of [`mixed`]: 12 blocks of 16 pages of 4 KiB.
 const MIXED_BYTES: u64 = 12 * 16 * 4096;
@@ -357,4 +357,22 @@ fn a_part_that_no_other_of_its_size_can_join_stays_where_it_is() {
     let places: Vec<_> = (0..24).map(|page| device.lookup(Lpn(page)).map(|ppn| ppn.0)).collect();
     assert_eq!(places, (0..24).map(Some).collect::<Vec<_>>());
     prove(&device);
+}
+
+/// A reclaim unit is as old as the moment in which it was taken until something happens to it: one that is closed
+/// without having been written to is a candidate, and policies go by its age.
+#[test]
+fn a_reclaim_unit_is_as_old_as_the_moment_it_was_taken() {
+    let mut config = small(24, 0.5);
+    config.handles.opening = Opening::Eager;
+    let mut device = recorded(&config);
+    let _ = device
+        .write(0, &extent(0, 256, Placement::handle(0)))
+        .expect("the extent and the handle exist");
+    let opened = device.sink().iter().filter_map(|event| match event {
+        Event::Open { unit, .. } => Some(*unit),
+        _ => None,
+    });
+    let last = device.unit(opened.last().expect("the next one was taken at once"));
+    assert_eq!((last.last_write(), last.last_invalidation()), (256, 256));
 }

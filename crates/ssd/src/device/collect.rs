@@ -51,9 +51,14 @@ impl Engine {
             let needed = kept + usize::from(members.free_parts[usize::from(class)].is_empty());
             members.free_superblocks.len() >= needed
         };
-        while !has_room(self) {
+        // Each time a superblock gives back what it wastes, or two partly free ones become one: there is an end.
+        for _ in 0..self.layout.slices_per_group().max(1000) {
+            if has_room(self) {
+                return;
+            }
             self.squeeze(events, now, group);
         }
+        panic!("emptying superblocks of group {} gains nothing", group.0);
     }
 
     /// Asks the policy for a victim and reclaims it; false if it has none that can be afforded.

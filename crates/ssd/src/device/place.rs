@@ -37,7 +37,7 @@ impl OpenUnit {
         self.position == self.run_end
     }
 
-    /// Finds the next run after remapped blocks; false if the unit is full.
+    /// At the end of a run, finds the next one after remapped blocks; false if the unit is full.
     pub(super) fn find_run(&mut self, class: SizeClass, program_unit_pages: u32) -> bool {
         assert!(self.position <= class.pages, "a reclaim unit is written beyond its end");
         assert!(
@@ -45,8 +45,11 @@ impl OpenUnit {
             "more is written to a reclaim unit than it holds"
         );
         if self.remapped.is_empty() {
-            self.run_end = class.pages;
-            return self.position < class.pages;
+            assert_eq!(
+                self.position, class.pages,
+                "a run without remapped blocks ends before its reclaim unit"
+            );
+            return false;
         }
         while self.position < class.pages {
             let program_unit = self.position / program_unit_pages;
