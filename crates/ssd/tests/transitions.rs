@@ -373,10 +373,10 @@ fn a_reclaim_unit_is_as_old_as_the_moment_it_was_taken() {
     let _ = device
         .write(0, &extent(0, 256, Placement::handle(0)))
         .expect("the extent and the handle exist");
-    let opened = device.sink().iter().filter_map(|event| match event {
+    let mut opened = device.sink().iter().filter_map(|event| match event {
         Event::Open { unit, .. } => Some(*unit),
         _ => None,
     });
-    let last = device.unit(opened.last().expect("the next one was taken at once"));
+    let last = device.unit(opened.next_back().expect("the next one was taken at once"));
     assert_eq!((last.last_write(), last.last_invalidation()), (256, 256));
 }
