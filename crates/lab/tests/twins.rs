@@ -105,6 +105,20 @@ fn three_streams_without_placement() {
     assert_twins_agree("three_stream zipf 1.2 NoFDP", &three_streams("NoFDP", "none"));
 }
 
+/// The few pages that skewed overwrites touch beyond the hottest must not make a reclaim unit young, or the age that this
+/// policy counts would be another one on each scale (5 % between 1/512 and 1/64 of SSD_A, with which it was found).
+#[test]
+fn sequential_and_skewed_data_in_one_handle_collected_by_age() {
+    let workload = r#"
+        workload = "three_stream"
+        [[variants]]
+        name = "Mixed"
+        jobs = { overwrite = { plids = 0, random_distribution = "zipf:2.2" } }
+        device = { "gc.unit_selection" = "benefit_cost_since_invalidation" }
+    "#;
+    assert_twins_agree("three_stream zipf 2.2 Mixed, by age", &experiment(4.0, workload));
+}
+
 fn three_streams(name: &str, dataplacement: &str) -> Experiment {
     let jobs = format!(
         r#"{{ global = {{ dataplacement = "{dataplacement}" }}, overwrite = {{ random_distribution = "zipf:1.2" }} }}"#

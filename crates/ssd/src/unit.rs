@@ -28,7 +28,7 @@ pub struct ReclaimUnit {
     pub(crate) valid_pages: u32,
     /// Below this many valid pages the index has to look at the unit again; 0 while it is not closed.
     pub(crate) watch: u32,
-    /// Host pages written to the device when a page of this unit was last invalidated.
+    /// See [`ReclaimUnit::last_invalidation`].
     pub(crate) last_invalidation: u64,
     /// Reclaim group.
     pub(crate) group: u16,

@@ -354,6 +354,7 @@ impl Engine {
             open.unit.0
         );
         entry.state = UnitState::Closed;
+        entry.last_invalidation = self.state.host_pages_written;
         entry.closed_sequence = self.state.units_closed;
         self.state.units_closed += 1;
         let (group, owner, class) = (RgId(entry.group), entry.owner, usize::from(entry.class));

@@ -240,13 +240,13 @@ impl Engine {
                 unit.0
             );
             entry.valid_pages -= pages;
-            entry.last_invalidation = self.state.host_pages_written;
             let group = usize::from(entry.group);
             if entry.valid_pages < entry.watch {
                 let (owner, class) = (entry.owner, usize::from(entry.class));
                 let owner = self.owner_index(owner);
+                let now = self.state.host_pages_written;
                 let members = &mut self.state.groups[group];
-                let becomes_lazy = members.closed[owner][class].update(&mut self.state.units, unit.0, before);
+                let becomes_lazy = members.closed[owner][class].update(&mut self.state.units, unit.0, before, now);
                 members.lazy_units += u64::from(becomes_lazy);
             }
             let live_pages = &mut self.state.groups[group].live_pages;

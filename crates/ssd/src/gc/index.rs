@@ -167,9 +167,10 @@ impl ClosedSet {
         lazy
     }
 
-    /// Follows a unit whose valid count fell below `watch`, from `valid_pages_before`; true if it becomes lazy.
+    /// Follows a unit whose valid count fell below `watch`, from `valid_pages_before`, at a time in host pages written;
+    /// true if it becomes lazy.
     #[cold]
-    pub(crate) fn update(&mut self, units: &mut [ReclaimUnit], unit: u32, valid_pages_before: u32) -> bool {
+    pub(crate) fn update(&mut self, units: &mut [ReclaimUnit], unit: u32, valid_pages_before: u32, now: u64) -> bool {
         let valid_pages = units[index(unit)].valid_pages;
         assert!(
             valid_pages < valid_pages_before,
@@ -179,6 +180,7 @@ impl ClosedSet {
         if from != to {
             self.unlink(units, unit, from);
             self.link(units, unit);
+            units[index(unit)].last_invalidation = now;
         }
         let lazy = |pages| pages <= self.lazy_valid_pages;
         let becomes_lazy = lazy(valid_pages) && !lazy(valid_pages_before);

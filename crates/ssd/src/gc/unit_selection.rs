@@ -10,8 +10,9 @@ use crate::types::RuId;
 use crate::unit::{ReclaimUnit, UnitState};
 
 /// Second decision of garbage collection: which of the candidates to reclaim. `u` is the valid share of a reclaim
-/// unit, time is counted in pages written by the host. A reclaim unit without an invalid page is never taken. Ties go
-/// to the one that was closed first.
+/// unit, time is counted in pages written by the host; an invalidation is the loss of a 256th of a unit's pages (see
+/// [`ReclaimUnit::last_invalidation`]). A reclaim unit without an invalid page is never taken. Ties go to the one that
+/// was closed first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UnitSelection {

@@ -16,6 +16,15 @@ use ssd::unit::UnitState;
 use ssd::{DeviceConfig, Event, HostError, Layout, Lpn, OwnerStats, Stats, Write};
 use ssd::{Owner, Placement, RgId, RuId, RuhId};
 
+/// Pages that a unit has to lose to be younger: the least power of two of which at most 256 make a unit.
+fn step_pages(unit_pages: u32) -> u32 {
+    let mut step = 1;
+    while unit_pages.div_ceil(step) > 256 {
+        step *= 2;
+    }
+    step
+}
+
 /// A reclaim unit in use; the free ones have no entry.
 #[derive(Clone, Debug)]
 pub struct Unit {
@@ -23,7 +32,8 @@ pub struct Unit {
     pub owner: Owner,
     pub state: UnitState,
     pub class: usize,
-    /// Host pages written to the device when a page was last invalidated, and when one was last added.
+    /// Host pages written to the device when the unit was closed or last lost a step of its pages, and when a page was
+    /// last added.
     pub last_invalidation: u64,
     pub last_write: u64,
     /// Units closed before this one.
@@ -296,7 +306,12 @@ impl Reference {
             if let Some(physical) = self.map[page as usize].take() {
                 mapped += 1;
                 let unit = self.unit_at(physical);
-                self.unit_mut(unit).last_invalidation = self.host_pages_written;
+                // The page is not mapped any more.
+                let (valid, pages) = (self.valid_pages(unit), self.unit_pages(unit));
+                let step = step_pages(pages);
+                if self.unit(unit).state == UnitState::Closed && valid.div_ceil(step) < (valid + 1).div_ceil(step) {
+                    self.unit_mut(unit).last_invalidation = self.host_pages_written;
+                }
             }
         }
         mapped
@@ -399,9 +414,11 @@ impl Reference {
         let sequence = self.units_closed;
         self.units_closed += 1;
         let unwritten_pages = self.unit_pages(unit) - self.programmed_pages(unit);
+        let now = self.host_pages_written;
         let entry = self.unit_mut(unit);
         entry.state = UnitState::Closed;
         entry.closed_sequence = sequence;
+        entry.last_invalidation = now;
         let (group, owner, class) = (entry.group, entry.owner, entry.class);
         let row = self.row_index(owner);
         self.groups[group].closed.entry((row, class)).or_default().push(unit);
