@@ -90,6 +90,7 @@ pub fn twin(device: &str, config: &DeviceConfig, scale: Scale) -> Result<(Device
     geometry.program_unit_bytes = geometry
         .program_unit_bytes
         .map(|bytes| twin_program_unit(bytes / program_divisor, page_bytes, block_bytes / divisor));
+    config.handles.separation_bytes = twin_window(config.handles.separation_bytes, scale.0, page_bytes);
     if let Some(timing) = &mut config.timing {
         timing.nand.erase_ns /= divisor;
     }
@@ -142,6 +143,12 @@ pub fn resized(device: &str, config: &DeviceConfig, capacity_bytes: u64) -> Resu
 }
 
 /// The largest part of a block, in whole pages, that is no larger than the shrunk program unit.
+/// A window of bytes that the host writes, on a twin: as large a part of the drive, but some of it.
+fn twin_window(bytes: u64, divisor: u32, page_bytes: u64) -> u64 {
+    let at_least = if bytes == 0 { 0 } else { page_bytes };
+    (bytes / u64::from(divisor)).max(at_least)
+}
+
 fn twin_program_unit(bytes: u64, page_bytes: u64, block_bytes: u64) -> u64 {
     let most = (bytes / page_bytes).max(1);
     let pages = (1..=most)

@@ -187,6 +187,12 @@ pub struct Handles {
     pub open_reclaim_units: u16,
     /// When a handle takes its reclaim units.
     pub opening: Opening,
+    /// Separation inside the drive: a page that is among the last so many bytes that the host wrote to the drive, and
+    /// is written again, goes to a reclaim unit of the handle's own that takes only such pages. 0 switches it off. Hot
+    /// data told by recency, as in Hsieh, Kuo & Chang (2006), "Efficient Identification of Hot Data for Flash Memory
+    /// Storage Systems", with an exact window instead of counting filters.
+    #[serde(with = "base::size")]
+    pub separation_bytes: u64,
     /// Settings of single handles.
     pub overrides: Vec<HandleOverride>,
 }
@@ -199,6 +205,7 @@ impl Default for Handles {
             reclaim_unit: ReclaimUnitSize::Superblock,
             open_reclaim_units: 1, // WARP section 4.2.
             opening: Opening::OnFirstUse,
+            separation_bytes: 0,
             overrides: Vec::new(),
         }
     }

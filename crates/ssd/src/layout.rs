@@ -85,6 +85,8 @@ pub struct Layout {
     pub slice_pages: u32,
     /// Settings of each handle.
     pub handles: Vec<HandleConfig>,
+    /// Pages written last that separation looks at; 0 without it.
+    pub separation_pages: u32,
     /// Superblocks of each group that host data never gets.
     pub reserve_superblocks: u32,
     /// Superblocks of each group that its share of a full drive does not need, less the reserve.
@@ -247,6 +249,12 @@ impl Layout {
         isolated + u32::from(shared)
     }
 
+    /// Reclaim units that a handle may have open for host data at the same time: those that its commands take turns
+    /// with, and with separation, last, the one for pages that were written a short time ago.
+    pub fn open_slots(&self, handle: &HandleConfig) -> u16 {
+        handle.open_reclaim_units + u16::from(self.separation_pages > 0)
+    }
+
     fn smaller_classes(&self) -> u32 {
         count(self.classes.len()) - 1
     }
@@ -255,7 +263,7 @@ impl Layout {
         let host: u32 = self
             .handles
             .iter()
-            .map(|handle| u32::from(handle.open_reclaim_units))
+            .map(|handle| u32::from(self.open_slots(handle)))
             .sum();
         host + self.frontiers()
     }
@@ -413,6 +421,13 @@ impl Shape {
             .collect();
 
         let (logical_pages, superblocks_per_group) = self.capacity(config)?;
+        let separation_pages = config.handles.separation_bytes.div_ceil(geometry.mapping_unit_bytes);
+        ConfigError::unless(
+            separation_pages < logical_pages,
+            "handles.separation_bytes",
+            config.handles.separation_bytes,
+            "must be less than the capacity (0 switches it off)",
+        )?;
         let groups = u32::from(geometry.reclaim_groups);
         let physical = u64::from(superblocks_per_group) * u64::from(groups) * u64::from(self.superblock_pages);
         let group_pages = logical_pages.div_ceil(u64::from(groups));
@@ -445,6 +460,7 @@ impl Shape {
             slice_pages: self.superblock_pages / slices_per_superblock,
             classes,
             handles,
+            separation_pages: narrow(separation_pages),
             reserve_superblocks,
             spare_superblocks,
             collection_superblocks,

@@ -24,6 +24,7 @@ pub mod event;
 pub mod gc;
 pub mod layout;
 mod maps;
+mod recency;
 mod ring;
 pub mod snapshot;
 pub mod stats;

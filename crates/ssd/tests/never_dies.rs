@@ -32,6 +32,7 @@ const FEATURES: &[&str] = &[
     "case with several open units",
     "case with a reserve",
     "case with marks of all",
+    "case with separation",
     "case with several groups",
     "case with several sizes",
     "case with forced collection",

@@ -30,6 +30,7 @@ use crate::gc::VictimPolicy;
 use crate::gc::index::ClosedSet;
 use crate::layout::Layout;
 use crate::maps::Maps;
+use crate::recency::Recency;
 use crate::stats::Stats;
 use crate::timing::{Completion, Timing, TimingConfig};
 use crate::types::{Lpn, Nanos, Owner, Placement, Ppn, RgId, RuId, RuhId};
@@ -103,6 +104,8 @@ pub(crate) struct State {
     /// Physical block at each place of each superblock; empty as long as blocks cannot be remapped.
     block_at: Vec<u32>,
     erase_counts: Vec<u32>,
+    /// What the host wrote last, if hot data is separated.
+    recency: Option<Recency>,
 }
 
 /// How a superblock is divided.
@@ -135,7 +138,7 @@ struct Group {
 /// What an owner has open in one reclaim group.
 #[derive(Clone, Serialize, Deserialize)]
 struct OwnerState {
-    /// For host writes; empty for the shared pool.
+    /// For host writes ([`Layout::open_slots`]); empty for the shared pool.
     open: Vec<Option<OpenUnit>>,
     /// Which of them takes the next command.
     turn: usize,
@@ -641,6 +644,7 @@ impl State {
                 Vec::new()
             },
             erase_counts: vec![0; index(narrow(layout.blocks()))],
+            recency: (layout.separation_pages > 0).then(|| Recency::new(layout.separation_pages)),
         }
     }
 }
@@ -662,6 +666,10 @@ impl State {
             && self.stats.handles.len() == layout.handles.len()
             && (self.block_at.is_empty() || wide(self.block_at.len()) == layout.blocks())
             && wide(self.erase_counts.len()) == layout.blocks()
+            && match &self.recency {
+                Some(recency) => recency.fits(layout.separation_pages),
+                None => layout.separation_pages == 0,
+            }
     }
 }
 
@@ -669,7 +677,7 @@ impl Group {
     fn new(config: &DeviceConfig, layout: &Layout, group: u16) -> Group {
         let first = u32::from(group) * layout.superblocks_per_group;
         let owner = |handle: u16| OwnerState {
-            open: vec![None; usize::from(layout.handles[usize::from(handle)].open_reclaim_units)],
+            open: vec![None; usize::from(layout.open_slots(&layout.handles[usize::from(handle)]))],
             turn: 0,
             collecting: None,
             isolated: layout.handles[usize::from(handle)].isolation == Isolation::PersistentlyIsolated,

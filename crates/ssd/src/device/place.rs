@@ -74,7 +74,8 @@ impl Engine {
                     group,
                     handle: RuhId(handle),
                 };
-                for slot in 0..usize::from(self.layout.handles[usize::from(handle)].open_reclaim_units) {
+                let slots = self.layout.open_slots(&self.layout.handles[usize::from(handle)]);
+                for slot in 0..usize::from(slots) {
                     self.open_for_host(events, 0, placement, slot);
                 }
                 if self.layout.handles[usize::from(handle)].isolation == Isolation::PersistentlyIsolated {
@@ -319,11 +320,19 @@ impl Engine {
         }
     }
 
-    /// Closes the reclaim unit that the handle's next command would go to, if anything was written to it.
+    /// Closes the reclaim units that the handle's next command would go to, those that anything was written to; returns
+    /// their pages that were never written.
     pub(super) fn close_for_host(&mut self, events: &mut Events<'_>, now: Nanos, placement: Placement) -> u32 {
+        let owner = &self.state.groups[placement.group.index()].owners[placement.handle.index()];
+        let apart = (self.layout.separation_pages > 0).then(|| owner.open.len() - 1);
+        let slots = [Some(owner.turn), apart];
+        let close = |slot| self.close_slot_for_host(events, now, placement, slot);
+        slots.into_iter().flatten().map(close).sum()
+    }
+
+    fn close_slot_for_host(&mut self, events: &mut Events<'_>, now: Nanos, placement: Placement, slot: usize) -> u32 {
         let Placement { group, handle } = placement;
         let owner = &mut self.state.groups[group.index()].owners[handle.index()];
-        let slot = owner.turn;
         let Some(open) = owner.open[slot].take_if(|open| open.written > 0) else {
             return 0;
         };

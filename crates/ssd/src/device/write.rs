@@ -111,8 +111,12 @@ impl Engine {
             Some(_) => self.write_extent_in_time(events, now, write),
         };
         let owner = &mut self.state.groups[group.index()].owners[write.placement.handle.index()];
-        if owner.open.len() > 1 {
-            owner.turn = (owner.turn + 1) % owner.open.len();
+        let taking_turns = usize::from(self.layout.handles[write.placement.handle.index()].open_reclaim_units);
+        if taking_turns > 1 {
+            owner.turn = (owner.turn + 1) % taking_turns;
+        }
+        if let Some(recency) = &mut self.state.recency {
+            recency.wrote(write.first, write.pages);
         }
         self.collect_in_background(events, now, group);
         done
@@ -146,7 +150,14 @@ impl Engine {
                 (group, pages) = self.group_with_room(write.placement.group, left);
             }
             let owner = &mut self.state.groups[group.index()].owners[handle.index()];
-            let slot = owner.turn;
+            let mut slot = owner.turn;
+            if let Some(recency) = &self.state.recency {
+                let (recent, run) = recency.run(lpn, pages);
+                pages = run;
+                if recent {
+                    slot = owner.open.len() - 1;
+                }
+            }
             let Some(open) = owner.open[slot].as_mut() else {
                 self.open_for_host(events, now, Placement { group, handle }, slot);
                 continue;

@@ -38,6 +38,7 @@ pub fn small(superblocks: u64, over_provisioning: f64) -> DeviceConfig {
             reclaim_unit: ReclaimUnitSize::Superblock,
             open_reclaim_units: 1,
             opening: Opening::OnFirstUse,
+            separation_bytes: 0,
             overrides: Vec::new(),
         },
         gc: GcConfig {

@@ -186,6 +186,11 @@ fn handles(entropy: &mut impl Entropy, geometry: &Geometry) -> Handles {
         reclaim_unit: unit_size(entropy, geometry),
         open_reclaim_units: open_units(entropy),
         opening: entropy.pick(&[Opening::OnFirstUse, Opening::OnFirstUse, Opening::Eager]),
+        separation_bytes: if entropy.percent(20) {
+            entropy.between(1, 64) * geometry.mapping_unit_bytes
+        } else {
+            0
+        },
         overrides: Vec::new(),
     };
     let different = if entropy.percent(50) { 0 } else { 40 };

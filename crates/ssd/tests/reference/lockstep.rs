@@ -404,6 +404,7 @@ impl Lockstep {
             ("case with several open units", counted && several),
             ("case with a reserve", counted && layout.reserve_superblocks > 0),
             ("case with marks of all", counted && config.gc.marks_of == MarksOf::All),
+            ("case with separation", counted && layout.separation_pages > 0),
             ("case with several groups", counted && layout.groups > 1),
             ("case with several sizes", counted && layout.classes.len() > 1),
         ];

@@ -77,6 +77,8 @@ pub struct Reference {
     pub groups: Vec<Group>,
     pub stats: Stats,
     pub host_pages_written: u64,
+    /// The pages that separation looks at, in the order in which they were written.
+    pub written_last: Vec<u32>,
     pub units_closed: u64,
     pub random: Xoshiro256PlusPlus,
     /// Physical block at each place.
@@ -102,6 +104,7 @@ impl Reference {
             groups: groups.collect(),
             stats: Stats::new(layout.page_bytes, layout.handles.len() as u16),
             host_pages_written: 0,
+            written_last: Vec::new(),
             units_closed: 0,
             random: Xoshiro256PlusPlus::seed_from_u64(config.seed),
             block_at: (0..layout.blocks() as usize).collect(),
@@ -123,7 +126,7 @@ impl Reference {
         let handles = self.layout.handles.clone();
         for group in 0..self.groups.len() {
             for (index, handle) in handles.iter().enumerate() {
-                for slot in 0..usize::from(handle.open_reclaim_units) {
+                for slot in 0..usize::from(self.layout.open_slots(handle)) {
                     self.open_for_host(0, group, index, slot);
                 }
                 if handle.isolation == Isolation::PersistentlyIsolated {
@@ -152,7 +155,11 @@ impl Reference {
         }));
         let group = self.place(now, write);
         // The handle's next command goes to the next of the units that it fills together.
-        self.groups[group].turn[handle] = (self.groups[group].turn[handle] + 1) % self.groups[group].open[handle].len();
+        let taking_turns = usize::from(self.layout.handles[handle].open_reclaim_units);
+        self.groups[group].turn[handle] = (self.groups[group].turn[handle] + 1) % taking_turns;
+        self.written_last.extend(write.first.0..write.first.0 + write.pages);
+        let forgotten = self.written_last.len().saturating_sub(self.separation_pages());
+        self.written_last.drain(..forgotten);
         self.collect_in_background(now, group);
         Ok(())
     }
@@ -189,17 +196,21 @@ impl Reference {
     pub fn update_handle(&mut self, now: u64, placement: Placement) -> Result<u32, HostError> {
         self.check_placement(placement)?;
         let (group, handle) = (usize::from(placement.group.0), usize::from(placement.handle.0));
-        let slot = self.groups[group].turn[handle];
-        let Some(unit) = self.groups[group].open[handle][slot] else {
-            return Ok(0);
-        };
-        if self.programmed_pages(unit) == 0 {
-            return Ok(0);
+        let mut slots = vec![self.groups[group].turn[handle]];
+        if self.separation_pages() > 0 {
+            slots.push(usize::from(self.layout.handles[handle].open_reclaim_units));
         }
-        self.groups[group].open[handle][slot] = None;
-        let unwritten_pages = self.close(unit, CloseReason::HostUpdate);
-        if self.config.handles.opening == Opening::Eager {
-            self.open_for_host(now, group, handle, slot);
+        let mut unwritten_pages = 0;
+        for slot in slots {
+            let written = |unit: &u32| self.programmed_pages(*unit) > 0;
+            let Some(unit) = self.groups[group].open[handle][slot].filter(written) else {
+                continue;
+            };
+            self.groups[group].open[handle][slot] = None;
+            unwritten_pages += self.close(unit, CloseReason::HostUpdate);
+            if self.config.handles.opening == Opening::Eager {
+                self.open_for_host(now, group, handle, slot);
+            }
         }
         Ok(unwritten_pages)
     }
@@ -210,6 +221,10 @@ impl Reference {
             Some(unit) => self.unit_pages(unit) - self.programmed_pages(unit),
             None => self.layout.classes[self.class_for_next(group, handle)].pages,
         }
+    }
+
+    fn separation_pages(&self) -> usize {
+        self.config.handles.separation_bytes.div_ceil(self.layout.page_bytes) as usize
     }
 
     fn check_extent(&self, first: Lpn, pages: u32) -> Result<(), HostError> {
@@ -245,13 +260,20 @@ impl Reference {
         while !pages.is_empty() {
             let (chosen, room) = self.group_with_room(asked);
             group = chosen;
-            let slot = self.groups[group].turn[handle];
+            let recent = self.written_last.contains(&pages.start);
+            let slot = if recent {
+                usize::from(self.layout.handles[handle].open_reclaim_units)
+            } else {
+                self.groups[group].turn[handle]
+            };
             let Some(unit) = self.groups[group].open[handle][slot] else {
                 self.open_for_host(now, group, handle, slot);
                 continue;
             };
             let unwritten = self.unit_pages(unit) - self.programmed_pages(unit);
-            let count = (pages.len() as u64).min(room).min(u64::from(unwritten)) as u32;
+            let is_alike = |page: &u32| self.written_last.contains(page) == recent;
+            let alike = pages.clone().take_while(is_alike).count() as u64;
+            let count = alike.min(room).min(u64::from(unwritten)) as u32;
             let now_placed = pages.start..pages.start + count;
             pages.start += count;
             self.invalidate(now_placed.clone());
@@ -562,7 +584,7 @@ impl Group {
             free_parts: vec![Vec::new(); layout.classes.len()],
             open: handles
                 .iter()
-                .map(|handle| vec![None; usize::from(handle.open_reclaim_units)])
+                .map(|handle| vec![None; usize::from(layout.open_slots(handle))])
                 .collect(),
             turn: vec![0; handles.len()],
             copies: vec![None; handles.len() + 1],
