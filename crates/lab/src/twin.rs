@@ -142,13 +142,13 @@ pub fn resized(device: &str, config: &DeviceConfig, capacity_bytes: u64) -> Resu
     Ok(config)
 }
 
-/// The largest part of a block, in whole pages, that is no larger than the shrunk program unit.
 /// A window of bytes that the host writes, on a twin: as large a part of the drive, but some of it.
 fn twin_window(bytes: u64, divisor: u32, page_bytes: u64) -> u64 {
     let at_least = if bytes == 0 { 0 } else { page_bytes };
     (bytes / u64::from(divisor)).max(at_least)
 }
 
+/// The largest part of a block, in whole pages, that is no larger than the shrunk program unit.
 fn twin_program_unit(bytes: u64, page_bytes: u64, block_bytes: u64) -> u64 {
     let most = (bytes / page_bytes).max(1);
     let pages = (1..=most)

@@ -100,6 +100,7 @@ fn each_number_of_a_layout_is_the_one_worked_out_by_hand() {
             handle(Isolation::Adaptive, ReclaimUnitSize::Die, 3),
             handle(Isolation::InitiallyIsolated, ReclaimUnitSize::Fraction(4), 1),
         ],
+        separation_pages: 0,
         // 100 - 80 = 20 superblocks, a third of which is 6.6.
         reserve_superblocks: 6,
         spare_superblocks: 14,

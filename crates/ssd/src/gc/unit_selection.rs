@@ -31,7 +31,9 @@ pub enum UnitSelection {
     Fifo,
     /// Any, with equal probability.
     Random,
-    /// Draw this many with replacement, take the one with the least `u`.
+    /// Draw this many of the closed ones with replacement, take the one with the least `u`. One without an invalid page
+    /// is drawn too, and loses: whether a unit of gigabytes has lost a page yet must not decide who is compared. If none
+    /// of them may be taken, any that may.
     DChoices(u32),
     /// Least `u` among this many closed first.
     WindowedGreedy(u32),
@@ -210,8 +212,10 @@ impl VictimPolicy for UnitSelection {
             UnitSelection::Fifo => candidates.oldest(1).next(),
             UnitSelection::Random => candidates.draw_candidate(random),
             UnitSelection::DChoices(choices) => {
-                let drawn = (0..choices).filter_map(|_| candidates.draw_candidate(random));
-                candidates.min_by_valid(drawn.collect::<Vec<_>>().into_iter())
+                let draw = |_| candidates.draw(random).and_then(|at| candidates.at(at));
+                let drawn: Vec<RuId> = (0..choices).filter_map(draw).collect();
+                let best = candidates.min_by_valid(drawn.into_iter());
+                best.or_else(|| candidates.draw_candidate(random))
             }
             UnitSelection::WindowedGreedy(window) => candidates.min_by_valid(candidates.oldest(index(window))),
         }

@@ -144,8 +144,12 @@ pub fn select(
         UnitSelection::Fifo => candidates.first().copied().cloned(),
         UnitSelection::Random => draw(&all, random).cloned(),
         UnitSelection::DChoices(choices) => {
-            let drawn: Vec<&Closed> = (0..choices).filter_map(|_| draw(&all, random)).collect();
-            fewest_valid(&drawn)
+            let any = |_| all.get(position(all.len(), random)).copied();
+            let drawn: Vec<&Closed> = (0..choices).filter_map(any).filter(|unit| unit.candidate).collect();
+            match fewest_valid(&drawn) {
+                Some(best) => Some(best),
+                None => draw(&all, random).cloned(),
+            }
         }
         UnitSelection::WindowedGreedy(window) => {
             candidates.truncate(window as usize);
