@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from warp_ssd import VictimPolicy, WarpError
+from warp_ssd import Experiment, VictimPolicy, WarpError
 from warp_ssd.fingerprint import fingerprint
 from warp_ssd.sweep import SweepResult, latin_hypercube, random_samples, sweep
 from warp_ssd.workers import Job, LocalWorkers
@@ -274,3 +274,28 @@ def _bytes(table: pa.Table) -> bytes:
         writer.write_table(table.combine_chunks())
     content: bytes = sink.getvalue().to_pybytes()
     return content
+
+
+def test_a_scale_is_found_once_and_its_limit_is_part_of_the_point(tmp_path: Path) -> None:
+    small = {"geometry.physical_bytes": "8GiB", "geometry.reclaim_unit_bytes": "64MiB"}
+    options: dict[str, Any] = {**SMALL, "overrides": small, "write_capacities": 2.5, "store": tmp_path, "workers": 1}
+    del options["scale"]
+    grid: dict[str, list[object]] = {"run:scale": ["auto:1/1", "auto:1/16", "1/4"]}
+    swept = sweep("one_stream", grid, **options)
+    assert (swept.ran, swept.failed.num_rows) == (3, 0), swept.summary()
+    found, limited, fixed = swept.points().to_pylist()
+    assert len({row["hash"] for row in (found, limited, fixed)}) == 3
+    assert found["smaller_scale_denominator"] == 4 * found["scale_denominator"]
+    assert found["scale_difference"] <= 0.01 and "not_converged" not in found["findings"]
+    assert (limited["scale_denominator"], limited["scale_difference"]) == (16, None)
+    assert limited["findings"] == "not_settled, not_converged"
+    assert fixed["smaller_scale_denominator"] is None and fixed["findings"] == "not_settled"
+    if found["scale_denominator"] == 4:
+        assert found["media_bytes_written"] == fixed["media_bytes_written"]
+    again = sweep("one_stream", grid, **options)
+    assert again.ran == 0 and again.points() == swept.points()
+    largest, smallest = (
+        Experiment("one_stream").points(devices=["warp_default"], overrides=small, scale=scale)[0].memory_bytes
+        for scale in ("auto:1/1", "auto:1/16")
+    )
+    assert largest > 10 * smallest, "a search needs what its largest twin needs"

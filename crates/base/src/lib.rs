@@ -4,7 +4,7 @@
 //! TOML -> size (integers, "256MiB") -> settings of devices and workloads
 //! u64  -> Bytes                     -> every size that a person reads
 //! a name that is not known -> nearest, hint -> the end of an error's sentence
-//! /proc/meminfo -> memory_available_bytes   -> runs, served drives
+//! /proc/meminfo -> memory_available_bytes, memory_total_bytes -> runs, served drives
 //! table!        -> tables of names, tests
 //! a position in a namespace's list -> PlacementIndex -> workloads that name it, the device that knows where it leads
 //! ```
@@ -19,6 +19,6 @@ pub mod size;
 mod table;
 
 pub use bytes::Bytes;
-pub use memory::memory_available_bytes;
+pub use memory::{memory_available_bytes, memory_total_bytes};
 pub use nearest::{hint, nearest};
 pub use placement::PlacementIndex;

@@ -8,7 +8,7 @@ use advise::PolicyName;
 use bytesize::ByteSize;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lab::selection::Selection;
-use lab::twin::Scale;
+use lab::twin::{Scale, ScaleChoice};
 use toml::Value;
 
 /// An open, programmable SSD with NVMe Flexible Data Placement.
@@ -307,9 +307,10 @@ pub struct Run {
 
 #[derive(Args)]
 pub struct Settings {
-    /// Run on a twin of the drive, 1/N of its size [default: the experiment's; 1/1 for a job file]
-    #[arg(long, value_name = "1/N")]
-    pub scale: Option<Scale>,
+    /// Run on a twin of the drive, 1/N of its size; auto: each cell on the smallest twin that agrees with the next smaller
+    /// one, auto:1/N on none larger [default: the experiment's; 1/1 for a job file]
+    #[arg(long, value_name = "1/N|auto")]
+    pub scale: Option<ScaleChoice>,
     /// Bytes for the host to write, in multiples of the capacity [default: the experiment's; what the jobs say]
     #[arg(long, value_name = "CAPACITIES")]
     pub write: Option<f64>,

@@ -3,6 +3,7 @@
 use lab::LabError;
 use lab::experiment::Experiment;
 use lab::selection::Selection;
+use lab::twin::ScaleChoice;
 use workload::trace::{self, ExportSettings, ExportSummary, Feed, IologVersion};
 
 use crate::arguments::Export;
@@ -12,7 +13,7 @@ pub fn export(command: &Export) -> Result<Outcome, LabError> {
     let experiment = Experiment::of_workload(&command.workload, &command.device);
     let selection = Selection {
         overrides: command.set.iter().cloned().collect(),
-        scale: Some(command.scale),
+        scale: Some(ScaleChoice::Fixed(command.scale)),
         timed: Some(false),
         // What never ends is cut off at the number of requests.
         write_capacities: command.requests.map(|_| 1.0),

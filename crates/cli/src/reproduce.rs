@@ -42,9 +42,10 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
         if stopped {
             if !results.is_empty() && !command.json {
                 print(&format!(
-                    "{} (stopped)\n{}\n",
+                    "{} (stopped)\n{}{}\n",
                     experiment.title,
-                    rows::write_amplifications(&results, &experiment.axes()).text()
+                    rows::write_amplifications(&results, &experiment.axes()).text(),
+                    rows::doubts(&results)
                 ));
             }
             return Ok(Outcome::Stopped);
@@ -77,7 +78,12 @@ fn compare_paper(command: &Reproduce, experiment: &Experiment, judge: &Judge<'_>
         } else {
             rows::comparisons(&judge.comparisons())
         };
-        print(&format!("{}\n{}\n", numbers.text(), rows::verdicts(&verdicts).text()));
+        let doubts = rows::doubts(results);
+        print(&format!(
+            "{}{doubts}\n{}\n",
+            numbers.text(),
+            rows::verdicts(&verdicts).text()
+        ));
     }
     verdicts.iter().all(|verdict| verdict.holds)
 }

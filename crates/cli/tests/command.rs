@@ -217,6 +217,21 @@ fn settings() {
         &["run", "one_stream", "--scale", "1/100000000"],
         &["1/100000000"],
     );
+    refused(
+        &folder,
+        &["run", "one_stream", "--scale", "automatic"],
+        &["--scale", "automatic", "1/64, auto or auto:1/4"],
+    );
+    refused(
+        &folder,
+        &["run", "one_stream", "--scale", "auto:1/65536"],
+        &["auto:1/65536", "the smallest twin"],
+    );
+    refused(
+        &folder,
+        &["run", "latency", "--scale", "auto"],
+        &["latencies", "give a scale"],
+    );
     refused(&folder, &["run", "one_stream", "--write", "0"], &["--write"]);
     refused(&folder, &["run", "one_stream", "--write", "NaN"], &["--write"]);
     refused(&folder, &["run", "one_stream", "--wriet", "1"], &["--wriet", "--write"]);
@@ -258,6 +273,13 @@ fn destinations() {
     refused(&folder, &run(&["--series", "."]), &["."]);
     let several = ["run", "one_stream", "--scale", "1/1024", "--save", "device.warp"];
     refused(&folder, &several, &["--save", "2 runs"]);
+    let searched = ["--scale", "auto", "--save", "device.warp"];
+    let one = ["run", "one_stream", "--device", "ssd_a"];
+    refused(
+        &folder,
+        &[one, searched].concat(),
+        &["--save", "several twins", "give the scale"],
+    );
 }
 
 #[test]
@@ -414,6 +436,102 @@ fn without_out_the_report_goes_to_the_target_s_folder() {
     assert!(folder.path().join("out/one_stream/report.html").is_file());
     // The same again: the same bytes.
     assert_eq!(prints(&folder, &[&SMALL[..], &["--json"]].concat()), text);
+}
+
+/// Uniform random writes to a drive of 128 reclaim units of 64 MiB, whose smallest good twin is 1/16.
+fn random_writes(folder: &tempfile::TempDir, more: &[&str]) -> String {
+    write(
+        folder,
+        "random.fio",
+        "[job]\nrw=randwrite\nbs=4k\nnorandommap=1\nsize=100%\n",
+    );
+    let device = ["run", "random.fio", "--device", "warp_default"];
+    let set = [
+        "--set",
+        "geometry.physical_bytes=8GiB",
+        "--set",
+        "geometry.reclaim_unit_bytes=64MiB",
+    ];
+    prints(folder, &[&device[..], &set, more].concat())
+}
+
+#[test]
+fn a_scale_is_found() {
+    let folder = folder();
+    let run = ["--scale", "auto", "--write", "4"];
+    let printed = random_writes(&folder, &run);
+    assert!(
+        printed.contains("scale auto: the first twin within 1 % of the next smaller one"),
+        "{printed}"
+    );
+    let row: Vec<&str> = printed.lines().filter(|line| line.contains("1/16")).collect();
+    let [row] = row[..] else { panic!("{printed}") };
+    let cells: Vec<&str> = row.split(['│', '┆']).map(str::trim).collect();
+    assert_eq!(cells[1..4], ["warp_default", "1/4", "1/16"], "{row}");
+
+    let searched = json(&random_writes(&folder, &[&run[..], &["--json"]].concat()));
+    let cell = &searched["cells"][0];
+    assert_eq!(cell["scale_denominator"], 4);
+    assert_eq!(cell["scale_search"]["smaller_scale_denominator"], 16);
+    let difference = cell["scale_search"]["difference"].as_f64().expect("a number");
+    assert!(difference <= 0.01, "{difference}");
+    assert_eq!(cells[4], format!("{:.1} %", difference * 100.0));
+    let fixed = json(&random_writes(&folder, &["--scale", "1/4", "--write", "4", "--json"]));
+    assert_eq!(fixed["cells"][0]["waf"], cell["waf"]);
+    assert!(fixed["cells"][0].get("scale_search").is_none());
+
+    let report = std::fs::read_to_string(folder.path().join("out/random/report.html")).expect("it was written");
+    assert!(!report.contains("next smaller"), "of the fixed scale");
+    random_writes(&folder, &run);
+    let report = std::fs::read_to_string(folder.path().join("out/random/report.html")).expect("it was written");
+    assert_eq!(
+        report.matches(">next smaller<").count(),
+        2,
+        "in the summary and in what was run"
+    );
+}
+
+#[test]
+fn findings_are_shown_in_every_form() {
+    let folder = folder();
+    let cases: [(&[&str], &str, &str); 4] = [
+        (
+            &["--scale", "1/16", "--write", "0.5"],
+            "never_collected",
+            "never collected: nothing was reclaimed, so a WAF of 1 says nothing",
+        ),
+        (
+            &["--scale", "1/16", "--write", "1.5"],
+            "not_settled",
+            "not settled: fewer than two drive-writes",
+        ),
+        (
+            &["--scale", "auto:1/16", "--write", "8"],
+            "not_converged",
+            "not converged: no other twin to compare with",
+        ),
+        (
+            &["--scale", "1/64", "--write", "8"],
+            "too_few_pages",
+            "too few pages: 256 in a reclaim unit, twins are good from 1024",
+        ),
+    ];
+    for (options, name, line) in cases {
+        let printed = random_writes(&folder, options);
+        assert!(printed.lines().any(|printed| printed == line), "{line}: {printed}");
+        let report = std::fs::read_to_string(folder.path().join("out/random/report.html")).expect("it was written");
+        let words = name.replace('_', " ");
+        assert!(report.contains(&format!("<p class=\"finding\">{line}</p>")), "{line}");
+        assert!(report.contains("<th>findings</th>"), "what was run says it");
+        assert!(
+            report.matches(&words).count() >= 2,
+            "{words}: in the summary and in what was run"
+        );
+        let value = json(&random_writes(&folder, &[options, &["--json"]].concat()));
+        let findings = value["cells"][0]["findings"].as_array().expect("a list").clone();
+        let named: Vec<_> = findings.iter().map(|finding| &finding["name"]).collect();
+        assert_eq!(named, [name], "{findings:?}");
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ use host::initiator::tcp::{self, Controller, HostOptions};
 use host::inspect::decode;
 use lab::cell::{Cell, CellKey, RunSettings};
 use lab::profile::{Overrides, Profile};
-use lab::twin::{self, Scale};
+use lab::twin::{self, ScaleChoice};
 use lab::workloads::read_jobs;
 use nvme::{Identity, SubsystemConfig};
 use nvme_spec::command::{IoManagementCdw10, ReadWriteCdw12};
@@ -136,7 +136,7 @@ impl Case {
                 queue_depth: 32,
                 interval_seconds: None,
                 write_capacities: None,
-                scale: Scale::FULL,
+                scale: ScaleChoice::FULL,
                 sample_capacities: 1.0,
                 prefill_capacities: 0.0,
                 seeds: vec![1],

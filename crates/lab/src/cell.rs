@@ -16,7 +16,7 @@ use ssd::{Layout, Nanos, RuhId};
 
 use crate::error::LabError;
 use crate::feedback;
-use crate::twin::Scale;
+use crate::twin::{self, ScaleChoice};
 
 /// How much to write and how to watch.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -40,7 +40,7 @@ pub struct RunSettings {
     #[serde(default)]
     pub interval_seconds: Option<f64>,
     /// Run on a twin of this scale.
-    pub scale: Scale,
+    pub scale: ScaleChoice,
     /// Host bytes between two samples of the time series, in multiples of the capacity.
     #[serde(default = "default_sample_capacities")]
     pub sample_capacities: f64,
@@ -76,7 +76,7 @@ impl Default for RunSettings {
             seconds: None,
             queue_depth: default_queue_depth(),
             interval_seconds: None,
-            scale: Scale::FULL,
+            scale: ScaleChoice::FULL,
             sample_capacities: default_sample_capacities(),
             prefill_capacities: 0.0,
             seeds: default_seeds(),
@@ -251,4 +251,20 @@ pub struct Cell {
     /// A saved device that the run goes on with, instead of a new one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<PathBuf>,
+}
+
+impl Cell {
+    /// Says how far a search for the scale goes, if the caller has not: a cell is complete, so the memory of the machine
+    /// that makes it must not show later.
+    ///
+    /// # Errors
+    /// The device is impossible.
+    pub(crate) fn resolve_scale(&mut self) -> Result<(), LabError> {
+        if self.run.scale == ScaleChoice::AUTO {
+            let sizes = twin::sizes(&self.key.device, &self.device, None)?;
+            let largest = sizes.last().copied();
+            self.run.scale = ScaleChoice::Auto { largest };
+        }
+        Ok(())
+    }
 }

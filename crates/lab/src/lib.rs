@@ -20,6 +20,7 @@ pub mod experiment;
 pub mod export;
 pub mod feedback;
 pub mod find;
+pub mod finding;
 pub mod fingerprint;
 pub mod golden;
 pub mod judge;

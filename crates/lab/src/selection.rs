@@ -14,7 +14,7 @@ use crate::error::LabError;
 use crate::experiment::{Change, Experiment, SavedDevice};
 use crate::feedback;
 use crate::profile::Overrides;
-use crate::twin::{self, Scale};
+use crate::twin::{self, ScaleChoice};
 use crate::workloads::WorkloadChoice;
 
 /// See the module.
@@ -37,7 +37,7 @@ pub struct Selection {
     /// Names of the variants and grid values to run; axes of which none is named are run whole.
     pub only: Option<Vec<String>>,
     /// Another scale.
-    pub scale: Option<Scale>,
+    pub scale: Option<ScaleChoice>,
     /// Bytes that the host writes, in multiples of the capacity.
     pub write_capacities: Option<f64>,
     /// In virtual time: seconds that the jobs may run.
@@ -135,6 +135,9 @@ impl Experiment {
                 cell.device = twin::resized(&cell.key.device, &cell.device, capacity_bytes)?;
             }
         }
+        for cell in &mut cells {
+            cell.resolve_scale()?;
+        }
         Ok(RunSet {
             experiment,
             settings,
@@ -175,7 +178,7 @@ impl Experiment {
             settings.seeds.clone_from(seeds);
         }
         if let Some(saved) = saved {
-            settings.scale = Scale::FULL;
+            settings.scale = ScaleChoice::FULL;
             settings.seeds = vec![saved.config.seed];
         }
         if let Some(only) = &selection.only {
@@ -274,10 +277,27 @@ mod tests {
         assert!(seconds.contains("microsecond"), "{seconds}");
         let scaled = refusal(&Selection {
             snapshot: Some("saved.warp".into()),
-            scale: Some(Scale(2)),
+            scale: Some(ScaleChoice::AUTO),
             ..Selection::default()
         });
         assert!(scaled.contains("scale") && scaled.contains("snapshot"), "{scaled}");
+    }
+
+    #[test]
+    fn a_cell_says_how_far_its_search_for_a_scale_goes() {
+        let experiment = Experiment::find("three_stream").expect("it is built in");
+        let selection = |scale: &str| Selection {
+            scale: Some(scale.parse().expect("a scale")),
+            ..Selection::default()
+        };
+        let cells = |scale: &str| experiment.select(&selection(scale)).expect("a selection").cells;
+        let [found, given, other] = ["auto", "auto:1/128", "auto:1/32"].map(|scale| cells(scale).remove(0));
+        // The same on a machine every time, so that a result is found again under the cell's hash.
+        assert!(matches!(found.run.scale, ScaleChoice::Auto { largest: Some(_) }));
+        assert_eq!(given.run.scale.to_string(), "auto:1/128");
+        let hash = |cell: &crate::cell::Cell| cell.hash().expect("it reads no file");
+        assert_eq!(hash(&found), hash(&cells("auto")[0]));
+        assert_ne!(hash(&given), hash(&other));
     }
 
     #[test]

@@ -5,6 +5,9 @@
 //! pages in each (from about a thousand pages on; `crates/lab/tests/twins.rs` holds the error below 2 %). The workload
 //! is shrunk by the same factor (see [`workload::fio`]). In virtual time requests and flash operations keep their
 //! sizes.
+//!
+//! Whether a twin is large enough for a workload is measured: [`sizes`] are the twins that a search goes through
+//! (`run::search`), each several times as large as the one before.
 
 use ssd::DeviceConfig;
 use ssd::layout::Layout;
@@ -44,11 +47,116 @@ impl serde::Serialize for Scale {
     }
 }
 
-impl<'de> serde::Deserialize<'de> for Scale {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Scale, D::Error> {
+/// The scale that a caller asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScaleChoice {
+    /// This one.
+    Fixed(Scale),
+    /// That of the first twin that agrees with the next smaller one.
+    Auto {
+        /// The largest twin that may be run; `None`: the largest whose page maps fit half of the machine's memory.
+        largest: Option<Scale>,
+    },
+}
+
+impl ScaleChoice {
+    /// The drive itself.
+    pub const FULL: ScaleChoice = ScaleChoice::Fixed(Scale::FULL);
+    /// The smallest twin that can be trusted.
+    pub const AUTO: ScaleChoice = ScaleChoice::Auto { largest: None };
+}
+
+impl std::fmt::Display for ScaleChoice {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ScaleChoice::Fixed(scale) => write!(formatter, "{scale}"),
+            ScaleChoice::Auto { largest: None } => formatter.write_str("auto"),
+            ScaleChoice::Auto { largest: Some(scale) } => write!(formatter, "auto:{scale}"),
+        }
+    }
+}
+
+impl std::str::FromStr for ScaleChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ScaleChoice, String> {
+        let scale = |scale: &str| {
+            let scale = scale.parse::<Scale>();
+            scale.map_err(|_| format!("scale {text:?} is not of the form 1/64, auto or auto:1/4"))
+        };
+        Ok(match text.trim().strip_prefix("auto") {
+            None => ScaleChoice::Fixed(scale(text)?),
+            Some("") => ScaleChoice::AUTO,
+            Some(largest) => {
+                let largest = scale(largest.strip_prefix(':').unwrap_or("none"))?;
+                ScaleChoice::Auto { largest: Some(largest) }
+            }
+        })
+    }
+}
+
+impl serde::Serialize for ScaleChoice {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for ScaleChoice {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<ScaleChoice, D::Error> {
         let text = String::deserialize(deserializer)?;
         text.parse().map_err(serde::de::Error::custom)
     }
+}
+
+/// Pages of a twin's reclaim units from which on its write amplification hardly depends on them.
+pub const UNIT_PAGES_MIN: u64 = 1024;
+
+/// How many times as large as the one before a twin is at least that is compared with it.
+const STEP: u32 = 4;
+
+/// Pages of the smallest reclaim units of a device.
+pub fn unit_pages(layout: &Layout) -> u64 {
+    let pages = layout.classes.iter().map(|class| u64::from(class.pages));
+    pages.min().expect("a device has reclaim units of a size")
+}
+
+/// The twins that a search goes through, the smallest first: it has reclaim units of [`UNIT_PAGES_MIN`] pages or more,
+/// each other one is the next that is [`STEP`] times as large or more, the last one is the drive itself. The search goes
+/// as far as `largest`; if that is not said, as far as the page maps fit half of the machine's memory, which is the same
+/// every time. It has one twin at least.
+///
+/// # Errors
+/// The device is impossible.
+pub fn sizes(device: &str, config: &DeviceConfig, largest: Option<Scale>) -> Result<Vec<Scale>, LabError> {
+    let (_, full) = twin(device, config, Scale::FULL)?;
+    let enough = |layout: &Layout| unit_pages(layout) >= UNIT_PAGES_MIN;
+    // A divisor may still be refused: the parts of a small block must make room for what the device keeps free.
+    let layout_of = |divisor: &u32| Some(twin(device, config, Scale(*divisor)).ok()?.1).filter(enough);
+    let divisors = (2..=full.block_pages)
+        .rev()
+        .filter(|d| full.block_pages.is_multiple_of(*d));
+    let mut sizes: Vec<(Scale, u64)> = Vec::new();
+    for divisor in divisors {
+        if sizes.last().is_some_and(|(before, _)| before.0 / STEP < divisor) {
+            continue;
+        }
+        sizes.extend(layout_of(&divisor).map(|layout| (Scale(divisor), layout.memory_bytes())));
+    }
+    sizes.push((Scale::FULL, full.memory_bytes()));
+    let smallest = sizes[0].0;
+    if let Some(largest) = largest.filter(|largest| largest.0 > smallest.0) {
+        let problem = format!(
+            "the smallest twin with reclaim units of {UNIT_PAGES_MIN} pages is {smallest}; search up to it, or give a scale"
+        );
+        return Err(LabError::invalid(&format!("scale auto:{largest} of {device}"), problem));
+    }
+    let half_the_memory = base::memory_total_bytes().unwrap_or(16 << 30) / 2;
+    let allowed = |(scale, bytes): &(Scale, u64)| match largest {
+        Some(largest) => scale.0 >= largest.0,
+        None => *bytes <= half_the_memory,
+    };
+    let count = sizes.iter().filter(|size| allowed(size)).count().max(1);
+    Ok(sizes.into_iter().take(count).map(|(scale, _)| scale).collect())
 }
 
 /// The twin of a device.
@@ -155,4 +263,88 @@ fn twin_program_unit(bytes: u64, page_bytes: u64, block_bytes: u64) -> u64 {
         .rev()
         .find(|pages| (block_bytes / page_bytes).is_multiple_of(*pages));
     pages.unwrap_or(1) * page_bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{Overrides, Profile};
+
+    fn config(device: &str) -> DeviceConfig {
+        let profile = Profile::find(device).expect("it is built in");
+        profile.config(&Overrides::new()).expect("it is right")
+    }
+
+    #[test]
+    fn a_scale_is_given_or_searched_for() {
+        for text in ["1/64", "1/1", "auto", "auto:1/16"] {
+            let choice: ScaleChoice = text.parse().expect("a scale");
+            assert_eq!(choice.to_string(), text);
+            let json = serde_json::to_string(&choice).expect("it serializes");
+            assert_eq!(
+                serde_json::from_str::<ScaleChoice>(&json).expect("it comes back"),
+                choice
+            );
+        }
+        assert_eq!("64".parse(), Ok(ScaleChoice::Fixed(Scale(64))));
+        for text in ["half", "automatic", "auto:", "auto:all", "1/0", ""] {
+            let error = text.parse::<ScaleChoice>().expect_err("no scale");
+            assert_eq!(
+                error,
+                format!("scale {text:?} is not of the form 1/64, auto or auto:1/4")
+            );
+        }
+    }
+
+    #[test]
+    fn a_search_goes_from_small_twins_to_the_drive() {
+        for device in Profile::names() {
+            let config = config(&device);
+            let full = Layout::new(&config).expect("a drive");
+            let scales = sizes(&device, &config, Some(Scale::FULL)).expect("twins");
+            assert_eq!(scales.last(), Some(&Scale::FULL), "{device}");
+            for pair in scales.windows(2) {
+                assert!(
+                    pair[1] == Scale::FULL || pair[1].0 * STEP <= pair[0].0,
+                    "{device}: {scales:?}"
+                );
+            }
+            for &scale in &scales[..scales.len() - 1] {
+                let (_, layout) = twin(&device, &config, scale).expect("it is possible");
+                assert!(unit_pages(&layout) >= UNIT_PAGES_MIN, "{device}: {scale}");
+            }
+            // No smaller twin would do.
+            let smaller = Scale(scales[0].0 * 2);
+            let smaller = twin(&device, &config, smaller).map(|(_, layout)| unit_pages(&layout));
+            assert!(
+                smaller.is_err()
+                    || smaller.is_ok_and(|pages| pages < UNIT_PAGES_MIN)
+                    || scales[0].0 == full.block_pages,
+                "{device}: {scales:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_search_goes_no_further_than_it_may() {
+        let config = config("ssd_a");
+        let scales =
+            |largest| sizes("ssd_a", &config, largest).map(|scales| scales.iter().map(|scale| scale.0).collect());
+        let all: Vec<u32> = scales(Some(Scale::FULL)).expect("twins");
+        assert!(all.len() > 3, "{all:?}");
+        assert_eq!(scales(Some(Scale(all[1]))).expect("twins"), all[..2]);
+        assert_eq!(scales(Some(Scale(all[1] + 1))).expect("twins"), all[..1]);
+        let most = scales(None).expect("twins");
+        assert_eq!(most, all[..most.len()], "memory only ends it earlier");
+        let error = scales(Some(Scale(2 * all[0])))
+            .expect_err("no twin is so small")
+            .to_string();
+        assert!(
+            error.contains(&format!(
+                "the smallest twin with reclaim units of 1024 pages is 1/{}",
+                all[0]
+            )),
+            "{error}"
+        );
+    }
 }

@@ -3,7 +3,7 @@
 use lab::cell::{Cell, CellKey, RunSettings};
 use lab::run::{self, CellResult};
 use lab::timed::measure::{JobResult, TimedResult};
-use lab::twin::Scale;
+use lab::twin::ScaleChoice;
 use workload::{Operation, fio};
 
 /// 64 MiB on 4 dies. A read of 4 KiB from flash takes `READ_NS`.
@@ -50,7 +50,7 @@ fn settings() -> RunSettings {
         seconds: None,
         queue_depth: 32,
         interval_seconds: None,
-        scale: Scale::FULL,
+        scale: ScaleChoice::FULL,
         sample_capacities: 0.1,
         prefill_capacities: 1.0,
         seeds: vec![1],

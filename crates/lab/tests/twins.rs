@@ -7,7 +7,7 @@
 use lab::experiment::Experiment;
 use lab::run::{self, CellResult};
 use lab::selection::Selection;
-use lab::twin::Scale;
+use lab::twin::{Scale, ScaleChoice};
 
 /// Scales of the twin, of the one that is four times as large and of the one that is sixteen times as large.
 const SCALES: [u32; 3] = [64, 16, 4];
@@ -40,7 +40,7 @@ fn experiment(write_capacities: f64, workload: &str) -> Experiment {
 /// Runs the experiment's only cell on a twin.
 fn run_twin(experiment: &Experiment, scale: u32) -> CellResult {
     let selection = Selection {
-        scale: Some(Scale(scale)),
+        scale: Some(ScaleChoice::Fixed(Scale(scale))),
         ..Selection::default()
     };
     let cells = experiment.select(&selection).expect("the experiment has cells").cells;

@@ -8,7 +8,7 @@ use lab::export::tables;
 use lab::judge::Judge;
 use lab::run::{RunPlan, prepare};
 use lab::selection::Selection;
-use lab::twin::Scale;
+use lab::twin::ScaleChoice;
 use lab::workloads::WorkloadChoice;
 use lab::{feedback, find};
 use pyo3::prelude::*;
@@ -147,7 +147,8 @@ impl Experiment {
     /// only
     ///     Names of the variants and grid values to run; axes of which none is named are run whole.
     /// scale
-    ///     Scale of the twin, such as ``"1/64"``.
+    ///     Scale of the twin, such as ``"1/64"``; ``"auto"``: each point on the smallest twin that agrees with the next smaller one,
+    ///     ``"auto:1/4"`` on none larger.
     /// write_capacities
     ///     Bytes that the host writes, in multiples of the capacity.
     /// seeds
@@ -197,7 +198,10 @@ impl Experiment {
             settings: optional_table("settings", settings)?,
             devices,
             only,
-            scale: scale.map(str::parse::<Scale>).transpose().map_err(WarpError::new_err)?,
+            scale: scale
+                .map(str::parse::<ScaleChoice>)
+                .transpose()
+                .map_err(WarpError::new_err)?,
             write_capacities,
             seeds,
             workload: workload.map(workload_choice).transpose()?,

@@ -52,6 +52,7 @@ fn cell_json(axes: &[String], tail_capacities: f64, result: &CellResult, samples
         "seed": result.seed,
         "scale_denominator": result.scale.0,
         "complete": result.complete,
+        "findings": result.findings(),
         "capacity_bytes": result.capacity_bytes,
         "reclaim_units": result.superblocks,
         "page_bytes": stats.page_bytes,
@@ -70,6 +71,13 @@ fn cell_json(axes: &[String], tail_capacities: f64, result: &CellResult, samples
         "block_erases": { "fewest": fewest, "mean": mean, "most": most },
         "owners": owners,
     });
+    if let Some(search) = &result.search {
+        let compared = search.compared;
+        cell["scale_search"] = json!({
+            "smaller_scale_denominator": compared.map(|compared| compared.smaller.0),
+            "difference": compared.map(|compared| compared.difference),
+        });
+    }
     if let Some(endurance) = &result.endurance {
         cell["endurance"] = json!(endurance);
     }
@@ -169,12 +177,13 @@ mod tests {
             .keys()
             .map(String::as_str)
             .collect();
-        let expected = "device variant grid seed scale_denominator complete capacity_bytes reclaim_units page_bytes waf \
+        let expected = "device variant grid seed scale_denominator complete findings capacity_bytes reclaim_units page_bytes waf \
                         tail_waf host_bytes_written media_bytes_written media_bytes_erased pages_deallocated \
                         pages_redirected background_collections foreground_collections forced_collections \
                         units_closed_by_host units_closed_early block_erases owners samples";
         assert_eq!(keys.join(" "), expected);
         assert_eq!(cell["grid"], json!({ "overwrite": "zipf 2.2" }));
+        assert_eq!(cell["findings"], json!([]));
         assert_eq!(
             cell["media_bytes_written"],
             json!(results[0].stats.media_bytes_written())

@@ -9,8 +9,9 @@ use ssd::{Nanos, Owner, OwnerStats};
 
 use super::columns::{Column, Columns, Table};
 use crate::feedback::{CollectionRow, FeedbackResult, ReadingRow};
+use crate::finding::Finding;
 use crate::judge::{Comparison, Verdict};
-use crate::run::{CellResult, Sample};
+use crate::run::{CellResult, Sample, ScaleComparison};
 use crate::timed::measure::{Direction, JobResult};
 use workload::Operation;
 
@@ -27,7 +28,14 @@ pub fn cells<'a>(axes: &[String], tail_capacities: f64, results: &[CellResult]) 
         let mut columns = Columns::of(results)
             .u64("seed", |result| result.seed)
             .u32("scale_denominator", |result| result.scale.0)
+            .optional_u64("smaller_scale_denominator", |result| {
+                compared(result).map(|compared| compared.smaller.0.into())
+            })
+            .optional_f64("scale_difference", |result| {
+                compared(result).map(|compared| compared.difference)
+            })
             .boolean("complete", |result| result.complete)
+            .owned_text("findings", finding_names)
             .u64("capacity_bytes", |result| result.capacity_bytes)
             .u64("page_bytes", |result| result.stats.page_bytes)
             .u32("reclaim_units", |result| result.superblocks)
@@ -80,6 +88,17 @@ pub fn cells<'a>(axes: &[String], tail_capacities: f64, results: &[CellResult]) 
         }
         columns.with_key(axes, |result| &result.key)
     })
+}
+
+/// The next smaller twin, where the scale was searched for.
+fn compared(result: &CellResult) -> Option<ScaleComparison> {
+    result.search.and_then(|search| search.compared)
+}
+
+/// Names of what makes a result doubtful, with commas between them.
+fn finding_names(result: &CellResult) -> String {
+    let names: Vec<&str> = result.findings().iter().map(Finding::name).collect();
+    names.join(", ")
 }
 
 /// Names of everything that was measured, in the order in which they first appear.

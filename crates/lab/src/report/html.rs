@@ -31,6 +31,11 @@ pub fn note(text: &str) -> String {
     format!("<p class=\"note\">{}</p>\n", escape(text))
 }
 
+/// A line that says what makes numbers doubtful.
+pub fn finding(text: &str) -> String {
+    format!("<p class=\"finding\">{}</p>\n", escape(text))
+}
+
 /// A heading within a section.
 pub fn heading(text: &str) -> String {
     format!("<h3>{}</h3>\n", escape(text))

@@ -3,6 +3,7 @@
 use super::html::{self, Fold, columns, figure, fold, heading, legend, note};
 use super::panels::{Line, Lines, Panel, Panels};
 use super::{Report, plots};
+use crate::finding;
 use crate::judge::{Comparison, Verdict};
 use crate::rows::{self, Grid, GridRow, Rows};
 use crate::run::CellResult;
@@ -35,6 +36,7 @@ pub fn summary(report: &Report<'_>, panels: &Panels<'_>) -> String {
         "WAF is media bytes written / host bytes written over the whole run, prefill excluded{across}. {}",
         seeds(report.results)
     ));
+    html.push_str(&doubts(report.results));
     html.push_str(&summary_plots(report, panels, &whole));
     // Side by side if both are narrow.
     let least_width_pixels = 100 * whole.labels() as u32 + 70 * whole.columns.len() as u32;
@@ -46,6 +48,12 @@ pub fn summary(report: &Report<'_>, panels: &Panels<'_>) -> String {
         &format!("<div>{whole}</div>\n<div>{tail}</div>\n"),
     ));
     html
+}
+
+/// What makes numbers doubtful, and the scales that were found.
+fn doubts(results: &[CellResult]) -> String {
+    let lines: String = finding::lines(results).iter().map(|line| html::finding(line)).collect();
+    lines + &html::table(&rows::scales(results))
 }
 
 fn seeds(results: &[CellResult]) -> String {
@@ -239,7 +247,7 @@ pub fn runs(report: &Report<'_>) -> String {
     }
     note(
         "Scale 1/d is a twin of the drive with the same number of reclaim units, each of 1/d of the pages; capacity is the \
-         twin's. Mapping unit is the size of a page.",
+         twin's. Mapping unit is the size of a page. Findings are what makes the write amplification doubtful.",
     ) + &of_cells(report, report.results.iter(), rows::run)
 }
 

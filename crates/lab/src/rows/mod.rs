@@ -9,6 +9,7 @@
 //! A [`Value`] knows how it is printed, so a number looks the same in a terminal and in a report. Nothing here prints,
 //! colours or judges. `docs/results.md` explains every word.
 
+mod findings;
 mod grid;
 mod results;
 mod text;
@@ -17,6 +18,7 @@ use std::fmt;
 
 use base::Bytes;
 
+pub use findings::{doubts, scales};
 pub use grid::{Grid, GridCell, GridRow, axis_name, variant_name};
 pub(crate) use grid::{axes_of, distinct};
 pub use results::{

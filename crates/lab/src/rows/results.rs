@@ -6,8 +6,10 @@ use ssd::event::{Reclaim, Trigger};
 use ssd::{Endurance, Owner, OwnerStats};
 use workload::{Measure, Operation};
 
+use super::findings::{scale_columns, scale_values};
 use super::{Column, Grid, Mark, Rows, Value};
 use crate::feedback::FeedbackResult;
+use crate::finding::Finding;
 use crate::judge::{Comparison, Verdict};
 use crate::run::CellResult;
 use crate::timed::measure::{JobResult, TimedResult};
@@ -33,7 +35,8 @@ fn summary(results: &[CellResult], axes: &[String], measure: impl Fn(&CellResult
 /// Everything that a run shows in a terminal: write amplifications, what jobs got from the drive, and, if that is asked
 /// for or there is but one result, the handles.
 pub fn results(title: &str, axes: &[String], results: &[CellResult], with_handles: bool) -> String {
-    let mut text = format!("{title}\n{}\n", write_amplifications(results, axes).text());
+    let summary = write_amplifications(results, axes).text();
+    let mut text = format!("{title}\n{summary}{}\n", super::doubts(results));
     let with_measures = |result: &&CellResult| results.len() == 1 && !result.measures.is_empty();
     for result in results.iter().filter(with_measures) {
         text += &measures(result).upright("workload", ["measured".to_string()]).text();
@@ -474,9 +477,11 @@ pub fn device(result: &CellResult) -> Rows {
 pub fn run(result: &CellResult) -> Rows {
     let written = result.stats.host_bytes_written() as f64 / result.capacity_bytes as f64;
     let end = if result.complete { "ran to its end" } else { "stopped" };
-    let mut rows = Rows::new([
-        Column::number("seed", ""),
-        Column::number("scale", ""),
+    let searched = result.search.is_some();
+    let [scale, others @ ..] = scale_columns();
+    let others = others.into_iter().filter(|_| searched);
+    let columns = [Column::number("seed", ""), scale].into_iter().chain(others);
+    let mut rows = Rows::new(columns.chain([
         Column::number("capacity", ""),
         Column::number("reclaim units", ""),
         Column::number("handles", ""),
@@ -484,10 +489,13 @@ pub fn run(result: &CellResult) -> Rows {
         Column::number("written", CAPACITIES),
         Column::number("samples", ""),
         Column::text(""),
-    ]);
-    rows.add([
-        Value::Index(result.seed),
-        result.scale.to_string().into(),
+        Column::text("findings"),
+    ]));
+    let [scale, others @ ..] = scale_values(result);
+    let others = others.into_iter().filter(|_| searched);
+    let findings: Vec<String> = result.findings().iter().map(Finding::to_string).collect();
+    let cells = [Value::Index(result.seed), scale].into_iter().chain(others);
+    rows.add(cells.chain([
         Value::Bytes(result.capacity_bytes),
         Value::Count(result.superblocks.into()),
         Value::Count(result.stats.handles.len() as u64),
@@ -495,7 +503,8 @@ pub fn run(result: &CellResult) -> Rows {
         Value::Capacities(written),
         Value::Count(result.samples.len() as u64),
         end.into(),
-    ]);
+        findings.join("; ").into(),
+    ]));
     rows
 }
 

@@ -7,13 +7,15 @@
 //! timed::Runner -> requests in virtual time -/            \-> latencies, what happened when -> CellResult
 //! ```
 //!
-//! A device with timing runs the jobs in virtual time (`timed`), any other as fast as it takes requests. Cells run in
-//! parallel, as many as there are cores and as memory allows; each is deterministic on its own. A run can be stopped
-//! from outside and then returns what it has measured.
+//! A device with timing runs the jobs in virtual time (`timed`), any other as fast as it takes requests. A cell whose
+//! scale is to be found runs on several twins (`search`). Cells run in parallel, as many as there are cores and as memory
+//! allows; each is deterministic on its own. A run can be stopped from outside and then returns what it has measured.
 
+mod memory;
 mod plan;
 mod progress;
 mod result;
+mod search;
 mod work;
 
 use std::borrow::Borrow;
@@ -23,10 +25,12 @@ use rayon::prelude::*;
 
 use crate::error::LabError;
 use crate::policy::Policies;
+use memory::Memory;
 
 pub use plan::{RunPlan, prepare};
 pub use progress::{Progress, Watch};
 pub use result::{CellResult, Sample};
+pub use search::{AGREEMENT, ScaleComparison, ScaleSearch};
 
 /// How cells are run, and what is kept of them.
 #[derive(Clone, Copy)]
@@ -85,21 +89,29 @@ pub fn run_all_with<P: Borrow<RunPlan> + Sync>(
     options: Options<'_>,
     watch: &dyn Watch,
 ) -> Result<Vec<CellResult>, LabError> {
+    let cells = || plans.iter().map(Borrow::<RunPlan>::borrow);
     if options.save.is_some() && plans.len() != 1 {
         let problem = format!("these are {} runs; only a single one leaves a device", plans.len());
         return Err(LabError::invalid("save (--save)", problem));
     }
-    let cells = || plans.iter().map(Borrow::<RunPlan>::borrow);
+    if options.save.is_some() && cells().any(RunPlan::searches) {
+        let problem = "several twins run where the scale is auto; give the scale that it finds";
+        return Err(LabError::invalid("save (--save)", problem));
+    }
     for cell in cells() {
         cell.check_memory(options.memory_budget_bytes)?;
     }
-    watch.expects(cells().map(RunPlan::work).sum());
-    let largest = cells().map(|cell| cell.memory_bytes).max().unwrap_or(1).max(1);
+    watch.expects(cells().map(RunPlan::expected_work).sum());
+    let memory = Memory::new(options.memory_budget_bytes);
+    let run_twin = |plan: &RunPlan| {
+        let _share = memory.take(plan.layout.memory_bytes());
+        work::run_cell(plan, options, watch)
+    };
     let run = |cell: &P| {
         if watch.stopped() {
             return None;
         }
-        let result = work::run_cell(cell.borrow(), options, watch);
+        let result = search::run(cell.borrow(), run_twin, watch);
         if let Ok(result) = &result {
             watch.finished(result);
         }
@@ -108,12 +120,7 @@ pub fn run_all_with<P: Borrow<RunPlan> + Sync>(
     if options.policies.victim.is_some() || options.policies.placement.is_some() {
         return plans.iter().filter_map(run).collect();
     }
-    let at_once = (options.memory_budget_bytes / largest).clamp(1, rayon::current_num_threads() as u64) as usize;
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(at_once)
-        .build()
-        .expect("threads for the runs");
-    // Workers take one cell at a time, so that a long one at the end does not wait in another's queue.
-    let results: Vec<Option<_>> = pool.install(|| plans.par_iter().with_max_len(1).map(run).collect());
+    // Threads take one cell at a time, so that a long one at the end does not wait in another's queue.
+    let results: Vec<Option<_>> = plans.par_iter().with_max_len(1).map(run).collect();
     results.into_iter().flatten().collect()
 }

@@ -15,11 +15,15 @@ use crate::error::LabError;
 use crate::feedback;
 use crate::mapper::Mapper;
 use crate::timed::Runner;
-use crate::twin::{self, Scale};
+use crate::twin::{self, Scale, ScaleChoice};
 
 /// A cell with its device laid out, whose workload was built once to see that it can be.
 pub struct RunPlan {
     cell: Cell,
+    /// Scale of the twin that was laid out.
+    pub(super) scale: Scale,
+    /// If the scale is to be found: those of all twins that may be run, this one first.
+    pub(super) scales: Vec<Scale>,
     pub(super) config: DeviceConfig,
     pub(super) layout: Layout,
     /// Handles of the host's namespace.
@@ -30,7 +34,7 @@ pub struct RunPlan {
     workload: Mutex<Option<(Workload, Option<Room>)>>,
     /// Whose its data is, if somebody listens to the drive's events.
     pub(super) owners: Option<Arc<OwnerMap>>,
-    /// Bytes of memory that the run needs.
+    /// Bytes of memory that the run needs, on the largest twin if there are several.
     pub memory_bytes: u64,
     /// Bytes that the host writes before the workload.
     prefill_bytes: u64,
@@ -96,19 +100,52 @@ impl Drop for Room {
 
 impl RunPlan {
     fn new(cell: Cell) -> Result<RunPlan, LabError> {
+        let largest = match cell.run.scale {
+            ScaleChoice::Fixed(scale) => return RunPlan::on_twin(cell, scale),
+            ScaleChoice::Auto { largest } => largest,
+        };
+        if cell.device.timing.is_some() {
+            let problem = "scale = auto compares write amplification, which says nothing of latencies and rates; give a scale, \
+                           or run it untimed";
+            return Err(LabError::invalid(&cell.key.to_string(), problem));
+        }
+        let scales = twin::sizes(&cell.key.device, &cell.device, largest)?;
+        let most = scales.last().expect("a search has a twin at least");
+        let (_, layout) = twin::twin(&cell.key.device, &cell.device, *most)?;
+        let plan = RunPlan::on_twin(cell, scales[0])?;
+        Ok(RunPlan {
+            memory_bytes: layout.memory_bytes(),
+            scales,
+            ..plan
+        })
+    }
+
+    /// The plan of the same cell on a larger twin.
+    pub(super) fn larger(&self, scale: Scale) -> Result<RunPlan, LabError> {
+        assert!(scale.0 < self.scale.0, "a search goes from small twins to large ones");
+        RunPlan::on_twin(self.cell.clone(), scale)
+    }
+
+    /// Whether the scale is to be found.
+    pub(super) fn searches(&self) -> bool {
+        !self.scales.is_empty()
+    }
+
+    /// The plan of a run on the twin of this scale.
+    fn on_twin(cell: Cell, scale: Scale) -> Result<RunPlan, LabError> {
         let full = Layout::new(&cell.device).map_err(|error| LabError::Device {
             device: cell.key.device.clone(),
             error,
         })?;
-        let (config, layout) = twin::twin(&cell.key.device, &cell.device, cell.run.scale)?;
+        let (config, layout) = twin::twin(&cell.key.device, &cell.device, scale)?;
         let capacity_bytes = layout.capacity_bytes();
         let handles = cell.run.namespace_handles(&cell.key.to_string(), &layout)?;
         let target = Target {
             device_bytes: full.capacity_bytes(),
             endless: cell.run.write_capacities.is_some(),
             placement_count: PlacementList::new(&handles, layout.groups).count(),
-            twin: (cell.run.scale != Scale::FULL).then_some(Twin {
-                denominator: u64::from(cell.run.scale.0),
+            twin: (scale != Scale::FULL).then_some(Twin {
+                denominator: u64::from(scale.0),
                 device_bytes: capacity_bytes,
                 mapping_unit_bytes: layout.page_bytes,
                 keep_requests: config.timing.is_some(),
@@ -139,6 +176,8 @@ impl RunPlan {
             workload_work: bytes(cell.run.write_capacities.unwrap_or(1.0)),
             workload: Mutex::new(waiting),
             cell,
+            scale,
+            scales: Vec::new(),
             config,
             layout,
             handles,
@@ -146,9 +185,16 @@ impl RunPlan {
         })
     }
 
-    /// Work of the run, as a [`super::Watch`] counts it.
+    /// Work of the run on this twin, as a [`super::Watch`] counts it.
     pub(super) fn work(&self) -> u64 {
         self.prefill_bytes + self.workload_work
+    }
+
+    /// Work that is sure to come: of a search, that of its first two twins.
+    pub(super) fn expected_work(&self) -> u64 {
+        let second = self.scales.get(1);
+        let second = second.map(|scale| self.work() as f64 * f64::from(self.scale.0) / f64::from(scale.0));
+        self.work() + second.unwrap_or(0.0) as u64
     }
 
     /// The cell.
@@ -196,8 +242,12 @@ impl RunPlan {
         if self.memory_bytes <= budget_bytes {
             return Ok(());
         }
+        let remedy = match self.scales.last() {
+            Some(largest) => format!("search no further than a smaller twin than {largest} (--scale auto:1/64)"),
+            None => "run a twin (--scale 1/64)".to_string(),
+        };
         let problem = format!(
-            "the page maps need {}, {} of memory are available; run a twin (--scale 1/64)",
+            "the page maps need {}, {} of memory are available; {remedy}",
             Bytes(self.memory_bytes),
             Bytes(budget_bytes)
         );

@@ -5,8 +5,10 @@ use ssd::event::Reclaim;
 use ssd::{Endurance, OwnerStats, Stats};
 use workload::Measure;
 
+use super::search::ScaleSearch;
 use crate::cell::CellKey;
 use crate::feedback::FeedbackResult;
+use crate::finding::{self, Finding};
 use crate::timed::measure::TimedResult;
 use crate::twin::Scale;
 
@@ -19,12 +21,16 @@ pub struct CellResult {
     pub seed: u64,
     /// Scale of the twin it ran on.
     pub scale: Scale,
-    /// Whether it wrote everything it should; otherwise it was stopped.
+    /// How far the next smaller twin was away, if the scale was searched for.
+    pub search: Option<ScaleSearch>,
+    /// Whether it wrote everything it should and no search was cut short; otherwise it was stopped.
     pub complete: bool,
     /// Logical capacity of the twin in bytes.
     pub capacity_bytes: u64,
     /// Reclaim units of the device.
     pub superblocks: u32,
+    /// Pages of its smallest reclaim units.
+    pub unit_pages: u64,
     /// Counters over the run, the prefill excluded.
     pub stats: Stats,
     /// Time series.
@@ -73,14 +79,37 @@ impl CellResult {
         let Some(last) = self.samples.last() else {
             return self.write_amplification();
         };
-        let from = last.host_bytes as f64 - capacities * self.capacity_bytes as f64;
-        let before = self
-            .samples
-            .iter()
-            .rev()
-            .find(|sample| sample.host_bytes as f64 <= from);
-        let (host, media) = before.map_or((0, 0), |sample| (sample.host_bytes, sample.media_bytes));
+        let (host, media) = self.written_before(last.host_bytes as f64 - capacities * self.capacity_bytes as f64);
         let written = (last.host_bytes - host).max(1);
         (last.media_bytes - media) as f64 / written as f64
+    }
+
+    /// Write amplification of the last drive-write and of the one before, as nearly as samples are; `None` where it was
+    /// not written.
+    pub fn last_drive_writes(&self) -> [Option<f64>; 2] {
+        let Some(last) = self.samples.last().filter(|last| last.host_bytes > 0) else {
+            return [None, None];
+        };
+        let capacity = self.capacity_bytes as f64;
+        let end = (last.host_bytes, last.media_bytes);
+        let middle = self.written_before(end.0 as f64 - capacity);
+        let begin = self.written_before(middle.0 as f64 - capacity);
+        let between = |(host_before, media_before): (u64, u64), (host, media): (u64, u64)| {
+            (media - media_before) as f64 / (host - host_before) as f64
+        };
+        let is_whole = end.0 as f64 >= 2.0 * capacity && middle.0 > begin.0;
+        [Some(between(middle, end)), is_whole.then(|| between(begin, middle))]
+    }
+
+    /// Host and media bytes at the last sample before so many of the host's.
+    fn written_before(&self, host_bytes: f64) -> (u64, u64) {
+        let mut samples = self.samples.iter().rev();
+        let before = samples.find(|sample| sample.host_bytes as f64 <= host_bytes);
+        before.map_or((0, 0), |sample| (sample.host_bytes, sample.media_bytes))
+    }
+
+    /// What makes it doubtful.
+    pub fn findings(&self) -> Vec<Finding> {
+        finding::of(self)
     }
 }

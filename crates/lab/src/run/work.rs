@@ -15,6 +15,7 @@ use crate::policy::Placer;
 use crate::recorder::Recorder;
 use crate::timed::Runner;
 use crate::timed::measure::TimedResult;
+use crate::twin;
 
 /// Requests taken from the workload at a time.
 const BATCH_REQUESTS: usize = 1024;
@@ -354,7 +355,7 @@ impl<'a> Run<'a> {
     }
 
     fn endurance(&self) -> Option<Endurance> {
-        let scale = f64::from(self.settings().scale.0);
+        let scale = f64::from(self.plan.scale.0);
         self.device.endurance().map(|endurance| Endurance {
             host_bytes_total: endurance.host_bytes_total * scale,
             host_bytes_left: endurance.host_bytes_left * scale,
@@ -394,10 +395,12 @@ impl<'a> Run<'a> {
         CellResult {
             key: self.plan.cell().key.clone(),
             seed: self.plan.cell().seed,
-            scale: self.settings().scale,
+            scale: self.plan.scale,
+            search: None,
             complete,
             capacity_bytes: self.capacity_bytes(),
             superblocks: self.plan.layout.superblocks(),
+            unit_pages: twin::unit_pages(&self.plan.layout),
             stats,
             samples: std::mem::take(&mut self.samples),
             gc_log: std::mem::take(&mut self.device.sink_mut().gc_log),

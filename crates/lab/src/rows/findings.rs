@@ -1,0 +1,83 @@
+//! What is said below a summary: what makes numbers doubtful, and the scales that were found.
+
+use super::{Column, Rows, Value};
+use crate::finding;
+use crate::run::{AGREEMENT, CellResult};
+
+/// A line for each kind of finding, and the scale of each run whose scale was searched for.
+pub fn doubts(results: &[CellResult]) -> String {
+    let lines: String = finding::lines(results).iter().map(|line| format!("{line}\n")).collect();
+    let scales = scales(results);
+    if scales.is_empty() {
+        return lines;
+    }
+    format!("{}{lines}", scales.text())
+}
+
+/// The scale of each run whose scale was searched for, and how far the next smaller twin was away.
+pub fn scales(results: &[CellResult]) -> Rows {
+    let seeds = super::distinct(results.iter().map(|result| result.seed)).len() > 1;
+    let seed = seeds.then(|| Column::number("seed", ""));
+    let columns = [Column::label("cell")].into_iter().chain(seed);
+    let [scale, smaller, difference] = scale_columns();
+    let mut rows = Rows::new(columns.chain([scale, smaller, difference]));
+    for result in results.iter().filter(|result| result.search.is_some()) {
+        let seed = seeds.then_some(Value::Index(result.seed));
+        let cells = [Value::Text(result.key.to_string())].into_iter().chain(seed);
+        rows.add(cells.chain(scale_values(result)));
+    }
+    rows.note(format!(
+        "scale auto: the first twin within {:.0} % of the next smaller one",
+        AGREEMENT * 100.0
+    ))
+}
+
+/// Heads of [`scale_values`].
+pub(super) fn scale_columns() -> [Column; 3] {
+    ["scale", "next smaller", "difference"].map(|heading| Column::number(heading, ""))
+}
+
+/// The scale of a run, the scale of the next smaller twin that was run, and how far that was away.
+pub(super) fn scale_values(result: &CellResult) -> [Value; 3] {
+    let compared = result.search.and_then(|search| search.compared);
+    [
+        result.scale.to_string().into(),
+        Value::optional(compared, |compared| compared.smaller.to_string().into()),
+        Value::optional(compared, |compared| Value::Share(compared.difference)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample;
+    use crate::run::{ScaleComparison, ScaleSearch};
+    use crate::twin::Scale;
+
+    #[test]
+    fn the_scale_of_each_cell_stands_above_the_findings() {
+        let mut results = sample::results();
+        results.truncate(2);
+        assert!(scales(&results).is_empty());
+        let lines = doubts(&results);
+        assert_eq!(lines.lines().count(), 1, "{lines}");
+        for (result, difference) in results.iter_mut().zip([0.004, 0.02]) {
+            let compared = Some(ScaleComparison {
+                smaller: Scale(256),
+                difference,
+            });
+            result.search = Some(ScaleSearch { compared });
+        }
+        let text = doubts(&results);
+        let is_there = |parts: &[&str]| text.lines().any(|line| parts.iter().all(|part| line.contains(part)));
+        assert!(
+            is_there(&["ssd_a | FDP | zipf 2.2", "1/64", "1/256", "0.4 %"]),
+            "{text}"
+        );
+        assert!(text.starts_with("scale auto: the first twin within 1 %"), "{text}");
+        let last = "not converged: 1 of 2 cells; 2.0 % from the next smaller twin\n";
+        assert!(text.ends_with(last), "{text}");
+        results[1].search = Some(ScaleSearch { compared: None });
+        assert!(doubts(&results).contains("–"));
+    }
+}

@@ -1,0 +1,81 @@
+//! Memory that runs share: each takes what its page maps need, and waits until there is as much.
+//!
+//! A run takes memory once and asks for no more while it has it, so waiting always ends. Which run waits for which shows
+//! in no result.
+
+use std::sync::{Condvar, Mutex, MutexGuard};
+
+/// What is free of a budget.
+pub(super) struct Memory {
+    budget_bytes: u64,
+    free_bytes: Mutex<u64>,
+    given_back: Condvar,
+}
+
+/// A part of it, until it is dropped.
+pub(super) struct Share<'a> {
+    memory: &'a Memory,
+    bytes: u64,
+}
+
+impl Memory {
+    pub(super) fn new(budget_bytes: u64) -> Memory {
+        Memory {
+            budget_bytes,
+            free_bytes: Mutex::new(budget_bytes),
+            given_back: Condvar::new(),
+        }
+    }
+
+    fn free_bytes(&self) -> MutexGuard<'_, u64> {
+        self.free_bytes.lock().expect("nobody panics with it")
+    }
+
+    /// Takes so many bytes as soon as they are free.
+    ///
+    /// # Panics
+    /// It is more than there is at all.
+    pub(super) fn take(&self, bytes: u64) -> Share<'_> {
+        assert!(bytes <= self.budget_bytes, "a run that is too large is refused before");
+        let too_few = |free: &mut u64| *free < bytes;
+        let free = self.given_back.wait_while(self.free_bytes(), too_few);
+        *free.expect("nobody panics with it") -= bytes;
+        Share { memory: self, bytes }
+    }
+}
+
+impl Drop for Share<'_> {
+    fn drop(&mut self) {
+        let mut free = self.memory.free_bytes();
+        *free += self.bytes;
+        assert!(*free <= self.memory.budget_bytes, "memory is given back once");
+        self.memory.given_back.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    #[test]
+    fn runs_never_have_more_than_there_is() {
+        let memory = Memory::new(10);
+        let [taken, most] = [AtomicU64::new(0), AtomicU64::new(0)];
+        std::thread::scope(|scope| {
+            for bytes in [3, 4, 5, 6, 10, 1] {
+                let (memory, taken, most) = (&memory, &taken, &most);
+                scope.spawn(move || {
+                    for _ in 0..200 {
+                        let _share = memory.take(bytes);
+                        let now = taken.fetch_add(bytes, Ordering::SeqCst) + bytes;
+                        most.fetch_max(now, Ordering::SeqCst);
+                        taken.fetch_sub(bytes, Ordering::SeqCst);
+                    }
+                });
+            }
+        });
+        assert!(most.into_inner() <= 10);
+        assert_eq!(*memory.free_bytes(), 10, "all of it came back");
+    }
+}
