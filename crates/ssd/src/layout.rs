@@ -321,6 +321,15 @@ impl Layout {
     }
 }
 
+/// Pages of the window of `handles.separation_bytes`.
+fn separation_pages(config: &DeviceConfig, logical_pages: u64) -> Result<u32, ConfigError> {
+    let bytes = config.handles.separation_bytes;
+    let pages = bytes.div_ceil(config.geometry.mapping_unit_bytes);
+    let allowed = "must be less than the capacity (0 switches it off)";
+    ConfigError::unless(pages < logical_pages, "handles.separation_bytes", bytes, allowed)?;
+    Ok(narrow(pages))
+}
+
 /// The physical shape, before capacity.
 struct Shape {
     dies_per_group: u32,
@@ -421,13 +430,6 @@ impl Shape {
             .collect();
 
         let (logical_pages, superblocks_per_group) = self.capacity(config)?;
-        let separation_pages = config.handles.separation_bytes.div_ceil(geometry.mapping_unit_bytes);
-        ConfigError::unless(
-            separation_pages < logical_pages,
-            "handles.separation_bytes",
-            config.handles.separation_bytes,
-            "must be less than the capacity (0 switches it off)",
-        )?;
         let groups = u32::from(geometry.reclaim_groups);
         let physical = u64::from(superblocks_per_group) * u64::from(groups) * u64::from(self.superblock_pages);
         let group_pages = logical_pages.div_ceil(u64::from(groups));
@@ -460,7 +462,7 @@ impl Shape {
             slice_pages: self.superblock_pages / slices_per_superblock,
             classes,
             handles,
-            separation_pages: narrow(separation_pages),
+            separation_pages: separation_pages(config, logical_pages)?,
             reserve_superblocks,
             spare_superblocks,
             collection_superblocks,
