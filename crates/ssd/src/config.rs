@@ -49,6 +49,7 @@ impl DeviceConfig {
         self.geometry.check()?;
         self.handles.check()?;
         self.gc.check()?;
+        self.check_copies()?;
         if let Some(endurance) = &self.endurance {
             endurance.check()?;
         }
@@ -56,6 +57,30 @@ impl DeviceConfig {
             Some(timing) => timing.check(&self.geometry, &self.handles),
             None => Ok(()),
         }
+    }
+
+    /// What copies that share the host's open reclaim unit go together with.
+    fn check_copies(&self) -> Result<(), ConfigError> {
+        if self.gc.copies == Copies::Apart {
+            return Ok(());
+        }
+        let handles = || (0..self.handles.count).map(|index| self.handles.get(index));
+        let whole = handles().all(|handle| handle.reclaim_unit == ReclaimUnitSize::Superblock);
+        let decided = handles().all(|handle| handle.isolation != Isolation::Adaptive);
+        ConfigError::unless(
+            whole && decided,
+            "gc.copies",
+            "with_host",
+            "must be apart unless all handles have whole superblocks (reclaim_unit = \"superblock\") and an isolation that \
+             is not adaptive",
+        )?;
+        ConfigError::unless(
+            self.timing.is_none(),
+            "gc.copies",
+            "with_host",
+            "must be apart on a device with times: a flash page that host data and copies fill together is not timed \
+             (leave out timing)",
+        )
     }
 }
 
@@ -329,6 +354,8 @@ pub struct GcConfig {
     pub foreground_mark: f64,
     /// What the two marks are a share of.
     pub marks_of: MarksOf,
+    /// Where copies go: apart from what the host writes, or among it.
+    pub copies: Copies,
     /// Move fully valid blocks of a victim into the destination by exchanging blocks instead of copying.
     pub block_remapping: bool,
     /// Which of the free superblocks is used next: wear levelling.
@@ -351,6 +378,7 @@ impl Default for GcConfig {
             background_mark: 0.90,  // WARP section 4.3.
             foreground_mark: 0.99,  // WARP section 4.3.
             marks_of: MarksOf::Spare,
+            copies: Copies::Apart,
             block_remapping: true, // WARP section 5.
             allocation: Allocation::Oldest,
             reserve_share: 0.0,
@@ -446,6 +474,18 @@ pub enum Allocation {
     Oldest,
     /// The one whose blocks have been erased least (dynamic wear levelling); of equal ones the oldest.
     LeastWorn,
+}
+
+/// Which reclaim unit takes the copies of garbage collection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Copies {
+    /// One that takes nothing else: of the handle if it is persistently isolated, otherwise of the shared pool.
+    Apart,
+    /// The open reclaim unit that takes host data too (the first, where a handle has several open): of the handle if it
+    /// is persistently isolated, otherwise of the first handle that is not, which is where writes without placement
+    /// go. Without placement such a drive has a single write frontier. There is no shared pool then.
+    WithHost,
 }
 
 /// What the garbage collection marks are a share of.

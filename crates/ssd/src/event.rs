@@ -128,7 +128,7 @@ pub enum Event {
         owner: Owner,
         /// Its size.
         unit_pages: u32,
-        /// Whether collection writes to it, not the host.
+        /// Whether only collection writes to it, not the host.
         for_collection: bool,
     },
     /// A reclaim unit takes no more pages.

@@ -29,15 +29,21 @@
 //! there are always `1 + c` superblocks in reserve for collection itself (it can open one for the shared frontier and
 //! one for each smaller class before it has freed any) and one for the host. [`Layout::new`] refuses anything less.
 //! `Device::squeeze` is the procedure, and asserts it.
+//!
+//! Copies that share the host's open reclaim unit (`gc.copies`) change none of it. The frontiers are then open units of
+//! hosts, as many as there would be otherwise, and left alone by squeezing like those; all are whole superblocks, so
+//! `c` is 0. Collecting a superblock fills at most the rest of one frontier and begins one other, and gives back the
+//! superblock: what is free is never fewer than before. If collecting begins the unit that the host waits for, the
+//! host takes none, and writes to it.
 
 use serde::Serialize;
 
 use base::Bytes;
 
 use crate::cast::{count, narrow, real, whole, whole32, wide};
-use crate::config::{DeviceConfig, HandleConfig, Isolation, MarksOf, Opening, ReclaimUnitSize};
+use crate::config::{Copies, DeviceConfig, HandleConfig, Isolation, MarksOf, Opening, ReclaimUnitSize};
 use crate::error::ConfigError;
-use crate::types::{PlacementList, RuhId};
+use crate::types::{Owner, PlacementList, RuhId};
 use crate::unit::ReclaimUnit;
 
 /// Handles per endurance group, at most (issue of range, NVMe 2.1 allows more).
@@ -87,6 +93,9 @@ pub struct Layout {
     pub handles: Vec<HandleConfig>,
     /// Pages written last that separation looks at; 0 without it.
     pub separation_pages: u32,
+    /// Whose copies those of initially isolated handles are: of the shared pool, or of the handle whose open reclaim
+    /// unit they share.
+    pub pooled_copies: Owner,
     /// Superblocks of each group that host data never gets.
     pub reserve_superblocks: u32,
     /// Superblocks of each group that its share of a full drive does not need, less the reserve.
@@ -259,13 +268,16 @@ impl Layout {
         count(self.classes.len()) - 1
     }
 
-    fn open_superblocks_if_eager(&self) -> u32 {
+    fn open_superblocks_if_eager(&self, config: &DeviceConfig) -> u32 {
         let host: u32 = self
             .handles
             .iter()
             .map(|handle| u32::from(self.open_slots(handle)))
             .sum();
-        host + self.frontiers()
+        match config.gc.copies {
+            Copies::Apart => host + self.frontiers(),
+            Copies::WithHost => host,
+        }
     }
 
     /// Superblocks of each group that are not available to live data in the worst case.
@@ -273,7 +285,7 @@ impl Layout {
         let squeezed = self.frontiers() + self.smaller_classes();
         let open = match config.handles.opening {
             Opening::OnFirstUse => squeezed,
-            Opening::Eager => squeezed.max(self.open_superblocks_if_eager()),
+            Opening::Eager => squeezed.max(self.open_superblocks_if_eager(config)),
         };
         open + self.collection_superblocks + 1 + self.reserve_superblocks
     }
@@ -328,6 +340,16 @@ fn separation_pages(config: &DeviceConfig, logical_pages: u64) -> Result<u32, Co
     let allowed = "must be less than the capacity (0 switches it off)";
     ConfigError::unless(pages < logical_pages, "handles.separation_bytes", bytes, allowed)?;
     Ok(narrow(pages))
+}
+
+/// See [`Layout::pooled_copies`].
+fn pooled_copies(config: &DeviceConfig) -> Owner {
+    let mut handles = (0..config.handles.count).map(RuhId);
+    let shares = |handle: &RuhId| config.handles.get(handle.0).isolation != Isolation::PersistentlyIsolated;
+    match config.gc.copies {
+        Copies::Apart => Owner::SHARED,
+        Copies::WithHost => handles.find(shares).map_or(Owner::SHARED, Owner::of),
+    }
 }
 
 /// The physical shape, before capacity.
@@ -463,6 +485,7 @@ impl Shape {
             classes,
             handles,
             separation_pages: separation_pages(config, logical_pages)?,
+            pooled_copies: pooled_copies(config),
             reserve_superblocks,
             spare_superblocks,
             collection_superblocks,

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error as ValueError, MapAccessDeserializer, MapDeserializer};
 use ssd::config::{
-    Allocation, DeviceConfig, GcConfig, HandleOverride, HandleSelection, Handles, Isolation, MarksOf, Opening,
+    Allocation, Copies, DeviceConfig, GcConfig, HandleOverride, HandleSelection, Handles, Isolation, MarksOf, Opening,
     ReclaimUnitSize, UnitSelection,
 };
 use ssd::event::{CloseReason, Trigger};
@@ -698,6 +698,105 @@ fn a_remapped_block_is_erased_where_its_data_went() {
     );
     assert_eq!(device.block_erase_counts()[blocks_of(victim)], [1, 1, 1, 1]);
     assert_eq!(device.block_erase_counts()[blocks_of(destination)], [1, 0, 0, 0]);
+    prove(&device);
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// copies
+
+/// What a device with copies among host data holds after every handle has overwritten pages of every other unit at
+/// random: for each reclaim unit's owner, the handles whose pages it holds.
+fn shared_frontiers(change: impl FnOnce(&mut DeviceConfig)) -> (Recorded, BTreeMap<u16, BTreeSet<u16>>) {
+    let mut config = small(64, 0.25);
+    config.gc.copies = Copies::WithHost;
+    change(&mut config);
+    let mut device = recorded(&config);
+    let pages = device.layout().logical_pages;
+    let handle_of = |page: u32| (page / 16 % 4) as u16;
+    let mut uniform = Uniform::new(7);
+    for page in (0..pages).chain((0..4 * pages).map(|_| uniform.below(pages))) {
+        write(&mut device, page, 1, handle_of(page));
+    }
+    prove(&device);
+    let handles: Vec<u16> = (0..pages).map(handle_of).collect();
+    let mut held: BTreeMap<u16, BTreeSet<u16>> = BTreeMap::new();
+    for ((unit_owner, _), in_it) in handles_in_units(&device, &handles) {
+        let handle = unit_owner.handle().expect("there is no shared pool");
+        held.entry(handle.0).or_default().extend(in_it);
+    }
+    (device, held)
+}
+
+#[test]
+fn copies_among_host_data_go_to_the_first_handle_that_is_not_persistently_isolated() {
+    let (device, held) = shared_frontiers(|_| {});
+    let alone = |handle| BTreeSet::from([handle]);
+    let all = BTreeSet::from([0, 1, 2, 3]);
+    let expected = [(0, all), (1, alone(1)), (2, alone(2)), (3, alone(3))];
+    assert_eq!(held, BTreeMap::from(expected));
+    let only_for_copies = |event: &Event| {
+        matches!(
+            event,
+            Event::Open {
+                for_collection: true,
+                ..
+            }
+        )
+    };
+    assert!(!device.sink().iter().any(only_for_copies), "no unit takes copies only");
+    let received: Vec<u64> = device.stats().handles.iter().map(|row| row.gc_pages_received).collect();
+    assert!(received[0] > 0 && received[1..] == [0, 0, 0], "{received:?}");
+    assert_eq!(device.stats().shared.gc_pages_received, 0);
+
+    let isolated = |index| HandleOverride {
+        isolation: Some(Isolation::PersistentlyIsolated),
+        ..given(index)
+    };
+    let (_, held) = shared_frontiers(|config| config.handles.overrides = vec![isolated(0), isolated(2)]);
+    let both = BTreeSet::from([1, 3]);
+    let expected = [(0, alone(0)), (1, both), (2, alone(2)), (3, alone(3))];
+    assert_eq!(held, BTreeMap::from(expected), "persistently isolated data stays alone");
+}
+
+/// Without placement there is one write frontier: what the host writes after a collection follows the copies in the
+/// same reclaim unit.
+#[test]
+fn host_data_follows_copies_in_the_unit_that_they_began() {
+    for (copies, together) in [(Copies::Apart, false), (Copies::WithHost, true)] {
+        let mut config = small(STAGED_SUPERBLOCKS, 0.25);
+        config.gc.copies = copies;
+        let mut staged = Staged::new(&config, |_| 0, &CONTESTED, 0);
+        assert_eq!(staged.victims(0)[0], 8);
+        let copied = 8 * UNIT_PAGES + 200;
+        let (of_copy, of_host) = (unit_of(&staged.device, copied), unit_of(&staged.device, 0));
+        assert_eq!(of_copy == of_host, together, "{copies:?}");
+        // 56 copies and one page of the host, or that page alone.
+        let left = staged.device.available_media_writes(placement(0, 0));
+        assert_eq!(left, Ok(if together { UNIT_PAGES - 57 } else { UNIT_PAGES - 1 }));
+    }
+}
+
+#[test]
+fn copies_do_not_go_to_the_unit_apart_for_what_was_written_a_short_time_ago() {
+    let mut config = small(64, 0.4);
+    config.gc.copies = Copies::WithHost;
+    config.handles.separation_bytes = 8 * 4096;
+    config.handles.opening = Opening::Eager;
+    let mut device = recorded(&config);
+    let pages = device.layout().logical_pages;
+    let handle_of = |page: u32| u16::from(page > 0);
+    let mut uniform = Uniform::new(8);
+    for round in 0..5 * pages {
+        let page = if round < pages { round } else { uniform.below(pages) };
+        write(&mut device, page, 1, handle_of(page));
+        write(&mut device, 0, 1, 0);
+        if round >= pages && round % 1000 == 0 {
+            let apart = unit_of(&device, 0);
+            let beside = (1..pages).filter(|page| unit_of(&device, *page) == apart);
+            assert_eq!(beside.count(), 0, "page 0 is alone in reclaim unit {apart:?}");
+        }
+    }
+    assert!(device.stats().handles[0].gc_pages_received > 0);
     prove(&device);
 }
 
@@ -1589,6 +1688,8 @@ fn each_name_is_its_own_variant_and_no_other_is_accepted() {
     assert_eq!(by_name("eager"), Ok(Opening::Eager));
     assert_eq!(by_name("spare"), Ok(MarksOf::Spare));
     assert_eq!(by_name("all"), Ok(MarksOf::All));
+    assert_eq!(by_name("apart"), Ok(Copies::Apart));
+    assert_eq!(by_name("with_host"), Ok(Copies::WithHost));
     assert!(by_name::<UnitSelection>("cost_benefit").is_err());
     assert!(by_name::<HandleSelection>("greedy").is_err());
 }
@@ -1641,6 +1742,7 @@ fn defaults_are_the_published_ones() {
         (gc.marks_of, gc.block_remapping, gc.reserve_share),
         (MarksOf::Spare, true, 0.0)
     );
+    assert_eq!(gc.copies, Copies::Apart);
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -1737,6 +1839,10 @@ const REFUSALS: &[Refusal] = &table! {
     "gc.reserve_share": |c| c.gc.reserve_share = 0.91 => "between 0 and 0.9",
     "gc.adaptive_isolation_spare": |c| c.gc.adaptive_isolation_spare = -1.0 => "0 or more",
     "gc.adaptive_isolation_spare": |c| c.gc.adaptive_isolation_spare = f64::INFINITY => "0 or more",
+    "gc.copies": |c| (c.gc.copies, c.handles.reclaim_unit) = (Copies::WithHost, ReclaimUnitSize::Channel)
+        => "whole superblocks",
+    "gc.copies": |c| (c.gc.copies, c.handles.isolation) = (Copies::WithHost, Isolation::Adaptive)
+        => "isolation that is not adaptive",
     "gc.unit_selection": |c| c.gc.unit_selection = UnitSelection::DChoices(0) => "1 reclaim unit or more",
     "gc.unit_selection": |c| c.gc.unit_selection = UnitSelection::WindowedGreedy(0) => "1 reclaim unit or more",
 };

@@ -31,6 +31,7 @@ const FEATURES: &[&str] = &[
     "case with eager opening",
     "case with several open units",
     "case with a reserve",
+    "case with copies among host data",
     "case with marks of all",
     "case with separation",
     "case with several groups",
@@ -69,6 +70,7 @@ const FEATURES: &[&str] = &[
     "reclaim: foreground",
     "redirect",
     "remapped block",
+    "unit begun by copies",
     "victim not affordable",
 ];
 

@@ -4,11 +4,13 @@
 mod common;
 
 use common::{MIB, extent, owner, prove, reclaims, recorded, small};
-use ssd::config::{Geometry, HandleConfig, HandleOverride, Handles, Isolation, MarksOf, Opening, ReclaimUnitSize};
+use ssd::config::{
+    Copies, Geometry, HandleConfig, HandleOverride, Handles, Isolation, MarksOf, Opening, ReclaimUnitSize,
+};
 use ssd::event::Trigger;
 use ssd::layout::SizeClass;
 use ssd::unit::ReclaimUnit;
-use ssd::{ConfigError, DeviceConfig, Event, Layout, Lpn, Placement, RuhId};
+use ssd::{ConfigError, DeviceConfig, Event, Layout, Lpn, Owner, Placement, RuhId};
 
 /// Bytes of a superblock of [`mixed`]: 12 blocks of 16 pages of 4 KiB.
 const MIXED_BYTES: u64 = 12 * 16 * 4096;
@@ -101,6 +103,7 @@ fn each_number_of_a_layout_is_the_one_worked_out_by_hand() {
             handle(Isolation::InitiallyIsolated, ReclaimUnitSize::Fraction(4), 1),
         ],
         separation_pages: 0,
+        pooled_copies: Owner::SHARED,
         // 100 - 80 = 20 superblocks, a third of which is 6.6.
         reserve_superblocks: 6,
         spare_superblocks: 14,
@@ -171,6 +174,22 @@ fn eager_opening_takes_what_is_open_from_the_live_data() {
     // 24 superblocks less 1 frontier, 1 for collection, 1 for the host; eager, less 1 that is open.
     assert_eq!(on_first_use.group_live_pages_max, 22 * 256 - 1);
     assert_eq!(eager.group_live_pages_max, 21 * 256 - 1);
+}
+
+/// Copies that share the host's unit need no room of their own when all is open, and as much as others when collection
+/// has squeezed everything.
+#[test]
+fn copies_among_host_data_take_as_much_from_the_live_data_as_others_and_nothing_beside_open_units() {
+    let rooms = |copies, opening| {
+        let mut config = small(24, 0.4);
+        (config.gc.copies, config.handles.opening) = (copies, opening);
+        (layout(&config).group_live_pages_max + 1) / 256
+    };
+    // 25 less 1 for collection, 1 for the host, and 1 frontier; eager, less the units of 4 handles and 1 for copies.
+    assert_eq!(rooms(Copies::Apart, Opening::OnFirstUse), 22);
+    assert_eq!(rooms(Copies::WithHost, Opening::OnFirstUse), 22);
+    assert_eq!(rooms(Copies::Apart, Opening::Eager), 18);
+    assert_eq!(rooms(Copies::WithHost, Opening::Eager), 19);
 }
 
 /// Handles that are all isolated have no shared frontier, handles that are all shared no other.

@@ -117,6 +117,7 @@ _KNOWN = (
     Knob("gc.background_mark", low=0.5, high=0.98),
     Knob("gc.foreground_mark", low=0.8, high=1.0),
     Knob("gc.marks_of", ("spare", "all")),
+    Knob("gc.copies", ("apart", "with_host")),
     Knob("gc.reserve_share", low=0.0, high=0.5),
     Knob("gc.block_remapping", (True, False)),
     Knob("gc.allocation", ("oldest", "least_worn")),

@@ -8,12 +8,12 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use crate::cast::{count, index, real, wide};
-use crate::config::Isolation;
+use crate::config::{Copies, Isolation};
 use crate::device::Engine;
 use crate::event::{CloseReason, Event, Events, MovedRun, Reclaim, Reporter, Trigger};
 use crate::gc::{Candidates, HandleSelection, VictimPolicy};
 use crate::layout::SizeClass;
-use crate::types::{Nanos, Owner, Ppn, RgId, RuId};
+use crate::types::{Nanos, Owner, Placement, Ppn, RgId, RuId};
 use crate::unit::{ReclaimUnit, UnitState};
 
 /// Name of the policy in the GC log where no policy chose.
@@ -31,25 +31,41 @@ impl Engine {
         }
     }
 
-    /// Reclaims until the group stays below the foreground mark when a reclaim unit of this class is taken, or the
-    /// policy finds nothing.
-    pub(super) fn collect_in_foreground(&mut self, events: &mut Events<'_>, now: Nanos, group: RgId, class: u8) {
-        let taken = u64::from(self.layout.classes[usize::from(class)].slices);
-        while self.state.groups[group.index()].free_slices < self.layout.foreground_free_slices + taken {
-            if !self.collect_one(events, now, group, Trigger::Foreground) {
-                return;
-            }
-        }
+    /// Reclaims until the group stays below the foreground mark when the handle takes a reclaim unit of this class, or
+    /// the policy finds nothing.
+    pub(super) fn collect_in_foreground(
+        &mut self,
+        events: &mut Events<'_>,
+        now: Nanos,
+        placement: Placement,
+        slot: usize,
+        class: u8,
+    ) {
+        let group = placement.group;
+        let is_short = |device: &Self| {
+            let slices = u64::from(device.layout.classes[usize::from(class)].slices);
+            let taken = if device.is_open(placement, slot) { 0 } else { slices };
+            device.state.groups[group.index()].free_slices < device.layout.foreground_free_slices + taken
+        };
+        while is_short(self) && self.collect_one(events, now, group, Trigger::Foreground) {}
     }
 
-    /// Makes sure that a host can open a reclaim unit of this class.
-    pub(super) fn make_room(&mut self, events: &mut Events<'_>, now: Nanos, group: RgId, class: u8) {
+    /// Makes sure that a handle can open a reclaim unit of this class, or has one.
+    pub(super) fn make_room(
+        &mut self,
+        events: &mut Events<'_>,
+        now: Nanos,
+        placement: Placement,
+        slot: usize,
+        class: u8,
+    ) {
+        let group = placement.group;
         let kept = index(self.layout.superblocks_kept());
         // A free part is not enough: emptying a superblock may have taken one of those kept more than it gave back.
         let has_room = |device: &Self| {
             let members = &device.state.groups[group.index()];
             let needed = kept + usize::from(members.free_parts[usize::from(class)].is_empty());
-            members.free_superblocks.len() >= needed
+            members.free_superblocks.len() >= needed || device.is_open(placement, slot)
         };
         // Each time a superblock gives back what it wastes, or two partly free ones become one: there is an end.
         for _ in 0..self.layout.slices_per_group().max(1000) {
@@ -113,24 +129,33 @@ impl Engine {
     fn affordable(&self, group: RgId, victim: RuId, destination: Owner) -> bool {
         let members = &self.state.groups[group.index()];
         let entry = &self.state.units[victim.index()];
+        if entry.class == 0 {
+            return true;
+        }
+        assert_eq!(
+            self.config.gc.copies,
+            Copies::Apart,
+            "host data and copies share whole superblocks only"
+        );
         let room = members.owners[self.owner_index(destination)]
             .collecting
             .as_ref()
             .map_or(0, |open| self.state.units[open.unit.index()].pages - open.written);
         let class = Self::class_for_copies(destination, entry.class);
-        entry.class == 0
-            || room >= entry.valid_pages
+        room >= entry.valid_pages
             || !members.free_parts[usize::from(class)].is_empty()
             || members.free_superblocks.len() > index(self.layout.collection_superblocks)
     }
 
     /// Where the copies of an owner's data go. Decides for an adaptive handle.
     fn destination(&mut self, events: &mut Events<'_>, group: RgId, owner: Owner) -> Owner {
+        let pool = self.layout.pooled_copies;
         let Some(handle) = owner.handle() else {
-            return Owner::SHARED;
+            assert_eq!(pool, owner, "a reclaim unit belongs to a pool that there is not");
+            return pool;
         };
         match self.layout.handles[handle.index()].isolation {
-            Isolation::InitiallyIsolated => Owner::SHARED,
+            Isolation::InitiallyIsolated => pool,
             Isolation::PersistentlyIsolated => owner,
             Isolation::Adaptive => {
                 let isolated = self.spare_allows_isolation(group, owner);
@@ -142,7 +167,7 @@ impl Engine {
                 if let Some(open) = state.collecting.take() {
                     self.close(events, &open, CloseReason::IsolationChanged);
                 }
-                Owner::SHARED
+                pool
             }
         }
     }
@@ -187,7 +212,7 @@ impl Engine {
         } = self.state.units[victim.index()];
         assert_eq!(state, UnitState::Closed, "reclaim unit {} is not closed", victim.0);
         assert!(
-            destination == owner || destination == Owner::SHARED,
+            destination == owner || destination == self.layout.pooled_copies,
             "copies of {owner} would mix with the data of {destination}"
         );
         let group = RgId(group);
@@ -322,17 +347,19 @@ impl Engine {
             assert!(pages > 0, "copies to reclaim unit {} make no progress", unit.0);
             assert_ne!(unit, victim, "reclaim unit {} is copied into itself", unit.0);
             let to = unit.0 * self.layout.slice_pages + position;
-            let state = &mut self.state.groups[group.index()].owners[owner];
-            let run_ends = state.collecting.as_mut().expect("just taken").advance(pages);
+            let run_ends = self
+                .copies_slot(group, owner)
+                .as_mut()
+                .expect("just taken")
+                .advance(pages);
             self.maps
                 .relocate(&from[..index(pages)], &lpns[..index(pages)], Ppn(to));
-            let entry = &mut self.state.units[unit.index()];
-            assert_eq!(
-                entry.state,
-                UnitState::OpenForCollection,
+            assert!(
+                self.takes_copies(unit),
                 "reclaim unit {} takes copies and is not open for them",
                 unit.0
             );
+            let entry = &mut self.state.units[unit.index()];
             entry.valid_pages += pages;
             assert!(
                 entry.valid_pages <= entry.pages,
@@ -360,11 +387,10 @@ impl Engine {
         class: u8,
     ) -> &mut super::place::OpenUnit {
         let index = self.owner_index(owner);
-        if self.state.groups[group.index()].owners[index].collecting.is_none() {
+        if self.copies_slot(group, index).is_none() {
             self.open_for_collection(events, group, owner, class);
         }
-        self.state.groups[group.index()].owners[index]
-            .collecting
+        self.copies_slot(group, index)
             .as_mut()
             .expect("a reclaim unit for copies was opened if there was none")
     }
@@ -372,11 +398,12 @@ impl Engine {
     /// Goes on after the end of a run of a reclaim unit for copies: with the next run, or by closing it.
     fn end_collection_run(&mut self, events: &mut Events<'_>, group: RgId, owner: Owner) {
         let index = self.owner_index(owner);
-        let collecting = &mut self.state.groups[group.index()].owners[index].collecting;
-        let open = collecting.as_mut().expect("a run ends in an open reclaim unit");
-        let class = self.layout.classes[usize::from(self.state.units[open.unit.index()].class)];
-        if !open.find_run(class, self.layout.program_unit_pages) {
-            let open = collecting.take().expect("still open");
+        let open = self.copies_slot(group, index).take();
+        let mut open = open.expect("a run ends in an open reclaim unit");
+        let class = self.layout.classes[usize::from(self.unit(open.unit).class)];
+        if open.find_run(class, self.layout.program_unit_pages) {
+            *self.copies_slot(group, index) = Some(open);
+        } else {
             self.close(events, &open, CloseReason::Full);
         }
     }
@@ -588,10 +615,7 @@ impl Engine {
             .map(RuId)
             .filter(|unit| self.unit(*unit).state != UnitState::Free)
             .collect();
-        if units
-            .iter()
-            .any(|unit| self.unit(*unit).state == UnitState::OpenForCollection)
-        {
+        if units.iter().any(|unit| self.takes_copies(*unit)) {
             return None;
         }
         assert_eq!(

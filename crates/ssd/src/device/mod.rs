@@ -142,7 +142,7 @@ struct OwnerState {
     open: Vec<Option<OpenUnit>>,
     /// Which of them takes the next command.
     turn: usize,
-    /// For copies.
+    /// For copies that do not share the first of them ([`crate::config::Copies`]).
     collecting: Option<OpenUnit>,
     /// Whether copies keep the handle.
     isolated: bool,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cast::index;
-use crate::config::{Allocation, Isolation, Opening};
+use crate::config::{Allocation, Copies, HandleConfig, Isolation, Opening};
 use crate::device::{Engine, Superblock};
 use crate::event::{CloseReason, Event, Events};
 use crate::layout::SizeClass;
@@ -51,17 +51,16 @@ impl OpenUnit {
             );
             return false;
         }
-        while self.position < class.pages {
-            let program_unit = self.position / program_unit_pages;
-            let next = (program_unit + 1) * program_unit_pages;
-            if !self.remapped[index(program_unit % class.blocks)] {
-                self.run_end = next;
-                return true;
-            }
-            self.position = next;
+        let end_of_program_unit = |page: u32| (page / program_unit_pages + 1) * program_unit_pages;
+        let is_remapped = |page: u32| self.remapped[index(page / program_unit_pages % class.blocks)];
+        while self.position < class.pages && is_remapped(self.position) {
+            self.position = end_of_program_unit(self.position);
         }
-        self.run_end = class.pages;
-        false
+        self.run_end = self.position;
+        while self.run_end < class.pages && !is_remapped(self.run_end) {
+            self.run_end = end_of_program_unit(self.run_end);
+        }
+        self.position < self.run_end
     }
 }
 
@@ -78,6 +77,9 @@ impl Engine {
                 for slot in 0..usize::from(slots) {
                     self.open_for_host(events, 0, placement, slot);
                 }
+                if self.config.gc.copies == Copies::WithHost {
+                    continue;
+                }
                 if self.layout.handles[usize::from(handle)].isolation == Isolation::PersistentlyIsolated {
                     self.open_for_collection(
                         events,
@@ -87,12 +89,8 @@ impl Engine {
                     );
                 }
             }
-            if self
-                .layout
-                .handles
-                .iter()
-                .any(|handle| handle.isolation != Isolation::PersistentlyIsolated)
-            {
+            let shares = |handle: &HandleConfig| handle.isolation != Isolation::PersistentlyIsolated;
+            if self.config.gc.copies == Copies::Apart && self.layout.handles.iter().any(shares) {
                 self.open_for_collection(events, group, Owner::SHARED, 0);
             }
         }
@@ -114,8 +112,12 @@ impl Engine {
     pub(super) fn open_for_host(&mut self, events: &mut Events<'_>, now: Nanos, placement: Placement, slot: usize) {
         let Placement { group, handle } = placement;
         let class = self.class_for_next(placement);
-        self.collect_in_foreground(events, now, group, class);
-        self.make_room(events, now, group, class);
+        self.collect_in_foreground(events, now, placement, slot, class);
+        self.make_room(events, now, placement, slot, class);
+        if self.is_open(placement, slot) {
+            // Copies that share it needed it first.
+            return;
+        }
         let open = self.take(events, group, class, Owner::of(handle), false);
         self.open_in_time(now, open.unit);
         let members = &mut self.state.groups[group.index()];
@@ -131,14 +133,46 @@ impl Engine {
         );
     }
 
+    /// Whether a handle has a reclaim unit open in a slot: one that it waits for is open if copies that share it were
+    /// first.
+    pub(super) fn is_open(&self, Placement { group, handle }: Placement, slot: usize) -> bool {
+        self.state.groups[group.index()].owners[handle.index()].open[slot].is_some()
+    }
+
+    /// Where an owner has the reclaim unit open that takes copies, by its position among the owners.
+    pub(super) fn copies_slot(&mut self, group: RgId, owner: usize) -> &mut Option<OpenUnit> {
+        let owner = &mut self.state.groups[group.index()].owners[owner];
+        match self.config.gc.copies {
+            Copies::Apart => &mut owner.collecting,
+            Copies::WithHost => &mut owner.open[0],
+        }
+    }
+
+    /// Whether a reclaim unit is open and takes copies.
+    pub(super) fn takes_copies(&self, unit: RuId) -> bool {
+        let entry = self.unit(unit);
+        match self.config.gc.copies {
+            Copies::Apart => entry.state == UnitState::OpenForCollection,
+            Copies::WithHost => {
+                let position = self.owner_index(entry.owner);
+                let Some(handle) = self.layout.handles.get(position) else {
+                    return false;
+                };
+                let keeps_copies = handle.isolation == Isolation::PersistentlyIsolated;
+                let owner = &self.state.groups[usize::from(entry.group)].owners[position];
+                (keeps_copies || entry.owner == self.layout.pooled_copies)
+                    && owner.open[0].as_ref().is_some_and(|open| open.unit == unit)
+            }
+        }
+    }
+
     /// Gives an owner a reclaim unit for copies out of a victim of `class`: of the same class, so that emptying a
     /// divided superblock divides at most one other; of the shared pool, always a whole superblock.
     pub(super) fn open_for_collection(&mut self, events: &mut Events<'_>, group: RgId, owner: Owner, class: u8) {
-        let open = self.take(events, group, Self::class_for_copies(owner, class), owner, true);
-        let index = self.owner_index(owner);
-        let collecting = &mut self.state.groups[group.index()].owners[index].collecting;
-        assert!(collecting.is_none(), "{owner} already has a reclaim unit for copies");
-        *collecting = Some(open);
+        let apart = self.config.gc.copies == Copies::Apart;
+        let open = self.take(events, group, Self::class_for_copies(owner, class), owner, apart);
+        let before = self.copies_slot(group, self.owner_index(owner)).replace(open);
+        assert!(before.is_none(), "{owner} already has a reclaim unit for copies");
     }
 
     /// Class of the reclaim unit that an owner takes for copies out of a victim of `class`.

@@ -6,7 +6,7 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use ssd::config::{
-    Allocation, DeviceConfig, GcConfig, Geometry, HandleSelection, Handles, Isolation, MarksOf, Opening,
+    Allocation, Copies, DeviceConfig, GcConfig, Geometry, HandleSelection, Handles, Isolation, MarksOf, Opening,
     ReclaimUnitSize, UnitSelection,
 };
 use ssd::event::{Reclaim, Trigger};
@@ -48,6 +48,7 @@ pub fn small(superblocks: u64, over_provisioning: f64) -> DeviceConfig {
             background_mark: 1.0,
             foreground_mark: 1.0,
             marks_of: MarksOf::Spare,
+            copies: Copies::Apart,
             block_remapping: false,
             allocation: Allocation::Oldest,
             reserve_share: 0.0,

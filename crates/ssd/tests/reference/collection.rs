@@ -2,7 +2,7 @@
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use ssd::config::{HandleSelection, Isolation, ReportedPage};
+use ssd::config::{Copies, HandleSelection, Isolation, ReportedPage};
 use ssd::event::{CloseReason, MovedRun, Reclaim, Trigger};
 use ssd::unit::UnitState;
 use ssd::{Event, Lpn, Owner, RgId, RuId};
@@ -18,23 +18,31 @@ impl Reference {
         }
     }
 
-    /// Victims until the slices that the foreground mark leaves are free beside a unit of the class, or there is none
-    /// to take.
-    pub fn collect_in_foreground(&mut self, now: u64, group: usize, class: usize) {
-        let slices = u64::from(self.layout.classes[class].slices);
-        while self.free_slices(group) < self.layout.foreground_free_slices + slices
-            && self.collect_one(now, group, Trigger::Foreground)
-        {}
+    /// Victims until the slices that the foreground mark leaves are free beside a unit of the class, unless the handle
+    /// has got one, or there is none to take.
+    pub fn collect_in_foreground(&mut self, now: u64, group: usize, class: usize, (handle, slot): (usize, usize)) {
+        loop {
+            let slices = match self.groups[group].open[handle][slot] {
+                None => u64::from(self.layout.classes[class].slices),
+                Some(_) => 0,
+            };
+            if self.free_slices(group) >= self.layout.foreground_free_slices + slices
+                || !self.collect_one(now, group, Trigger::Foreground)
+            {
+                return;
+            }
+        }
     }
 
     /// Empties superblocks until those kept for collection and in reserve are free, and besides them a part or a
-    /// superblock for the host.
-    pub fn make_room(&mut self, now: u64, group: usize, class: usize) {
+    /// superblock for the host, or the host has its unit.
+    pub fn make_room(&mut self, now: u64, group: usize, class: usize, (handle, slot): (usize, usize)) {
         let kept = (self.layout.collection_superblocks + self.layout.reserve_superblocks) as usize;
         loop {
             let free = self.groups[group].free_superblocks.len();
             let has_part = !self.groups[group].free_parts[class].is_empty();
-            if free > kept || (free == kept && has_part) {
+            let has_unit = self.groups[group].open[handle][slot].is_some();
+            if has_unit || free > kept || (free == kept && has_part) {
                 return;
             }
             self.squeeze(now, group);
@@ -73,8 +81,8 @@ impl Reference {
 
     /// A whole superblock gives back what its copies take. A part does not, so it is only taken if its copies fit, or
     /// go to a free part, or more superblocks are free than collection needs.
-    fn affordable(&self, group: usize, victim: u32, destination: Owner) -> bool {
-        let open = self.groups[group].copies[self.row_index(destination)];
+    fn affordable(&mut self, group: usize, victim: u32, destination: Owner) -> bool {
+        let open = *self.place_for_copies(group, self.row_index(destination));
         let room = open.map_or(0, |unit| self.unit_pages(unit) - self.programmed_pages(unit));
         let fits = self.valid_pages(victim) <= room;
         let free_superblocks = self.groups[group].free_superblocks.len() as u32;
@@ -88,7 +96,8 @@ impl Reference {
         let Some(handle) = owner.handle() else { return owner };
         let row = usize::from(handle.0);
         match self.layout.handles[row].isolation {
-            Isolation::InitiallyIsolated => Owner::SHARED,
+            Isolation::InitiallyIsolated if self.pool() == self.layout.handles.len() => Owner::SHARED,
+            Isolation::InitiallyIsolated => Owner(self.pool() as u16),
             Isolation::PersistentlyIsolated => owner,
             Isolation::Adaptive => {
                 self.groups[group].isolated[row] = self.can_afford_isolation(group, row);
@@ -207,7 +216,7 @@ impl Reference {
 
     fn unit_for_copies(&mut self, group: usize, owner: Owner, class: usize) -> u32 {
         let row = self.row_index(owner);
-        match self.groups[group].copies[row] {
+        match *self.place_for_copies(group, row) {
             Some(unit) => unit,
             None => self.open_for_copies(group, row, class),
         }
@@ -215,9 +224,11 @@ impl Reference {
 
     fn close_copies_if_full(&mut self, group: usize, owner: Owner) {
         let row = self.row_index(owner);
-        let unit = self.groups[group].copies[row].expect("copies have just been written");
+        let unit = self
+            .place_for_copies(group, row)
+            .expect("copies have just been written");
         if self.is_full(unit) {
-            self.groups[group].copies[row] = None;
+            *self.place_for_copies(group, row) = None;
             self.close(unit, CloseReason::Full);
         }
     }
@@ -347,7 +358,15 @@ impl Reference {
     /// Superblocks of a group in use that no copies go to.
     fn emptiable(&self, group: usize) -> Vec<u32> {
         let first = group as u32 * self.layout.superblocks_per_group;
-        let takes_copies = |unit: u32| self.unit(unit).state == UnitState::OpenForCollection;
+        let with_host = self.config.gc.copies == Copies::WithHost;
+        let places = self.groups[group].open.iter().enumerate();
+        let takes_copies_too =
+            |row: usize| self.layout.handles[row].isolation == Isolation::PersistentlyIsolated || row == self.pool();
+        let shared: Vec<u32> = places
+            .filter(|(row, _)| with_host && takes_copies_too(*row))
+            .filter_map(|(_, slots)| slots[0])
+            .collect();
+        let takes_copies = |unit: u32| self.unit(unit).state == UnitState::OpenForCollection || shared.contains(&unit);
         (first..first + self.layout.superblocks_per_group)
             .filter(|&superblock| self.units_of(superblock).next().is_some())
             .filter(|&superblock| !self.units_of(superblock).any(takes_copies))

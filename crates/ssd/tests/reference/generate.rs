@@ -1,7 +1,7 @@
 //! Random configurations that a device accepts: odd shapes, every policy, and often as little spare as it can do with.
 
 use ssd::config::{
-    Allocation, EventsConfig, GcConfig, Geometry, HandleOverride, HandleSelection, Handles, Isolation, MarksOf,
+    Allocation, Copies, EventsConfig, GcConfig, Geometry, HandleOverride, HandleSelection, Handles, Isolation, MarksOf,
     Opening, ReclaimUnitSize, ReportedPage, UnitSelection,
 };
 use ssd::{ConfigError, DeviceConfig, Layout};
@@ -34,6 +34,9 @@ pub fn configuration(entropy: &mut impl Entropy) -> (DeviceConfig, Layout) {
     config.handles = handles(entropy, &config.geometry);
     if entropy.percent(10) {
         moody(&mut config);
+    }
+    if entropy.percent(20) {
+        single_frontier(entropy, &mut config);
     }
     // What the handles need may be more than a small drive has: then it gets more flash, at last fewer handles.
     let most = if entropy.percent(90) {
@@ -224,6 +227,22 @@ fn moody(config: &mut DeviceConfig) {
     config.handles.overrides.truncate(1);
 }
 
+/// Copies go among host data, with what they can go together with.
+fn single_frontier(entropy: &mut impl Entropy, config: &mut DeviceConfig) {
+    config.gc.copies = Copies::WithHost;
+    config.handles.reclaim_unit = ReclaimUnitSize::Superblock;
+    let mut decide = |isolation: &mut Isolation| {
+        if *isolation == Isolation::Adaptive {
+            *isolation = entropy.pick(&[Isolation::InitiallyIsolated, Isolation::PersistentlyIsolated]);
+        }
+    };
+    decide(&mut config.handles.isolation);
+    for given in &mut config.handles.overrides {
+        given.reclaim_unit = None;
+        given.isolation.as_mut().map(&mut decide);
+    }
+}
+
 fn isolation(entropy: &mut impl Entropy) -> Isolation {
     entropy.pick(&[
         Isolation::InitiallyIsolated,
@@ -278,6 +297,7 @@ fn collection(entropy: &mut impl Entropy) -> GcConfig {
         background_mark: entropy.pick(&[0.9, 0.9, 1.0, 0.5, 0.0, share]),
         foreground_mark: entropy.pick(&[0.99, 0.99, 1.0, 0.9, 0.0, share]),
         marks_of: entropy.pick(&[MarksOf::Spare, MarksOf::Spare, MarksOf::All]),
+        copies: Copies::Apart,
         block_remapping: entropy.percent(60),
         allocation: entropy.pick(&[Allocation::Oldest, Allocation::LeastWorn]),
         reserve_share: entropy.pick(&[0.0, 0.0, 0.1, 0.5, 0.9]),

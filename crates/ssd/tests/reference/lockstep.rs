@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use ssd::config::{Isolation, MarksOf, Opening, ReclaimUnitSize};
+use ssd::config::{Copies, Isolation, MarksOf, Opening, ReclaimUnitSize};
 use ssd::event::{CloseReason, Trigger};
 use ssd::unit::UnitState;
 use ssd::{Device, DeviceConfig, Event, EventSink, HostError, Layout, Lpn, Owner, Placement, Ppn};
@@ -317,7 +317,8 @@ impl Lockstep {
         let owner = self.device.unit(unit).owner();
         let isolation = self.reference.layout.handles[usize::from(handle)].isolation;
         let may_be_shared = isolation != Isolation::PersistentlyIsolated;
-        if owner == Owner(handle) || (owner == Owner::SHARED && may_be_shared) {
+        let in_pool = || self.reference.row_index(owner) == self.reference.pool();
+        if owner == Owner(handle) || (may_be_shared && in_pool()) {
             return Ok(());
         }
         Err(format!(
@@ -403,6 +404,10 @@ impl Lockstep {
             ),
             ("case with several open units", counted && several),
             ("case with a reserve", counted && layout.reserve_superblocks > 0),
+            (
+                "case with copies among host data",
+                counted && config.gc.copies == Copies::WithHost,
+            ),
             ("case with marks of all", counted && config.gc.marks_of == MarksOf::All),
             ("case with separation", counted && layout.separation_pages > 0),
             ("case with several groups", counted && layout.groups > 1),
@@ -415,6 +420,8 @@ impl Lockstep {
             .add("fully valid parts moved", self.reference.moved_full_parts);
         self.coverage
             .add("victim not affordable", self.reference.refused_victims);
+        self.coverage
+            .add("unit begun by copies", self.reference.begun_by_copies);
         self.coverage.add("commands", self.commands as u64);
         self.coverage.add("host pages", self.reference.host_pages_written);
     }

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
-use ssd::config::{Allocation, Isolation, Opening, ReclaimUnitSize};
+use ssd::config::{Allocation, Copies, Isolation, Opening, ReclaimUnitSize};
 use ssd::event::{CloseReason, HostWrite};
 use ssd::layout::SizeClass;
 use ssd::unit::UnitState;
@@ -89,6 +89,7 @@ pub struct Reference {
     /// How often a path was taken that no counter tells of.
     pub moved_full_parts: u64,
     pub refused_victims: u64,
+    pub begun_by_copies: u64,
 }
 
 impl Reference {
@@ -112,6 +113,7 @@ impl Reference {
             events: Vec::new(),
             moved_full_parts: 0,
             refused_victims: 0,
+            begun_by_copies: 0,
             layout,
         };
         if config.handles.opening == Opening::Eager {
@@ -121,7 +123,7 @@ impl Reference {
     }
 
     /// An eager device opens a unit for each place of each handle, for the copies of each persistently isolated one,
-    /// and for the copies of all others together.
+    /// and for the copies of all others together, unless copies go where host data goes.
     fn open_everything(&mut self) {
         let handles = self.layout.handles.clone();
         for group in 0..self.groups.len() {
@@ -129,13 +131,14 @@ impl Reference {
                 for slot in 0..usize::from(self.layout.open_slots(handle)) {
                     self.open_for_host(0, group, index, slot);
                 }
-                if handle.isolation == Isolation::PersistentlyIsolated {
+                let shares_with_copies = self.config.gc.copies == Copies::WithHost;
+                if handle.isolation == Isolation::PersistentlyIsolated && !shares_with_copies {
                     let class = self.class_for_next(group, index);
                     self.open_for_copies(group, index, class);
                 }
             }
             let shares = |handle: &ssd::config::HandleConfig| handle.isolation != Isolation::PersistentlyIsolated;
-            if handles.iter().any(shares) {
+            if handles.iter().any(shares) && self.config.gc.copies == Copies::Apart {
                 self.open_for_copies(group, handles.len(), 0);
             }
         }
@@ -270,7 +273,7 @@ impl Reference {
                 self.open_for_host(now, group, handle, slot);
                 continue;
             };
-            let unwritten = self.unit_pages(unit) - self.programmed_pages(unit);
+            let unwritten = self.next_run(unit);
             let is_alike = |page: &u32| self.written_last.contains(page) == recent;
             let alike = pages.clone().take_while(is_alike).count() as u64;
             let count = alike.min(room).min(u64::from(unwritten)) as u32;
@@ -350,11 +353,23 @@ impl Reference {
         self.unit_mut(unit).last_write = self.host_pages_written;
     }
 
-    /// Gives a handle a unit: collect down to the foreground mark, make sure of a free one, take it.
+    /// Pages of a unit that can be programmed next without leaving out blocks that came in by remapping.
+    fn next_run(&self, unit: u32) -> u32 {
+        let is_blank = |physical: &usize| self.programmed[*physical].is_none();
+        let from_first_blank = self.pages_of(unit).skip_while(|physical| !is_blank(physical));
+        from_first_blank.take_while(is_blank).count() as u32
+    }
+
+    /// Gives a handle a unit: collect down to the foreground mark, make sure of a free one, take it. Copies may have
+    /// got it one on the way, if they go where host data goes.
     fn open_for_host(&mut self, now: u64, group: usize, handle: usize, slot: usize) {
         let class = self.class_for_next(group, handle);
-        self.collect_in_foreground(now, group, class);
-        self.make_room(now, group, class);
+        self.collect_in_foreground(now, group, class, (handle, slot));
+        self.make_room(now, group, class, (handle, slot));
+        if self.groups[group].open[handle][slot].is_some() {
+            self.begun_by_copies += 1;
+            return;
+        }
         let unit = self.take(group, class, Owner(handle as u16), false);
         self.groups[group].open[handle][slot] = Some(unit);
     }
@@ -366,9 +381,33 @@ impl Reference {
         } else {
             (class, Owner(row as u16))
         };
-        let unit = self.take(group, class, owner, true);
-        assert!(self.groups[group].copies[row].replace(unit).is_none());
+        let unit = self.take(group, class, owner, self.config.gc.copies == Copies::Apart);
+        assert!(self.place_for_copies(group, row).replace(unit).is_none());
         unit
+    }
+
+    /// Where it is written down which unit takes the copies that belong to an owner.
+    pub fn place_for_copies(&mut self, group: usize, row: usize) -> &mut Option<u32> {
+        let group = &mut self.groups[group];
+        match self.config.gc.copies {
+            Copies::Apart => &mut group.copies[row],
+            Copies::WithHost => &mut group.open[row][0],
+        }
+    }
+
+    /// The owner of the copies of handles that do not keep theirs: the shared pool or, where copies go among host data,
+    /// the first such handle.
+    pub fn pool(&self) -> usize {
+        let gives_away = |handle: &ssd::config::HandleConfig| handle.isolation == Isolation::InitiallyIsolated;
+        match self.config.gc.copies {
+            Copies::Apart => self.layout.handles.len(),
+            Copies::WithHost => self
+                .layout
+                .handles
+                .iter()
+                .position(gives_away)
+                .expect("somebody gives copies away"),
+        }
     }
 
     /// Position among the free superblocks of the one to use: the oldest, or the first of the least erased ones.
