@@ -193,6 +193,7 @@ class Experiment:
         only: Sequence[str] | None = None,
         scale: str | None = None,
         write_capacities: float | None = None,
+        prefill_capacities: float | None = None,
         seeds: Sequence[int] | None = None,
         workload: str | Mapping[str, object] | None = None,
         seconds: float | None = None,
@@ -217,6 +218,8 @@ class Point:
     def key(self) -> dict[str, str]: ...
     @property
     def seed(self) -> int: ...
+    @property
+    def workload(self) -> str: ...
     @property
     def memory_bytes(self) -> int: ...
     @property

@@ -19,7 +19,7 @@ from ._engine import WarpError
 if TYPE_CHECKING:
     from ._engine import Experiment, Point
 
-RUN_SETTINGS = ("scale", "write_capacities")
+RUN_SETTINGS = ("scale", "write_capacities", "prefill_capacities")
 """What can be said of a run, as `run:scale`."""
 
 
@@ -64,7 +64,8 @@ def rows(experiment: Experiment, coordinates: Iterable[Mapping[str, object]], **
     ----------
     coordinates
         What is varied: `device`, `variant`, an axis of the experiment (these pick), `workload` (another one),
-        `workload:PATH` (its settings), `run:scale`, `run:write_capacities`, or the dotted path of a device setting.
+        `workload:PATH` (its settings), `run:scale`, `run:write_capacities`, `run:prefill_capacities`, the dotted path of a device
+        setting, or `change:NAME`, whose values are several of these at a time: `{"name": "half", "workload:a.size": "50%", ...}`.
     common
         Arguments of `Experiment.points` for all of them.
 
@@ -80,7 +81,8 @@ def rows(experiment: Experiment, coordinates: Iterable[Mapping[str, object]], **
 
 
 def _rows_at(experiment: Experiment, at: dict[str, object], common: Mapping[str, Any]) -> list[Row]:
-    picks, arguments = _arguments(experiment, at, common)
+    at, given = _unfolded(at)
+    picks, arguments = _arguments(experiment, given, common)
     try:
         points = experiment.points(**arguments)
     except WarpError as error:
@@ -91,6 +93,19 @@ def _rows_at(experiment: Experiment, at: dict[str, object], common: Mapping[str,
             raise WarpError(f"{name} {value!r}: must be one of {', '.join(known)}")
         points = [point for point in points if point.key.get(name) == str(value)]
     return [Row(at, point) for point in points]
+
+
+def _unfolded(at: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object]]:
+    """Coordinates with the names of their changes, and with what these change."""
+    names, given = dict(at), dict(at)
+    for path, value in at.items():
+        if path.startswith("change:"):
+            if not isinstance(value, Mapping) or "name" not in value:
+                raise WarpError(f'{path} = {value!r}: give {{"name": ..., and what it changes}}')
+            names[path] = value["name"]
+            del given[path]
+            given |= {inner: setting for inner, setting in value.items() if inner != "name"}
+    return names, given
 
 
 def _arguments(
@@ -118,7 +133,7 @@ def _arguments(
             overrides[path] = value
         else:
             allowed = ", ".join(
-                ["device", *names, "workload", "workload:PATH", *(f"run:{name}" for name in RUN_SETTINGS)]
+                ["device", *names, "workload", "workload:PATH", "change:NAME", *(f"run:{name}" for name in RUN_SETTINGS)]
             )
             raise WarpError(f"{path!r} cannot be varied: give the dotted path of a device setting, or one of {allowed}")
     arguments |= {"overrides": overrides or None, "settings": settings or None}

@@ -66,7 +66,8 @@ def sweep(
     grid
         Values for each thing that is varied, the last one fastest: the dotted path of a device setting
         (`"geometry.over_provisioning"`), `device`, `variant` or an axis of the experiment, `workload`,
-        `workload:PATH`, `run:scale`, `run:write_capacities`. Without it all points of the experiment itself are run.
+        `workload:PATH`, `run:scale`, `run:write_capacities`, `run:prefill_capacities`, or `change:NAME` for several of these at a time
+        (`{"name": ..., "workload:a.size": ...}`). Without it all points of the experiment itself are run.
     sampler
         Any iterable of dicts with the same keys, for instance `latin_hypercube(...)`; instead of `grid`, or for each of its
         combinations.

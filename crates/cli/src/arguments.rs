@@ -314,6 +314,9 @@ pub struct Settings {
     /// Bytes for the host to write, in multiples of the capacity [default: the experiment's; what the jobs say]
     #[arg(long, value_name = "CAPACITIES")]
     pub write: Option<f64>,
+    /// Bytes to write in order before the workload, in multiples of the capacity [default: the experiment's]
+    #[arg(long, value_name = "CAPACITIES")]
+    pub prefill: Option<f64>,
     /// On a device with timing: virtual seconds that the last jobs of a job file, and those with a runtime, may run
     #[arg(long)]
     pub seconds: Option<f64>,
@@ -333,6 +336,7 @@ impl Settings {
             overrides: self.set.iter().cloned().collect(),
             scale: self.scale,
             write_capacities: self.write,
+            prefill_capacities: self.prefill,
             seconds: self.seconds,
             seeds: self.seed.map(|seed| vec![seed]),
             ..Selection::default()

@@ -32,11 +32,17 @@ pub fn devices(command: &Devices) -> Result<Outcome, LabError> {
     if command.json {
         print(&format!(
             "{}\n",
-            serde_json::json!({ "name": profile.name, "title": profile.title, "notes": profile.notes, "values": profile.sources })
+            serde_json::json!({ "name": profile.name, "title": profile.title, "notes": profile.notes, "values": profile.sources, "ensemble": profile.ensemble })
         ));
     } else {
+        let ensemble = describe::ensemble(&profile);
+        let ensemble = if ensemble.is_empty() {
+            String::new()
+        } else {
+            ensemble.text()
+        };
         print(&format!(
-            "{}: {}\n{}\n{}",
+            "{}: {}\n{}{ensemble}\n{}",
             profile.name,
             profile.title,
             describe::sources(&profile).text(),

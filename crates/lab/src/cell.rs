@@ -243,6 +243,8 @@ pub struct Cell {
     pub device: ssd::DeviceConfig,
     /// The workload, options changed.
     pub workload: Spec,
+    /// What it is called: the name of its file without folder and ending, or its kind.
+    pub workload_name: String,
     /// How much to write and how to watch.
     pub run: RunSettings,
     /// Who listens to what the drive reports.

@@ -5,8 +5,10 @@ use ssd::config::MarksOf;
 use ssd::{DeviceConfig, Layout};
 
 use crate::bench::Bench;
+use crate::ensemble::Member;
 use crate::profile::Profile;
-use crate::rows::{Column, Rows, Value};
+use crate::rows::{Column, Rows, Value, distinct};
+use crate::workloads::plain;
 
 /// The values of a profile with their sources.
 pub fn sources(profile: &Profile) -> Rows {
@@ -17,6 +19,53 @@ pub fn sources(profile: &Profile) -> Rows {
         rows.add([path, &entry.value, fitted, &entry.source].map(Value::from));
     }
     rows
+}
+
+/// What the members of a profile's ensemble say of each setting that they differ in; empty if it has none.
+pub fn ensemble(profile: &Profile) -> Rows {
+    let [own, members] = ["value", "ensemble"].map(Column::text);
+    let rows = Rows::new([Column::label("setting"), own, members]);
+    let Some(ensemble) = &profile.ensemble else { return rows };
+    let losses: Vec<f64> = ensemble.members.iter().map(|member| member.loss).collect();
+    let mut rows = rows.note(format!(
+        "ensemble: {} members, loss {}; ranges of write amplification are widened by {}",
+        losses.len(),
+        span(&losses),
+        Value::Share(ensemble.residual)
+    ));
+    for path in ensemble.paths() {
+        let own = profile.value(path);
+        let of_member = |member: &Member| member.settings.get(path).or(own).cloned();
+        let values: Vec<toml::Value> = ensemble.members.iter().filter_map(of_member).collect();
+        let own = own.map(plain).unwrap_or_default();
+        rows.add([path.into(), own.into(), Value::Text(values_in_words(&values))]);
+    }
+    rows
+}
+
+/// Numbers by their least and greatest, names by how often each is there.
+fn values_in_words(values: &[toml::Value]) -> String {
+    let number = |value: &toml::Value| value.as_float().or(value.as_integer().map(|value| value as f64));
+    let numbers: Vec<f64> = values.iter().filter_map(number).collect();
+    if numbers.len() == values.len() {
+        return span(&numbers);
+    }
+    let names = values.iter().map(plain);
+    let counted = distinct(names.clone()).into_iter().map(|name| {
+        let count = names.clone().filter(|other| *other == name).count();
+        format!("{name} ({count})")
+    });
+    counted.collect::<Vec<_>>().join(", ")
+}
+
+/// From the least to the greatest.
+fn span(numbers: &[f64]) -> String {
+    let least = numbers.iter().copied().fold(f64::INFINITY, f64::min);
+    let greatest = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if least == greatest {
+        return least.to_string();
+    }
+    format!("{least} to {greatest}")
 }
 
 /// What a configuration comes to.

@@ -72,7 +72,8 @@ pub fn names<B: RustEmbed>(folder: &str, ending: &str) -> Vec<String> {
     names
 }
 
-fn stem(path: &str) -> String {
+/// The name of a file without folder and ending.
+pub(crate) fn stem(path: &str) -> String {
     Path::new(path)
         .file_stem()
         .unwrap_or_default()

@@ -15,6 +15,7 @@ pub mod clocked;
 pub mod coordinates;
 pub mod describe;
 mod engine;
+pub mod ensemble;
 pub mod error;
 pub mod experiment;
 pub mod export;

@@ -7,6 +7,8 @@
 //! over_provisioning = { value = 0.21, source = "fitted to Table 2", fitted = true }
 //! ```
 //!
+//! A calibrated profile may have an [`Ensemble`] as well.
+//!
 //! A profile is looked up by path, then in `./devices`, then among those built into the program. Overrides (of an
 //! experiment, or `--set` on the command line) are bare values at the same paths.
 
@@ -17,11 +19,15 @@ use serde::Serialize;
 use ssd::DeviceConfig;
 use toml::Value;
 
+use crate::ensemble::{self, Ensemble};
 use crate::error::LabError;
 use crate::find::{self, TextFile};
 
 /// The parts of a profile that describe the device; everything else describes the profile.
 const DEVICE_TABLES: [&str; 6] = ["geometry", "handles", "gc", "seed", "timing", "endurance"];
+
+/// The parts that are about the profile as a whole.
+const OWN_KEYS: [&str; 2] = ["title", "notes"];
 
 #[derive(RustEmbed)]
 #[folder = "../../devices"]
@@ -40,6 +46,8 @@ pub struct Profile {
     pub notes: String,
     /// The source of each value, by path.
     pub sources: BTreeMap<String, ValueSource>,
+    /// Other settings that explain what it was fitted to.
+    pub ensemble: Option<Ensemble>,
     /// The values, without sources: what overrides apply to.
     values: toml::Table,
 }
@@ -81,6 +89,7 @@ impl Profile {
         let invalid = |problem: String| LabError::invalid(&found.file, problem);
         let table: toml::Table = toml::from_str(&found.text).map_err(|error| invalid(find::toml_problem(&error)))?;
         let mut profile = Profile::empty(&found.name, &found.file);
+        let mut of_ensemble = toml::Table::new();
         for (key, value) in table {
             match (key.as_str(), value) {
                 ("title", Value::String(title)) => profile.title = title,
@@ -89,13 +98,18 @@ impl Profile {
                     let value = profile.take_sources(&key, value).map_err(invalid)?;
                     profile.values.insert(key, value);
                 }
-                (name, _) => {
-                    let known = ["title", "notes"].into_iter().chain(DEVICE_TABLES);
-                    return Err(invalid(find::unknown_key(name, known)));
+                (name, value) if ensemble::KEYS.contains(&name) => {
+                    of_ensemble.insert(key, value);
                 }
+                (name, _) => return Err(invalid(find::unknown_key(name, known_keys()))),
             }
         }
         profile.config(&Overrides::new())?;
+        if !of_ensemble.is_empty() {
+            let ensemble = Ensemble::read(&found.file, of_ensemble)?;
+            ensemble.check(&profile)?;
+            profile.ensemble = Some(ensemble);
+        }
         Ok(profile)
     }
 
@@ -108,14 +122,11 @@ impl Profile {
         let mut profile = Profile::empty(name, name);
         for (key, value) in table {
             match key.as_str() {
-                "title" | "notes" => {}
+                key if OWN_KEYS.contains(&key) || ensemble::KEYS.contains(&key) => {}
                 known if DEVICE_TABLES.contains(&known) => {
                     profile.values.insert(key, without_sources(value));
                 }
-                unknown => {
-                    let known = ["title", "notes"].into_iter().chain(DEVICE_TABLES);
-                    return Err(LabError::invalid(name, find::unknown_key(unknown, known)));
-                }
+                unknown => return Err(LabError::invalid(name, find::unknown_key(unknown, known_keys()))),
             }
         }
         profile.config(&Overrides::new())?;
@@ -137,6 +148,7 @@ impl Profile {
             title: String::new(),
             notes: String::new(),
             sources: BTreeMap::new(),
+            ensemble: None,
             values: toml::Table::new(),
         }
     }
@@ -198,21 +210,38 @@ impl Profile {
         &self.values
     }
 
+    /// Its value at a dotted path, if it says one.
+    pub(crate) fn value(&self, path: &str) -> Option<&Value> {
+        let mut names = path.split('.');
+        let first = self.values.get(names.next()?)?;
+        names.try_fold(first, |value, name| value.get(name))
+    }
+
     /// The device, with overrides.
     ///
     /// # Errors
     /// An unknown field or a value of the wrong kind: names file (or override) and field.
     pub fn config(&self, overrides: &Overrides) -> Result<DeviceConfig, LabError> {
+        self.config_at(&self.file, overrides)
+    }
+
+    /// As [`Profile::config`]; messages say that it is in another place than the file.
+    pub(crate) fn config_at(&self, place: &str, overrides: &Overrides) -> Result<DeviceConfig, LabError> {
         let mut values = self.values.clone();
         for (path, value) in overrides {
             if let Some(other) = other_capacity(path) {
                 find::remove(&mut values, other);
             }
             find::insert(&mut values, path, value.clone())
-                .map_err(|problem| LabError::invalid(&self.file, format!("override {path} = {value}: {problem}")))?;
+                .map_err(|problem| LabError::invalid(place, format!("override {path} = {value}: {problem}")))?;
         }
-        find::deserialize(&self.file, Value::Table(values))
+        find::deserialize(place, Value::Table(values))
     }
+}
+
+/// Everything that stands at the top of a profile.
+fn known_keys() -> impl Iterator<Item = &'static str> {
+    OWN_KEYS.into_iter().chain(ensemble::KEYS).chain(DEVICE_TABLES)
 }
 
 /// A value with `{ value, source }` leaves replaced by their values.

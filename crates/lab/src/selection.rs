@@ -40,6 +40,8 @@ pub struct Selection {
     pub scale: Option<ScaleChoice>,
     /// Bytes that the host writes, in multiples of the capacity.
     pub write_capacities: Option<f64>,
+    /// Bytes written in order before the workload, in multiples of the capacity; in every cell, whatever it says itself.
+    pub prefill_capacities: Option<f64>,
     /// In virtual time: seconds that the jobs may run.
     pub seconds: Option<f64>,
     /// Whether to run in virtual time.
@@ -73,6 +75,13 @@ impl Selection {
             let problem = format!("{write}: must be in multiples of the capacity, above 0 and at most 1000");
             return Err(LabError::invalid("write_capacities (--write)", problem));
         }
+        if let Some(prefill) = self
+            .prefill_capacities
+            .filter(|prefill| !(0.0..=100.0).contains(prefill))
+        {
+            let problem = format!("{prefill}: must be in multiples of the capacity, between 0 and 100");
+            return Err(LabError::invalid("prefill_capacities (--prefill)", problem));
+        }
         if let Some(seconds) = self.seconds.filter(|seconds| !(1e-6..=1e6).contains(seconds)) {
             let problem = format!("{seconds}: must be at least a microsecond and at most 1000000");
             return Err(LabError::invalid("seconds (--seconds)", problem));
@@ -101,6 +110,7 @@ impl Selection {
             workload: self.workload.clone(),
             settings: self.settings.clone(),
             feedback: self.feedback.clone(),
+            prefill_capacities: self.prefill_capacities,
             ..Change::default()
         };
         for (path, value) in &self.overrides {

@@ -37,6 +37,16 @@ pub enum WorkloadChoice {
     Table(toml::Table),
 }
 
+impl WorkloadChoice {
+    /// What it is called: the name of its file without folder and ending, or its kind.
+    pub fn name(&self) -> String {
+        match self {
+            WorkloadChoice::Named(name) => find::stem(name),
+            WorkloadChoice::Table(table) => table.get("kind").map(plain).unwrap_or_default(),
+        }
+    }
+}
+
 /// Finds and reads a job file, with changed options.
 ///
 /// # Errors

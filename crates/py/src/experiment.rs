@@ -151,6 +151,8 @@ impl Experiment {
     ///     ``"auto:1/4"`` on none larger.
     /// write_capacities
     ///     Bytes that the host writes, in multiples of the capacity.
+    /// prefill_capacities
+    ///     Bytes written in order before the workload, in multiples of the capacity.
     /// seeds
     ///     Seeds to run each point with.
     /// workload
@@ -171,7 +173,7 @@ impl Experiment {
     /// WarpError
     ///     A setting that is not known or impossible: names it and what is allowed.
     #[pyo3(signature = (*, quick = false, overrides = None, settings = None, devices = None, only = None, scale = None,
-                        write_capacities = None, seeds = None, workload = None, seconds = None, timed = None,
+                        write_capacities = None, prefill_capacities = None, seeds = None, workload = None, seconds = None, timed = None,
                         capacity_bytes = None, feedback = None, snapshot = None))]
     #[allow(clippy::too_many_arguments)] // Keyword arguments of Python.
     fn points(
@@ -184,6 +186,7 @@ impl Experiment {
         only: Option<Vec<String>>,
         scale: Option<&str>,
         write_capacities: Option<f64>,
+        prefill_capacities: Option<f64>,
         seeds: Option<Vec<u64>>,
         workload: Option<&Bound<'_, PyAny>>,
         seconds: Option<f64>,
@@ -203,6 +206,7 @@ impl Experiment {
                 .transpose()
                 .map_err(WarpError::new_err)?,
             write_capacities,
+            prefill_capacities,
             seeds,
             workload: workload.map(workload_choice).transpose()?,
             seconds,

@@ -61,6 +61,12 @@ impl Point {
         self.cell().seed
     }
 
+    /// What its workload is called: the name of its file without folder and ending, or its kind.
+    #[getter]
+    fn workload(&self) -> &str {
+        &self.cell().workload_name
+    }
+
     /// Bytes of memory that its run needs.
     #[getter]
     fn memory_bytes(&self) -> u64 {

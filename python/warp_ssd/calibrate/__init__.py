@@ -1,8 +1,9 @@
 """Calibration: the hidden knobs of a drive, from write amplifications that were measured on it.
 
-    measurements (measurement.py) + knobs (knobs.py) + start profile
-      -> search on small twins (search.py, objective.py) -> the best few on larger ones
-      -> how well each knob is determined (determine.py) -> Calibration (result.py): profile, residuals, intervals
+    measurements (measurement.py) + knobs (knobs.py) + unknowns beside them (nuisances.py) + start profile
+      -> search on small twins (search.py, objective.py) -> the best few on larger ones (fit.py)
+      -> how well each knob is determined (determine.py), all settings that explain the data (ensemble.py)
+      -> Calibration (result.py): profile with ensemble, residuals, intervals
 
 What it finds is a profile that behaves like the drive under what was measured, not the drive's insides: knobs that
 the data cannot determine are said to be so.
@@ -20,30 +21,30 @@ from contextlib import contextmanager
 from .._engine import WarpError, profile_text
 from ..store import Store
 from ..workers import make_workers
-from .determine import KnobFit, determine, knob_fit, threshold
-from .knobs import KNOBS, Knob, plain_value, read_knobs
+from .determine import KnobFit
+from .ensemble import MEMBERS
+from .fit import Fit, usual_scales
+from .knobs import KNOBS, read_knobs
 from .measurement import Measurement, as_measurements, fdp_stats, published, read_csv
-from .objective import Evaluation, Objective, Settings
-from .result import Calibration, residual_table, with_fit, with_known
-from .search import Tell, best_of_each_kind, refine, search
+from .nuisances import Nuisance, read_nuisances
+from .objective import Objective
+from .result import Calibration, Member, with_known
+from .search import Tell
 
 __all__ = [
     "KNOBS",
     "Calibration",
     "KnobFit",
     "Measurement",
+    "Member",
+    "Nuisance",
     "calibrate",
     "fdp_stats",
     "published",
     "read_csv",
+    "read_nuisances",
     "usual_scales",
 ]
-
-_CANDIDATES = 3
-"""Combinations of names that are refined, and taken to larger twins."""
-
-_AGAIN = 12
-"""Settings of the search, the best ones, that are evaluated with all seeds."""
 
 
 def calibrate(
@@ -51,6 +52,7 @@ def calibrate(
     free: Sequence[str] | Mapping[str, object],
     device: str = "warp_default",
     *,
+    nuisances: Sequence[Nuisance] = (),
     known: Mapping[str, object] | None = None,
     scales: Sequence[str] | None = None,
     trials: int = 200,
@@ -58,6 +60,7 @@ def calibrate(
     seed: int = 1,
     noise: float = 0.02,
     loss: str = "squared",
+    members: int = MEMBERS,
     title: str | None = None,
     engine: str = "local",
     workers: int | None = None,
@@ -76,6 +79,8 @@ def calibrate(
         a list of choices, or `None` for the usual ones.
     device
         The profile to begin with, by name or path: everything that is not free.
+    nuisances
+        What of the workloads and of the readings is not known either. They are searched beside the knobs and get into no profile.
     known
         Settings of the drive that are known and differ from that profile, by dotted path.
     scales
@@ -93,6 +98,8 @@ def calibrate(
         Standard deviation of measurements that give none, as a share of them.
     loss
         `squared`, or `absolute` where some cells are known not to fit.
+    members
+        Of the ensemble, at most.
     title
         Of the profile; default: the start profile's.
     engine, workers, memory_budget_bytes, store, progress
@@ -108,7 +115,9 @@ def calibrate(
         A measurement or knob is none, or no settings can be run.
     """
     cells = as_measurements(measurements)
-    knobs = read_knobs(free)
+    knobs = [*read_knobs(free), *(one.knob for one in nuisances)]
+    if members < 1:
+        raise WarpError(f"members = {members}: must be 1 or more")
     start = with_known(profile_text(device), known or {}).as_string()
     scales = usual_scales(start, knobs) if scales is None else list(scales)
     if not scales:
@@ -120,110 +129,20 @@ def calibrate(
         pool = make_workers(engine, workers, memory_budget_bytes)
         try:
             objective = Objective(
-                cells, str(file), scale=scales[0], seeds=seeds, noise=noise, loss=loss, store=results, workers=pool
+                cells,
+                str(file),
+                scale=scales[0],
+                seeds=seeds,
+                noise=noise,
+                loss=loss,
+                store=results,
+                workers=pool,
+                nuisances=nuisances,
             )
-            fit = _Fit(objective, knobs, start, seeds, tell)
-            return fit.run(scales, trials, seed, _description(cells), title)
+            fit = Fit(objective, knobs, start, seeds, tell)
+            return fit.run(scales, trials, seed, _description(cells), title, members)
         finally:
             pool.close()
-
-
-class _Fit:
-    """One calibration, from the search to the result."""
-
-    def __init__(
-        self, objective: Objective, knobs: Sequence[Knob], start: str, seeds: Sequence[int], tell: Tell
-    ) -> None:
-        self._objective = objective
-        self._knobs = knobs
-        self._start = start
-        self._seeds = seeds
-        self._tell = tell
-
-    def run(self, scales: Sequence[str], trials: int, seed: int, measured: str, title: str | None) -> Calibration:
-        small, knobs = self._objective, self._knobs
-        # What lies far apart one seed tells apart; what is near needs all of them.
-        first = small.other(seeds=self._seeds[:1])
-        search(first, knobs, self._start_values(), trials, seed, self._tell)
-        promising = best_of_each_kind(first, knobs, _CANDIDATES)
-        if not promising:
-            raise WarpError(f"no settings can be run: {next(iter(first.seen.values())).error}")
-        promising += sorted(first.seen.values(), key=lambda one: one.loss)[:_AGAIN]
-        small.evaluate([one.settings for one in promising])
-        small.learn_noise()
-        found = best_of_each_kind(small, knobs, _CANDIDATES)
-        found = [refine(small, knobs, one, self._tell) for one in found]
-        best = min(found, key=lambda one: one.loss)
-        intervals = determine(small, knobs, best, threshold(small, best, knobs), self._tell)
-        # The profiles may have come across something better.
-        found = best_of_each_kind(small, knobs, _CANDIDATES)
-        last = small
-        for scale in scales[1:]:
-            last = small.other(scale=scale)
-            found = self._on_larger(last, found)
-        best = min(found, key=lambda one: one.loss)
-        fits = [knob_fit(interval, best.settings[interval.knob.path]) for interval in intervals]
-        before = self._unchanged(last)
-        residuals = residual_table(
-            [one.name for one in last.measurements],
-            [one.metric for one in last.measurements],
-            [one.waf for one in last.measurements],
-            last.measured_sigmas,
-            before.wafs or None,
-            best.wafs,
-        )
-        toml = with_fit(self._start, fits, measured, title)
-        seen = [*{*first.seen, *small.seen}, *(last.seen if last is not small else ())]
-        return Calibration(best.settings, fits, residuals, last.scale, len(seen), toml)
-
-    def _on_larger(self, objective: Objective, found: Sequence[Evaluation]) -> list[Evaluation]:
-        """The same settings, and those of the start profile, on larger twins; the best one moved to where it is best there."""
-        start = self._start_values()
-        complete = [start] if None not in start.values() else []
-        candidates = [*(one.settings for one in found), *complete]
-        objective.evaluate(candidates)
-        objective.learn_noise()
-        again = objective.evaluate(candidates)
-        self._tell(len(again))
-        best = min(again, key=lambda one: one.loss)
-        numbers = [knob for knob in self._knobs if not knob.choices]
-        return [*again, refine(objective, numbers, best, self._tell, first_step=0.016, last_step=0.007)]
-
-    def _start_values(self) -> Settings:
-        """What the start profile says of the knobs."""
-        import tomllib
-
-        document = tomllib.loads(self._start)
-        return {knob.path: _lookup(document, knob) for knob in self._knobs}
-
-    def _unchanged(self, objective: Objective) -> Evaluation:
-        return objective.evaluate([{}])[0]
-
-
-def usual_scales(start: str, knobs: Sequence[Knob]) -> list[str]:
-    """Scales of twins whose smallest reclaim units have 512 pages, and 2048, by powers of two.
-
-    Parameters
-    ----------
-    start
-        The start profile, as TOML.
-    """
-    import tomllib
-
-    document = tomllib.loads(start)
-    unit, page = (Knob(f"geometry.{name}") for name in ("reclaim_unit_bytes", "mapping_unit_bytes"))
-    sizes = next((knob.choices for knob in knobs if knob.path == unit.path), ()) or (_lookup(document, unit),)
-    pages = min(int(str(size)) for size in sizes) // int(str(_lookup(document, page) or 4096))
-    return list(dict.fromkeys(f"1/{1 << max(0, (pages // least).bit_length() - 1)}" for least in (512, 2048)))
-
-
-def _lookup(document: Mapping[str, object], knob: Knob) -> object:
-    """What a profile says of a knob; `None` if it leaves it to the default."""
-    found: object = document
-    for name in knob.path.split("."):
-        found = found.get(name) if isinstance(found, Mapping) else None
-    value = found["value"] if isinstance(found, Mapping) and "value" in found else found
-    return plain_value(knob.path, value)
 
 
 def _description(cells: Sequence[Measurement]) -> str:

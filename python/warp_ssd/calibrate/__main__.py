@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .._engine import WarpError
-from . import KNOBS, Measurement, calibrate, fdp_stats, published, read_csv
+from . import KNOBS, Measurement, Nuisance, calibrate, fdp_stats, published, read_csv, read_nuisances
+from .ensemble import MEMBERS
 from .measurement import parse_value
+from .nuisances import parse_nuisance
 from .objective import LOSSES
 
 
@@ -24,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _measurements(options),
             _free(options.free),
             options.device,
+            nuisances=_nuisances(options.nuisance),
             known=dict(_setting(text) for text in options.known),
             scales=options.scales,
             trials=options.trials,
@@ -31,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             seed=options.seed,
             noise=options.noise,
             loss=options.loss,
+            members=options.members,
             title=options.title,
             engine=options.engine,
             workers=options.workers,
@@ -67,12 +71,23 @@ def _parser() -> argparse.ArgumentParser:
         metavar="KNOB",
         help="knobs to find: PATH, PATH=LOW:HIGH or PATH=[JSON list]",
     )
+    parser.add_argument(
+        "--nuisance",
+        nargs="+",
+        default=[],
+        metavar="KEY[@OF,...]=VALUES",
+        help="what of the workloads (workload:SECTION.OPTION, change:NAME) or of the reading (run:prefill_capacities, metric) is not "
+        "known either, of these experiments or of workload:NAME: =[JSON list] or =LOW:HIGH; or a TOML file of [[nuisance]]",
+    )
     parser.add_argument("--device", default="warp_default", help="profile to begin with (default: %(default)s)")
     parser.add_argument("--drive", help="drive of published numbers (default: --device)")
     parser.add_argument(
         "--set", nargs="+", default=[], dest="known", metavar="PATH=VALUE", help="settings that are known of the drive"
     )
     parser.add_argument("--out", metavar="FILE", help="write the fitted profile (TOML)")
+    parser.add_argument(
+        "--members", type=int, default=MEMBERS, help="settings of the ensemble, at most (default: %(default)s)"
+    )
     parser.add_argument("--title", help="title of the profile (default: the start profile's)")
     parser.add_argument(
         "--scales",
@@ -82,7 +97,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--trials", type=int, default=200, help="settings to evaluate in the search (default: %(default)s)"
     )
-    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2], help="seeds to run each cell with (default: 1 2)")
+    parser.add_argument(
+        "--seeds", nargs="+", type=int, default=[1, 2], help="seeds to run each cell with (default: 1 2)"
+    )
     parser.add_argument("--seed", type=int, default=1, help="seed of the search (default: %(default)s)")
     parser.add_argument(
         "--noise",
@@ -150,13 +167,27 @@ def _knob(text: str) -> tuple[str, object]:
     path, equals, values = text.partition("=")
     if not equals:
         return path, None
-    low, colon, high = values.partition(":")
-    if not colon or values.startswith("["):
-        return path, parse_value(values)
-    try:
-        return path, (float(low), float(high))
-    except ValueError:
-        raise WarpError(f"--free {text}: write PATH=LOW:HIGH with two numbers") from None
+    return path, _values(values)
+
+
+def _nuisances(texts: Sequence[str]) -> list[Nuisance]:
+    found: list[Nuisance] = []
+    for text in texts:
+        key, equals, values = text.partition("=")
+        if not equals and text.endswith(".toml"):
+            found += read_nuisances(text)
+        else:
+            found.append(parse_nuisance(key, _values(values)))
+    return found
+
+
+def _values(text: str) -> object:
+    """A range LOW:HIGH, or a JSON list."""
+    value = parse_value(text)
+    if isinstance(value, list):
+        return value
+    ends = [parse_value(end) for end in text.split(":")]
+    return tuple(ends) if len(ends) == 2 and all(isinstance(end, int | float) for end in ends) else value
 
 
 def _setting(text: str) -> tuple[str, object]:

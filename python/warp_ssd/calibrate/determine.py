@@ -90,7 +90,7 @@ def knob_fit(interval: Interval, value: object) -> KnobFit:
         alike = tuple(other for other in interval.fitting if other != value)
         determined = 2 * len(alike) < len(knob.choices) - 1 if knob.ordered else not alike
         return KnobFit(knob.path, value, None, None, alike, determined, _about_choices(knob, value, alike))
-    number = float(value)  # type: ignore[arg-type]
+    number = knob.rounded(float(value))  # type: ignore[arg-type]
     # Twins of another size may want another number; the interval moves along, but for an end that is the range's.
     moved = number - float(interval.best)  # type: ignore[arg-type]
     low = interval.low if interval.low <= knob.low else interval.low + moved
@@ -135,7 +135,7 @@ class _Profile:
 
     def of_range(self, knob: Knob) -> Interval:
         """Looks for both ends."""
-        value = float(self.best.settings[knob.path])  # type: ignore[arg-type]
+        value = knob.rounded(float(self.best.settings[knob.path]))  # type: ignore[arg-type]
         return Interval(knob, value, self._end(knob, value, knob.low), self._end(knob, value, knob.high))
 
     def _end(self, knob: Knob, value: float, bound: float) -> float:
@@ -143,7 +143,7 @@ class _Profile:
         inside = value
         for stride in _STRIDES:
             distance = stride * (knob.high - knob.low)
-            outside = max(bound, value - distance) if bound < value else min(bound, value + distance)
+            outside = knob.rounded(max(bound, value - distance) if bound < value else min(bound, value + distance))
             if outside == inside:
                 return bound
             if not self.fits(knob, outside):
@@ -152,7 +152,9 @@ class _Profile:
         else:
             return bound
         while abs(outside - inside) > 0.01 * (knob.high - knob.low):
-            middle = float(f"{(inside + outside) / 2:.6g}")
+            middle = knob.rounded((inside + outside) / 2)
+            if middle in (inside, outside):
+                break
             if self.fits(knob, middle):
                 inside = middle
             else:

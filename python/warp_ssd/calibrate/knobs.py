@@ -25,6 +25,10 @@ class Knob:
         Its values; or none, and it is a number from `low` to `high`.
     ordered
         Whether neighbours among the choices are alike (sizes, counts), so that a search may go from one to the next.
+    whole
+        Whether it is a whole number.
+    nuisance
+        Whether it is no setting of the drive but an unknown beside it (`Nuisance`): it gets into no profile.
     """
 
     path: str
@@ -32,11 +36,13 @@ class Knob:
     low: float = 0.0
     high: float = 0.0
     ordered: bool = False
+    whole: bool = False
+    nuisance: bool = False
 
     def suggest(self, trial: Trial) -> object:
         """Lets a sampler choose."""
         if not self.choices:
-            return trial.suggest_float(self.path, self.low, self.high)
+            return self.rounded(trial.suggest_float(self.path, self.low, self.high))
         if self.ordered:
             return self.choices[trial.suggest_int(self.path, 0, len(self.choices) - 1)]
         return self.choices[trial.suggest_categorical(self.path, list(range(len(self.choices))))]
@@ -49,19 +55,34 @@ class Knob:
         return float(value) if inside else None  # type: ignore[arg-type]
 
     def neighbours(self, value: object, step: float) -> list[object]:
-        """Values a step below and above; a step is a share of the range. Choices without an order have no neighbours."""
+        """Values a step below and above; a step is a share of the range. Choices without an order have no neighbours, but for those of
+        a nuisance, which cost little to try: all of them are."""
         if self.choices:
             if not self.ordered:
-                return []
+                return [other for other in self.choices if self.nuisance and other != value]
             index = self.choices.index(value)
             return [self.choices[near] for near in (index - 1, index + 1) if 0 <= near < len(self.choices)]
         middle, width = float(value), step * (self.high - self.low)  # type: ignore[arg-type]
         near = (max(self.low, middle - width), min(self.high, middle + width))
-        return [_rounded(number) for number in near if number != middle]
+        return [number for number in map(self.rounded, near) if number != middle]
+
+    def moved(self, value: object, distance: float) -> object:
+        """A number so far from a value, within the range; a choice stays what it is."""
+        if self.choices:
+            return value
+        return self.rounded(min(self.high, max(self.low, float(value) + distance)))  # type: ignore[arg-type]
+
+    def rounded(self, number: float) -> float:
+        """To six digits, so that a profile reads well and a search that comes back finds what it has stored."""
+        return round(number) if self.whole else float(f"{number:.6g}")
 
 
 def label(value: object) -> str:
     """A value in a table or a sentence."""
+    if value is None:
+        return "as it is"
+    if isinstance(value, Mapping) and "name" in value:
+        return str(value["name"])
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, int) and not isinstance(value, bool):
@@ -89,11 +110,6 @@ def plain_value(path: str, value: object) -> object:
         return value
     unit = next((unit for unit in _UNITS if value.endswith(unit)), "")
     return int(float(value.removesuffix(unit)) * _UNITS.get(unit, 1))
-
-
-def _rounded(number: float) -> float:
-    """To six digits, so that a profile reads well and a search that comes back finds what it has stored."""
-    return float(f"{number:.6g}")
 
 
 _UNIT_SELECTIONS: tuple[object, ...] = (
@@ -125,6 +141,7 @@ _KNOWN = (
     Knob("handles.opening", ("on_first_use", "eager")),
     Knob("handles.open_reclaim_units", (1, 2, 4, 8), ordered=True),
     Knob("handles.reclaim_unit", ("superblock", "channel", "die")),
+    Knob("handles.separation_bytes", (0, *(1 << power for power in range(24, 33))), ordered=True),
 )
 
 KNOBS = {knob.path: knob for knob in _KNOWN}
@@ -146,16 +163,30 @@ def read_knobs(free: Sequence[str] | Mapping[str, object]) -> list[Knob]:
 
 
 def _knob(path: str, values: object) -> Knob:
+    if ":" in path:
+        raise WarpError(f"{path} is no setting of a drive; what the workload or the reading leaves open is a nuisance")
+    if values is not None:
+        return knob_of(path, values, whole=path.endswith("_bytes"))
+    if path not in KNOBS:
+        raise WarpError(
+            f"{path}: its range is not known; give (low, high) or a list of values; known are {', '.join(KNOBS)}"
+        )
+    return KNOBS[path]
+
+
+def knob_of(path: str, values: object, *, whole: bool = False, nuisance: bool = False) -> Knob:
+    """The knob of a path and its values, a range `(low, high)` or a list of choices.
+
+    Raises
+    ------
+    WarpError
+        The values are neither.
+    """
     match values:
-        case None if path in KNOBS:
-            return KNOBS[path]
-        case None:
-            raise WarpError(
-                f"{path}: its range is not known; give (low, high) or a list of values; known are {', '.join(KNOBS)}"
-            )
         case tuple((int() | float() as low, int() | float() as high)) if low < high:
-            return Knob(path, low=float(low), high=float(high))
+            return Knob(path, low=float(low), high=float(high), whole=whole, nuisance=nuisance)
         case list() if len(values) > 1:
             numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
-            return Knob(path, tuple(sorted(values)) if numbers else tuple(values), ordered=numbers)
+            choices = tuple(sorted(values)) if numbers and not nuisance else tuple(values)
+            return Knob(path, choices, ordered=numbers and not nuisance, nuisance=nuisance)
     raise WarpError(f"{path}: {values!r} is neither a rising (low, high) nor a list of two or more values")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .._engine import Experiment, WarpError
+from .knobs import label
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class Measurement:
     write_capacities, prefill_capacities
         Of a `workload`: how much was written while it was measured, and sequentially before that, in multiples of the
         drive's capacity.
+    source
+        Who says so, such as a figure of a paper.
     """
 
     waf: float
@@ -48,6 +51,7 @@ class Measurement:
     metric: str = "write_amplification"
     write_capacities: float | None = None
     prefill_capacities: float = 0.0
+    source: str | None = None
 
     def __post_init__(self) -> None:
         if (self.experiment is None) == (self.workload is None):
@@ -60,8 +64,22 @@ class Measurement:
     @property
     def name(self) -> str:
         """The measurement in a line."""
-        parts = [Path(self.experiment or self.workload or "").stem, *(str(value) for value in self.at.values())]
+        parts = [
+            self.subject,
+            *(label(value) if isinstance(value, Mapping) else str(value) for value in self.at.values()),
+        ]
         return " | ".join(part for part in parts if part)
+
+    @property
+    def subject(self) -> str:
+        """The name of its experiment; of a workload by itself, that one's."""
+        path = Path(self.experiment or self.workload or "")
+        return path.parent.name if path.name == "experiment.toml" else path.stem
+
+    def figure(self, by_source: bool) -> str:
+        """What it is a part of: its experiment, or of that what comes from one figure of a paper (the source up to a comma)."""
+        place = (self.source or "").partition(",")[0] if by_source else ""
+        return f"{self.subject}, {place}" if place else self.subject
 
     def load(self, device: str) -> Experiment:
         """The experiment to run for it, on this device."""
@@ -83,7 +101,7 @@ class Measurement:
 
 
 _NUMBERS = ("waf", "sigma", "write_capacities", "prefill_capacities")
-_WORDS = ("experiment", "workload", "metric")
+_WORDS = ("experiment", "workload", "metric", "source")
 
 
 def read_csv(path: str | os.PathLike[str]) -> list[Measurement]:
@@ -160,6 +178,7 @@ def published(experiment: str, device: str, *, sigma: float | None = None) -> li
             at={name: row[name] for name in names if row.get(name)},
             metric=row["column"],
             sigma=sigma,
+            source=row["source"],
         )
         for row in rows
         if row["device"] in (device, None)

@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, variance
+from typing import Any
 
 from .._engine import Experiment, WarpError
 from ..grid import Row, rows
@@ -18,9 +19,10 @@ from ..store import Store
 from ..sweep import run_jobs
 from ..workers import Job, Workers
 from .measurement import Measurement
+from .nuisances import METRIC, Nuisance
 
 Settings = Mapping[str, object]
-"""A value for each knob, by path."""
+"""A value for each knob, by path; nuisances are among them."""
 
 LOSSES = ("squared", "absolute")
 
@@ -62,14 +64,14 @@ class Objective:
         Standard deviation of measurements that have none, as a share of them.
     loss
         One of `LOSSES`.
+    nuisances
+        Those of the settings that are unknowns beside the drive.
 
     Attributes
     ----------
     sigmas
         Standard deviation of each measurement from the model's mean over the seeds: the measurement's, and after `learn_noise` the
         model's own.
-    expected_loss
-        What noise alone comes to, on average.
     seen
         Everything evaluated so far.
     """
@@ -85,6 +87,7 @@ class Objective:
         loss: str,
         store: Store,
         workers: Workers,
+        nuisances: Sequence[Nuisance] = (),
     ) -> None:
         if loss not in LOSSES:
             raise WarpError(f"loss = {loss!r}: must be one of {', '.join(LOSSES)}")
@@ -92,7 +95,6 @@ class Objective:
         self.measured_sigmas = [one.sigma if one.sigma is not None else noise * one.waf for one in measurements]
         self.sigmas = list(self.measured_sigmas)
         self.scale = scale
-        self.expected_loss = (1.0 if loss == "squared" else 2.0) * len(self.measurements)
         self.seen: dict[str, Evaluation] = {}
         self._device = device
         self._seeds = list(seeds)
@@ -100,6 +102,13 @@ class Objective:
         self._store = store
         self._workers = workers
         self._experiments: dict[tuple[object, ...], Experiment] = {}
+        self._beside = {one.path for one in nuisances}
+        self._about = self._about_each(nuisances)
+
+    @property
+    def expected_loss(self) -> float:
+        """What noise alone comes to, on average."""
+        return (1.0 if self._loss == "squared" else 2.0) * len(self.measurements)
 
     def other(self, *, scale: str | None = None, seeds: Sequence[int] | None = None) -> Objective:
         """The same on other twins, or with other seeds; nothing seen yet."""
@@ -107,6 +116,19 @@ class Objective:
         other.__dict__.update(self.__dict__, scale=scale or self.scale, seen={})
         if seeds is not None:
             other._seeds = list(seeds)
+        return other
+
+    def subset(self, indices: Sequence[int]) -> Objective:
+        """Some of the measurements; what was seen of all of them is seen of these."""
+        other = object.__new__(Objective)
+        other.__dict__.update(self.__dict__)
+        for name in ("measurements", "measured_sigmas", "sigmas", "_about"):
+            setattr(other, name, _picked(getattr(self, name), indices))
+        other.seen = {}
+        for key, one in self.seen.items():
+            wafs, variances = _picked(one.wafs, indices), _picked(one.variances, indices)
+            loss = other.loss_of(wafs) if one.wafs else one.loss
+            other.seen[key] = replace(one, wafs=tuple(wafs), variances=tuple(variances), loss=loss)
         return other
 
     def learn_noise(self) -> None:
@@ -150,35 +172,72 @@ class Objective:
     def _points(self, settings: Settings) -> list[list[Row]] | str:
         """The points of each measurement, or why there are none."""
         try:
-            return [self._points_of(one, settings) for one in self.measurements]
+            return [self._points_of(index, settings) for index in range(len(self.measurements))]
         except WarpError as error:
             return str(error)
 
-    def _points_of(self, one: Measurement, settings: Settings) -> list[Row]:
+    def _points_of(self, index: int, settings: Settings) -> list[Row]:
+        one = self.measurements[index]
+        given = {path: value for path, value in settings.items() if path not in self._beside}
+        for nuisance in self._about[index]:
+            value = settings.get(nuisance.path)
+            if nuisance.key != METRIC and value is not None:
+                given[nuisance.key] = value
+        return self._rows(one, given | dict(one.at))
+
+    def _metric(self, index: int, settings: Settings) -> str:
+        """The column of `cells` that a measurement is compared with."""
+        readings = [settings.get(one.path) for one in self._about[index] if one.key == METRIC]
+        return next(
+            (str(reading) for reading in reversed(readings) if reading is not None), self.measurements[index].metric
+        )
+
+    def _about_each(self, nuisances: Sequence[Nuisance]) -> list[list[Nuisance]]:
+        """For each measurement the nuisances that are about it."""
+        if not nuisances:
+            return [[] for _ in self.measurements]
+        workloads = [
+            next(row.point for row in self._rows(one, one.at) if row.point).workload for one in self.measurements
+        ]
+        pairs = list(zip((one.subject for one in self.measurements), workloads, strict=True))
+        for nuisance in nuisances:
+            if not any(nuisance.is_about(*pair) for pair in pairs):
+                known = dict.fromkeys([*(pair[0] for pair in pairs), *(f"workload:{pair[1]}" for pair in pairs)])
+                raise WarpError(
+                    f"nuisance {nuisance.path}: nothing that was measured is of it; there are {', '.join(known)}"
+                )
+        return [[nuisance for nuisance in nuisances if nuisance.is_about(*pair)] for pair in pairs]
+
+    def _rows(self, one: Measurement, at: Mapping[str, object]) -> list[Row]:
         key = (one.experiment, one.workload, one.write_capacities, one.prefill_capacities)
         if key not in self._experiments:
             self._experiments[key] = one.load(self._device)
         common = {"devices": [self._device], "scale": self.scale, "seeds": self._seeds}
-        return rows(self._experiments[key], [settings | dict(one.at)], **common)  # type: ignore[operator]
+        return rows(self._experiments[key], [at], **common)
 
     def _evaluation(self, settings: Settings, points: list[list[Row]] | str) -> Evaluation:
         if isinstance(points, str):
             return Evaluation(settings, (), (), math.inf, points)
         wafs, variances = [], []
-        for one, found in zip(self.measurements, points, strict=True):
+        for index, (one, found) in enumerate(zip(self.measurements, points, strict=True)):
+            metric = self._metric(index, settings)
             cells = [self._store.cell(row.point.hash).to_pylist()[0] for row in found if row.point is not None]
             for cell in cells:
                 if cell["status"] != "done":
                     return Evaluation(settings, (), (), math.inf, cell["error"])
-                if cell.get(one.metric) is None:
-                    raise WarpError(f"measurement {one.name}: its runs do not measure {one.metric!r}")
+                if cell.get(metric) is None:
+                    raise WarpError(f"measurement {one.name}: its runs do not measure {metric!r}")
             by_seed: dict[int, list[float]] = {}
             for row, cell in zip(found, cells, strict=True):
-                by_seed.setdefault(row.point.seed, []).append(cell[one.metric])  # type: ignore[union-attr]
+                by_seed.setdefault(row.point.seed, []).append(cell[metric])  # type: ignore[union-attr]
             of_seeds = [fmean(values) for values in by_seed.values()]
             wafs.append(fmean(of_seeds))
             variances.append(variance(of_seeds) if len(of_seeds) > 1 else 0.0)
         return Evaluation(settings, tuple(wafs), tuple(variances), self.loss_of(wafs))
+
+
+def _picked(values: Sequence[Any], indices: Sequence[int]) -> list[Any]:
+    return [values[index] for index in indices] if values else []
 
 
 def _flat(points: list[list[Row]] | str) -> list[Row]:

@@ -1,4 +1,4 @@
-"""What a calibration found, and the device profile that it becomes."""
+"""What a calibration found, and the device profile that it becomes, ensemble and all."""
 
 from __future__ import annotations
 
@@ -12,10 +12,18 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from .determine import KnobFit
-from .knobs import label, size_text
+from .knobs import size_text
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
+
+
+@dataclass(frozen=True)
+class Member:
+    """One of an ensemble: a value for each knob, by path, and how badly it fits (`Evaluation.loss`)."""
+
+    settings: Mapping[str, object]
+    loss: float
 
 
 @dataclass(frozen=True)
@@ -28,6 +36,12 @@ class Calibration:
         The value of each knob, by path.
     knobs
         How well each is determined.
+    nuisances
+        The same of the unknowns of the workload and of the reading.
+    members
+        The ensemble: settings that explain the measurements as well as these, which are the first.
+    widening
+        Share by which a range of the members' predictions is widened at either end.
     residuals
         `pyarrow.Table`, a row for each measurement: `measurement`, `metric`, `measured`, `sigma`, `before` (the start profile's WAF),
         `model` (the fitted one's), `residual` (`model` - `measured`).
@@ -41,6 +55,9 @@ class Calibration:
 
     settings: Mapping[str, object]
     knobs: Sequence[KnobFit]
+    nuisances: Sequence[KnobFit]
+    members: Sequence[Member]
+    widening: float
     residuals: pa.Table
     scale: str
     evaluations: int
@@ -61,9 +78,8 @@ class Calibration:
         """The fitted profile as a dict, as `Device` takes it."""
         import tomllib
 
-        return {
-            name: _plain(value) for name, value in tomllib.loads(self.toml).items() if name not in ("title", "notes")
-        }
+        others = ("title", "notes", *_OF_ENSEMBLE)
+        return {name: _plain(value) for name, value in tomllib.loads(self.toml).items() if name not in others}
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes the fitted profile."""
@@ -76,11 +92,16 @@ class Calibration:
         if before is not None:
             changed += f" (start profile {before:.3f})"
         lines = [f"{changed}, {self.residuals.num_rows} measurements, twins of {self.scale}", ""]
-        lines += [knob.sentence for knob in self.knobs]
+        lines += [knob.sentence for knob in (*self.knobs, *self.nuisances)]
+        lines += ["", f"ensemble of {len(self.members)}, ranges widened by {self.widening:.1%}"]
         lines += ["", f"{'measured':>9} {'model':>7} {'error':>7}"]
         for row in self.residuals.to_pylist():
             lines.append(f"{row['measured']:>9.3f} {row['model']:>7.3f} {row['residual']:>+7.3f}  {row['measurement']}")
         return "\n".join(lines)
+
+
+_OF_ENSEMBLE = ("ensemble_residual", "ensemble")
+"""Keys of a profile that are its ensemble's."""
 
 
 def _mean_error(residuals: pa.Table, column: str) -> float:
@@ -100,6 +121,9 @@ def with_known(text: str, known: Mapping[str, object]) -> TOMLDocument:
     import tomlkit
 
     document = tomlkit.parse(text)
+    # What the start profile was fitted to is no matter here.
+    for name in _OF_ENSEMBLE:
+        document.pop(name, None)
     for path, value in known.items():
         _set(document, path, value, {"source": "given to the calibration"})
     geometry = document.get("geometry", {})
@@ -110,8 +134,16 @@ def with_known(text: str, known: Mapping[str, object]) -> TOMLDocument:
     return document
 
 
-def with_fit(text: str, knobs: Sequence[KnobFit], measured: str, title: str | None) -> str:
-    """A profile with fitted settings and notes on how well they are determined.
+def with_fit(
+    text: str,
+    knobs: Sequence[KnobFit],
+    nuisances: Sequence[KnobFit],
+    members: Sequence[Member],
+    widening: float,
+    measured: str,
+    title: str | None,
+) -> str:
+    """A profile with fitted settings, its ensemble, and notes on how well they are determined.
 
     Parameters
     ----------
@@ -125,10 +157,34 @@ def with_fit(text: str, knobs: Sequence[KnobFit], measured: str, title: str | No
         _set(document, knob.path, knob.value, {"fitted": True, "source": f"fitted to {measured}"})
     sentences = "\n".join(f"- {knob.sentence}" for knob in knobs)
     notes = f"\nFitted to {measured}. How well the knobs are determined:\n{sentences}\n"
+    if nuisances:
+        beside = "\n".join(f"- {one.sentence}" for one in nuisances)
+        notes += f"Fitted beside them, of the workloads and of how they were read:\n{beside}\n"
     if title is not None:
         document["title"] = title
     document["notes"] = tomlkit.string(notes, multiline=True)
+    residual, ensemble = _OF_ENSEMBLE
+    document[residual] = float(f"{widening:.3g}")
+    document[ensemble] = tomlkit.aot()
+    for member in members:
+        document[ensemble].append(_member_table(member))
     return tomlkit.dumps(document)
+
+
+def _member_table(member: Member) -> Any:
+    import tomlkit
+
+    settings = tomlkit.inline_table()
+    settings.update({path: _written(path, member.settings[path]) for path in sorted(member.settings)})
+    table = tomlkit.table()
+    table["loss"] = float(f"{member.loss:.6g}")
+    table["settings"] = settings
+    return table
+
+
+def _written(path: str, value: object) -> object:
+    """A value as a profile has it: sizes with a unit."""
+    return size_text(value) if path.endswith("_bytes") and isinstance(value, int) else value
 
 
 def _set(document: TOMLDocument, path: str, value: object, about: Mapping[str, object]) -> None:
@@ -141,7 +197,7 @@ def _set(document: TOMLDocument, path: str, value: object, about: Mapping[str, o
             where[table] = tomlkit.table()
         where = where[table]
     leaf = tomlkit.inline_table()
-    leaf["value"] = size_text(value) if name.endswith("_bytes") and isinstance(value, int) else value
+    leaf["value"] = _written(path, value)
     leaf.update(about)
     where[name] = leaf
 
@@ -168,4 +224,4 @@ def residual_table(
     )
 
 
-__all__ = ["Calibration", "label", "residual_table", "with_fit", "with_known"]
+__all__ = ["Calibration", "Member", "residual_table", "with_fit", "with_known"]

@@ -61,11 +61,12 @@ def search(objective: Objective, knobs: Sequence[Knob], start: Settings, trials:
 
 
 def best_of_each_kind(objective: Objective, knobs: Sequence[Knob], count: int) -> list[Evaluation]:
-    """The best evaluations so far, at most one for each combination of the knobs that have no order."""
+    """The best evaluations so far, at most one for each combination of those of these knobs that have no order."""
     names = [knob.path for knob in knobs if knob.choices and not knob.ordered]
     best: dict[str, Evaluation] = {}
     for one in sorted(objective.seen.values(), key=lambda one: one.loss):
-        best.setdefault(repr([one.settings[name] for name in names]), one)
+        if one.settings:
+            best.setdefault(repr([one.settings[name] for name in names]), one)
     found = [one for one in best.values() if math.isfinite(one.loss)]
     return found[:count]
 

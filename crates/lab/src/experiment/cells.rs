@@ -36,7 +36,7 @@ impl SavedDevice {
 
 /// Where the devices of cells come from.
 enum Origin<'a> {
-    Profile(Profile),
+    Profile(Box<Profile>),
     Saved(&'a SavedDevice),
 }
 
@@ -86,7 +86,7 @@ impl Experiment {
         for device in &self.devices {
             let origin = match saved {
                 Some(saved) => Origin::Saved(saved),
-                None => Origin::Profile(Profile::find(device)?),
+                None => Origin::Profile(Box::new(Profile::find(device)?)),
             };
             for point in self.grid_points(run) {
                 for variant in variants {
@@ -165,6 +165,7 @@ impl Experiment {
                 value,
             });
         }
+        let workload_name = workload.name();
         let workload = match workload {
             WorkloadChoice::Named(name) => read_workload(name, &changes_of_work)?,
             WorkloadChoice::Table(table) => changes_of_work.parse(&self.file, table)?,
@@ -191,6 +192,7 @@ impl Experiment {
             seed,
             device,
             workload,
+            workload_name,
             run,
             feedback: feedback.cloned(),
             snapshot: origin.snapshot().cloned(),

@@ -263,11 +263,7 @@ impl Experiment {
     /// A workload on a device, as an experiment of one cell: it ends by itself, on the drive at full size.
     pub fn of_workload(workload: &str, device: &str) -> Experiment {
         let run = RunSettings::default();
-        let name = std::path::Path::new(workload)
-            .file_stem()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
+        let name = find::stem(workload);
         Experiment {
             slug: name.clone(),
             file: workload.to_string(),

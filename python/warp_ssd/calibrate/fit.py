@@ -1,0 +1,183 @@
+"""A calibration from the search to the result: the order of its steps, and what goes from one to the next."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from .._engine import WarpError
+from .determine import determine, knob_fit, threshold
+from .ensemble import residual, spread
+from .knobs import Knob, plain_value
+from .objective import Evaluation, Objective, Settings
+from .result import Calibration, Member, residual_table, with_fit
+from .search import Tell, best_of_each_kind, refine, search
+
+_CANDIDATES = 3
+"""Combinations of names that are refined, and taken to larger twins."""
+
+_AGAIN = 12
+"""Settings of the search, the best ones, that are evaluated with all seeds."""
+
+
+class Fit:
+    """One calibration.
+
+    Parameters
+    ----------
+    objective
+        On the small twins.
+    knobs
+        Those of the drive and the nuisances.
+    start
+        The profile to begin with, as TOML.
+    """
+
+    def __init__(
+        self, objective: Objective, knobs: Sequence[Knob], start: str, seeds: Sequence[int], tell: Tell
+    ) -> None:
+        self._objective = objective
+        self._knobs = knobs
+        self._drive = [knob for knob in knobs if not knob.nuisance]
+        self._start = start
+        self._seeds = seeds
+        self._tell = tell
+
+    def run(
+        self, scales: Sequence[str], trials: int, seed: int, measured: str, title: str | None, members: int
+    ) -> Calibration:
+        """All of it; the arguments are those of `calibrate`."""
+        small = self._objective
+        first = self._search(trials, seed)
+        intervals = determine(small, self._knobs, self._best(small), self._limit(small), self._tell)
+        # The profiles may have come across something better.
+        found = best_of_each_kind(small, self._drive, _CANDIDATES)
+        last = small
+        for scale in scales[1:]:
+            last = small.other(scale=scale)
+            found = self._on_larger(last, found)
+        best = self._best(last)
+        chosen = self._ensemble(last, members)
+        widening = residual(last, best, len(self._knobs))
+        fits = [knob_fit(interval, best.settings[interval.knob.path]) for interval in intervals]
+        of_drive = {knob.path for knob in self._drive}
+        knobs = [one for one in fits if one.path in of_drive]
+        nuisances = [one for one in fits if one.path not in of_drive]
+        seen = [*{*first.seen, *small.seen}, *(last.seen if last is not small else ())]
+        kept = [Member({path: one.settings[path] for path in of_drive}, one.loss) for one in chosen]
+        return Calibration(
+            settings={one.path: one.value for one in knobs},
+            knobs=knobs,
+            nuisances=nuisances,
+            members=kept,
+            widening=widening,
+            residuals=self._residuals(last, best),
+            scale=last.scale,
+            evaluations=len(seen),
+            toml=with_fit(self._start, knobs, nuisances, kept, widening, measured, title),
+        )
+
+    def _search(self, trials: int, seed: int) -> Objective:
+        """Looks everywhere with the first seed and nearby with all; returns the former."""
+        small, knobs = self._objective, self._knobs
+        # What lies far apart one seed tells apart; what is near needs all of them.
+        first = small.other(seeds=self._seeds[:1])
+        search(first, knobs, self._start_values(), trials, seed, self._tell)
+        promising = best_of_each_kind(first, self._drive, _CANDIDATES)
+        if not promising:
+            raise WarpError(f"no settings can be run: {next(iter(first.seen.values())).error}")
+        promising += sorted(first.seen.values(), key=lambda one: one.loss)[:_AGAIN]
+        small.evaluate([one.settings for one in promising])
+        small.learn_noise()
+        for one in best_of_each_kind(small, self._drive, _CANDIDATES):
+            refine(small, knobs, one, self._tell)
+        return first
+
+    def _on_larger(self, objective: Objective, found: Sequence[Evaluation]) -> list[Evaluation]:
+        """The same settings, and those of the start profile, on larger twins; the best one moved to where it is best there."""
+        start = self._start_values()
+        complete = [start] if all(start[knob.path] is not None for knob in self._drive) else []
+        candidates = [*(one.settings for one in found), *complete]
+        objective.evaluate(candidates)
+        objective.learn_noise()
+        again = objective.evaluate(candidates)
+        self._tell(len(again))
+        best = min(again, key=lambda one: one.loss)
+        numbers = [knob for knob in self._knobs if not knob.choices]
+        return [*again, refine(objective, numbers, best, self._tell, first_step=0.016, last_step=0.007)]
+
+    def _ensemble(self, last: Objective, count: int) -> list[Evaluation]:
+        """Settings that explain the measurements as well as the best ones, on the largest twins."""
+        small, best = self._objective, self._best(last)
+        if last is small:
+            return spread(small, self._drive, best, self._limit(small), count)
+        begin = self._best(small)
+        found = spread(small, self._drive, begin, self._limit(small), 2 * count)
+        # Twins of another size may want other numbers; what fits moves along with what fits best.
+        by = {knob.path: _distance(knob, begin, best) for knob in self._knobs}
+        moved = [
+            {knob.path: knob.moved(one.settings[knob.path], by[knob.path]) for knob in self._knobs} for one in found
+        ]
+        last.evaluate(moved)
+        self._tell(len(moved))
+        return spread(last, self._drive, self._best(last), self._limit(last), count)
+
+    def _best(self, objective: Objective) -> Evaluation:
+        complete = (one for one in objective.seen.values() if len(one.settings) == len(self._knobs))
+        return min(complete, key=lambda one: one.loss)
+
+    def _limit(self, objective: Objective) -> float:
+        return threshold(objective, self._best(objective), self._knobs)
+
+    def _residuals(self, objective: Objective, best: Evaluation) -> pa.Table:
+        before = objective.evaluate([{}])[0]
+        measurements = objective.measurements
+        return residual_table(
+            [one.name for one in measurements],
+            [one.metric for one in measurements],
+            [one.waf for one in measurements],
+            objective.measured_sigmas,
+            before.wafs or None,
+            best.wafs,
+        )
+
+    def _start_values(self) -> Settings:
+        """What the start profile says of the knobs, and the first of a nuisance's choices."""
+        document = tomllib.loads(self._start)
+        return {knob.path: _begin(knob) if knob.nuisance else lookup(document, knob) for knob in self._knobs}
+
+
+def _begin(knob: Knob) -> object:
+    return knob.choices[0] if knob.choices else knob.rounded((knob.low + knob.high) / 2)
+
+
+def _distance(knob: Knob, begin: Evaluation, end: Evaluation) -> float:
+    if knob.choices:
+        return 0.0
+    return float(end.settings[knob.path]) - float(begin.settings[knob.path])  # type: ignore[arg-type]
+
+
+def lookup(document: Mapping[str, object], knob: Knob) -> object:
+    """What a profile says of a knob; `None` if it leaves it to the default."""
+    found: object = document
+    for name in knob.path.split("."):
+        found = found.get(name) if isinstance(found, Mapping) else None
+    value = found["value"] if isinstance(found, Mapping) and "value" in found else found
+    return plain_value(knob.path, value)
+
+
+def usual_scales(start: str, knobs: Sequence[Knob]) -> list[str]:
+    """Scales of twins whose smallest reclaim units have 512 pages, and 2048, by powers of two.
+
+    Parameters
+    ----------
+    start
+        The start profile, as TOML.
+    """
+    document = tomllib.loads(start)
+    unit, page = (Knob(f"geometry.{name}") for name in ("reclaim_unit_bytes", "mapping_unit_bytes"))
+    sizes = next((knob.choices for knob in knobs if knob.path == unit.path), ()) or (lookup(document, unit),)
+    pages = min(int(str(size)) for size in sizes) // int(str(lookup(document, page) or 4096))
+    return list(dict.fromkeys(f"1/{1 << max(0, (pages // least).bit_length() - 1)}" for least in (512, 2048)))

@@ -1,0 +1,117 @@
+"""Nuisances: what was done to the drive, or how it was read, where nobody knows any more.
+
+    --nuisance KEY[@OF,...]=VALUES | a TOML file | Nuisance(...) -> Knob (searched beside those of the drive) -> coordinates of cells
+
+A paper leaves options of its jobs open, and from when to when it read its counters. Such an unknown is searched together with the
+knobs, so that a knob is not bent to make up for a wrong guess. It has one value for everything that it is about, never one for each
+cell, and it gets into no profile: what is fitted is the drive.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .._engine import WarpError
+from .knobs import Knob, knob_of
+
+METRIC = "metric"
+"""The key of a nuisance that says which column of `cells` is read."""
+
+_KINDS = ("workload", "run", "change")
+
+
+@dataclass(frozen=True)
+class Nuisance:
+    """An unknown of the workload or of the reading.
+
+    Attributes
+    ----------
+    key
+        What is unknown, as in the grid of a sweep: `workload:SECTION.OPTION`, `workload:PATH`, `workload`,
+        `run:prefill_capacities`, `run:write_capacities`, `change:NAME` (several of these at a time), or `metric`.
+    values
+        A list of choices, the first of which is where a search begins, or a range `(low, high)`; two integers give integers. `None`
+        among the choices is what the experiment itself says; a choice of `change:NAME` is `{"name": ..., and what it changes}`.
+    of
+        What it is about: names of experiments (of a workload that is measured by itself, the workload's), or
+        `workload:NAME` for every cell of any experiment that has this workload. Nothing: everything.
+    """
+
+    key: str
+    values: Sequence[object] | tuple[float, float]
+    of: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        kind, _, rest = self.key.partition(":")
+        if self.key not in (METRIC, "workload") and (kind not in _KINDS or not rest):
+            raise WarpError(f"nuisance {self.key}: {_ALLOWED}")
+        changes = [value for value in self.values if value is not None] if kind == "change" else []
+        if not all(isinstance(value, Mapping) and "name" in value for value in changes):
+            raise WarpError(f'nuisance {self.key}: each value is {{"name": ..., and what it changes}}')
+
+    @property
+    def path(self) -> str:
+        """What it is called among the knobs."""
+        return f"{self.key}@{','.join(self.of)}" if self.of else self.key
+
+    @property
+    def knob(self) -> Knob:
+        """It as a knob."""
+        values = self.values if isinstance(self.values, tuple) else list(self.values)
+        whole = isinstance(values, tuple) and all(isinstance(value, int) for value in values)
+        return knob_of(self.path, values, whole=whole, nuisance=True)
+
+    def is_about(self, figure: str, workload: str) -> bool:
+        """Whether a cell of this experiment (or workload by itself), with this workload, is one of those it is about."""
+        return not self.of or figure in self.of or f"workload:{workload}" in self.of
+
+
+_ALLOWED = (
+    "give workload:PATH, workload, run:prefill_capacities, run:write_capacities, change:NAME or metric; "
+    "settings of the drive are knobs"
+)
+
+
+def parse_nuisance(text: str, values: object) -> Nuisance:
+    """A nuisance from `KEY[@OF,...]` and its values."""
+    key, _, of = text.partition("@")
+    if not isinstance(values, list | tuple):
+        raise WarpError(f"nuisance {text}: write {text}=LOW:HIGH or {text}=[JSON list]")
+    return Nuisance(key, values, tuple(name.strip() for name in of.split(",") if name.strip()))
+
+
+def read_nuisances(path: str | os.PathLike[str]) -> list[Nuisance]:
+    """Reads nuisances from a TOML file: a `[[nuisance]]` for each, with `key`, `of`, and `values` or `range = [low, high]`.
+
+    Raises
+    ------
+    WarpError
+        The file is none: names it and the entry.
+    """
+    try:
+        table = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise WarpError(f"{os.fspath(path)}: {error}") from None
+    entries = table.get("nuisance")
+    if list(table) != ["nuisance"] or not isinstance(entries, list):
+        raise WarpError(f"{os.fspath(path)}: give nothing but [[nuisance]] tables")
+    return [_of_table(f"{os.fspath(path)}, nuisance {number}", entry) for number, entry in enumerate(entries, 1)]
+
+
+def _of_table(place: str, entry: Mapping[str, object]) -> Nuisance:
+    unknown = [name for name in entry if name not in ("key", "of", "values", "range")]
+    key, of, values, span = (entry.get(name) for name in ("key", "of", "values", "range"))
+    if unknown or not isinstance(key, str) or (values is None) == (span is None):
+        raise WarpError(f"{place}: give key, values or range, and of, and nothing else")
+    names = of if isinstance(of, list) else [] if of is None else [of]
+    given = tuple(span) if isinstance(span, list) and len(span) == 2 else values
+    try:
+        # TOML has no null; the empty text stands for it.
+        choices = [None if value == "" else value for value in given] if isinstance(given, list) else given
+        return parse_nuisance("@".join([key, ",".join(map(str, names))] if names else [key]), choices)
+    except WarpError as error:
+        raise WarpError(f"{place}: {error}") from None

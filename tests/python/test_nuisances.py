@@ -1,0 +1,150 @@
+"""Calibration with unknowns beside the drive: they are found, they are of all that they are about, and of no profile."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from warp_ssd import WarpError
+from warp_ssd.calibrate import Calibration, Measurement, Nuisance, calibrate, read_nuisances
+from warp_ssd.calibrate.__main__ import main
+from warp_ssd.calibrate.knobs import label
+from warp_ssd.calibrate.nuisances import parse_nuisance
+from warp_ssd.sweep import sweep
+
+OP = "geometry.over_provisioning"
+SMALL = {"geometry.physical_bytes": "32GiB", "handles.count": 3}
+SPLITS: list[object] = [
+    {"name": "small", "workload:random.size": "20%", "workload:sequential.size": "70%"},
+    {"name": "large", "workload:random.size": "27%", "workload:sequential.size": "60%"},
+]
+HIDDEN: dict[str, object] = {"change:split": SPLITS[1], "run:prefill_capacities": 1}
+"""What was done to the drive and nobody wrote down."""
+
+
+def cells(experiment: str, metric: str, **hidden: object) -> list[Measurement]:
+    """What an experiment measures on a drive with a known over-provisioning when it is run in a hidden way."""
+    grid = {path: [value] for path, value in {"run:write_capacities": 2.0, **hidden}.items()}
+    options: dict[str, Any] = {"devices": ["warp_default"], "scale": "1/128", "overrides": SMALL | {OP: 0.17}}
+    rows = sweep(experiment, grid, seeds=[1], progress=False, **options).points().to_pylist()
+    names = [name for name in ("variant", "overwrite") if name in rows[0]]
+    return [
+        Measurement(
+            waf=row[metric],
+            experiment=experiment,
+            at={name: row[name] for name in names if row[name]} | {"run:write_capacities": 2.0},
+        )
+        for row in rows
+    ]
+
+
+NUISANCES = [
+    Nuisance("change:split", [None, *SPLITS], of=["workload:three_stream"]),
+    Nuisance("run:prefill_capacities", [0, 1], of=["three_stream_uniform", "one_stream"]),
+    Nuisance("metric", ["write_amplification", "tail_write_amplification"], of=["one_stream"]),
+]
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Calibration:
+    split = {"change:split": HIDDEN["change:split"]}
+    measured = [
+        *cells("three_stream", "write_amplification", **split)[::3],
+        *cells("three_stream_uniform", "write_amplification", **HIDDEN),
+        *cells("one_stream", "tail_write_amplification", **{"run:prefill_capacities": 1}),
+    ]
+    store = tmp_path_factory.mktemp("store")
+    options: dict[str, Any] = {"scales": ["1/128"], "trials": 32, "seeds": [1], "progress": False}
+    return calibrate(measured, {OP: (0.08, 0.3)}, known=SMALL, nuisances=NUISANCES, store=store, **options)
+
+
+def test_unknowns_of_the_workload_and_of_the_reading_are_found(found: Calibration) -> None:
+    values = {one.path: label(one.value) for one in found.nuisances}
+    assert values == {
+        "change:split@workload:three_stream": "large",
+        "run:prefill_capacities@three_stream_uniform,one_stream": "1",
+        "metric@one_stream": "tail_write_amplification",
+    }
+    assert abs(found.settings[OP] - 0.17) < 0.006  # type: ignore[operator]
+    assert found.mean_absolute_error < 0.02
+    assert list(found.settings) == [OP]
+
+
+def test_they_are_in_no_profile(found: Calibration) -> None:
+    profile = tomllib.loads(found.toml)
+    assert "- change:split@workload:three_stream = large: " in profile.pop("notes")
+    assert "split" not in str(profile)
+    assert {path for member in profile["ensemble"] for path in member["settings"]} == {OP}
+
+
+def test_a_nuisance_is_about_experiments_or_workloads() -> None:
+    one = Nuisance("run:prefill_capacities", [0, 1], of=["two_stream", "workload:three_stream"])
+    assert one.path == "run:prefill_capacities@two_stream,workload:three_stream"
+    assert one.is_about("two_stream", "two_sequential")
+    assert one.is_about("three_stream_uniform", "three_stream")
+    assert not one.is_about("three_stream", "one_stream"), "the name of an experiment is not that of a workload"
+    assert Nuisance("metric", ["a", "b"]).is_about("anything", "at all")
+    assert Nuisance("workload:a.rate", (1, 9)).knob.whole
+    assert not Nuisance("workload:a.share", (0.0, 1)).knob.whole
+
+
+def test_nuisances_are_read_from_text_and_files(tmp_path: Path) -> None:
+    assert parse_nuisance("metric@f2fs, cachelib", ["a", "b"]) == Nuisance("metric", ["a", "b"], ("f2fs", "cachelib"))
+    file = tmp_path / "unknown.toml"
+    file.write_text(
+        '[[nuisance]]\nkey = "run:prefill_capacities"\nof = ["two_stream"]\nvalues = [0, 1]\n'
+        '[[nuisance]]\nkey = "workload:random.rate"\nrange = [100000, 900000]\n'
+        '[[nuisance]]\nkey = "change:split"\nof = "three_stream"\nvalues = ["", { name = "half", "workload:a.size" = "50%" }]\n'
+    )
+    first, second, third = read_nuisances(file)
+    assert (first.path, list(first.values)) == ("run:prefill_capacities@two_stream", [0, 1])
+    assert second == Nuisance("workload:random.rate", (100000, 900000))
+    assert third.values[0] is None
+    assert [label(value) for value in third.values] == ["as it is", "half"]
+    for text, problem in {
+        "nuisance = 1": r"unknown\.toml: give nothing but",
+        "[[nuisance]]\nkey = 'metric'": r"unknown\.toml, nuisance 1: give key",
+        "[[nuisance]]\nkey = 'gc.policy'\nvalues = [1, 2]": "nuisance 1: nuisance gc.policy: give workload:PATH",
+        "[[nuisance]]\nkey = 'change:a'\nvalues = [1, 2]": "nuisance 1: nuisance change:a: each value is",
+        "[[nuisance": r"unknown\.toml: ",
+    }.items():
+        file.write_text(text)
+        with pytest.raises(WarpError, match=problem):
+            read_nuisances(file)
+
+
+def test_what_cannot_be_a_nuisance_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    cell = Measurement(waf=2.0, experiment="one_stream")
+    options: dict[str, Any] = {"scales": ["1/1024"], "trials": 8, "progress": False}
+    with pytest.raises(
+        WarpError, match="nothing that was measured is of it; there are one_stream, workload:one_stream"
+    ):
+        calibrate([cell], {OP: (0.1, 0.2)}, nuisances=[Nuisance("metric", ["a", "b"], ["f2fs"])], **options)
+    with pytest.raises(WarpError, match="is a nuisance"):
+        calibrate([cell], {"run:prefill_capacities": [0, 1]}, **options)
+    with pytest.raises(WarpError, match="neither a rising"):
+        Nuisance("metric", ["a"]).knob  # noqa: B018
+    lines = tmp_path / "cells.csv"
+    lines.write_text("experiment,waf\none_stream,2.0\n")
+    arguments = [str(lines), "--free", f"{OP}=0.1:0.2", "--nuisance"]
+    assert main([*arguments, "metric"]) == 1
+    assert "calibrate: nuisance metric: write metric=LOW:HIGH or metric=[JSON list]" in capsys.readouterr().err
+
+
+def test_several_settings_can_be_varied_together() -> None:
+    result = sweep(
+        "three_stream_uniform",
+        {"change:split": SPLITS, "run:prefill_capacities": [0, 1]},
+        devices=["warp_default"],
+        only=["FDP"],
+        scale="1/1024",
+        write_capacities=0.1,
+        progress=False,
+    )
+    rows = result.points().to_pylist()
+    assert [row["change:split"] for row in rows] == ["small", "small", "large", "large"]
+    assert len({row["hash"] for row in rows}) == 4
+    with pytest.raises(WarpError, match=r'change:split = "?.*give \{"name"'):
+        sweep("three_stream_uniform", {"change:split": [{"workload:random.size": "1%"}]}, progress=False)
