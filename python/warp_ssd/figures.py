@@ -355,14 +355,14 @@ FIGURES = (
     PaperFigure("ii_vs_pi", "WARP Fig. 18, 19: II against PI", isolation),
     PaperFigure(
         "small_soc_units",
-        "WARP Fig. 20: small reclaim units for small objects",
+        "WARP Fig. 20: small reclaim units for small objects, at equal time",
         lambda runs: grouped_bars(runs, "small_soc_units", groups="SOC"),
     ),
     PaperFigure(
         "small_soc_units_in_time",
-        "WARP Fig. 20: the same beside a cache that gives up inserts, at 100k operations/s",
+        "WARP section 6.1: small units at equal bytes, beside a cache that gives up inserts",
         lambda runs: grouped_bars(
-            runs, "small_soc_units_in_time", groups="SOC", metric="tail_write_amplification", limits="shared", load="100k"
+            runs, "small_soc_units_in_time", groups="load", metric="tail_write_amplification", limits="shared"
         ),
     ),
     PaperFigure("latency", "WARP Table 3: latency of random reads", latency),
