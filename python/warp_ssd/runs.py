@@ -31,6 +31,7 @@ def run(
     capacity_bytes: int | None = None,
     feedback: Mapping[str, object] | None = None,
     snapshot: str | os.PathLike[str] | None = None,
+    interval: bool = False,
     gc_log: bool = False,
     victim_policy: VictimPolicy | None = None,
     placement_policy: PlacementPolicy | None = None,
@@ -47,6 +48,8 @@ def run(
         Which points, and how: see `Experiment.points`.
     seconds, timed, capacity_bytes, feedback, snapshot
         As well.
+    interval
+        Run every member of the devices' ensembles too: `Result.summary`, `published` and `intervals` say what they come to.
     gc_log
         Keep a row for each collection (`Result.gc_log`).
     victim_policy, placement_policy
@@ -85,6 +88,7 @@ def run(
         capacity_bytes=capacity_bytes,
         feedback=feedback,
         snapshot=snapshot,
+        interval=interval,
     )
     with _bar(progress) as shown:
         return experiment.run_points(

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from warp_ssd import Device, WarpError
+from warp_ssd import Device, Experiment, WarpError, run
 from warp_ssd.calibrate import Calibration, Measurement, calibrate
 from warp_ssd.calibrate.ensemble import residual, spread
 from warp_ssd.calibrate.knobs import Knob
@@ -88,3 +88,27 @@ def test_the_residual_is_what_even_the_best_is_off_by() -> None:
     assert residual(objective, best, 0) == pytest.approx(1.64 * 0.05)
     assert residual(objective, best, 6) == pytest.approx(1.64 * 0.05 * 2**0.5), "half of them are left at least"
     assert residual(objective, Evaluation({}, (9.0,) * 8, (0.0,) * 8, 1.0), 0) == 1.0
+
+
+def test_a_run_with_an_interval_says_what_the_members_say(found: Calibration, tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    found.write(file)
+    choice: dict[str, Any] = {"devices": [str(file)], "scale": "1/1024", "write_capacities": 2.0, "seeds": [1, 2]}
+    result = run("one_stream", interval=True, **choice)
+    own = run("one_stream", **choice)
+    assert result.cells().to_pandas().equals(own.cells().to_pandas()), "all else is of the profile itself"
+    rows = {row["metric"]: row for row in result.intervals().to_pyarrow().to_pylist()}
+    row = rows["write_amplification"]
+    assert row["value"] == pytest.approx(own.cells().to_pandas()["write_amplification"].mean())
+    assert 1.0 <= row["low"] < row["value"] < row["high"]
+    assert 1 <= row["members"] < len(found.members) <= 6, "the first is the profile itself"
+    assert f"{row['value']:.2f} ({row['low']:.2f}-{row['high']:.2f})" in result.summary()
+    published = result.published().to_pyarrow().to_pylist()
+    assert all(row["low"] is None for row in published), "the paper's numbers are about other devices"
+    assert own.intervals().to_pyarrow().num_rows == 0
+    # A point of a member can be run by itself, elsewhere too.
+    points = Experiment("one_stream").points(interval=True, **choice)
+    assert len(points) == 2 * (row["members"] + 1)
+    assert points[-1].run().cells().to_pyarrow().num_rows == 1
+    with pytest.raises(WarpError, match=r"has no ensemble.*calibrate"):
+        run("one_stream", interval=True, quick=True)

@@ -298,7 +298,7 @@ pub struct Run {
     #[arg(long)]
     pub handles: bool,
     /// Start a job file from this snapshot of a device instead of an empty one
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["device", "capacity", "scale", "seed", "set"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["device", "capacity", "scale", "seed", "set", "interval"])]
     pub from: Option<PathBuf>,
     /// Save the device to this snapshot after a job file
     #[arg(long, value_name = "FILE")]
@@ -323,6 +323,10 @@ pub struct Settings {
     /// Seed of device and jobs [default: the experiment's]
     #[arg(long)]
     pub seed: Option<u64>,
+    /// Run every member of the devices' ensembles too, and print each write amplification with the range of what they say, such
+    /// as 1.41 (1.30-1.55)
+    #[arg(long)]
+    pub interval: bool,
     /// Change a setting of the device, e.g. --set geometry.over_provisioning=0.2, or of a workload: --set
     /// workload.soc_percent=20
     #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
@@ -339,6 +343,7 @@ impl Settings {
             prefill_capacities: self.prefill,
             seconds: self.seconds,
             seeds: self.seed.map(|seed| vec![seed]),
+            interval: self.interval,
             ..Selection::default()
         }
     }
@@ -359,7 +364,7 @@ pub struct Reproduce {
     /// Experiments; all of them if none is named
     pub experiments: Vec<String>,
     /// Run the quick forms: compare them with their golden results, and judge the claims that are marked for them
-    #[arg(long)]
+    #[arg(long, conflicts_with = "interval")]
     pub quick: bool,
     /// With --quick: take the results as golden from now on; refused where a claim is broken
     #[arg(long, requires = "quick")]

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::LabError;
+use lab::interval::Intervals;
 use lab::run::{CellResult, Options, Progress, RunPlan, Watch};
 
 /// A run shows a bar when it takes longer than this.
@@ -66,13 +67,13 @@ fn new_bar(elapsed: Duration) -> ProgressBar {
     ProgressBar::new(0).with_style(style).with_elapsed(elapsed)
 }
 
-/// Runs plans and says whether they were stopped.
+/// Runs plans; returns the results of profiles, those of their ensembles, and whether they were stopped.
 pub fn run_cells(
     plans: &[RunPlan],
     keep_gc_log: bool,
     save: Option<&Path>,
     progress: &Progress,
-) -> Result<(Vec<CellResult>, bool), LabError> {
+) -> Result<(Vec<CellResult>, Intervals, bool), LabError> {
     let options = Options {
         keep_gc_log,
         save,
@@ -80,5 +81,6 @@ pub fn run_cells(
     };
     let work = || lab::run::run_all_with(plans, options, progress);
     let results = with_bar(progress, plans.len(), work)?;
-    Ok((results, progress.stopped()))
+    let (results, intervals) = Intervals::split(results);
+    Ok((results, intervals, progress.stopped()))
 }

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use lab::cell::RunSettings;
 use lab::experiment::Experiment;
+use lab::interval::Intervals;
 use lab::judge::Judge;
 use lab::record::ClaimsRecord;
 use lab::run::CellResult;
@@ -31,6 +32,7 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
         .as_deref()
         .map(|path| ClaimsRecord::new(path, &experiments));
     let mut outcome = Outcome::Done;
+    let mut published = Vec::new();
     for experiment in &experiments {
         let runs = experiment.select(&Selection {
             quick: command.quick,
@@ -38,13 +40,13 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
         })?;
         let plans = lab::run::prepare(runs.cells)?;
         let begun = Instant::now();
-        let (results, stopped) = execute::run_cells(&plans, false, None, &progress)?;
+        let (results, intervals, stopped) = execute::run_cells(&plans, false, None, &progress)?;
         if stopped {
             if !results.is_empty() && !command.json {
                 print(&format!(
                     "{} (stopped)\n{}{}\n",
                     experiment.title,
-                    rows::write_amplifications(&results, &experiment.axes()).text(),
+                    rows::write_amplifications(&results, &experiment.axes(), &intervals).text(),
                     rows::doubts(&results)
                 ));
             }
@@ -53,35 +55,52 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
         let holds = if command.quick {
             compare_golden(command, experiment, &runs.settings, &results)?
         } else {
-            let judge = Judge::new(experiment, &results, runs.settings.tail_capacities);
+            let judge = Judge::new(experiment, &results, runs.settings.tail_capacities).with_intervals(&intervals);
             if let Some(record) = &mut record {
                 record.add(experiment, begun.elapsed(), judge.verdicts())?;
             }
-            compare_paper(command, experiment, &judge, &results)
+            published.extend(judge.comparisons());
+            compare_paper(command, experiment, &judge, &results, &intervals)
         };
         if !holds {
             outcome = Outcome::Failed;
         }
     }
+    if experiments.len() > 1 && !command.json {
+        let covered = rows::covered(&published);
+        print(&if covered.is_empty() {
+            covered
+        } else {
+            format!("all experiments: {covered}")
+        });
+    }
     Ok(outcome)
 }
 
 /// Prints the paper's numbers beside ours and the verdicts; true if every claim holds.
-fn compare_paper(command: &Reproduce, experiment: &Experiment, judge: &Judge<'_>, results: &[CellResult]) -> bool {
+fn compare_paper(
+    command: &Reproduce,
+    experiment: &Experiment,
+    judge: &Judge<'_>,
+    results: &[CellResult],
+    intervals: &Intervals,
+) -> bool {
     let verdicts = judge.verdicts();
+    let comparisons = judge.comparisons();
     if command.json {
         print(&format!("{}\n", export::judged_json(experiment, judge, results)));
     } else {
         print(&format!("{} ({})\n", experiment.title, experiment.source));
         let numbers = if experiment.published.is_empty() {
-            rows::write_amplifications(results, &experiment.axes())
+            rows::write_amplifications(results, &experiment.axes(), intervals)
         } else {
-            rows::comparisons(&judge.comparisons())
+            rows::comparisons(&comparisons)
         };
         let doubts = rows::doubts(results);
         print(&format!(
-            "{}{doubts}\n{}\n",
+            "{}{}{doubts}\n{}\n",
             numbers.text(),
+            rows::covered(&comparisons),
             rows::verdicts(&verdicts).text()
         ));
     }

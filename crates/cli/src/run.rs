@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use lab::cell::RunSettings;
 use lab::experiment::Experiment;
+use lab::interval::Intervals;
 use lab::judge::Judge;
 use lab::report::Report;
 use lab::run::CellResult;
@@ -29,8 +30,8 @@ pub fn run(command: &Run) -> Result<Outcome, LabError> {
     } = experiment.select(&selection(command))?;
     let plans = lab::run::prepare(cells)?;
     let progress = execute::stoppable();
-    let (results, stopped) = execute::run_cells(&plans, true, command.save.as_deref(), &progress)?;
-    present(command, &experiment, &settings, &results)?;
+    let (results, intervals, stopped) = execute::run_cells(&plans, true, command.save.as_deref(), &progress)?;
+    present(command, &experiment, &settings, &results, &intervals)?;
     Ok(if stopped { Outcome::Stopped } else { Outcome::Done })
 }
 
@@ -87,12 +88,13 @@ fn present(
     experiment: &Experiment,
     settings: &RunSettings,
     results: &[CellResult],
+    intervals: &Intervals,
 ) -> Result<(), LabError> {
     if results.is_empty() {
         eprintln!("warp: stopped before anything was measured");
         return Ok(());
     }
-    let judge = Judge::new(experiment, results, settings.tail_capacities);
+    let judge = Judge::new(experiment, results, settings.tail_capacities).with_intervals(intervals);
     let fio = fio_json(command, results)?;
     let quiet = command.json || command.fio_json.as_ref().is_some_and(|path| path.as_os_str() == "-");
     if command.json {
@@ -102,6 +104,7 @@ fn present(
             &experiment.title,
             &experiment.axes(),
             results,
+            intervals,
             command.handles,
         ));
     }
@@ -115,6 +118,7 @@ fn present(
         axes: &axes,
         tail_capacities: settings.tail_capacities,
         results,
+        intervals,
         comparisons: &judge.comparisons(),
         verdicts: &judge.verdicts(),
     };

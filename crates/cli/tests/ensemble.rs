@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{folder, json, prints, refused, write};
+use common::{files, folder, json, prints, refused, warp, write};
 use tempfile::TempDir;
 
 /// A small drive whose measurements leave its over-provisioning and its isolation open.
@@ -70,4 +70,148 @@ fn a_member_that_is_no_drive_is_refused() {
         &["explain", "drive.toml"],
         &["drive.toml", "ensemble_residual"],
     );
+}
+
+/// Two variants on that drive, with numbers of which one is far off.
+const EXPERIMENT: &str = r#"
+title = "two variants"
+source = "ours"
+devices = ["./drive.toml"]
+workload = "three_stream"
+
+[run]
+write_capacities = 2.0
+scale = "1/16"
+
+[quick]
+write_capacities = 1.0
+scale = "1/16"
+
+[[variants]]
+name = "FDP"
+
+[[variants]]
+name = "NoFDP"
+jobs = { global = { dataplacement = "none" } }
+
+[[published]]
+at = { variant = "FDP" }
+drive = [1.05]
+source = "ours"
+
+[[published]]
+at = { variant = "NoFDP" }
+drive = [3.0]
+source = "ours"
+"#;
+
+fn with_experiment() -> TempDir {
+    let folder = with_drive();
+    write(&folder, "two.toml", EXPERIMENT);
+    folder
+}
+
+#[test]
+fn a_run_prints_the_interval_of_the_ensemble() {
+    let folder = with_experiment();
+    let run = |arguments: &[&str]| {
+        json(&prints(
+            &folder,
+            &[&["run", "./two.toml", "--json"], arguments].concat(),
+        ))
+    };
+    let plain = run(&[]);
+    assert!(plain.get("intervals").is_none());
+    let with_interval = run(&["--interval"]);
+    assert_eq!(
+        with_interval["cells"], plain["cells"],
+        "the profile's own results are what they are without it"
+    );
+    let interval = &with_interval["intervals"][1]["waf"];
+    let number = |name: &str| interval[name].as_f64().expect("a number");
+    assert_eq!(
+        (&with_interval["intervals"][1]["variant"], number("value")),
+        (&"NoFDP".into(), waf(&plain, 1))
+    );
+    // Each member as a drive of its own says the same: the first is the profile itself.
+    let alone = |settings: &[&str]| {
+        let set = settings.iter().flat_map(|setting| ["--set", *setting]);
+        waf(&run(&set.collect::<Vec<_>>()), 1)
+    };
+    let members = [
+        alone(&[
+            "geometry.over_provisioning=0.17",
+            "handles.isolation=persistently_isolated",
+        ]),
+        alone(&["geometry.over_provisioning=0.24"]),
+    ];
+    assert_eq!(interval["members"], serde_json::json!(members));
+    let near = |value: f64, expected: f64| assert!((value - expected).abs() < 1e-9, "{value} {expected}");
+    let all = || members.into_iter().chain([number("value")]);
+    near(number("low"), all().fold(f64::MAX, f64::min) * 0.95);
+    near(number("high"), all().fold(f64::MIN, f64::max) * 1.05);
+    let text = prints(&folder, &["run", "./two.toml", "--interval"]);
+    let (value, low, high) = (number("value"), number("low"), number("high"));
+    assert!(text.contains(&format!("{value:.2} ({low:.2}-{high:.2})")), "{text}");
+    let same = run(&[
+        "--interval",
+        "--set",
+        "handles.isolation=initially_isolated",
+        "--set",
+        "geometry.over_provisioning=0.2",
+    ]);
+    assert_eq!(
+        same["intervals"][1]["waf"]["members"],
+        serde_json::json!([]),
+        "what is set holds for all members"
+    );
+}
+
+fn waf(run: &serde_json::Value, cell: usize) -> f64 {
+    run["cells"][cell]["waf"].as_f64().expect("a number")
+}
+
+#[test]
+fn published_numbers_inside_are_counted() {
+    let folder = with_experiment();
+    let text = prints(&folder, &["reproduce", "./two.toml", "--interval"]);
+    assert!(
+        text.contains("numbers of the paper's drive inside our interval: 1 of 2 (50.0 %)"),
+        "{text}"
+    );
+    let found = json(&prints(&folder, &["reproduce", "./two.toml", "--interval", "--json"]));
+    let comparison = &found["comparisons"][1];
+    assert!(
+        comparison["interval"]["high"].as_f64() < comparison["drive"].as_f64(),
+        "{comparison}"
+    );
+    let twice = prints(&folder, &["reproduce", "./two.toml", "./two.toml", "--interval"]);
+    assert!(
+        twice.contains("all experiments: numbers of the paper's drive inside our interval: 2 of 4"),
+        "{twice}"
+    );
+}
+
+#[test]
+fn what_has_no_interval_is_refused() {
+    let folder = with_experiment();
+    let no_ensemble = ["warp_default", "has no ensemble", "warp calibrate"];
+    refused(
+        &folder,
+        &["run", "one_stream", "--device", "ssd_a", "--interval"],
+        &["ssd_a: has no ensemble"],
+    );
+    refused(
+        &folder,
+        &[
+            "run",
+            "three_stream_paper_shares",
+            "--device",
+            "warp_default",
+            "--interval",
+        ],
+        &no_ensemble,
+    );
+    let quick = warp(&folder, &["reproduce", "./two.toml", "--interval", "--quick"]);
+    assert!(!quick.status.success() && files(folder.path()).len() == 2);
 }

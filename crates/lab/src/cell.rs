@@ -232,6 +232,15 @@ impl std::fmt::Display for CellKey {
     }
 }
 
+/// Of which ensemble's runs a cell is one.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+pub struct EnsemblePart {
+    /// The member that its device is, counted from 0; `None`: the profile itself.
+    pub member: Option<u32>,
+    /// The ensemble's residual ([`crate::ensemble::Ensemble`]).
+    pub residual: f64,
+}
+
 /// One run: a device, a workload, settings. Serialized it is complete but for the files that its workload reads.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Cell {
@@ -250,6 +259,9 @@ pub struct Cell {
     /// Who listens to what the drive reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<feedback::Settings>,
+    /// If an interval was asked for and its profile has an ensemble: what of that it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ensemble: Option<EnsemblePart>,
     /// A saved device that the run goes on with, instead of a new one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<PathBuf>,

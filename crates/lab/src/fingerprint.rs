@@ -230,7 +230,14 @@ mod tests {
     #[test]
     fn every_knob_changes_the_hash() {
         // What a cell and its workload are called, the seeds of other cells, and what its device already says.
-        let names = ["/key/", "/workload_name", "/run/seeds/", "/run/only", "/run/timed"];
+        let names = [
+            "/key/",
+            "/workload_name",
+            "/ensemble/",
+            "/run/seeds/",
+            "/run/only",
+            "/run/timed",
+        ];
         for name in EVERY_KIND {
             let cell = cells(name).remove(0);
             let hash = cell.hash().expect("no files");

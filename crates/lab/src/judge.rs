@@ -12,6 +12,7 @@ use crate::claim::{
 };
 use crate::coordinates::{Coordinates, Selector};
 use crate::experiment::Experiment;
+use crate::interval::{Interval as Prediction, Intervals};
 use crate::metric::{Metric, Statistic};
 use crate::run::CellResult;
 
@@ -41,6 +42,9 @@ pub struct Comparison {
     pub emulator: Option<f64>,
     /// Ours; `None` if the cell was not run.
     pub ours: Option<f64>,
+    /// What the ensemble says of ours, if it was run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Prediction>,
     /// Table or figure.
     pub source: String,
 }
@@ -55,6 +59,11 @@ impl Comparison {
     pub fn relative_error(&self) -> Option<f64> {
         let published = self.drive.or(self.emulator)?;
         (published != 0.0).then_some(self.error()? / published)
+    }
+
+    /// Whether the drive's number is in the interval; `None` if there is one without the other.
+    pub fn is_inside(&self) -> Option<bool> {
+        Some(self.interval.as_ref()?.contains(self.drive?))
     }
 
     /// The published emulator's error as a share of the drive's number.
@@ -72,6 +81,7 @@ pub struct Judge<'a> {
     keys: Vec<CellKey>,
     results: &'a [CellResult],
     tail_capacities: f64,
+    intervals: Option<&'a Intervals>,
 }
 
 impl<'a> Judge<'a> {
@@ -84,6 +94,15 @@ impl<'a> Judge<'a> {
             coordinates,
             results,
             tail_capacities,
+            intervals: None,
+        }
+    }
+
+    /// Says of numbers what the ensembles say of them too.
+    pub fn with_intervals(self, intervals: &'a Intervals) -> Judge<'a> {
+        Judge {
+            intervals: Some(intervals),
+            ..self
         }
     }
 
@@ -103,6 +122,22 @@ impl<'a> Judge<'a> {
             .collect();
         let values = values.filter(|values| !values.is_empty())?;
         Some(values.iter().sum::<f64>() / values.len() as f64)
+    }
+
+    /// What the ensemble of a cell's device says of a metric; `None` if it was not run.
+    pub fn interval(&self, key: &CellKey, metric: &Metric) -> Option<Prediction> {
+        let (intervals, own) = (self.intervals?, self.value(key, metric)?);
+        let measure = |result: &CellResult| metric.measure(result, self.tail_capacities);
+        if metric.is_write_amplification() {
+            return intervals.of_write_amplification(key, own, |result| measure(result).unwrap_or(own));
+        }
+        intervals.range(key, own, measure)
+    }
+
+    /// The cells that were measured, in the order of the experiment.
+    pub fn measured(&self) -> impl Iterator<Item = &CellKey> {
+        let is_measured = |key: &&CellKey| self.results.iter().any(|result| result.key == **key);
+        self.keys.iter().filter(is_measured)
     }
 
     /// Every published number beside ours, in the order of the file.
@@ -135,6 +170,7 @@ impl<'a> Judge<'a> {
             let key = self.keys.iter().find(|key| self.coordinates.selects(&at, key))?.clone();
             Some(Comparison {
                 ours: self.value(&key, &metric),
+                interval: self.interval(&key, &metric),
                 key,
                 metric,
                 drive: published.drive.get(index).copied(),

@@ -24,6 +24,7 @@ pub mod find;
 pub mod finding;
 pub mod fingerprint;
 pub mod golden;
+pub mod interval;
 pub mod judge;
 mod mapper;
 pub mod metric;

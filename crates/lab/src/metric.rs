@@ -173,6 +173,15 @@ impl Metric {
         }
     }
 
+    /// Whether it is a write amplification.
+    pub fn is_write_amplification(&self) -> bool {
+        use Metric::{HandleWriteAmplification, TailWriteAmplification, WriteAmplification};
+        matches!(
+            self,
+            WriteAmplification | TailWriteAmplification | HandleWriteAmplification(_)
+        )
+    }
+
     /// Whether its values are so large or so various that errors are said in percent.
     pub fn is_relative(&self) -> bool {
         matches!(self, Metric::LatencyUs(_) | Metric::Iops(_) | Metric::BandwidthMbS(_))

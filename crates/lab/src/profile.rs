@@ -227,6 +227,22 @@ impl Profile {
 
     /// As [`Profile::config`]; messages say that it is in another place than the file.
     pub(crate) fn config_at(&self, place: &str, overrides: &Overrides) -> Result<DeviceConfig, LabError> {
+        let changed = self.values_with(place, overrides)?;
+        find::deserialize(place, Value::Table(changed))
+    }
+
+    /// The same profile with other values, such as those of a member of its ensemble.
+    ///
+    /// # Errors
+    /// A path leads through something that is no table.
+    pub(crate) fn changed(&self, overrides: &Overrides) -> Result<Profile, LabError> {
+        Ok(Profile {
+            values: self.values_with(&self.file, overrides)?,
+            ..self.clone()
+        })
+    }
+
+    fn values_with(&self, place: &str, overrides: &Overrides) -> Result<toml::Table, LabError> {
         let mut values = self.values.clone();
         for (path, value) in overrides {
             if let Some(other) = other_capacity(path) {
@@ -235,7 +251,7 @@ impl Profile {
             find::insert(&mut values, path, value.clone())
                 .map_err(|problem| LabError::invalid(place, format!("override {path} = {value}: {problem}")))?;
         }
-        find::deserialize(place, Value::Table(values))
+        Ok(values)
     }
 }
 

@@ -24,6 +24,7 @@ use std::path::Path;
 
 use crate::error::LabError;
 use crate::export::write_atomically;
+use crate::interval::Intervals;
 use crate::judge::{Comparison, Verdict};
 use crate::run::CellResult;
 
@@ -45,6 +46,8 @@ pub struct Report<'a> {
     pub tail_capacities: f64,
     /// What was measured; several seeds of a cell are several results.
     pub results: &'a [CellResult],
+    /// What the ensembles say of it.
+    pub intervals: &'a Intervals,
     /// Published numbers beside ours.
     pub comparisons: &'a [Comparison],
     /// Claims and whether they hold.
@@ -128,6 +131,7 @@ mod tests {
             axes,
             tail_capacities: 1.0,
             results,
+            intervals: &crate::interval::NO_INTERVALS,
             comparisons: &[],
             verdicts: &[],
         }

@@ -52,6 +52,8 @@ pub struct Selection {
     pub feedback: Option<feedback::Settings>,
     /// Another workload for all cells.
     pub workload: Option<WorkloadChoice>,
+    /// Whether to run the members of the profiles' ensembles as well, for [`crate::interval::Intervals`].
+    pub interval: bool,
 }
 
 /// The cells of a selection.
@@ -61,7 +63,7 @@ pub struct RunSet {
     pub experiment: Experiment,
     /// How they are run.
     pub settings: RunSettings,
-    /// One for each device, grid point, variant and seed.
+    /// One for each device (and member of its ensemble, if that was asked for), grid point, variant and seed.
     pub cells: Vec<Cell>,
 }
 
@@ -94,6 +96,7 @@ impl Selection {
             ("capacity", self.capacity_bytes.is_some()),
             ("scale", self.scale.is_some()),
             ("seeds", self.seeds.is_some()),
+            ("interval", self.interval),
         ];
         match of_device.iter().find(|(_, is_given)| *is_given) {
             Some((name, _)) if self.snapshot.is_some() => {
@@ -135,7 +138,7 @@ impl Experiment {
         let experiment = self.on_devices(selection)?;
         let saved = selection.snapshot.as_deref().map(SavedDevice::find).transpose()?;
         let settings = self.settings_of(selection, saved.as_ref())?;
-        let mut cells = experiment.cells(&settings, &selection.change(), saved.as_ref())?;
+        let mut cells = experiment.cells(&settings, &selection.change(), saved.as_ref(), selection.interval)?;
         let is_selected = |name: &str| settings.only.iter().any(|only| only == name);
         if self.variants.iter().any(|variant| is_selected(&variant.name)) {
             cells.retain(|cell| is_selected(&cell.key.variant));

@@ -70,6 +70,7 @@ fn cell(jobs: &str, settings: RunSettings) -> Cell {
         },
         seed: 1,
         device: toml::from_str(DEVICE).expect("the device is one"),
+        ensemble: None,
         workload_name: "test".to_string(),
         workload: fio::parse(jobs, "test.fio")
             .unwrap_or_else(|error| panic!("{error}"))
@@ -312,6 +313,7 @@ fn paced_cell(operations_per_second: u32) -> Cell {
     };
     Cell {
         workload: models::Spec::parse("workload", &table, &find_jobs).expect("a workload"),
+        ensemble: None,
         workload_name: "cachelib".to_string(),
         ..cell("[a]\nrw=read\n", run)
     }

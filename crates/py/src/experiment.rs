@@ -165,6 +165,8 @@ impl Experiment {
     ///     Run on drives like the devices, but of this capacity.
     /// feedback
     ///     Who listens to the drive's events, as ``feedback`` of a variant: ``{"policy": "lifetimes"}``.
+    /// interval
+    ///     The points of every member of the devices' ensembles as well; `Result` says what they come to.
     /// snapshot
     ///     Path of a device that ``Device.snapshot`` or ``warp run --save`` saved, to go on with instead of a new one.
     ///
@@ -174,7 +176,7 @@ impl Experiment {
     ///     A setting that is not known or impossible: names it and what is allowed.
     #[pyo3(signature = (*, quick = false, overrides = None, settings = None, devices = None, only = None, scale = None,
                         write_capacities = None, prefill_capacities = None, seeds = None, workload = None, seconds = None, timed = None,
-                        capacity_bytes = None, feedback = None, snapshot = None))]
+                        capacity_bytes = None, feedback = None, interval = false, snapshot = None))]
     #[allow(clippy::too_many_arguments)] // Keyword arguments of Python.
     fn points(
         &self,
@@ -193,6 +195,7 @@ impl Experiment {
         timed: Option<bool>,
         capacity_bytes: Option<u64>,
         feedback: Option<&Bound<'_, PyAny>>,
+        interval: bool,
         snapshot: Option<PathBuf>,
     ) -> PyResult<Vec<Point>> {
         let selection = Selection {
@@ -214,6 +217,7 @@ impl Experiment {
             capacity_bytes,
             feedback: feedback.map(feedback_settings).transpose()?,
             snapshot,
+            interval,
             device: None,
         };
         let axes = Arc::new(self.experiment.axes());
@@ -266,7 +270,8 @@ impl Experiment {
         };
         let axes = Arc::new(experiment.axes());
         let results = Results::run(py, &axes, settings.tail_capacities, &prepared, how)?;
-        let result = PyClassInitializer::from(results).add_subclass(RunResult { experiment });
+        let (results, intervals) = results.split();
+        let result = PyClassInitializer::from(results).add_subclass(RunResult { experiment, intervals });
         Py::new(py, result)
     }
 

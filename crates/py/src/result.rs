@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use lab::experiment::Experiment as LabExperiment;
 use lab::export::{self, tables};
+use lab::interval::Intervals;
 use lab::judge::Judge;
 use lab::policy::{PlacementPolicy, Policies};
 use lab::rows;
@@ -128,6 +129,14 @@ impl Results {
     }
 }
 
+impl Results {
+    /// Takes the results of members of ensembles out.
+    pub fn split(self) -> (Results, Intervals) {
+        let (cells, intervals) = Intervals::split(self.cells);
+        (Results { cells, ..self }, intervals)
+    }
+}
+
 #[pymethods]
 impl Results {
     /// Counters of the device and measures of the workload: a row for each point.
@@ -221,11 +230,12 @@ impl PointResult {
 #[pyclass(frozen, extends = Results, name = "Result", module = "warp_ssd")]
 pub struct RunResult {
     pub experiment: LabExperiment,
+    pub intervals: Intervals,
 }
 
 impl RunResult {
     fn judge<'a>(&'a self, results: &'a Results) -> Judge<'a> {
-        Judge::new(&self.experiment, &results.cells, results.tail_capacities)
+        Judge::new(&self.experiment, &results.cells, results.tail_capacities).with_intervals(&self.intervals)
     }
 }
 
@@ -234,7 +244,8 @@ impl RunResult {
     /// The tables that ``warp run`` prints, and the claims.
     fn summary(slf: &Bound<'_, Self>) -> String {
         let (run, results) = (slf.get(), slf.as_super().get());
-        let mut text = rows::results(&run.experiment.title, &results.axes, &results.cells, false);
+        let title = &run.experiment.title;
+        let mut text = rows::results(title, &results.axes, &results.cells, &run.intervals, false);
         let verdicts = run.judge(results).verdicts();
         if !verdicts.is_empty() {
             text += &rows::verdicts(&verdicts).text();
@@ -246,6 +257,12 @@ impl RunResult {
     fn published(slf: &Bound<'_, Self>) -> Table {
         let results = slf.as_super().get();
         tables::published(&results.axes, &slf.get().judge(results).comparisons()).into()
+    }
+
+    /// What the ensembles of the devices say of the write amplifications, of runs with an interval.
+    fn intervals(slf: &Bound<'_, Self>) -> Table {
+        let results = slf.as_super().get();
+        tables::intervals(&results.axes, &slf.get().judge(results)).into()
     }
 
     /// The experiment's claims, and whether they hold.

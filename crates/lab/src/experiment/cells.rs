@@ -7,7 +7,7 @@ use toml::Value;
 use workload::fio;
 
 use super::{Change, Experiment, Variant};
-use crate::cell::{Cell, CellKey, RunSettings};
+use crate::cell::{Cell, CellKey, EnsemblePart, RunSettings};
 use crate::error::LabError;
 use crate::profile::{Overrides, Profile};
 use crate::workloads::{WorkloadChanges, WorkloadChoice, plain, read_workload};
@@ -62,8 +62,14 @@ impl Origin<'_> {
     }
 }
 
+/// Whether two cells of a profile and its ensemble are the same run.
+fn is_same_run(one: &Cell, other: &Cell) -> bool {
+    one.key == other.key && one.seed == other.seed && one.device == other.device
+}
+
 impl Experiment {
-    /// All runs, in the order devices, grid, variants, seeds; `last` changes them after everything else.
+    /// All runs, in the order devices, grid, variants, seeds; `last` changes them after everything else. With an interval the runs of
+    /// the members of a profile's ensemble follow its own.
     ///
     /// # Errors
     /// A device, workload or change that does not fit: names file and field.
@@ -72,6 +78,7 @@ impl Experiment {
         run: &RunSettings,
         last: &Change,
         saved: Option<&SavedDevice>,
+        interval: bool,
     ) -> Result<Vec<Cell>, LabError> {
         let unchanged = [Variant {
             name: String::new(),
@@ -82,12 +89,8 @@ impl Experiment {
         } else {
             &self.variants
         };
-        let mut cells = Vec::new();
-        for device in &self.devices {
-            let origin = match saved {
-                Some(saved) => Origin::Saved(saved),
-                None => Origin::Profile(Box::new(Profile::find(device)?)),
-            };
+        let mut cells: Vec<Cell> = Vec::new();
+        for (device, origin, ensemble) in self.origins(saved, interval)? {
             for point in self.grid_points(run) {
                 for variant in variants {
                     let changes = [&self.change]
@@ -100,12 +103,58 @@ impl Experiment {
                         grid: point.iter().map(|value| value.name.clone()).collect(),
                     };
                     for &seed in &run.seeds {
-                        cells.push(self.cell(key.clone(), &origin, &changes, run, seed)?);
+                        let cell = self.cell(key.clone(), &origin, &changes, run, seed)?;
+                        let cell = Cell { ensemble, ..cell };
+                        // Changes can make members alike.
+                        let is_known = ensemble.is_some() && cells.iter().any(|known| is_same_run(known, &cell));
+                        cells.extend((!is_known).then_some(cell));
                     }
                 }
             }
         }
         Ok(cells)
+    }
+
+    /// Where the devices come from, in their order: the saved one, or profiles, and with an interval after each the members of its
+    /// ensemble.
+    fn origins<'a>(
+        &self,
+        saved: Option<&'a SavedDevice>,
+        interval: bool,
+    ) -> Result<Vec<(String, Origin<'a>, Option<EnsemblePart>)>, LabError> {
+        let mut origins = Vec::new();
+        for device in &self.devices {
+            if let Some(saved) = saved {
+                origins.push((device.clone(), Origin::Saved(saved), None));
+                continue;
+            }
+            let profile = Profile::find(device)?;
+            let ensemble = profile.ensemble.as_ref().filter(|_| interval);
+            let part = |residual, member| Some(EnsemblePart { member, residual });
+            let members: Vec<_> = ensemble
+                .iter()
+                .flat_map(|ensemble| {
+                    (0..)
+                        .zip(&ensemble.members)
+                        .map(|(index, member)| (index, member, ensemble.residual))
+                })
+                .map(|(index, member, residual)| {
+                    let origin = Origin::Profile(Box::new(profile.changed(&member.settings)?));
+                    Ok((device.clone(), origin, part(residual, Some(index))))
+                })
+                .collect::<Result<_, LabError>>()?;
+            let own = ensemble.and_then(|ensemble| part(ensemble.residual, None));
+            origins.push((device.clone(), Origin::Profile(Box::new(profile)), own));
+            origins.extend(members);
+        }
+        if interval && origins.iter().all(|(_, _, ensemble)| ensemble.is_none()) {
+            let problem = "has no ensemble, and so no interval; `warp calibrate` makes one (docs/devices.md)";
+            return Err(LabError::invalid(
+                &format!("device {}", self.devices.join(", ")),
+                problem,
+            ));
+        }
+        Ok(origins)
     }
 
     /// Every combination of grid values.
@@ -195,6 +244,7 @@ impl Experiment {
             workload_name,
             run,
             feedback: feedback.cloned(),
+            ensemble: None,
             snapshot: origin.snapshot().cloned(),
         })
     }

@@ -190,7 +190,8 @@ impl Experiment {
     pub fn from_table(file: &str, table: toml::Table) -> Result<Experiment, LabError> {
         let mut experiment: Experiment = find::deserialize(file, Value::Table(table))?;
         let mut folders = file.trim_end_matches(" (built in)").rsplit('/');
-        experiment.slug = folders.nth(1).unwrap_or("experiment").to_string();
+        let folder = folders.nth(1).filter(|folder| !matches!(*folder, "." | ".."));
+        experiment.slug = folder.unwrap_or("experiment").to_string();
         experiment.file = file.to_string();
         experiment.check()?;
         Ok(experiment)

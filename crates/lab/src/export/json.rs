@@ -4,9 +4,11 @@ use serde_json::{Value, json};
 use ssd::{Owner, OwnerStats};
 
 use super::tables::{SampleRow, sample_rows};
+use crate::cell::CellKey;
 use crate::experiment::Experiment;
 use crate::feedback::{FeedbackResult, ReadingRow};
 use crate::judge::Judge;
+use crate::metric::Metric;
 use crate::rows::axis_name;
 use crate::run::{CellResult, Sample};
 
@@ -16,6 +18,13 @@ pub const JSON_VERSION: u32 = 1;
 /// Everything that was measured and judged, as JSON on one line: what `warp run --json` prints.
 pub fn judged_json(experiment: &Experiment, judge: &Judge<'_>, results: &[CellResult]) -> String {
     let mut json = to_json(&experiment.axes(), judge.tail_capacities(), results, false);
+    let intervals: Vec<Value> = judge
+        .measured()
+        .filter_map(|key| interval_json(&experiment.axes(), judge, key))
+        .collect();
+    if !intervals.is_empty() {
+        json["intervals"] = intervals.into();
+    }
     json["experiment"] = experiment.slug.clone().into();
     json["comparisons"] = json!(judge.comparisons());
     json["verdicts"] = json!(judge.verdicts());
@@ -37,18 +46,39 @@ pub fn to_json(axes: &[String], tail_capacities: f64, results: &[CellResult], sa
     })
 }
 
+/// What the ensemble of a cell's device says of its write amplification; `None` if it was not run.
+fn interval_json(axes: &[String], judge: &Judge<'_>, key: &CellKey) -> Option<Value> {
+    let of = |metric: &Metric| {
+        let interval = judge.interval(key, metric)?;
+        Some(
+            json!({ "value": judge.value(key, metric), "low": interval.low, "high": interval.high, "members": interval.members }),
+        )
+    };
+    Some(json!({
+        "device": key.device,
+        "variant": key.variant,
+        "grid": grid_json(axes, key),
+        "waf": of(&Metric::WriteAmplification)?,
+        "tail_waf": of(&Metric::TailWriteAmplification)?,
+    }))
+}
+
+/// The values of a cell on the axes, by their names.
+fn grid_json(axes: &[String], key: &CellKey) -> serde_json::Map<String, Value> {
+    let values = key.grid.iter().enumerate();
+    values
+        .map(|(index, value)| (axis_name(axes, index), Value::from(value.as_str())))
+        .collect()
+}
+
 fn cell_json(axes: &[String], tail_capacities: f64, result: &CellResult, samples: bool) -> Value {
     let stats = &result.stats;
-    let grid = result.key.grid.iter().enumerate();
-    let grid: serde_json::Map<String, Value> = grid
-        .map(|(index, value)| (axis_name(axes, index), Value::from(value.as_str())))
-        .collect();
     let owners: Vec<Value> = stats.owners().map(|(owner, row)| owner_json(owner, row)).collect();
     let (fewest, mean, most) = result.block_erases;
     let mut cell = json!({
         "device": result.key.device,
         "variant": result.key.variant,
-        "grid": grid,
+        "grid": grid_json(axes, &result.key),
         "seed": result.seed,
         "scale_denominator": result.scale.0,
         "complete": result.complete,

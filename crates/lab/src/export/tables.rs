@@ -8,9 +8,12 @@ use ssd::event::Reclaim;
 use ssd::{Nanos, Owner, OwnerStats};
 
 use super::columns::{Column, Columns, Table};
+use crate::cell::CellKey;
 use crate::feedback::{CollectionRow, FeedbackResult, ReadingRow};
 use crate::finding::Finding;
-use crate::judge::{Comparison, Verdict};
+use crate::interval::Interval;
+use crate::judge::{Comparison, Judge, Verdict};
+use crate::metric::Metric;
 use crate::run::{CellResult, Sample, ScaleComparison};
 use crate::timed::measure::{Direction, JobResult};
 use workload::Operation;
@@ -433,10 +436,35 @@ pub fn published<'a>(axes: &[String], comparisons: &[Comparison]) -> Table<'a> {
             .optional_f64("drive", |row| row.drive)
             .optional_f64("emulator", |row| row.emulator)
             .optional_f64("ours", |row| row.ours)
+            .optional_f64("low", |row| Some(row.interval.as_ref()?.low))
+            .optional_f64("high", |row| Some(row.interval.as_ref()?.high))
             .optional_f64("error", Comparison::error)
             .optional_f64("relative_error", Comparison::relative_error)
             .text("source", |row| &row.source)
             .with_key(axes, |row| &row.key)
+    })
+}
+
+/// One row for each cell whose device has an ensemble that was run, and each of its write amplifications: of the whole run and of its
+/// end.
+pub fn intervals<'a>(axes: &[String], judge: &Judge<'_>) -> Table<'a> {
+    let metrics = [Metric::WriteAmplification, Metric::TailWriteAmplification];
+    let of_key = |key| {
+        metrics
+            .iter()
+            .filter_map(move |metric| Some((key, metric, judge.value(key, metric)?, judge.interval(key, metric)?)))
+    };
+    let rows: Vec<(&CellKey, &Metric, f64, Interval)> = judge.measured().flat_map(of_key).collect();
+    Table::of(&rows, |rows| {
+        Columns::of(rows)
+            .text("metric", |(_, metric, ..)| {
+                metric.column().expect("write amplifications are columns")
+            })
+            .f64("value", |(.., value, _)| *value)
+            .f64("low", |(.., interval)| interval.low)
+            .f64("high", |(.., interval)| interval.high)
+            .u64("members", |(.., interval)| interval.members.len() as u64)
+            .with_key(axes, |(key, ..)| key)
     })
 }
 

@@ -55,6 +55,7 @@ fn result(key: CellKey, copies: f64, handles: usize) -> CellResult {
     CellResult {
         key,
         seed: 1,
+        ensemble: None,
         scale: Scale(64),
         search: None,
         complete: true,

@@ -23,8 +23,8 @@ pub fn summary(report: &Report<'_>, panels: &Panels<'_>) -> String {
     if report.results.is_empty() {
         return note("Nothing was run.");
     }
-    let whole = Grid::new(report.results, CellResult::write_amplification);
-    let tail = Grid::new(report.results, |result| {
+    let whole = Grid::new(report.results, report.intervals, CellResult::write_amplification);
+    let tail = Grid::new(report.results, report.intervals, |result| {
         result.tail_write_amplification(report.tail_capacities)
     });
     let across = if whole.columns.len() > 1 {
@@ -281,6 +281,7 @@ mod tests {
             axes: &axes,
             tail_capacities: 1.0,
             results: &results,
+            intervals: &crate::interval::NO_INTERVALS,
             comparisons: &[],
             verdicts: &[],
         };

@@ -2,6 +2,7 @@
 
 use super::{Column, Rows, Value};
 use crate::cell::CellKey;
+use crate::interval::Intervals;
 use crate::run::CellResult;
 
 /// Name of a grid axis; experiments know it, results carry values only.
@@ -51,11 +52,13 @@ pub struct GridCell {
     pub value: f64,
     /// Whether all seeds ran to their end.
     pub complete: bool,
+    /// Least and greatest that the device's ensemble says, if it was run.
+    pub interval: Option<[f64; 2]>,
 }
 
 impl Grid {
-    /// Sorts results by their keys and averages `measure` over seeds.
-    pub fn new(results: &[CellResult], measure: impl Fn(&CellResult) -> f64) -> Grid {
+    /// Sorts results by their keys and averages `measure`, a write amplification, over seeds.
+    pub fn new(results: &[CellResult], intervals: &Intervals, measure: impl Fn(&CellResult) -> f64) -> Grid {
         let columns = distinct(results.iter().map(|result| column_of(&result.key)));
         let row_of = |key: &CellKey| {
             (
@@ -69,7 +72,7 @@ impl Grid {
             let of_row: Vec<&CellResult> = results.iter().filter(|result| row_of(&result.key) == row).collect();
             let cell = |column: &String| {
                 let seeds = of_row.iter().filter(|result| column_of(&result.key) == *column);
-                GridCell::over(&seeds.copied().collect::<Vec<_>>(), &measure)
+                GridCell::over(&seeds.copied().collect::<Vec<_>>(), intervals, &measure)
             };
             let cells = columns.iter().map(cell).collect();
             let (device, variant, rest) = row;
@@ -125,7 +128,8 @@ impl Grid {
 }
 
 impl GridCell {
-    fn over(seeds: &[&CellResult], measure: &impl Fn(&CellResult) -> f64) -> Option<GridCell> {
+    fn over(seeds: &[&CellResult], intervals: &Intervals, measure: &impl Fn(&CellResult) -> f64) -> Option<GridCell> {
+        let key = &seeds.first()?.key;
         let complete: Vec<f64> = seeds
             .iter()
             .filter(|seed| seed.complete)
@@ -138,19 +142,21 @@ impl GridCell {
             complete
         };
         let mean = values.iter().sum::<f64>() / values.len() as f64;
-        (!values.is_empty()).then_some(GridCell {
+        let interval = intervals.of_write_amplification(key, mean, measure).filter(|_| all);
+        Some(GridCell {
             value: mean,
             complete: all,
+            interval: interval.map(|interval| [interval.low, interval.high]),
         })
     }
 }
 
 impl From<GridCell> for Value {
     fn from(cell: GridCell) -> Value {
-        if cell.complete {
-            Value::Amplification(cell.value)
-        } else {
-            Value::Stopped(cell.value)
+        match cell.interval {
+            Some(ends) => Value::Interval(cell.value, ends),
+            None if cell.complete => Value::Amplification(cell.value),
+            None => Value::Stopped(cell.value),
         }
     }
 }
@@ -172,10 +178,11 @@ pub(crate) fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interval::NO_INTERVALS;
     use crate::report::sample;
 
     fn texts(results: &[CellResult], axes: &[String]) -> Vec<Vec<String>> {
-        let rows = Grid::new(results, CellResult::write_amplification).to_rows(axes);
+        let rows = Grid::new(results, &NO_INTERVALS, CellResult::write_amplification).to_rows(axes);
         let headings = rows.columns.iter().map(|column| column.heading.clone()).collect();
         let texts = rows
             .rows
@@ -193,7 +200,7 @@ mod tests {
         assert_eq!(rows[1][..2], ["ssd_a", "FDP"]);
         let waf = |index: usize| Value::Amplification(results[index].write_amplification()).to_string();
         assert_eq!((&rows[1][2], &rows[6][4]), (&waf(0), &waf(17)));
-        let text = super::super::write_amplifications(&results, &sample::axes()).text_within(usize::MAX);
+        let text = super::super::write_amplifications(&results, &sample::axes(), &NO_INTERVALS).text_within(usize::MAX);
         assert_eq!(text.lines().next(), Some("across: overwrite"));
     }
 
@@ -206,7 +213,7 @@ mod tests {
         });
         let by_seed = |result: &CellResult| result.seed as f64;
         let cell = |results: &[CellResult]| {
-            Value::from(Grid::new(results, by_seed).rows[0].cells[0].expect("it was run")).to_string()
+            Value::from(Grid::new(results, &NO_INTERVALS, by_seed).rows[0].cells[0].expect("it was run")).to_string()
         };
         assert_eq!(cell(&results), "1.500");
         results[1].complete = false;

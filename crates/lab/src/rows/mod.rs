@@ -22,8 +22,8 @@ pub use findings::{doubts, scales};
 pub use grid::{Grid, GridCell, GridRow, axis_name, variant_name};
 pub(crate) use grid::{axes_of, distinct};
 pub use results::{
-    OPERATIONS, OwnerRow, collections, comparisons, device, handles, jobs, last_collections, measures, readings,
-    results, run, verdicts, wear, write_amplifications,
+    OPERATIONS, OwnerRow, collections, comparisons, covered, device, handles, jobs, last_collections, measures,
+    readings, results, run, verdicts, wear, write_amplifications,
 };
 
 /// A cell: what it says and how it is printed.
@@ -41,6 +41,8 @@ pub enum Value {
     Bytes(u64),
     /// Write amplification, in three digits after the point.
     Amplification(f64),
+    /// Write amplification with the interval of an ensemble: least and greatest.
+    Interval(f64, [f64; 2]),
     /// Write amplification of a run that did not come to its end.
     Stopped(f64),
     /// A difference of write amplifications.
@@ -89,6 +91,7 @@ impl fmt::Display for Value {
             Value::Count(count) => out.write_str(&with_commas(count)),
             Value::Bytes(bytes) => write!(out, "{}", Bytes(bytes)),
             Value::Amplification(value) => write!(out, "{value:.3}"),
+            Value::Interval(value, [low, high]) => write!(out, "{value:.2} ({low:.2}-{high:.2})"),
             Value::Stopped(value) => write!(out, "{value:.3} (stopped)"),
             Value::Difference(value) => write!(out, "{value:+.3}"),
             // What rounds to zero without being zero is said to be small: 0.00 means none at all.
@@ -301,6 +304,7 @@ mod tests {
         let cases = [
             (Value::Amplification(2.0), "2.000"),
             (Value::Stopped(1.5), "1.500 (stopped)"),
+            (Value::Interval(1.409, [1.3, 1.554]), "1.41 (1.30-1.55)"),
             (Value::Capacities(4.425), "4.42"),
             (Value::Capacities(0.0), "0.00"),
             (Value::Capacities(0.0049), "<0.01"),

@@ -10,20 +10,26 @@ use super::findings::{scale_columns, scale_values};
 use super::{Column, Grid, Mark, Rows, Value};
 use crate::feedback::FeedbackResult;
 use crate::finding::Finding;
+use crate::interval::Intervals;
 use crate::judge::{Comparison, Verdict};
 use crate::run::CellResult;
 use crate::timed::measure::{JobResult, TimedResult};
 
 /// The table of write amplifications of whole runs.
-pub fn write_amplifications(results: &[CellResult], axes: &[String]) -> Rows {
-    summary(results, axes, CellResult::write_amplification)
+pub fn write_amplifications(results: &[CellResult], axes: &[String], intervals: &Intervals) -> Rows {
+    summary(results, axes, intervals, CellResult::write_amplification)
 }
 
 /// Write amplification of every cell: devices and variants down, the first grid axis across, averages over seeds.
 ///
 /// `measure` is what is averaged: [`CellResult::write_amplification`], or that of the end of the run.
-fn summary(results: &[CellResult], axes: &[String], measure: impl Fn(&CellResult) -> f64) -> Rows {
-    let grid = Grid::new(results, measure);
+fn summary(
+    results: &[CellResult],
+    axes: &[String],
+    intervals: &Intervals,
+    measure: impl Fn(&CellResult) -> f64,
+) -> Rows {
+    let grid = Grid::new(results, intervals, measure);
     let rows = grid.to_rows(axes);
     if grid.columns.len() > 1 {
         rows.note(format!("across: {}", super::axis_name(axes, 0)))
@@ -34,8 +40,14 @@ fn summary(results: &[CellResult], axes: &[String], measure: impl Fn(&CellResult
 
 /// Everything that a run shows in a terminal: write amplifications, what jobs got from the drive, and, if that is asked
 /// for or there is but one result, the handles.
-pub fn results(title: &str, axes: &[String], results: &[CellResult], with_handles: bool) -> String {
-    let summary = write_amplifications(results, axes).text();
+pub fn results(
+    title: &str,
+    axes: &[String],
+    results: &[CellResult],
+    intervals: &Intervals,
+    with_handles: bool,
+) -> String {
+    let summary = write_amplifications(results, axes, intervals).text();
     let mut text = format!("{title}\n{summary}{}\n", super::doubts(results));
     let with_measures = |result: &&CellResult| results.len() == 1 && !result.measures.is_empty();
     for result in results.iter().filter(with_measures) {
@@ -300,7 +312,15 @@ pub fn comparisons(comparisons: &[Comparison]) -> Rows {
     let numbers = ["paper's drive", "paper's emulator", "ours", "error"];
     let labels = ["cell", "measured"].map(Column::label);
     let numbers = numbers.map(|heading| Column::number(heading, ""));
-    let mut rows = Rows::new(labels.into_iter().chain(numbers).chain([Column::text("source")]));
+    let with_intervals = comparisons.iter().any(|comparison| comparison.interval.is_some());
+    let inside = with_intervals.then(|| Column::text("inside"));
+    let mut rows = Rows::new(
+        labels
+            .into_iter()
+            .chain(numbers)
+            .chain(inside)
+            .chain([Column::text("source")]),
+    );
     for comparison in comparisons {
         let is_relative = comparison.metric.is_relative();
         let value = if is_relative {
@@ -313,17 +333,44 @@ pub fn comparisons(comparisons: &[Comparison]) -> Rows {
         } else {
             Value::optional(comparison.error(), Value::Difference)
         };
-        rows.add([
+        let ours = |ours: f64| match &comparison.interval {
+            Some(interval) if !is_relative => Value::Interval(ours, [interval.low, interval.high]),
+            _ => value(ours),
+        };
+        let cells = [
             comparison.key.to_string().into(),
             comparison.metric.name().into(),
             Value::optional(comparison.drive, value),
             Value::optional(comparison.emulator, value),
-            Value::optional(comparison.ours, value),
+            Value::optional(comparison.ours, ours),
             error,
-            comparison.source.as_str().into(),
-        ]);
+        ];
+        let inside = Value::optional(comparison.is_inside(), |inside| {
+            if inside { "yes" } else { "no" }.into()
+        });
+        let inside = with_intervals.then_some(inside);
+        rows.add(
+            cells
+                .into_iter()
+                .chain(inside)
+                .chain([comparison.source.as_str().into()]),
+        );
     }
     rows
+}
+
+/// How many of the published drives' numbers lie inside the intervals, in a line; empty if there are no intervals.
+pub fn covered(comparisons: &[Comparison]) -> String {
+    let inside: Vec<bool> = comparisons.iter().filter_map(Comparison::is_inside).collect();
+    if inside.is_empty() {
+        return String::new();
+    }
+    let count = inside.iter().filter(|inside| **inside).count();
+    let share = Value::Share(count as f64 / inside.len() as f64);
+    format!(
+        "numbers of the paper's drive inside our interval: {count} of {} ({share})\n",
+        inside.len()
+    )
 }
 
 /// Claims and whether they hold.

@@ -6,7 +6,7 @@ use ssd::{Endurance, OwnerStats, Stats};
 use workload::Measure;
 
 use super::search::ScaleSearch;
-use crate::cell::CellKey;
+use crate::cell::{CellKey, EnsemblePart};
 use crate::feedback::FeedbackResult;
 use crate::finding::{self, Finding};
 use crate::timed::measure::TimedResult;
@@ -19,6 +19,8 @@ pub struct CellResult {
     pub key: CellKey,
     /// Seed of the run.
     pub seed: u64,
+    /// As of its cell.
+    pub ensemble: Option<EnsemblePart>,
     /// Scale of the twin it ran on.
     pub scale: Scale,
     /// How far the next smaller twin was away, if the scale was searched for.

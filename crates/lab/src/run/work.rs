@@ -395,6 +395,7 @@ impl<'a> Run<'a> {
         CellResult {
             key: self.plan.cell().key.clone(),
             seed: self.plan.cell().seed,
+            ensemble: self.plan.cell().ensemble,
             scale: self.plan.scale,
             search: None,
             complete,
