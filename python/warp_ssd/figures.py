@@ -336,7 +336,7 @@ FIGURES = (
         "WARP Fig. 9: a noisy neighbour",
         lambda runs: curves(runs, "noisy_neighbour", panels="neighbour"),
     ),
-    PaperFigure("f2fs", "WARP Fig. 10: F2FS", lambda runs: curves(runs, "f2fs", panels="personality")),
+    PaperFigure("f2fs", "WARP Fig. 10: F2FS", lambda runs: curves(runs, "f2fs", panels="personality", rows="device")),
     PaperFigure(
         "f2fs_handles",
         "WARP Fig. 11: F2FS, what goes through each handle",
@@ -350,7 +350,7 @@ FIGURES = (
     PaperFigure(
         "per_handle",
         "WARP Fig. 16, 17: what each handle writes, and what is copied of it",
-        lambda runs: handles(runs, "per_handle", by="overwrite"),
+        lambda runs: handles(runs, "per_handle", by="overwrite", OP="10 %"),
     ),
     PaperFigure("ii_vs_pi", "WARP Fig. 18, 19: II against PI", isolation),
     PaperFigure(
