@@ -26,8 +26,8 @@
 //! live / p + g + c + (1 + c) + 1 <= n
 //! ```
 //!
-//! there are always `1 + c` superblocks in reserve for collection itself (it can open one for the shared frontier and
-//! one for each smaller class before it has freed any) and one for the host. [`Layout::new`] refuses anything less.
+//! there are always `1 + c` superblocks in reserve for collection itself (copies go to reclaim units of their victim's
+//! class, so that emptying a superblock divides at most one other of each class) and one for the host. [`Layout::new`] refuses anything less.
 //! `Device::squeeze` is the procedure, and asserts it.
 //!
 //! Copies that share the host's open reclaim unit (`gc.copies`) change none of it. The frontiers are then open units of

@@ -128,7 +128,7 @@ _KNOWN = (
     Knob("geometry.over_provisioning", low=0.03, high=0.40),
     Knob("geometry.reclaim_unit_bytes", tuple(1 << power for power in range(26, 35)), ordered=True),
     Knob("gc.unit_selection", _UNIT_SELECTIONS),
-    Knob("gc.handle_selection", ("global", "highest_pressure", "largest", "noisy_first", "round_robin")),
+    Knob("gc.handle_selection", ("global", "highest_pressure")),
     Knob("gc.lazy_valid_share", low=0.0, high=0.5),
     Knob("gc.background_mark", low=0.5, high=0.98),
     Knob("gc.foreground_mark", low=0.8, high=1.0),

@@ -11,7 +11,7 @@ use crate::cast::{count, index, real, wide};
 use crate::config::{Copies, Isolation};
 use crate::device::Engine;
 use crate::event::{CloseReason, Event, Events, MovedRun, Reclaim, Reporter, Trigger};
-use crate::gc::{Candidates, HandleSelection, VictimPolicy};
+use crate::gc::{Candidates, VictimPolicy};
 use crate::layout::SizeClass;
 use crate::types::{Nanos, Owner, Placement, Ppn, RgId, RuId};
 use crate::unit::{ReclaimUnit, UnitState};
@@ -82,11 +82,8 @@ impl Engine {
         let lazy = trigger == Trigger::Background;
         let members = &self.state.groups[group.index()];
         let mut victim = None;
-        let order = self
-            .config
-            .gc
-            .handle_selection
-            .order(&members.closed, &self.state.units, members.turn);
+        let selection = self.config.gc.handle_selection;
+        let order = selection.order(&members.closed, &self.state.units);
         for owners in &order {
             let candidates = Candidates {
                 units: &self.state.units,
@@ -105,9 +102,6 @@ impl Engine {
                 "the victim policy chose {victim:?}, which is not a candidate"
             );
             if victim.is_some() {
-                if self.config.gc.handle_selection == HandleSelection::RoundRobin {
-                    self.state.groups[group.index()].turn = owners[0] + 1;
-                }
                 break;
             }
         }
@@ -141,9 +135,8 @@ impl Engine {
             .collecting
             .as_ref()
             .map_or(0, |open| self.state.units[open.unit.index()].pages - open.written);
-        let class = Self::class_for_copies(destination, entry.class);
         room >= entry.valid_pages
-            || !members.free_parts[usize::from(class)].is_empty()
+            || !members.free_parts[usize::from(entry.class)].is_empty()
             || members.free_superblocks.len() > index(self.layout.collection_superblocks)
     }
 

@@ -129,8 +129,6 @@ struct Group {
     owners: Vec<OwnerState>,
     /// Closed reclaim units of each owner and class.
     closed: Vec<Vec<ClosedSet>>,
-    /// Owner whose turn it is in round robin.
-    turn: usize,
     /// Superblock that is being emptied and whose free parts are withheld.
     draining: Option<u32>,
 }
@@ -395,7 +393,7 @@ impl<S: EventSink> Device<S> {
     }
 
     /// Share of a handle's closed pages in a group that are invalid and lie in reclaim units which still hold valid
-    /// ones, 0 to 1: what adaptive reclaim unit sizing and noisy-first selection go by.
+    /// ones, 0 to 1: what adaptive reclaim unit sizing goes by.
     pub fn noise(&self, placement: Placement) -> f64 {
         self.engine.noise(placement)
     }
@@ -698,7 +696,6 @@ impl Group {
             lazy_units: 0,
             owners: (0..layout.handle_count()).map(owner).chain([shared]).collect(),
             closed: vec![sets; layout.handles.len() + 1],
-            turn: 0,
             draining: None,
         }
     }

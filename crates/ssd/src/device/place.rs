@@ -167,17 +167,12 @@ impl Engine {
     }
 
     /// Gives an owner a reclaim unit for copies out of a victim of `class`: of the same class, so that emptying a
-    /// divided superblock divides at most one other; of the shared pool, always a whole superblock.
+    /// divided superblock divides at most one other.
     pub(super) fn open_for_collection(&mut self, events: &mut Events<'_>, group: RgId, owner: Owner, class: u8) {
         let apart = self.config.gc.copies == Copies::Apart;
-        let open = self.take(events, group, Self::class_for_copies(owner, class), owner, apart);
+        let open = self.take(events, group, class, owner, apart);
         let before = self.copies_slot(group, self.owner_index(owner)).replace(open);
         assert!(before.is_none(), "{owner} already has a reclaim unit for copies");
-    }
-
-    /// Class of the reclaim unit that an owner takes for copies out of a victim of `class`.
-    pub(super) fn class_for_copies(owner: Owner, class: u8) -> u8 {
-        if owner == Owner::SHARED { 0 } else { class }
     }
 
     /// Takes a reclaim unit for an owner.

@@ -13,48 +13,41 @@ use crate::unit::ReclaimUnit;
 pub enum HandleSelection {
     /// No first decision: the second one looks at all reclaim units.
     Global,
-    /// The owner with the most live pages for each free or invalid page in its closed reclaim units.
+    /// The owner with the most invalid pages for each live one in its closed reclaim units: pressure as the ratio of
+    /// live to free space (WARP, section 4.3), read so that whoever fills the drive with garbage pays for it. What
+    /// invalidates whole reclaim units by itself, such as a sequential stream, is not reclaimed just before it would
+    /// have. Before that, owners that hold a reclaim unit without a valid page, which costs nothing.
     HighestPressure,
-    /// The owner with the most pages in closed reclaim units.
-    Largest,
-    /// The owner with the greatest noise: the share of its closed pages that are invalid and sit in reclaim units
-    /// which still hold valid ones (see [`crate::device::Device::noise`]).
-    NoisyFirst,
-    /// Each owner in turn.
-    RoundRobin,
 }
 
 impl HandleSelection {
     /// The owners to try, one after the other; each entry is what the second decision looks at together.
     ///
-    /// `owners` are the closed sets of each owner of one reclaim group; `turn` is the owner whose turn it is in the
-    /// round robin.
-    pub(crate) fn order(self, owners: &[Vec<ClosedSet>], units: &[ReclaimUnit], turn: usize) -> Vec<Vec<usize>> {
-        assert!(turn <= owners.len(), "owner {turn} has a turn and does not exist");
+    /// `owners` are the closed sets of each owner of one reclaim group.
+    pub(crate) fn order(self, owners: &[Vec<ClosedSet>], units: &[ReclaimUnit]) -> Vec<Vec<usize>> {
         let holders = (0..owners.len()).filter(|&owner| closed_pages(&owners[owner]) > 0);
         match self {
             HandleSelection::Global => vec![holders.collect()],
-            HandleSelection::RoundRobin => {
-                let mut order: Vec<usize> = holders.collect();
-                let first = order.partition_point(|&owner| owner < turn);
-                order.rotate_left(first);
-                order.into_iter().map(|owner| vec![owner]).collect()
+            HandleSelection::HighestPressure => {
+                let scored = holders.map(|owner| (pressure(&owners[owner], units), owner));
+                let mut scored: Vec<((bool, f64), usize)> = scored.collect();
+                scored.sort_by(|((a_free, a), a_owner), ((b_free, b), b_owner)| {
+                    b_free.cmp(a_free).then(b.total_cmp(a)).then(a_owner.cmp(b_owner))
+                });
+                scored.into_iter().map(|(_, owner)| vec![owner]).collect()
             }
-            HandleSelection::Largest => greatest_first(holders, |owner| real(closed_pages(&owners[owner]))),
-            HandleSelection::HighestPressure => greatest_first(holders, |owner| {
-                let live = valid_pages(&owners[owner], units);
-                real(live) / real(closed_pages(&owners[owner]) - live)
-            }),
-            HandleSelection::NoisyFirst => greatest_first(holders, |owner| noise(&owners[owner], units)),
         }
     }
 }
 
-/// Owners by falling score; equal scores by rising index.
-fn greatest_first(holders: impl Iterator<Item = usize>, score: impl Fn(usize) -> f64) -> Vec<Vec<usize>> {
-    let mut scored: Vec<(f64, usize)> = holders.map(|owner| (score(owner), owner)).collect();
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    scored.into_iter().map(|(_, owner)| vec![owner]).collect()
+/// Whether an owner holds a reclaim unit without a valid page, and its invalid pages for each live one.
+fn pressure(sets: &[ClosedSet], units: &[ReclaimUnit]) -> (bool, f64) {
+    let live = valid_pages(sets, units);
+    let invalid = closed_pages(sets) - live;
+    (
+        sets.iter().any(ClosedSet::holds_unit_without_valid_page),
+        real(invalid) / real(live),
+    )
 }
 
 fn closed_pages(sets: &[ClosedSet]) -> u64 {

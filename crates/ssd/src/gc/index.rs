@@ -230,6 +230,11 @@ impl ClosedSet {
         follow(head, |unit| units[index(unit)].bucket_next)
     }
 
+    /// Whether a unit can be had without copying anything: the first bucket is theirs alone.
+    pub(crate) fn holds_unit_without_valid_page(&self) -> bool {
+        self.buckets.first().is_some_and(|head| *head != NONE)
+    }
+
     /// All units, the one closed first leading.
     pub(crate) fn in_order<'a>(&'a self, units: &'a [ReclaimUnit]) -> impl Iterator<Item = u32> + 'a {
         follow(self.order_head, |unit| units[index(unit)].order_next)

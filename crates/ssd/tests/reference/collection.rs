@@ -2,7 +2,7 @@
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use ssd::config::{Copies, HandleSelection, Isolation, ReportedPage};
+use ssd::config::{Copies, Isolation, ReportedPage};
 use ssd::event::{CloseReason, MovedRun, Reclaim, Trigger};
 use ssd::unit::UnitState;
 use ssd::{Event, Lpn, Owner, RgId, RuId};
@@ -59,12 +59,9 @@ impl Reference {
             return false;
         }
         let mut victim = None;
-        for holders in selection::order(gc.handle_selection, holders, self.groups[group].owner_turn) {
+        for holders in selection::order(gc.handle_selection, holders) {
             let chosen = selection::select(gc.unit_selection, &holders, self.host_pages_written, &mut self.random);
             if let Some(chosen) = chosen {
-                if gc.handle_selection == HandleSelection::RoundRobin {
-                    self.groups[group].owner_turn = holders[0].0 + 1;
-                }
                 victim = Some(chosen.unit);
                 break;
             }
@@ -87,7 +84,7 @@ impl Reference {
         let fits = self.valid_pages(victim) <= room;
         let free_superblocks = self.groups[group].free_superblocks.len() as u32;
         let class = self.unit(victim).class;
-        let has_part = destination != Owner::SHARED && !self.groups[group].free_parts[class].is_empty();
+        let has_part = !self.groups[group].free_parts[class].is_empty();
         class == 0 || fits || has_part || free_superblocks > self.layout.collection_superblocks
     }
 

@@ -276,13 +276,7 @@ fn collection(entropy: &mut impl Entropy) -> GcConfig {
     let number = entropy.between(1, 9) as u32;
     let share = entropy.share();
     GcConfig {
-        handle_selection: entropy.pick(&[
-            HandleSelection::Global,
-            HandleSelection::HighestPressure,
-            HandleSelection::Largest,
-            HandleSelection::NoisyFirst,
-            HandleSelection::RoundRobin,
-        ]),
+        handle_selection: entropy.pick(&[HandleSelection::Global, HandleSelection::HighestPressure]),
         unit_selection: entropy.pick(&[
             UnitSelection::Greedy,
             UnitSelection::CostAge,

@@ -55,8 +55,6 @@ pub struct Group {
     /// Closed units by owner and class, in the order that random policies see: a unit taken out is replaced by the
     /// last.
     pub closed: BTreeMap<(usize, usize), Vec<u32>>,
-    /// Owner whose turn it is in round robin selection.
-    pub owner_turn: usize,
     /// Superblock that is being emptied.
     pub draining: Option<u32>,
 }
@@ -374,12 +372,12 @@ impl Reference {
         self.groups[group].open[handle][slot] = Some(unit);
     }
 
-    /// Gives an owner a unit for copies, of the victim's class. The shared pool always takes whole superblocks.
+    /// Gives an owner a unit for copies, of the victim's class.
     pub fn open_for_copies(&mut self, group: usize, row: usize, class: usize) -> u32 {
-        let (class, owner) = if row == self.layout.handles.len() {
-            (0, Owner::SHARED)
+        let owner = if row == self.layout.handles.len() {
+            Owner::SHARED
         } else {
-            (class, Owner(row as u16))
+            Owner(row as u16)
         };
         let unit = self.take(group, class, owner, self.config.gc.copies == Copies::Apart);
         assert!(self.place_for_copies(group, row).replace(unit).is_none());
@@ -629,7 +627,6 @@ impl Group {
             copies: vec![None; handles.len() + 1],
             isolated: vec![false; handles.len()],
             closed: BTreeMap::new(),
-            owner_turn: 0,
             draining: None,
         }
     }

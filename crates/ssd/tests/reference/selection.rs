@@ -72,39 +72,22 @@ fn describe(reference: &Reference, unit: u32, lazy: bool) -> Closed {
 }
 
 /// Which owners to look at together, one set after the other.
-pub fn order(selection: HandleSelection, holders: Vec<Holder>, turn: usize) -> Vec<Vec<Holder>> {
-    let each = |holders: Vec<Holder>| holders.into_iter().map(|holder| vec![holder]).collect();
+pub fn order(selection: HandleSelection, mut holders: Vec<Holder>) -> Vec<Vec<Holder>> {
     let pages = |holder: &Holder| holder.1.iter().map(|unit| u64::from(unit.pages)).sum::<u64>();
     let valid = |holder: &Holder| holder.1.iter().map(|unit| u64::from(unit.valid)).sum::<u64>();
-    let scattered = |holder: &Holder| {
-        let partly_valid = holder.1.iter().filter(|unit| unit.valid > 0);
-        partly_valid.map(|unit| u64::from(unit.pages - unit.valid)).sum::<u64>()
-    };
+    let pays_all = |holder: &Holder| holder.1.iter().all(|unit| unit.valid > 0);
     match selection {
         HandleSelection::Global => vec![holders],
-        HandleSelection::RoundRobin => {
-            let (before, from_turn): (Vec<_>, Vec<_>) = holders.into_iter().partition(|holder| holder.0 < turn);
-            each(from_turn.into_iter().chain(before).collect())
-        }
-        HandleSelection::Largest => each(greatest_first(holders, |holder| (pages(holder), 1))),
         HandleSelection::HighestPressure => {
-            let pressure = |holder: &Holder| (valid(holder), pages(holder) - valid(holder));
-            each(greatest_first(holders, pressure))
+            // The greatest invalid share has the most invalid pages for each live one. The sort is stable.
+            let invalid = |holder: &Holder| pages(holder) - valid(holder);
+            holders.sort_by(|a, b| {
+                let by_share = (invalid(b) * pages(a)).cmp(&(invalid(a) * pages(b)));
+                pays_all(a).cmp(&pays_all(b)).then(by_share)
+            });
+            holders.into_iter().map(|holder| vec![holder]).collect()
         }
-        HandleSelection::NoisyFirst => each(greatest_first(holders, |holder| (scattered(holder), pages(holder)))),
     }
-}
-
-/// Owners by falling score, a fraction whose denominator may be zero; of equal ones the first in order.
-fn greatest_first(mut holders: Vec<Holder>, score: impl Fn(&Holder) -> (u64, u64)) -> Vec<Holder> {
-    holders.sort_by(|a, b| {
-        let ((a_over, a_under), (b_over, b_under)) = (score(a), score(b));
-        match (a_under, b_under) {
-            (0, 0) => Ordering::Equal,
-            _ => (b_over * a_under).cmp(&(a_over * b_under)),
-        }
-    });
-    holders
 }
 
 /// The unit that a policy takes from the sets it is shown.
