@@ -163,12 +163,12 @@ def test_published_numbers_are_measurements() -> None:
 
 
 def test_knobs_have_usual_ranges_or_given_ones() -> None:
-    first, second = read_knobs({OP: None, "gc.adaptive_size_noise": (0, 1)})
+    first, second = read_knobs({OP: None, "endurance.spread": (0, 1)})
     assert first is KNOBS[OP]
     assert (second.low, second.high) == (0.0, 1.0)
     assert read_knobs({"handles.count": [8, 4]})[0].choices == (4, 8)
     with pytest.raises(WarpError, match="its range is not known"):
-        read_knobs(["gc.adaptive_size_noise"])
+        read_knobs(["endurance.spread"])
     with pytest.raises(WarpError, match="neither a rising"):
         read_knobs({OP: (0.3, 0.1)})
     with pytest.raises(WarpError, match="name at least one knob"):

@@ -277,7 +277,6 @@ fn the_nominal_size_is_that_of_every_handle_or_of_a_superblock() {
         nominal_bytes(ReclaimUnitSize::Die, Some(ReclaimUnitSize::Channel)),
         RECLAIM_UNIT_BYTES
     );
-    assert_eq!(nominal_bytes(ReclaimUnitSize::Adaptive, None), RECLAIM_UNIT_BYTES);
 }
 
 #[test]

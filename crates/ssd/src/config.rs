@@ -322,8 +322,6 @@ pub enum ReclaimUnitSize {
     Channel,
     /// The blocks of one die.
     Die,
-    /// A superblock while the handle is quiet, one channel while it is noisy (`gc.adaptive_size_noise`).
-    Adaptive,
 }
 
 /// When a handle takes a reclaim unit.
@@ -365,8 +363,6 @@ pub struct GcConfig {
     /// An adaptive handle is persistently isolated while its reclaim group has at least this many spare reclaim
     /// units for each handle that holds data; it goes back below three quarters of it.
     pub adaptive_isolation_spare: f64,
-    /// A handle with adaptive reclaim unit size is noisy from this share of scattered invalid pages on, 0 to 1.
-    pub adaptive_size_noise: f64,
 }
 
 impl Default for GcConfig {
@@ -383,7 +379,6 @@ impl Default for GcConfig {
             allocation: Allocation::Oldest,
             reserve_share: 0.0,
             adaptive_isolation_spare: 16.0,
-            adaptive_size_noise: 0.10,
         }
     }
 }
@@ -393,7 +388,6 @@ impl GcConfig {
         ConfigError::between("gc.lazy_valid_share", self.lazy_valid_share, 0.0..=1.0)?;
         ConfigError::between("gc.background_mark", self.background_mark, 0.0..=1.0)?;
         ConfigError::between("gc.foreground_mark", self.foreground_mark, 0.0..=1.0)?;
-        ConfigError::between("gc.adaptive_size_noise", self.adaptive_size_noise, 0.0..=1.0)?;
         ConfigError::unless(
             (0.0..=0.9).contains(&self.reserve_share),
             "gc.reserve_share",

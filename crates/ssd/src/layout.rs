@@ -238,14 +238,10 @@ impl Layout {
         u8::try_from(position).expect("there are at most 129 classes: of whole superblocks, and one for each handle")
     }
 
-    /// The class of a handle's reclaim units, when it is quiet and when it is noisy.
-    pub(crate) fn classes_of_size(&self, config: &DeviceConfig, size: ReclaimUnitSize) -> (u8, u8) {
+    /// The class of a handle's reclaim units.
+    pub(crate) fn class_of_size(&self, config: &DeviceConfig, size: ReclaimUnitSize) -> u8 {
         let shape = Shape::new(config).expect("a layout exists, so its shape is valid");
-        let class = |size| self.class_of(shape.divisor(size));
-        match size {
-            ReclaimUnitSize::Adaptive => (0, class(ReclaimUnitSize::Channel)),
-            other => (class(other), class(other)),
-        }
+        self.class_of(shape.divisor(size))
     }
 
     fn frontiers(&self) -> u32 {
@@ -401,12 +397,12 @@ impl Shape {
         })
     }
 
-    /// Parts of a superblock for a size; for the adaptive one, its smaller size.
+    /// Parts of a superblock for a size.
     fn divisor(&self, size: ReclaimUnitSize) -> u32 {
         match size {
             ReclaimUnitSize::Superblock => 1,
             ReclaimUnitSize::Fraction(parts) => parts,
-            ReclaimUnitSize::Channel | ReclaimUnitSize::Adaptive => self.channels_per_group.unwrap_or(1),
+            ReclaimUnitSize::Channel => self.channels_per_group.unwrap_or(1),
             ReclaimUnitSize::Die => self.dies_per_group,
         }
     }
@@ -414,7 +410,7 @@ impl Shape {
     fn check_size(&self, handle: usize, size: ReclaimUnitSize) -> Result<(), ConfigError> {
         let field = format!("handles[{handle}].reclaim_unit");
         let name = format!("{size:?}").to_lowercase();
-        if matches!(size, ReclaimUnitSize::Channel | ReclaimUnitSize::Adaptive) && self.channels_per_group.is_none() {
+        if size == ReclaimUnitSize::Channel && self.channels_per_group.is_none() {
             let allowed = "needs reclaim groups that are whole channels, or channels that are whole reclaim groups";
             return Err(ConfigError::new(&field, name, allowed));
         }

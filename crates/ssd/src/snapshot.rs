@@ -24,7 +24,7 @@ use crate::maps::Maps;
 
 const MAGIC: &[u8; 8] = b"WARPSSD\0";
 /// Version of the format; grows with every change of a stored type.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 /// Longest configuration or state that a file may claim: a device of 2^32 pages in reclaim units of one page each
 /// would not reach it, so more is corruption, not something to allocate.
 const SECTION_BYTES_MAX: u64 = 64 << 30;

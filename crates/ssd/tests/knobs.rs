@@ -294,15 +294,6 @@ fn an_owner_with_nothing_to_reclaim_gives_way_to_the_next() {
     assert_eq!((first.trigger, first.victim), (Trigger::Background, expected));
 }
 
-#[test]
-fn noise_is_the_share_of_scattered_invalid_pages() {
-    let staged = five_handles(HandleSelection::Global, &BY_HANDLE);
-    let noise = |handle| staged.device.noise(Placement::handle(handle));
-    assert_eq!(noise(0), 10.0 / 256.0);
-    assert_eq!(noise(3), 300.0 / 512.0);
-    assert_eq!(noise(4), 100.0 / 512.0, "a unit without valid pages is not scattered");
-}
-
 // ---------------------------------------------------------------------------------------------------------------------
 // When: the marks, the lazy threshold, the reserve
 
@@ -1071,7 +1062,6 @@ fn reclaim_unit_size_is_what_it_is_called() {
         (ReclaimUnitSize::Fraction(16), 16),
         (ReclaimUnitSize::Channel, 64),
         (ReclaimUnitSize::Die, 32),
-        (ReclaimUnitSize::Adaptive, 256),
     ] {
         let mut config = many_dies();
         config.handles.reclaim_unit = size;
@@ -1220,54 +1210,6 @@ fn divided_superblocks_merge_again() {
     prove(&device);
     // And they can be divided again.
     write(&mut device, 0, pages, 1);
-    prove(&device);
-}
-
-#[test]
-fn adaptive_reclaim_unit_size_follows_the_noise_of_the_handle() {
-    // 64 of the 256 pages that the handle has closed are invalid and scattered.
-    for (noise, expected) in [(0.0, 64), (0.2, 64), (0.25, 64), (0.26, 256), (1.0, 256)] {
-        let mut config = many_dies();
-        config.handles.reclaim_unit = ReclaimUnitSize::Adaptive;
-        config.gc.adaptive_size_noise = noise;
-        let mut device = recorded(&config);
-        write(&mut device, 0, UNIT_PAGES, 0);
-        // The handle's own closed units decide, so the new pages go elsewhere. A threshold of 0 is always reached: the
-        // handle begins with small units, of whose first nothing is left, so nothing is scattered.
-        write(&mut device, 0, UNIT_PAGES / 4, 1);
-        assert_eq!(
-            device.noise(Placement::handle(0)),
-            if noise == 0.0 { 0.0 } else { 0.25 }
-        );
-        write(&mut device, 4 * UNIT_PAGES, 1, 0);
-        assert_eq!(
-            opened_pages(&device, owner(0)).last(),
-            Some(&expected),
-            "threshold {noise}"
-        );
-    }
-}
-
-#[test]
-fn a_sequential_stream_is_quiet_and_keeps_large_reclaim_units() {
-    let mut config = many_dies();
-    config.handles.reclaim_unit = ReclaimUnitSize::Adaptive;
-    let mut device = recorded(&config);
-    let pages = device.layout().logical_pages;
-    for _ in 0..3 {
-        write(&mut device, 0, pages, 0);
-    }
-    let large = opened_pages(&device, owner(0))
-        .iter()
-        .filter(|pages| **pages == 256)
-        .count();
-    assert_eq!(large, opened_pages(&device, owner(0)).len());
-    overwrite_uniformly(&mut device, &mut Uniform::new(8), (0, pages), u64::from(pages), 0);
-    assert_eq!(
-        opened_pages(&device, owner(0)).last(),
-        Some(&64),
-        "scattered overwrites are noisy"
-    );
     prove(&device);
 }
 
@@ -1676,7 +1618,7 @@ fn each_name_is_its_own_variant_and_no_other_is_accepted() {
     assert_eq!(by_name("superblock"), Ok(ReclaimUnitSize::Superblock));
     assert_eq!(by_name("channel"), Ok(ReclaimUnitSize::Channel));
     assert_eq!(by_name("die"), Ok(ReclaimUnitSize::Die));
-    assert_eq!(by_name("adaptive"), Ok(ReclaimUnitSize::Adaptive));
+    assert!(by_name::<ReclaimUnitSize>("adaptive").is_err());
     assert_eq!(with_number("fraction", 4), Ok(ReclaimUnitSize::Fraction(4)));
     assert_eq!(by_name("on_first_use"), Ok(Opening::OnFirstUse));
     assert_eq!(by_name("eager"), Ok(Opening::Eager));
@@ -1706,7 +1648,6 @@ fn each_key_sets_its_own_field_and_unknown_ones_are_refused() {
         read("adaptive_isolation_spare", 0.3),
         gc(|gc| gc.adaptive_isolation_spare = 0.3)
     );
-    assert_eq!(read("adaptive_size_noise", 0.3), gc(|gc| gc.adaptive_size_noise = 0.3));
     for key in ["lazy_threshold", "Background_mark", ""] {
         let error = read::<GcConfig>(key, 0.3).expect_err("the key is unknown").to_string();
         assert!(
@@ -1816,7 +1757,6 @@ const REFUSALS: &[Refusal] = &table! {
     } => "between 1 and 64",
     "handles[0].reclaim_unit": |c| c.handles.reclaim_unit = ReclaimUnitSize::Fraction(0) => "must divide the 4 blocks",
     "handles[0].reclaim_unit": |c| split_channels(c, ReclaimUnitSize::Channel) => "whole channels",
-    "handles[0].reclaim_unit": |c| split_channels(c, ReclaimUnitSize::Adaptive) => "whole channels",
     "handles[3].reclaim_unit": |c| {
         let mut override_of_3 = given(3);
         override_of_3.reclaim_unit = Some(ReclaimUnitSize::Fraction(3));
@@ -1828,7 +1768,6 @@ const REFUSALS: &[Refusal] = &table! {
     "gc.background_mark": |c| c.gc.background_mark = f64::NAN => "between 0 and 1",
     "gc.foreground_mark": |c| c.gc.foreground_mark = -0.5 => "between 0 and 1",
     "gc.foreground_mark": |c| c.gc.foreground_mark = 95.0 => "between 0 and 1",
-    "gc.adaptive_size_noise": |c| c.gc.adaptive_size_noise = 1.5 => "between 0 and 1",
     "gc.reserve_share": |c| c.gc.reserve_share = -0.1 => "between 0 and 0.9",
     "gc.reserve_share": |c| c.gc.reserve_share = 0.91 => "between 0 and 0.9",
     "gc.adaptive_isolation_spare": |c| c.gc.adaptive_isolation_spare = -1.0 => "0 or more",

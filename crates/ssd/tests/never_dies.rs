@@ -15,7 +15,7 @@ use reference::lockstep::{self, Coverage};
 use reference::workload::{self, Operation};
 use reference::{Entropy, Seeded, generate};
 use ssd::config::{GcConfig, Geometry, HandleOverride, Handles, Isolation, MarksOf, ReclaimUnitSize, UnitSelection};
-use ssd::{ConfigError, DeviceConfig, Layout, Placement};
+use ssd::{ConfigError, DeviceConfig, Layout};
 
 const SECONDS_DEFAULT: u64 = 45;
 /// Host pages of a case, at most: many short cases find more than few long ones.
@@ -46,8 +46,6 @@ const FEATURES: &[&str] = &[
     "full drive",
     "open for copies: Adaptive",
     "open for copies: PersistentlyIsolated",
-    "open: adaptive, noisy",
-    "open: adaptive, quiet",
     "open: channel",
     "open: die",
     "open: fraction",
@@ -253,41 +251,6 @@ fn swarm() {
     }
 }
 
-/// Parts of one superblock belong to several persistently isolated handles, whose copies want whole superblocks by the
-/// time the superblock has to be emptied.
-#[test]
-fn parts_of_handles_that_became_quiet_can_be_emptied() {
-    const NOISY: u16 = 4;
-    let mut config = small_config(NOISY + 1);
-    for index in 0..NOISY {
-        config.handles.overrides.push(HandleOverride {
-            index,
-            isolation: Some(Isolation::PersistentlyIsolated),
-            reclaim_unit: Some(ReclaimUnitSize::Adaptive),
-            open_reclaim_units: None,
-        });
-    }
-    let layout = with_least_spare(&mut config);
-    let mut operations = Vec::new();
-    let unit = layout.superblock_pages;
-    for handle in 0..NOISY {
-        let first = u32::from(handle) * unit;
-        operations.push(workload::whole(&layout, first, unit, 0, handle));
-        operations.push(Operation::Deallocate { first, pages: 4 });
-        operations.push(workload::whole(&layout, first, 1, 0, handle));
-        operations.push(Operation::Update(Placement::handle(handle)));
-        let (first, pages) = (first + 1, unit - 1);
-        operations.push(Operation::Deallocate { first, pages });
-    }
-    let rest = u32::from(NOISY) * unit;
-    let mut random = Seeded::new(1);
-    let anywhere = (0..4000).map(|_| random.between(u64::from(rest), u64::from(layout.logical_pages) - 1) as u32);
-    for page in (rest..layout.logical_pages).chain(anywhere) {
-        operations.push(workload::whole(&layout, page, 1, 0, NOISY));
-    }
-    must_pass(&config, &layout, &operations);
-}
-
 /// Everything is valid, room is short, and only moving parts of partly free superblocks together gives a whole one.
 #[test]
 fn valid_parts_of_partly_free_superblocks_are_moved_together() {
@@ -460,7 +423,7 @@ const REFUSED: &[Refused] = &[
         config.geometry.dies_per_channel = 2;
         config.geometry.reclaim_groups = 2;
         config.geometry.reclaim_unit_bytes = 3 << 20;
-        config.handles.reclaim_unit = ReclaimUnitSize::Adaptive;
+        config.handles.reclaim_unit = ReclaimUnitSize::Channel;
     }),
     ("gc.lazy_valid_share", "between 0 and 1", |config| {
         config.gc.lazy_valid_share = -0.1
@@ -470,9 +433,6 @@ const REFUSED: &[Refused] = &[
     }),
     ("gc.foreground_mark", "between 0 and 1", |config| {
         config.gc.foreground_mark = f64::NAN
-    }),
-    ("gc.adaptive_size_noise", "between 0 and 1", |config| {
-        config.gc.adaptive_size_noise = 2.0
     }),
     ("gc.adaptive_isolation_spare", "0 or more", |config| {
         config.gc.adaptive_isolation_spare = f64::INFINITY

@@ -247,7 +247,7 @@ fn an_empty_device_and_every_isolation_survive() {
     ] {
         let mut config = everything();
         config.handles.isolation = isolation;
-        config.handles.reclaim_unit = ReclaimUnitSize::Adaptive;
+        config.handles.reclaim_unit = ReclaimUnitSize::Channel;
         let path = folder.path().join("device.warp");
         let mut device = silent(&config);
         for _ in 0..2 {

@@ -88,11 +88,7 @@ fn device(entropy: &mut impl Entropy, exact_units: bool) -> DeviceConfig {
         ..Handles::default()
     };
     if !exact_units {
-        handles.reclaim_unit = entropy.pick(&[
-            ReclaimUnitSize::Die,
-            ReclaimUnitSize::Channel,
-            ReclaimUnitSize::Adaptive,
-        ]);
+        handles.reclaim_unit = entropy.pick(&[ReclaimUnitSize::Die, ReclaimUnitSize::Channel]);
         handles.open_reclaim_units = entropy.between(1, 3) as u16;
     }
     DeviceConfig {

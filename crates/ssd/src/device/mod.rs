@@ -392,12 +392,6 @@ impl<S: EventSink> Device<S> {
         groups.iter().map(|group| group.live_pages).sum()
     }
 
-    /// Share of a handle's closed pages in a group that are invalid and lie in reclaim units which still hold valid
-    /// ones, 0 to 1: what adaptive reclaim unit sizing goes by.
-    pub fn noise(&self, placement: Placement) -> f64 {
-        self.engine.noise(placement)
-    }
-
     /// What each owner holds, over all groups: the handles in order, then the shared pool.
     pub fn occupancy(&self) -> Vec<Occupancy> {
         self.engine.occupancy()
@@ -522,7 +516,7 @@ impl Engine {
     fn available_media_writes(&self, placement: Placement) -> u32 {
         match self.open_for_next(placement) {
             Some(open) => self.unit(open.unit).pages - open.written,
-            None => self.layout.classes[usize::from(self.class_for_next(placement))].pages,
+            None => self.layout.classes[usize::from(self.class_of_handle(placement.handle))].pages,
         }
     }
 
@@ -567,11 +561,6 @@ impl Engine {
     #[inline]
     fn unit(&self, unit: RuId) -> &ReclaimUnit {
         &self.state.units[unit.index()]
-    }
-
-    fn noise(&self, placement: Placement) -> f64 {
-        let group = &self.state.groups[placement.group.index()];
-        crate::gc::handle_selection::noise(&group.closed[placement.handle.index()], &self.state.units)
     }
 
     fn occupancy(&self) -> Vec<Occupancy> {

@@ -85,7 +85,7 @@ impl Engine {
                         events,
                         group,
                         Owner::of(placement.handle),
-                        self.class_for_next(placement),
+                        self.class_of_handle(placement.handle),
                     );
                 }
             }
@@ -96,22 +96,17 @@ impl Engine {
         }
     }
 
-    /// Size class of the reclaim unit that a handle takes next.
-    pub(super) fn class_for_next(&self, placement: Placement) -> u8 {
-        let size = self.layout.handles[placement.handle.index()].reclaim_unit;
-        let (quiet, noisy) = self.layout.classes_of_size(&self.config, size);
-        if quiet != noisy && self.noise(placement) >= self.config.gc.adaptive_size_noise {
-            noisy
-        } else {
-            quiet
-        }
+    /// Size class of the reclaim units that a handle takes.
+    pub(super) fn class_of_handle(&self, handle: RuhId) -> u8 {
+        let size = self.layout.handles[handle.index()].reclaim_unit;
+        self.layout.class_of_size(&self.config, size)
     }
 
     /// Gives a handle a reclaim unit, collecting first if the group is short of them.
     #[cold]
     pub(super) fn open_for_host(&mut self, events: &mut Events<'_>, now: Nanos, placement: Placement, slot: usize) {
         let Placement { group, handle } = placement;
-        let class = self.class_for_next(placement);
+        let class = self.class_of_handle(handle);
         self.collect_in_foreground(events, now, placement, slot, class);
         self.make_room(events, now, placement, slot, class);
         if self.is_open(placement, slot) {

@@ -54,22 +54,7 @@ fn closed_pages(sets: &[ClosedSet]) -> u64 {
     sets.iter().map(ClosedSet::pages).sum()
 }
 
-fn members<'a>(sets: &'a [ClosedSet], units: &'a [ReclaimUnit]) -> impl Iterator<Item = &'a ReclaimUnit> {
-    sets.iter()
-        .flat_map(|set| &set.members)
-        .map(|&unit| &units[index(unit)])
-}
-
 fn valid_pages(sets: &[ClosedSet], units: &[ReclaimUnit]) -> u64 {
-    members(sets, units).map(|unit| u64::from(unit.valid_pages)).sum()
-}
-
-/// Share of an owner's closed pages that are invalid and lie in units that still hold valid ones: what its
-/// invalidations have scattered. A sequential stream leaves whole units invalid and is quiet; 0 to 1.
-pub(crate) fn noise(sets: &[ClosedSet], units: &[ReclaimUnit]) -> f64 {
-    let partly_valid = members(sets, units).filter(|unit| unit.valid_pages > 0);
-    let scattered: u64 = partly_valid.map(|unit| u64::from(unit.invalid_pages())).sum();
-    let closed = closed_pages(sets);
-    assert!(scattered <= closed, "{scattered} of {closed} closed pages are invalid");
-    real(scattered) / real(closed.max(1))
+    let members = sets.iter().flat_map(|set| &set.members);
+    members.map(|&unit| u64::from(units[index(unit)].valid_pages)).sum()
 }

@@ -53,7 +53,6 @@ pub fn small(superblocks: u64, over_provisioning: f64) -> DeviceConfig {
             allocation: Allocation::Oldest,
             reserve_share: 0.0,
             adaptive_isolation_spare: 16.0,
-            adaptive_size_noise: 0.10,
         },
         seed: 1,
         ..DeviceConfig::default()

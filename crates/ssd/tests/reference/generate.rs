@@ -33,7 +33,7 @@ pub fn configuration(entropy: &mut impl Entropy) -> (DeviceConfig, Layout) {
     };
     config.handles = handles(entropy, &config.geometry);
     if entropy.percent(10) {
-        moody(&mut config);
+        isolated_channels(&mut config);
     }
     if entropy.percent(20) {
         single_frontier(entropy, &mut config);
@@ -210,8 +210,8 @@ fn handles(entropy: &mut impl Entropy, geometry: &Geometry) -> Handles {
     handles
 }
 
-/// Most handles size their units by noise and keep their copies: the most that one superblock can be asked for.
-fn moody(config: &mut DeviceConfig) {
+/// Most handles have units of a channel and keep their copies: the most that one superblock can be asked for.
+fn isolated_channels(config: &mut DeviceConfig) {
     let Geometry {
         channels,
         reclaim_groups,
@@ -220,9 +220,8 @@ fn moody(config: &mut DeviceConfig) {
     if !channels.is_multiple_of(u32::from(reclaim_groups)) {
         return;
     }
-    config.handles.reclaim_unit = ReclaimUnitSize::Adaptive;
+    config.handles.reclaim_unit = ReclaimUnitSize::Channel;
     config.handles.isolation = Isolation::PersistentlyIsolated;
-    config.gc.adaptive_size_noise = config.gc.adaptive_size_noise.clamp(0.05, 0.5);
     config.handles.count = config.handles.count.max(4);
     config.handles.overrides.truncate(1);
 }
@@ -261,9 +260,8 @@ fn unit_size(entropy: &mut impl Entropy, geometry: &Geometry) -> ReclaimUnitSize
             let parts: Vec<u32> = (1..=blocks).filter(|parts| blocks.is_multiple_of(*parts)).collect();
             ReclaimUnitSize::Fraction(entropy.pick(&parts))
         }
-        1 if by_channel => ReclaimUnitSize::Channel,
-        2 => ReclaimUnitSize::Die,
-        3 | 4 if by_channel => ReclaimUnitSize::Adaptive,
+        1 | 2 if by_channel => ReclaimUnitSize::Channel,
+        3 => ReclaimUnitSize::Die,
         _ => ReclaimUnitSize::Superblock,
     }
 }
@@ -296,6 +294,5 @@ fn collection(entropy: &mut impl Entropy) -> GcConfig {
         allocation: entropy.pick(&[Allocation::Oldest, Allocation::LeastWorn]),
         reserve_share: entropy.pick(&[0.0, 0.0, 0.1, 0.5, 0.9]),
         adaptive_isolation_spare: entropy.pick(&[0.0, 0.5, 1.0, 2.0, 4.0, 16.0]),
-        adaptive_size_noise: entropy.pick(&[0.0, 0.01, 0.1, 0.3, 1.0]),
     }
 }

@@ -1,7 +1,7 @@
 //! Drives a device and the reference with the same commands and compares them after each one.
 //!
 //! After every command: result, events, counters, the pages that it named. After every few commands, more often if they
-//! reclaim something: the whole map, every reclaim unit, erase counts, occupancy, noise, available media writes, and
+//! reclaim something: the whole map, every reclaim unit, erase counts, occupancy, available media writes, and
 //! that each page lies where its handle's isolation allows. Now and then and at the end: the device's own full scan.
 
 use std::collections::BTreeMap;
@@ -296,8 +296,6 @@ impl Lockstep {
                     group: RgId(group as u16),
                     handle: RuhId(handle as u16),
                 };
-                let noise = (device.noise(placement), reference.noise(group, handle));
-                same(&format!("noise of {placement:?}"), &noise.0, &noise.1)?;
                 let got = device.available_media_writes(placement);
                 let expected = Ok(reference.available_media_writes(group, handle));
                 same(&format!("available media writes of {placement:?}"), &got, &expected)?;
@@ -337,12 +335,9 @@ impl Lockstep {
                 CloseReason::IsolationChanged => "close: isolation changed",
             },
             Event::Open {
-                owner,
-                unit_pages,
-                for_collection,
-                ..
+                owner, for_collection, ..
             } => {
-                self.count_open(*owner, *unit_pages, *for_collection);
+                self.count_open(*owner, *for_collection);
                 return;
             }
             Event::Reclaim(reclaim) => {
@@ -363,9 +358,8 @@ impl Lockstep {
         self.coverage.add(feature, 1);
     }
 
-    fn count_open(&mut self, owner: Owner, unit_pages: u32, for_collection: bool) {
+    fn count_open(&mut self, owner: Owner, for_collection: bool) {
         let layout = &self.reference.layout;
-        let part = unit_pages < layout.superblock_pages;
         let handle = owner.handle().map(|handle| layout.handles[usize::from(handle.0)]);
         let Some(handle) = handle else { return };
         let size = match handle.reclaim_unit {
@@ -373,8 +367,6 @@ impl Lockstep {
             ReclaimUnitSize::Fraction(_) => "fraction",
             ReclaimUnitSize::Channel => "channel",
             ReclaimUnitSize::Die => "die",
-            ReclaimUnitSize::Adaptive if part => "adaptive, noisy",
-            ReclaimUnitSize::Adaptive => "adaptive, quiet",
         };
         self.coverage.add(&format!("open: {size}"), 1);
         if for_collection {

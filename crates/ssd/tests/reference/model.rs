@@ -2,7 +2,7 @@
 //!
 //! State is the map (logical to physical page), what each physical page was programmed with since its last erase, the
 //! reclaim units in use, and the queues whose order is part of the behaviour. A physical page is valid if the map
-//! points at it; valid counts, free space, live pages, write positions and noise are found by scanning.
+//! points at it; valid counts, free space, live pages and write positions are found by scanning.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -131,7 +131,7 @@ impl Reference {
                 }
                 let shares_with_copies = self.config.gc.copies == Copies::WithHost;
                 if handle.isolation == Isolation::PersistentlyIsolated && !shares_with_copies {
-                    let class = self.class_for_next(group, index);
+                    let class = self.class_of_handle(index);
                     self.open_for_copies(group, index, class);
                 }
             }
@@ -220,7 +220,7 @@ impl Reference {
     pub fn available_media_writes(&self, group: usize, handle: usize) -> u32 {
         match self.groups[group].open[handle][self.groups[group].turn[handle]] {
             Some(unit) => self.unit_pages(unit) - self.programmed_pages(unit),
-            None => self.layout.classes[self.class_for_next(group, handle)].pages,
+            None => self.layout.classes[self.class_of_handle(handle)].pages,
         }
     }
 
@@ -361,7 +361,7 @@ impl Reference {
     /// Gives a handle a unit: collect down to the foreground mark, make sure of a free one, take it. Copies may have
     /// got it one on the way, if they go where host data goes.
     fn open_for_host(&mut self, now: u64, group: usize, handle: usize, slot: usize) {
-        let class = self.class_for_next(group, handle);
+        let class = self.class_of_handle(handle);
         self.collect_in_foreground(now, group, class, (handle, slot));
         self.make_room(now, group, class, (handle, slot));
         if self.groups[group].open[handle][slot].is_some() {
@@ -496,8 +496,8 @@ impl Reference {
         unwritten_pages
     }
 
-    /// Class of the next unit of a handle: by its configured size, by its noise if that is adaptive.
-    pub fn class_for_next(&self, group: usize, handle: usize) -> usize {
+    /// Class of the units of a handle: by its configured size.
+    pub fn class_of_handle(&self, handle: usize) -> usize {
         let geometry = &self.config.geometry;
         let groups = u32::from(geometry.reclaim_groups);
         // A channel that holds several groups counts as one channel of each.
@@ -507,24 +507,9 @@ impl Reference {
             ReclaimUnitSize::Fraction(parts) => parts,
             ReclaimUnitSize::Channel => channels,
             ReclaimUnitSize::Die => geometry.channels * geometry.dies_per_channel / groups,
-            ReclaimUnitSize::Adaptive if self.noise(group, handle) >= self.config.gc.adaptive_size_noise => channels,
-            ReclaimUnitSize::Adaptive => 1,
         };
         let class = self.layout.classes.iter().position(|class| class.divisor == divisor);
         class.expect("each size has a class")
-    }
-
-    /// Share of a handle's closed pages that are invalid in units which still hold valid ones. A unit that is being
-    /// reclaimed no longer counts.
-    pub fn noise(&self, group: usize, row: usize) -> f64 {
-        let of_row = self.groups[group].closed.iter().filter(|((owner, _), _)| *owner == row);
-        let (mut scattered, mut all) = (0, 0);
-        for &unit in of_row.flat_map(|(_, members)| members) {
-            let (valid, pages) = (self.valid_pages(unit), self.unit_pages(unit));
-            all += pages;
-            scattered += if valid > 0 { pages - valid } else { 0 };
-        }
-        f64::from(scattered) / f64::from(all.max(1))
     }
 
     /// Pages of a unit.

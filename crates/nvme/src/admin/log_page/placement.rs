@@ -157,7 +157,7 @@ fn nominal_unit_bytes(config: &DeviceConfig) -> u64 {
     let mut sizes = (0..config.handles.count).map(|handle| config.handles.get(handle).reclaim_unit);
     let first = sizes.next().expect("there is a handle");
     let alike = sizes.all(|size| size == first);
-    let whole = matches!(first, ReclaimUnitSize::Superblock | ReclaimUnitSize::Adaptive);
+    let whole = first == ReclaimUnitSize::Superblock;
     // Class 0 is the superblock, so the other one is that of the handles; there is none if it comes to the same size.
     let class = if alike && !whole {
         layout.classes.last()
