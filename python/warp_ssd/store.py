@@ -110,10 +110,12 @@ class Store:
             lacks = status == "done" and not set(series).issubset(file.schema_arrow.names)
         return None if lacks else status
 
-    def cell(self, key: str) -> pa.Table:
-        """A point's row without its series: the columns of `RECORD`, counters, measures."""
+    def cell(self, key: str, names: Iterable[str] | None = None) -> pa.Table:
+        """A point's row without its series: the columns of `RECORD`, counters, measures; or those of these columns that it has."""
         with self._open(key) as file:
-            return file.read([name for name in file.schema_arrow.names if name not in SERIES], use_threads=False)
+            known = [name for name in file.schema_arrow.names if name not in SERIES]
+            wanted = known if names is None else [name for name in names if name in known]
+            return file.read(wanted, use_threads=False)
 
     def series(self, key: str, name: str) -> pa.Table | None:
         """One of a point's `SERIES`; `None` if the point failed or did not keep it."""

@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from .._engine import WarpError, profile_text
 from ..store import Store
 from ..workers import make_workers
+from .cross_validation import CrossValidation, FigureError, check_by, figures_of
 from .determine import KnobFit
 from .ensemble import MEMBERS
 from .fit import Fit, usual_scales
@@ -34,6 +35,8 @@ from .search import Tell
 __all__ = [
     "KNOBS",
     "Calibration",
+    "CrossValidation",
+    "FigureError",
     "KnobFit",
     "Measurement",
     "Member",
@@ -61,6 +64,7 @@ def calibrate(
     noise: float = 0.02,
     loss: str = "squared",
     members: int = MEMBERS,
+    cross_validate: bool | str = False,
     title: str | None = None,
     engine: str = "local",
     workers: int | None = None,
@@ -100,6 +104,9 @@ def calibrate(
         `squared`, or `absolute` where some cells are known not to fit.
     members
         Of the ensemble, at most.
+    cross_validate
+        Whether to predict each figure from a fit to the others: figures are experiments (`True`, `"experiment"`), or of these what
+        has one `source` (`"source"`).
     title
         Of the profile; default: the start profile's.
     engine, workers, memory_budget_bytes, store, progress
@@ -116,6 +123,9 @@ def calibrate(
     """
     cells = as_measurements(measurements)
     knobs = [*read_knobs(free), *(one.knob for one in nuisances)]
+    leave_out = check_by(cross_validate)
+    if leave_out is not None:
+        figures_of(cells, leave_out)
     if members < 1:
         raise WarpError(f"members = {members}: must be 1 or more")
     start = with_known(profile_text(device), known or {}).as_string()
@@ -140,7 +150,7 @@ def calibrate(
                 nuisances=nuisances,
             )
             fit = Fit(objective, knobs, start, seeds, tell)
-            return fit.run(scales, trials, seed, _description(cells), title, members)
+            return fit.run(scales, trials, seed, _description(cells), title, members, leave_out)
         finally:
             pool.close()
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from .._engine import WarpError
 from . import KNOBS, Measurement, Nuisance, calibrate, fdp_stats, published, read_csv, read_nuisances
+from .cross_validation import BY
 from .ensemble import MEMBERS
 from .measurement import parse_value
 from .nuisances import parse_nuisance
@@ -35,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             noise=options.noise,
             loss=options.loss,
             members=options.members,
+            cross_validate=options.leave_one_out or False,
             title=options.title,
             engine=options.engine,
             workers=options.workers,
@@ -87,6 +89,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", metavar="FILE", help="write the fitted profile (TOML)")
     parser.add_argument(
         "--members", type=int, default=MEMBERS, help="settings of the ensemble, at most (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--leave-one-out",
+        nargs="?",
+        const=BY[0],
+        choices=BY,
+        help="predict each figure from a fit to the others; a figure is an experiment (default), or of that what has one source",
     )
     parser.add_argument("--title", help="title of the profile (default: the start profile's)")
     parser.add_argument(

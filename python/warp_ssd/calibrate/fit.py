@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from .._engine import WarpError
+from .cross_validation import cross_validate
 from .determine import determine, knob_fit, threshold
 from .ensemble import residual, spread
 from .knobs import Knob, plain_value
@@ -46,14 +47,33 @@ class Fit:
         self._tell = tell
 
     def run(
-        self, scales: Sequence[str], trials: int, seed: int, measured: str, title: str | None, members: int
+        self,
+        scales: Sequence[str],
+        trials: int,
+        seed: int,
+        measured: str,
+        title: str | None,
+        members: int,
+        leave_out: str | None,
     ) -> Calibration:
-        """All of it; the arguments are those of `calibrate`."""
+        """All of it; the arguments are those of `calibrate`.
+
+        Parameters
+        ----------
+        measured
+            What it is fitted to, in words.
+        leave_out
+            What figures go by that are predicted from the others; `None`: they are not.
+        """
         small = self._objective
         first = self._search(trials, seed)
         intervals = determine(small, self._knobs, self._best(small), self._limit(small), self._tell)
         # The profiles may have come across something better.
         found = best_of_each_kind(small, self._drive, _CANDIDATES)
+        validation = None
+        if leave_out is not None:
+            parts = (small, first, self._knobs, self._best(small))
+            validation = cross_validate(*parts, leave_out, members, self._tell)
         last = small
         for scale in scales[1:]:
             last = small.other(scale=scale)
@@ -61,6 +81,8 @@ class Fit:
         best = self._best(last)
         chosen = self._ensemble(last, members)
         widening = residual(last, best, len(self._knobs))
+        if validation is not None:
+            widening = max(widening, min(1.0, validation.widening))
         fits = [knob_fit(interval, best.settings[interval.knob.path]) for interval in intervals]
         of_drive = {knob.path for knob in self._drive}
         knobs = [one for one in fits if one.path in of_drive]
@@ -73,10 +95,11 @@ class Fit:
             nuisances=nuisances,
             members=kept,
             widening=widening,
+            validation=validation,
             residuals=self._residuals(last, best),
             scale=last.scale,
             evaluations=len(seen),
-            toml=with_fit(self._start, knobs, nuisances, kept, widening, measured, title),
+            toml=with_fit(self._start, knobs, nuisances, kept, widening, validation, measured, title),
         )
 
     def _search(self, trials: int, seed: int) -> Objective:

@@ -102,6 +102,8 @@ class Objective:
         self._store = store
         self._workers = workers
         self._experiments: dict[tuple[object, ...], Experiment] = {}
+        # By hash of the point and column; objectives that were made of this one share it.
+        self._known: dict[tuple[str, str], float | str | None] = {}
         self._beside = {one.path for one in nuisances}
         self._about = self._about_each(nuisances)
 
@@ -109,6 +111,11 @@ class Objective:
     def expected_loss(self) -> float:
         """What noise alone comes to, on average."""
         return (1.0 if self._loss == "squared" else 2.0) * len(self.measurements)
+
+    @property
+    def nuisances(self) -> set[str]:
+        """Paths of those that are about any of the measurements."""
+        return {nuisance.path for about in self._about for nuisance in about}
 
     def other(self, *, scale: str | None = None, seeds: Sequence[int] | None = None) -> Objective:
         """The same on other twins, or with other seeds; nothing seen yet."""
@@ -157,7 +164,9 @@ class Objective:
             for row in _flat(points)
             if row.point is not None
         }
-        run_jobs(jobs.values(), self._store, self._workers, retry_failed=False, progress=False)
+        known = {key for key, _ in self._known}
+        wanted = [job for key, job in jobs.items() if key not in known]
+        run_jobs(wanted, self._store, self._workers, retry_failed=False, progress=False)
         for key, settings in fresh.items():
             self.seen[key] = self._evaluation(settings, found[key])
         return [self.seen[_key(one)] for one in candidates]
@@ -221,19 +230,25 @@ class Objective:
         wafs, variances = [], []
         for index, (one, found) in enumerate(zip(self.measurements, points, strict=True)):
             metric = self._metric(index, settings)
-            cells = [self._store.cell(row.point.hash).to_pylist()[0] for row in found if row.point is not None]
-            for cell in cells:
-                if cell["status"] != "done":
-                    return Evaluation(settings, (), (), math.inf, cell["error"])
-                if cell.get(metric) is None:
-                    raise WarpError(f"measurement {one.name}: its runs do not measure {metric!r}")
             by_seed: dict[int, list[float]] = {}
-            for row, cell in zip(found, cells, strict=True):
-                by_seed.setdefault(row.point.seed, []).append(cell[metric])  # type: ignore[union-attr]
+            for point in (row.point for row in found if row.point is not None):
+                value = self._read(point.hash, metric)
+                if isinstance(value, str):
+                    return Evaluation(settings, (), (), math.inf, value)
+                if value is None:
+                    raise WarpError(f"measurement {one.name}: its runs do not measure {metric!r}")
+                by_seed.setdefault(point.seed, []).append(value)
             of_seeds = [fmean(values) for values in by_seed.values()]
             wafs.append(fmean(of_seeds))
             variances.append(variance(of_seeds) if len(of_seeds) > 1 else 0.0)
         return Evaluation(settings, tuple(wafs), tuple(variances), self.loss_of(wafs))
+
+    def _read(self, key: str, metric: str) -> float | str | None:
+        """What a point measured; the sentence with which it failed; nothing if it does not measure that."""
+        if (key, metric) not in self._known:
+            (cell,) = self._store.cell(key, ("status", "error", metric)).to_pylist()
+            self._known[key, metric] = cell.get(metric) if cell["status"] == "done" else cell["error"]
+        return self._known[key, metric]
 
 
 def _picked(values: Sequence[Any], indices: Sequence[int]) -> list[Any]:

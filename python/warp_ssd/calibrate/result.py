@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from .cross_validation import CrossValidation
 from .determine import KnobFit
 from .knobs import size_text
 
@@ -42,6 +43,8 @@ class Calibration:
         The ensemble: settings that explain the measurements as well as these, which are the first.
     widening
         Share by which a range of the members' predictions is widened at either end.
+    validation
+        Each figure predicted from the others, if that was asked for.
     residuals
         `pyarrow.Table`, a row for each measurement: `measurement`, `metric`, `measured`, `sigma`, `before` (the start profile's WAF),
         `model` (the fitted one's), `residual` (`model` - `measured`).
@@ -58,6 +61,7 @@ class Calibration:
     nuisances: Sequence[KnobFit]
     members: Sequence[Member]
     widening: float
+    validation: CrossValidation | None
     residuals: pa.Table
     scale: str
     evaluations: int
@@ -97,6 +101,8 @@ class Calibration:
         lines += ["", f"{'measured':>9} {'model':>7} {'error':>7}"]
         for row in self.residuals.to_pylist():
             lines.append(f"{row['measured']:>9.3f} {row['model']:>7.3f} {row['residual']:>+7.3f}  {row['measurement']}")
+        if self.validation is not None:
+            lines += ["", self.validation.table()]
         return "\n".join(lines)
 
 
@@ -140,6 +146,7 @@ def with_fit(
     nuisances: Sequence[KnobFit],
     members: Sequence[Member],
     widening: float,
+    validation: CrossValidation | None,
     measured: str,
     title: str | None,
 ) -> str:
@@ -160,6 +167,9 @@ def with_fit(
     if nuisances:
         beside = "\n".join(f"- {one.sentence}" for one in nuisances)
         notes += f"Fitted beside them, of the workloads and of how they were read:\n{beside}\n"
+    if validation is not None:
+        sentence = validation.sentence
+        notes += f"{sentence[0].upper()}{sentence[1:]} of intervals that had not seen them.\n"
     if title is not None:
         document["title"] = title
     document["notes"] = tomlkit.string(notes, multiline=True)
