@@ -378,7 +378,7 @@ impl Default for GcConfig {
             block_remapping: true, // WARP section 5.
             allocation: Allocation::Oldest,
             reserve_share: 0.0,
-            adaptive_isolation_spare: 16.0,
+            adaptive_isolation_spare: 10.0, // Where II and PI cross in the experiment ii_vs_pi.
         }
     }
 }
