@@ -175,6 +175,26 @@ impl Experiment {
         points
     }
 
+    /// How to run a cell with these changes, of which later ones win.
+    fn changed_run(&self, run: &RunSettings, changes: &[&Change]) -> Result<RunSettings, LabError> {
+        let mut run = run.clone();
+        let last = |of: fn(&Change) -> Option<f64>| changes.iter().rev().find_map(|change| of(change));
+        run.prefill_capacities = last(|change| change.prefill_capacities).unwrap_or(run.prefill_capacities);
+        let Some(share) = last(|change| change.write_share) else {
+            return Ok(run);
+        };
+        if !(share > 0.0 && share <= 1.0) {
+            let problem = format!("write_share = {share}: must be above 0 and at most 1");
+            return Err(LabError::invalid(&self.file, problem));
+        }
+        let Some(capacities) = run.write_capacities else {
+            let problem = "write_share is a share of nothing: give write_capacities in [run], or --write";
+            return Err(LabError::invalid(&self.file, problem));
+        };
+        run.write_capacities = Some(capacities * share);
+        Ok(run)
+    }
+
     fn cell(
         &self,
         key: CellKey,
@@ -186,7 +206,7 @@ impl Experiment {
         let mut overrides = Overrides::new();
         let mut changes_of_work = WorkloadChanges::default();
         let mut workload = self.workload.as_ref();
-        let mut run = run.clone();
+        let run = self.changed_run(run, changes)?;
         let mut feedback = None;
         for change in changes {
             feedback = change.feedback.as_ref().or(feedback);
@@ -201,7 +221,6 @@ impl Experiment {
             }
             changes_of_work.settings.extend(change.settings.clone());
             workload = change.workload.as_ref().or(workload);
-            run.prefill_capacities = change.prefill_capacities.unwrap_or(run.prefill_capacities);
         }
         let workload =
             workload.ok_or_else(|| LabError::invalid(&self.file, "no workload: name one of jobs/ or workloads/"))?;
@@ -247,5 +266,35 @@ impl Experiment {
             ensemble: None,
             snapshot: origin.snapshot().cloned(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes that the cells of a small experiment write, x capacity, or what is wrong with it.
+    fn written(run: &str, share: &str) -> Result<Vec<Option<f64>>, String> {
+        let text = format!(
+            "title = \"t\"\nsource = \"s\"\ndevices = [\"ssd_a\"]\nworkload = \"three_stream\"\n[run]\n{run}scale = \"1/2048\"\n\
+             [quick]\n{run}scale = \"1/2048\"\n[[variants]]\nname = \"all\"\n[[variants]]\nname = \"some\"\nwrite_share = {share}\n"
+        );
+        let experiment =
+            Experiment::parse("experiments/t/experiment.toml", &text).map_err(|error| error.to_string())?;
+        let cells = experiment.cells(&experiment.run, &Change::default(), None, false);
+        let cells = cells.map_err(|error| error.to_string())?;
+        Ok(cells.iter().map(|cell| cell.run.write_capacities).collect())
+    }
+
+    #[test]
+    fn cells_can_write_a_share_of_what_the_run_says() {
+        assert_eq!(
+            written("write_capacities = 4.0\n", "0.25"),
+            Ok(vec![Some(4.0), Some(1.0)])
+        );
+        let problem = written("write_capacities = 4.0\n", "1.5").expect_err("more than all");
+        assert!(problem.contains("above 0 and at most 1"), "{problem}");
+        let problem = written("", "0.5").expect_err("a share of nothing");
+        assert!(problem.contains("share of nothing"), "{problem}");
     }
 }

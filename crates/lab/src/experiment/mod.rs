@@ -89,6 +89,10 @@ pub struct Change {
     /// Another prefill, in multiples of the capacity.
     #[serde(default)]
     pub prefill_capacities: Option<f64>,
+    /// Bytes for the host to write, as a share of what the run says, above 0 and at most 1: cells that write different
+    /// amounts in the same time.
+    #[serde(default)]
+    pub write_share: Option<f64>,
     /// Somebody who listens to what the drive reports and moves data accordingly.
     #[serde(default)]
     pub feedback: Option<feedback::Settings>,

@@ -62,6 +62,12 @@ impl FeedbackResult {
         (mean(&self.collections[..first]), mean(&self.collections[last..]))
     }
 
+    /// Number of the last collection, counted from 1, that copied a page of this owner; 0 if none did.
+    pub fn last_copied_at(&self, owner: usize) -> usize {
+        let copied = |row: &CollectionRow| row.copied[owner] > 0;
+        self.collections.iter().rposition(copied).map_or(0, |index| index + 1)
+    }
+
     /// Name of an owner of the rows above, or of nobody.
     pub fn owner_name(&self, owner: usize) -> &str {
         self.owners.get(owner).map_or("nobody", String::as_str)
@@ -86,7 +92,33 @@ impl FeedbackResult {
             let reading = self.readings.iter().position(|reading| moved(&reading));
             let reading = reading.map_or(0.0, |reading| (reading + 1) as f64);
             measures.push(Measure::new(format!("feedback.{name}.moved_at"), reading));
+            let last = Measure::new(
+                format!("feedback.{name}.last_copied_at"),
+                self.last_copied_at(index) as f64,
+            );
+            measures.push(last);
         }
         measures
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_collection_that_copied_an_owner_is_counted_from_one() {
+        let row = |copied: [u32; 3]| CollectionRow {
+            host_bytes: 0,
+            copied: copied.to_vec(),
+        };
+        let result = FeedbackResult {
+            owners: vec!["hot".to_string(), "cold".to_string()],
+            readings: Vec::new(),
+            collections: vec![row([1, 0, 0]), row([5, 0, 0]), row([0, 0, 7])],
+            events_lost: 0,
+        };
+        assert_eq!([result.last_copied_at(0), result.last_copied_at(1)], [2, 0]);
+        assert_eq!(result.last_copied_at(2), 3, "nobody's");
     }
 }
