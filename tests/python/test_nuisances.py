@@ -70,6 +70,7 @@ def test_unknowns_of_the_workload_and_of_the_reading_are_found(found: Calibratio
     assert abs(found.settings[OP] - 0.17) < 0.006  # type: ignore[operator]
     assert found.mean_absolute_error < 0.02
     assert list(found.settings) == [OP]
+    assert found.residuals["metric"].to_pylist()[-1] == "tail_write_amplification", "as it was read"
 
 
 def test_they_are_in_no_profile(found: Calibration) -> None:

@@ -31,7 +31,7 @@ class Fit:
     objective
         On the small twins.
     knobs
-        Those of the drive and the nuisances.
+        Those of the drive, then the nuisances.
     start
         The profile to begin with, as TOML.
     """
@@ -84,11 +84,10 @@ class Fit:
         if validation is not None:
             widening = max(widening, min(1.0, validation.widening))
         fits = [knob_fit(interval, best.settings[interval.knob.path]) for interval in intervals]
-        of_drive = {knob.path for knob in self._drive}
-        knobs = [one for one in fits if one.path in of_drive]
-        nuisances = [one for one in fits if one.path not in of_drive]
+        # Those of the drive come first.
+        knobs, nuisances = fits[: len(self._drive)], fits[len(self._drive) :]
         seen = [*{*first.seen, *small.seen}, *(last.seen if last is not small else ())]
-        kept = [Member({path: one.settings[path] for path in of_drive}, one.loss) for one in chosen]
+        kept = [Member({knob.path: one.settings[knob.path] for knob in self._drive}, one.loss) for one in chosen]
         return Calibration(
             settings={one.path: one.value for one in knobs},
             knobs=knobs,
@@ -159,7 +158,7 @@ class Fit:
         measurements = objective.measurements
         return residual_table(
             [one.name for one in measurements],
-            [one.metric for one in measurements],
+            objective.metrics(best.settings),
             [one.waf for one in measurements],
             objective.measured_sigmas,
             before.wafs or None,

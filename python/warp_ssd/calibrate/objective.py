@@ -194,8 +194,11 @@ class Objective:
                 given[nuisance.key] = value
         return self._rows(one, given | dict(one.at))
 
+    def metrics(self, settings: Settings) -> list[str]:
+        """The column of `cells` that each measurement is compared with."""
+        return [self._metric(index, settings) for index in range(len(self.measurements))]
+
     def _metric(self, index: int, settings: Settings) -> str:
-        """The column of `cells` that a measurement is compared with."""
         readings = [settings.get(one.path) for one in self._about[index] if one.key == METRIC]
         return next(
             (str(reading) for reading in reversed(readings) if reading is not None), self.measurements[index].metric
