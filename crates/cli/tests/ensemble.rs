@@ -176,7 +176,7 @@ fn published_numbers_inside_are_counted() {
     let folder = with_experiment();
     let text = prints(&folder, &["reproduce", "./two.toml", "--interval"]);
     assert!(
-        text.contains("numbers of the paper's drive inside our interval: 1 of 2 (50.0 %)"),
+        text.contains("write amplifications of the paper's drive inside our interval: 1 of 2 (50.0 %)"),
         "{text}"
     );
     let found = json(&prints(&folder, &["reproduce", "./two.toml", "--interval", "--json"]));
@@ -187,7 +187,7 @@ fn published_numbers_inside_are_counted() {
     );
     let twice = prints(&folder, &["reproduce", "./two.toml", "./two.toml", "--interval"]);
     assert!(
-        twice.contains("all experiments: numbers of the paper's drive inside our interval: 2 of 4"),
+        twice.contains("all experiments: write amplifications of the paper's drive inside our interval: 2 of 4"),
         "{twice}"
     );
 }

@@ -130,6 +130,7 @@ impl Case {
             seed: self.device().seed,
             device: self.device(),
             workload: self.jobs().into(),
+            workload_name: "jobs".to_string(),
             run: RunSettings {
                 timed: Some(false),
                 seconds: None,
@@ -145,6 +146,7 @@ impl Case {
                 only: Vec::new(),
             },
             feedback: None,
+            ensemble: None,
             snapshot: None,
         };
         let prepared = lab::run::prepare(vec![cell]).expect("a possible run");

@@ -359,7 +359,7 @@ pub fn comparisons(comparisons: &[Comparison]) -> Rows {
     rows
 }
 
-/// How many of the published drives' numbers lie inside the intervals, in a line; empty if there are no intervals.
+/// How many of the published drives' write amplifications lie inside the intervals, in a line; empty if there are no intervals.
 pub fn covered(comparisons: &[Comparison]) -> String {
     let inside: Vec<bool> = comparisons.iter().filter_map(Comparison::is_inside).collect();
     if inside.is_empty() {
@@ -368,7 +368,7 @@ pub fn covered(comparisons: &[Comparison]) -> String {
     let count = inside.iter().filter(|inside| **inside).count();
     let share = Value::Share(count as f64 / inside.len() as f64);
     format!(
-        "numbers of the paper's drive inside our interval: {count} of {} ({share})\n",
+        "write amplifications of the paper's drive inside our interval: {count} of {} ({share})\n",
         inside.len()
     )
 }
