@@ -71,8 +71,8 @@ impl DeviceConfig {
             whole && decided,
             "gc.copies",
             "with_host",
-            "must be apart unless all handles have whole superblocks (reclaim_unit = \"superblock\") and an isolation that \
-             is not adaptive",
+            "must be apart unless all handles have whole superblocks (reclaim_unit = \"superblock\") and an isolation \
+             that is not adaptive",
         )?;
         ConfigError::unless(
             self.timing.is_none(),

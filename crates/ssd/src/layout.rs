@@ -27,7 +27,8 @@
 //! ```
 //!
 //! there are always `1 + c` superblocks in reserve for collection itself (copies go to reclaim units of their victim's
-//! class, so that emptying a superblock divides at most one other of each class) and one for the host. [`Layout::new`] refuses anything less.
+//! class, so that emptying a superblock divides at most one other of each class) and one for the host. [`Layout::new`]
+//! refuses anything less.
 //! `Device::squeeze` is the procedure, and asserts it.
 //!
 //! Copies that share the host's open reclaim unit (`gc.copies`) change none of it. The frontiers are then open units of

@@ -16,7 +16,8 @@ pub enum HandleSelection {
     /// The owner with the most invalid pages for each live one in its closed reclaim units: pressure as the ratio of
     /// live to free space (WARP, section 4.3), read so that whoever fills the drive with garbage pays for it. What
     /// invalidates whole reclaim units by itself, such as a sequential stream, is not reclaimed just before it would
-    /// have. Before that, owners that hold a reclaim unit without a valid page, which costs nothing.
+    /// have. Before that, handles that hold a reclaim unit without a valid page, which costs nothing. The shared pool is
+    /// no handle and has no turn: its reclaim units are looked at together with those of each handle.
     HighestPressure,
 }
 
@@ -29,12 +30,20 @@ impl HandleSelection {
         match self {
             HandleSelection::Global => vec![holders.collect()],
             HandleSelection::HighestPressure => {
-                let scored = holders.map(|owner| (pressure(&owners[owner], units), owner));
+                let pool = owners.len() - 1;
+                let (pools, handles): (Vec<usize>, Vec<usize>) = holders.partition(|&owner| owner == pool);
+                if handles.is_empty() {
+                    return vec![pools];
+                }
+                let scored = handles
+                    .into_iter()
+                    .map(|owner| (pressure(&owners[owner], units), owner));
                 let mut scored: Vec<((bool, f64), usize)> = scored.collect();
                 scored.sort_by(|((a_free, a), a_owner), ((b_free, b), b_owner)| {
                     b_free.cmp(a_free).then(b.total_cmp(a)).then(a_owner.cmp(b_owner))
                 });
-                scored.into_iter().map(|(_, owner)| vec![owner]).collect()
+                let with_pool = |owner: usize| [owner].into_iter().chain(pools.iter().copied()).collect();
+                scored.into_iter().map(|(_, owner)| with_pool(owner)).collect()
             }
         }
     }

@@ -59,7 +59,7 @@ impl Reference {
             return false;
         }
         let mut victim = None;
-        for holders in selection::order(gc.handle_selection, holders) {
+        for holders in selection::order(gc.handle_selection, holders, self.layout.handles.len()) {
             let chosen = selection::select(gc.unit_selection, &holders, self.host_pages_written, &mut self.random);
             if let Some(chosen) = chosen {
                 victim = Some(chosen.unit);

@@ -72,20 +72,26 @@ fn describe(reference: &Reference, unit: u32, lazy: bool) -> Closed {
 }
 
 /// Which owners to look at together, one set after the other.
-pub fn order(selection: HandleSelection, mut holders: Vec<Holder>) -> Vec<Vec<Holder>> {
+pub fn order(selection: HandleSelection, mut holders: Vec<Holder>, pool: usize) -> Vec<Vec<Holder>> {
     let pages = |holder: &Holder| holder.1.iter().map(|unit| u64::from(unit.pages)).sum::<u64>();
     let valid = |holder: &Holder| holder.1.iter().map(|unit| u64::from(unit.valid)).sum::<u64>();
     let pays_all = |holder: &Holder| holder.1.iter().all(|unit| unit.valid > 0);
     match selection {
         HandleSelection::Global => vec![holders],
         HandleSelection::HighestPressure => {
+            let shared: Vec<Holder> = holders.iter().filter(|holder| holder.0 == pool).cloned().collect();
+            holders.retain(|holder| holder.0 != pool);
+            if holders.is_empty() {
+                return vec![shared];
+            }
             // The greatest invalid share has the most invalid pages for each live one. The sort is stable.
             let invalid = |holder: &Holder| pages(holder) - valid(holder);
             holders.sort_by(|a, b| {
                 let by_share = (invalid(b) * pages(a)).cmp(&(invalid(a) * pages(b)));
                 pays_all(a).cmp(&pays_all(b)).then(by_share)
             });
-            holders.into_iter().map(|holder| vec![holder]).collect()
+            let together = |holder| [vec![holder], shared.clone()].concat();
+            holders.into_iter().map(together).collect()
         }
     }
 }
