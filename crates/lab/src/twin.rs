@@ -198,7 +198,8 @@ pub fn twin(device: &str, config: &DeviceConfig, scale: Scale) -> Result<(Device
     geometry.program_unit_bytes = geometry
         .program_unit_bytes
         .map(|bytes| twin_program_unit(bytes / program_divisor, page_bytes, block_bytes / divisor));
-    config.handles.separation_bytes = twin_window(config.handles.separation_bytes, scale.0, page_bytes);
+    let window_bytes = config.handles.separation_bytes;
+    config.handles.separation_bytes = twin_window(window_bytes, window_bytes / divisor, page_bytes);
     if let Some(timing) = &mut config.timing {
         timing.nand.erase_ns /= divisor;
     }
@@ -243,6 +244,9 @@ pub fn resized(device: &str, config: &DeviceConfig, capacity_bytes: u64) -> Resu
         if let Some(timing) = &mut config.timing {
             timing.nand.erase_ns = (timing.nand.erase_ns as f64 * ratio) as u64;
         }
+        let window_bytes = config.handles.separation_bytes;
+        config.handles.separation_bytes =
+            twin_window(window_bytes, (window_bytes as f64 * ratio) as u64, full.page_bytes);
     }
     geometry.capacity_bytes = Some(capacity_bytes / full.page_bytes * full.page_bytes);
     geometry.physical_bytes = None;
@@ -251,9 +255,9 @@ pub fn resized(device: &str, config: &DeviceConfig, capacity_bytes: u64) -> Resu
 }
 
 /// A window of bytes that the host writes, on a twin: as large a part of the drive, but some of it.
-fn twin_window(bytes: u64, divisor: u32, page_bytes: u64) -> u64 {
+fn twin_window(bytes: u64, shrunk_bytes: u64, page_bytes: u64) -> u64 {
     let at_least = if bytes == 0 { 0 } else { page_bytes };
-    (bytes / u64::from(divisor)).max(at_least)
+    shrunk_bytes.max(at_least)
 }
 
 /// The largest part of a block, in whole pages, that is no larger than the shrunk program unit.
@@ -346,5 +350,19 @@ mod tests {
             )),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_window_of_separation_shrinks_with_the_drive() {
+        let mut full = config("ssd_b");
+        full.handles.separation_bytes = 384 << 20;
+        let capacity_bytes = full.geometry.capacity_bytes.expect("it is given");
+        let (small, _) = twin("ssd_b", &full, Scale(64)).expect("it is possible");
+        let similar = resized("ssd_b", &full, capacity_bytes / 64).expect("it is possible");
+        assert_eq!(small.handles.separation_bytes, 6 << 20);
+        assert_eq!(similar.handles.separation_bytes, 6 << 20);
+        full.handles.separation_bytes = 0;
+        let without = resized("ssd_b", &full, capacity_bytes / 64).expect("it is possible");
+        assert_eq!(without.handles.separation_bytes, 0);
     }
 }
