@@ -1,5 +1,7 @@
 //! The command line.
 
+mod studies;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,6 +12,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use lab::selection::Selection;
 use lab::twin::{Scale, ScaleChoice};
 use toml::Value;
+
+pub use studies::{List, New, NewThing};
 
 /// An open, programmable SSD with NVMe Flexible Data Placement.
 #[derive(Parser)]
@@ -25,12 +29,14 @@ pub enum Command {
     Run(Run),
     /// Run experiments and compare them with the papers; exit code 1 if a claim does not hold
     Reproduce(Reproduce),
+    /// List what there is: experiments with how long they take, devices, jobs, workloads
+    List(List),
+    /// Write a new experiment to begin with
+    New(New),
     /// List device profiles, or the values of one with their sources
     Devices(Devices),
     /// List job files, or what one would do; or all fio options that are understood
     Jobs(Jobs),
-    /// List workloads that are not job files: models of caches, file systems, databases
-    Workloads,
     /// Write a workload as fio iologs, to be replayed on a real drive
     Export(Export),
     /// Say what a device profile means: geometry, reclaim units, spare, memory
@@ -257,10 +263,10 @@ fn log_identifier(text: &str) -> Result<u8, String> {
 
 #[derive(Args)]
 pub struct Run {
-    /// Experiment (a folder of experiments/), job file (a name in jobs/, or a path ending in .fio), workload (a name in
-    /// workloads/, or a path there) or the path of a block trace
-    pub target: String,
-    /// Device profile to run a job file on, or to restrict an experiment to
+    /// Experiment (a folder, here or in experiments/), job file (a name in jobs/, or a path ending in .fio), workload (a
+    /// name in workloads/, or a path there) or the path of a block trace; nothing says where to start
+    pub target: Option<String>,
+    /// Device profile to run a job file on, to restrict an experiment to, or to run it on instead of its own
     #[arg(long)]
     pub device: Option<String>,
     /// Run on a drive like the device but of another capacity, such as 64M, as `warp serve --capacity` makes it

@@ -14,6 +14,7 @@ mod reproduce;
 mod run;
 mod serve;
 mod show;
+mod studies;
 
 use std::process::ExitCode;
 
@@ -47,7 +48,8 @@ fn main() -> ExitCode {
         Command::Reproduce(command) => reproduce::reproduce(command).map_err(AnyError::from),
         Command::Devices(command) => show::devices(command).map_err(AnyError::from),
         Command::Jobs(command) => show::jobs(command).map_err(AnyError::from),
-        Command::Workloads => Ok(show::workloads()),
+        Command::List(command) => studies::list(command).map_err(AnyError::from),
+        Command::New(command) => studies::new(command).map_err(AnyError::from),
         Command::Export(command) => export::export(command).map_err(AnyError::from),
         Command::Explain(command) => show::explain(command).map_err(AnyError::from),
         Command::Bench(command) => bench::bench(command),

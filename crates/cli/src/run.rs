@@ -14,10 +14,19 @@ use lab::{LabError, export, feedback, rows};
 
 use crate::arguments::Run;
 use crate::execute;
-use crate::{Outcome, bad_option, print};
+use crate::{Outcome, bad_option, print, studies};
 
 pub fn run(command: &Run) -> Result<Outcome, LabError> {
-    let target = &command.target;
+    let Some(target) = &command.target else {
+        // Options without anything to run are a mistake; nothing at all is a question.
+        return match std::env::args_os().count() {
+            ..=2 => Ok(studies::doors()),
+            _ => Err(bad_option(
+                "warp run",
+                "name what to run; `warp list` shows what there is",
+            )),
+        };
+    };
     let experiment = match &command.from {
         Some(snapshot) => Experiment::of_workload(target, &snapshot.display().to_string()),
         None => Experiment::find_or_workload(target, command.device.as_deref())?,
@@ -157,7 +166,7 @@ fn fio_json(command: &Run, results: &[CellResult]) -> Result<Option<String>, Lab
         return Ok(None);
     }
     let [result] = results else {
-        let problem = format!("{} is {} runs; fio's JSON is about one", command.target, results.len());
+        let problem = format!("there are {} runs; fio's JSON is about one", results.len());
         return Err(bad_option("--fio-json", problem));
     };
     let Some(timed) = &result.timed else {

@@ -1,32 +1,18 @@
 //! `warp devices`, `jobs`, `explain`: looking at things.
 
+use lab::catalogue::Kind;
 use lab::profile::{Overrides, Profile};
-use lab::rows::Rows;
 use lab::workloads::read_jobs;
 use lab::{LabError, describe, twin};
 use workload::Target;
 use workload::fio::{self, Schedule};
 
 use crate::arguments::{Devices, Explain, Jobs};
-use crate::{Outcome, print};
+use crate::{Outcome, print, studies};
 
 pub fn devices(command: &Devices) -> Result<Outcome, LabError> {
     let Some(name) = &command.name else {
-        let profiles: Vec<Profile> = Profile::names()
-            .iter()
-            .map(|name| Profile::find(name))
-            .collect::<Result<_, _>>()?;
-        if command.json {
-            let rows: Vec<_> = profiles
-                .iter()
-                .map(|profile| serde_json::json!({ "name": profile.name, "title": profile.title }))
-                .collect();
-            print(&format!("{}\n", serde_json::json!(rows)));
-        } else {
-            let names = profiles.iter().map(|profile| (&profile.name, &profile.title));
-            print(&Rows::pairs(names).text());
-        }
-        return Ok(Outcome::Done);
+        return studies::list_kind(Kind::Devices, command.json);
     };
     let profile = Profile::find(name)?;
     if command.json {
@@ -58,10 +44,7 @@ pub fn jobs(command: &Jobs) -> Result<Outcome, LabError> {
         return Ok(Outcome::Done);
     }
     let Some(name) = &command.name else {
-        for name in lab::workloads::job_names() {
-            print(&format!("{name}\n"));
-        }
-        return Ok(Outcome::Done);
+        return studies::list_kind(Kind::Jobs, false);
     };
     let jobs = read_jobs(name, &[])?;
     let profile = Profile::find(&command.device)?;
@@ -78,13 +61,6 @@ pub fn jobs(command: &Jobs) -> Result<Outcome, LabError> {
         print(&format!("{stream}\n"));
     }
     Ok(Outcome::Done)
-}
-
-pub fn workloads() -> Outcome {
-    for name in lab::workloads::workload_names() {
-        print(&format!("{name}\n"));
-    }
-    Outcome::Done
 }
 
 pub fn explain(command: &Explain) -> Result<Outcome, LabError> {

@@ -18,11 +18,7 @@ fn run<'a>(target: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 #[test]
 fn a_cache_is_run_and_measured() {
     let folder = folder();
-    assert!(
-        prints(&folder, &["workloads"])
-            .lines()
-            .any(|line| line == "kvcache_202206")
-    );
+    assert!(prints(&folder, &["list", "workloads"]).contains("│ kvcache_202206 "));
     let text = prints(&folder, &run("kvcache_202206", &["--untimed"]));
     assert!(
         text.contains("hit ratio") && text.contains("application write amplification"),

@@ -9,6 +9,7 @@
 //! It does not know NVMe, transports or the command line; it prints nothing.
 
 pub mod bench;
+pub mod catalogue;
 pub mod cell;
 pub mod claim;
 pub mod clocked;
@@ -36,6 +37,7 @@ pub mod report;
 pub mod rows;
 pub mod run;
 pub mod selection;
+pub mod template;
 pub mod timed;
 pub mod twin;
 pub mod workloads;

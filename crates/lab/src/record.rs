@@ -6,7 +6,7 @@
 //!
 //! It writes down what was judged elsewhere. A run that is stopped leaves a record that names what it did not come to.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,20 @@ use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::export::write_atomically;
 use crate::judge::Verdict;
+
+/// The record of the last full run, as it was written down.
+const RECORD: &str = include_str!("../../../docs/claims.md");
+
+/// Seconds that each experiment took in the last full run, by name.
+pub(crate) fn recorded_seconds() -> BTreeMap<String, f64> {
+    let of_section = |section: &str| {
+        let (slug, rest) = section.split_once("\n\n")?;
+        let title = rest.lines().next()?.strip_suffix(" s.")?;
+        let seconds = title.rsplit_once(", ")?.1.parse().ok()?;
+        Some((slug.to_string(), seconds))
+    };
+    RECORD.split("\n## ").skip(1).filter_map(of_section).collect()
+}
 
 /// A record that is being written.
 pub struct ClaimsRecord {

@@ -13,7 +13,7 @@ use crate::cell::{Cell, RunSettings};
 use crate::error::LabError;
 use crate::experiment::{Change, Experiment, SavedDevice};
 use crate::feedback;
-use crate::profile::Overrides;
+use crate::profile::{Overrides, Profile};
 use crate::twin::{self, ScaleChoice};
 use crate::workloads::WorkloadChoice;
 
@@ -28,7 +28,7 @@ pub struct Selection {
     pub settings: Overrides,
     /// Device profiles instead of the experiment's.
     pub devices: Option<Vec<String>>,
-    /// The one of these devices to run on.
+    /// The one of these devices to run on; or another one instead of them all.
     pub device: Option<String>,
     /// Drives like the devices, but of this capacity.
     pub capacity_bytes: Option<u64>,
@@ -171,14 +171,25 @@ impl Experiment {
             experiment.devices.clone_from(devices);
         }
         if let Some(device) = &selection.device {
-            let known = experiment.devices.join(", ");
-            experiment.devices.retain(|name| name == device);
-            if experiment.devices.is_empty() {
-                let problem = format!("{} does not run on {device}; it runs on {known}", self.slug);
-                return Err(LabError::invalid("device (--device)", problem));
+            if experiment.devices.contains(device) {
+                experiment.devices.retain(|name| name == device);
+            } else {
+                experiment = experiment.on_another(device)?;
             }
         }
         Ok(experiment)
+    }
+
+    /// The experiment on a device that it does not name. What it publishes and claims is about its own.
+    fn on_another(mut self, device: &str) -> Result<Experiment, LabError> {
+        Profile::find(&self.beside(device)).map_err(|error| {
+            let problem = format!("{} names {}, not {device}: {error}", self.slug, self.devices.join(", "));
+            LabError::invalid("device (--device)", problem)
+        })?;
+        self.devices = vec![device.to_string()];
+        self.published.clear();
+        self.claims.clear();
+        Ok(self)
     }
 
     fn settings_of(&self, selection: &Selection, saved: Option<&SavedDevice>) -> Result<RunSettings, LabError> {
@@ -191,8 +202,8 @@ impl Experiment {
             settings.seeds.clone_from(seeds);
         }
         if let Some(saved) = saved {
-            settings.scale = ScaleChoice::FULL;
-            settings.seeds = vec![saved.config.seed];
+            settings.scale = ScaleChoice::Fixed(saved.origin.scale);
+            settings.seeds = vec![saved.origin.device.seed];
         }
         if let Some(only) = &selection.only {
             let values = self.grid.iter().flat_map(|axis| &axis.values);
@@ -268,7 +279,7 @@ mod tests {
             ..Selection::default()
         });
         assert!(
-            error.contains("three_stream does not run on ssd_z; it runs on ssd_a, ssd_b"),
+            error.contains("three_stream names ssd_a, ssd_b, not ssd_z: there is no device ssd_z"),
             "{error}"
         );
     }

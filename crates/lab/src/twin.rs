@@ -47,6 +47,43 @@ impl serde::Serialize for Scale {
     }
 }
 
+impl<'de> serde::Deserialize<'de> for Scale {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Scale, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// What a device that is saved was a twin of, so that a workload is shrunk for it again when it goes on. It stands in the
+/// snapshot's note.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct TwinOrigin {
+    /// The scale of the twin.
+    pub scale: Scale,
+    /// The drive at full size.
+    pub device: DeviceConfig,
+}
+
+impl TwinOrigin {
+    /// A drive that is no twin.
+    pub fn itself(device: DeviceConfig) -> TwinOrigin {
+        TwinOrigin {
+            scale: Scale::FULL,
+            device,
+        }
+    }
+
+    /// The note of a snapshot.
+    pub fn note(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("a device serializes")
+    }
+
+    /// What a note says; `None` if it is none of [`TwinOrigin::note`].
+    pub fn of_note(note: &[u8]) -> Option<TwinOrigin> {
+        serde_json::from_slice(note).ok()
+    }
+}
+
 /// The scale that a caller asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScaleChoice {

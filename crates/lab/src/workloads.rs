@@ -56,6 +56,22 @@ pub fn read_jobs(name: &str, changes: &[fio::Override]) -> Result<JobFile, LabEr
     Ok(fio::parse_with(&found.text, &found.file, changes)?)
 }
 
+/// The text of a job file.
+///
+/// # Errors
+/// There is none.
+pub(crate) fn text_of_jobs(name: &str) -> Result<String, LabError> {
+    Ok(find::find::<BuiltInJobs>("job file", "jobs", name, "fio")?.text)
+}
+
+/// The text of a workload with a `kind`.
+///
+/// # Errors
+/// There is none.
+pub(crate) fn text_of_workload(name: &str) -> Result<String, LabError> {
+    Ok(find::find::<BuiltInWorkloads>("workload", "workloads", name, "toml")?.text)
+}
+
 /// Changes to a workload.
 #[derive(Clone, Debug, Default)]
 pub struct WorkloadChanges {

@@ -3,9 +3,11 @@
 //! ```text
 //! 8 bytes   "WARPSSD\0"
 //! 4 bytes   version, little-endian
-//! sections  configuration and state (postcard), L2P, P2L, validity (arrays as in memory, little-endian);
+//! sections  configuration (postcard), note, state (postcard), L2P, P2L, validity (arrays as in memory, little-endian);
 //!           each: 8 bytes length, the bytes, 4 bytes CRC-32 of them
 //! ```
+//!
+//! The note is whatever who saves the device wants to know again; the device does not look at it.
 //!
 //! A file is written beside its destination and moved there when it is complete and on disk, so a snapshot is whole or
 //! it does not exist. Loading accepts only the version it was written with.
@@ -24,7 +26,7 @@ use crate::maps::Maps;
 
 const MAGIC: &[u8; 8] = b"WARPSSD\0";
 /// Version of the format; grows with every change of a stored type.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 /// Longest configuration or state that a file may claim: a device of 2^32 pages in reclaim units of one page each
 /// would not reach it, so more is corruption, not something to allocate.
 const SECTION_BYTES_MAX: u64 = 64 << 30;
@@ -72,7 +74,16 @@ impl<S: EventSink> Device<S> {
     /// # Errors
     /// The file system's; the destination is then as it was.
     pub fn save(&self, path: &Path) -> Result<(), SnapshotError> {
-        self.save_to(path).map_err(|source| SnapshotError::Io {
+        self.save_with_note(path, &[])
+    }
+
+    /// As [`Device::save`], with a note that [`Device::saved`] returns.
+    ///
+    /// # Errors
+    /// As [`Device::save`].
+    pub fn save_with_note(&self, path: &Path, note: &[u8]) -> Result<(), SnapshotError> {
+        let written = write_atomically(path, |out| self.write_to(out, note));
+        written.map_err(|source| SnapshotError::Io {
             path: path.display().to_string(),
             source,
         })
@@ -81,22 +92,19 @@ impl<S: EventSink> Device<S> {
     /// The bytes that [`Device::save`] writes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        self.write_to(&mut bytes).expect("memory can be written");
+        self.write_to(&mut bytes, &[]).expect("memory can be written");
         bytes
     }
 
-    fn save_to(&self, path: &Path) -> std::io::Result<()> {
-        write_atomically(path, |out| self.write_to(out))
-    }
-
-    fn write_to(&self, out: &mut impl Write) -> std::io::Result<()> {
+    fn write_to(&self, out: &mut impl Write, note: &[u8]) -> std::io::Result<()> {
         out.write_all(MAGIC)?;
         out.write_all(&VERSION.to_le_bytes())?;
         let (config, state, maps) = self.engine().parts();
         assert!(state.fits(self.layout()), "what is saved can be loaded");
         let config = postcard::to_stdvec(config).expect("a configuration serializes");
         let state = postcard::to_stdvec(state).expect("a state serializes");
-        for section in [config.as_slice(), state.as_slice()].into_iter().chain(maps.raw()) {
+        let sections = [config.as_slice(), note, state.as_slice()];
+        for section in sections.into_iter().chain(maps.raw()) {
             out.write_all(&wide(section.len()).to_le_bytes())?;
             out.write_all(section)?;
             out.write_all(&crc32fast::hash(section).to_le_bytes())?;
@@ -114,12 +122,13 @@ impl Device {
         Reader::open(path)?.device()
     }
 
-    /// The configuration of the device in a file, which is read no further.
+    /// What the device in a file is, and the note that was saved with it (empty, if there was none). The file is read no
+    /// further.
     ///
     /// # Errors
     /// As [`Device::load`], as far as the file is read.
-    pub fn saved_config(path: &Path) -> Result<DeviceConfig, SnapshotError> {
-        Reader::open(path)?.config()
+    pub fn saved(path: &Path) -> Result<(DeviceConfig, Vec<u8>), SnapshotError> {
+        Reader::open(path)?.beginning()
     }
 }
 
@@ -158,8 +167,8 @@ impl Reader<BufReader<File>> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads the beginning, and what the device is.
-    fn config(&mut self) -> Result<DeviceConfig, SnapshotError> {
+    /// Reads the beginning: what the device is, and the note.
+    fn beginning(&mut self) -> Result<(DeviceConfig, Vec<u8>), SnapshotError> {
         let mut magic = [0; 8];
         self.fill(&mut magic, "the first bytes")?;
         if &magic != MAGIC {
@@ -173,11 +182,12 @@ impl<R: Read> Reader<R> {
             return Err(self.invalid(&problem, "make it anew with this version"));
         }
         let config = self.section("configuration")?;
-        self.decode(&config, "configuration")
+        let config = self.decode(&config, "configuration")?;
+        Ok((config, self.section("note")?))
     }
 
     fn device(mut self) -> Result<Device, SnapshotError> {
-        let config = self.config()?;
+        let (config, _) = self.beginning()?;
         let layout = Layout::new(&config);
         let layout = layout.map_err(|error| self.invalid(&format!("has an impossible device ({error})"), MAKE_ANEW))?;
         let state = self.section("state")?;

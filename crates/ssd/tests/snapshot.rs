@@ -21,7 +21,9 @@ const HEADER_BYTES: usize = 12;
 /// Position of the version.
 const VERSION_AT: usize = 8;
 /// What the sections of a file are called in errors, in their order.
-const SECTIONS: [&str; 5] = ["configuration", "state", "L2P map", "P2L map", "validity map"];
+const SECTIONS: [&str; 6] = ["configuration", "note", "state", "L2P map", "P2L map", "validity map"];
+/// What is saved beside the device.
+const NOTE: &[u8] = b"a note of thirty bytes, or so..";
 
 /// Divided superblocks, persistent isolation, random victims, block remapping, two reclaim groups.
 fn everything() -> DeviceConfig {
@@ -125,7 +127,8 @@ impl SavedSnapshot {
     fn new() -> SavedSnapshot {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("whole.warp");
-        used(&everything()).0.save(&path).expect("the snapshot is written");
+        let (device, _) = used(&everything());
+        device.save_with_note(&path, NOTE).expect("the snapshot is written");
         let bytes = std::fs::read(&path).expect("the snapshot is there");
         let mut sections = vec![HEADER_BYTES];
         for _ in SECTIONS {
@@ -258,6 +261,18 @@ fn an_empty_device_and_every_isolation_survive() {
             assert_same(&device, &loaded);
         }
     }
+}
+
+#[test]
+fn what_is_noted_with_a_device_is_found_again_and_changes_nothing() {
+    let saved = SavedSnapshot::new();
+    let path = saved.folder.path().join("whole.warp");
+    let (config, note) = Device::saved(&path).expect("the snapshot is there");
+    assert_eq!((&config, note.as_slice()), (&everything(), NOTE));
+    let device = Device::load(&path).expect("the snapshot is loaded");
+    device.save(&path).expect("the snapshot is replaced");
+    let (_, note) = Device::saved(&path).expect("the snapshot is there");
+    assert!(note.is_empty(), "a device does not know what was noted");
 }
 
 #[test]

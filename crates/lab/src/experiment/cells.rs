@@ -10,6 +10,7 @@ use super::{Change, Experiment, Variant};
 use crate::cell::{Cell, CellKey, EnsemblePart, RunSettings};
 use crate::error::LabError;
 use crate::profile::{Overrides, Profile};
+use crate::twin::TwinOrigin;
 use crate::workloads::{WorkloadChanges, WorkloadChoice, plain, read_workload};
 
 /// A device that was saved, to go on with.
@@ -17,8 +18,8 @@ use crate::workloads::{WorkloadChanges, WorkloadChoice, plain, read_workload};
 pub(crate) struct SavedDevice {
     /// The snapshot.
     path: PathBuf,
-    /// What the device is.
-    pub(crate) config: DeviceConfig,
+    /// What it is.
+    pub(crate) origin: TwinOrigin,
 }
 
 impl SavedDevice {
@@ -27,9 +28,20 @@ impl SavedDevice {
     /// # Errors
     /// The file cannot be read, or is no snapshot.
     pub(crate) fn find(path: &Path) -> Result<SavedDevice, LabError> {
+        let (config, note) = Device::saved(path)?;
+        let origin = if note.is_empty() {
+            // A served drive's, or one of a device that is nobody's twin.
+            TwinOrigin::itself(config)
+        } else {
+            TwinOrigin::of_note(&note).ok_or_else(|| {
+                let problem =
+                    "says nothing that this program reads of the drive that its device is a twin of; make it anew";
+                LabError::invalid(&path.display().to_string(), problem)
+            })?
+        };
         Ok(SavedDevice {
             path: path.to_path_buf(),
-            config: Device::saved_config(path)?,
+            origin,
         })
     }
 }
@@ -45,7 +57,7 @@ impl Origin<'_> {
         match self {
             Origin::Profile(profile) => profile.config(overrides),
             Origin::Saved(saved) => match overrides.keys().next() {
-                None => Ok(saved.config.clone()),
+                None => Ok(saved.origin.device.clone()),
                 Some(path) => {
                     let problem = format!("{path} cannot be changed: the device goes on as it was saved");
                     Err(LabError::invalid(&saved.path.display().to_string(), problem))
@@ -128,7 +140,7 @@ impl Experiment {
                 origins.push((device.clone(), Origin::Saved(saved), None));
                 continue;
             }
-            let profile = Profile::find(device)?;
+            let profile = Profile::find(&self.beside(device))?;
             let ensemble = profile.ensemble.as_ref().filter(|_| interval);
             let part = |residual, member| Some(EnsemblePart { member, residual });
             let members: Vec<_> = ensemble
@@ -235,7 +247,7 @@ impl Experiment {
         }
         let workload_name = workload.name();
         let workload = match workload {
-            WorkloadChoice::Named(name) => read_workload(name, &changes_of_work)?,
+            WorkloadChoice::Named(name) => read_workload(&self.beside(name), &changes_of_work)?,
             WorkloadChoice::Table(table) => changes_of_work.parse(&self.file, table)?,
         };
         let mut device = origin.config(&overrides)?;

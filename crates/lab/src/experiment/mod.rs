@@ -6,6 +6,7 @@
 mod cells;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use rust_embed::RustEmbed;
 use serde::Deserialize;
@@ -18,9 +19,16 @@ use crate::error::LabError;
 use crate::feedback;
 use crate::find;
 use crate::profile::Overrides;
+use crate::twin::ScaleChoice;
 use crate::workloads::{self, WorkloadChoice, plain};
 
 pub(crate) use cells::SavedDevice;
+
+/// What the file of an experiment is called in its folder.
+const FILE: &str = "experiment.toml";
+
+/// How the place of a file ends that is in the program.
+const BUILT_IN: &str = " (built in)";
 
 /// Every experiment and its golden results.
 #[derive(RustEmbed)]
@@ -37,14 +45,16 @@ pub struct Experiment {
     /// Where it was read.
     #[serde(skip)]
     pub file: String,
-    /// One line about it.
+    /// One line about it; left out, the name of its folder.
+    #[serde(default)]
     pub title: String,
-    /// The figure or table.
+    /// The figure or table; nothing, of a study of one's own.
+    #[serde(default)]
     pub source: String,
     /// What was chosen where the paper leaves it open and why; what differs from the paper and why.
     #[serde(default)]
     pub notes: String,
-    /// Device profiles to run on.
+    /// Device profiles to run on: names, or paths, also of files that lie beside its own.
     pub devices: Vec<String>,
     /// Workload that all cells share unless a variant or a grid value has another.
     #[serde(default)]
@@ -125,34 +135,51 @@ pub struct Axis {
     pub values: Vec<Variant>,
 }
 
+/// Says in a file's table what it leaves out and what has no default of its own: `[run]`, `[quick]`, which is then as
+/// `[run]`, and their scales. Without a clock a scale is searched for; latencies cannot tell twins apart, so in virtual
+/// time the drive itself runs.
+fn say_what_is_left_out(table: &mut toml::Table) {
+    let run = table.entry("run").or_insert_with(|| toml::Table::new().into()).clone();
+    table.entry("quick").or_insert(run);
+    for form in ["run", "quick"] {
+        let Some(settings) = table.get_mut(form).and_then(Value::as_table_mut) else {
+            continue;
+        };
+        let is_timed = settings.get("timed").and_then(Value::as_bool) == Some(true);
+        let scale = if is_timed { ScaleChoice::FULL } else { ScaleChoice::AUTO };
+        settings.entry("scale").or_insert_with(|| scale.to_string().into());
+    }
+}
+
 impl Experiment {
-    /// Finds an experiment by the name of its folder, or by the path of its file.
+    /// Finds an experiment by the path of its file or folder; by the name of a folder in `./experiments` or here; or
+    /// built in.
     ///
     /// # Errors
     /// There is none, or its file is not one: names file and field.
-    pub fn find(slug: &str) -> Result<Experiment, LabError> {
-        let path = if slug.ends_with(".toml") {
-            slug.to_string()
-        } else {
-            format!("{slug}/experiment")
-        };
-        let named = slug.ends_with(".toml") || std::path::Path::new(&format!("experiments/{path}.toml")).exists();
-        let found = if named {
-            let file = if slug.ends_with(".toml") {
-                path
-            } else {
-                format!("experiments/{path}.toml")
-            };
-            find::find::<BuiltIn>("experiment", "experiments", &file, "toml")?
-        } else {
-            Experiment::built_in(slug)?
+    pub fn find(name: &str) -> Result<Experiment, LabError> {
+        let found = match Experiment::file_of(name) {
+            Some(file) => find::find::<BuiltIn>("experiment", "experiments", &file, "toml")?,
+            None => Experiment::built_in(name)?,
         };
         Experiment::parse(&found.file, &found.text)
     }
 
+    /// The file that a name means, if it means one that is not built in.
+    fn file_of(name: &str) -> Option<String> {
+        if name.ends_with(".toml") {
+            return Some(name.to_string());
+        }
+        let folder = name.trim_end_matches('/');
+        let places = [format!("experiments/{folder}/{FILE}"), format!("{folder}/{FILE}")];
+        let found = places.iter().find(|place| Path::new(place).exists()).cloned();
+        // A path that leads nowhere is looked for there, and nowhere else.
+        found.or_else(|| name.contains('/').then(|| places[1].clone()))
+    }
+
     fn built_in(slug: &str) -> Result<find::TextFile, LabError> {
         let names = Experiment::names();
-        let file = BuiltIn::get(&format!("{slug}/experiment.toml"));
+        let file = BuiltIn::get(&format!("{slug}/{FILE}"));
         let file = file.ok_or_else(|| LabError::Unknown {
             what: "experiment".to_string(),
             name: slug.to_string(),
@@ -161,7 +188,7 @@ impl Experiment {
         })?;
         Ok(find::TextFile {
             name: slug.to_string(),
-            file: format!("experiments/{slug}/experiment.toml (built in)"),
+            file: format!("experiments/{slug}/{FILE}{BUILT_IN}"),
             text: String::from_utf8_lossy(&file.data).into_owned(),
         })
     }
@@ -178,6 +205,22 @@ impl Experiment {
         names
     }
 
+    /// Folders here that hold an experiment of one's own.
+    pub fn names_here() -> Vec<String> {
+        let here = std::fs::read_dir(".").into_iter().flatten().flatten();
+        let studies = here.filter(|entry| entry.path().join(FILE).is_file());
+        let mut names: Vec<String> = studies
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// Whether it is one of the project's.
+    pub(crate) fn is_built_in(&self) -> bool {
+        BuiltIn::get(&format!("{}/{FILE}", self.slug)).is_some()
+    }
+
     /// Reads an experiment from text. `file` is its path; the folder's name is the slug.
     ///
     /// # Errors
@@ -191,14 +234,29 @@ impl Experiment {
     ///
     /// # Errors
     /// As [`Experiment::find`].
-    pub fn from_table(file: &str, table: toml::Table) -> Result<Experiment, LabError> {
+    pub fn from_table(file: &str, mut table: toml::Table) -> Result<Experiment, LabError> {
+        say_what_is_left_out(&mut table);
         let mut experiment: Experiment = find::deserialize(file, Value::Table(table))?;
-        let mut folders = file.trim_end_matches(" (built in)").rsplit('/');
+        let mut folders = file.trim_end_matches(BUILT_IN).rsplit('/');
         let folder = folders.nth(1).filter(|folder| !matches!(*folder, "." | ".."));
         experiment.slug = folder.unwrap_or("experiment").to_string();
         experiment.file = file.to_string();
+        if experiment.title.is_empty() {
+            experiment.title.clone_from(&experiment.slug);
+        }
         experiment.check()?;
         Ok(experiment)
+    }
+
+    /// What a device or a workload of the experiment is called: a file that lies beside its own is meant by its name.
+    pub(crate) fn beside(&self, name: &str) -> String {
+        let folder = Path::new(&self.file)
+            .parent()
+            .filter(|_| !self.file.ends_with(BUILT_IN));
+        let is_file = Path::new(name).extension().is_some();
+        let path = folder.filter(|_| is_file).map(|folder| folder.join(name));
+        let path = path.filter(|path| path.is_file());
+        path.map_or_else(|| name.to_string(), |path| path.display().to_string())
     }
 
     /// What serde cannot say.

@@ -15,7 +15,7 @@ use crate::policy::Placer;
 use crate::recorder::Recorder;
 use crate::timed::Runner;
 use crate::timed::measure::TimedResult;
-use crate::twin;
+use crate::twin::{self, TwinOrigin};
 
 /// Requests taken from the workload at a time.
 const BATCH_REQUESTS: usize = 1024;
@@ -40,7 +40,11 @@ pub(super) fn run_cell(plan: &RunPlan, options: Options<'_>, watch: &dyn Watch) 
     };
     let result = run.result(complete);
     if let Some(path) = options.save {
-        run.device.replace_sink(()).0.save(path)?;
+        let origin = TwinOrigin {
+            scale: plan.scale,
+            device: plan.cell().device.clone(),
+        };
+        run.device.replace_sink(()).0.save_with_note(path, &origin.note())?;
     }
     Ok(result)
 }

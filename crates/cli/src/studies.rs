@@ -1,0 +1,70 @@
+//! `warp list`, `warp new`, and `warp run` without anything to run: where to start.
+
+use lab::LabError;
+use lab::catalogue::{Entry, Kind};
+
+use crate::arguments::{List, New, NewThing};
+use crate::{Outcome, print};
+
+/// What `warp run` says when it is not told what to run.
+const DOORS: &str = "\
+Three ways in:
+
+I have a workload: a fio job file, a block trace, or a model of a program
+    warp run my.fio --device ssd_a --scale auto
+    warp run kvcache_202206 --device ssd_a --scale 1/512 --write 3
+I have an idea for a drive or a policy, or want to see a paper's figure again
+    warp new experiment my_study, then warp run my_study
+    warp reproduce --quick three_stream
+I have software that should use Flexible Data Placement: serve it a drive
+    warp serve --device ssd_a --capacity 8G --tcp 127.0.0.1:4420
+
+`warp list` shows all experiments, devices, jobs and workloads.
+";
+
+/// Says where to start.
+pub fn doors() -> Outcome {
+    print(DOORS);
+    Outcome::Done
+}
+
+pub fn list(command: &List) -> Result<Outcome, LabError> {
+    match command.what {
+        Some(what) => list_kind(what.kind(), command.json),
+        None => list_all(command.json),
+    }
+}
+
+/// Lists one kind: what `warp devices` and `warp jobs` do without a name, too.
+pub fn list_kind(kind: Kind, json: bool) -> Result<Outcome, LabError> {
+    let entries = kind.entries()?;
+    print(&if json {
+        format!("{}\n", serde_json::json!(entries))
+    } else {
+        kind.table(&entries).text()
+    });
+    Ok(Outcome::Done)
+}
+
+fn list_all(json: bool) -> Result<Outcome, LabError> {
+    let all = Kind::ALL.map(|kind| Ok((kind, kind.entries()?)));
+    let all: Vec<(Kind, Vec<Entry>)> = all.into_iter().collect::<Result<_, LabError>>()?;
+    if json {
+        let fields = all
+            .iter()
+            .map(|(kind, entries)| (kind.name().to_string(), serde_json::json!(entries)));
+        print(&format!("{}\n", serde_json::Value::Object(fields.collect())));
+    } else {
+        let tables: Vec<String> = all.iter().map(|(kind, entries)| kind.table(entries).text()).collect();
+        print(&tables.join("\n"));
+    }
+    Ok(Outcome::Done)
+}
+
+pub fn new(command: &New) -> Result<Outcome, LabError> {
+    let NewThing::Experiment { name } = &command.what;
+    let files = lab::template::write(name)?;
+    let files: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
+    print(&format!("wrote {}\nwarp run {name}\n", files.join(", ")));
+    Ok(Outcome::Done)
+}

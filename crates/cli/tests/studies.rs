@@ -1,0 +1,172 @@
+//! Studies of one's own, as somebody begins them: what there is, a new folder, any device, a twin that is continued.
+
+mod common;
+
+use common::{files, folder, json, prints, refused, write};
+
+#[test]
+fn without_anything_to_run_there_are_three_doors() {
+    let folder = folder();
+    let doors = prints(&folder, &["run"]);
+    assert!(doors.lines().count() <= 14, "{doors}");
+    assert!(doors.lines().all(|line| line.chars().count() <= 80), "{doors}");
+    for door in ["I have a workload", "I have an idea", "I have software"] {
+        assert!(doors.contains(door), "{doors}");
+    }
+    refused(&folder, &["run", "--json"], &["name what to run", "warp list"]);
+}
+
+#[test]
+fn everything_is_listed_by_one_road() {
+    let folder = folder();
+    let all = prints(&folder, &["list"]);
+    for kind in ["devices", "jobs"] {
+        let listed = prints(&folder, &["list", kind]);
+        assert_eq!(listed, prints(&folder, &[kind]));
+        assert!(all.contains(&listed), "{listed}");
+    }
+    let experiments = json(&prints(&folder, &["list", "experiments", "--json"]));
+    let of = |name: &str| {
+        let entries = experiments.as_array().expect("a list").iter();
+        entries
+            .clone()
+            .find(|entry| entry["name"] == name)
+            .expect("it is there")
+            .clone()
+    };
+    assert!(of("three_stream")["seconds"].as_f64() > Some(0.0), "it was measured");
+    let all = json(&prints(&folder, &["list", "--json"]));
+    assert_eq!(all["experiments"], experiments);
+    assert!(all["workloads"].as_array().map(Vec::len) > Some(5));
+    refused(&folder, &["list", "drives"], &["drives", "devices"]);
+}
+
+#[test]
+fn a_new_experiment_runs_at_once_and_is_never_overwritten() {
+    let folder = folder();
+    let said = prints(&folder, &["new", "experiment", "my_study"]);
+    assert!(said.contains("warp run my_study"), "{said}");
+    let text = std::fs::read_to_string(folder.path().join("my_study/experiment.toml")).expect("it was written");
+    assert!(text.contains("warp run my_study"), "{text}");
+    refused(
+        &folder,
+        &["new", "experiment", "my_study"],
+        &["my_study", "nothing is overwritten"],
+    );
+    refused(&folder, &["new", "experiment", "one_stream"], &["of the project"]);
+    refused(&folder, &["new", "experiment", "/"], &["no name of a folder"]);
+    let list = prints(&folder, &["list", "experiments"]);
+    assert!(list.contains("│ my_study "), "{list}");
+    // As it is, but smaller.
+    let small = ["--scale", "1/512", "--write", "1.5", "--seed", "1", "--json"];
+    let of = |name: &str| json(&prints(&folder, &[&["run", name], &small[..]].concat()));
+    let by_name = of("my_study");
+    assert_eq!(by_name["experiment"], "my_study");
+    assert_eq!(by_name["cells"].as_array().map(Vec::len), Some(4));
+    let absolute = folder.path().join("my_study").display().to_string();
+    for path in ["./my_study", "my_study/", "my_study/experiment.toml", &absolute] {
+        assert_eq!(of(path), by_name, "{path}");
+    }
+    prints(&folder, &["reproduce", "my_study", "--scale", "1/512", "--seed", "1"]);
+}
+
+#[test]
+fn only_what_an_experiment_needs_is_mandatory() {
+    let folder = folder();
+    std::fs::create_dir(folder.path().join("least")).expect("a folder");
+    let drive = "[geometry]\nphysical_bytes = { value = \"1GiB\", source = \"s\" }\n\
+        over_provisioning = { value = 0.1, source = \"s\" }\nreclaim_unit_bytes = { value = \"16MiB\", source = \"s\" }\n";
+    write(&folder, "least/small.toml", drive);
+    write(
+        &folder,
+        "least/random.fio",
+        "[job]\nrw=randwrite\nbs=4k\nsize=100%\nloops=2\n",
+    );
+    write(
+        &folder,
+        "least/experiment.toml",
+        "devices = [\"small.toml\"]\nworkload = \"random.fio\"\n",
+    );
+    let run = json(&prints(&folder, &["run", "least", "--json"]));
+    assert_eq!(run["cells"][0]["device"], "small.toml");
+    assert!(
+        run["cells"][0]["scale_search"].is_object(),
+        "the scale is searched for: {run}"
+    );
+    let printed = prints(&folder, &["run", "least"]);
+    assert!(printed.starts_with("least\n"), "its title is its name: {printed}");
+
+    // Any device file, also on an experiment of the project.
+    write(&folder, "mine.toml", drive);
+    let other = [
+        "run",
+        "three_stream",
+        "--device",
+        "mine.toml",
+        "--scale",
+        "1/1",
+        "--write",
+        "0.5",
+        "--json",
+    ];
+    let other = json(&prints(&folder, &other));
+    assert_eq!(other["cells"].as_array().map(Vec::len), Some(9));
+    assert_eq!(other["cells"][0]["device"], "mine.toml");
+    assert_eq!(
+        other["verdicts"].as_array().map(Vec::len),
+        Some(0),
+        "they are about ssd_a and ssd_b"
+    );
+
+    write(&folder, "least/experiment.toml", "workload = \"random.fio\"\n");
+    refused(&folder, &["run", "least"], &["least/experiment.toml", "devices"]);
+    write(&folder, "least/experiment.toml", "devices = [\"small.toml\"]\n");
+    refused(&folder, &["run", "./least"], &["least/experiment.toml", "no workload"]);
+    refused(&folder, &["run", "./nowhere"], &["./nowhere/experiment.toml"]);
+}
+
+#[test]
+fn a_twin_that_was_saved_is_still_a_twin() {
+    let folder = folder();
+    // Sizes in bytes, which a twin shrinks: the drive has 60 GiB, its twin less than one.
+    let first = "[first]\nrw=write\nbs=128k\nsize=48g\n";
+    let second = "[second]\nrw=write\nbs=128k\noffset=8g\nsize=16g\nloops=3\n";
+    write(&folder, "first.fio", first);
+    write(&folder, "second.fio", second);
+    write(
+        &folder,
+        "both.fio",
+        format!("{first}{}", second.replace("]\n", "]\nstonewall\n")),
+    );
+    let device = [
+        "--device",
+        "warp_default",
+        "--set",
+        "geometry.physical_bytes=64GiB",
+        "--scale",
+        "1/64",
+        "--json",
+    ];
+    let of = |arguments: &[&str]| json(&prints(&folder, arguments))["cells"][0].clone();
+    let together = of(&[&["run", "both.fio"], &device[..]].concat());
+    let first = of(&[&["run", "first.fio", "--save", "a.warp"], &device[..]].concat());
+    let second = of(&["run", "second.fio", "--from", "a.warp", "--save", "b.warp", "--json"]);
+    assert_eq!(second["scale_denominator"], 64);
+    assert_eq!(second["capacity_bytes"], together["capacity_bytes"]);
+    for counter in ["host_bytes_written", "media_bytes_written", "media_bytes_erased"] {
+        let sum = first[counter]
+            .as_u64()
+            .zip(second[counter].as_u64())
+            .map(|(one, other)| one + other);
+        assert_eq!(sum, together[counter].as_u64(), "{counter}");
+    }
+    // It remembers through a second snapshot, too.
+    let third = of(&["run", "second.fio", "--from", "b.warp", "--json"]);
+    assert_eq!(third["scale_denominator"], 64);
+    assert_eq!(third["host_bytes_written"], second["host_bytes_written"]);
+    assert!(
+        files(folder.path())
+            .iter()
+            .any(|file| file.ends_with("out/second/report.html"))
+    );
+}
