@@ -94,6 +94,19 @@ impl Spec {
     }
 }
 
+impl Kind {
+    fn source(&self, target: &Target, seed: u64) -> Result<Box<dyn Source>, WorkloadError> {
+        Ok(match self {
+            Kind::Fio(jobs) => jobs.source(target, seed)?,
+            Kind::Trace(settings) => Box::new(settings.source(target, seed)?),
+            Kind::Cachelib(settings) => Box::new(settings.source(target, seed)?),
+            Kind::F2fs(settings) => Box::new(settings.source(target, seed)?),
+            Kind::Lsm(settings) => Box::new(settings.source(target, seed)?),
+            Kind::Tenants(settings) => Box::new(settings.source(target, seed)?),
+        })
+    }
+}
+
 impl Workload for Spec {
     fn files_mut(&mut self) -> Vec<&mut PathBuf> {
         match &mut self.kind {
@@ -109,21 +122,14 @@ impl Workload for Spec {
     }
 
     fn source(&self, target: &Target, seed: u64) -> Result<Box<dyn Source>, WorkloadError> {
-        let source: Box<dyn Source> = match &self.kind {
-            Kind::Fio(jobs) => jobs.source(target, seed)?,
-            Kind::Trace(settings) => Box::new(settings.source(target, seed)?),
-            Kind::Cachelib(settings) => Box::new(settings.source(target, seed)?),
-            Kind::F2fs(settings) => Box::new(settings.source(target, seed)?),
-            Kind::Lsm(settings) => Box::new(settings.source(target, seed)?),
-            Kind::Tenants(settings) => Box::new(settings.source(target, seed)?),
-        };
+        let build = || self.kind.source(target, seed);
         match &self.classifier {
             Some(_) if self.is_paced() => Err(WorkloadError::setting(
                 "pace",
                 "cannot be had together with a classifier",
             )),
-            Some(classifier) => Ok(Box::new(classifier.classify(source, target)?)),
-            None => Ok(source),
+            Some(classifier) => Ok(Box::new(classifier.classify(build, target)?)),
+            None => build(),
         }
     }
 }

@@ -6,26 +6,43 @@
 //!
 //! A [`Classifier`] sees what a host sees: which units are written and trimmed, in order. It does not see the drive: neither
 //! garbage collection nor what lies in which reclaim unit. Placement indices are the drive's, from the first on; the first is for what
-//! is expected to be overwritten soonest.
+//! is expected to be overwritten soonest. One sees more: the [`Oracle`], which knows the future, to measure the others against.
 //!
-//! Every classifier keeps 4 bytes for each unit of the drive (1 GiB per TiB at 4 KiB), except those that need nothing.
+//! Every classifier keeps 4 bytes for each unit of the drive (1 GiB per TiB at 4 KiB), except those that need nothing, and the oracle.
 
+mod last_writes;
 mod lba_range;
+mod midas;
 mod none;
+mod oracle;
 mod sepbit;
 mod update_frequency;
+mod warcip;
+
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
 pub use lba_range::LbaRangeSettings;
+pub use midas::{Midas, MidasSettings};
 pub use none::NoneSettings;
+pub use oracle::{Oracle, OracleSettings};
 pub use sepbit::{Sepbit, SepbitSettings};
 pub use update_frequency::{UpdateFrequency, UpdateFrequencySettings};
+pub use warcip::{Warcip, WarcipSettings};
 
 use crate::{Measure, Operation, PlacementIndex, Request, Source, Target, WorkloadError};
 
 /// Decides where writes go.
 pub trait Classifier: Send {
+    /// A write of so many units comes next: time to look ahead, for one that does.
+    ///
+    /// # Errors
+    /// It cannot look ahead.
+    fn prepare(&mut self, _units: u64) -> Result<(), WorkloadError> {
+        Ok(())
+    }
+
     /// A unit is written: the placement index for it, or none.
     fn handle(&mut self, unit: u64) -> Option<PlacementIndex>;
 
@@ -50,29 +67,60 @@ pub enum Settings {
     UpdateFrequency(UpdateFrequencySettings),
     /// By how long a unit's last content lived.
     Sepbit(SepbitSettings),
+    /// By how long a unit's last content lived, in groups that a model chooses.
+    Midas(MidasSettings),
+    /// By how long a unit's last content lived, in clusters.
+    Warcip(WarcipSettings),
+    /// By how long a unit's content will live.
+    Oracle(OracleSettings),
 }
 
 impl Settings {
     /// A source with these settings' placement in place of its own. On a drive without placement indices nothing is asked,
-    /// and all writes are without a directive.
+    /// and all writes are without a directive. What looks ahead builds the source once more.
     ///
     /// # Errors
-    /// A setting that is impossible on this drive.
-    pub fn classify<S: Source>(&self, source: S, target: &Target) -> Result<ClassifiedSource<S>, WorkloadError> {
+    /// A setting that is impossible on this drive, or the source cannot be built.
+    pub fn classify<S: Source + 'static>(
+        &self,
+        build: impl Fn() -> Result<S, WorkloadError>,
+        target: &Target,
+    ) -> Result<ClassifiedSource<S>, WorkloadError> {
         let classifier: Box<dyn Classifier> = match self {
             _ if target.placement_count == 0 => Box::new(none::None),
             Settings::None(_) => Box::new(none::None),
             Settings::LbaRange(settings) => Box::new(settings.classifier(target)?),
             Settings::UpdateFrequency(settings) => Box::new(settings.classifier(target)?),
             Settings::Sepbit(settings) => Box::new(settings.classifier(target)?),
+            Settings::Midas(settings) => Box::new(settings.classifier(target)?),
+            Settings::Warcip(settings) => Box::new(settings.classifier(target)?),
+            Settings::Oracle(settings) => Box::new(settings.classifier(build()?, target)?),
         };
-        Ok(ClassifiedSource::new(source, classifier, target))
+        Ok(ClassifiedSource::new(build()?, classifier, target))
     }
 }
+
+/// Size of a segment where a classifier keeps the books of a log, of the drive at full size: that of SepBIT's prototype (fallfish/sepbit,
+/// `prototype/src/logstore/manager.cc`).
+const SEGMENT_BYTES: u64 = 512 << 20;
+/// Garbage at which such a log is collected, percent of garbage and valid data: that of the same prototype.
+const GARBAGE_PERCENT: f64 = 15.0;
 
 /// Units of the drive that a classifier keeps something about.
 fn units(target: &Target) -> usize {
     target.capacity_bytes().div_ceil(target.unit_bytes()) as usize
+}
+
+/// Units that a write touches.
+fn written_units(write: &Request, unit_bytes: u64) -> Range<u64> {
+    let end = write.offset_bytes + u64::from(write.bytes);
+    write.offset_bytes / unit_bytes..end.div_ceil(unit_bytes)
+}
+
+/// Units that a trim covers; it leaves parts of units as they are.
+fn trimmed_units(trim: &Request, unit_bytes: u64) -> Range<u64> {
+    let end = trim.offset_bytes + u64::from(trim.bytes);
+    trim.offset_bytes.div_ceil(unit_bytes)..end / unit_bytes
 }
 
 /// A setting with a number of placement indices; by default all that the drive has.
@@ -143,33 +191,26 @@ impl<S: Source> ClassifiedSource<S> {
         Ok(Some(match request.operation {
             Operation::Read => request,
             Operation::Trim => {
-                self.trim(&request);
+                trimmed_units(&request, self.unit_bytes).for_each(|unit| self.classifier.trim(unit));
                 request
             }
-            Operation::Write => self.place(request),
+            Operation::Write => self.place(request)?,
         }))
-    }
-
-    /// Units that a trim covers; it leaves parts of units as they are.
-    fn trim(&mut self, request: &Request) {
-        let end = request.offset_bytes + u64::from(request.bytes);
-        for unit in request.offset_bytes.div_ceil(self.unit_bytes)..end / self.unit_bytes {
-            self.classifier.trim(unit);
-        }
     }
 
     /// Gives a write its placement; further parts of it that go elsewhere are put aside.
     #[inline]
-    fn place(&mut self, write: Request) -> Request {
+    fn place(&mut self, write: Request) -> Result<Request, WorkloadError> {
         let end = write.offset_bytes + u64::from(write.bytes);
-        let first = write.offset_bytes / self.unit_bytes;
-        let last = (end - 1) / self.unit_bytes;
+        let mut units = written_units(&write, self.unit_bytes);
+        self.classifier.prepare(units.end - units.start)?;
+        let first = units.next().expect("a write has a byte");
         let mut part = Request {
             placement: self.classifier.handle(first),
             ..write
         };
         let mut head = None;
-        for unit in first + 1..=last {
+        for unit in units {
             let placement = self.classifier.handle(unit);
             if placement != part.placement {
                 let boundary = unit * self.unit_bytes;
@@ -186,7 +227,7 @@ impl<S: Source> ClassifiedSource<S> {
         }
         self.issue(part, &mut head);
         self.parts.reverse();
-        head.expect("a write has a part")
+        Ok(head.expect("a write has a part"))
     }
 
     fn issue(&mut self, part: Request, head: &mut Option<Request>) {

@@ -17,16 +17,14 @@
 //! prototype's too: segments of 512 MiB, 15 % garbage (`manager.cc`). The drive's own figures are better where they are known: the
 //! size of its reclaim units, and over-provisioning / (1 + over-provisioning).
 //!
-//! Time is counted in ticks of several units on large drives, so that 31 bits last for 4096 drive-writes: 16 MiB on a drive of 7.68 TB,
-//! but at most a 16th of a segment. A unit that is not overwritten for longer is once taken for younger than it is.
-//!
 //! Memory: 4 bytes per unit (tick and class of its last write), and 32 per segment.
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Classifier, units};
+use super::last_writes::{LastWrites, segment_units};
+use super::{Classifier, GARBAGE_PERCENT, SEGMENT_BYTES, units};
 use crate::{Measure, PlacementIndex, Target, WorkloadError, within};
 
 /// Settings of `kind = "sepbit"`.
@@ -45,8 +43,8 @@ pub struct SepbitSettings {
 impl Default for SepbitSettings {
     fn default() -> SepbitSettings {
         SepbitSettings {
-            segment_bytes: 512 << 20,
-            garbage_percent: 15.0,
+            segment_bytes: SEGMENT_BYTES,
+            garbage_percent: GARBAGE_PERCENT,
         }
     }
 }
@@ -61,17 +59,7 @@ impl SepbitSettings {
                 "needs two placement indices, and the drive has one",
             ));
         }
-        let least = target.device_bytes.div_ceil(SEGMENTS_MAX).max(1);
-        if !(least..=target.device_bytes).contains(&self.segment_bytes) {
-            return Err(WorkloadError::setting(
-                format!("classifier.segment_bytes = {}", self.segment_bytes),
-                format!("must be {least} to {}, the drive's capacity", target.device_bytes),
-            ));
-        }
-        let segment_bytes = target
-            .twin
-            .map_or(self.segment_bytes, |twin| twin.amount(self.segment_bytes));
-        let segment_units = segment_bytes.div_ceil(target.unit_bytes()).max(1);
+        let segment_units = segment_units(self.segment_bytes, target)?;
         Ok(Sepbit::new(units(target), segment_units, percent / 100.0))
     }
 }
@@ -82,14 +70,6 @@ const SHORT_LIVED: usize = 0;
 const LONG_LIVED: usize = 1;
 /// Reclaimed segments of Class 1 that ℓ is the mean of (Algorithm 1).
 const SEGMENTS_OF_MEAN: u64 = 16;
-/// Segments in a drive, at most: all of them are looked at to reclaim one.
-const SEGMENTS_MAX: u64 = 1 << 18;
-/// Bits of a tick in a stamp; the last one is the class.
-const TICK_BITS: u32 = 31;
-/// Drive-writes that ticks can tell apart.
-const DRIVE_WRITES: u64 = 4096;
-/// Ticks in a segment, at least, as far as it has as many units.
-const TICKS_PER_SEGMENT: u64 = 16;
 
 /// A segment of the log that the drive's reclaim units are imagined as.
 #[derive(Debug, Clone, Copy)]
@@ -104,16 +84,12 @@ struct Segment {
 
 /// SepBIT as a host above a drive can do it.
 pub struct Sepbit {
-    /// Tick and class of each unit's last write; 0: there was none.
-    stamps: Vec<u32>,
+    /// Of each unit, with its class; also the clock.
+    writes: LastWrites<1>,
     /// Segments of each class that have not been reclaimed, oldest first.
     segments: [VecDeque<Segment>; CLASSES],
     segment_units: u64,
     garbage_share: f64,
-    tick_units: u64,
-    /// Now, and units written in this tick. Tick 0 is before everything.
-    tick: u64,
-    written_in_tick: u64,
     /// Units that are valid, and units of segments that are not.
     valid: u64,
     garbage: u64,
@@ -129,18 +105,11 @@ pub struct Sepbit {
 impl Sepbit {
     /// For a drive of so many units. `garbage_share` is that of garbage in garbage and valid data.
     pub fn new(units: usize, segment_units: u64, garbage_share: f64) -> Sepbit {
-        let fitting = (units as u64 * DRIVE_WRITES).div_ceil(1 << TICK_BITS);
-        let tick_units = fitting
-            .next_power_of_two()
-            .min((segment_units / TICKS_PER_SEGMENT).max(1));
         Sepbit {
-            stamps: vec![0; units],
+            writes: LastWrites::new(units, segment_units),
             segments: [VecDeque::new(), VecDeque::new()],
             segment_units,
             garbage_share,
-            tick_units,
-            tick: 1,
-            written_in_tick: 0,
             valid: 0,
             garbage: 0,
             threshold: f64::INFINITY,
@@ -152,7 +121,7 @@ impl Sepbit {
 
     /// ℓ, in units written; infinite until 16 segments of Class 1 have been reclaimed.
     pub fn threshold_units(&self) -> f64 {
-        self.threshold * self.tick_units as f64
+        self.threshold * self.writes.tick_units() as f64
     }
 
     /// How often ℓ has been computed.
@@ -162,14 +131,10 @@ impl Sepbit {
 
     /// What a unit held is overwritten or deallocated: when and in which class it was written.
     fn invalidate(&mut self, unit: u64) -> Option<u64> {
-        let stamp = std::mem::take(&mut self.stamps[unit as usize]);
-        if stamp == 0 {
-            return None;
-        }
+        let last = self.writes.take(unit)?;
         self.valid -= 1;
-        let age = (self.tick as u32).wrapping_sub(stamp >> 1) & ((1 << TICK_BITS) - 1);
-        let written = self.tick.saturating_sub(age.into());
-        let segments = &mut self.segments[(stamp & 1) as usize];
+        let written = self.writes.tick().saturating_sub(last.age);
+        let segments = &mut self.segments[last.tag as usize];
         let newer = segments.partition_point(|segment| segment.created <= written);
         let segment = newer.checked_sub(1).map(|index| &mut segments[index]);
         // What is in no segment was moved by garbage collection, and is the drive's business.
@@ -177,13 +142,13 @@ impl Sepbit {
             segment.valid = segment.valid.saturating_sub(1);
             self.garbage += 1;
         }
-        Some(age.into())
+        Some(last.age)
     }
 
     fn append(&mut self, unit: u64, class: usize) {
-        self.stamps[unit as usize] = (self.tick as u32) << 1 | class as u32;
+        self.writes.put(unit, class as u32);
         self.valid += 1;
-        let tick = self.tick;
+        let tick = self.writes.tick();
         let segments = &mut self.segments[class];
         match segments.back_mut().filter(|segment| segment.ended == u64::MAX) {
             Some(open) => {
@@ -201,18 +166,16 @@ impl Sepbit {
 
     /// Time passes with each unit. Segments begin and end with ticks, so that a tick tells a unit's segment.
     fn pass(&mut self) {
-        self.written_in_tick += 1;
-        if self.written_in_tick < self.tick_units {
+        if !self.writes.pass() {
             return;
         }
-        self.written_in_tick = 0;
-        self.tick += 1;
+        let tick = self.writes.tick();
         for segments in &mut self.segments {
             if let Some(last) = segments.back_mut()
                 && last.ended == u64::MAX
                 && last.written >= self.segment_units
             {
-                last.ended = self.tick;
+                last.ended = tick;
             }
         }
         while self.garbage as f64 > self.garbage_share * (self.garbage + self.valid) as f64 && self.reclaim() {}
@@ -220,7 +183,7 @@ impl Sepbit {
 
     /// Takes the closed segment with the best score for reclaimed; false if there is none.
     fn reclaim(&mut self) -> bool {
-        let tick = self.tick;
+        let tick = self.writes.tick();
         let closed = |class: usize| {
             let segments = self.segments[class].iter().enumerate();
             let closed = segments.filter(|(_, segment)| segment.ended != u64::MAX);
@@ -244,7 +207,7 @@ impl Sepbit {
         self.segments[class].remove(index);
         self.garbage = self.garbage.saturating_sub(segment.written - segment.valid);
         if class == SHORT_LIVED {
-            self.lifespans += self.tick - segment.created;
+            self.lifespans += tick - segment.created;
             self.reclaimed += 1;
         }
         if self.reclaimed == SEGMENTS_OF_MEAN {

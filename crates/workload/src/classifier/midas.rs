@@ -1,0 +1,304 @@
+//! MiDAS: groups whose number and sizes a model chooses (Oh et al., "MiDAS: Minimizing Write Amplification in Log-Structured Systems through
+//! Adaptive Group Number and Size Configuration", FAST '24; authors' code dgist-datalab/MiDAS, `algorithm/MiDAS`).
+//!
+//! What it says: blocks are written to the first group of a chain; what is still valid when a group's oldest segment is reclaimed moves to the next
+//! group, and from the last group back into it. The update interval distribution (UID: how many blocks are overwritten how many segments after they were
+//! written) tells which share survives each group, and a Markov chain over the groups (MCAM) what write amplification follows. After each
+//! epoch the configuration with the least predicted one is taken: groups are added before the last one as long as that helps, each with the
+//! best size. Blocks that died in the first group three times more often than not are written to a group of their own, HOT.
+//!
+//! What remains of it above a drive: the host sees no garbage collection and can't move what survives. UID, model, choice of configuration and the
+//! filter for HOT are as they are in a log of the host's own; but in place of moving down the chain, a block is written to the group in which its
+//! last content died, which is where most of its next one would be when it dies. HOT is placement index 0, the groups those after it;
+//! what is new goes to the last group. The model's log has `garbage_percent` of garbage, and the last group, which MiDAS models with Desnoyers' formulas
+//! for two temperatures, is one of uniformly random overwrites in order of age here. The traffic of HOT is not taken out of the UID: the size of HOT is what
+//! its blocks need. An epoch is a drive-write where theirs is four, because lifespans that began before the epoch are counted too.
+//!
+//! Memory: 4 bytes per unit (tick of its last write, and 2 bits of counter), and 8 per segment of four drive-writes.
+
+use serde::{Deserialize, Serialize};
+
+use super::last_writes::{LastWrites, segment_units};
+use super::{Classifier, SEGMENT_BYTES, placement_count, units};
+use crate::fio::power::pow;
+use crate::{Measure, PlacementIndex, Target, WorkloadError, within};
+
+/// Settings of `kind = "midas"`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct MidasSettings {
+    /// Placement indices to use, for HOT and groups; default: all of the drive.
+    pub placement_count: Option<u16>,
+    /// Size of a segment, of the drive at full size; default 512 MiB. Best is the size of the drive's reclaim units.
+    #[serde(with = "base::size")]
+    pub segment_bytes: u64,
+    /// Garbage in the log that the model is of, percent of garbage and valid data; default 15. Best is that of the drive.
+    pub garbage_percent: f64,
+    /// Writes between two choices of the groups, percent of the drive's capacity.
+    pub epoch_percent: f64,
+}
+
+impl Default for MidasSettings {
+    fn default() -> MidasSettings {
+        MidasSettings {
+            placement_count: None,
+            segment_bytes: SEGMENT_BYTES,
+            garbage_percent: super::GARBAGE_PERCENT,
+            epoch_percent: 100.0,
+        }
+    }
+}
+
+impl MidasSettings {
+    pub(super) fn classifier(&self, target: &Target) -> Result<Midas, WorkloadError> {
+        within("classifier.garbage_percent", self.garbage_percent, 1.0..=90.0)?;
+        within("classifier.epoch_percent", self.epoch_percent, 1.0..=10_000.0)?;
+        let count = placement_count(self.placement_count, target)?;
+        if count < 2 {
+            return Err(WorkloadError::setting(
+                "classifier.kind = \"midas\"",
+                "needs two placement indices, for HOT and a group",
+            ));
+        }
+        let segment_units = segment_units(self.segment_bytes, target)?;
+        let epoch = (units(target) as f64 * self.epoch_percent / 100.0) as u64;
+        Ok(Midas::new(
+            units(target),
+            count - 1,
+            segment_units,
+            self.garbage_percent / 100.0,
+            epoch.max(1),
+        ))
+    }
+}
+
+/// Deaths in the first group in a row, or more often than elsewhere, after which a block is hot (`hot.c`: `hot_val`).
+const HOT: u32 = 3;
+/// Drive-writes whose update intervals are told apart; longer ones are one.
+const INTERVAL_DRIVE_WRITES: u64 = 4;
+/// Sizes of a group that are tried, between none and all that the last group has.
+const SIZES: usize = 256;
+
+/// The update interval distribution, as the model needs it.
+struct Survival {
+    /// Share of the blocks that are overwritten later than after so many segments of writes.
+    later: Vec<f64>,
+    /// Sum of those before: valid segments among the last so many written.
+    held: Vec<f64>,
+}
+
+impl Survival {
+    fn new(intervals: &[u64]) -> Option<Survival> {
+        let total: u64 = intervals.iter().sum();
+        let mut left = total;
+        let (mut later, mut held) = (vec![1.0], vec![0.0]);
+        for count in intervals {
+            left -= count;
+            // A block dies in the middle of its interval.
+            let (before, after) = (later[later.len() - 1], left as f64 / total.max(1) as f64);
+            held.push(held[held.len() - 1] + (before + after) / 2.0);
+            later.push(after);
+        }
+        (total > 0).then_some(Survival { later, held })
+    }
+
+    /// Between two of the values that are known.
+    fn at(of: &[f64], age: f64) -> Option<f64> {
+        let below = age as usize;
+        let (low, high) = (of.get(below)?, of.get(below + 1)?);
+        Some(low + (high - low) * (age - below as f64))
+    }
+
+    /// What a chain of groups of these sizes does with so many valid segments; the last size is that of the last group. `None` if a group is
+    /// longer than what is known, or the last one is too small for what it has to hold.
+    fn predict(&self, sizes: &[f64], valid: f64) -> Option<Prediction> {
+        let (last, chain) = sizes.split_last()?;
+        let (mut age, mut inflow, mut copies) = (0.0, 1.0, 0.0);
+        let mut ages = Vec::with_capacity(chain.len());
+        for size in chain {
+            age += size / inflow;
+            inflow = Survival::at(&self.later, age)?;
+            if inflow <= 0.0 {
+                return None;
+            }
+            copies += inflow;
+            ages.push(age);
+        }
+        let valid = valid - Survival::at(&self.held, age)?;
+        if valid <= 0.0 || *last <= valid {
+            return None;
+        }
+        let valid_share = valid_share_in_order(last / valid);
+        copies += inflow * valid_share / (1.0 - valid_share);
+        Some(Prediction {
+            write_amplification: 1.0 + copies,
+            ages,
+        })
+    }
+}
+
+/// What the model says of a configuration.
+#[derive(Debug, Clone)]
+struct Prediction {
+    write_amplification: f64,
+    /// Age of a block when it leaves each group but the last, segments of writes.
+    ages: Vec<f64>,
+}
+
+/// Share of a segment that is valid when it is reclaimed in order of age, if any valid block is as likely to be overwritten as any other: v = exp(-(1 - v) r),
+/// with r the segments in all for each valid one (Robinson 1996; Desnoyers 2012).
+fn valid_share_in_order(segments_per_valid: f64) -> f64 {
+    assert!(segments_per_valid > 1.0);
+    let mut share = 0.0;
+    for _ in 0..64 {
+        share = pow(std::f64::consts::E, -(1.0 - share) * segments_per_valid);
+    }
+    share
+}
+
+/// The groups with the least predicted write amplification: at most so many, of so many segments in all.
+fn choose(survival: &Survival, group_count: usize, segments: f64, valid: f64) -> Option<Prediction> {
+    let mut sizes = vec![segments];
+    let mut best = survival.predict(&sizes, valid)?;
+    while sizes.len() < group_count {
+        let mut more = sizes.clone();
+        more.insert(sizes.len() - 1, 0.0);
+        let before = best.clone();
+        // The new group first, then the others again, now that it is there.
+        for index in (0..sizes.len()).rev() {
+            resize(survival, &mut more, index, valid, &mut best);
+        }
+        if best.write_amplification >= before.write_amplification {
+            break;
+        }
+        sizes = more;
+    }
+    Some(best)
+}
+
+/// Gives a group the best size at the cost of the last group, if there is one that is better than what there was.
+fn resize(survival: &Survival, sizes: &mut Vec<f64>, index: usize, valid: f64, best: &mut Prediction) {
+    let last = sizes.len() - 1;
+    let both = sizes[index] + sizes[last];
+    let mut tried = sizes.clone();
+    for step in 1..SIZES {
+        tried[index] = both * step as f64 / SIZES as f64;
+        tried[last] = both - tried[index];
+        let Some(prediction) = survival.predict(&tried, valid) else {
+            continue;
+        };
+        if prediction.write_amplification < best.write_amplification {
+            *best = prediction;
+            sizes.clone_from(&tried);
+        }
+    }
+}
+
+/// MiDAS as a host above a drive can do it.
+pub struct Midas {
+    /// Of each unit, with its counter for HOT.
+    writes: LastWrites<2>,
+    /// Blocks by update interval, segments; the last is for longer ones.
+    intervals: Vec<u64>,
+    /// Ages at which a block leaves each group but the last, ticks.
+    ages: Vec<u64>,
+    group_count: usize,
+    segment_units: u64,
+    segment_ticks: u64,
+    garbage_share: f64,
+    epoch: u64,
+    written: u64,
+    valid: u64,
+    /// What the model said last; 0 before that.
+    predicted: f64,
+}
+
+impl Midas {
+    /// For a drive of so many units, with HOT and at most so many groups.
+    pub fn new(units: usize, group_count: u16, segment_units: u64, garbage_share: f64, epoch: u64) -> Midas {
+        let writes = LastWrites::new(units, segment_units);
+        let segment_ticks = segment_units.div_ceil(writes.tick_units());
+        let bins = (INTERVAL_DRIVE_WRITES * units as u64).div_ceil(segment_units) + 1;
+        Midas {
+            writes,
+            intervals: vec![0; bins as usize],
+            ages: Vec::new(),
+            group_count: group_count.into(),
+            segment_units,
+            segment_ticks,
+            garbage_share,
+            epoch,
+            written: 0,
+            valid: 0,
+            predicted: 0.0,
+        }
+    }
+
+    /// Ages at which a block leaves each group but the last, in units written.
+    pub fn ages_units(&self) -> Vec<u64> {
+        self.ages.iter().map(|age| age * self.writes.tick_units()).collect()
+    }
+
+    /// The write amplification that the model predicted for the groups as they are; 0 before the first epoch has ended.
+    pub fn predicted(&self) -> f64 {
+        self.predicted
+    }
+
+    fn end_epoch(&mut self) {
+        self.written = 0;
+        let valid = self.valid as f64 / self.segment_units as f64;
+        let segments = valid / (1.0 - self.garbage_share);
+        let chosen =
+            Survival::new(&self.intervals).and_then(|survival| choose(&survival, self.group_count, segments, valid));
+        if let Some(chosen) = chosen {
+            let ticks = |age: &f64| (age * self.segment_ticks as f64) as u64;
+            self.ages = chosen.ages.iter().map(ticks).collect();
+            self.predicted = chosen.write_amplification;
+        }
+        assert!(self.ages.len() < self.group_count);
+        self.intervals.fill(0);
+    }
+}
+
+impl Classifier for Midas {
+    fn handle(&mut self, unit: u64) -> Option<PlacementIndex> {
+        let (group, counter) = match self.writes.take(unit) {
+            None => {
+                self.valid += 1;
+                (self.ages.len(), 0)
+            }
+            Some(last) => {
+                let bin = (last.age / self.segment_ticks).min(self.intervals.len() as u64 - 1);
+                self.intervals[bin as usize] += 1;
+                let group = self.ages.partition_point(|age| *age < last.age);
+                // Where there is one group, all blocks die in it.
+                let is_young = group == 0 && !self.ages.is_empty();
+                let counter = if is_young {
+                    (last.tag + 1).min(HOT)
+                } else {
+                    last.tag.saturating_sub(1)
+                };
+                (group, counter)
+            }
+        };
+        self.writes.put(unit, counter);
+        let _ = self.writes.pass();
+        self.written += 1;
+        if self.written >= self.epoch {
+            self.end_epoch();
+        }
+        let index = if counter == HOT { 0 } else { group + 1 };
+        Some(PlacementIndex(index as u16))
+    }
+
+    fn trim(&mut self, unit: u64) {
+        self.valid -= u64::from(self.writes.take(unit).is_some());
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        vec![
+            Measure::new("classifier.groups", (self.ages.len() + 1) as f64),
+            Measure::new("classifier.predicted_write_amplification", self.predicted),
+        ]
+    }
+}

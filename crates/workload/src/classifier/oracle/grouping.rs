@@ -1,0 +1,98 @@
+//! Which lifetimes go together: so that pages of a reclaim unit die as near to each other as so many groups allow.
+//!
+//! The last page of a reclaim unit to die is what its space waits for. A page that dies earlier is garbage until then, so the cost of
+//! a group is the sum over its pages of the distance from the longest lifetime in it, and the groups are those, contiguous in lifetime,
+//! with the least cost: exactly, over a sample, by dynamic programming. Streams of fixed lifetimes with a group for each cost nothing.
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+/// Lifetimes that are looked at.
+const SAMPLE: usize = 512;
+
+/// The longest lifetime of each group but the last, ascending; at most `groups - 1` of them.
+pub(super) fn boundaries(lifetimes: &[u64], groups: usize) -> Vec<u64> {
+    assert!(groups > 0 && !lifetimes.is_empty());
+    // One of each so many in a row, by chance, because writes may take turns.
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(lifetimes.len() as u64);
+    let rows = lifetimes.chunks(lifetimes.len().div_ceil(SAMPLE));
+    let mut sample: Vec<u64> = rows
+        .map(|row| row[(random.next_u64() % row.len() as u64) as usize])
+        .collect();
+    sample.sort_unstable();
+    let sums: Vec<u64> = std::iter::once(0)
+        .chain(sample.iter().scan(0, |sum, lifetime| {
+            *sum += lifetime;
+            Some(*sum)
+        }))
+        .collect();
+    // Of the lifetimes from one to before another.
+    let cost = |from: usize, to: usize| (to - from) as u64 * sample[to - 1] - (sums[to] - sums[from]);
+    let count = sample.len();
+    let mut least: Vec<u64> = (0..=count).map(|to| if to == 0 { 0 } else { cost(0, to) }).collect();
+    // Where the last group of the best so many begins, for each end.
+    let mut begins: Vec<Vec<u16>> = Vec::new();
+    for _ in 1..groups.min(count) {
+        let mut better = least.clone();
+        let mut begin = vec![0; count + 1];
+        for to in 1..=count {
+            for (from, before) in least[..to].iter().enumerate().skip(1) {
+                let here = before + cost(from, to);
+                if here < better[to] {
+                    better[to] = here;
+                    begin[to] = from as u16;
+                }
+            }
+        }
+        least = better;
+        begins.push(begin);
+    }
+    let mut end = count;
+    let mut ends: Vec<u64> = Vec::new();
+    for begin in begins.iter().rev() {
+        // 0: one group fewer is as good.
+        if begin[end] > 0 {
+            end = begin[end].into();
+            ends.push(sample[end - 1]);
+        }
+    }
+    ends.reverse();
+    ends.dedup();
+    ends
+}
+
+/// The group of a lifetime: 0 for the shortest.
+pub(super) fn group(boundaries: &[u64], lifetime: u64) -> u16 {
+    boundaries.partition_point(|boundary| *boundary < lifetime) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fixed_lifetimes_have_groups_of_their_own() {
+        let lifetimes: Vec<u64> = (0..5000).map(|write| [10, 700, 720, 90_000][write % 4]).collect();
+        let boundaries = boundaries(&lifetimes, 4);
+        assert_eq!(boundaries, [10, 700, 720]);
+        let groups: Vec<u16> = [10, 700, 720, 90_000]
+            .map(|lifetime| group(&boundaries, lifetime))
+            .to_vec();
+        assert_eq!(groups, [0, 1, 2, 3]);
+        assert_eq!(super::boundaries(&lifetimes, 2), [720]);
+        assert_eq!(super::boundaries(&lifetimes, 1), Vec::<u64>::new());
+        assert_eq!(
+            super::boundaries(&lifetimes, 9).len(),
+            3,
+            "more groups than lifetimes are of no use"
+        );
+    }
+
+    #[test]
+    fn evenly_spread_lifetimes_have_groups_of_equal_width() {
+        let lifetimes: Vec<u64> = (0..8000).map(|write| 1 + write * 7919 % 8000).collect();
+        for (boundary, wanted) in boundaries(&lifetimes, 8).iter().zip((1000..).step_by(1000)) {
+            assert!(boundary.abs_diff(wanted) < 250, "{boundary}, {wanted} expected");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The oracle's first pass: a source that runs ahead of the one that is placed, and how long what it writes lives.
+
+use std::path::Path;
+
+use super::spill::{CHUNK_MAX, LIFETIME_BITS, Spill};
+use crate::classifier::{trimmed_units, units, written_units};
+use crate::{Operation, Request, Source, Target, WorkloadError};
+
+/// Chunks of a horizon, as far as they are neither too small nor too large.
+const CHUNKS: u64 = 64;
+/// Writes in a chunk at least.
+const CHUNK_MIN: u64 = 4096;
+/// Requests that are asked for at once.
+const BATCH: usize = 1024;
+
+/// A sum of the units written so far and one more, which depends on their order.
+pub(super) fn digest(digest: u64, unit: u64) -> u64 {
+    (digest.rotate_left(5) ^ (unit + 1)).wrapping_mul(0x517c_c1b7_2722_0a95)
+}
+
+/// Runs ahead.
+pub(super) struct Lookahead {
+    source: Box<dyn Source>,
+    unit_bytes: u64,
+    horizon: u64,
+    chunk_writes: u64,
+    /// Number of each unit's last write, from 1; 0: it holds nothing.
+    written: Vec<u64>,
+    /// Units written so far.
+    position: u64,
+    /// Of a write that was begun, the units that are left.
+    rest: std::ops::Range<u64>,
+    requests: Vec<Request>,
+    next: usize,
+    has_ended: bool,
+    /// Why it has ended, if it failed. The one that is placed fails at the same place.
+    failed: Option<WorkloadError>,
+    spill: Spill,
+    taken: u64,
+    /// Digests of the chunks that were begun and not taken.
+    digests: std::collections::VecDeque<u64>,
+}
+
+impl Lookahead {
+    pub(super) fn new(source: Box<dyn Source>, target: &Target, horizon: u64, folder: &Path) -> Lookahead {
+        assert!(2 * horizon < 1 << LIFETIME_BITS, "lifetimes have {LIFETIME_BITS} bits");
+        let chunk_writes = horizon.div_ceil(CHUNKS).clamp(CHUNK_MIN, CHUNK_MAX);
+        // One is taken, one is begun, and neither begins with the horizon.
+        let chunks = horizon.div_ceil(chunk_writes) + 2;
+        Lookahead {
+            source,
+            unit_bytes: target.unit_bytes(),
+            horizon,
+            chunk_writes,
+            written: vec![0; units(target)],
+            position: 0,
+            rest: 0..0,
+            requests: Vec::with_capacity(BATCH),
+            next: 0,
+            has_ended: false,
+            failed: None,
+            spill: Spill::new(chunk_writes, chunks, folder),
+            taken: 0,
+            digests: std::collections::VecDeque::new(),
+        }
+    }
+
+    /// How far it looks ahead, in units written.
+    pub(super) fn horizon(&self) -> u64 {
+        self.horizon
+    }
+
+    /// Lifetimes of the next writes, in order, and the digest of their units; twice the horizon stands for those that live longer than
+    /// the horizon.
+    pub(super) fn next_chunk(&mut self) -> Result<(Vec<u64>, u64), WorkloadError> {
+        let end = (self.taken + 1) * self.chunk_writes;
+        while self.position < end + self.horizon && !self.has_ended {
+            self.step()?;
+        }
+        let mut lifetimes = self.spill.take(2 * self.horizon)?;
+        // The last chunk of a source that ends is not full.
+        lifetimes.truncate(
+            self.position
+                .saturating_sub(end - self.chunk_writes)
+                .min(self.chunk_writes) as usize,
+        );
+        if lifetimes.is_empty() {
+            return Err(self.failed.take().expect("nobody asks for more than is written"));
+        }
+        self.taken += 1;
+        let digest = self.digests.pop_front();
+        Ok((lifetimes, digest.expect("a chunk that has writes was begun")))
+    }
+
+    /// Writes one unit, or takes one other request.
+    fn step(&mut self) -> Result<(), WorkloadError> {
+        if let Some(unit) = self.rest.next() {
+            return self.write(unit);
+        }
+        let Some(request) = self.next_request() else {
+            return Ok(());
+        };
+        match request.operation {
+            Operation::Read => {}
+            Operation::Write => self.rest = written_units(&request, self.unit_bytes),
+            Operation::Trim => {
+                for unit in trimmed_units(&request, self.unit_bytes) {
+                    let last = std::mem::take(&mut self.written[unit as usize]);
+                    self.died(last)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn next_request(&mut self) -> Option<Request> {
+        if self.next == self.requests.len() {
+            self.requests.clear();
+            self.next = 0;
+            // What came before an error is taken before it.
+            if let Err(error) = self.source.next_batch(&mut self.requests, BATCH) {
+                self.failed = Some(error);
+            }
+            self.has_ended = self.requests.is_empty();
+        }
+        let request = self.requests.get(self.next).copied();
+        self.next += 1;
+        request
+    }
+
+    fn write(&mut self, unit: u64) -> Result<(), WorkloadError> {
+        let number = self.position + 1;
+        let last = std::mem::replace(&mut self.written[unit as usize], number);
+        self.died(last)?;
+        if self.position.is_multiple_of(self.chunk_writes) {
+            self.digests.push_back(0);
+        }
+        let open = self.digests.back_mut().expect("a chunk was begun");
+        *open = digest(*open, unit);
+        self.position = number;
+        Ok(())
+    }
+
+    /// What the write of this number wrote dies before the next write.
+    fn died(&mut self, number: u64) -> Result<(), WorkloadError> {
+        assert!(number <= self.position);
+        let Some(write) = number.checked_sub(1) else {
+            return Ok(());
+        };
+        match self.position - write {
+            lifetime if lifetime > self.horizon => Ok(()),
+            lifetime => self.spill.put(write, lifetime),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! WARCIP: clusters of rewrite intervals (Yang, Pei & Yang, "WARCIP: Write Amplification Reduction by Clustering I/O Pages", SYSTOR '19).
+//!
+//! What it says: the interval between two writes of a page tells how long the next content will live, and the pages of a flash block should have
+//! intervals that vary as little as possible. So each stream of a multi-stream drive is a cluster, whose centre is the mean interval of the
+//! pages in its open block. A write goes to the cluster whose centre is nearest to the interval that it ends; a cluster begins to count anew when its
+//! block is full. When so many blocks are full, a cluster that took more than half of the writes is split, if a stream is free; else one that
+//! did not fill a block is merged: it is closed, and its pages go to whoever is nearest then. The numbers are those with which SepBIT's authors
+//! compare (fallfish/sepbit, `trace_replay`, `Warcip.java`): 256 blocks between two such decisions.
+//!
+//! It is made for a host above a drive with streams, so little is missing here. What is adapted: a page that garbage collection
+//! moved gets a penalty on its next interval; the host does not see that, so there is none. A page that is new, or was deallocated, has no interval; it
+//! goes to the cluster with the longest ones. The first centres are powers of four of a segment, where theirs are powers of ten of pages, which
+//! are all below what a tick of a large drive tells apart.
+//!
+//! Memory: 4 bytes per unit.
+
+use serde::{Deserialize, Serialize};
+
+use super::last_writes::{LastWrites, segment_units};
+use super::{Classifier, SEGMENT_BYTES, placement_count, units};
+use crate::{Measure, PlacementIndex, Target, WorkloadError};
+
+/// Settings of `kind = "warcip"`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WarcipSettings {
+    /// Placement indices to use; default: all of the drive.
+    pub placement_count: Option<u16>,
+    /// Size of a block, of the drive at full size; default 512 MiB. Best is the size of the drive's reclaim units.
+    #[serde(with = "base::size")]
+    pub segment_bytes: u64,
+}
+
+impl Default for WarcipSettings {
+    fn default() -> WarcipSettings {
+        WarcipSettings {
+            placement_count: None,
+            segment_bytes: SEGMENT_BYTES,
+        }
+    }
+}
+
+impl WarcipSettings {
+    pub(super) fn classifier(&self, target: &Target) -> Result<Warcip, WorkloadError> {
+        let count = placement_count(self.placement_count, target)?;
+        Ok(Warcip::new(
+            units(target),
+            count,
+            segment_units(self.segment_bytes, target)?,
+        ))
+    }
+}
+
+/// Blocks that are filled between two decisions to split or merge.
+const BLOCKS_OF_DECISION: u64 = 256;
+
+/// A cluster, which is a stream.
+#[derive(Debug, Clone, Copy)]
+struct Cluster {
+    placement: PlacementIndex,
+    /// Mean interval of the pages in its open block, ticks; of the last block, if the open one is empty.
+    centre: f64,
+    /// Pages in its open block.
+    pages: u64,
+    /// Pages since the last decision.
+    writes: u64,
+    /// It is closed when its block is full.
+    closes: bool,
+}
+
+/// Clusters of rewrite intervals.
+pub struct Warcip {
+    writes: LastWrites<0>,
+    /// By centre as they were opened; at least one.
+    clusters: Vec<Cluster>,
+    /// Placement indices of no cluster.
+    free: Vec<PlacementIndex>,
+    segment_units: u64,
+    /// Blocks filled and pages written since the last decision.
+    filled: u64,
+    written: u64,
+    splits: u64,
+    merges: u64,
+}
+
+impl Warcip {
+    /// For a drive of so many units.
+    pub fn new(units: usize, placement_count: u16, segment_units: u64) -> Warcip {
+        let writes = LastWrites::new(units, segment_units);
+        let segment_ticks = segment_units as f64 / writes.tick_units() as f64;
+        let mut centre = segment_ticks;
+        let cluster = |index| {
+            let cluster = Cluster {
+                placement: PlacementIndex(index),
+                centre,
+                pages: 0,
+                writes: 0,
+                closes: false,
+            };
+            centre *= 4.0;
+            cluster
+        };
+        Warcip {
+            writes,
+            clusters: (0..placement_count).map(cluster).collect(),
+            free: Vec::new(),
+            segment_units,
+            filled: 0,
+            written: 0,
+            splits: 0,
+            merges: 0,
+        }
+    }
+
+    /// Centres of the clusters, in units written, in the order of their placement indices; closed ones are left out.
+    pub fn centres_units(&self) -> Vec<f64> {
+        let mut clusters = self.clusters.clone();
+        clusters.sort_by_key(|cluster| cluster.placement);
+        let units = |cluster: &Cluster| cluster.centre * self.writes.tick_units() as f64;
+        clusters.iter().map(units).collect()
+    }
+
+    /// The cluster for an interval, or the one with the longest intervals.
+    fn nearest(&self, interval: Option<f64>) -> usize {
+        let distance = |cluster: &Cluster| match interval {
+            Some(interval) => (cluster.centre - interval).abs(),
+            None => -cluster.centre,
+        };
+        let clusters = self.clusters.iter().enumerate();
+        let nearest = clusters.min_by(|(_, one), (_, other)| distance(one).total_cmp(&distance(other)));
+        nearest.expect("the last cluster is not closed").0
+    }
+
+    fn fill(&mut self, index: usize) {
+        self.clusters[index].pages = 0;
+        self.filled += 1;
+        if self.clusters[index].closes && self.clusters.len() > 1 {
+            self.close(index);
+        }
+        if self.filled >= BLOCKS_OF_DECISION {
+            self.decide();
+        }
+    }
+
+    fn close(&mut self, index: usize) {
+        let closed = self.clusters.remove(index);
+        self.free.push(closed.placement);
+        self.merges += 1;
+    }
+
+    fn decide(&mut self) {
+        let busy = self
+            .clusters
+            .iter()
+            .position(|cluster| cluster.writes > self.written / 2);
+        match busy.filter(|_| !self.free.is_empty()) {
+            Some(busy) => self.split(busy),
+            None => {
+                let segment = self.segment_units;
+                let idle = self.clusters.iter().position(|cluster| cluster.writes < segment);
+                match idle.filter(|_| self.clusters.len() > 1) {
+                    Some(idle) if self.clusters[idle].pages == 0 => self.close(idle),
+                    Some(idle) => self.clusters[idle].closes = true,
+                    None => {}
+                }
+            }
+        }
+        self.filled = 0;
+        self.written = 0;
+        self.clusters.iter_mut().for_each(|cluster| cluster.writes = 0);
+    }
+
+    /// Opens another cluster between a busy one and the next longer one, or as far above it as it is itself.
+    fn split(&mut self, busy: usize) {
+        let centre = self.clusters[busy].centre;
+        let longer = self.clusters.iter().map(|cluster| cluster.centre);
+        let next = longer.filter(|other| *other > centre).min_by(f64::total_cmp);
+        let placement = self.free.pop().expect("a stream is free");
+        self.clusters.push(Cluster {
+            placement,
+            centre: (centre + next.unwrap_or(3.0 * centre)) / 2.0,
+            pages: 0,
+            writes: 0,
+            closes: false,
+        });
+        self.splits += 1;
+    }
+}
+
+impl Classifier for Warcip {
+    fn handle(&mut self, unit: u64) -> Option<PlacementIndex> {
+        let interval = self.writes.take(unit).map(|last| last.age as f64);
+        let index = self.nearest(interval);
+        let cluster = &mut self.clusters[index];
+        let placement = cluster.placement;
+        if let Some(interval) = interval {
+            cluster.centre = (cluster.centre * cluster.pages as f64 + interval) / (cluster.pages + 1) as f64;
+        }
+        cluster.pages += 1;
+        cluster.writes += 1;
+        self.written += 1;
+        if cluster.pages >= self.segment_units {
+            self.fill(index);
+        }
+        self.writes.put(unit, 0);
+        let _ = self.writes.pass();
+        Some(placement)
+    }
+
+    fn trim(&mut self, unit: u64) {
+        let _ = self.writes.take(unit);
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        vec![
+            Measure::new("classifier.clusters", self.clusters.len() as f64),
+            Measure::new("classifier.splits", self.splits as f64),
+            Measure::new("classifier.merges", self.merges as f64),
+        ]
+    }
+}
