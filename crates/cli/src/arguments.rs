@@ -1,5 +1,6 @@
 //! The command line.
 
+mod drive;
 mod studies;
 
 use std::ffi::OsString;
@@ -13,6 +14,7 @@ use lab::selection::Selection;
 use lab::twin::{Scale, ScaleChoice};
 use toml::Value;
 
+pub use drive::OnDrive;
 pub use studies::{List, New, NewThing};
 
 /// An open, programmable SSD with NVMe Flexible Data Placement.
@@ -309,6 +311,8 @@ pub struct Run {
     /// Save the device to this snapshot after a job file
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
+    #[command(flatten)]
+    pub drive: OnDrive,
 }
 
 #[derive(Args)]

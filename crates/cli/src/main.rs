@@ -12,6 +12,7 @@ mod export;
 mod inspect;
 mod reproduce;
 mod run;
+mod run_on;
 mod serve;
 mod show;
 mod studies;
@@ -44,6 +45,7 @@ enum Outcome {
 fn main() -> ExitCode {
     let arguments = Arguments::try_parse().unwrap_or_else(|error| refuse(&error));
     let outcome: Result<Outcome, AnyError> = match &arguments.command {
+        Command::Run(command) if command.drive.on.is_some() => run_on::run(command),
         Command::Run(command) => run::run(command).map_err(AnyError::from),
         Command::Reproduce(command) => reproduce::reproduce(command).map_err(AnyError::from),
         Command::Devices(command) => show::devices(command).map_err(AnyError::from),

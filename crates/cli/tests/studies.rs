@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{files, folder, json, prints, refused, write};
+use common::{ServerProcess, files, folder, json, prints, refused, write};
 
 #[test]
 fn without_anything_to_run_there_are_three_doors() {
@@ -169,4 +169,60 @@ fn a_twin_that_was_saved_is_still_a_twin() {
             .iter()
             .any(|file| file.ends_with("out/second/report.html"))
     );
+}
+
+#[test]
+fn a_job_runs_on_a_served_drive_as_in_the_lab() {
+    let folder = folder();
+    let drive = ["--device", "warp_default", "--capacity", "128M"];
+    let set = ["--set", "geometry.over_provisioning=0.2"];
+    let server = ServerProcess::start(&folder, &[&["--tcp", "127.0.0.1:0"], &drive[..], &set].concat());
+    let on = format!("tcp:{}", server.address());
+    let lab = [&["run", "three_paths", "--untimed", "--json"], &drive[..], &set].concat();
+    let lab = json(&prints(&folder, &lab))["cells"][0].clone();
+    let served = json(&prints(&folder, &["run", "three_paths", "--on", &on, "--json"]))["cells"][0].clone();
+    for counter in ["host_bytes_written", "media_bytes_written", "media_bytes_erased", "waf"] {
+        assert_eq!(served[counter], lab[counter], "{counter}");
+    }
+    for owner in served["owners"].as_array().expect("handles") {
+        let same = lab["owners"].as_array().expect("handles").iter();
+        let same = same
+            .clone()
+            .find(|other| other["owner"] == owner["owner"])
+            .expect("it is the lab's");
+        assert_eq!(owner["host_bytes_written"], same["host_bytes_written"], "{owner}");
+    }
+    // As a table, of a part of another workload; what the drive had counted before does not count.
+    write(&folder, "more.fio", "[more]\nrw=randrw\nbs=64k\nsize=100%\n");
+    let text = prints(&folder, &["run", "more.fio", "--on", &on, "--write", "0.25"]);
+    assert!(
+        text.contains("WAF") && text.contains("32 MiB") && text.contains("RUH 0"),
+        "{text}"
+    );
+    write(&folder, "bytes.fio", "[more]\nrw=randwrite\nbs=512\nsize=1%\n");
+    refused(
+        &folder,
+        &["run", "bytes.fio", "--on", &on],
+        &["512 bytes", "blocks of 4096"],
+    );
+    refused(
+        &folder,
+        &["run", "three_stream", "--on", &on],
+        &["18 runs", "name a job file"],
+    );
+    refused(
+        &folder,
+        &["run", "more.fio", "--on", &on, "--device", "ssd_a"],
+        &["--on", "--device"],
+    );
+    let changed = ["run", "more.fio", "--on", &on, "--set", "gc.marks_of=spare"];
+    refused(&folder, &changed, &["gc.marks_of", "only workload.PATH"]);
+    server.stop();
+    refused(&folder, &["run", "more.fio", "--on", &on], &[&on]);
+    refused(
+        &folder,
+        &["run", "more.fio", "--on", "/dev/nvme0n1"],
+        &["/dev/nvme0n1", "warp export"],
+    );
+    refused(&folder, &["run", "more.fio", "--on", "here"], &["tcp:ADDRESS:PORT"]);
 }

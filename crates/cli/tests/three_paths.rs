@@ -11,6 +11,7 @@
 
 use std::path::{Path, PathBuf};
 
+use host::command::write_command;
 use host::initiator::pcie::{Driver, DriverOptions};
 use host::initiator::tcp::{self, Controller, HostOptions};
 use host::inspect::decode;
@@ -19,7 +20,7 @@ use lab::profile::{Overrides, Profile};
 use lab::twin::{self, ScaleChoice};
 use lab::workloads::read_jobs;
 use nvme::{Identity, SubsystemConfig};
-use nvme_spec::command::{IoManagementCdw10, ReadWriteCdw12};
+use nvme_spec::command::IoManagementCdw10;
 use nvme_spec::fdp::MO_RUH_STATUS;
 use nvme_spec::identify::{ControllerList, NamespaceCreate, Nmic};
 use nvme_spec::{AdminOpcode, Cns, IdentifyController, IoOpcode, Status, SubmissionEntry};
@@ -190,7 +191,7 @@ impl Case {
             for request in requests {
                 host.command(
                     Queue::Io,
-                    write_command(request, &identifiers),
+                    command_of(request, &identifiers),
                     Data::ToController(&vec![0; request.bytes as usize]),
                 );
             }
@@ -240,24 +241,10 @@ impl Case {
 }
 
 /// The write command of a request, in a namespace whose placement indices lead to these placement identifiers.
-fn write_command(request: &Request, identifiers: &[u16]) -> SubmissionEntry {
+fn command_of(request: &Request, identifiers: &[u16]) -> SubmissionEntry {
     assert_eq!(request.operation, Operation::Write, "the job file only writes");
-    let (first, blocks) = (request.offset_bytes / 4096, request.bytes / 4096);
-    let mut dword12 = ReadWriteCdw12::new().with_nlb((blocks - 1) as u16);
-    let mut dword13 = 0;
-    if let Some(index) = request.placement {
-        dword12 = dword12.with_dtype(2);
-        dword13 = u32::from(identifiers[index.index()]) << 16;
-    }
-    SubmissionEntry {
-        opcode: IoOpcode::Write.code(),
-        nsid: 1.into(),
-        cdw10: (first as u32).into(),
-        cdw11: ((first >> 32) as u32).into(),
-        cdw12: dword12.into_bits().into(),
-        cdw13: dword13.into(),
-        ..SubmissionEntry::default()
-    }
+    let identifier = request.placement.map(|index| identifiers[index.index()]);
+    write_command(1, request.offset_bytes / 4096, request.bytes / 4096, identifier)
 }
 
 /// Makes a namespace of everything, with these placement handles, and attaches it to the host's controller.

@@ -1,6 +1,7 @@
 //! Submission queue entries as a host fills them, whatever they are sent over.
 
-use nvme_spec::command::{GetLogPageCdw10, GetLogPageCdw11, IdentifyCdw10};
+use nvme_spec::command::{GetLogPageCdw10, GetLogPageCdw11, IdentifyCdw10, ReadWriteCdw12};
+use nvme_spec::directive::DirectiveType;
 use nvme_spec::{AdminOpcode, Cns, IoOpcode, LogId, SubmissionEntry};
 
 /// An admin command without any fields.
@@ -49,5 +50,19 @@ pub fn block_command(opcode: IoOpcode, nsid: u32, first: u64, blocks: u32) -> Su
         cdw11: ((first >> 32) as u32).into(),
         cdw12: (blocks - 1).into(),
         ..SubmissionEntry::default()
+    }
+}
+
+/// Write of `blocks` logical blocks, with a data placement directive if there is a placement identifier.
+pub fn write_command(nsid: u32, first: u64, blocks: u32, placement_identifier: Option<u16>) -> SubmissionEntry {
+    let entry = block_command(IoOpcode::Write, nsid, first, blocks);
+    let Some(identifier) = placement_identifier else {
+        return entry;
+    };
+    let dword12 = ReadWriteCdw12::from_bits(entry.cdw12.get()).with_dtype(DirectiveType::DataPlacement.code());
+    SubmissionEntry {
+        cdw12: dword12.into_bits().into(),
+        cdw13: (u32::from(identifier) << 16).into(),
+        ..entry
     }
 }

@@ -3,6 +3,7 @@
 //! ```text
 //! initiator: a host over NVMe/TCP, a driver over vfio-user   <- tests, bench, inspect
 //! inspect:   FDP of any drive: the kernel's, or one over TCP <- warp inspect, warp advise
+//! drive:     a drive that is written                         <- warp run --on
 //! command:   entries of submission queues
 //! bench:     how fast a served drive is, beside the machine's limit <- warp bench
 //! ```
@@ -13,5 +14,6 @@
 
 pub mod bench;
 pub mod command;
+pub mod drive;
 pub mod initiator;
 pub mod inspect;

@@ -6,7 +6,8 @@ use nvme_spec::Status;
 use nvme_spec::command::SubmissionEntry;
 
 use super::{CommandPort, InspectError, Queue};
-use crate::initiator::tcp::{self, Controller, Data, HostOptions, InitiatorError};
+use crate::drive::DataPort;
+use crate::initiator::tcp::{self, Completion, Controller, Data, HostOptions, InitiatorError};
 use dhchap::Secret;
 
 /// Who looks into the drive.
@@ -65,27 +66,38 @@ impl Remote {
     }
 }
 
-impl CommandPort for Remote {
-    fn receive(&mut self, queue: Queue, entry: SubmissionEntry, data: &mut [u8]) -> Result<u32, InspectError> {
-        let room = Data::ToHost(vec![0; data.len()]);
+impl Remote {
+    fn command(&mut self, queue: Queue, entry: SubmissionEntry, data: Data) -> Result<Completion, InspectError> {
         let answer = match queue {
-            Queue::Admin => self.controller.admin(entry, room),
-            Queue::Io => self.io.command(entry, room),
+            Queue::Admin => self.controller.admin(entry, data),
+            Queue::Io => self.io.command(entry, data),
         };
         let answer = answer.map_err(|error| InspectError::Unreachable {
             target: self.name.clone(),
             problem: error.to_string(),
         })?;
         match answer.status() {
-            Status::SUCCESS => {
-                let bytes = answer.data.len().min(data.len());
-                data[..bytes].copy_from_slice(&answer.data[..bytes]);
-                Ok(answer.entry.dw0.get())
-            }
+            Status::SUCCESS => Ok(answer),
             status => Err(InspectError::Refused {
                 command: format!("{}: command {:#04x}", self.name, entry.opcode),
                 status,
             }),
         }
+    }
+}
+
+impl CommandPort for Remote {
+    fn receive(&mut self, queue: Queue, entry: SubmissionEntry, data: &mut [u8]) -> Result<u32, InspectError> {
+        let answer = self.command(queue, entry, Data::ToHost(vec![0; data.len()]))?;
+        let bytes = answer.data.len().min(data.len());
+        data[..bytes].copy_from_slice(&answer.data[..bytes]);
+        Ok(answer.entry.dw0.get())
+    }
+}
+
+impl DataPort for Remote {
+    fn send(&mut self, entry: SubmissionEntry, data: &[u8]) -> Result<u32, InspectError> {
+        let answer = self.command(Queue::Io, entry, Data::ToController(data.to_vec()))?;
+        Ok(answer.entry.dw0.get())
     }
 }

@@ -1,0 +1,18 @@
+//! A drive that a workload runs on instead of a model.
+
+use clap::Args;
+
+#[derive(Args)]
+pub struct OnDrive {
+    /// Run a job file, workload or block trace on this drive instead of a model of one, and overwrite what is on it:
+    /// tcp:ADDRESS:PORT of a served one
+    #[arg(long, value_name = "DRIVE", conflicts_with_all = ["device", "capacity", "scale", "prefill", "seconds", "interval",
+        "out", "events", "series", "untimed", "fio_json", "feedback", "handles", "from", "save"])]
+    pub on: Option<String>,
+    /// With --on: NQN to give as host over NVMe/TCP
+    #[arg(long, value_name = "NQN", requires = "on")]
+    pub host_nqn: Option<String>,
+    /// With --on: DH-HMAC-CHAP secret of that host, where the drive demands one
+    #[arg(long, value_name = "DHHC-1:...", requires = "host_nqn")]
+    pub secret: Option<String>,
+}

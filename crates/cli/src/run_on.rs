@@ -1,0 +1,261 @@
+//! `warp run --on`: the requests of a workload on a drive that somebody serves, and what its FDP statistics say of them.
+//!
+//! ```text
+//! workload -> requests, as in the lab -> host::drive -> the drive
+//! FDP statistics before and after, bytes sent by placement -> table, JSON
+//! ```
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use host::drive::{DataPort, Drive};
+use host::inspect::decode::Statistics;
+use host::inspect::remote::Remote;
+use lab::cell::Cell;
+use lab::experiment::Experiment;
+use lab::export::JSON_VERSION;
+use lab::rows::{Column, Rows, Value};
+use lab::run::Progress;
+use lab::selection::Selection;
+use serde_json::json;
+use workload::{Operation, Request, Source, Target, Workload as _};
+
+use crate::arguments::Run;
+use crate::inspect::{tcp_address, visitor};
+use crate::{AnyError, Outcome, bad_option, execute, print};
+
+/// Namespace that is written.
+const NSID: u32 = 1;
+/// Requests taken from the workload at a time.
+const BATCH_REQUESTS: usize = 256;
+/// Steps of the progress bar.
+const STEPS: f64 = 1000.0;
+
+/// What became of it.
+struct Measured {
+    complete: bool,
+    seconds: f64,
+    capacity_bytes: u64,
+    /// What the drive counted while it ran: bytes of the host, of the media, erased.
+    counted: [u128; 3],
+    /// Reclaim unit handle to bytes sent to it.
+    sent: BTreeMap<u16, u64>,
+}
+
+impl Measured {
+    fn waf(&self) -> Option<f64> {
+        let [host, media, _] = self.counted;
+        (host > 0).then(|| media as f64 / host as f64)
+    }
+}
+
+pub fn run(command: &Run) -> Result<Outcome, AnyError> {
+    let on = command.drive.on.as_deref().expect("who calls has seen it");
+    let name = command.target.as_deref();
+    let name = name.ok_or_else(|| bad_option("--on", "name a job file, a workload or a block trace to run"))?;
+    let cell = cell(command, name)?;
+    let mut drive = connect(command, on)?;
+    let target = Target {
+        device_bytes: drive.bytes(),
+        placement_count: drive.handles().len() as u16,
+        endless: cell.run.write_capacities.is_some(),
+        twin: None,
+    };
+    let source = cell.workload.source(&target, cell.seed)?;
+    if !target.endless && source.share_done().is_none() {
+        return Err(bad_option(name, "the workload never ends; give --write").into());
+    }
+    let progress = execute::stoppable();
+    let limit = cell
+        .run
+        .write_capacities
+        .map(|write| (write * target.device_bytes as f64) as u64);
+    let measured = execute::with_bar(&progress, 1, || {
+        measure(&mut drive, source, limit, &progress).map_err(|error| error.to_string())
+    });
+    let measured = measured.map_err(|error| format!("{name} on {on}: {error}"))?;
+    let json = as_json(name, on, cell.seed, &measured);
+    print(&if command.json {
+        format!("{json}\n")
+    } else {
+        as_text(name, on, &measured)
+    });
+    Ok(if measured.complete {
+        Outcome::Done
+    } else {
+        Outcome::Stopped
+    })
+}
+
+/// The workload with its changes. Which model it would run on does not matter.
+fn cell(command: &Run, name: &str) -> Result<Cell, AnyError> {
+    let settings = &command.settings.set;
+    if let Some((path, _)) = settings.iter().find(|(path, _)| !path.starts_with("workload.")) {
+        let problem = format!("{path}: the drive of --on is what it is; only workload.PATH can be set");
+        return Err(bad_option("--set", problem).into());
+    }
+    let experiment = Experiment::find_or_workload(name, Some("warp_default"))?;
+    let selection = Selection {
+        timed: Some(false),
+        ..command.settings.selection()
+    };
+    let mut cells = experiment.select(&selection)?.cells;
+    match cells.len() {
+        1 => Ok(cells.remove(0)),
+        runs => Err(bad_option(
+            "--on",
+            format!("{name} is {runs} runs; name a job file, a workload or a block trace"),
+        )
+        .into()),
+    }
+}
+
+fn connect(command: &Run, on: &str) -> Result<Drive<Remote>, AnyError> {
+    if on.starts_with("/dev/") {
+        let problem = format!(
+            "{on}: a drive of this machine is only read; `warp export --per-placement WORKLOAD FOLDER` writes the same requests \
+             for fio"
+        );
+        return Err(bad_option("--on", problem).into());
+    }
+    let address = tcp_address("--on", on)?;
+    let address = address.ok_or_else(|| bad_option("--on", format!("{on:?}: give tcp:ADDRESS:PORT")))?;
+    let port = Remote::connect(address, &visitor(&command.drive.host_nqn, &command.drive.secret)?)?;
+    Ok(Drive::open(port, NSID).map_err(|error| format!("{on}: {error}"))?)
+}
+
+/// Sends the requests, until the workload or the limit ends or somebody stops it.
+fn measure(
+    drive: &mut Drive<impl DataPort>,
+    mut source: Box<dyn Source>,
+    limit: Option<u64>,
+    progress: &Progress,
+) -> Result<Measured, AnyError> {
+    let before = drive.statistics()?;
+    let begun = Instant::now();
+    progress.expected.store(STEPS as u64, Ordering::Relaxed);
+    let (mut sent, mut written) = (BTreeMap::new(), 0);
+    let mut requests = Vec::new();
+    let is_done = |written: u64| limit.is_some_and(|limit| written >= limit);
+    let mut complete = false;
+    while !progress.stop.load(Ordering::Relaxed) {
+        requests.clear();
+        if is_done(written) || source.next_batch(&mut requests, BATCH_REQUESTS)? == 0 {
+            complete = true;
+            break;
+        }
+        for request in &requests {
+            if is_done(written) {
+                break;
+            }
+            written += carry_out(drive, request, &mut sent)?;
+        }
+        let share = limit.map_or_else(|| source.share_done(), |limit| Some(written as f64 / limit as f64));
+        progress
+            .done
+            .store((share.unwrap_or(0.0) * STEPS) as u64, Ordering::Relaxed);
+    }
+    Ok(Measured {
+        complete,
+        seconds: begun.elapsed().as_secs_f64(),
+        capacity_bytes: drive.bytes(),
+        counted: difference(&before, &drive.statistics()?),
+        sent,
+    })
+}
+
+/// Bytes that the drive counted between two readings.
+fn difference(before: &Statistics, after: &Statistics) -> [u128; 3] {
+    let of = |statistics: &Statistics| {
+        [
+            statistics.host_bytes_written,
+            statistics.media_bytes_written,
+            statistics.media_bytes_erased,
+        ]
+    };
+    let (before, after) = (of(before), of(after));
+    std::array::from_fn(|counter| after[counter] - before[counter])
+}
+
+/// Carries out a request; returns the bytes that it writes.
+fn carry_out(
+    drive: &mut Drive<impl DataPort>,
+    request: &Request,
+    sent: &mut BTreeMap<u16, u64>,
+) -> Result<u64, AnyError> {
+    let (offset, bytes, block) = (request.offset_bytes, u64::from(request.bytes), drive.block_bytes());
+    if !offset.is_multiple_of(block) || !bytes.is_multiple_of(block) || bytes == 0 {
+        let problem =
+            format!("a request of {bytes} bytes at byte {offset} is not made of the drive's blocks of {block} bytes");
+        return Err(problem.into());
+    }
+    match request.operation {
+        Operation::Read => drive.read(offset, bytes)?,
+        Operation::Trim => drive.deallocate(offset, bytes)?,
+        Operation::Write => {
+            let placement = request.placement.map(|index| index.index());
+            drive.write(offset, bytes, placement)?;
+            // A write without a directive goes through the namespace's first placement handle.
+            let handle = drive.handles()[placement.unwrap_or(0)].reclaim_unit_handle;
+            *sent.entry(handle).or_default() += bytes;
+            return Ok(bytes);
+        }
+    }
+    Ok(0)
+}
+
+/// In the form of `warp run --json`, as far as a drive from outside says it.
+fn as_json(name: &str, on: &str, seed: u64, measured: &Measured) -> serde_json::Value {
+    let [host, media, erased] = measured.counted;
+    let owner = |(handle, bytes): (&u16, &u64)| json!({ "owner": format!("RUH {handle}"), "ruh": handle, "host_bytes_written": bytes });
+    json!({
+        "format": "warp-results",
+        "version": JSON_VERSION,
+        "axes": [],
+        "experiment": name,
+        "cells": [{
+            "device": on,
+            "variant": "",
+            "grid": {},
+            "seed": seed,
+            "complete": measured.complete,
+            "capacity_bytes": measured.capacity_bytes,
+            "waf": measured.waf(),
+            "host_bytes_written": host,
+            "media_bytes_written": media,
+            "media_bytes_erased": erased,
+            "seconds": measured.seconds,
+            "owners": measured.sent.iter().map(owner).collect::<Vec<_>>(),
+        }],
+    })
+}
+
+fn as_text(name: &str, on: &str, measured: &Measured) -> String {
+    let stopped = if measured.complete { "" } else { " (stopped)" };
+    let mut summary = Rows::new([
+        Column::label("device"),
+        Column::number("WAF", ""),
+        Column::number("host", ""),
+        Column::number("media", ""),
+        Column::number("erased", ""),
+        Column::number("rate", "MB/s"),
+    ])
+    .note(format!("{name} on {on}{stopped}"));
+    let [host, media, erased] = measured.counted;
+    let bytes = |bytes: u128| Value::Bytes(u64::try_from(bytes).unwrap_or(u64::MAX));
+    summary.add([
+        on.into(),
+        Value::optional(measured.waf(), Value::Amplification),
+        bytes(host),
+        bytes(media),
+        bytes(erased),
+        Value::Significant(host as f64 / 1e6 / measured.seconds.max(1e-9)),
+    ]);
+    let mut handles = Rows::new([Column::label("handle"), Column::number("host", "x capacity")]);
+    for (handle, bytes) in &measured.sent {
+        let capacities = *bytes as f64 / measured.capacity_bytes as f64;
+        handles.add([format!("RUH {handle}").into(), Value::Capacities(capacities)]);
+    }
+    format!("{}{}", summary.text(), handles.text())
+}
