@@ -28,7 +28,7 @@ pub struct Arguments {
 #[derive(Subcommand)]
 pub enum Command {
     /// Run an experiment; or a fio job file, a workload or a block trace on a device
-    Run(Run),
+    Run(Box<Run>),
     /// Run experiments and compare them with the papers; exit code 1 if a claim does not hold
     Reproduce(Reproduce),
     /// List what there is: experiments with how long they take, devices, jobs, workloads
