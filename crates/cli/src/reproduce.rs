@@ -96,9 +96,11 @@ fn compare_paper(
         } else {
             rows::comparisons(&comparisons)
         };
+        let above = rows::above_the_oracle(results, &experiment.axes());
+        let above = above.map(|rows| rows.text()).unwrap_or_default();
         let doubts = rows::doubts(results);
         print(&format!(
-            "{}{}{doubts}\n{}\n",
+            "{}{above}{}{doubts}\n{}\n",
             numbers.text(),
             rows::covered(&comparisons),
             rows::verdicts(&verdicts).text()

@@ -77,7 +77,7 @@ pub(crate) fn text_of_workload(name: &str) -> Result<String, LabError> {
 pub struct WorkloadChanges {
     /// Options of a job file.
     pub jobs: Vec<fio::Override>,
-    /// Settings by dotted path: of a workload with a `kind`; of a job file, options as `SECTION.OPTION`.
+    /// Settings by dotted path: of a workload with a `kind`; of a job file, options as `SECTION.OPTION`, and `classifier.SETTING`.
     pub settings: Overrides,
 }
 
@@ -123,7 +123,12 @@ pub fn read_workload(name: &str, changes: &WorkloadChanges) -> Result<Spec, LabE
         return changes.parse(name, &table);
     }
     let mut options = changes.jobs.clone();
+    let mut classifier = toml::Table::new();
     for (path, value) in &changes.settings {
+        if let Some(setting) = path.strip_prefix("classifier.") {
+            classifier.insert(setting.to_string(), value.clone());
+            continue;
+        }
         let (section, option) = path.split_once('.').ok_or_else(|| {
             let problem = format!("workload.{path}: a setting of a job file is SECTION.OPTION, such as global.bs");
             LabError::invalid(name, problem)
@@ -134,7 +139,13 @@ pub fn read_workload(name: &str, changes: &WorkloadChanges) -> Result<Spec, LabE
             value: plain(value),
         });
     }
-    Ok(read_jobs(name, &options)?.into())
+    let spec = Spec::from(read_jobs(name, &options)?);
+    if classifier.is_empty() {
+        return Ok(spec);
+    }
+    let settings = workload::deserialize("workload.classifier", classifier.into());
+    let settings = settings.map_err(|error| LabError::invalid(name, error.to_string()))?;
+    Ok(spec.with_classifier(settings))
 }
 
 /// Whether a name says itself that it is a workload's: a job file, a table with a `kind`, a block trace.

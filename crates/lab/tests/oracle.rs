@@ -3,8 +3,18 @@
 //! The drive is the WARP paper's default with 1024 reclaim units of 256 pages, filled once before anything counts.
 
 use lab::experiment::Experiment;
-use lab::run;
+use lab::rows;
+use lab::run::{self, CellResult};
 use lab::selection::Selection;
+use lab::workloads::{WorkloadChanges, read_workload};
+
+/// Results of all cells of an experiment.
+fn results(text: &str) -> Vec<CellResult> {
+    let experiment = Experiment::parse("experiments/oracle/experiment.toml", text).expect("the experiment is one");
+    let cells = experiment.select(&Selection::default()).expect("it has cells").cells;
+    let plans = run::prepare(cells).expect("they can run");
+    run::run_all(&plans, false, run::memory_available(), &()).expect("there is memory")
+}
 
 /// Write amplification of the last drive-write of a job file under a classifier, on a drive with so many handles.
 fn write_amplification(jobs: &str, classifier: &str, handles: u16) -> f64 {
@@ -32,11 +42,7 @@ fn write_amplification(jobs: &str, classifier: &str, handles: u16) -> f64 {
         "#,
         folder.path().join("jobs.fio").display()
     );
-    let experiment = Experiment::parse("experiments/oracle/experiment.toml", &text).expect("the experiment is one");
-    let cells = experiment.select(&Selection::default()).expect("it has a cell").cells;
-    let plans = run::prepare(cells).expect("it can run");
-    let results = run::run_all(&plans, false, run::memory_available(), &()).expect("there is memory");
-    results[0].tail_write_amplification(1.0)
+    results(&text)[0].tail_write_amplification(1.0)
 }
 
 const ORACLE: &str = "kind = \"oracle\"";
@@ -89,4 +95,70 @@ fn uniformly_random_writes_have_no_hot_pages_but_deaths() {
     let known = [2, 4, 8, 32].map(|handles| write_amplification(jobs, ORACLE, handles));
     assert!(known.is_sorted_by(|few, many| few > many), "{known:?}");
     assert!(known[0] < none - 0.4 && known[2] < 1.25 && known[3] < 1.1, "{known:?}");
+}
+
+#[test]
+fn a_job_file_takes_a_classifier_by_a_setting() {
+    let changes = |kind: &str| WorkloadChanges {
+        settings: [("classifier.kind".to_string(), kind.into())].into_iter().collect(),
+        ..WorkloadChanges::default()
+    };
+    assert!(read_workload("uniform", &WorkloadChanges::default()).is_ok_and(|spec| spec.jobs().is_some()));
+    // It is more than a job file then.
+    assert!(read_workload("uniform", &changes("oracle")).is_ok_and(|spec| spec.jobs().is_none()));
+    let error = read_workload("uniform", &changes("oracles"))
+        .expect_err("a slip")
+        .to_string();
+    assert!(
+        error.contains("workload.classifier") && error.contains("`oracle`"),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_others_write_more_than_the_oracle_is_a_table() {
+    let text = r#"
+        devices = ["warp_default"]
+        [run]
+        write_capacities = 3.0
+        scale = "1/256"
+        [change.device]
+        "geometry.physical_bytes" = "16GiB"
+        "geometry.reclaim_unit_bytes" = "64MiB"
+        [[variants]]
+        name = "nothing"
+        settings = { "classifier.kind" = "none" }
+        [[variants]]
+        name = "all"
+        settings = { "classifier.kind" = "oracle" }
+        [[grid]]
+        axis = "heat"
+        values = [
+            { name = "uniform", workload = { kind = "fio", file = "uniform" } },
+            { name = "skewed", workload = { kind = "fio", file = "skewed" } },
+        ]
+    "#;
+    let results = results(text);
+    let table = rows::above_the_oracle(&results, &["heat".to_string()]).expect("there is an oracle");
+    let [row] = &table.rows[..] else {
+        panic!("the oracle is not compared with itself: {table:?}")
+    };
+    for (heat, value) in ["uniform", "skewed"].into_iter().zip(&row.cells[2..]) {
+        let of = |variant: &str| {
+            let mut cells = results.iter();
+            let cell = cells.find(|cell| cell.key.variant == variant && cell.key.grid == [heat]);
+            cell.expect("it was run").write_amplification()
+        };
+        assert_eq!(*value, rows::Value::Change(of("nothing") / of("all") - 1.0));
+        assert!(of("nothing") > 1.05 * of("all"));
+    }
+    let without: Vec<CellResult> = results
+        .into_iter()
+        .filter(|cell| cell.key.variant == "nothing")
+        .collect();
+    assert_eq!(
+        rows::above_the_oracle(&without, &[]),
+        None,
+        "without an oracle there is nothing to say"
+    );
 }

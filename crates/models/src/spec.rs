@@ -85,6 +85,14 @@ impl Spec {
         })
     }
 
+    /// The same workload, placed by a classifier in the place of what it asks for itself, or of the classifier that it had.
+    pub fn with_classifier(self, classifier: classifier::Settings) -> Spec {
+        Spec {
+            classifier: Some(classifier),
+            ..self
+        }
+    }
+
     /// The job file, if it is nothing but that.
     pub fn jobs(&self) -> Option<&JobFile> {
         match (&self.kind, &self.classifier) {

@@ -92,8 +92,13 @@ impl Grid {
         1 + usize::from(self.has_variants()) + self.further_axes()
     }
 
-    /// As a table.
+    /// As a table of write amplifications.
     pub fn to_rows(&self, axes: &[String]) -> Rows {
+        self.to_rows_of(axes, Value::from)
+    }
+
+    /// As a table of what is made of each cell.
+    pub(crate) fn to_rows_of(&self, axes: &[String], value: impl Fn(GridCell) -> Value) -> Rows {
         let variant = self.has_variants().then(|| "variant".to_string());
         let further = (1..=self.further_axes()).map(|index| axis_name(axes, index));
         let labels = ["device".to_string()].into_iter().chain(variant).chain(further);
@@ -106,7 +111,7 @@ impl Grid {
         for row in &self.rows {
             let variant = self.has_variants().then(|| variant_name(&row.variant).into());
             let rest = row.rest.iter().map(Value::from);
-            let cells = row.cells.iter().map(|cell| Value::optional(*cell, Value::from));
+            let cells = row.cells.iter().map(|cell| Value::optional(*cell, &value));
             rows.add(
                 [Value::from(&row.device)]
                     .into_iter()

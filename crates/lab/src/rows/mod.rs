@@ -22,8 +22,8 @@ pub use findings::{doubts, scales};
 pub use grid::{Grid, GridCell, GridRow, axis_name, variant_name};
 pub(crate) use grid::{axes_of, distinct};
 pub use results::{
-    OPERATIONS, OwnerRow, collections, comparisons, covered, device, handles, jobs, last_collections, measures,
-    readings, results, run, verdicts, wear, write_amplifications,
+    OPERATIONS, OwnerRow, above_the_oracle, collections, comparisons, covered, device, handles, jobs, last_collections,
+    measures, readings, results, run, verdicts, wear, write_amplifications,
 };
 
 /// A cell: what it says and how it is printed.

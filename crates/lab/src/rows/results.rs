@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 
 use ssd::event::{Reclaim, Trigger};
 use ssd::{Endurance, Owner, OwnerStats};
+use workload::classifier::ORACLE_MEASURE;
 use workload::{Measure, Operation};
 
 use super::findings::{scale_columns, scale_values};
+use super::grid::GridCell;
 use super::{Column, Grid, Mark, Rows, Value};
 use crate::feedback::FeedbackResult;
 use crate::finding::Finding;
-use crate::interval::Intervals;
+use crate::interval::{Intervals, NO_INTERVALS};
 use crate::judge::{Comparison, Verdict};
 use crate::run::CellResult;
 use crate::timed::measure::{JobResult, TimedResult};
@@ -38,6 +40,37 @@ fn summary(
     }
 }
 
+/// How much more each variant writes than the variant with an oracle, as shares of what that one writes, averages over seeds; `None`
+/// if there is nothing to compare.
+pub fn above_the_oracle(results: &[CellResult], axes: &[String]) -> Option<Rows> {
+    let knows = |result: &&CellResult| result.measures.iter().any(|measure| measure.name == ORACLE_MEASURE);
+    let (oracle, others): (Vec<&CellResult>, Vec<&CellResult>) = results.iter().partition(knows);
+    let grid = |of: Vec<&CellResult>| {
+        let of: Vec<CellResult> = of.into_iter().cloned().collect();
+        Grid::new(&of, &NO_INTERVALS, CellResult::write_amplification)
+    };
+    let (oracle, mut others) = (grid(oracle), grid(others));
+    for row in &mut others.rows {
+        let best = oracle
+            .rows
+            .iter()
+            .find(|best| best.device == row.device && best.rest == row.rest);
+        for (cell, column) in row.cells.iter_mut().zip(&others.columns) {
+            let index = oracle.columns.iter().position(|other| other == column);
+            let best = best.zip(index).and_then(|(best, index)| best.cells[index]);
+            *cell = cell.zip(best).map(|(cell, best)| GridCell {
+                value: cell.value / best.value - 1.0,
+                ..cell
+            });
+        }
+    }
+    let has_any = others.rows.iter().any(|row| row.cells.iter().any(Option::is_some));
+    has_any.then(|| {
+        let rows = others.to_rows_of(axes, |cell| Value::Change(cell.value));
+        rows.note("above the oracle, which knows when each page dies")
+    })
+}
+
 /// Everything that a run shows in a terminal: write amplifications, what jobs got from the drive, and, if that is asked
 /// for or there is but one result, the handles.
 pub fn results(
@@ -48,7 +81,10 @@ pub fn results(
     with_handles: bool,
 ) -> String {
     let summary = write_amplifications(results, axes, intervals).text();
-    let mut text = format!("{title}\n{summary}{}\n", super::doubts(results));
+    let above = above_the_oracle(results, axes)
+        .map(|rows| rows.text())
+        .unwrap_or_default();
+    let mut text = format!("{title}\n{summary}{above}{}\n", super::doubts(results));
     let with_measures = |result: &&CellResult| results.len() == 1 && !result.measures.is_empty();
     for result in results.iter().filter(with_measures) {
         text += &measures(result).upright("workload", ["measured".to_string()]).text();

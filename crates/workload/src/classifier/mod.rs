@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 pub use lba_range::LbaRangeSettings;
 pub use midas::{Midas, MidasSettings};
 pub use none::NoneSettings;
-pub use oracle::{Oracle, OracleSettings};
+pub use oracle::{ORACLE_MEASURE, Oracle, OracleSettings};
 pub use sepbit::{Sepbit, SepbitSettings};
 pub use update_frequency::{UpdateFrequency, UpdateFrequencySettings};
 pub use warcip::{Warcip, WarcipSettings};

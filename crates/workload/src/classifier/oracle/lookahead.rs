@@ -153,3 +153,95 @@ impl Lookahead {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+    use super::*;
+
+    const UNIT: u64 = 4096;
+
+    /// Requests from a list, and then perhaps an error.
+    struct Listed(Vec<Request>, bool);
+
+    impl Source for Listed {
+        fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+            let taken: Vec<Request> = self.0.drain(..limit.min(self.0.len())).collect();
+            if taken.is_empty() && self.1 {
+                return Err(WorkloadError::setting("line 9", "is bad"));
+            }
+            requests.extend(&taken);
+            Ok(taken.len())
+        }
+
+        fn streams(&self) -> Vec<String> {
+            vec!["listed".into()]
+        }
+    }
+
+    fn requests(units: u64, count: usize) -> Vec<Request> {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
+        let mut below = |limit: u64| random.next_u64() % limit;
+        let request = |_| Request {
+            stream: 0,
+            operation: Operation::ALL[[0, 1, 1, 1, 1, 2][below(6) as usize]],
+            offset_bytes: below((units - 8) * 8) * 512,
+            bytes: (below(40) as u32 + 1) * 512,
+            placement: None,
+        };
+        (0..count).map(request).collect()
+    }
+
+    /// Lifetimes of all units that are written, from the definition: until the next write that touches the unit, or trim that
+    /// covers it, in units written; `beyond` if that is more than the horizon or never.
+    fn lifetimes(requests: &[Request], horizon: u64, beyond: u64) -> Vec<u64> {
+        let mut events: Vec<(u64, bool)> = Vec::new();
+        for request in requests {
+            match request.operation {
+                Operation::Read => {}
+                Operation::Write => events.extend(written_units(request, UNIT).map(|unit| (unit, true))),
+                Operation::Trim => events.extend(trimmed_units(request, UNIT).map(|unit| (unit, false))),
+            }
+        }
+        let of = |(index, (unit, is_write)): (usize, &(u64, bool))| {
+            is_write.then(|| {
+                let later = &events[index + 1..];
+                let death = later.iter().position(|(other, _)| other == unit);
+                let written = |until| 1 + later[..until].iter().filter(|(_, is_write)| *is_write).count() as u64;
+                death
+                    .map(written)
+                    .filter(|lifetime| *lifetime <= horizon)
+                    .unwrap_or(beyond)
+            })
+        };
+        events.iter().enumerate().filter_map(of).collect()
+    }
+
+    #[test]
+    fn lifetimes_are_those_of_the_definition() {
+        let units = 1000;
+        let target = Target {
+            device_bytes: units * UNIT,
+            ..Target::default()
+        };
+        let requests = requests(units, 8000);
+        for horizon in [1, 100, 3000, 100_000] {
+            for fails in [false, true] {
+                let source = Box::new(Listed(requests.clone(), fails));
+                let mut lookahead = Lookahead::new(source, &target, horizon, Path::new("unused"));
+                let wanted = lifetimes(&requests, horizon, 2 * horizon);
+                let mut found = Vec::new();
+                while found.len() < wanted.len() {
+                    found.extend(lookahead.next_chunk().expect("there are writes left").0);
+                }
+                assert!(found == wanted, "horizon {horizon}");
+                if fails {
+                    let error = lookahead.next_chunk().expect_err("what comes next is bad");
+                    assert_eq!(error.to_string(), "line 9: is bad");
+                }
+            }
+        }
+    }
+}

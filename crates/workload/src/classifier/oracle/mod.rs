@@ -33,6 +33,9 @@ use super::{Classifier, placement_count, units};
 use crate::{Measure, PlacementIndex, Source, Target, WorkloadError, within};
 use lookahead::Lookahead;
 
+/// The measure that only a run with an oracle has: share of the writes that it has looked at whose content lives longer than the horizon.
+pub const ORACLE_MEASURE: &str = "classifier.beyond_horizon_share";
+
 /// Settings of `kind = "oracle"`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -145,6 +148,6 @@ impl Classifier for Oracle {
 
     fn measures(&self) -> Vec<Measure> {
         let beyond = self.beyond as f64 / self.total.max(1) as f64;
-        vec![Measure::new("classifier.beyond_horizon_share", beyond)]
+        vec![Measure::new(ORACLE_MEASURE, beyond)]
     }
 }
