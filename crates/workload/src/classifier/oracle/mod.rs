@@ -10,8 +10,8 @@
 //! horizon. The second is placed: lifetimes of the writes to come (of a 64th of the horizon) are divided into as many groups as there are
 //! placement indices, so that pages of a reclaim unit die as near to each other as possible ([`grouping`]).
 //!
-//! That is the idea of SepBIT's ideal scheme and its FK (Wang et al., FAST '22, sections 2.3 and 4.2), which puts blocks that are invalidated in
-//! the same segment's worth of future writes into the same segment, with groups by what costs least in place of equal windows: FK's six windows of a
+//! That is the idea of SepBIT's ideal scheme and its FK (Wang et al., FAST '22), which puts blocks that are invalidated in
+//! the same segment's worth of future writes into the same segment, with groups by what costs least in place of equal windows: FK's windows of a
 //! segment each leave everything that lives longer together, which on a drive of a thousand reclaim units is nearly everything.
 //!
 //! What it is not: a bound. Copies are the drive's, which places them with their handle (persistently isolated) or together (initially
