@@ -29,6 +29,9 @@ pub struct Arguments {
 pub enum Command {
     /// Run an experiment; or a fio job file, a workload or a block trace on a device
     Run(Box<Run>),
+    /// Say in a sentence what placement would do for a workload on a drive
+    #[command(name = "whatif")]
+    WhatIf(Box<WhatIf>),
     /// Run experiments and compare them with the papers; exit code 1 if a claim does not hold
     Reproduce(Reproduce),
     /// List what there is: experiments with how long they take, devices, jobs, workloads
@@ -53,6 +56,61 @@ pub enum Command {
     Advise(Box<Advise>),
     /// Find the device profile of a drive from measurements (with the Python package)
     Calibrate(Calibrate),
+}
+
+#[derive(Args)]
+pub struct WhatIf {
+    /// Block trace, job file or workload; or a folder of them
+    pub workload: String,
+    /// Device profile
+    #[arg(long, default_value = "ssd_a")]
+    pub device: String,
+    /// Capacity of the drive, such as 3.84TB [default: the profile's]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub drive: Option<u64>,
+    /// Spare flash in percent of the capacity, such as 7% [default: the profile's]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub op: Option<f64>,
+    /// Share of the drive that a trace's data takes, where the trace touches only a part of it [default: 85%]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub fill: Option<f64>,
+    /// Multiples of the capacity that the host writes each day [default: what the trace's times say, or 1]
+    #[arg(long, value_name = "DRIVE-WRITES")]
+    pub rate: Option<f64>,
+    /// Run on a twin of the drive, 1/N of its size [default: the smallest that behaves like it]
+    #[arg(long, value_name = "1/N")]
+    pub scale: Option<Scale>,
+    /// Change a setting of the device, or of the workload: --set workload.format=msr
+    #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
+    pub set: Vec<(String, Value)>,
+    /// Seed of device and workload
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Leave out the interval of the device's ensemble, which takes a run of each of its members
+    #[arg(long)]
+    pub no_interval: bool,
+    /// Price of a terabyte of capacity in dollars [default: 100]
+    #[arg(long, value_name = "USD")]
+    pub dollars_per_tb: Option<f64>,
+    /// Embodied carbon of a gigabyte of flash in kg CO2e [default: 0.16]
+    #[arg(long, value_name = "KG")]
+    pub carbon_per_gb: Option<f64>,
+    /// Where to write report.html; default is out/whatif-WORKLOAD
+    #[arg(long, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A share, as percent with a sign (7%) or as a number below 1 (0.07).
+fn percent(text: &str) -> Result<f64, String> {
+    let (digits, unit) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits, 0.01));
+    let value: Option<f64> = digits.trim().parse().ok();
+    value
+        .map(|value| value * unit)
+        .filter(|share| (0.0..=10.0).contains(share))
+        .ok_or_else(|| "give a share such as 7% or 0.07".to_string())
 }
 
 #[derive(Args)]

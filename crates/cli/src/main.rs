@@ -16,6 +16,7 @@ mod run_on;
 mod serve;
 mod show;
 mod studies;
+mod whatif;
 
 use std::process::ExitCode;
 
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
     let outcome: Result<Outcome, AnyError> = match &arguments.command {
         Command::Run(command) if command.drive.on.is_some() => run_on::run(command),
         Command::Run(command) => run::run(command).map_err(AnyError::from),
+        Command::WhatIf(command) => whatif::whatif(command).map_err(AnyError::from),
         Command::Reproduce(command) => reproduce::reproduce(command).map_err(AnyError::from),
         Command::Devices(command) => show::devices(command).map_err(AnyError::from),
         Command::Jobs(command) => show::jobs(command).map_err(AnyError::from),

@@ -40,6 +40,7 @@ pub mod selection;
 pub mod template;
 pub mod timed;
 pub mod twin;
+pub mod whatif;
 pub mod workloads;
 
 pub use error::LabError;

@@ -108,19 +108,8 @@ impl WorkloadChanges {
 /// # Errors
 /// There is none, or something in it (or a change) is wrong.
 pub fn read_workload(name: &str, changes: &WorkloadChanges) -> Result<Spec, LabError> {
-    let is_table = name.ends_with(".toml") || workload_names().iter().any(|known| known == name);
-    if is_table {
-        let found = find::find::<BuiltInWorkloads>("workload", "workloads", name, "toml")?;
-        let table: toml::Table =
-            toml::from_str(&found.text).map_err(|error| LabError::invalid(&found.file, find::toml_problem(&error)))?;
-        return changes.parse(&found.file, &table);
-    }
-    if is_trace(name) {
-        let table = toml::Table::from_iter([
-            ("kind".to_string(), Value::from("trace")),
-            ("files".to_string(), Value::from(vec![name.to_string()])),
-        ]);
-        return changes.parse(name, &table);
+    if let Some((file, table)) = table_file(name)? {
+        return changes.parse(&file, &table);
     }
     let mut options = changes.jobs.clone();
     let mut classifier = toml::Table::new();
@@ -146,6 +135,36 @@ pub fn read_workload(name: &str, changes: &WorkloadChanges) -> Result<Spec, LabE
     let settings = workload::deserialize("workload.classifier", classifier.into());
     let settings = settings.map_err(|error| LabError::invalid(name, error.to_string()))?;
     Ok(spec.with_classifier(settings))
+}
+
+/// The table of a workload that is not a job file, and what messages call it.
+fn table_file(name: &str) -> Result<Option<(String, toml::Table)>, LabError> {
+    let is_table = name.ends_with(".toml") || workload_names().iter().any(|known| known == name);
+    if is_table {
+        let found = find::find::<BuiltInWorkloads>("workload", "workloads", name, "toml")?;
+        let table = toml::from_str(&found.text);
+        let table = table.map_err(|error| LabError::invalid(&found.file, find::toml_problem(&error)))?;
+        return Ok(Some((found.file, table)));
+    }
+    let table = toml::Table::from_iter([
+        ("kind".to_string(), Value::from("trace")),
+        ("files".to_string(), Value::from(vec![name.to_string()])),
+    ]);
+    Ok(is_trace(name).then(|| (name.to_string(), table)))
+}
+
+/// The table of any workload: of a job file, one of the kind `fio`.
+///
+/// # Errors
+/// There is no such table, or it is not TOML.
+pub(crate) fn table_of(name: &str) -> Result<toml::Table, LabError> {
+    let of_jobs = || {
+        toml::Table::from_iter([
+            ("kind".to_string(), Value::from("fio")),
+            ("file".to_string(), Value::from(name)),
+        ])
+    };
+    Ok(table_file(name)?.map_or_else(of_jobs, |(_, table)| table))
 }
 
 /// Whether a name says itself that it is a workload's: a job file, a table with a `kind`, a block trace.

@@ -50,6 +50,20 @@ struct Counts {
     requests: u64,
     bytes: [u64; 3],
     passes: u64,
+    /// Volumes and processes that have appeared.
+    volumes: u32,
+    processes: u32,
+    /// Time of the last record, since the first.
+    last_ns: u64,
+}
+
+impl Counts {
+    fn add(&mut self, record: &Record) {
+        self.records += 1;
+        self.volumes = self.volumes.max(record.volume + 1);
+        self.processes = self.processes.max(record.process + 1);
+        self.last_ns = self.last_ns.max(record.time_ns);
+    }
 }
 
 impl TraceSource {
@@ -184,7 +198,7 @@ impl TraceSource {
                 ));
                 return;
             }
-            self.counts.records += 1;
+            self.counts.add(record);
         }
     }
 }
@@ -216,6 +230,9 @@ impl Source for TraceSource {
             Measure::new("trace.bad_lines", self.bad_lines() as f64),
             Measure::new("trace.touched_units", self.map.touched_units() as f64),
             Measure::new("trace.passes", counts.passes as f64),
+            Measure::new("trace.volumes", f64::from(counts.volumes)),
+            Measure::new("trace.processes", f64::from(counts.processes)),
+            Measure::new("trace.seconds", counts.last_ns as f64 / 1e9),
         ]
     }
 }

@@ -1,0 +1,232 @@
+//! `warp whatif`: a question to the lab, its answer to a sentence, tables and a report.
+
+use std::path::{Path, PathBuf};
+
+use lab::LabError;
+use lab::interval::{Intervals, NO_INTERVALS};
+use lab::judge::Judge;
+use lab::report::Report;
+use lab::rows::{Column, Rows, Value};
+use lab::run::CellResult;
+use lab::selection::Selection;
+use lab::whatif::{Answer, Factors, Question, Study};
+
+use crate::arguments::WhatIf;
+use crate::execute;
+use crate::{Outcome, print};
+
+/// Width that sentences are wrapped to.
+const WIDTH: usize = 80;
+
+pub fn whatif(command: &WhatIf) -> Result<Outcome, LabError> {
+    let workloads = workloads(&command.workload)?;
+    let studies: Vec<(PathBuf, Study)> = workloads
+        .iter()
+        .map(|workload| {
+            let study = question(command, workload).study()?;
+            Ok((report_folder(command, &study, workloads.len()), study))
+        })
+        .collect::<Result<_, LabError>>()?;
+    for (folder, _) in &studies {
+        std::fs::create_dir_all(folder).map_err(|source| LabError::Io {
+            file: folder.display().to_string(),
+            source,
+        })?;
+    }
+    let mut answers = Vec::new();
+    let progress = execute::stoppable();
+    for (folder, study) in &studies {
+        let Some(answer) = answer(command, study, folder, &progress)? else {
+            eprintln!("warp: stopped before everything was measured, so there is no answer");
+            return Ok(Outcome::Stopped);
+        };
+        if !command.json {
+            print(&text(&answer, &folder.join("report.html")));
+        }
+        answers.push(answer);
+    }
+    if command.json {
+        let of_one = answers.len() == 1 && !Path::new(&command.workload).is_dir();
+        let json = if of_one {
+            serde_json::to_string_pretty(&answers[0])
+        } else {
+            serde_json::to_string_pretty(&answers)
+        };
+        print(&format!("{}\n", json.expect("an answer is JSON")));
+    } else if answers.len() > 1 {
+        print(&format!("\n{}", side_by_side(&answers).text()));
+    }
+    Ok(Outcome::Done)
+}
+
+/// The workload, or those in a folder.
+fn workloads(name: &str) -> Result<Vec<String>, LabError> {
+    if !Path::new(name).is_dir() {
+        return Ok(vec![name.to_string()]);
+    }
+    let failed = |source| LabError::Io {
+        file: name.to_string(),
+        source,
+    };
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(name).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let is_hidden = path
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        if path.is_file() && !is_hidden {
+            files.push(path.display().to_string());
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        return Err(LabError::invalid(
+            name,
+            "is an empty folder; put traces, job files or workloads in it",
+        ));
+    }
+    Ok(files)
+}
+
+fn question(command: &WhatIf, workload: &str) -> Question {
+    let defaults = Factors::default();
+    let question = Question::new(workload);
+    Question {
+        device: command.device.clone(),
+        drive_bytes: command.drive,
+        over_provisioning: command.op,
+        fill: command.fill.unwrap_or(question.fill),
+        drive_writes_per_day: command.rate,
+        scale: command.scale,
+        overrides: command.set.iter().cloned().collect(),
+        seed: command.seed,
+        factors: Factors {
+            dollars_per_terabyte: command.dollars_per_tb.unwrap_or(defaults.dollars_per_terabyte),
+            embodied_kg_per_gigabyte: command.carbon_per_gb.unwrap_or(defaults.embodied_kg_per_gigabyte),
+        },
+        ..question
+    }
+}
+
+/// Folder of the report: each workload of a folder has its own.
+fn report_folder(command: &WhatIf, study: &Study, count: usize) -> PathBuf {
+    let slug = &study.experiment.slug;
+    match &command.out {
+        Some(out) if count > 1 => out.join(slug),
+        Some(out) => out.clone(),
+        None => PathBuf::from("out").join(format!("whatif-{slug}")),
+    }
+}
+
+/// Runs a study and writes its report; none if it was stopped.
+fn answer(
+    command: &WhatIf,
+    study: &Study,
+    folder: &Path,
+    progress: &lab::run::Progress,
+) -> Result<Option<Answer>, LabError> {
+    let (results, _, stopped) = run(study, &study.selection, progress)?;
+    if stopped {
+        return Ok(None);
+    }
+    let mut intervals = Intervals::default();
+    let first = study.answer(&results, &NO_INTERVALS);
+    if let Some(selection) = study.interval_selection(&first).filter(|_| !command.no_interval) {
+        let (_, found, stopped) = run(study, &selection, progress)?;
+        if stopped {
+            return Ok(None);
+        }
+        intervals = found;
+    }
+    let answer = study.answer(&results, &intervals);
+    write_report(study, &answer, &results, &intervals, folder)?;
+    Ok(Some(answer))
+}
+
+fn run(
+    study: &Study,
+    selection: &Selection,
+    progress: &lab::run::Progress,
+) -> Result<(Vec<CellResult>, Intervals, bool), LabError> {
+    let plans = lab::run::prepare(study.experiment.select(selection)?.cells)?;
+    execute::run_cells(&plans, false, None, progress)
+}
+
+fn write_report(
+    study: &Study,
+    answer: &Answer,
+    results: &[CellResult],
+    intervals: &Intervals,
+    folder: &Path,
+) -> Result<(), LabError> {
+    let experiment = &study.experiment;
+    let tail_capacities = experiment.run.tail_capacities;
+    let judge = Judge::new(experiment, results, tail_capacities).with_intervals(intervals);
+    let axes = experiment.axes();
+    let notes = [&answer.notes[..], &answer.how[..]].concat().join("\n\n");
+    let report = Report {
+        title: &answer.headline,
+        source: "",
+        notes: &notes,
+        axes: &axes,
+        tail_capacities,
+        results,
+        intervals,
+        comparisons: &judge.comparisons(),
+        verdicts: &judge.verdicts(),
+    };
+    report.write(&folder.join("report.html"))
+}
+
+fn text(answer: &Answer, report: &Path) -> String {
+    let mut text = format!("{}\n{}", wrapped(&answer.headline, ""), answer.rows().text());
+    if !answer.how.is_empty() {
+        text += &format!("\nHow ({}):\n", answer.best.as_deref().unwrap_or_default());
+        text += &answer.how.iter().map(|line| wrapped(line, "  ")).collect::<String>();
+    }
+    text += "\n";
+    text += &answer.notes.iter().map(|note| wrapped(note, "")).collect::<String>();
+    text + &format!("wrote {}\n", report.display())
+}
+
+/// A sentence in lines, each behind some blanks.
+fn wrapped(sentence: &str, indent: &str) -> String {
+    let mut text = String::new();
+    let mut line = indent.to_string();
+    for word in sentence.split_whitespace() {
+        let is_first = line.len() == indent.len();
+        if !is_first && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            text += &format!("{line}\n");
+            line = format!("{indent}{}{word}", if indent.is_empty() { "" } else { "  " });
+            continue;
+        }
+        line += if is_first { "" } else { " " };
+        line += word;
+    }
+    text + &format!("{line}\n")
+}
+
+/// The answers about a folder, a row each.
+fn side_by_side(answers: &[Answer]) -> Rows {
+    let columns = ["none", "best", "oracle"].map(|heading| Column::number(heading, ""));
+    let columns = [Column::label("workload")]
+        .into_iter()
+        .chain(columns)
+        .chain([Column::text("best placement")]);
+    let mut rows = Rows::new(columns);
+    for answer in answers {
+        let of = |name: &str| {
+            let row = answer.placements.iter().find(|row| row.name == name);
+            Value::optional(row, |row| Value::Amplification(row.write_amplification))
+        };
+        let best = answer.best.clone().unwrap_or_else(|| "none".to_string());
+        rows.add([
+            Value::Text(answer.workload.clone()),
+            of("none"),
+            of(&best),
+            of("oracle"),
+            Value::Text(best),
+        ]);
+    }
+    rows
+}

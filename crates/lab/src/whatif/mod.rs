@@ -1,0 +1,354 @@
+//! What placement would do for a workload on a drive.
+//!
+//! ```text
+//! Question (a workload, a drive) -> survey (what it touches, writes and asks for) -> Study: an experiment with a variant for each
+//!                                                                                    placement, on a drive that the data fills
+//! Study -> Experiment::select -> run -> Study::answer -> Answer: a sentence, a row for each placement
+//! ```
+//!
+//! It chooses; running, reading and showing are the lab's. Everything that it chose (another capacity, a twin, how long, which
+//! reading) is said in the answer's notes. `docs/whatif.md` is its manual.
+
+mod answer;
+mod economics;
+mod placements;
+mod survey;
+
+use toml::Value;
+
+use crate::cell::RunSettings;
+use crate::error::LabError;
+use crate::experiment::Experiment;
+use crate::profile::{Overrides, Profile};
+use crate::selection::Selection;
+use crate::twin::{self, Scale, ScaleChoice};
+use crate::workloads;
+use base::Bytes;
+use ssd::{DeviceConfig, Layout};
+
+pub use answer::{Answer, PlacementAnswer};
+pub use economics::Factors;
+pub use placements::Placement;
+use survey::Survey;
+
+/// Drive-writes before the window that the answer is read from, at least: a drive that begins full forgets in them how it was filled.
+const WARM_UP_CAPACITIES: f64 = 3.0;
+/// Drive-writes of that window at most; it is one pass of a trace otherwise, and one drive-write at least.
+const WINDOW_CAPACITIES_MAX: f64 = 100.0;
+/// Share of a drive from which on a trace is shown on the drive itself, not on one that it fills.
+const FILLED: f64 = 0.5;
+
+/// A workload and a drive.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// A job file, a model, a block trace, or a folder of block traces.
+    pub workload: String,
+    /// Device profile.
+    pub device: String,
+    /// Capacity of the drive, bytes; `None`: the profile's.
+    pub drive_bytes: Option<u64>,
+    /// Spare flash, as a share of the capacity; `None`: the profile's.
+    pub over_provisioning: Option<f64>,
+    /// Share of the drive that a trace's data takes, where the trace touches less than half of it.
+    pub fill: f64,
+    /// Multiples of its capacity that the host writes to the drive each day; `None`: what the trace's times say, or one.
+    pub drive_writes_per_day: Option<f64>,
+    /// Another twin than the smallest one that behaves like the drive.
+    pub scale: Option<Scale>,
+    /// Settings of the device by dotted path, and of the workload behind `workload.`.
+    pub overrides: Overrides,
+    /// Seed of device and workload.
+    pub seed: u64,
+    /// Prices.
+    pub factors: Factors,
+}
+
+impl Question {
+    /// About a workload, with everything else by default.
+    pub fn new(workload: &str) -> Question {
+        Question {
+            workload: workload.to_string(),
+            device: "ssd_a".to_string(),
+            drive_bytes: None,
+            over_provisioning: None,
+            fill: 0.85,
+            drive_writes_per_day: None,
+            scale: None,
+            overrides: Overrides::new(),
+            seed: 1,
+            factors: Factors::default(),
+        }
+    }
+
+    /// Refuses numbers that make no sense.
+    fn check(&self) -> Result<(), LabError> {
+        let within = |name: &str, value: f64, low: f64, high: f64| {
+            if (low..=high).contains(&value) {
+                return Ok(());
+            }
+            Err(LabError::invalid(
+                name,
+                format!("{value}: must be between {low} and {high}"),
+            ))
+        };
+        within("fill (--fill)", self.fill, 0.05, 1.0)?;
+        within("op (--op)", self.over_provisioning.unwrap_or(0.1), 0.0, 10.0)?;
+        within("rate (--rate)", self.drive_writes_per_day.unwrap_or(1.0), 1e-6, 1e4)?;
+        self.factors.check()
+    }
+
+    /// Refuses a workload that is nowhere, by its name or as a file.
+    fn check_name(&self) -> Result<(), LabError> {
+        let known = [workloads::job_names(), workloads::workload_names()].concat();
+        if workloads::is_workload_file(&self.workload) || known.contains(&self.workload) {
+            return Ok(());
+        }
+        Err(LabError::Unknown {
+            what: "file or workload".to_string(),
+            name: self.workload.clone(),
+            hint: base::hint(&self.workload, known.iter().map(String::as_str)),
+            known: known.join(", "),
+        })
+    }
+
+    /// What has to be run to answer it.
+    ///
+    /// # Errors
+    /// There is no such workload or device, a setting is impossible, or the workload does not fit the drive: names the remedy.
+    pub fn study(self) -> Result<Study, LabError> {
+        self.check()?;
+        let drive = self.drive()?;
+        self.check_name()?;
+        let table = workloads::table_of(&self.workload)?;
+        let survey = Survey::of(&self, &table, &drive)?;
+        let shown = Shown::new(&self, &survey, &drive)?;
+        let placements = placements::of(&self, &table, &survey, &shown)?;
+        let mut experiment = Experiment::of_workload(&self.workload, &self.device);
+        experiment.title = format!("{} on {}: placements", experiment.slug, self.device);
+        experiment.source = String::new();
+        experiment.variants = placements
+            .iter()
+            .map(|(placement, change)| placement.variant(change))
+            .collect();
+        experiment.run = RunSettings {
+            timed: Some(false),
+            write_capacities: Some(shown.warm_up_capacities + shown.window_capacities),
+            prefill_capacities: shown.prefill_capacities,
+            tail_capacities: shown.window_capacities,
+            seeds: vec![self.seed],
+            ..RunSettings::default()
+        };
+        let placements = placements.into_iter().map(|(placement, _)| placement).collect();
+        let selection = Selection {
+            overrides: self.device_overrides(&drive),
+            capacity_bytes: shown.resized_bytes,
+            scale: shown.scale.map(ScaleChoice::Fixed),
+            ..Selection::default()
+        };
+        Ok(Study {
+            question: self,
+            drive,
+            survey,
+            shown,
+            experiment,
+            selection,
+            placements,
+        })
+    }
+
+    /// The drive that was asked about.
+    fn drive(&self) -> Result<Drive, LabError> {
+        let profile = Profile::find(&self.device)?;
+        let is_of_device = |path: &str| !path.starts_with("workload.");
+        let mut overrides: Overrides = self.overrides.clone();
+        overrides.retain(|path, _| is_of_device(path));
+        if let Some(share) = self.over_provisioning {
+            overrides.insert("geometry.over_provisioning".to_string(), Value::Float(share));
+        }
+        let own = profile.config(&overrides)?;
+        let laid_out = |config: &DeviceConfig| Layout::new(config);
+        let Some(bytes) = self.drive_bytes else {
+            let layout = laid_out(&own).map_err(|error| LabError::Device {
+                device: self.device.clone(),
+                error,
+            })?;
+            return Ok(Drive::new(own, &layout, None));
+        };
+        // The same reclaim units on a drive of another size, as vendors do, where they still fit.
+        let mut sized = own.clone();
+        sized.geometry.capacity_bytes = Some(bytes / own.geometry.mapping_unit_bytes * own.geometry.mapping_unit_bytes);
+        sized.geometry.physical_bytes = None;
+        if let Ok(layout) = laid_out(&sized) {
+            return Ok(Drive::new(sized, &layout, None));
+        }
+        let resized = twin::resized(&self.device, &own, bytes)?;
+        let layout = laid_out(&resized).expect("it was laid out before");
+        Ok(Drive::new(resized, &layout, Some(bytes)))
+    }
+
+    fn device_overrides(&self, drive: &Drive) -> Overrides {
+        let mut overrides = self.overrides.clone();
+        if let Some(share) = self.over_provisioning {
+            overrides.insert("geometry.over_provisioning".to_string(), Value::Float(share));
+        }
+        if self.drive_bytes.is_some() && drive.resized_bytes.is_none() {
+            let bytes = drive.config.geometry.capacity_bytes.expect("it was given");
+            overrides.insert("geometry.capacity_bytes".to_string(), Value::Integer(bytes as i64));
+        }
+        overrides
+    }
+}
+
+/// The drive that was asked about.
+#[derive(Clone, Debug)]
+struct Drive {
+    config: DeviceConfig,
+    capacity_bytes: u64,
+    physical_bytes: u64,
+    /// Handles that a host can name.
+    handles: u64,
+    /// Its capacity, if it has smaller reclaim units than the profile's because those do not fit.
+    resized_bytes: Option<u64>,
+}
+
+impl Drive {
+    fn new(config: DeviceConfig, layout: &Layout, resized_bytes: Option<u64>) -> Drive {
+        Drive {
+            config,
+            capacity_bytes: layout.capacity_bytes(),
+            physical_bytes: u64::from(layout.physical_pages) * layout.page_bytes,
+            handles: layout.handles.len() as u64,
+            resized_bytes,
+        }
+    }
+}
+
+/// On which drive, how long, and what of it counts.
+#[derive(Clone, Debug)]
+struct Shown {
+    /// Capacity, if it is not the drive that was asked about.
+    resized_bytes: Option<u64>,
+    /// Size of its reclaim units, at full size.
+    unit_bytes: u64,
+    /// Spare flash as a share of the capacity.
+    spare_share: f64,
+    scale: Option<Scale>,
+    prefill_capacities: f64,
+    warm_up_capacities: f64,
+    window_capacities: f64,
+    /// What was chosen, in sentences.
+    notes: Vec<String>,
+}
+
+impl Shown {
+    fn new(question: &Question, survey: &Survey, drive: &Drive) -> Result<Shown, LabError> {
+        let share = survey.touched_bytes as f64 / drive.capacity_bytes as f64;
+        if survey.is_trace && share > 1.0 {
+            let problem = format!(
+                "touches {}, more than the {} of the drive; give a drive that holds it (--drive {})",
+                Bytes(survey.touched_bytes),
+                Bytes(drive.capacity_bytes),
+                Bytes((survey.touched_bytes as f64 / question.fill) as u64)
+            );
+            return Err(LabError::invalid(&question.workload, problem));
+        }
+        let mut notes = Vec::new();
+        let resized = survey.is_trace && share < FILLED;
+        let (config, resized_bytes) = if resized {
+            let bytes = (survey.touched_bytes as f64 / question.fill) as u64;
+            let config =
+                twin::resized(&question.device, &drive.config, bytes).map_err(|_| survey.too_small(question))?;
+            notes.push(format!(
+                "The trace touches {}, {} of the drive's {}; shown on a drive of {} that it fills to {:.0} %, with as many reclaim units \
+                 and as much spare. `--fill` says how full yours is.",
+                Bytes(survey.touched_bytes),
+                percent(share),
+                Bytes(drive.capacity_bytes),
+                Bytes(bytes),
+                question.fill * 100.0
+            ));
+            (config, Some(bytes))
+        } else {
+            if share < FILLED {
+                notes.push(format!(
+                    "The workload touches {} of the drive; what is never written is spare for it. `--drive` gives it another capacity.",
+                    percent(share)
+                ));
+            }
+            (drive.config.clone(), drive.resized_bytes)
+        };
+        let layout = Layout::new(&config).map_err(|error| LabError::Device {
+            device: question.device.clone(),
+            error,
+        })?;
+        let capacity_bytes = layout.capacity_bytes();
+        let scale = match question.scale {
+            // A drive of another capacity is not shrunk once more; its size is what was chosen.
+            _ if resized_bytes.is_some() => None,
+            Some(scale) => Some(scale),
+            None => Some(twin::sizes(&question.device, &config, None)?[0]),
+        };
+        if let Some(scale) = scale.filter(|scale| *scale != Scale::FULL) {
+            notes.push(format!(
+                "Run on a twin of {scale} of the drive (`--scale` gives another one)."
+            ));
+        }
+        let pass_capacities = survey.pass_bytes_written as f64 / capacity_bytes as f64;
+        let window_capacities = pass_capacities.clamp(1.0, WINDOW_CAPACITIES_MAX);
+        let prefill_capacities = if survey.is_trace {
+            survey.touched_bytes as f64 / capacity_bytes as f64
+        } else {
+            0.0
+        };
+        notes.push(format!(
+            "Write amplification is that of the last {window_capacities:.1} drive-writes, after {WARM_UP_CAPACITIES:.1} others{}.",
+            if survey.is_trace { " on a drive that the data fills already; the trace begins again when it ends" } else { "" }
+        ));
+        Ok(Shown {
+            resized_bytes,
+            unit_bytes: config.geometry.reclaim_unit_bytes,
+            spare_share: drive.spare_share(),
+            scale,
+            prefill_capacities,
+            warm_up_capacities: WARM_UP_CAPACITIES,
+            window_capacities,
+            notes,
+        })
+    }
+}
+
+/// A share in percent, with as many digits as it needs to be none of nothing.
+fn percent(share: f64) -> String {
+    match share * 100.0 {
+        percent if percent < 0.1 => "less than 0.1 %".to_string(),
+        percent if percent < 10.0 => format!("{percent:.1} %"),
+        percent => format!("{percent:.0} %"),
+    }
+}
+
+/// Everything that has to be run for an answer.
+pub struct Study {
+    question: Question,
+    drive: Drive,
+    survey: Survey,
+    shown: Shown,
+    /// An experiment with a variant for each placement.
+    pub experiment: Experiment,
+    /// How it is to be run.
+    pub selection: Selection,
+    placements: Vec<Placement>,
+}
+
+impl Study {
+    /// The runs of the device's ensemble for no placement and for the best: what their interval comes from. None if the device has no
+    /// ensemble.
+    pub fn interval_selection(&self, answer: &Answer) -> Option<Selection> {
+        let has_ensemble = Profile::find(&self.question.device).is_ok_and(|profile| profile.ensemble.is_some());
+        let names = [placements::NONE.to_string()].into_iter().chain(answer.best.clone());
+        has_ensemble.then(|| Selection {
+            only: Some(names.collect()),
+            interval: true,
+            ..self.selection.clone()
+        })
+    }
+}

@@ -1,0 +1,192 @@
+//! The placements that are compared: what each changes of the workload, and how a host would do the same.
+
+use std::collections::BTreeMap;
+
+use toml::{Table, Value};
+
+use super::survey::Survey;
+use super::{Question, Shown};
+use crate::error::LabError;
+use crate::experiment::{Change, Variant};
+use crate::profile::Overrides;
+use crate::workloads::{self, WorkloadChanges, WorkloadChoice};
+
+/// A way to place what the host writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// Its name: the variant's.
+    pub name: String,
+    /// As part of a sentence: "separating by process".
+    pub phrase: String,
+    /// Whether a host can do it. The oracle knows the future, and no placement is what there is already.
+    pub is_advice: bool,
+    /// How a host does it, a line each.
+    pub how: Vec<String>,
+}
+
+/// Names that the answer looks for.
+pub(super) const NONE: &str = "none";
+pub(super) const ORACLE: &str = "oracle";
+
+impl Placement {
+    fn new(name: &str, phrase: &str, how: Vec<String>) -> Placement {
+        Placement {
+            name: name.to_string(),
+            phrase: phrase.to_string(),
+            is_advice: name != NONE && name != ORACLE,
+            how,
+        }
+    }
+
+    pub(super) fn variant(&self, change: &Change) -> Variant {
+        Variant {
+            name: self.name.clone(),
+            change: change.clone(),
+        }
+    }
+}
+
+/// How placement is said by what is written with the standard's directive.
+const DIRECTIVE: [&str; 3] = [
+    "io_uring passthrough (/dev/ngXnY): cdw12 |= 2 << 20 (Data Placement), cdw13 = placement identifier << 16",
+    "block device, Linux 6.16 or later: write_stream = index + 1 in the submission queue entry",
+    "fio: dataplacement=fdp and plids=INDEX in each job",
+];
+
+fn directive(first: String) -> Vec<String> {
+    [first].into_iter().chain(DIRECTIVE.map(str::to_string)).collect()
+}
+
+/// All placements that make sense for a workload, with what each changes; none comes first.
+pub(super) fn of(
+    question: &Question,
+    table: &Table,
+    survey: &Survey,
+    shown: &Shown,
+) -> Result<Vec<(Placement, Change)>, LabError> {
+    let kind = table.get("kind").and_then(Value::as_str).unwrap_or_default();
+    let without = Change {
+        workload: Some(classified(table, [("kind", Value::from(NONE))])),
+        ..Change::default()
+    };
+    let mut placements = vec![(
+        Placement::new(NONE, "no placement", vec!["no directive".to_string()]),
+        without,
+    )];
+    if survey.asks {
+        let change = Change {
+            workload: Some(WorkloadChoice::Table(table.clone())),
+            ..Change::default()
+        };
+        placements.push((
+            Placement::new("the workload's own", "the workload's own placement", own(kind)),
+            change,
+        ));
+    }
+    match kind {
+        "trace" => placements.extend(by_source_of_trace(table, survey)),
+        "fio" if !survey.asks => placements.extend(by_job(question)?),
+        _ => {}
+    }
+    let garbage_share = shown.garbage_share();
+    let kinds: [(&str, &str, &str, Vec<(&str, Value)>); 2] = [
+        (
+            "update frequency",
+            "separating by update frequency",
+            "update_frequency",
+            Vec::new(),
+        ),
+        (
+            "SepBIT",
+            "separating by inferred lifetime (SepBIT)",
+            "sepbit",
+            vec![
+                ("segment_bytes", Value::Integer(shown.unit_bytes as i64)),
+                (
+                    "garbage_percent",
+                    Value::Float((garbage_share * 100.0).clamp(1.0, 90.0)),
+                ),
+            ],
+        ),
+    ];
+    for (name, phrase, kind, settings) in kinds {
+        let settings = [("kind", Value::from(kind))].into_iter().chain(settings);
+        let change = Change {
+            workload: Some(classified(table, settings)),
+            ..Change::default()
+        };
+        let how = directive(format!(
+            "by a layer that sees logical blocks, as `classifier.kind = \"{kind}\"` does (docs/workloads.md)"
+        ));
+        placements.push((Placement::new(name, phrase, how), change));
+    }
+    Ok(placements)
+}
+
+/// The workload with a classifier over it.
+fn classified<'a>(table: &Table, settings: impl IntoIterator<Item = (&'a str, Value)>) -> WorkloadChoice {
+    let settings = settings.into_iter().map(|(key, value)| (key.to_string(), value));
+    let mut table = table.clone();
+    table.insert("classifier".to_string(), Value::Table(settings.collect()));
+    WorkloadChoice::Table(table)
+}
+
+/// How a program asks for what it asks for already.
+fn own(kind: &str) -> Vec<String> {
+    match kind {
+        "cachelib" => directive("CacheLib: \"deviceEnableFDP\": true and \"navyEnableIoUring\": true".to_string()),
+        "fio" => vec!["fio: the job file as it is (dataplacement=fdp, plids)".to_string()],
+        _ => directive("as the workload does (docs/workloads.md)".to_string()),
+    }
+}
+
+/// By what a trace knows of who wrote.
+fn by_source_of_trace(table: &Table, survey: &Survey) -> Vec<(Placement, Change)> {
+    let known = [("process", survey.processes), ("volume", survey.volumes)];
+    let known = known.into_iter().filter(|(_, count)| *count > 1);
+    let placed = |(rule, count): (&str, u64)| {
+        let mut table = table.clone();
+        table.insert("placement".to_string(), Value::from(rule));
+        let how = directive(
+            format!(
+                "each of the {count} {rule}es its own placement identifier, in turn where there are more than handles"
+            )
+            .replace("volumees", "volumes"),
+        );
+        let change = Change {
+            workload: Some(WorkloadChoice::Table(table)),
+            ..Change::default()
+        };
+        (
+            Placement::new(&format!("by {rule}"), &format!("separating by {rule}"), how),
+            change,
+        )
+    };
+    known.map(placed).collect()
+}
+
+/// Each job of a job file its own placement.
+fn by_job(question: &Question) -> Result<Vec<(Placement, Change)>, LabError> {
+    let spec = workloads::read_workload(&question.workload, &WorkloadChanges::default())?;
+    let Some(file) = spec.jobs().filter(|file| file.jobs.len() > 1) else {
+        return Ok(Vec::new());
+    };
+    let mut jobs = BTreeMap::new();
+    let mut how = Vec::new();
+    for (index, job) in file.jobs.iter().enumerate() {
+        let index = index % 8;
+        let options = [
+            ("dataplacement", Value::from("fdp")),
+            ("plids", Value::from(index.to_string())),
+        ];
+        let options = options.into_iter().map(|(option, value)| (option.to_string(), value));
+        how.push(format!("fio: [{}] dataplacement=fdp, plids={index}", job.name));
+        jobs.insert(job.name.clone(), options.collect());
+    }
+    let change = Change {
+        jobs,
+        settings: Overrides::new(),
+        ..Change::default()
+    };
+    Ok(vec![(Placement::new("by job", "separating by job", how), change)])
+}
