@@ -2,6 +2,7 @@
 
 The device model and the lab of the ``warp`` command, as a library:
 
+- `whatif`: what placement would do for your workload, in a sentence;
 - `run` and `Experiment`: the published experiments, or your own;
 - `Device`: a drive that you write to;
 - `VictimPolicy` and `PlacementPolicy`: decisions of the drive and of the host, in Python;
@@ -14,6 +15,7 @@ The same seed gives the same bytes as the command. Mistakes are `WarpError`, wit
 
 from warp_ssd import plot
 from warp_ssd._engine import (
+    Answer,
     Device,
     Experiment,
     Point,
@@ -27,6 +29,7 @@ from warp_ssd._engine import (
     memory_available,
     profile,
     profile_text,
+    whatif,
     workloads,
 )
 from warp_ssd.calibrate import Calibration, Measurement, calibrate
@@ -37,6 +40,7 @@ from warp_ssd.sweep import SweepResult, latin_hypercube, random_samples, sweep
 
 __all__ = [
     "NO_PLACEMENT",
+    "Answer",
     "Calibration",
     "Candidates",
     "Device",
@@ -64,5 +68,6 @@ __all__ = [
     "random_samples",
     "run",
     "sweep",
+    "whatif",
     "workloads",
 ]

@@ -3,12 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use lab::LabError;
-use lab::interval::{Intervals, NO_INTERVALS};
-use lab::judge::Judge;
-use lab::report::Report;
 use lab::rows::{Column, Rows, Value};
-use lab::run::CellResult;
-use lab::selection::Selection;
 use lab::whatif::{Answer, Factors, Question, Study};
 
 use crate::arguments::WhatIf;
@@ -36,10 +31,12 @@ pub fn whatif(command: &WhatIf) -> Result<Outcome, LabError> {
     let mut answers = Vec::new();
     let progress = execute::stoppable();
     for (folder, study) in &studies {
-        let Some(answer) = answer(command, study, folder, &progress)? else {
+        let runs = study.experiment.variants.len();
+        let Some(answer) = execute::with_bar(&progress, runs, || study.run(!command.no_interval, &*progress))? else {
             eprintln!("warp: stopped before everything was measured, so there is no answer");
             return Ok(Outcome::Stopped);
         };
+        answer.write_report(&folder.join("report.html"))?;
         if !command.json {
             print(&text(&answer, &folder.join("report.html")));
         }
@@ -116,66 +113,6 @@ fn report_folder(command: &WhatIf, study: &Study, count: usize) -> PathBuf {
         Some(out) => out.clone(),
         None => PathBuf::from("out").join(format!("whatif-{slug}")),
     }
-}
-
-/// Runs a study and writes its report; none if it was stopped.
-fn answer(
-    command: &WhatIf,
-    study: &Study,
-    folder: &Path,
-    progress: &lab::run::Progress,
-) -> Result<Option<Answer>, LabError> {
-    let (results, _, stopped) = run(study, &study.selection, progress)?;
-    if stopped {
-        return Ok(None);
-    }
-    let mut intervals = Intervals::default();
-    let first = study.answer(&results, &NO_INTERVALS);
-    if let Some(selection) = study.interval_selection(&first).filter(|_| !command.no_interval) {
-        let (_, found, stopped) = run(study, &selection, progress)?;
-        if stopped {
-            return Ok(None);
-        }
-        intervals = found;
-    }
-    let answer = study.answer(&results, &intervals);
-    write_report(study, &answer, &results, &intervals, folder)?;
-    Ok(Some(answer))
-}
-
-fn run(
-    study: &Study,
-    selection: &Selection,
-    progress: &lab::run::Progress,
-) -> Result<(Vec<CellResult>, Intervals, bool), LabError> {
-    let plans = lab::run::prepare(study.experiment.select(selection)?.cells)?;
-    execute::run_cells(&plans, false, None, progress)
-}
-
-fn write_report(
-    study: &Study,
-    answer: &Answer,
-    results: &[CellResult],
-    intervals: &Intervals,
-    folder: &Path,
-) -> Result<(), LabError> {
-    let experiment = &study.experiment;
-    let tail_capacities = experiment.run.tail_capacities;
-    let judge = Judge::new(experiment, results, tail_capacities).with_intervals(intervals);
-    let axes = experiment.axes();
-    let notes = [&answer.notes[..], &answer.how[..]].concat().join("\n\n");
-    let report = Report {
-        title: &answer.headline,
-        source: "",
-        notes: &notes,
-        axes: &axes,
-        tail_capacities,
-        results,
-        intervals,
-        comparisons: &judge.comparisons(),
-        verdicts: &judge.verdicts(),
-    };
-    report.write(&folder.join("report.html"))
 }
 
 fn text(answer: &Answer, report: &Path) -> String {

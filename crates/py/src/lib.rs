@@ -16,6 +16,7 @@ mod point;
 mod policy;
 mod result;
 mod table;
+mod whatif;
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
@@ -100,6 +101,7 @@ mod _engine {
         profile, profile_text,
         result::{PointResult, Results, RunResult},
         table::Table,
+        whatif::{Answer, whatif},
         workloads,
     };
 

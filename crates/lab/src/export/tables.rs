@@ -16,6 +16,7 @@ use crate::judge::{Comparison, Judge, Verdict};
 use crate::metric::Metric;
 use crate::run::{CellResult, Sample, ScaleComparison};
 use crate::timed::measure::{Direction, JobResult};
+use crate::whatif::{Answer, Life, PlacementAnswer};
 use workload::Operation;
 
 /// Rows that are turned into columns at a time.
@@ -465,6 +466,35 @@ pub fn intervals<'a>(axes: &[String], judge: &Judge<'_>) -> Table<'a> {
             .f64("high", |(.., interval)| interval.high)
             .u64("members", |(.., interval)| interval.members.len() as u64)
             .with_key(axes, |(key, ..)| key)
+    })
+}
+
+/// One row for each placement of an answer.
+pub fn placements<'a>(answer: &Answer) -> Table<'a> {
+    let life = |value: fn(&Life) -> f64| move |row: &PlacementAnswer| row.life.as_ref().map(value);
+    Table::of(&answer.placements, |rows| {
+        Columns::of(rows)
+            .text("placement", |row| &row.name)
+            .f64("write_amplification", |row| row.write_amplification)
+            .optional_f64("low", |row| row.interval.map(|[low, _]| low))
+            .optional_f64("high", |row| row.interval.map(|[_, high]| high))
+            .f64("cumulative_write_amplification", |row| {
+                row.cumulative_write_amplification
+            })
+            .f64("change", |row| row.change)
+            .optional_f64("host_terabytes_written", life(|life| life.host_terabytes_written))
+            .optional_f64("drive_writes_per_day", life(|life| life.drive_writes_per_day))
+            .optional_f64("years", life(|life| life.years))
+            .optional_f64(
+                "dollars_per_terabyte_written",
+                life(|life| life.dollars_per_terabyte_written),
+            )
+            .optional_f64(
+                "carbon_kg_per_terabyte_written",
+                life(|life| life.carbon_kg_per_terabyte_written),
+            )
+            .owned_text("findings", |row| row.findings.join(", "))
+            .batch()
     })
 }
 

@@ -1,11 +1,16 @@
 //! The answer: one sentence, and the numbers behind it.
 
+use std::path::Path;
+
 use serde::Serialize;
 
 use super::economics::{Life, Wear};
 use super::placements::{self, Placement};
 use super::{Drive, Factors, Shown, Study};
+use crate::error::LabError;
+use crate::experiment::Experiment;
 use crate::interval::Intervals;
+use crate::report::Report;
 use crate::rows::{Column, Rows, Value};
 use crate::run::CellResult;
 
@@ -37,6 +42,13 @@ pub struct Answer {
     pub notes: Vec<String>,
     /// What things cost.
     pub factors: Factors,
+    /// What was run.
+    #[serde(skip)]
+    pub(super) experiment: Experiment,
+    #[serde(skip)]
+    pub(super) results: Vec<CellResult>,
+    #[serde(skip)]
+    pub(super) intervals: Intervals,
 }
 
 /// What a placement comes to.
@@ -63,7 +75,7 @@ impl Study {
     ///
     /// # Panics
     /// They are not of this study, or a run was stopped before it measured anything.
-    pub fn answer(&self, results: &[CellResult], intervals: &Intervals) -> Answer {
+    pub(super) fn answer(&self, results: Vec<CellResult>, intervals: Intervals) -> Answer {
         let (rate, rate_is_assumed) = self.drive_writes_per_day();
         let wear = self.drive.config.endurance.as_ref().map(|endurance| Wear {
             capacity_bytes: self.drive.capacity_bytes,
@@ -71,7 +83,10 @@ impl Study {
             rated_erases: endurance.rated_erases,
             drive_writes_per_day: rate,
         });
-        let rows: Vec<PlacementAnswer> = results.iter().map(|result| self.row(result, intervals, wear)).collect();
+        let rows: Vec<PlacementAnswer> = results
+            .iter()
+            .map(|result| self.row(result, &intervals, wear))
+            .collect();
         let none = rows.first().expect("no placement is always run").write_amplification;
         let rows: Vec<_> = rows
             .into_iter()
@@ -82,7 +97,7 @@ impl Study {
             .collect();
         let best = self.best(&rows);
         let mut notes = self.shown.notes.clone();
-        notes.extend(crate::finding::lines(results));
+        notes.extend(crate::finding::lines(&results));
         if rate_is_assumed {
             notes.push(
                 "The workload has no times, so one drive-write a day is assumed; `--rate` says yours.".to_string(),
@@ -95,7 +110,7 @@ impl Study {
             ));
         }
         Answer {
-            headline: self.headline(&rows, best, results),
+            headline: self.headline(&rows, best, &results),
             workload: self.question.workload.clone(),
             device: self.question.device.clone(),
             drive_bytes: self.drive.capacity_bytes,
@@ -106,6 +121,9 @@ impl Study {
             placements: rows,
             notes,
             factors: self.question.factors,
+            experiment: self.experiment.clone(),
+            results,
+            intervals,
         }
     }
 
@@ -233,6 +251,26 @@ fn capitalised(phrase: &str) -> String {
 }
 
 impl Answer {
+    /// Writes it as a page, with everything that was run.
+    ///
+    /// # Errors
+    /// The file cannot be written: names it and the system's reason.
+    pub fn write_report(&self, path: &Path) -> Result<(), LabError> {
+        let notes = [&self.notes[..], &self.how[..]].concat().join("\n\n");
+        let report = Report {
+            title: &self.headline,
+            source: "",
+            notes: &notes,
+            axes: &[],
+            tail_capacities: self.experiment.run.tail_capacities,
+            results: &self.results,
+            intervals: &self.intervals,
+            comparisons: &[],
+            verdicts: &[],
+        };
+        report.write(path)
+    }
+
     /// The table of placements.
     pub fn rows(&self) -> Rows {
         let mut columns = vec![

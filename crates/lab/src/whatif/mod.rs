@@ -3,7 +3,7 @@
 //! ```text
 //! Question (a workload, a drive) -> survey (what it touches, writes and asks for) -> Study: an experiment with a variant for each
 //!                                                                                    placement, on a drive that the data fills
-//! Study -> Experiment::select -> run -> Study::answer -> Answer: a sentence, a row for each placement
+//! Study -> Experiment::select -> run -> Answer: a sentence, a row for each placement, a report
 //! ```
 //!
 //! It chooses; running, reading and showing are the lab's. Everything that it chose (another capacity, a twin, how long, which
@@ -19,7 +19,9 @@ use toml::Value;
 use crate::cell::RunSettings;
 use crate::error::LabError;
 use crate::experiment::Experiment;
+use crate::interval::Intervals;
 use crate::profile::{Overrides, Profile};
+use crate::run::{self, CellResult, Watch};
 use crate::selection::Selection;
 use crate::twin::{self, Scale, ScaleChoice};
 use crate::workloads;
@@ -27,7 +29,7 @@ use base::Bytes;
 use ssd::{DeviceConfig, Layout};
 
 pub use answer::{Answer, PlacementAnswer};
-pub use economics::Factors;
+pub use economics::{Factors, Life};
 pub use placements::Placement;
 use survey::Survey;
 
@@ -334,15 +336,40 @@ pub struct Study {
     shown: Shown,
     /// An experiment with a variant for each placement.
     pub experiment: Experiment,
-    /// How it is to be run.
-    pub selection: Selection,
+    selection: Selection,
     placements: Vec<Placement>,
 }
 
 impl Study {
-    /// The runs of the device's ensemble for no placement and for the best: what their interval comes from. None if the device has no
-    /// ensemble.
-    pub fn interval_selection(&self, answer: &Answer) -> Option<Selection> {
+    /// Runs everything, with `interval` the members of the device's ensemble too, for no placement and for the best. None if it was
+    /// stopped before that.
+    ///
+    /// # Errors
+    /// A run needs more memory than there is, or its workload cannot be read.
+    pub fn run(&self, interval: bool, watch: &dyn Watch) -> Result<Option<Answer>, LabError> {
+        let Some((results, _)) = self.run_cells(&self.selection, watch)? else {
+            return Ok(None);
+        };
+        let answer = self.answer(results, Intervals::default());
+        let Some(selection) = self.interval_selection(&answer).filter(|_| interval) else {
+            return Ok(Some(answer));
+        };
+        let found = self.run_cells(&selection, watch)?;
+        Ok(found.map(|(_, intervals)| self.answer(answer.results, intervals)))
+    }
+
+    fn run_cells(
+        &self,
+        selection: &Selection,
+        watch: &dyn Watch,
+    ) -> Result<Option<(Vec<CellResult>, Intervals)>, LabError> {
+        let plans = run::prepare(self.experiment.select(selection)?.cells)?;
+        let results = run::run_all_with(&plans, run::Options::default(), watch)?;
+        Ok((!watch.stopped()).then(|| Intervals::split(results)))
+    }
+
+    /// The runs of the device's ensemble for no placement and for the best; none if it has no ensemble.
+    fn interval_selection(&self, answer: &Answer) -> Option<Selection> {
         let has_ensemble = Profile::find(&self.question.device).is_ok_and(|profile| profile.ensemble.is_some());
         let names = [placements::NONE.to_string()].into_iter().chain(answer.best.clone());
         has_ensemble.then(|| Selection {
