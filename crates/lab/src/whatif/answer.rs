@@ -276,7 +276,7 @@ impl Answer {
         let mut columns = vec![
             Column::label("placement"),
             Column::number("WAF", ""),
-            Column::number("flash writes", ""),
+            Column::number("change", ""),
         ];
         let lives = self.placements.iter().any(|row| row.life.is_some());
         if lives {

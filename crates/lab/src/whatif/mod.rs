@@ -168,24 +168,26 @@ impl Question {
             overrides.insert("geometry.over_provisioning".to_string(), Value::Float(share));
         }
         let own = profile.config(&overrides)?;
-        let laid_out = |config: &DeviceConfig| Layout::new(config);
         let Some(bytes) = self.drive_bytes else {
-            let layout = laid_out(&own).map_err(|error| LabError::Device {
-                device: self.device.clone(),
-                error,
-            })?;
+            let layout = self.layout(&own)?;
             return Ok(Drive::new(own, &layout, None));
         };
         // The same reclaim units on a drive of another size, as vendors do, where they still fit.
         let mut sized = own.clone();
         sized.geometry.capacity_bytes = Some(bytes / own.geometry.mapping_unit_bytes * own.geometry.mapping_unit_bytes);
         sized.geometry.physical_bytes = None;
-        if let Ok(layout) = laid_out(&sized) {
+        if let Ok(layout) = Layout::new(&sized) {
             return Ok(Drive::new(sized, &layout, None));
         }
         let resized = twin::resized(&self.device, &own, bytes)?;
-        let layout = laid_out(&resized).expect("it was laid out before");
+        let layout = self.layout(&resized)?;
         Ok(Drive::new(resized, &layout, Some(bytes)))
+    }
+
+    /// The layout of a drive.
+    fn layout(&self, config: &DeviceConfig) -> Result<Layout, LabError> {
+        let device = self.device.clone();
+        Layout::new(config).map_err(|error| LabError::Device { device, error })
     }
 
     fn device_overrides(&self, drive: &Drive) -> Overrides {
@@ -209,6 +211,8 @@ struct Drive {
     physical_bytes: u64,
     /// Handles that a host can name.
     handles: u64,
+    /// Reclaim units of its whole dies.
+    units: u32,
     /// Its capacity, if it has smaller reclaim units than the profile's because those do not fit.
     resized_bytes: Option<u64>,
 }
@@ -220,6 +224,7 @@ impl Drive {
             capacity_bytes: layout.capacity_bytes(),
             physical_bytes: u64::from(layout.physical_pages) * layout.page_bytes,
             handles: layout.handles.len() as u64,
+            units: layout.superblocks(),
             resized_bytes,
         }
     }
@@ -260,9 +265,15 @@ impl Shown {
             let bytes = (survey.touched_bytes as f64 / question.fill) as u64;
             let config =
                 twin::resized(&question.device, &drive.config, bytes).map_err(|_| survey.too_small(question))?;
+            let units = question.layout(&config)?.superblocks();
+            let as_many = if units == drive.units {
+                "as many".to_string()
+            } else {
+                format!("{units} (not {})", drive.units)
+            };
             notes.push(format!(
-                "The trace touches {}, {} of the drive's {}; shown on a drive of {} that it fills to {:.0} %, with as many reclaim units \
-                 and as much spare. `--fill` says how full yours is.",
+                "The trace touches {}, {} of the drive's {}; shown on a drive of {} that it fills to {:.0} %, with {as_many} reclaim \
+                 units and as much spare. `--fill` says how full yours is.",
                 Bytes(survey.touched_bytes),
                 percent(share),
                 Bytes(drive.capacity_bytes),
@@ -279,11 +290,7 @@ impl Shown {
             }
             (drive.config.clone(), drive.resized_bytes)
         };
-        let layout = Layout::new(&config).map_err(|error| LabError::Device {
-            device: question.device.clone(),
-            error,
-        })?;
-        let capacity_bytes = layout.capacity_bytes();
+        let capacity_bytes = question.layout(&config)?.capacity_bytes();
         let scale = match question.scale {
             // A drive of another capacity is not shrunk once more; its size is what was chosen.
             _ if resized_bytes.is_some() => None,

@@ -88,8 +88,14 @@ pub(super) fn of(
         "fio" if !survey.asks => placements.extend(by_job(question)?),
         _ => {}
     }
-    let garbage_share = shown.garbage_share();
-    let kinds: [(&str, &str, &str, Vec<(&str, Value)>); 2] = [
+    let segment = || ("segment_bytes", Value::Integer(shown.unit_bytes as i64));
+    let garbage = || {
+        (
+            "garbage_percent",
+            Value::Float((shown.garbage_share() * 100.0).clamp(1.0, 90.0)),
+        )
+    };
+    let classifiers = [
         (
             "update frequency",
             "separating by update frequency",
@@ -100,25 +106,31 @@ pub(super) fn of(
             "SepBIT",
             "separating by inferred lifetime (SepBIT)",
             "sepbit",
-            vec![
-                ("segment_bytes", Value::Integer(shown.unit_bytes as i64)),
-                (
-                    "garbage_percent",
-                    Value::Float((garbage_share * 100.0).clamp(1.0, 90.0)),
-                ),
-            ],
+            vec![segment(), garbage()],
         ),
+        (
+            "MiDAS",
+            "separating by age groups (MiDAS)",
+            "midas",
+            vec![segment(), garbage()],
+        ),
+        (
+            "WARCIP",
+            "separating by rewrite interval (WARCIP)",
+            "warcip",
+            vec![segment()],
+        ),
+        (ORACLE, "knowing the future", "oracle", Vec::new()),
     ];
-    for (name, phrase, kind, settings) in kinds {
+    for (name, phrase, kind, settings) in classifiers {
         let settings = [("kind", Value::from(kind))].into_iter().chain(settings);
         let change = Change {
             workload: Some(classified(table, settings)),
             ..Change::default()
         };
-        let how = directive(format!(
-            "by a layer that sees logical blocks, as `classifier.kind = \"{kind}\"` does (docs/workloads.md)"
-        ));
-        placements.push((Placement::new(name, phrase, how), change));
+        let what =
+            format!("by a layer that sees logical blocks, as `classifier.kind = \"{kind}\"` does (docs/workloads.md)");
+        placements.push((Placement::new(name, phrase, directive(what)), change));
     }
     Ok(placements)
 }
