@@ -24,17 +24,19 @@ from warp_ssd._engine import (
     Stats,
     Table,
     WarpError,
+    compare,
     devices,
     experiments,
     memory_available,
     profile,
     profile_text,
+    runs,
     whatif,
     workloads,
 )
 from warp_ssd.calibrate import Calibration, Measurement, calibrate
 from warp_ssd.policies import NO_PLACEMENT, Candidates, PlacementPolicy, Requests, VictimPolicy
-from warp_ssd.runs import run
+from warp_ssd.running import run
 from warp_ssd.store import Store
 from warp_ssd.sweep import SweepResult, latin_hypercube, random_samples, sweep
 
@@ -58,6 +60,7 @@ __all__ = [
     "VictimPolicy",
     "WarpError",
     "calibrate",
+    "compare",
     "devices",
     "experiments",
     "latin_hypercube",
@@ -67,6 +70,7 @@ __all__ = [
     "profile_text",
     "random_samples",
     "run",
+    "runs",
     "sweep",
     "whatif",
     "workloads",

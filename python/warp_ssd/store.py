@@ -7,8 +7,9 @@ A row has the columns of `RECORD`, the point's counters and measures (those of `
 series, GC log, jobs, latencies, placement feedback) as lists of rows. Names of devices, variants and axes are not in it: the same input may be a point of
 several experiments, so a sweep joins its own names to what it reads.
 
-A file appears whole or not at all, so any number of processes may share a store and any of them may be killed. Nothing
-is ever deleted here; a folder that is deleted costs time, not correctness.
+A file appears whole or not at all (the engine writes it: `crates/lab/src/store.rs`), so any number of processes may share a
+store and any of them may be killed. Nothing is ever deleted here; a folder that is deleted costs time, not correctness. Runs of
+the `warp` command are kept in a store, too: `warp_ssd.runs`, `warp_ssd.compare`.
 """
 
 from __future__ import annotations
@@ -22,13 +23,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ._engine import WarpError
+from ._engine import StoreFolder, WarpError
 
 if TYPE_CHECKING:
     from ._engine import Point, PointResult
-
-VERSION = 1
-"""Of the layout of a store; another one is refused."""
 
 SERIES = ("owners", "samples", "gc_log", "latencies", "jobs", "readings", "moves", "collections")
 """Columns that hold a table each, as a list of its rows: the methods of a `PointResult` with these names."""
@@ -88,22 +86,15 @@ class Store:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self._points = self.path / "points"
-        self._points.mkdir(parents=True, exist_ok=True)
-        marker = self.path / "store.json"
-        text = json.dumps({"format": "warp-store", "version": VERSION})
-        if not marker.exists():
-            _write_whole(marker, text.encode())
-        elif marker.read_text() != text:
-            raise WarpError(f"{marker}: not a store of version {VERSION}; give another folder, or delete this one")
+        self._folder = StoreFolder(self.path)
 
     def put(self, key: str, content: bytes) -> None:
         """Stores the file of a point (see `done`, `failure`), over one that is there already."""
-        _write_whole(self._file(key), content)
+        self._folder.put_point(key, content)
 
     def status(self, key: str, series: Iterable[str] = ()) -> str | None:
         """`"done"` or `"failed"`; `None` if the point is not stored, or without one of these `SERIES`."""
-        if not self._file(key).exists():
+        if not self._folder.point(key).exists():
             return None
         with self._open(key) as file:
             status: str = file.read(["status"], use_threads=False).column("status")[0].as_py()
@@ -135,14 +126,11 @@ class Store:
         pyarrow.Table
             The answer; all columns that any point has, null where a point has none.
         """
-        files = str(self._points / "*.parquet")
+        files = str(self._folder.point("*"))
         return query_tables(query, {}, views={"points": f"read_parquet('{_quoted(files)}', union_by_name = true)"})
 
     def _open(self, key: str) -> Any:
-        return pq.ParquetFile(self._file(key))
-
-    def _file(self, key: str) -> Path:
-        return self._points / f"{key}.parquet"
+        return pq.ParquetFile(self._folder.point(key))
 
 
 def query_tables(query: str, tables: Mapping[str, pa.Table], views: Mapping[str, str] | None = None) -> pa.Table:
@@ -202,13 +190,6 @@ def _to_bytes(table: pa.Table) -> bytes:
     pq.write_table(table, sink, compression="zstd")
     content: bytes = sink.getvalue().to_pybytes()
     return content
-
-
-def _write_whole(file: Path, content: bytes) -> None:
-    """Writes beside the place and renames, so that a reader, or whoever comes after a kill, never meets half a file."""
-    beside = file.with_name(f"{file.name}.{os.getpid()}.tmp")
-    beside.write_bytes(content)
-    beside.replace(file)
 
 
 def _quoted(text: str) -> str:

@@ -210,7 +210,7 @@ def test_experiments_are_dictionaries_too() -> None:
     ("call", "sentence"),
     [
         (lambda: Experiment("three_steam"), "did you mean three_stream"),
-        (lambda: Experiment({"title": "x"}), "source"),
+        (lambda: Experiment({"title": "x"}), "devices"),
         (lambda: point(overrides={"gc.lazy": 1}), "lazy"),
         (lambda: Experiment(QUICK).points(only=["NoFPD"]), "did you mean NoFDP"),
         (lambda: Experiment(QUICK).points(scale="half"), "is not of the form 1/64"),

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod drive;
+mod runs;
 mod studies;
 
 use std::ffi::OsString;
@@ -15,6 +16,7 @@ use lab::twin::{Scale, ScaleChoice};
 use toml::Value;
 
 pub use drive::OnDrive;
+pub use runs::{Compare, Runs, RunsCommand};
 pub use studies::{List, New, NewThing};
 
 /// An open, programmable SSD with NVMe Flexible Data Placement.
@@ -34,6 +36,10 @@ pub enum Command {
     WhatIf(Box<WhatIf>),
     /// Run experiments and compare them with the papers; exit code 1 if a claim does not hold
     Reproduce(Reproduce),
+    /// List runs that were kept, newest first, or show one
+    Runs(Runs),
+    /// Put two results beside each other: what differs, and whether that is more than chance
+    Compare(Compare),
     /// List what there is: experiments with how long they take, devices, jobs, workloads
     List(List),
     /// Write a new experiment to begin with
@@ -369,6 +375,9 @@ pub struct Run {
     /// Save the device to this snapshot after a job file
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
+    /// Do not keep the run for `warp runs` and `warp compare`
+    #[arg(long)]
+    pub no_keep: bool,
     #[command(flatten)]
     pub drive: OnDrive,
 }

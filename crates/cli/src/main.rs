@@ -13,6 +13,7 @@ mod inspect;
 mod reproduce;
 mod run;
 mod run_on;
+mod runs;
 mod serve;
 mod show;
 mod studies;
@@ -52,6 +53,8 @@ fn main() -> ExitCode {
         Command::Reproduce(command) => reproduce::reproduce(command).map_err(AnyError::from),
         Command::Devices(command) => show::devices(command).map_err(AnyError::from),
         Command::Jobs(command) => show::jobs(command).map_err(AnyError::from),
+        Command::Runs(command) => runs::runs(command).map_err(AnyError::from),
+        Command::Compare(command) => runs::compare(command).map_err(AnyError::from),
         Command::List(command) => studies::list(command).map_err(AnyError::from),
         Command::New(command) => studies::new(command).map_err(AnyError::from),
         Command::Export(command) => export::export(command).map_err(AnyError::from),

@@ -2,19 +2,21 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use lab::cell::RunSettings;
 use lab::experiment::Experiment;
 use lab::interval::Intervals;
 use lab::judge::Judge;
 use lab::report::Report;
-use lab::run::CellResult;
+use lab::run::{CellResult, RunPlan};
 use lab::selection::{RunSet, Selection};
+use lab::store::Origin;
 use lab::{LabError, export, feedback, rows};
 
 use crate::arguments::Run;
 use crate::execute;
-use crate::{Outcome, bad_option, print, studies};
+use crate::{Outcome, bad_option, print, runs, studies};
 
 pub fn run(command: &Run) -> Result<Outcome, LabError> {
     let Some(target) = &command.target else {
@@ -39,8 +41,15 @@ pub fn run(command: &Run) -> Result<Outcome, LabError> {
     } = experiment.select(&selection(command))?;
     let plans = lab::run::prepare(cells)?;
     let progress = execute::stoppable();
+    let begun = Instant::now();
     let (results, intervals, stopped) = execute::run_cells(&plans, true, command.save.as_deref(), &progress)?;
-    present(command, &experiment, &settings, &results, &intervals)?;
+    let origin = Origin {
+        target,
+        title: &experiment.title,
+        seconds: begun.elapsed().as_secs_f64(),
+        cells: plans.iter().map(RunPlan::cell).collect(),
+    };
+    present(command, &experiment, &settings, &results, &intervals, &origin)?;
     Ok(if stopped { Outcome::Stopped } else { Outcome::Done })
 }
 
@@ -98,6 +107,7 @@ fn present(
     settings: &RunSettings,
     results: &[CellResult],
     intervals: &Intervals,
+    origin: &Origin<'_>,
 ) -> Result<(), LabError> {
     if results.is_empty() {
         eprintln!("warp: stopped before anything was measured");
@@ -105,9 +115,10 @@ fn present(
     }
     let judge = Judge::new(experiment, results, settings.tail_capacities).with_intervals(intervals);
     let fio = fio_json(command, results)?;
+    let json = export::judged_json(experiment, &judge, results);
     let quiet = command.json || command.fio_json.as_ref().is_some_and(|path| path.as_os_str() == "-");
     if command.json {
-        print(&format!("{}\n", export::judged_json(experiment, &judge, results)));
+        print(&format!("{json}\n"));
     } else if !quiet {
         print(&rows::results(
             &experiment.title,
@@ -153,9 +164,11 @@ fn present(
             written.push(path.clone());
         }
     }
+    let kept = runs::keep(command, origin, &json);
     if !quiet {
         let names: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
-        print(&format!("wrote {}\n", names.join(", ")));
+        let kept = kept.map_or_else(String::new, |id| format!("; kept as {id} (warp runs)"));
+        print(&format!("wrote {}{kept}\n", names.join(", ")));
     }
     Ok(())
 }

@@ -18,12 +18,13 @@ use lab::export::JSON_VERSION;
 use lab::rows::{Column, Rows, Value};
 use lab::run::Progress;
 use lab::selection::Selection;
+use lab::store::Origin;
 use serde_json::json;
 use workload::{Operation, Request, Source, Target, Workload as _};
 
 use crate::arguments::Run;
 use crate::inspect::{tcp_address, visitor};
-use crate::{AnyError, Outcome, bad_option, execute, print};
+use crate::{AnyError, Outcome, bad_option, execute, print, runs};
 
 /// Namespace that is written.
 const NSID: u32 = 1;
@@ -76,10 +77,18 @@ pub fn run(command: &Run) -> Result<Outcome, AnyError> {
     });
     let measured = measured.map_err(|error| format!("{name} on {on}: {error}"))?;
     let json = as_json(name, on, cell.seed, &measured);
+    let origin = Origin {
+        target: name,
+        title: on,
+        seconds: measured.seconds,
+        cells: vec![&cell],
+    };
+    let kept = runs::keep(command, &origin, &json);
+    let kept = kept.map_or_else(String::new, |id| format!("kept as {id} (warp runs)\n"));
     print(&if command.json {
         format!("{json}\n")
     } else {
-        as_text(name, on, &measured)
+        as_text(name, on, &measured) + &kept
     });
     Ok(if measured.complete {
         Outcome::Done

@@ -603,6 +603,7 @@ fn ctrl_c_keeps_what_was_measured() {
 
     let folder = folder();
     let child = std::process::Command::new(env!("CARGO_BIN_EXE_warp"))
+        .env("WARP_RUNS", common::kept_in(&folder))
         .current_dir(&folder)
         .args([
             "run",

@@ -9,6 +9,7 @@
 //! averaged in the summary and drawn one by one over time; where only one can be shown it is the first. Nothing is
 //! measured or judged here, and the page loads nothing from a network. `docs/results.md` explains what it shows.
 
+mod comparison;
 mod feedback;
 mod html;
 mod panels;
@@ -28,6 +29,7 @@ use crate::interval::Intervals;
 use crate::judge::{Comparison, Verdict};
 use crate::run::CellResult;
 
+pub use comparison::write_comparison;
 use html::{Page, escape};
 use panels::Panels;
 

@@ -15,6 +15,7 @@ mod interrupt;
 mod point;
 mod policy;
 mod result;
+mod store;
 mod table;
 mod whatif;
 
@@ -100,6 +101,7 @@ mod _engine {
         policy::{Candidates, Requests},
         profile, profile_text,
         result::{PointResult, Results, RunResult},
+        store::{StoreFolder, compare, runs},
         table::Table,
         whatif::{Answer, whatif},
         workloads,

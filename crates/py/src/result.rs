@@ -274,7 +274,7 @@ impl RunResult {
     /// the line.
     fn to_json(slf: &Bound<'_, Self>) -> String {
         let (run, results) = (slf.get(), slf.as_super().get());
-        export::judged_json(&run.experiment, &run.judge(results), &results.cells)
+        export::judged_json(&run.experiment, &run.judge(results), &results.cells).to_string()
     }
 
     /// As `to_json`, as dictionaries and lists.

@@ -17,10 +17,18 @@ pub fn folder() -> TempDir {
     tempfile::tempdir().expect("a temporary folder")
 }
 
+/// Where the runs of a test are kept.
+pub fn kept_in(folder: &TempDir) -> PathBuf {
+    let name = folder.path().file_name().expect("it has a name");
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("runs").join(name)
+}
+
 pub fn warp(folder: &TempDir, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_warp"));
     // What a developer has set must not show: a panic would print differently.
     command.env_remove("RUST_BACKTRACE").current_dir(folder).args(arguments);
+    // Beside the folder, whose files are counted.
+    command.env("WARP_RUNS", kept_in(folder));
     command.output().expect("the program runs")
 }
 

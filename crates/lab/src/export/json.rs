@@ -15,8 +15,8 @@ use crate::run::{CellResult, Sample};
 /// Version of the schema of [`to_json`]; it grows when a key changes its meaning or goes, not when one is added.
 pub const JSON_VERSION: u32 = 1;
 
-/// Everything that was measured and judged, as JSON on one line: what `warp run --json` prints.
-pub fn judged_json(experiment: &Experiment, judge: &Judge<'_>, results: &[CellResult]) -> String {
+/// Everything that was measured and judged, as JSON: what `warp run --json` prints, and what is kept of a run.
+pub fn judged_json(experiment: &Experiment, judge: &Judge<'_>, results: &[CellResult]) -> Value {
     let mut json = to_json(&experiment.axes(), judge.tail_capacities(), results, false);
     let intervals: Vec<Value> = judge
         .measured()
@@ -28,7 +28,7 @@ pub fn judged_json(experiment: &Experiment, judge: &Judge<'_>, results: &[CellRe
     json["experiment"] = experiment.slug.clone().into();
     json["comparisons"] = json!(judge.comparisons());
     json["verdicts"] = json!(judge.verdicts());
-    json.to_string()
+    json
 }
 
 /// All results with a stable schema; `samples` adds the time series.

@@ -9,12 +9,14 @@ use ssd::{Nanos, Owner, OwnerStats};
 
 use super::columns::{Column, Columns, Table};
 use crate::cell::CellKey;
+use crate::compare::Difference;
 use crate::feedback::{CollectionRow, FeedbackResult, ReadingRow};
 use crate::finding::Finding;
 use crate::interval::Interval;
 use crate::judge::{Comparison, Judge, Verdict};
 use crate::metric::Metric;
 use crate::run::{CellResult, Sample, ScaleComparison};
+use crate::store::KeptRun;
 use crate::timed::measure::{Direction, JobResult};
 use crate::whatif::{Answer, Life, PlacementAnswer};
 use workload::Operation;
@@ -23,6 +25,42 @@ use workload::Operation;
 const BATCH_ROWS: usize = 1 << 16;
 /// Owners of a device, at most: 128 handles and the shared pool.
 const OWNERS: usize = 129;
+
+/// One row for each metric of each cell of a comparison; an interval is null where one of the sides has one seed.
+pub fn differences(rows: &[Difference]) -> Table<'static> {
+    Table::of(rows, |rows| {
+        Columns::of(rows)
+            .text("cell", |row| &row.cell)
+            .text("metric", |row| &row.metric)
+            .f64("a", |row| row.a)
+            .f64("b", |row| row.b)
+            .f64("difference", |row| row.difference)
+            .optional_f64("share", |row| row.share)
+            .optional_f64("low", |row| row.interval.map(|[low, _]| low))
+            .optional_f64("high", |row| row.interval.map(|[_, high]| high))
+            .u64("seeds_a", |row| row.seeds[0] as u64)
+            .u64("seeds_b", |row| row.seeds[1] as u64)
+            .text("verdict", |row| row.verdict.words())
+            .batch()
+    })
+}
+
+/// One row for each run that was kept.
+pub fn kept_runs(runs: &[KeptRun]) -> Table<'static> {
+    Table::of(runs, |runs| {
+        Columns::of(runs)
+            .text("id", |run| &run.id)
+            .text("at", |run| run.text("at"))
+            .text("target", |run| run.text("target"))
+            .text("title", |run| run.text("title"))
+            .owned_text("devices", |run| run.devices().join(", "))
+            .u64("runs", |run| run.cells().len() as u64)
+            .optional_f64("write_amplification", KeptRun::write_amplification)
+            .optional_f64("seconds", |run| run.document["seconds"].as_f64())
+            .text("engine", |run| run.text("engine"))
+            .batch()
+    })
+}
 
 /// One row for each cell and seed: the counters of the device, and a column for everything that workloads measured.
 /// `tail_capacities` is the window of `tail_write_amplification`, in multiples of the capacity.

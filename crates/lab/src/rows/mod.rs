@@ -11,6 +11,7 @@
 
 mod findings;
 mod grid;
+mod kept;
 mod results;
 mod text;
 
@@ -21,6 +22,7 @@ use base::Bytes;
 pub use findings::{doubts, scales};
 pub use grid::{Grid, GridCell, GridRow, axis_name, variant_name};
 pub(crate) use grid::{axes_of, distinct};
+pub use kept::{kept_run, kept_runs};
 pub use results::{
     OPERATIONS, OwnerRow, above_the_oracle, collections, comparisons, covered, device, handles, jobs, last_collections,
     measures, readings, results, run, verdicts, wear, write_amplifications,

@@ -1,0 +1,46 @@
+//! Commands about what was run before.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Runs {
+    #[command(subcommand)]
+    pub what: Option<RunsCommand>,
+    /// Runs to list, at most
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub limit: usize,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What to do with runs that were kept.
+#[derive(Subcommand)]
+pub enum RunsCommand {
+    /// Show one: what was run, by which engine, and what came out
+    Show {
+        /// Its short name, or how that begins
+        id: String,
+        /// Print JSON: with the complete input and result
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Args)]
+pub struct Compare {
+    /// What to compare with: a run that was kept (`warp runs`), a file of `warp run --json`, fio's JSON
+    /// (--output-format=json), or what `nvme fdp stats` printed, as text or JSON
+    pub a: String,
+    /// What to compare, likewise
+    pub b: String,
+    /// Write report.html to this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,93 @@
+//! `warp runs` and `warp compare`: what was run before, and two results beside each other.
+
+use lab::store::{Origin, Store};
+use lab::{LabError, compare, report, rows};
+use serde_json::Value;
+
+use crate::arguments::{Compare, Run, Runs, RunsCommand};
+use crate::{Outcome, bad_option, print};
+
+/// Keeps a run unless the command says otherwise; returns its short name. A run that cannot be kept is a result all the
+/// same, so that is said and no more.
+pub fn keep(command: &Run, origin: &Origin<'_>, result: &Value) -> Option<String> {
+    if command.no_keep {
+        return None;
+    }
+    match Store::of_user().and_then(|store| store.keep(origin, result)) {
+        Ok(id) => Some(id),
+        Err(error) => {
+            eprintln!("warp: the run is not kept: {error}; --no-keep does not try, WARP_RUNS says where");
+            None
+        }
+    }
+}
+
+pub fn runs(command: &Runs) -> Result<Outcome, LabError> {
+    let store = Store::of_user()?;
+    match &command.what {
+        Some(RunsCommand::Show { id, json }) => show(&store, id, *json),
+        None => list(&store, command),
+    }
+}
+
+fn list(store: &Store, command: &Runs) -> Result<Outcome, LabError> {
+    let runs = store.runs(command.limit)?;
+    if command.json {
+        let fields = ["id", "at", "target", "title", "warp", "engine", "seconds"];
+        let of = |run: &lab::store::KeptRun| {
+            let known = fields.map(|field| (field.to_string(), run.document[field].clone()));
+            let mut known: serde_json::Map<String, Value> = known.into_iter().collect();
+            known.insert("devices".to_string(), run.devices().into());
+            known.insert("runs".to_string(), run.cells().len().into());
+            known.insert("waf".to_string(), run.write_amplification().into());
+            Value::Object(known)
+        };
+        print(&format!("{}\n", Value::Array(runs.iter().map(of).collect())));
+        return Ok(Outcome::Done);
+    }
+    if runs.is_empty() {
+        print(&format!("no run was kept in {} yet\n", store.folder().display()));
+        return Ok(Outcome::Done);
+    }
+    let all = store.count()?;
+    let rest = match all - runs.len().min(all) {
+        0 => String::new(),
+        more => format!("and {more} older ones (--limit)\n"),
+    };
+    print(&format!("{}{rest}", rows::kept_runs(&runs).text()));
+    Ok(Outcome::Done)
+}
+
+fn show(store: &Store, id: &str, json: bool) -> Result<Outcome, LabError> {
+    let run = store.find(id)?;
+    if json {
+        print(&format!("{}\n", run.document));
+    } else {
+        let (about, cells) = rows::kept_run(&run);
+        print(&format!("{}{}", about.text(), cells.text()));
+    }
+    Ok(Outcome::Done)
+}
+
+pub fn compare(command: &Compare) -> Result<Outcome, LabError> {
+    let comparison = compare::find(&command.a, &command.b)?;
+    let written = match &command.out {
+        None => None,
+        Some(folder) => {
+            std::fs::create_dir_all(folder)
+                .map_err(|error| bad_option("--out", format!("{}: {error}", folder.display())))?;
+            let file = folder.join("report.html");
+            report::write_comparison(&comparison, &file)?;
+            Some(file)
+        }
+    };
+    if command.json {
+        print(&format!("{}\n", comparison.to_json()));
+        return Ok(Outcome::Done);
+    }
+    print(&comparison.table().text());
+    if let Some(file) = written {
+        print(&format!("wrote {}\n", file.display()));
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,221 @@
+//! Runs are kept, found again and put beside each other: with themselves, with fio and with what a drive counted.
+
+mod common;
+
+use common::{folder, json, kept_in, prints, refused, warp, write};
+use tempfile::TempDir;
+
+/// A run of a second or less, on a drive that collects.
+fn run<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    let small = [
+        "run",
+        "random.fio",
+        "--device",
+        "warp_default",
+        "--scale",
+        "1/64",
+        "--write",
+        "3",
+    ];
+    let set = [
+        "--set",
+        "geometry.physical_bytes=8GiB",
+        "--set",
+        "geometry.reclaim_unit_bytes=64MiB",
+    ];
+    [&small[..], &set, more].concat()
+}
+
+fn with_job() -> TempDir {
+    let folder = folder();
+    write(
+        &folder,
+        "random.fio",
+        "[job]\nrw=randwrite\nbs=4k\nnorandommap=1\nsize=100%\n",
+    );
+    folder
+}
+
+/// Short names of what was kept, newest first.
+fn kept(folder: &TempDir) -> Vec<String> {
+    let runs = json(&prints(folder, &["runs", "--json"]));
+    let ids = runs.as_array().expect("a list").iter();
+    ids.map(|run| run["id"].as_str().expect("a name").to_string()).collect()
+}
+
+#[test]
+fn a_run_is_kept_and_nothing_is_overwritten() {
+    let folder = with_job();
+    assert!(prints(&folder, &["runs"]).starts_with("no run was kept in "));
+    let printed = prints(&folder, &run(&[]));
+    let result = prints(&folder, &run(&["--seed", "2", "--json"]));
+    prints(&folder, &run(&["--no-keep"]));
+    prints(&folder, &run(&[]));
+    let ids = kept(&folder);
+    assert_eq!(ids.len(), 3, "one of four was not to be kept");
+    assert_eq!(ids[0], ids[2], "the same run with the same result has the same name");
+    assert!(printed.contains(&format!("kept as {}", ids[0])), "{printed}");
+    let list = prints(&folder, &["runs", "--limit", "2"]);
+    assert!(list.contains("random.fio") && list.contains("and 1 older"), "{list}");
+    let shown = prints(&folder, &["runs", "show", &ids[1][..5]]);
+    assert!(shown.contains("warp_default") && shown.contains("engine"), "{shown}");
+    let document = json(&prints(&folder, &["runs", "show", &ids[1], "--json"]));
+    assert_eq!(document["result"], json(&result), "what was printed is what is kept");
+    assert_eq!(document["inputs"][0]["input"]["seed"], 2);
+    assert_eq!(document["inputs"][0]["input"]["engine"], document["engine"]);
+    assert_eq!(
+        std::fs::read_dir(kept_in(&folder).join("runs"))
+            .expect("a folder")
+            .count(),
+        3
+    );
+    refused(&folder, &["runs", "show", "zzz"], &["run zzz", "warp runs"]);
+}
+
+#[test]
+fn a_run_that_cannot_be_kept_is_a_result_all_the_same() {
+    let folder = with_job();
+    let store = kept_in(&folder);
+    std::fs::create_dir_all(store.parent().expect("it has one")).expect("a folder");
+    std::fs::write(&store, "a file is in the way").expect("it is written");
+    let output = warp(&folder, &run(&["--json"]));
+    assert_eq!(output.status.code(), Some(0));
+    json(&String::from_utf8(output.stdout).expect("text"));
+    let error = String::from_utf8(output.stderr).expect("text");
+    assert!(
+        error.starts_with("warp: the run is not kept: ") && error.contains("--no-keep"),
+        "{error}"
+    );
+    prints(&folder, &run(&["--no-keep"]));
+}
+
+#[test]
+fn several_seeds_say_whether_a_difference_is_more_than_chance() {
+    let folder = with_job();
+    let study = |name: &str, over_provisioning: &str, seeds: &str| {
+        std::fs::create_dir_all(folder.path().join(name)).expect("a folder");
+        let text = format!(
+            "devices = [\"warp_default\"]\nworkload = \"random.fio\"\n[run]\nwrite_capacities = 3.0\nscale = \"1/64\"\nseeds = {seeds}\n\
+             [change]\ndevice = {{ geometry = {{ physical_bytes = \"8GiB\", reclaim_unit_bytes = \"64MiB\", \
+             over_provisioning = {over_provisioning} }} }}\n"
+        );
+        write(&folder, &format!("{name}/experiment.toml"), text);
+        let result = prints(&folder, &["run", name, "--json"]);
+        write(&folder, &format!("{name}.json"), result);
+    };
+    study("less", "0.1", "[1, 2, 3]");
+    study("more", "0.2", "[1, 2, 3]");
+    study("other", "0.1", "[4, 5, 6]");
+    study("single", "0.2", "[1]");
+    let rows = |a: &str, b: &str| json(&prints(&folder, &["compare", a, b, "--json"]))["rows"].clone();
+    let waf = |a: &str, b: &str| rows(a, b)[0].clone();
+    let differs = waf("less.json", "more.json");
+    assert_eq!(
+        (&differs["metric"], &differs["verdict"]),
+        (&"WAF".into(), &"less".into())
+    );
+    let interval = differs["interval"].as_array().expect("both have seeds");
+    let ends: Vec<f64> = interval.iter().filter_map(serde_json::Value::as_f64).collect();
+    let difference = differs["difference"].as_f64().expect("a number");
+    assert!(
+        ends[0] < difference && difference < ends[1] && ends[1] < 0.0,
+        "{differs}"
+    );
+    assert_eq!(waf("less.json", "less.json")["verdict"], "same");
+    assert_eq!(waf("less.json", "other.json")["verdict"], "no_difference");
+    let one = waf("less.json", "single.json");
+    assert_eq!((&one["verdict"], one["interval"].is_null()), (&"one_seed".into(), true));
+    let names: Vec<String> = rows("less.json", "more.json")
+        .as_array()
+        .expect("rows")
+        .iter()
+        .map(|row| row["metric"].to_string())
+        .collect();
+    assert!(
+        names.contains(&"\"RUH 0 copied, x capacity\"".to_string()),
+        "by handle: {names:?}"
+    );
+
+    // The same of runs that were kept, as a table and as a page.
+    let ids = kept(&folder);
+    let table = prints(&folder, &["compare", &ids[3], &ids[2], "--out", "page"]);
+    for part in ["A: ", "B: ", "95 %", "less", "wrote page/report.html"] {
+        assert!(table.contains(part), "{part}: {table}");
+    }
+    let page = std::fs::read_to_string(folder.path().join("page/report.html")).expect("it was written");
+    assert!(page.contains("What is compared") && page.contains("RUH 0 WAF"));
+    let table = prints(&folder, &["compare", "less.json", &ids[0]]);
+    assert!(table.contains("one seed: nothing can be said of chance"), "{table}");
+}
+
+#[test]
+fn a_run_is_compared_with_fio_and_with_what_a_drive_counted() {
+    let folder = with_job();
+    write(&folder, "ours.json", prints(&folder, &run(&["--json"])));
+    write(
+        &folder,
+        "stats.txt",
+        "Host Bytes with Metadata Written (HBMW): 1000000\nMedia Bytes with Metadata Written (MBMW): 2500000\nMedia Bytes Erased (MBE): 0\n",
+    );
+    let counted = json(&prints(&folder, &["compare", "stats.txt", "ours.json", "--json"]));
+    assert_eq!(counted["rows"].as_array().map(Vec::len), Some(1));
+    assert_eq!(counted["rows"][0]["a"], 2.5);
+
+    write(
+        &folder,
+        "reader.fio",
+        "[reader]\nrw=randread\nbs=4k\nsize=1g\ntime_based\nruntime=1\n",
+    );
+    let timed = [
+        "run",
+        "reader.fio",
+        "--device",
+        "ssd_a",
+        "--scale",
+        "1/1024",
+        "--seconds",
+        "0.01",
+        "--json",
+    ];
+    write(&folder, "timed.json", prints(&folder, &timed));
+    let fio = [
+        "run",
+        "reader.fio",
+        "--device",
+        "ssd_a",
+        "--scale",
+        "1/1024",
+        "--seconds",
+        "0.01",
+        "--fio-json",
+        "-",
+    ];
+    write(&folder, "fio.json", prints(&folder, &fio));
+    let both = json(&prints(&folder, &["compare", "fio.json", "timed.json", "--json"]));
+    let rows = both["rows"].as_array().expect("rows");
+    assert!(
+        rows.iter().any(|row| row["metric"] == "reader read p99.9, us"),
+        "{both}"
+    );
+    assert!(
+        rows.iter().all(|row| row["difference"] == 0.0),
+        "the same numbers in two forms: {both}"
+    );
+    refused(
+        &folder,
+        &["compare", "fio.json", "stats.txt"],
+        &["nothing to compare", "stats.txt"],
+    );
+    write(&folder, "text.txt", "hello\n");
+    refused(
+        &folder,
+        &["compare", "text.txt", "ours.json"],
+        &["text.txt", "is no result", "nvme fdp stats"],
+    );
+    refused(&folder, &["compare", "nowhere.json", "ours.json"], &["nowhere.json"]);
+    refused(
+        &folder,
+        &["compare", "abcdef", "ours.json"],
+        &["run abcdef", "there is none"],
+    );
+}
