@@ -1,8 +1,12 @@
 //! Which lifetimes go together: so that pages of a reclaim unit die as near to each other as so many groups allow.
 //!
-//! The last page of a reclaim unit to die is what its space waits for. A page that dies earlier is garbage until then, so the cost of
-//! a group is the sum over its pages of the distance from the longest lifetime in it, and the groups are those, contiguous in lifetime,
-//! with the least cost: exactly, over a sample, by dynamic programming. Streams of fixed lifetimes with a group for each cost nothing.
+//! The last page of a reclaim unit to die is what its space waits for. A page that dies earlier is garbage until then, so a group costs for
+//! each page the distance from the longest lifetime in it, and the groups are those, contiguous in lifetime, with the least cost: exactly,
+//! over a sample, by dynamic programming. Streams of fixed lifetimes with a group for each cost nothing.
+//!
+//! Distances are those of the roots of lifetimes. By the lifetimes themselves groups are spent on what lives longest, though a drive does not wait for
+//! that but copies it once, and knowing more makes it worse: on `volume` over twelve drive-writes a horizon of 2, 4, 8 and 16 drive-writes gives 2.05, 1.75,
+//! 1.41 and 1.43 so, and 1.99, 1.67, 1.37 and 1.35 by the roots.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -20,14 +24,16 @@ pub(super) fn boundaries(lifetimes: &[u64], groups: usize) -> Vec<u64> {
         .map(|row| row[(random.next_u64() % row.len() as u64) as usize])
         .collect();
     sample.sort_unstable();
+    // 256 times the root, in whole numbers.
+    let roots: Vec<u64> = sample.iter().map(|lifetime| (lifetime << 16).isqrt()).collect();
     let sums: Vec<u64> = std::iter::once(0)
-        .chain(sample.iter().scan(0, |sum, lifetime| {
-            *sum += lifetime;
+        .chain(roots.iter().scan(0, |sum, root| {
+            *sum += root;
             Some(*sum)
         }))
         .collect();
     // Of the lifetimes from one to before another.
-    let cost = |from: usize, to: usize| (to - from) as u64 * sample[to - 1] - (sums[to] - sums[from]);
+    let cost = |from: usize, to: usize| (to - from) as u64 * roots[to - 1] - (sums[to] - sums[from]);
     let count = sample.len();
     let mut least: Vec<u64> = (0..=count).map(|to| if to == 0 { 0 } else { cost(0, to) }).collect();
     // Where the last group of the best so many begins, for each end.
@@ -89,10 +95,18 @@ mod tests {
     }
 
     #[test]
-    fn evenly_spread_lifetimes_have_groups_of_equal_width() {
+    fn evenly_spread_lifetimes_have_wider_groups_where_they_are_longer() {
+        // Cost is least where the density of boundaries is the root of that of the values, which are roots of lifetimes: the i-th
+        // of k is at (i / k)^(4/3) of the longest lifetime.
         let lifetimes: Vec<u64> = (0..8000).map(|write| 1 + write * 7919 % 8000).collect();
-        for (boundary, wanted) in boundaries(&lifetimes, 8).iter().zip((1000..).step_by(1000)) {
-            assert!(boundary.abs_diff(wanted) < 250, "{boundary}, {wanted} expected");
+        let boundaries = boundaries(&lifetimes, 8);
+        assert_eq!(boundaries.len(), 7);
+        for (boundary, index) in boundaries.iter().zip(1..) {
+            let wanted = 8000.0 * (f64::from(index) / 8.0).powf(4.0 / 3.0);
+            assert!(
+                (*boundary as f64 - wanted).abs() < 500.0,
+                "{boundary}, {wanted} expected"
+            );
         }
     }
 }

@@ -5,7 +5,7 @@
 //! the source                  -> Classified ----------------------- asks for the next one ------^
 //! ```
 //!
-//! All sources are deterministic, so one that is built twice gives the same requests twice. The first runs ahead by the horizon (four
+//! All sources are deterministic, so one that is built twice gives the same requests twice. The first runs ahead by the horizon (ten
 //! drive-writes), and what it overwrites or deallocates tells how long each unit's content lived: exactly, or that it lives longer than the
 //! horizon. The second is placed: lifetimes of the writes to come (of a 64th of the horizon) are divided into as many groups as there are
 //! placement indices, so that pages of a reclaim unit die as near to each other as possible ([`grouping`]).
@@ -42,7 +42,7 @@ pub const ORACLE_MEASURE: &str = "classifier.beyond_horizon_share";
 pub struct OracleSettings {
     /// Placement indices to use; default: all of the drive.
     pub placement_count: Option<u16>,
-    /// How far it looks ahead, percent of the drive's capacity in units written; default 400.
+    /// How far it looks ahead, percent of the drive's capacity in units written; default 1000.
     pub horizon_percent: f64,
 }
 
@@ -50,7 +50,7 @@ impl Default for OracleSettings {
     fn default() -> OracleSettings {
         OracleSettings {
             placement_count: None,
-            horizon_percent: 400.0,
+            horizon_percent: 1000.0,
         }
     }
 }
