@@ -1,13 +1,17 @@
 //! What can be wrong with a job file, and where.
 
+use std::sync::Arc;
+
 use thiserror::Error;
+
+use super::lines::Place;
 
 /// A job file that the lab cannot run: the place, what is wrong there, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{file}:{line}: {subject}: {problem}; {remedy}")]
+#[error("{file}:{line}: {subject}: {problem}; {remedy}{}", also(.others))]
 pub struct JobError {
     /// The job file, as the caller named it.
-    pub file: String,
+    pub file: Arc<str>,
     /// Line in the file, from 1.
     pub line: usize,
     /// What the error is about: `option=value`, or `[section]`.
@@ -16,6 +20,25 @@ pub struct JobError {
     pub problem: String,
     /// What to do instead.
     pub remedy: String,
+    /// What else is wrong with the file, each without others.
+    pub others: Box<[JobError]>,
+}
+
+/// The other problems, a line each.
+fn also(others: &[JobError]) -> String {
+    others.iter().map(|other| format!("\n{other}")).collect()
+}
+
+impl JobError {
+    /// All problems as one error, if there are any.
+    pub(super) fn all(mut problems: Vec<JobError>) -> Result<(), JobError> {
+        if problems.is_empty() {
+            return Ok(());
+        }
+        let others = problems.split_off(1).into();
+        let first = problems.remove(0);
+        Err(JobError { others, ..first })
+    }
 }
 
 /// A complaint about a value, before it is known where the value stands.
@@ -35,10 +58,11 @@ impl Complaint {
         }
     }
 
-    pub(super) fn at(self, file: &str, line: usize, subject: impl Into<String>) -> JobError {
+    pub(super) fn at(self, place: &Place, subject: impl Into<String>) -> JobError {
         JobError {
-            file: file.to_owned(),
-            line,
+            file: Arc::clone(&place.file),
+            line: place.line,
+            others: Box::default(),
             subject: subject.into(),
             problem: self.problem,
             remedy: self.remedy,

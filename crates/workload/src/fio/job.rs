@@ -9,6 +9,7 @@ use crate::{Operation, PlacementIndex};
 
 use super::distribution::{SkewKind, Zone};
 use super::error::Complaint;
+use super::lines::Place;
 use super::random::DEFAULT_SEED;
 use super::value::{Amount, KbBase, PerDirection};
 
@@ -157,9 +158,6 @@ pub struct Job {
     /// The job file, for messages.
     #[serde(skip)]
     pub file: String,
-    /// Line of the section header, for messages.
-    #[serde(skip)]
-    pub line: usize,
     /// fio's number of the first instance: 1 for the first job of the file, one more per instance.
     pub first_thread_number: u32,
     /// `numjobs`
@@ -170,6 +168,12 @@ pub struct Job {
     pub filename: Option<String>,
     /// `rw`
     pub access: Access,
+    /// The number after the colon of a random `rw`: an address is drawn for each so many requests.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub requests_per_draw: u64,
+    /// `rw_sequencer=identical`: the requests between two draws repeat the address.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub repeats_address: bool,
     /// `bs`, bytes.
     pub bs: PerDirection<u64>,
     /// `bsrange` and the extremes of `bssplit`, bytes; stronger than `bs`.
@@ -218,6 +222,12 @@ pub struct Job {
     pub rate: PerDirection<Option<u64>>,
     /// `rate_iops`
     pub rate_iops: PerDirection<Option<u64>>,
+    /// `rate_process=poisson`; for devices with timing.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub poisson: bool,
+    /// `steadystate` was given: the run goes on until it is steady.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub steadystate: bool,
     /// `rate_ignore_thinktime`
     pub rate_ignore_thinktime: bool,
     /// `flow`
@@ -244,7 +254,24 @@ pub struct Job {
     pub kb_base: KbBase,
     /// Where each option that was given stands, for messages.
     #[serde(skip)]
-    pub(super) given: Vec<(&'static str, usize)>,
+    pub(super) given: Vec<(&'static str, Place)>,
+    /// Where the section begins: in the job file or in one that it includes.
+    #[serde(skip)]
+    pub(super) place: Place,
+}
+
+/// Fields that are not given are left out, so that a job is called by the same hash as before there were such options.
+fn is_one(value: &u64) -> bool {
+    *value == 1
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// See [`is_one`].
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl Job {
@@ -253,12 +280,13 @@ impl Job {
         Self {
             name: String::new(),
             file: file.to_owned(),
-            line: 0,
             first_thread_number: 1,
             numjobs: 1,
             stonewall: false,
             filename: None,
             access: ACCESSES[0],
+            requests_per_draw: 1,
+            repeats_address: false,
             bs: [4096; 3],
             bs_range: [None; 3],
             bssplit: Default::default(),
@@ -283,6 +311,8 @@ impl Job {
             rwmixread: 50,
             rate: [None; 3],
             rate_iops: [None; 3],
+            poisson: false,
+            steadystate: false,
             rate_ignore_thinktime: false,
             flow: None,
             flow_id: 0,
@@ -296,6 +326,7 @@ impl Job {
             dp_scheme: Vec::new(),
             kb_base: KbBase::Binary,
             given: Vec::new(),
+            place: Place::new(file, 0),
         }
     }
 
@@ -338,9 +369,20 @@ impl Job {
     pub fn error(&self, option: &str, problem: impl Into<String>, remedy: impl Into<String>) -> super::JobError {
         let complaint = Complaint::new(problem, remedy);
         match self.given.iter().rev().find(|(name, _)| *name == option) {
-            Some((name, line)) => complaint.at(&self.file, *line, format!("{name} of [{}]", self.name)),
-            None => complaint.at(&self.file, self.line, format!("[{}]", self.name)),
+            Some((name, place)) => complaint.at(place, format!("{name} of [{}]", self.name)),
+            None => complaint.at(&self.place, format!("[{}]", self.name)),
         }
+    }
+
+    /// Whether an option stands in the file, by its proper name.
+    pub fn is_given(&self, option: &str) -> bool {
+        self.given.iter().any(|(name, _)| *name == option)
+    }
+
+    /// Notes where an option stands.
+    pub(super) fn note(&mut self, option: &'static str, place: &Place) {
+        self.given.retain(|(other, _)| *other != option);
+        self.given.push((option, place.clone()));
     }
 
     /// Checks what fio checks once all options are known (`fixup_options`), and what the lab needs besides.

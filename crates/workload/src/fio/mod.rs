@@ -1,16 +1,19 @@
 //! Workloads as fio job files: the same file describes a run of the lab and a run of real fio on a drive.
 //!
-//! Text becomes typed jobs (`parse`, with the option table of `options` and the values of `value` and `grammar`), a job and a
+//! Text becomes typed jobs (`lines`, `parse`, with the option table of `options` and the values of `value`, `expression` and `grammar`), a job and a
 //! drive become a plan in bytes (`plan`, and `twin` for scaled-down drives), and a plan becomes a stream of requests (`stream`)
 //! with fio's own random numbers (`random`, `distribution`, `random_map`, `power`). `schedule` merges the streams of
 //! all jobs.
 //!
 //! It does not run fio, does no I/O and has no clock: options that need one are refused or documented as having no effect.
 
+mod arrivals;
 mod distribution;
 mod error;
+mod expression;
 mod grammar;
 mod job;
+mod lines;
 mod options;
 mod parse;
 mod plan;
@@ -22,11 +25,13 @@ mod stream;
 mod twin;
 mod value;
 
+pub use arrivals::Arrivals;
 pub use distribution::{SkewKind, Zone};
 pub use error::{Complaint, JobError};
 pub use job::{Access, BlockShare, DataPlacement, Distribution, Job, Operations, PlacementSelection, SchemeEntry};
+pub use lines::{Place, Surroundings};
 pub use options::{Effect, FioOption, Kind, find, manual, nearest, options};
-pub use parse::{JobFile, Override, parse, parse_with};
+pub use parse::{JobFile, Override, parse, parse_with, parse_within};
 pub use plan::{AddressPlan, BlockPlan, PlacementPlan, Plan};
 pub use random::DEFAULT_SEED;
 pub use schedule::{PlannedStream, Schedule, StreamSummary, plan_streams, total};

@@ -1,15 +1,19 @@
-//! Reading a job file: sections, inheritance, comments.
+//! Reading a job file: sections, inheritance, comments, included files.
 //!
-//! Text goes in line by line; each `[section]` starts as a copy of what the `[global]` sections before it have set, and its own options
-//! change the copy. Options are looked up in the table of `options`, which also sets them. The result is a [`JobFile`] of typed jobs.
+//! Text goes in line by line (`lines` expands what is included); each `[section]` starts as a copy of what the `[global]`
+//! sections before it have set, and its own options change the copy. Options are looked up in the table of `options`, which also
+//! sets them. The result is a [`JobFile`] of typed jobs, or everything that is wrong with the file at once.
 //!
-//! It does not read other files (`include` is refused), and it does not know the drive.
+//! It does not know the drive.
 
 use serde::{Deserialize, Serialize};
 
 use super::error::{Complaint, JobError};
+use super::expression::{self, Suffixes};
 use super::job::Job;
-use super::options::{Effect, Kind, READ_FIRST, find, nearest};
+use super::lines::{Line, Place, Surroundings, sections};
+use super::options::{Effect, FioOption, Kind, READ_FIRST, find, nearest};
+use super::value::KbBase;
 
 /// A job file: its jobs in the order of their sections.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -19,13 +23,6 @@ pub struct JobFile {
     pub file: String,
     /// The jobs; at least one.
     pub jobs: Vec<Job>,
-}
-
-/// One `option=value` or `option` line.
-struct Line<'a> {
-    number: usize,
-    name: &'a str,
-    value: Option<&'a str>,
 }
 
 /// An option that is set after those of the file: an experiment runs one file in several variants.
@@ -39,132 +36,153 @@ pub struct Override {
     pub value: String,
 }
 
-/// Reads a job file. `file_name` is used in messages, and to find a `dp_scheme` file beside the job file.
+impl JobFile {
+    /// The options that were given and change nothing here, with the reason, in the order of the manual.
+    pub fn without_effect(&self) -> Vec<&'static FioOption> {
+        let given = |option: &&FioOption| self.jobs.iter().any(|job| job.is_given(option.name));
+        let silent = super::options()
+            .iter()
+            .filter(|option| matches!(option.effect, Effect::None));
+        silent.filter(given).collect()
+    }
+}
+
+impl JobFile {
+    /// The options that were given, would change something of a run, and do not: in virtual time those that are not modelled, and
+    /// without time the length of jobs.
+    pub fn pretended(&self, timed: bool) -> Vec<&'static str> {
+        if !timed {
+            let runs_for = |job: &Job| job.runtime_us > 0 && !job.time_based;
+            return self
+                .jobs
+                .iter()
+                .any(runs_for)
+                .then_some("runtime")
+                .into_iter()
+                .collect();
+        }
+        let options = self.without_effect();
+        let pretended = options.into_iter().filter(|option| option.is_pretended());
+        pretended.map(|option| option.name).collect()
+    }
+}
+
+/// Reads a job file. `file_name` is used in messages, and to find included files and a `dp_scheme` file beside the job file.
+///
+/// # Errors
+/// Everything that is wrong with it.
 pub fn parse(text: &str, file_name: &str) -> Result<JobFile, JobError> {
     parse_with(text, file_name, &[])
 }
 
 /// Reads a job file and changes options of its jobs.
+///
+/// # Errors
+/// As [`parse`]; a change that does not fit.
 pub fn parse_with(text: &str, file_name: &str, changes: &[Override]) -> Result<JobFile, JobError> {
+    parse_within(text, file_name, changes, &Surroundings::default())
+}
+
+/// Reads a job file whose included files and variables come from elsewhere than the system.
+///
+/// # Errors
+/// As [`parse_with`].
+pub fn parse_within(
+    text: &str,
+    file_name: &str,
+    changes: &[Override],
+    surroundings: &Surroundings<'_>,
+) -> Result<JobFile, JobError> {
+    let mut problems = Vec::new();
     let mut global = Job::with_defaults(file_name);
     let mut jobs: Vec<Job> = Vec::new();
     let mut next_thread_number = 1;
-    for (header, lines) in sections(text, file_name)? {
+    for section in sections(text, file_name, surroundings, &mut problems) {
         // fio takes every section whose name starts with `global` for a global one.
-        if header.name.starts_with("global") {
-            apply(&mut global, &lines)?;
+        if section.name.starts_with("global") {
+            problems.extend(apply(&mut global, &section.lines, surroundings));
             continue;
         }
         let mut job = Job {
-            name: header.name.to_owned(),
-            line: header.number,
+            name: section.name.clone(),
+            place: section.place.clone(),
             ..global.clone()
         };
-        apply(&mut job, &lines)?;
-        for change in changes
+        let mut of_job = apply(&mut job, &section.lines, surroundings);
+        let is_of_job = |change: &&Override| change.section == "global" || change.section == section.name;
+        let changes: Vec<Line> = changes
             .iter()
-            .filter(|change| change.section == "global" || change.section == header.name)
-        {
-            apply(
-                &mut job,
-                &[Line {
-                    number: header.number,
-                    name: &change.option,
-                    value: Some(&change.value),
-                }],
-            )?;
+            .filter(is_of_job)
+            .map(|change| Line {
+                place: section.place.clone(),
+                name: change.option.clone(),
+                value: Some(change.value.clone()),
+            })
+            .collect();
+        // One by one: an option that is read first belongs to the change, not to the section.
+        for change in &changes {
+            of_job.extend(apply(&mut job, std::slice::from_ref(change), surroundings));
         }
         job.first_thread_number = next_thread_number;
         next_thread_number += job.numjobs;
-        job.check()?;
+        // What follows from options that could not be read is no news.
+        if of_job.is_empty() {
+            of_job.extend(job.check().err());
+        }
+        problems.extend(of_job);
         jobs.push(job);
     }
-    let last_line = text.lines().count().max(1);
-    if jobs.is_empty() {
-        let complaint = Complaint::new("the file describes no job", "add a section such as [job] with rw=write");
-        return Err(complaint.at(file_name, last_line, "[end of file]"));
+    // A file whose lines could not be read may have jobs that are not seen.
+    if problems.is_empty() {
+        problems.extend(check_file(text, file_name, &jobs, changes).err());
     }
-    let known = |change: &&Override| change.section != "global" && jobs.iter().all(|job| job.name != change.section);
-    if let Some(change) = changes.iter().find(known) {
-        let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
-        let complaint = Complaint::new(
-            "there is no such job to change",
-            format!("name one of {}", names.join(", ")),
-        );
-        return Err(complaint.at(file_name, last_line, format!("[{}]", change.section)));
-    }
+    JobError::all(problems)?;
     Ok(JobFile {
         file: file_name.to_owned(),
         jobs,
     })
 }
 
-/// A line without its comment and surrounding blanks.
-fn strip(line: &str) -> &str {
-    line.split([';', '#']).next().unwrap_or("").trim()
-}
-
-/// The sections' headers with their option lines.
-fn sections<'a>(text: &'a str, file: &str) -> Result<Vec<(Line<'a>, Vec<Line<'a>>)>, JobError> {
-    let mut sections: Vec<(Line, Vec<Line>)> = Vec::new();
-    for (index, raw) in text.lines().enumerate() {
-        let (number, line) = (index + 1, strip(raw));
-        if line.is_empty() {
-            continue;
-        }
-        let fail =
-            |problem: &str, remedy: &str| Err(Complaint::new(problem, remedy).at(file, number, format!("`{line}`")));
-        if let Some(header) = line.strip_prefix('[') {
-            match header.strip_suffix(']').map(str::trim) {
-                Some(name) if !name.is_empty() => sections.push((
-                    Line {
-                        number,
-                        name,
-                        value: None,
-                    },
-                    Vec::new(),
-                )),
-                _ => return fail("a section without a name or a closing bracket", "write [name]"),
-            }
-            continue;
-        }
-        if line == "include" || line.starts_with("include ") {
-            return fail("include is not supported", "copy the included lines into this file");
-        }
-        let Some((_, lines)) = sections.last_mut() else {
-            return fail(
-                "an option before the first section",
-                "write [global] or [name] above it",
-            );
-        };
-        let (name, value) = match line.split_once('=') {
-            Some((name, value)) => (name.trim(), Some(value.trim())),
-            None => (line, None),
-        };
-        lines.push(Line { number, name, value });
+/// Refuses a file without jobs, and changes of jobs that it does not have.
+fn check_file(text: &str, file: &str, jobs: &[Job], changes: &[Override]) -> Result<(), JobError> {
+    let end = Place::new(file, text.lines().count().max(1));
+    if jobs.is_empty() {
+        let complaint = Complaint::new("the file describes no job", "add a section such as [job] with rw=write");
+        return Err(complaint.at(&end, "[end of file]"));
     }
-    Ok(sections)
+    let unknown = |change: &&Override| change.section != "global" && jobs.iter().all(|job| job.name != change.section);
+    let Some(change) = changes.iter().find(unknown) else {
+        return Ok(());
+    };
+    let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
+    let remedy = format!("name one of {}", names.join(", "));
+    let complaint = Complaint::new("there is no such job to change", remedy);
+    Err(complaint.at(&end, format!("[{}]", change.section)))
 }
 
-/// Applies a section's options to a job.
-fn apply(job: &mut Job, lines: &[Line]) -> Result<(), JobError> {
+/// Applies a section's options to a job; returns what is wrong with them.
+fn apply(job: &mut Job, lines: &[Line], surroundings: &Surroundings<'_>) -> Vec<JobError> {
     let (first, rest): (Vec<&Line>, Vec<&Line>) = lines.iter().partition(|line| line.name == READ_FIRST);
+    let mut problems = Vec::new();
     for line in first.into_iter().chain(rest) {
-        let subject = match line.value {
-            Some(value) => format!("{}={value}", line.name),
-            None => line.name.to_owned(),
-        };
-        let name = set(job, line).map_err(|complaint| complaint.at(&job.file, line.number, subject))?;
-        job.given.retain(|(other, _)| *other != name);
-        job.given.push((name, line.number));
+        match set(job, line, surroundings) {
+            Ok(name) => job.note(name, &line.place),
+            Err(complaint) => {
+                let subject = match &line.value {
+                    Some(value) => format!("{}={value}", line.name),
+                    None => line.name.clone(),
+                };
+                problems.push(complaint.at(&line.place, subject));
+            }
+        }
     }
-    Ok(())
+    problems
 }
 
 /// Sets one option; returns its proper name.
-fn set(job: &mut Job, line: &Line) -> Result<&'static str, Complaint> {
-    let Some(option) = find(line.name) else {
-        let remedy = match nearest(line.name) {
+fn set(job: &mut Job, line: &Line, surroundings: &Surroundings<'_>) -> Result<&'static str, Complaint> {
+    let Some(option) = find(&line.name) else {
+        let remedy = match nearest(&line.name) {
             Some(known) => format!("did you mean `{known}`?"),
             None => "docs/job-files.md lists the known ones".to_owned(),
         };
@@ -174,9 +192,9 @@ fn set(job: &mut Job, line: &Line) -> Result<&'static str, Complaint> {
         Effect::None => {}
         Effect::Refused(remedy) => return Err(Complaint::new(format!("not supported: {}", option.help), remedy)),
         Effect::Acts(set) => {
-            let value = match line.value {
-                Some(value) => value,
-                None if option.kind == Kind::Flag => "",
+            let value = match &line.value {
+                Some(value) => resolve(value, option, job.kb_base, surroundings)?,
+                None if option.kind == Kind::Flag => String::new(),
                 None => {
                     return Err(Complaint::new(
                         "the option needs a value",
@@ -184,16 +202,37 @@ fn set(job: &mut Job, line: &Line) -> Result<&'static str, Complaint> {
                     ));
                 }
             };
-            if value.starts_with('(') || (value.contains('$') && option.name != "filename") {
-                return Err(Complaint::new(
-                    "expressions and variables are not evaluated",
-                    "write the value itself",
-                ));
-            }
-            set(job, value)?;
+            set(job, &value)?;
         }
     }
     Ok(option.name)
+}
+
+/// A value with its variables and expressions replaced by what they stand for.
+fn resolve(
+    value: &str,
+    option: &FioOption,
+    kb_base: KbBase,
+    surroundings: &Surroundings<'_>,
+) -> Result<String, Complaint> {
+    let value = surroundings.substitute(value)?;
+    if option.name == "filename" {
+        return Ok(value);
+    }
+    if value.contains('$') {
+        let problem = "fio's own variables ($ncpus, $mb_memory, $pagesize) are those of the machine that it runs on";
+        return Err(Complaint::new(
+            problem,
+            "write the value itself, or a variable such as ${SIZE}",
+        ));
+    }
+    let suffixes = match option.kind {
+        Kind::Time => Suffixes::Times,
+        _ => Suffixes::Sizes {
+            kilo: if kb_base == KbBase::Binary { 1024 } else { 1000 },
+        },
+    };
+    expression::evaluate(&value, suffixes)
 }
 
 #[cfg(test)]
@@ -229,7 +268,7 @@ mod tests {
         assert_eq!(jobs[0].size, Some(Amount::Bytes(1 << 30)));
         assert_eq!(jobs[1].size, None, "a job does not inherit from the job before it");
         assert!(jobs[0].access.random && !jobs[1].access.random && jobs[2].access.random);
-        assert_eq!(jobs[2].line, 13);
+        assert_eq!(jobs[2].place.line, 13);
     }
 
     #[test]
@@ -321,15 +360,19 @@ mod tests {
             ("rw=write\n", 1, "[global]"),
             ("[a]\nbs=4q\n", 2, "suffix"),
             ("[a]\nbs\n", 2, "needs a value"),
-            ("[a]\nbs=(4*1024)\n", 2, "expressions"),
-            ("[a]\nsize=${SIZE}\n", 2, "variables"),
+            ("[a]\nbs=(4*)\n", 2, "where a number belongs"),
+            ("[a]\nbs=$pagesize\n", 2, "${SIZE}"),
+            ("[a]\nsize=${NOT_SET_ANYWHERE}\n", 2, "NOT_SET_ANYWHERE is not set"),
+            ("[a]\nsize=${SIZE\n", 2, "closing brace"),
             ("[a]\nrw=randwirte\n", 2, "randwrite"),
-            ("[a]\nrw=write:4k\n", 2, "modifier"),
-            ("[a]\ninclude other.fio\n", 2, "include"),
+            ("[a]\nrw=write:4k\n", 2, "holes"),
+            ("[a]\ninclude other.fio\n", 2, "other.fio cannot be read"),
+            ("[a]\ninclude\n", 2, "include FILE"),
             ("[a\nrw=write\n", 1, "bracket"),
             ("[a]\nrandom_distribution=zoned:80/20\n", 2, "zoned:80/20:20/80"),
             ("[a]\nrandom_distribution=zipf:1.0\n", 2, "theta"),
             ("[a]\nrandom_generator=lfsr\n", 2, "tausworthe"),
+            ("[a]\nrw=randread:none\n", 2, "whole number"),
             ("[a]\nverify=crc32c\n", 2, "stores no data"),
             ("[a]\nplids=4-2\nfdp=1\n", 2, "backwards"),
             ("[a]\nplid_select=scheme\ndp_scheme=/does/not/exist\n", 3, "scheme"),
@@ -345,5 +388,92 @@ mod tests {
                 "{text:?}: {message}"
             );
         }
+    }
+
+    /// A file with others beside it, and variables.
+    fn within(text: &str, files: &[(&str, &str)], variables: &[(&str, &str)]) -> Result<JobFile, JobError> {
+        let found = |pairs: &[(&str, &str)], wanted: &str| {
+            let pair = pairs.iter().find(|(name, _)| *name == wanted);
+            pair.map(|(_, text)| (*text).to_owned())
+        };
+        let surroundings = Surroundings {
+            read: &|path| {
+                let text = found(files, path.to_str().expect("text"));
+                text.ok_or_else(|| std::io::ErrorKind::NotFound.into())
+            },
+            variable: &|name| found(variables, name),
+        };
+        parse_within(text, "jobs/test.fio", &[], &surroundings)
+    }
+
+    #[test]
+    fn included_files_stand_in_the_place_of_the_line() {
+        let files = [
+            ("jobs/common.fio", "bs=16k\niodepth=4\ninclude deeper/more.fio\n"),
+            ("jobs/deeper/more.fio", "rw=randwrite\ninclude sections.fio\n"),
+            ("jobs/deeper/sections.fio", "[b]\nsize=1g\n"),
+        ];
+        let read = within("[global]\ninclude common.fio\nsize=2g\n[c]\n", &files, &[]).unwrap();
+        let jobs: Vec<_> = read
+            .jobs
+            .iter()
+            .map(|job| (job.name.as_str(), job.bs[1], job.size))
+            .collect();
+        // The last line of the first file belongs to the section that the included one began.
+        let bytes = |giga: u64| Some(Amount::Bytes(giga << 30));
+        assert_eq!(jobs, [("b", 16384, bytes(2)), ("c", 16384, None)]);
+        let wrong = [("jobs/common.fio", "bs=16k\nio_dpeth=4\n")];
+        let error = within("[a]\ninclude common.fio\n", &wrong, &[])
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            error,
+            "jobs/common.fio:2: io_dpeth=4: unknown option; did you mean `iodepth`?"
+        );
+        let circle = [("jobs/a.fio", "include b.fio\n"), ("jobs/b.fio", "include a.fio\n")];
+        let error = within("[a]\ninclude a.fio\n", &circle, &[]).unwrap_err().to_string();
+        assert!(
+            error.starts_with("jobs/b.fio:1: `include a.fio`: the file includes itself"),
+            "{error}"
+        );
+        let names: Vec<String> = (0..12).map(|index| format!("jobs/{index}.fio")).collect();
+        let texts: Vec<String> = (1..13).map(|index| format!("include {index}.fio\n")).collect();
+        let deep: Vec<(&str, &str)> = names
+            .iter()
+            .map(String::as_str)
+            .zip(texts.iter().map(String::as_str))
+            .collect();
+        let error = within("[a]\ninclude 0.fio\n", &deep, &[]).unwrap_err().to_string();
+        assert!(error.contains("more than 8 files include each other"), "{error}");
+    }
+
+    #[test]
+    fn variables_and_expressions_stand_for_their_values() {
+        let text = "[a]\nrw=${RW}\nbs=(2*${KIB}k),(4*${KIB}k)\nsize=${PERCENT}%\nthinktime=(1ms+500)\nruntime=(2s)\n\
+                    thinktime_blocks=(2^3)\nfilename=/dev/${DRIVE}\n";
+        let variables = [("RW", "randwrite"), ("KIB", "2"), ("PERCENT", "50"), ("DRIVE", "ng0n1")];
+        let job = within(text, &[], &variables).unwrap().jobs.remove(0);
+        assert_eq!((job.bs, job.size), ([4096, 8192, 8192], Some(Amount::Percent(50))));
+        assert_eq!(
+            (job.thinktime_us, job.thinktime_blocks, job.runtime_us),
+            (1500, 8, 2_000_000)
+        );
+        assert_eq!(job.filename.as_deref(), Some("/dev/ng0n1"));
+        let decimal = within("[a]\nbs=(4k)\nkb_base=1000\n", &[], &[]).unwrap();
+        assert_eq!(decimal.jobs[0].bs[0], 4000);
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_said_at_once() {
+        let error = error("[global]\nbs=4q\n[a]\nrw=randwirte\n[b]\nrate=1m\nrate_iops=5\n[c]\nwait_fro=a\n");
+        let places: Vec<&str> = error.lines().map(|line| line.split(": ").next().unwrap()).collect();
+        assert_eq!(
+            places,
+            ["test.fio:2", "test.fio:4", "test.fio:7", "test.fio:9"],
+            "{error}"
+        );
+        let file = parse("[global]\nioengine=libaio\n[a]\nfsync=1\nbs=8k\n", "test.fio").unwrap();
+        let silent: Vec<&str> = file.without_effect().iter().map(|option| option.name).collect();
+        assert_eq!(silent, ["ioengine", "fsync"]);
     }
 }

@@ -71,6 +71,10 @@ pub enum PlacementPlan {
 pub struct Plan {
     /// Order and operations.
     pub access: Access,
+    /// Requests for each address that is drawn.
+    pub requests_per_draw: u64,
+    /// Those between two draws repeat the address, instead of going on from it.
+    pub repeats_address: bool,
     /// First byte of the region on the drive.
     pub start_bytes: u64,
     /// Length of the region, bytes.
@@ -144,6 +148,8 @@ impl Plan {
             .expect("three directions");
         let plan = Self {
             access: job.access,
+            requests_per_draw: job.requests_per_draw,
+            repeats_address: job.repeats_address,
             start_bytes,
             region_bytes,
             device_bytes,

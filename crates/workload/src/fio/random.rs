@@ -203,6 +203,8 @@ pub enum Purpose {
     Block = 6,
     /// Choice between random and sequential (`percentage_random`).
     SequentialOrRandom = 10,
+    /// Gaps between requests (`rate_process=poisson`).
+    Arrival = 15,
     /// Choice of the zone (`random_distribution=zoned`).
     Zone = 16,
     /// Choice of the placement index (`plid_select=random`).

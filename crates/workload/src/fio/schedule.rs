@@ -20,6 +20,9 @@
 //! `rate` from above by the same sum, since fio catches up to its rate after a pause (with `rate_ignore_thinktime` it does not, and the
 //! pause adds to the rate's cost). A job with `flow` waits for the others anyway, so there thinktime changes nothing.
 //!
+//! Rated jobs and jobs with a queue depth alone may run together, because both costs are times: an unrated job is served as a drive
+//! does it that needs the nominal time for a request. A flow is no time, so all jobs of a group have one or none has.
+//!
 //! It has no clock of its own and never waits: rates are proportions. It does not touch the device.
 
 use std::collections::BinaryHeap;
@@ -100,8 +103,8 @@ pub struct StreamSummary {
     pub end_bytes: u64,
     /// Distribution of the addresses.
     pub addresses: String,
-    /// Share of its group's bytes while all of the group run, percent.
-    pub share_percent: f64,
+    /// Share of its group's bytes while all of the group run, percent; none in virtual time, where the drive decides.
+    pub share_percent: Option<f64>,
     /// Placement of its writes.
     pub placement: String,
 }
@@ -386,34 +389,19 @@ fn check_without_clock(jobs: &[Job], is_last: bool) -> Result<(), JobError> {
     Ok(())
 }
 
-/// Jobs that run together must say in the same terms how they share the drive.
+/// Jobs that run together must have flows that can be compared, or none of them has one.
 fn check_group(jobs: &[Job]) -> Result<(), JobError> {
-    let terms = |job: &Job| {
-        let given = |rates: &[Option<u64>; 3]| {
-            let uses =
-                |operation: Operation| job.access.operations.include(operation) && rates[operation as usize].is_some();
-            Operation::ALL.into_iter().any(uses)
-        };
-        if job.flow.is_some() {
-            "flow"
-        } else if given(&job.rate) || given(&job.rate_iops) {
-            "rate"
-        } else {
-            "iodepth alone"
-        }
-    };
     let first = &jobs[0];
     for job in jobs {
-        let (one, other) = (terms(first), terms(job));
-        if one != other {
+        if job.flow.is_some() != first.flow.is_some() {
             let problem = format!(
-                "runs together with [{}], which is shared out by {one}, and is itself shared out by {other}",
+                "runs together with [{}], and one of the two has a flow and the other has none",
                 first.name
             );
             return Err(job.error(
-                other,
+                "flow",
                 problem,
-                "give both a rate, both a flow or neither, or separate them with stonewall",
+                "give both a flow or neither, or separate them with stonewall",
             ));
         }
         if job.flow.is_some() && job.flow_id != first.flow_id {
@@ -439,7 +427,7 @@ fn share_out(streams: &mut [Stream]) {
     };
     let total: f64 = streams.iter().map(bytes_per_ns).sum();
     for stream in streams {
-        stream.summary.share_percent = 100.0 * bytes_per_ns(stream) / total;
+        stream.summary.share_percent = Some(100.0 * bytes_per_ns(stream) / total);
     }
 }
 
@@ -471,7 +459,7 @@ impl StreamSummary {
             start_bytes: plan.start_bytes,
             end_bytes: plan.start_bytes + plan.region_bytes,
             addresses: describe_addresses(plan),
-            share_percent: 0.0,
+            share_percent: None,
             placement: describe_placement(plan),
         }
     }
@@ -546,9 +534,13 @@ impl fmt::Display for StreamSummary {
         } else {
             format!("{} to {}", Bytes(self.min_request_bytes), Bytes(self.max_request_bytes))
         };
+        let share = self
+            .share_percent
+            .map(|share| format!("{share:.1} % of bytes, "))
+            .unwrap_or_default();
         write!(
             f,
-            "group {} {}: {} of {} in {} to {}, {}, {:.1} % of bytes, placement {}",
+            "group {} {}: {} of {} in {} to {}, {}, {share}placement {}",
             self.group,
             self.name,
             self.rw,
@@ -556,7 +548,6 @@ impl fmt::Display for StreamSummary {
             Bytes(self.start_bytes),
             Bytes(self.end_bytes),
             self.addresses,
-            self.share_percent,
             self.placement
         )
     }
@@ -650,12 +641,12 @@ mod tests {
         let total: f64 = bytes.iter().sum();
         for (summary, share) in workload.describe().iter().zip(shares) {
             assert!(
-                (summary.share_percent - 100.0 * share / whole).abs() < 1e-9,
+                (summary.share_percent.unwrap() - 100.0 * share / whole).abs() < 1e-9,
                 "{summary}"
             );
             let issued = 100.0 * bytes[usize::from(summary.stream)] / total;
             assert!(
-                (issued - summary.share_percent).abs() < 0.1,
+                (issued - summary.share_percent.unwrap()).abs() < 0.1,
                 "{summary}, but it issued {issued} %"
             );
         }
@@ -704,12 +695,20 @@ mod tests {
     #[test]
     fn jobs_that_run_together_must_share_in_the_same_terms() {
         let error = |text: &str| build(text, &TARGET).unwrap_err().to_string();
-        let mixed = error("[a]\nrate=5m\n[b]\nrw=write\n");
+        let mixed = error("[a]\nflow=2\n[b]\nrate_iops=5\n");
         assert!(
             mixed.starts_with("test.fio:3: [b]: runs together with [a]") && mixed.contains("stonewall"),
             "{mixed}"
         );
-        assert!(error("[a]\nflow=2\n[b]\nrate_iops=5\n").contains("rate"));
+        // 4 KiB at 40 MiB/s take as long as an unrated request at queue depth 1 is taken to: 100 us.
+        let shares = build("[a]\nrw=write\nrate=40960000\n[b]\nrw=write\niodepth=3\n", &TARGET)
+            .unwrap()
+            .describe();
+        let shares: Vec<f64> = shares.iter().filter_map(|stream| stream.share_percent).collect();
+        assert!(
+            (shares[0] - 25.0).abs() < 1e-9 && (shares[1] - 75.0).abs() < 1e-9,
+            "{shares:?}"
+        );
         assert!(error("[a]\nflow=2\n[b]\nflow=2\nflow_id=1\n").contains("flow_id"));
         assert!(build("[a]\nrate=5m\n[b]\nstonewall\n", &TARGET).is_ok());
     }

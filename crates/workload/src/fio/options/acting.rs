@@ -11,21 +11,39 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "rw",
         "readwrite",
         Kind::Text,
-        "read, write, trim, randread, randwrite, randtrim, rw (or readwrite), randrw, trimwrite, randtrimwrite; fio's modifiers after a colon are refused",
+        "read, write, trim, randread, randwrite, randtrim, rw (or readwrite), randrw, trimwrite, randtrimwrite; of a random one `randrw:8` draws an address for each eighth request only, and `rw_sequencer` says what the others do; holes after a colon (`write:4k`) are refused",
         |job, value| {
             let words: Vec<(&str, usize)> = ACCESSES
                 .iter()
                 .enumerate()
                 .map(|(index, access)| (access.name, index))
                 .collect();
-            if value.contains(':') {
+            let (name, modifier) = value.split_once(':').unwrap_or((value, ""));
+            let access = ACCESSES[choice(name, &words)?];
+            if !modifier.is_empty() && !access.random {
                 return Err(Complaint::new(
-                    "a modifier after the colon is not supported",
-                    "drop it: `rw=write` steps block by block, `rw=randwrite` draws each block",
+                    "a modifier that leaves holes is not supported",
+                    "drop it: `rw=write` steps block by block; after the colon of a random rw a number of requests may stand",
                 ));
             }
-            job.access = ACCESSES[choice(value, &words)?];
+            job.requests_per_draw = match modifier {
+                "" => 1,
+                count => number_in(count, job.kb_base, 1, u64::from(u32::MAX))?,
+            };
+            job.access = access;
             Ok(())
+        },
+    ),
+    acts(
+        "rw_sequencer",
+        "",
+        Kind::Text,
+        "what the requests between two draws of `randrw:8` do: sequential (default), or identical: the same address again",
+        |job, value| {
+            set(
+                choice(value, &[("sequential", false), ("identical", true)]),
+                &mut job.repeats_address,
+            )
         },
     ),
     acts(
@@ -244,6 +262,35 @@ pub(super) static OPTIONS: &[FioOption] = &[
             per_direction(value, &mut job.rate_iops, |part| {
                 number_in(part, base, 1, u64::from(u32::MAX)).map(Some)
             })
+        },
+    ),
+    acts(
+        "rate_process",
+        "",
+        Kind::Text,
+        "linear (default), or poisson: on a device with timing requests of a job with a rate come at random, with the same mean; elsewhere only shares count",
+        |job, value| set(choice(value, &[("linear", false), ("poisson", true)]), &mut job.poisson),
+    ),
+    acts(
+        "steadystate",
+        "ss",
+        Kind::Text,
+        "the run goes on until its write amplification is steady, as with `--until steady`; which of fio's criteria and limits it names does not matter",
+        |job, value| {
+            let (criterion, limit) = value.split_once(':').unwrap_or((value, ""));
+            choice(
+                criterion,
+                &["iops", "iops_slope", "bw", "bw_slope"].map(|name| (name, ())),
+            )?;
+            let limit = limit.strip_suffix('%').unwrap_or(limit);
+            if limit.parse::<f64>().is_ok_and(|limit| limit >= 0.0) {
+                job.steadystate = true;
+                return Ok(());
+            }
+            Err(Complaint::new(
+                "a criterion without a limit",
+                "write one such as iops_slope:5%",
+            ))
         },
     ),
     acts(

@@ -140,6 +140,11 @@ pub fn manual() -> String {
 }
 
 impl FioOption {
+    /// Whether it is accepted without effect, though it would change something on a drive whose commands take time.
+    pub fn is_pretended(&self) -> bool {
+        self.help.starts_with(silent::PRETENDED)
+    }
+
     /// The name and the aliases.
     fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         std::iter::once(self.name).chain(self.aliases.split_whitespace())

@@ -30,12 +30,6 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "write one range per trim, with bs=,,SIZE",
     ),
     refused(
-        "rw_sequencer",
-        "",
-        "refines modifiers of rw, which are refused too",
-        "remove it",
-    ),
-    refused(
         "random_sequence_stride",
         "",
         "refines random_distribution=sequence, which is refused too",
@@ -84,12 +78,6 @@ pub(super) static OPTIONS: &[FioOption] = &[
     ),
     refused("thinktime_iotime", "", "pauses by the clock", "write thinktime_blocks"),
     refused("profile", "", "a workload built into fio", "write the job out"),
-    refused(
-        "steadystate",
-        "ss",
-        "ends the job when fio's measurement is steady",
-        "let the experiment say how much to write",
-    ),
     refused(
         "exitall",
         "",

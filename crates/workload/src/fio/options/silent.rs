@@ -2,6 +2,9 @@
 
 use super::{Effect, FioOption, Kind};
 
+/// What begins the reason of options that would change something on a drive, whose commands take time.
+pub(super) const PRETENDED: &str = "not modelled: ";
+
 /// Reasons for having no effect, with the options of each in the order of the manual; another name stands behind `=`.
 const OPTIONS_BY_REASON: &[(&str, &str)] = &[
     (
@@ -20,9 +23,7 @@ const OPTIONS_BY_REASON: &[(&str, &str)] = &[
     ),
     (
         "says how real fio hands requests to the kernel or the driver; the lab calls the model",
-        "ioengine direct buffered atomic iodepth_batch=iodepth_batch_submit \
-         iodepth_batch_complete_min=iodepth_batch_complete iodepth_batch_complete_max iodepth_low serialize_overlap \
-         io_submit_mode cmd_type fixedbufs registerfiles sqthread_poll sqthread_poll_cpu hipri hipri_percentage \
+        "ioengine direct buffered atomic io_submit_mode cmd_type fixedbufs registerfiles sqthread_poll sqthread_poll_cpu hipri hipri_percentage \
          nonvectored uncached nowait force_async readfua writefua read_mode userspace_reap libaio_vectored \
          xnvme_async xnvme_sync xnvme_admin xnvme_be xnvme_mem xnvme_iovec xnvme_dev_nsid xnvme_dev_subnqn \
          mem_size_mb shm_id enable_sgl sge_size disable_pcie_sgl_merge hostnqn digest_enable enable_vmd \
@@ -56,17 +57,29 @@ const OPTIONS_BY_REASON: &[(&str, &str)] = &[
          trim_backlog_batch",
     ),
     (
-        "flushes and barriers; the model's writes are on flash when they are done",
+        "not modelled: requests that wait for others of their job; each is submitted as soon as one completes or it is due",
+        "iodepth_batch=iodepth_batch_submit iodepth_batch_complete_min=iodepth_batch_complete \
+         iodepth_batch_complete_max iodepth_low serialize_overlap",
+    ),
+    (
+        "not modelled: flushes and barriers; the model's writes survive power loss when they are complete",
         "fsync fdatasync write_barrier sync_file_range sync end_fsync fsync_on_close end_syncfs",
     ),
     (
         "limits that need a clock; they only stop or report a run of real fio",
-        "ramp_size max_latency latency_window latency_percentile latency_run rate_min=ratemin rate_iops_min \
-         steadystate_duration=ss_dur steadystate_ramp_time=ss_ramp steadystate_check_interval=ss_interval",
+        "ramp_size max_latency latency_window latency_percentile latency_run rate_min=ratemin rate_iops_min",
     ),
     (
-        "says when within a second requests go out; only the shares of the jobs count in the lab",
-        "rate_process rate_cycle=ratecycle thinktime_spin thinktime_blocks_type flow_sleep flow_watermark",
+        "says how exactly a rate or a flow is kept; the lab keeps them exactly",
+        "rate_cycle=ratecycle flow_sleep flow_watermark",
+    ),
+    (
+        "not modelled: says what fio does while it pauses, and which requests it counts",
+        "thinktime_spin thinktime_blocks_type",
+    ),
+    (
+        "refines steadystate, which means `--until steady`",
+        "steadystate_duration=ss_dur steadystate_ramp_time=ss_ramp steadystate_check_interval=ss_interval",
     ),
     (
         "says what fio does after an error; the model reports none that a job could continue from",

@@ -53,6 +53,8 @@ pub struct JobStream {
     mix: Operation,
     mix_until: u64,
     requests: PerDirection<u64>,
+    /// Requests until an address is drawn again, that one included.
+    until_draw: u64,
     /// Bytes of all requests, and of those that `size` and `io_size` count.
     bytes: u64,
     counted_bytes: u64,
@@ -86,6 +88,7 @@ impl JobStream {
             mix: Operation::Read,
             mix_until: 0,
             requests: [0; 3],
+            until_draw: plan.requests_per_draw,
             bytes: 0,
             counted_bytes: 0,
             pass: None,
@@ -395,6 +398,16 @@ impl JobStream {
         }
     }
 
+    /// Whether the next request's address is drawn: that of each so many, beginning with the last of the first ones, as in fio.
+    fn is_drawn(&mut self) -> bool {
+        self.until_draw -= 1;
+        let is_drawn = self.until_draw == 0;
+        if is_drawn {
+            self.until_draw = self.plan.requests_per_draw;
+        }
+        is_drawn
+    }
+
     /// Offset in the region, and the block to note in the random map, if there is one and the request counts in it.
     #[inline]
     fn next_offset(&mut self, operation: Operation) -> Option<(u64, Option<u64>)> {
@@ -403,6 +416,17 @@ impl JobStream {
         }
         if self.plan.access.operations == Operations::TrimWrite && operation == Operation::Write {
             return Some((self.last_start[Operation::Trim as usize], None));
+        }
+        if self.plan.requests_per_draw > 1 && !self.is_drawn() {
+            let last = self.last_start[operation as usize];
+            let offset = match (self.plan.repeats_address, last) {
+                (true, u64::MAX) => Some(0),
+                (true, last) => Some(last),
+                (false, _) => self.next_sequential(operation),
+            };
+            if let Some(offset) = offset {
+                return Some((offset, None));
+            }
         }
         let percent = self.plan.percentage_random[operation as usize];
         let sequential = percent < 100 && self.sequential_or_random[operation as usize].between(1, 100) > percent;
@@ -509,7 +533,8 @@ impl Plain {
         // A map of smaller blocks than the requests finds blocks beyond the region.
         let one_size = block.min_bytes == block.max_bytes
             && (block.min_bytes == plan.min_bytes() || plan.addresses != AddressPlan::Uniform { map: true });
-        let one_order = !plan.access.random || plan.percentage_random[operation as usize] == 100;
+        let one_order =
+            plan.requests_per_draw == 1 && (!plan.access.random || plan.percentage_random[operation as usize] == 100);
         (one_size && one_order).then_some(Self {
             operation,
             bytes: block.min_bytes,

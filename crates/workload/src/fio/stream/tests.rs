@@ -467,3 +467,22 @@ fn more_blocks_than_32_bits_can_name_are_all_reached() {
         "{odd} of 1000 blocks are odd: the low bits are not drawn"
     );
 }
+
+#[test]
+fn an_address_is_drawn_for_each_so_many_requests() {
+    let text = |modifier: &str| format!("[a]\nrw=randwrite{modifier}\nnorandommap\nnumber_ios=12\n");
+    let drawn = offsets(&all(&text(""), 64 * MIB));
+    let runs = offsets(&all(&text(":4"), 64 * MIB));
+    assert_eq!(
+        runs[..3],
+        [0, 4 * KIB, 8 * KIB],
+        "fio draws at the end of the first run"
+    );
+    for (run, draw) in runs[3..11].chunks(4).zip(&drawn) {
+        let expected: Vec<u64> = (0..4).map(|step| draw + step * 4 * KIB).collect();
+        assert_eq!(run, expected);
+    }
+    let same = offsets(&all(&format!("{}rw_sequencer=identical\n", text(":4")), 64 * MIB));
+    assert_eq!(same[..3], [0; 3]);
+    assert_eq!(same[3..11], [[drawn[0]; 4], [drawn[1]; 4]].concat());
+}

@@ -1,0 +1,55 @@
+//! Arrivals of an open loop at random: `rate_process=poisson`.
+//!
+//! The gaps between requests are exponential, from the generator that fio seeds for it (`FIO_RAND_POISSON_OFF`). fio draws them
+//! in microseconds from the smallest block; here they are in nanoseconds from the request that was sent, so that a rate in bytes is
+//! kept with requests of several sizes. Reads and writes of a mixed job come from one process, as two together are one.
+
+use super::plan::Plan;
+use super::power::ln;
+use super::random::{Purpose, Taus88};
+
+/// The gaps between a job's requests.
+#[derive(Debug, Clone)]
+pub struct Arrivals(Taus88);
+
+impl Arrivals {
+    /// Those of one instance of a job.
+    pub fn new(plan: &Plan) -> Arrivals {
+        Arrivals(Taus88::new(plan.seeds.of(Purpose::Arrival)))
+    }
+
+    /// The next gap, for a mean of so many nanoseconds.
+    pub fn next_gap_ns(&mut self, mean_ns: f64) -> u64 {
+        // Not zero, whose logarithm is infinite.
+        let fraction = 1.0 - self.0.next_fraction();
+        (mean_ns * -ln(fraction)) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse;
+    use super::*;
+    use crate::Target;
+
+    #[test]
+    fn gaps_are_exponential_and_the_same_each_time() {
+        let job = parse("[a]\nrw=write\n", "test.fio").unwrap().jobs.remove(0);
+        let target = Target {
+            device_bytes: 1 << 30,
+            ..Target::default()
+        };
+        let plan = Plan::new(&job, 0, target).unwrap();
+        let gaps = || {
+            let mut arrivals = Arrivals::new(&plan);
+            (0..100_000).map(|_| arrivals.next_gap_ns(10_000.0)).collect::<Vec<_>>()
+        };
+        let first = gaps();
+        assert_eq!(first, gaps());
+        let mean = first.iter().sum::<u64>() as f64 / first.len() as f64;
+        assert!((mean / 10_000.0 - 1.0).abs() < 0.01, "{mean}");
+        // An exponential distribution has a share of 1/e above its mean.
+        let above = first.iter().filter(|gap| **gap > 10_000).count() as f64 / first.len() as f64;
+        assert!((above - (-1.0_f64).exp()).abs() < 0.005, "{above}");
+    }
+}

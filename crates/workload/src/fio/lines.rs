@@ -1,0 +1,211 @@
+//! The lines of a job file: comments, sections, included files, variables of the environment.
+//!
+//! Text goes in; sections come out, each with its option lines and the place of every line. A file that is included is read as
+//! if it stood in the place of the `include`, as in fio. What is wrong is noted, and reading goes on behind it.
+//!
+//! It does not know options.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::error::{Complaint, JobError};
+
+/// Files that include each other, at most.
+const DEPTH_MAX: usize = 8;
+
+/// A line of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The file, as messages call it.
+    pub file: Arc<str>,
+    /// Its line, from 1.
+    pub line: usize,
+}
+
+impl Place {
+    pub(super) fn new(file: &str, line: usize) -> Place {
+        Place {
+            file: Arc::from(file),
+            line,
+        }
+    }
+}
+
+impl Default for Place {
+    fn default() -> Place {
+        Place::new("", 0)
+    }
+}
+
+/// One `option=value` or `option` line.
+pub(super) struct Line {
+    pub(super) place: Place,
+    pub(super) name: String,
+    pub(super) value: Option<String>,
+}
+
+/// A section with its lines.
+pub(super) struct Section {
+    pub(super) place: Place,
+    pub(super) name: String,
+    pub(super) lines: Vec<Line>,
+}
+
+/// What a job file takes from outside of it.
+pub struct Surroundings<'a> {
+    /// The text of an included file.
+    pub read: &'a dyn Fn(&Path) -> io::Result<String>,
+    /// The value of a variable of the environment.
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
+}
+
+/// The system's.
+impl Default for Surroundings<'_> {
+    fn default() -> Self {
+        Surroundings {
+            read: &|path| std::fs::read_to_string(path),
+            variable: &|name| std::env::var(name).ok(),
+        }
+    }
+}
+
+impl Surroundings<'_> {
+    /// Replaces each `${NAME}` by the variable's value. fio takes nothing for a variable that is not set; here that is refused.
+    pub(super) fn substitute(&self, value: &str) -> Result<String, Complaint> {
+        let mut out = String::new();
+        let mut rest = value;
+        while let Some((before, after)) = rest.split_once("${") {
+            let (name, behind) = after
+                .split_once('}')
+                .ok_or_else(|| Complaint::new("a variable without a closing brace", "write ${NAME}"))?;
+            let value = (self.variable)(name).ok_or_else(|| {
+                Complaint::new(
+                    format!("the variable {name} is not set"),
+                    format!("set it in the environment, as in {name}=... warp run"),
+                )
+            })?;
+            out.push_str(before);
+            out.push_str(&value);
+            rest = behind;
+        }
+        Ok(out + rest)
+    }
+}
+
+/// The sections of a job file in their order; what is wrong with its lines is added to `problems`.
+pub(super) fn sections(
+    text: &str,
+    file: &str,
+    surroundings: &Surroundings<'_>,
+    problems: &mut Vec<JobError>,
+) -> Vec<Section> {
+    let mut reader = Reader {
+        surroundings,
+        problems,
+        sections: Vec::new(),
+        open: vec![PathBuf::from(file)],
+    };
+    reader.read(text, file);
+    reader.sections
+}
+
+struct Reader<'a> {
+    surroundings: &'a Surroundings<'a>,
+    problems: &'a mut Vec<JobError>,
+    sections: Vec<Section>,
+    /// Files that are being read, each included by the one before.
+    open: Vec<PathBuf>,
+}
+
+impl Reader<'_> {
+    fn read(&mut self, text: &str, file: &str) {
+        let file: Arc<str> = Arc::from(file);
+        for (index, raw) in text.lines().enumerate() {
+            let line = strip(raw);
+            let place = Place {
+                file: Arc::clone(&file),
+                line: index + 1,
+            };
+            if line.is_empty() {
+                continue;
+            }
+            if let Err(complaint) = self.line(line, &place) {
+                self.problems.push(complaint.at(&place, format!("`{line}`")));
+            }
+        }
+    }
+
+    fn line(&mut self, line: &str, place: &Place) -> Result<(), Complaint> {
+        if let Some(header) = line.strip_prefix('[') {
+            let name = header.strip_suffix(']').map(str::trim).filter(|name| !name.is_empty());
+            // The lines below one that is not closed are its own, not without a section.
+            self.sections.push(Section {
+                place: place.clone(),
+                name: name.unwrap_or(header).to_owned(),
+                lines: Vec::new(),
+            });
+            return match name {
+                Some(_) => Ok(()),
+                None => Err(Complaint::new(
+                    "a section without a name or a closing bracket",
+                    "write [name]",
+                )),
+            };
+        }
+        if line == "include" || line.starts_with("include ") {
+            return self.include(line["include".len()..].trim(), place);
+        }
+        let section = self.sections.last_mut().ok_or_else(|| {
+            Complaint::new(
+                "an option before the first section",
+                "write [global] or [name] above it",
+            )
+        })?;
+        let (name, value) = match line.split_once('=') {
+            Some((name, value)) => (name.trim(), Some(value.trim().to_owned())),
+            None => (line, None),
+        };
+        section.lines.push(Line {
+            place: place.clone(),
+            name: name.to_owned(),
+            value,
+        });
+        Ok(())
+    }
+
+    /// Reads a file beside the one that includes it.
+    fn include(&mut self, name: &str, place: &Place) -> Result<(), Complaint> {
+        if name.is_empty() {
+            return Err(Complaint::new("include without a file", "write include FILE"));
+        }
+        let path = Path::new(&*place.file).with_file_name(name);
+        if self.open.contains(&path) {
+            return Err(Complaint::new(
+                "the file includes itself, over others or at once",
+                "include what both need from a third file",
+            ));
+        }
+        if self.open.len() > DEPTH_MAX {
+            return Err(Complaint::new(
+                format!("more than {DEPTH_MAX} files include each other"),
+                "put them into fewer files",
+            ));
+        }
+        let text = (self.surroundings.read)(&path).map_err(|error| {
+            Complaint::new(
+                format!("{} cannot be read: {error}", path.display()),
+                "name a file, beside this one or by its whole path",
+            )
+        })?;
+        self.open.push(path.clone());
+        self.read(&text, &path.display().to_string());
+        self.open.pop();
+        Ok(())
+    }
+}
+
+/// A line without its comment and surrounding blanks.
+fn strip(line: &str) -> &str {
+    line.split([';', '#']).next().unwrap_or("").trim()
+}
