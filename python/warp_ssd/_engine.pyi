@@ -201,6 +201,7 @@ class Experiment:
         only: Sequence[str] | None = None,
         scale: str | None = None,
         write_capacities: float | None = None,
+        until: str | None = None,
         prefill_capacities: float | None = None,
         seeds: Sequence[int] | None = None,
         workload: str | Mapping[str, object] | None = None,

@@ -23,6 +23,7 @@ def run(
     only: Sequence[str] | None = None,
     scale: str | None = None,
     write_capacities: float | None = None,
+    until: str | None = None,
     prefill_capacities: float | None = None,
     seeds: Sequence[int] | None = None,
     workload: str | Mapping[str, object] | None = None,
@@ -44,7 +45,7 @@ def run(
     experiment
         Name of a folder of ``experiments/``, path of an ``experiment.toml``, what stands in one as nested dictionaries, or an
         `Experiment`.
-    quick, overrides, settings, devices, only, scale, write_capacities, prefill_capacities, seeds, workload
+    quick, overrides, settings, devices, only, scale, write_capacities, until, prefill_capacities, seeds, workload
         Which points, and how: see `Experiment.points`.
     seconds, timed, capacity_bytes, feedback, snapshot
         As well.
@@ -80,6 +81,7 @@ def run(
         only=only,
         scale=scale,
         write_capacities=write_capacities,
+        until=until,
         prefill_capacities=prefill_capacities,
         seeds=seeds,
         workload=workload,

@@ -12,6 +12,7 @@ use advise::PolicyName;
 use bytesize::ByteSize;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lab::selection::Selection;
+use lab::steady::Until;
 use lab::twin::{Scale, ScaleChoice};
 use toml::Value;
 
@@ -21,7 +22,7 @@ pub use studies::{List, New, NewThing};
 
 /// An open, programmable SSD with NVMe Flexible Data Placement.
 #[derive(Parser)]
-#[command(version, max_term_width = 100)]
+#[command(name = "warp", version, max_term_width = 100)]
 pub struct Arguments {
     #[command(subcommand)]
     pub command: Command,
@@ -62,6 +63,22 @@ pub enum Command {
     Advise(Box<Advise>),
     /// Find the device profile of a drive from measurements (with the Python package)
     Calibrate(Calibrate),
+    /// Print the completions of a shell
+    Completions(Completions),
+    /// Print the manual page of warp, or of one of its commands, for man
+    Man(Man),
+}
+
+#[derive(Args)]
+pub struct Completions {
+    /// Shell that they are for
+    pub shell: clap_complete::Shell,
+}
+
+#[derive(Args)]
+pub struct Man {
+    /// Command; warp itself if none is named
+    pub command: Option<String>,
 }
 
 #[derive(Args)]
@@ -389,13 +406,16 @@ pub struct Settings {
     #[arg(long, value_name = "1/N|auto")]
     pub scale: Option<ScaleChoice>,
     /// Bytes for the host to write, in multiples of the capacity [default: the experiment's; what the jobs say]
-    #[arg(long, value_name = "CAPACITIES")]
+    #[arg(long, value_name = "CAPACITIES", allow_negative_numbers = true)]
     pub write: Option<f64>,
+    /// Go on until write amplification is steady (five drive-writes within 5 %), for at most --write [default then: 40]
+    #[arg(long, value_name = "steady")]
+    pub until: Option<Until>,
     /// Bytes to write in order before the workload, in multiples of the capacity [default: the experiment's]
-    #[arg(long, value_name = "CAPACITIES")]
+    #[arg(long, value_name = "CAPACITIES", allow_negative_numbers = true)]
     pub prefill: Option<f64>,
     /// On a device with timing: virtual seconds that the last jobs of a job file, and those with a runtime, may run
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     pub seconds: Option<f64>,
     /// Seed of device and jobs [default: the experiment's]
     #[arg(long)]
@@ -417,6 +437,7 @@ impl Settings {
             overrides: self.set.iter().cloned().collect(),
             scale: self.scale,
             write_capacities: self.write,
+            until: self.until,
             prefill_capacities: self.prefill,
             seconds: self.seconds,
             seeds: self.seed.map(|seed| vec![seed]),

@@ -22,7 +22,7 @@ pub fn stoppable() -> Arc<Progress> {
         if handler.stop.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(crate::STOPPED));
         }
-        eprintln!("\nwarp: stopping; press Ctrl-C again to leave without results");
+        crate::output::complain("stopping; press Ctrl-C again to leave without results");
     });
     // Only fails when a handler is there already, in which case Ctrl-C works.
     drop(installed);

@@ -1,12 +1,19 @@
 //! `warp export`: a workload as fio iologs, to be replayed on a real drive.
 
+use std::io;
+use std::path::Path;
+
 use lab::LabError;
 use lab::experiment::Experiment;
+use lab::run::{Progress, Watch};
 use lab::selection::Selection;
 use lab::twin::ScaleChoice;
 use workload::trace::{self, ExportSettings, ExportSummary, Feed, IologVersion};
+use workload::{Request, Source, WorkloadError};
 
 use crate::arguments::Export;
+use crate::execute;
+use crate::output;
 use crate::{Outcome, bad_option, print};
 
 pub fn export(command: &Export) -> Result<Outcome, LabError> {
@@ -20,7 +27,19 @@ pub fn export(command: &Export) -> Result<Outcome, LabError> {
         ..Selection::default()
     };
     let plans = lab::run::prepare(experiment.select(&selection)?.cells)?;
-    let mut source = plans[0].source()?;
+    if command.per_placement {
+        output::check(&[], Some(&command.to), false)?;
+    } else if command.to.is_dir() {
+        let to = command.to.display().to_string();
+        return Err(bad_option(&to, "is a folder; give a file, or --per-placement"));
+    } else {
+        output::check_file(&command.to)?;
+    }
+    let progress = execute::stoppable();
+    let mut source = Stoppable {
+        source: plans[0].source()?,
+        progress: &progress,
+    };
     let settings = ExportSettings {
         file: command.file.clone(),
         version: match command.iolog_version {
@@ -30,28 +49,86 @@ pub fn export(command: &Export) -> Result<Outcome, LabError> {
         requests_max: command.requests,
         ..ExportSettings::default()
     };
-    let feed = Feed::Untimed(&mut *source);
-    let to = command.to.display().to_string();
+    let feed = Feed::Untimed(&mut source);
     let exported = if command.per_placement {
-        std::fs::create_dir_all(&command.to).map_err(|source| LabError::Io {
-            file: to.clone(),
-            source,
-        })?;
-        trace::export_per_placement(feed, &settings, &command.to, &experiment.slug)?
+        per_placement(command, feed, &settings, &experiment.slug)
     } else {
-        if command.to.is_dir() {
-            return Err(bad_option(&to, "is a folder; give a file, or --per-placement"));
-        }
-        let mut exported = ExportSummary::default();
-        lab::export::write_atomically(&command.to, |file| {
-            exported = trace::export(feed, &settings, &to, file).map_err(std::io::Error::other)?;
-            Ok(())
-        })?;
-        exported
+        one_file(command, feed, &settings)
     };
+    if progress.stopped() {
+        return Ok(Outcome::Stopped);
+    }
+    let exported = exported?;
     print(&format!(
-        "wrote {} requests, {} bytes, to {to}\n",
-        exported.requests, exported.bytes
+        "wrote {} requests, {} bytes, to {}\n",
+        exported.requests,
+        exported.bytes,
+        command.to.display()
     ));
     Ok(Outcome::Done)
+}
+
+/// A workload that Ctrl-C ends with an error, so that no half of it is taken for the whole.
+struct Stoppable<'a> {
+    source: Box<dyn Source>,
+    progress: &'a Progress,
+}
+
+impl Source for Stoppable<'_> {
+    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+        if self.progress.stopped() {
+            return Err(WorkloadError::setting("export", "stopped"));
+        }
+        self.source.next_batch(requests, limit)
+    }
+
+    fn streams(&self) -> Vec<String> {
+        self.source.streams()
+    }
+}
+
+fn one_file(command: &Export, feed: Feed<'_>, settings: &ExportSettings) -> Result<ExportSummary, LabError> {
+    let mut exported = Ok(ExportSummary::default());
+    let written = lab::export::write_atomically(&command.to, |file| {
+        exported = trace::export(feed, settings, &command.to.display().to_string(), file);
+        // Which of the two it was, the workload or the file, is told apart below.
+        exported.as_ref().map(|_| ()).map_err(|_| io::Error::other("stopped"))
+    });
+    match exported {
+        Ok(exported) => written.map(|()| exported),
+        Err(error) => Err(of_output(&command.to, error)),
+    }
+}
+
+/// A folder of iologs, all or none: they come to be in a folder of their own and are moved when the last one is whole.
+fn per_placement(
+    command: &Export,
+    feed: Feed<'_>,
+    settings: &ExportSettings,
+    slug: &str,
+) -> Result<ExportSummary, LabError> {
+    let to = command.to.as_path();
+    let failed = |source| LabError::output(to, source);
+    std::fs::create_dir_all(to).map_err(failed)?;
+    let parts = tempfile::Builder::new()
+        .prefix(".")
+        .suffix(".part")
+        .tempdir_in(to)
+        .map_err(failed)?;
+    let mut exported = trace::export_per_placement(feed, settings, parts.path(), slug)
+        .map_err(|error| of_output(parts.path(), error))?;
+    for file in &mut exported.files {
+        let place = to.join(file.file_name().expect("an iolog has a name"));
+        std::fs::rename(&*file, &place).map_err(failed)?;
+        *file = place;
+    }
+    Ok(exported)
+}
+
+/// An error of what is written, or of the workload.
+fn of_output(to: &Path, error: WorkloadError) -> LabError {
+    match error {
+        WorkloadError::Io { file, source } if Path::new(&file).starts_with(to) => LabError::output(to, source),
+        other => other.into(),
+    }
 }

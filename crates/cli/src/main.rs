@@ -1,7 +1,7 @@
 //! The `warp` command: arguments in, lab calls, text and files out. It holds no logic of its own.
 //!
-//! Exit codes: 0 done; 1 a claim or a golden result does not hold; 2 bad input, one sentence on standard error; 130
-//! stopped with Ctrl-C, after printing and writing what was measured.
+//! Exit codes: 0 done; 1 a claim or a golden result does not hold, or a result cannot be written; 2 bad input, one sentence
+//! on standard error; 130 stopped with Ctrl-C, after printing and writing what was measured; 141 nobody reads standard output.
 
 mod advise;
 mod arguments;
@@ -10,6 +10,8 @@ mod calibrate;
 mod execute;
 mod export;
 mod inspect;
+mod manual;
+mod output;
 mod reproduce;
 mod run;
 mod run_on;
@@ -25,8 +27,9 @@ use clap::Parser;
 use lab::LabError;
 
 use arguments::{Arguments, Command};
+use output::{complain, print};
 
-/// Exit code of a claim that does not hold.
+/// Exit code of a claim that does not hold, and of a result that cannot be written.
 const FAILED: u8 = 1;
 /// Exit code of bad input.
 const BAD_INPUT: u8 = 2;
@@ -64,14 +67,17 @@ fn main() -> ExitCode {
         Command::Inspect(command) => inspect::inspect(command),
         Command::Advise(command) => advise::advise(command),
         Command::Calibrate(command) => calibrate::calibrate(command),
+        Command::Completions(command) => Ok(manual::completions(command)),
+        Command::Man(command) => manual::page(command).map_err(AnyError::from),
     };
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Failed) => ExitCode::from(FAILED),
         Ok(Outcome::Stopped) => ExitCode::from(STOPPED),
         Err(error) => {
-            eprintln!("warp: {error}");
-            ExitCode::from(BAD_INPUT)
+            complain(&error.to_string());
+            let is_output = matches!(error.downcast_ref(), Some(LabError::Output { .. }));
+            ExitCode::from(if is_output { FAILED } else { BAD_INPUT })
         }
     }
 }
@@ -79,7 +85,10 @@ fn main() -> ExitCode {
 /// Ends the program with help, or with one sentence about the arguments where clap would write a paragraph.
 fn refuse(error: &clap::Error) -> ! {
     use clap::error::ErrorKind;
-    if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+    if !error.use_stderr() {
+        output::print_help(error);
+    }
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         error.exit();
     }
     let text = error.to_string();
@@ -98,17 +107,8 @@ fn refuse(error: &clap::Error) -> ! {
         }
         sentence.push_str(line.trim_start_matches("error: "));
     }
-    eprintln!("warp: {sentence}");
+    complain(&sentence);
     std::process::exit(i32::from(BAD_INPUT))
-}
-
-/// Prints to standard output; a reader that went away (`warp ... | head`) ends the program quietly.
-fn print(text: &str) {
-    use std::io::Write;
-    let mut out = std::io::stdout().lock();
-    if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
-        std::process::exit(0);
-    }
 }
 
 /// An option whose value makes no sense.

@@ -5,14 +5,16 @@ use std::time::Instant;
 use lab::cell::RunSettings;
 use lab::experiment::Experiment;
 use lab::interval::Intervals;
-use lab::judge::Judge;
+use lab::judge::{Comparison, Judge};
 use lab::record::ClaimsRecord;
 use lab::run::CellResult;
 use lab::selection::Selection;
 use lab::{LabError, export, golden, rows};
+use serde_json::Value as Json;
 
 use crate::arguments::Reproduce;
 use crate::execute;
+use crate::output;
 use crate::{Outcome, print};
 
 pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
@@ -26,13 +28,15 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
         .iter()
         .map(|name| Experiment::find(name))
         .collect::<Result<_, _>>()?;
+    if let Some(path) = &command.claims {
+        output::check_file(path)?;
+    }
     let progress = execute::stoppable();
     let mut record = command
         .claims
         .as_deref()
         .map(|path| ClaimsRecord::new(path, &experiments));
-    let mut outcome = Outcome::Done;
-    let mut published = Vec::new();
+    let mut report = Reproduction::new(command);
     for experiment in &experiments {
         let runs = experiment.select(&Selection {
             quick: command.quick,
@@ -42,115 +46,186 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
         let begun = Instant::now();
         let (results, intervals, stopped) = execute::run_cells(&plans, false, None, &progress)?;
         if stopped {
-            if !results.is_empty() && !command.json {
-                print(&format!(
-                    "{} (stopped)\n{}{}\n",
-                    experiment.title,
-                    rows::write_amplifications(&results, &experiment.axes(), &intervals).text(),
-                    rows::doubts(&results)
-                ));
-            }
+            report.stopped(experiment, &results, &intervals);
+            report.end(&[]);
             return Ok(Outcome::Stopped);
         }
-        let holds = if command.quick {
-            compare_golden(command, experiment, &runs.settings, &results)?
+        if command.quick {
+            report.compare_golden(experiment, &runs.settings, &results)?;
         } else {
             let judge = Judge::new(experiment, &results, runs.settings.tail_capacities).with_intervals(&intervals);
             if let Some(record) = &mut record {
                 record.add(experiment, begun.elapsed(), judge.verdicts())?;
             }
-            published.extend(judge.comparisons());
-            compare_paper(command, experiment, &judge, &results, &intervals)
-        };
-        if !holds {
-            outcome = Outcome::Failed;
+            report.compare_paper(experiment, &judge, &results, &intervals);
         }
     }
-    if experiments.len() > 1 && !command.json {
-        let covered = rows::covered(&published);
-        print(&if covered.is_empty() {
-            covered
-        } else {
-            format!("all experiments: {covered}")
-        });
-    }
-    Ok(outcome)
+    report.end(&names);
+    Ok(report.outcome)
 }
 
-/// Prints the paper's numbers beside ours and the verdicts; true if every claim holds.
-fn compare_paper(
-    command: &Reproduce,
-    experiment: &Experiment,
-    judge: &Judge<'_>,
-    results: &[CellResult],
-    intervals: &Intervals,
-) -> bool {
-    let verdicts = judge.verdicts();
-    let comparisons = judge.comparisons();
-    if command.json {
-        print(&format!("{}\n", export::judged_json(experiment, judge, results)));
-    } else {
-        print(&format!("{} ({})\n", experiment.title, experiment.source));
-        let numbers = if experiment.published.is_empty() {
-            rows::write_amplifications(results, &experiment.axes(), intervals)
-        } else {
-            rows::comparisons(&comparisons)
-        };
-        let above = rows::above_the_oracle(results, &experiment.axes());
-        let above = above.map(|rows| rows.text()).unwrap_or_default();
-        let doubts = rows::doubts(results);
-        print(&format!(
-            "{}{above}{}{doubts}\n{}\n",
-            numbers.text(),
-            rows::covered(&comparisons),
-            rows::verdicts(&verdicts).text()
-        ));
-    }
-    verdicts.iter().all(|verdict| verdict.holds)
+/// What is said of experiments that were run: as text at once, as JSON at the end, because that is one document.
+struct Reproduction<'a> {
+    command: &'a Reproduce,
+    outcome: Outcome,
+    documents: Vec<Json>,
+    published: Vec<Comparison>,
 }
 
-/// Judges the claims that are marked for the quick form, and compares with the golden results, or takes the results as
-/// golden; true if nothing is wrong. Golden results under which a claim is broken are not taken: they would hide that
-/// for good.
-fn compare_golden(
-    command: &Reproduce,
-    experiment: &Experiment,
-    settings: &RunSettings,
-    results: &[CellResult],
-) -> Result<bool, LabError> {
-    let slug = &experiment.slug;
-    let path = golden::path(slug);
-    let rows = golden::rows(results);
-    let (judged, problems) = Judge::new(experiment, results, settings.tail_capacities).quick_problems();
-    for problem in &problems {
-        print(&format!("{slug}: claim {problem}\n"));
+impl<'a> Reproduction<'a> {
+    fn new(command: &'a Reproduce) -> Reproduction<'a> {
+        Reproduction {
+            command,
+            outcome: Outcome::Done,
+            documents: Vec::new(),
+            published: Vec::new(),
+        }
     }
-    if command.bless {
-        if problems.is_empty() {
-            golden::write(&path, &rows)?;
-            print(&format!(
-                "{slug}: wrote {} golden rows; {judged} claims hold\n",
-                rows.len()
+
+    fn say(&self, text: &str) {
+        if !self.command.json {
+            print(text);
+        }
+    }
+
+    /// What was measured of an experiment that was stopped.
+    fn stopped(&self, experiment: &Experiment, results: &[CellResult], intervals: &Intervals) {
+        if !results.is_empty() {
+            self.say(&format!(
+                "{} (stopped)\n{}{}\n",
+                experiment.title,
+                rows::write_amplifications(results, &experiment.axes(), intervals).text(),
+                rows::doubts(results)
             ));
+        }
+    }
+
+    /// What there is to say about all of them; JSON is the object of the one experiment that was named, and else an array.
+    fn end(&mut self, names: &[String]) {
+        if self.command.json {
+            let one = self.command.experiments.len() == 1;
+            match self.documents.pop() {
+                Some(document) if one => print(&format!("{document}\n")),
+                last => {
+                    self.documents.extend(last);
+                    print(&format!("{}\n", Json::Array(std::mem::take(&mut self.documents))));
+                }
+            }
+        } else if names.len() > 1 {
+            let covered = rows::covered(&self.published);
+            print(&if covered.is_empty() {
+                covered
+            } else {
+                format!("all experiments: {covered}")
+            });
+        }
+    }
+
+    /// Prints the paper's numbers beside ours and the verdicts.
+    fn compare_paper(
+        &mut self,
+        experiment: &Experiment,
+        judge: &Judge<'_>,
+        results: &[CellResult],
+        intervals: &Intervals,
+    ) {
+        let verdicts = judge.verdicts();
+        let comparisons = judge.comparisons();
+        if self.command.json {
+            self.documents.push(export::judged_json(experiment, judge, results));
         } else {
+            print(&format!("{} ({})\n", experiment.title, experiment.source));
+            let numbers = if experiment.published.is_empty() {
+                rows::write_amplifications(results, &experiment.axes(), intervals)
+            } else {
+                rows::comparisons(&comparisons)
+            };
+            let above = rows::above_the_oracle(results, &experiment.axes());
+            let above = above.map(|rows| rows.text()).unwrap_or_default();
+            let doubts = rows::doubts(results);
             print(&format!(
+                "{}{above}{}{doubts}\n{}\n",
+                numbers.text(),
+                rows::covered(&comparisons),
+                rows::verdicts(&verdicts).text()
+            ));
+        }
+        self.published.extend(comparisons);
+        self.count(verdicts.iter().all(|verdict| verdict.holds));
+    }
+
+    fn count(&mut self, holds: bool) {
+        if !holds {
+            self.outcome = Outcome::Failed;
+        }
+    }
+
+    /// Judges the claims that are marked for the quick form, and compares with the golden results, or takes the results as
+    /// golden. Golden results under which a claim is broken are not taken: they would hide that for good.
+    fn compare_golden(
+        &mut self,
+        experiment: &Experiment,
+        settings: &RunSettings,
+        results: &[CellResult],
+    ) -> Result<(), LabError> {
+        let slug = &experiment.slug;
+        let path = golden::path(slug);
+        let rows = golden::rows(results);
+        let (judged, problems) = Judge::new(experiment, results, settings.tail_capacities).quick_problems();
+        for problem in &problems {
+            self.say(&format!("{slug}: claim {problem}\n"));
+        }
+        let differences = if self.command.bless {
+            self.bless(slug, &path, &rows, judged, problems.is_empty())?;
+            Vec::new()
+        } else {
+            let differences = golden::differences(&golden::read(&path)?, &rows);
+            self.say(&described(slug, &path, &differences, rows.len(), judged));
+            differences
+        };
+        let document = serde_json::json!({
+            "experiment": slug,
+            "cells": rows.len(),
+            "differences": differences,
+            "claims_judged": judged,
+            "claims_broken": problems,
+        });
+        self.documents.push(document);
+        self.count(differences.is_empty() && problems.is_empty());
+        Ok(())
+    }
+
+    fn bless(
+        &self,
+        slug: &str,
+        path: &str,
+        rows: &[golden::GoldenRow],
+        judged: usize,
+        is_right: bool,
+    ) -> Result<(), LabError> {
+        if !is_right {
+            self.say(&format!(
                 "{slug}: NOT blessed: {path} stays as it was until the claims above are right\n"
             ));
+            return Ok(());
         }
-        return Ok(problems.is_empty());
-    }
-    let differences = golden::differences(&golden::read(&path)?, &rows);
-    if differences.is_empty() {
-        print(&format!(
-            "{slug}: {} cells as golden; {judged} claims judged\n",
+        golden::write(path, rows)?;
+        self.say(&format!(
+            "{slug}: wrote {} golden rows; {judged} claims hold\n",
             rows.len()
         ));
-    } else {
-        let (count, cells) = (differences.len(), rows.len());
-        print(&format!(
-            "{slug}: {count} differences in {cells} cells from {path}\n  {}\n",
-            differences.join("\n  ")
-        ));
+        Ok(())
     }
-    Ok(differences.is_empty() && problems.is_empty())
+}
+
+/// How results differ from golden ones, in words.
+fn described(slug: &str, path: &str, differences: &[String], cells: usize, judged: usize) -> String {
+    if differences.is_empty() {
+        return format!("{slug}: {cells} cells as golden; {judged} claims judged\n");
+    }
+    let count = differences.len();
+    format!(
+        "{slug}: {count} differences in {cells} cells from {path}\n  {}\n",
+        differences.join("\n  ")
+    )
 }

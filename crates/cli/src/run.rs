@@ -16,6 +16,7 @@ use lab::{LabError, export, feedback, rows};
 
 use crate::arguments::Run;
 use crate::execute;
+use crate::output::{self, Destination, complain, is_standard_output};
 use crate::{Outcome, bad_option, print, runs, studies};
 
 pub fn run(command: &Run) -> Result<Outcome, LabError> {
@@ -33,13 +34,18 @@ pub fn run(command: &Run) -> Result<Outcome, LabError> {
         Some(snapshot) => Experiment::of_workload(target, &snapshot.display().to_string()),
         None => Experiment::find_or_workload(target, command.device.as_deref())?,
     };
-    check_destinations(command, &experiment)?;
     let RunSet {
         experiment,
         settings,
         cells,
     } = experiment.select(&selection(command))?;
     let plans = lab::run::prepare(cells)?;
+    check_destinations(command, &experiment, &plans)?;
+    let folder = report_folder(command, &experiment);
+    if command.save.as_ref().is_some_and(|path| path.starts_with(&folder)) {
+        // The device is saved when its run ends, before there is a report.
+        std::fs::create_dir_all(&folder).map_err(|source| LabError::output(&folder, source))?;
+    }
     let progress = execute::stoppable();
     let begun = Instant::now();
     let (results, intervals, stopped) = execute::run_cells(&plans, true, command.save.as_deref(), &progress)?;
@@ -77,30 +83,44 @@ fn report_folder(command: &Run, experiment: &Experiment) -> PathBuf {
     command.out.clone().unwrap_or_else(default)
 }
 
-/// Refuses destinations that cannot be written before hours are spent on what goes there.
-fn check_destinations(command: &Run, experiment: &Experiment) -> Result<(), LabError> {
-    let out = report_folder(command, experiment);
-    let existing = out.ancestors().find(|folder| folder.exists());
-    if existing.is_some_and(|folder| !folder.is_dir()) {
-        let problem = "is not a folder, nor can one be made there; give another --out";
-        return Err(LabError::invalid(&out.display().to_string(), problem));
+/// Refuses what cannot be written or had before hours are spent on it.
+fn check_destinations(command: &Run, experiment: &Experiment, plans: &[RunPlan]) -> Result<(), LabError> {
+    if command.fio_json.is_some() {
+        check_fio_json(plans)?;
     }
-    // The folder of the report is made before the other results are written, but after the snapshot.
-    let fio_json = command.fio_json.clone().filter(|path| path.as_os_str() != "-");
-    let results = [&command.events, &command.series, &fio_json].map(|path| (path, true));
-    for (path, after_report) in results.into_iter().chain([(&command.save, false)]) {
-        let Some(path) = path else { continue };
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let will_exist = |folder: &Path| folder.is_dir() || (after_report && out.starts_with(folder));
-        if path.is_dir() || !folder.is_none_or(will_exist) {
-            let problem = "cannot be written; give a file in a folder that exists";
-            return Err(LabError::invalid(&path.display().to_string(), problem));
-        }
+    let asked = [
+        ("--save", &command.save, false),
+        ("--events", &command.events, false),
+        ("--series", &command.series, false),
+        ("--fio-json", &command.fio_json, true),
+    ];
+    let destinations: Vec<Destination<'_>> = asked
+        .into_iter()
+        .filter_map(|(option, path, may_be_standard_output)| {
+            path.as_deref().map(|path| Destination {
+                option,
+                path,
+                may_be_standard_output,
+            })
+        })
+        .collect();
+    output::check(&destinations, Some(&report_folder(command, experiment)), command.json)
+}
+
+/// fio's JSON is of one run in virtual time.
+fn check_fio_json(plans: &[RunPlan]) -> Result<(), LabError> {
+    let [plan] = plans else {
+        let problem = format!("these are {} runs; fio's JSON is about one", plans.len());
+        return Err(bad_option("--fio-json", problem));
+    };
+    if !plan.is_timed() {
+        let problem = format!("{} has no timing, so there are no latencies", plan.cell().key.device);
+        return Err(bad_option("--fio-json", problem));
     }
     Ok(())
 }
 
-/// Tables or JSON, the report, the files that were asked for.
+/// The report and the files that were asked for; then tables or JSON, whatever became of the files.
 fn present(
     command: &Run,
     experiment: &Experiment,
@@ -110,16 +130,20 @@ fn present(
     origin: &Origin<'_>,
 ) -> Result<(), LabError> {
     if results.is_empty() {
-        eprintln!("warp: stopped before anything was measured");
+        complain("stopped before anything was measured");
         return Ok(());
     }
     let judge = Judge::new(experiment, results, settings.tail_capacities).with_intervals(intervals);
-    let fio = fio_json(command, results)?;
+    let written = write_files(command, experiment, settings, &judge, results, intervals);
+    let fio_json = command.fio_json.as_deref().filter(|path| is_standard_output(path));
+    // Kept before it is printed, so that a reader who goes away costs nothing.
     let json = export::judged_json(experiment, &judge, results);
-    let quiet = command.json || command.fio_json.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    let kept = runs::keep(command, origin, &json);
     if command.json {
         print(&format!("{json}\n"));
-    } else if !quiet {
+    } else if fio_json.is_some() {
+        print(&fio_json_of(results));
+    } else {
         print(&rows::results(
             &experiment.title,
             &experiment.axes(),
@@ -128,8 +152,26 @@ fn present(
             command.handles,
         ));
     }
+    let written = written?;
+    if !command.json && fio_json.is_none() {
+        let names: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
+        let kept = kept.map_or_else(String::new, |id| format!("; kept as {id} (warp runs)"));
+        print(&format!("wrote {}{kept}\n", names.join(", ")));
+    }
+    Ok(())
+}
+
+/// Writes the report and the files that were asked for; returns their names. A file that cannot be written does not keep
+/// the others from being.
+fn write_files(
+    command: &Run,
+    experiment: &Experiment,
+    settings: &RunSettings,
+    judge: &Judge<'_>,
+    results: &[CellResult],
+    intervals: &Intervals,
+) -> Result<Vec<PathBuf>, LabError> {
     let folder = report_folder(command, experiment);
-    let report_file = folder.join("report.html");
     let axes = experiment.axes();
     let report = Report {
         title: &experiment.title,
@@ -142,50 +184,37 @@ fn present(
         comparisons: &judge.comparisons(),
         verdicts: &judge.verdicts(),
     };
-    std::fs::create_dir_all(&folder).map_err(|source| LabError::Io {
-        file: folder.display().to_string(),
-        source,
-    })?;
-    report.write(&report_file)?;
-    let mut written = vec![report_file];
+    let mut written = Vec::new();
+    let mut outcome = Ok(());
+    let mut wrote = |path: &Path, result: Result<(), LabError>| {
+        outcome = std::mem::replace(&mut outcome, Ok(())).and(result);
+        written.push(path.to_path_buf());
+    };
+    let file = folder.join("report.html");
+    let made = std::fs::create_dir_all(&folder).map_err(|source| LabError::output(&folder, source));
+    wrote(&file, made.and_then(|()| report.write(&file)));
     if let Some(path) = &command.events {
-        export::write_gc_log(path, &axes, results)?;
-        written.push(path.clone());
+        wrote(path, export::write_gc_log(path, &axes, results));
     }
     if let Some(path) = &command.series {
-        export::write_series(path, &axes, results)?;
-        written.push(path.clone());
+        wrote(path, export::write_series(path, &axes, results));
     }
-    if let (Some(path), Some(text)) = (&command.fio_json, fio) {
-        if path.as_os_str() == "-" {
-            print(&text);
-        } else {
-            export::write_atomically(path, |file| file.write_all(text.as_bytes()))?;
-            written.push(path.clone());
-        }
+    if let Some(path) = command.fio_json.as_deref().filter(|path| !is_standard_output(path)) {
+        let text = fio_json_of(results);
+        wrote(
+            path,
+            export::write_atomically(path, |file| file.write_all(text.as_bytes())),
+        );
     }
-    let kept = runs::keep(command, origin, &json);
-    if !quiet {
-        let names: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
-        let kept = kept.map_or_else(String::new, |id| format!("; kept as {id} (warp runs)"));
-        print(&format!("wrote {}{kept}\n", names.join(", ")));
-    }
-    Ok(())
+    outcome.map(|()| written)
 }
 
-/// fio's JSON of the one result, if it was asked for.
-fn fio_json(command: &Run, results: &[CellResult]) -> Result<Option<String>, LabError> {
-    if command.fio_json.is_none() {
-        return Ok(None);
-    }
-    let [result] = results else {
-        let problem = format!("there are {} runs; fio's JSON is about one", results.len());
-        return Err(bad_option("--fio-json", problem));
-    };
-    let Some(timed) = &result.timed else {
-        let problem = format!("{} has no timing, so there are no latencies", result.key.device);
-        return Err(bad_option("--fio-json", problem));
-    };
+/// fio's JSON of the one result.
+fn fio_json_of(results: &[CellResult]) -> String {
+    let timed = results[0]
+        .timed
+        .as_ref()
+        .expect("it was refused before the run otherwise");
     let text = serde_json::to_string_pretty(&lab::timed::to_fio_json(timed)).expect("JSON serializes");
-    Ok(Some(format!("{text}\n")))
+    format!("{text}\n")
 }

@@ -16,7 +16,9 @@ pub fn keep(command: &Run, origin: &Origin<'_>, result: &Value) -> Option<String
     match Store::of_user().and_then(|store| store.keep(origin, result)) {
         Ok(id) => Some(id),
         Err(error) => {
-            eprintln!("warp: the run is not kept: {error}; --no-keep does not try, WARP_RUNS says where");
+            crate::output::complain(&format!(
+                "the run is not kept: {error}; --no-keep does not try, WARP_RUNS says where"
+            ));
             None
         }
     }

@@ -1,14 +1,15 @@
 //! `warp devices`, `jobs`, `explain`: looking at things.
 
 use lab::catalogue::Kind;
-use lab::profile::{Overrides, Profile};
-use lab::workloads::read_jobs;
+use lab::experiment::Experiment;
+use lab::profile::Profile;
+use lab::rows::wrapped;
+use lab::selection::Selection;
 use lab::{LabError, describe, twin};
-use workload::Target;
-use workload::fio::{self, Schedule};
+use workload::fio::{self, FioOption};
 
 use crate::arguments::{Devices, Explain, Jobs};
-use crate::{Outcome, print, studies};
+use crate::{Outcome, bad_option, print, studies};
 
 pub fn devices(command: &Devices) -> Result<Outcome, LabError> {
     let Some(name) = &command.name else {
@@ -46,21 +47,32 @@ pub fn jobs(command: &Jobs) -> Result<Outcome, LabError> {
     let Some(name) = &command.name else {
         return studies::list_kind(Kind::Jobs, false);
     };
-    let jobs = read_jobs(name, &[])?;
-    let profile = Profile::find(&command.device)?;
-    let (_, layout) = twin::twin(&profile.name, &profile.config(&Overrides::new())?, twin::Scale::FULL)?;
-    let target = Target {
-        device_bytes: u64::from(layout.logical_pages) * layout.page_bytes,
-        placement_count: layout.placement_count(),
-        endless: true,
-        twin: None,
+    // The same road as that of `warp run`, so that both accept the same.
+    let experiment = Experiment::of_workload(name, &command.device);
+    let selection = Selection {
+        write_capacities: Some(1.0),
+        ..Selection::default()
     };
-    let schedule = Schedule::new(&jobs, &target)?;
-    print(&format!("{} on {}\n", jobs.file, profile.name));
-    for stream in schedule.describe() {
-        print(&format!("{stream}\n"));
+    let plan = lab::run::prepare(experiment.select(&selection)?.cells)?.remove(0);
+    let Some(jobs) = plan.cell().workload.jobs() else {
+        return Err(bad_option(name, "is no job file; `warp run` runs it"));
+    };
+    print(&format!("{} on {}\n", jobs.file, plan.cell().key.device));
+    for stream in plan.streams()? {
+        print(&wrapped(&stream.to_string()));
     }
+    print(&wrapped(&without_effect(&jobs.without_effect())));
     Ok(Outcome::Done)
+}
+
+/// What was accepted and changes nothing, by its reason.
+fn without_effect(options: &[&FioOption]) -> String {
+    let reasons = options.chunk_by(|one, next| one.help == next.help);
+    let line = |group: &[&FioOption]| {
+        let names: Vec<&str> = group.iter().map(|option| option.name).collect();
+        format!("without effect: {} ({})\n", names.join(", "), group[0].help)
+    };
+    reasons.map(line).collect()
 }
 
 pub fn explain(command: &Explain) -> Result<Outcome, LabError> {

@@ -8,6 +8,7 @@ use lab::whatif::{Answer, Factors, Question, Study};
 
 use crate::arguments::WhatIf;
 use crate::execute;
+use crate::output::{self, complain};
 use crate::{Outcome, print};
 
 /// Width that sentences are wrapped to.
@@ -23,17 +24,15 @@ pub fn whatif(command: &WhatIf) -> Result<Outcome, LabError> {
         })
         .collect::<Result<_, LabError>>()?;
     for (folder, _) in &studies {
-        std::fs::create_dir_all(folder).map_err(|source| LabError::Io {
-            file: folder.display().to_string(),
-            source,
-        })?;
+        output::check(&[], Some(folder), command.json)?;
+        std::fs::create_dir_all(folder).map_err(|source| LabError::output(folder, source))?;
     }
     let mut answers = Vec::new();
     let progress = execute::stoppable();
     for (folder, study) in &studies {
         let runs = study.experiment.variants.len();
         let Some(answer) = execute::with_bar(&progress, runs, || study.run(!command.no_interval, &*progress))? else {
-            eprintln!("warp: stopped before everything was measured, so there is no answer");
+            complain("stopped before everything was measured, so there is no answer");
             return Ok(Outcome::Stopped);
         };
         answer.write_report(&folder.join("report.html"))?;

@@ -493,11 +493,17 @@ fn a_scale_is_found() {
 #[test]
 fn findings_are_shown_in_every_form() {
     let folder = folder();
-    let cases: [(&[&str], &str, &str); 4] = [
+    let cases: [(&[&str], &str, &str); 6] = [
         (
             &["--scale", "1/16", "--write", "0.5"],
             "never_collected",
             "never collected: nothing was reclaimed, so a WAF of 1 says nothing",
+        ),
+        (&["--scale", "1/16", "--write", "0.3"], "little_used", "little used: "),
+        (
+            &["--scale", "1/16", "--write", "8"],
+            "start_included",
+            "start included: WAF ",
         ),
         (
             &["--scale", "1/16", "--write", "1.5"],
@@ -517,10 +523,13 @@ fn findings_are_shown_in_every_form() {
     ];
     for (options, name, line) in cases {
         let printed = random_writes(&folder, options);
-        assert!(printed.lines().any(|printed| printed == line), "{line}: {printed}");
+        assert!(
+            printed.lines().any(|printed| printed.starts_with(line)),
+            "{line}: {printed}"
+        );
         let report = std::fs::read_to_string(folder.path().join("out/random/report.html")).expect("it was written");
         let words = name.replace('_', " ");
-        assert!(report.contains(&format!("<p class=\"finding\">{line}</p>")), "{line}");
+        assert!(report.contains(&format!("<p class=\"finding\">{line}")), "{line}");
         assert!(report.contains("<th>findings</th>"), "what was run says it");
         assert!(
             report.matches(&words).count() >= 2,
@@ -529,7 +538,7 @@ fn findings_are_shown_in_every_form() {
         let value = json(&random_writes(&folder, &[options, &["--json"]].concat()));
         let findings = value["cells"][0]["findings"].as_array().expect("a list").clone();
         let named: Vec<_> = findings.iter().map(|finding| &finding["name"]).collect();
-        assert_eq!(named, [name], "{findings:?}");
+        assert!(named.iter().any(|found| *found == name), "{findings:?}");
     }
 }
 
@@ -638,4 +647,68 @@ fn ctrl_c_keeps_what_was_measured() {
         files(&folder.path().join("out")),
         [folder.path().join("out/report.html")]
     );
+}
+
+#[test]
+fn a_run_goes_on_until_it_is_steady() {
+    let folder = folder();
+    let printed = random_writes(&folder, &["--scale", "1/16", "--until", "steady"]);
+    assert!(
+        printed.contains("steady: WAF ") && printed.contains(" (95 %) over 5 drive-writes"),
+        "{printed}"
+    );
+    let run = json(&random_writes(
+        &folder,
+        &["--scale", "1/16", "--until", "steady", "--json"],
+    ));
+    let cell = &run["cells"][0];
+    let written =
+        cell["host_bytes_written"].as_f64().expect("a number") / cell["capacity_bytes"].as_f64().expect("one");
+    assert!((5.0..39.0).contains(&written), "{written}");
+    assert_eq!(cell["steady"]["reached"], true);
+    let [steady, half] = ["waf", "half_width"].map(|key| cell["steady"][key].as_f64().expect("a number"));
+    let tail = cell["tail_waf"].as_f64().expect("a number");
+    assert!(
+        (steady - tail).abs() < 0.05 * steady && half < 0.05 * steady,
+        "{steady} {half} {tail}"
+    );
+    let short = json(&random_writes(
+        &folder,
+        &["--scale", "1/16", "--until", "steady", "--write", "3", "--json"],
+    ));
+    let names = short["cells"][0]["findings"].to_string();
+    assert!(names.contains("not_steady"), "{names}");
+    // fio says it in the job file.
+    write(
+        &folder,
+        "steady.fio",
+        "[job]\nrw=randwrite\nbs=4k\nnorandommap=1\nss=iops:5%\n",
+    );
+    let of_fio = json(&prints(
+        &folder,
+        &[
+            "run",
+            "steady.fio",
+            "--device",
+            "warp_default",
+            "--scale",
+            "1/16",
+            "--json",
+            "--set",
+            "geometry.physical_bytes=8GiB",
+            "--set",
+            "geometry.reclaim_unit_bytes=64MiB",
+        ],
+    ));
+    assert_eq!(of_fio["cells"][0]["steady"]["waf"], cell["steady"]["waf"]);
+}
+
+#[test]
+fn a_drive_that_never_collected_says_so_first() {
+    let folder = folder();
+    let printed = random_writes(&folder, &["--scale", "1/16", "--write", "0.5"]);
+    let lines: Vec<&str> = printed.lines().collect();
+    assert!(lines[1].starts_with("! This drive never collected"), "{printed}");
+    let collected = random_writes(&folder, &["--scale", "1/16", "--write", "4"]);
+    assert!(!collected.contains("never collected"), "{collected}");
 }

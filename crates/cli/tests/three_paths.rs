@@ -133,6 +133,7 @@ impl Case {
             workload: self.jobs().into(),
             workload_name: "jobs".to_string(),
             run: RunSettings {
+                until: None,
                 timed: Some(false),
                 seconds: None,
                 queue_depth: 32,

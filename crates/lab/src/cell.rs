@@ -16,6 +16,7 @@ use ssd::{Layout, Nanos, RuhId};
 
 use crate::error::LabError;
 use crate::feedback;
+use crate::steady::{self, Until};
 use crate::twin::{self, ScaleChoice};
 
 /// How much to write and how to watch.
@@ -26,6 +27,9 @@ pub struct RunSettings {
     /// the jobs end by themselves.
     #[serde(default)]
     pub write_capacities: Option<f64>,
+    /// What else ends the run: `steady` when write amplification is steady, and then `write_capacities` is the bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Until>,
     /// Whether to run in virtual time, which takes longer; `None`: if the device has timing.
     #[serde(default = "untimed")]
     pub timed: Option<bool>,
@@ -72,6 +76,7 @@ impl Default for RunSettings {
     fn default() -> RunSettings {
         RunSettings {
             write_capacities: None,
+            until: None,
             timed: None,
             seconds: None,
             queue_depth: default_queue_depth(),
@@ -88,6 +93,12 @@ impl Default for RunSettings {
 }
 
 impl RunSettings {
+    /// Goes on until the run is steady, within the bound that there is or a common one.
+    pub(crate) fn until_steady(&mut self) {
+        self.until = Some(Until::Steady);
+        self.write_capacities.get_or_insert(steady::LIMIT_CAPACITIES);
+    }
+
     /// How long a run on a device of this capacity goes on.
     pub(crate) fn limits(&self, capacity_bytes: u64) -> Limits {
         let nanoseconds = |seconds: f64| (seconds * 1e9) as ssd::Nanos;

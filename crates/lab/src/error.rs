@@ -13,6 +13,14 @@ pub enum LabError {
         /// The system's reason.
         source: std::io::Error,
     },
+    /// A result cannot be written, through no fault of the input: a full disk, a missing permission.
+    #[error("{file} cannot be written: {source}")]
+    Output {
+        /// The file or folder.
+        file: String,
+        /// The system's reason.
+        source: std::io::Error,
+    },
     /// A file says something impossible.
     #[error("{file}: {problem}")]
     Invalid {
@@ -53,6 +61,14 @@ pub enum LabError {
 }
 
 impl LabError {
+    /// A result cannot be written to this file or folder.
+    pub fn output(path: &std::path::Path, source: std::io::Error) -> LabError {
+        LabError::Output {
+            file: path.display().to_string(),
+            source,
+        }
+    }
+
     /// A file says something impossible.
     pub fn invalid(file: &str, problem: impl Into<String>) -> LabError {
         LabError::Invalid {

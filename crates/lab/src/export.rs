@@ -50,10 +50,7 @@ pub fn write_atomically(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>,
 ) -> Result<(), LabError> {
-    ssd::snapshot::write_atomically(path, fill).map_err(|source| LabError::Io {
-        file: path.display().to_string(),
-        source,
-    })
+    ssd::snapshot::write_atomically(path, fill).map_err(|source| LabError::output(path, source))
 }
 
 fn write_parquet(path: &Path, table: Table<'_>) -> Result<(), LabError> {
@@ -200,7 +197,7 @@ mod tests {
         let error = write_atomically(&path, fill)
             .expect_err("it fails half way")
             .to_string();
-        assert_eq!(error, format!("{}: the disk is full", path.display()));
+        assert_eq!(error, format!("{} cannot be written: the disk is full", path.display()));
         assert_eq!(std::fs::read_to_string(&path).expect("it is still there"), "before");
         assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
     }

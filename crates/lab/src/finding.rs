@@ -12,23 +12,56 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::run::CellResult;
+use crate::steady::{ROUNDS, SteadyState};
 use crate::twin::{self, Scale};
 
 /// Relative difference of write amplification between two drive-writes up to which a run has settled.
 pub const SETTLED: f64 = 0.02;
 
+/// Share of a drive's pages below which what they say is not about a drive in use.
+pub const USED_LEAST: f64 = 0.5;
+
 /// What makes a result doubtful.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "name", rename_all = "snake_case")]
 pub enum Finding {
     /// Nothing was reclaimed, so the write amplification of 1 says nothing.
     NeverCollected,
+    /// The run was to go on until write amplification is steady, and ended before.
+    NotSteady {
+        /// How it was at the end; `None` if there were not enough drive-writes.
+        steady: Option<SteadyState>,
+    },
     /// Write amplification still changes, or the run is too short to say.
     NotSettled {
         /// That of the last drive-write.
         last: f64,
         /// That of the drive-write before it; `None` if there were not two.
         before: Option<f64>,
+        /// That over the whole run.
+        whole: f64,
+    },
+    /// It has settled, but over the whole run it is another, because that includes its beginning.
+    StartIncluded {
+        /// That of the last drive-write.
+        last: f64,
+        /// That over the whole run.
+        whole: f64,
+    },
+    /// Little of the drive holds data, so that most of it is spare.
+    LittleUsed {
+        /// Share of its pages.
+        share: f64,
+    },
+    /// Pages were read that had not been written, which takes no time in the flash.
+    UnwrittenRead {
+        /// Share of the pages that were read.
+        share: f64,
+    },
+    /// Options of the job file were accepted and change nothing, though they would on a drive.
+    WithoutEffect {
+        /// Their names.
+        options: Vec<String>,
     },
     /// A search for a scale ended without two twins that agree.
     NotConverged {
@@ -46,22 +79,55 @@ pub enum Finding {
     },
 }
 
+/// The names of all kinds, in the order in which they are said.
+const KINDS: [&str; 9] = [
+    "never_collected",
+    "not_steady",
+    "not_settled",
+    "start_included",
+    "little_used",
+    "unwritten_read",
+    "without_effect",
+    "not_converged",
+    "too_few_pages",
+];
+
 /// Everything that makes a result doubtful, in the order of the kinds.
 pub(crate) fn of(result: &CellResult) -> Vec<Finding> {
     let collected = result.stats.total().units_reclaimed > 0;
+    let share = result.share_in_use();
+    let [read, unwritten] = result.pages_read;
+    let options = || result.without_effect.clone();
     let kinds = [
         (!collected).then_some(Finding::NeverCollected),
-        if collected { not_settled(result) } else { None },
+        not_steady(result),
+        if collected { of_the_end(result) } else { None },
+        (share < USED_LEAST).then_some(Finding::LittleUsed { share }),
+        (unwritten > 0).then(|| Finding::UnwrittenRead {
+            share: unwritten as f64 / read as f64,
+        }),
+        (!result.without_effect.is_empty()).then(|| Finding::WithoutEffect { options: options() }),
         not_converged(result),
         too_few_pages(result),
     ];
     kinds.into_iter().flatten().collect()
 }
 
-fn not_settled(result: &CellResult) -> Option<Finding> {
+fn not_steady(result: &CellResult) -> Option<Finding> {
+    let reached = result.steady.is_some_and(|state| state.reached);
+    (result.until.is_some() && !reached).then_some(Finding::NotSteady { steady: result.steady })
+}
+
+/// Whether the end of a run is what its drive settles to, and whether the whole run says so.
+fn of_the_end(result: &CellResult) -> Option<Finding> {
     let [last, before] = result.last_drive_writes();
-    let finding = Finding::NotSettled { last: last?, before };
-    (finding.difference().is_none_or(|difference| difference > SETTLED)).then_some(finding)
+    let end = result.samples.last()?;
+    let (last, whole) = (last?, end.media_bytes as f64 / end.host_bytes as f64);
+    let finding = Finding::NotSettled { last, before, whole };
+    if finding.difference().is_none_or(|difference| difference > SETTLED) {
+        return Some(finding);
+    }
+    ((whole / last - 1.0).abs() > SETTLED).then_some(Finding::StartIncluded { last, whole })
 }
 
 /// The drive itself is not doubted, however far its twins are away.
@@ -85,7 +151,12 @@ impl Finding {
     pub fn name(&self) -> &'static str {
         match self {
             Finding::NeverCollected => "never_collected",
+            Finding::NotSteady { .. } => "not_steady",
             Finding::NotSettled { .. } => "not_settled",
+            Finding::StartIncluded { .. } => "start_included",
+            Finding::LittleUsed { .. } => "little_used",
+            Finding::UnwrittenRead { .. } => "unwritten_read",
+            Finding::WithoutEffect { .. } => "without_effect",
             Finding::NotConverged { .. } => "not_converged",
             Finding::TooFewPages { .. } => "too_few_pages",
         }
@@ -94,32 +165,50 @@ impl Finding {
     /// How far two numbers that should agree are apart, as a share; `None` if there are not two.
     fn difference(&self) -> Option<f64> {
         match *self {
-            Finding::NotSettled { last, before } => before.map(|before| (last / before - 1.0).abs()),
+            Finding::NotSettled { last, before, .. } => before.map(|before| (last / before - 1.0).abs()),
+            Finding::StartIncluded { last, whole } => Some((whole / last - 1.0).abs()),
+            Finding::NotSteady { steady } => steady.map(|state| state.range),
             Finding::NotConverged { difference, .. } => difference,
-            Finding::NeverCollected | Finding::TooFewPages { .. } => None,
+            _ => None,
         }
     }
+
+    /// The share of the drive, or of what was read.
+    fn share(&self) -> Option<f64> {
+        match *self {
+            Finding::LittleUsed { share } | Finding::UnwrittenRead { share } => Some(share),
+            _ => None,
+        }
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
 }
 
 /// Of one result, in a few words.
 impl fmt::Display for Finding {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.name().replace('_', " "))?;
-        let percent = |share: f64| share * 100.0;
-        match *self {
+        match self {
             Finding::NeverCollected => Ok(()),
+            Finding::NotSteady { steady: Some(state) } => write!(out, " ({} apart)", percent(state.range)),
+            Finding::NotSteady { steady: None } => write!(out, " (fewer than {ROUNDS} drive-writes)"),
             Finding::NotSettled {
                 last,
                 before: Some(before),
+                ..
             } => write!(out, " ({before:.3}, then {last:.3})"),
             Finding::NotSettled { before: None, .. } => out.write_str(" (fewer than two drive-writes)"),
+            Finding::StartIncluded { last, whole } => write!(out, " ({whole:.3}, at the end {last:.3})"),
+            Finding::LittleUsed { share } => write!(out, " ({} of the drive)", percent(*share)),
+            Finding::UnwrittenRead { share } => write!(out, " ({} of the pages)", percent(*share)),
+            Finding::WithoutEffect { options } => write!(out, " ({})", options.join(", ")),
             Finding::NotConverged {
                 other: Some(other),
                 difference: Some(difference),
                 ..
-            } => {
-                write!(out, " ({:.1} % from {other})", percent(difference))
-            }
+            } => write!(out, " ({} from {other})", percent(*difference)),
             Finding::NotConverged { .. } => out.write_str(" (no other twin to compare with)"),
             Finding::TooFewPages { pages } => write!(out, " ({pages} in a reclaim unit)"),
         }
@@ -131,13 +220,8 @@ pub fn lines(results: &[CellResult]) -> Vec<String> {
     let of_results: Vec<Finding> = results.iter().flat_map(CellResult::findings).collect();
     let keys: std::collections::BTreeSet<_> = results.iter().map(|result| &result.key).collect();
     let things = if keys.len() == results.len() { "cells" } else { "runs" };
-    let kinds = ["never_collected", "not_settled", "not_converged", "too_few_pages"];
     let line = |name: &str| {
-        let kind: Vec<Finding> = of_results
-            .iter()
-            .filter(|finding| finding.name() == name)
-            .copied()
-            .collect();
+        let kind: Vec<&Finding> = of_results.iter().filter(|finding| finding.name() == name).collect();
         let what = extent(&kind)?;
         let count = match results.len() {
             1 => String::new(),
@@ -145,30 +229,84 @@ pub fn lines(results: &[CellResult]) -> Vec<String> {
         };
         Some(format!("{}: {count}{what}", name.replace('_', " ")))
     };
-    kinds.into_iter().filter_map(line).collect()
+    KINDS.into_iter().filter_map(line).collect()
+}
+
+/// Whether a result says nothing at all about its drive, which is said before its numbers.
+pub fn is_empty_of_meaning(results: &[CellResult]) -> bool {
+    let is_new = |result: &CellResult| result.findings().contains(&Finding::NeverCollected);
+    !results.is_empty() && results.iter().all(is_new)
 }
 
 /// How bad findings of one kind are at most; `None` if there are none.
-fn extent(findings: &[Finding]) -> Option<String> {
-    let differences = || findings.iter().filter_map(Finding::difference);
-    let most = differences()
-        .reduce(f64::max)
-        .map(|share| format!("{:.1} %", share * 100.0));
-    let all_compared = differences().count() == findings.len();
+fn extent(findings: &[&Finding]) -> Option<String> {
+    let differences = || findings.iter().filter_map(|finding| finding.difference());
+    let shares = || findings.iter().filter_map(|finding| finding.share());
     let up_to = if findings.len() > 1 { "up to " } else { "" };
-    Some(match findings.first()? {
-        Finding::NeverCollected => "nothing was reclaimed, so a WAF of 1 says nothing".to_string(),
-        Finding::NotSettled { .. } => match most {
+    let from = if findings.len() > 1 { "from " } else { "" };
+    let most = differences().reduce(f64::max).map(percent);
+    let all_compared = differences().count() == findings.len();
+    Some(match (*findings.first()?, findings.len()) {
+        (Finding::NeverCollected, _) => {
+            "nothing was reclaimed, so a WAF of 1 says nothing; write more (--until steady)".to_string()
+        }
+        (Finding::NotSteady { .. }, _) => match most {
+            Some(most) if all_compared => {
+                format!("the last {ROUNDS} drive-writes are {up_to}{most} apart; allow more with --write")
+            }
+            _ => format!("fewer than {ROUNDS} drive-writes; allow more with --write"),
+        },
+        (
+            Finding::NotSettled {
+                last,
+                before: Some(before),
+                whole,
+            },
+            1,
+        ) => format!(
+            "WAF {whole:.3} over the run, {before:.3} and then {last:.3} over the last drive-writes; it still changes, the last is \
+             nearest to the answer (--until steady)"
+        ),
+        (Finding::NotSettled { .. }, _) => match most {
             Some(most) if all_compared => format!("the last two drive-writes are {up_to}{most} apart"),
             Some(most) => format!("the last two drive-writes are {up_to}{most} apart, if there are two"),
             None => "fewer than two drive-writes".to_string(),
         },
-        Finding::NotConverged { .. } => match most {
+        (Finding::StartIncluded { last, whole }, 1) => {
+            format!("WAF {whole:.3} over the run, {last:.3} at its end, which is the answer for a drive in use")
+        }
+        (Finding::StartIncluded { .. }, _) => {
+            format!(
+                "over the run WAF is {up_to}{} from that at its end, which is the answer for a drive in use",
+                most?
+            )
+        }
+        (Finding::LittleUsed { .. }, _) => {
+            let least = shares().reduce(f64::min).map(percent)?;
+            format!("{from}{least} of the drive holds data, so the rest is spare; use a smaller drive or prefill it")
+        }
+        (Finding::UnwrittenRead { .. }, _) => {
+            let most = shares().reduce(f64::max).map(percent)?;
+            format!("{up_to}{most} of the pages read were never written, which takes no time; prefill the drive")
+        }
+        (Finding::WithoutEffect { .. }, _) => {
+            let names = findings.iter().flat_map(|finding| match finding {
+                Finding::WithoutEffect { options } => options.as_slice(),
+                _ => &[],
+            });
+            let names: std::collections::BTreeSet<&str> = names.map(String::as_str).collect();
+            let names: Vec<&str> = names.into_iter().collect();
+            format!(
+                "{} would change something on a drive and does not here",
+                names.join(", ")
+            )
+        }
+        (Finding::NotConverged { .. }, _) => match most {
             Some(most) => format!("{up_to}{most} from the next smaller twin"),
             None => "no other twin to compare with".to_string(),
         },
-        Finding::TooFewPages { .. } => {
-            let pages = |finding: &Finding| match finding {
+        (Finding::TooFewPages { .. }, _) => {
+            let pages = |finding: &&Finding| match finding {
                 Finding::TooFewPages { pages } => Some(*pages),
                 _ => None,
             };
@@ -213,7 +351,7 @@ mod tests {
         for owner in result.stats.handles.iter_mut().chain([&mut result.stats.shared]) {
             owner.units_reclaimed = 0;
         }
-        result.samples.truncate(10);
+        result.samples.truncate(20);
         assert_eq!(
             result.findings(),
             [Finding::NeverCollected],
@@ -221,7 +359,7 @@ mod tests {
         );
         assert_eq!(
             lines(&[result]),
-            ["never collected: nothing was reclaimed, so a WAF of 1 says nothing"]
+            ["never collected: nothing was reclaimed, so a WAF of 1 says nothing; write more (--until steady)"]
         );
     }
 
@@ -243,6 +381,7 @@ mod tests {
             Finding::NotSettled {
                 last,
                 before: Some(before),
+                whole,
             },
         ] = result.findings()[..]
         else {
@@ -255,7 +394,10 @@ mod tests {
         assert_eq!(result.findings()[0].to_string(), "not settled (2.000, then 2.100)");
         assert_eq!(
             lines(std::slice::from_ref(&result)),
-            ["not settled: the last two drive-writes are 5.0 % apart"]
+            [format!(
+                "not settled: WAF {whole:.3} over the run, 2.000 and then 2.100 over the last drive-writes; it still changes, \
+                 the last is nearest to the answer (--until steady)"
+            )]
         );
 
         let mut short = settled();
@@ -293,7 +435,7 @@ mod tests {
             other: Some(Scale(256)),
             difference: Some(0.032),
         };
-        assert_eq!(result.findings(), [not_converged]);
+        assert_eq!(result.findings(), std::slice::from_ref(&not_converged));
         assert_eq!(not_converged.to_string(), "not converged (3.2 % from 1/256)");
         assert_eq!(
             lines(std::slice::from_ref(&result)),
@@ -326,15 +468,98 @@ mod tests {
         let finding = Finding::NotSettled {
             last: 1.5,
             before: None,
+            whole: 1.25,
         };
-        let json = serde_json::to_value(finding).expect("it serializes");
+        let json = serde_json::to_value(&finding).expect("it serializes");
         assert_eq!(
             json,
-            serde_json::json!({ "name": "not_settled", "last": 1.5, "before": null })
+            serde_json::json!({ "name": "not_settled", "last": 1.5, "before": null, "whole": 1.25 })
         );
         for finding in [Finding::NeverCollected, finding, Finding::TooFewPages { pages: 1 }] {
-            let json = serde_json::to_value(finding).expect("it serializes");
+            let json = serde_json::to_value(&finding).expect("it serializes");
             assert_eq!(json["name"], finding.name());
         }
+    }
+
+    #[test]
+    fn a_run_with_another_beginning_says_both() {
+        let mut result = settled();
+        // The first drive-write copied nothing.
+        let capacity = result.capacity_bytes;
+        for sample in &mut result.samples {
+            sample.media_bytes -= sample.host_bytes.min(capacity);
+        }
+        let [Finding::StartIncluded { last, whole }] = result.findings()[..] else {
+            panic!("{:?}", result.findings());
+        };
+        assert!((last - 2.0).abs() < 1e-6 && whole < 1.9, "{last}, {whole}");
+        let line = format!(
+            "start included: WAF {whole:.3} over the run, 2.000 at its end, which is the answer for a drive in use"
+        );
+        assert_eq!(lines(std::slice::from_ref(&result)), [line]);
+        let mut other = result.clone();
+        other.key.variant = "other".to_string();
+        let both = lines(&[result, other]);
+        assert!(
+            both[0].starts_with("start included: 2 of 2 cells; over the run WAF is up to"),
+            "{both:?}"
+        );
+    }
+
+    #[test]
+    fn a_drive_that_is_hardly_used_is_named() {
+        let mut result = settled();
+        let pages = result.capacity_bytes / result.stats.page_bytes;
+        let last = result.samples.last_mut().expect("samples");
+        last.valid_pages.fill(0);
+        last.valid_pages[0] = pages / 2;
+        assert_eq!(result.findings(), []);
+        result.samples.last_mut().expect("samples").valid_pages[0] = pages / 250;
+        assert!(matches!(result.findings()[..], [Finding::LittleUsed { share }] if (share - 0.004).abs() < 1e-4));
+        assert!(lines(&[result])[0].starts_with("little used: 0.4 % of the drive holds data"));
+    }
+
+    #[test]
+    fn what_a_run_read_and_accepted_is_said() {
+        let mut result = settled();
+        result.pages_read = [1000, 0];
+        assert_eq!(result.findings(), []);
+        result.pages_read = [1000, 250];
+        assert_eq!(result.findings(), [Finding::UnwrittenRead { share: 0.25 }]);
+        result.without_effect = vec!["fsync".to_string()];
+        let said = lines(&[result]);
+        assert_eq!(
+            said,
+            [
+                "unwritten read: 25.0 % of the pages read were never written, which takes no time; prefill the drive",
+                "without effect: fsync would change something on a drive and does not here"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_run_that_was_to_be_steady_and_is_not_says_so() {
+        let mut result = settled();
+        result.until = Some(crate::steady::Until::Steady);
+        assert_eq!(result.findings(), [Finding::NotSteady { steady: None }]);
+        let steady = SteadyState {
+            reached: false,
+            waf: 2.0,
+            half_width: 0.1,
+            range: 0.08,
+            slope: 0.01,
+            after_capacities: 1.0,
+        };
+        result.steady = Some(steady);
+        let said = lines(std::slice::from_ref(&result));
+        assert_eq!(
+            said,
+            ["not steady: the last 5 drive-writes are 8.0 % apart; allow more with --write"]
+        );
+        result.steady = Some(SteadyState {
+            reached: true,
+            ..steady
+        });
+        assert_eq!(result.findings(), []);
     }
 }

@@ -38,6 +38,7 @@ pub mod report;
 pub mod rows;
 pub mod run;
 pub mod selection;
+pub mod steady;
 pub mod store;
 pub mod template;
 pub mod timed;

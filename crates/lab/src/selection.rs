@@ -14,6 +14,7 @@ use crate::error::LabError;
 use crate::experiment::{Change, Experiment, SavedDevice};
 use crate::feedback;
 use crate::profile::{Overrides, Profile};
+use crate::steady::Until;
 use crate::twin::{self, ScaleChoice};
 use crate::workloads::WorkloadChoice;
 
@@ -40,6 +41,8 @@ pub struct Selection {
     pub scale: Option<ScaleChoice>,
     /// Bytes that the host writes, in multiples of the capacity.
     pub write_capacities: Option<f64>,
+    /// What else ends the runs.
+    pub until: Option<Until>,
     /// Bytes written in order before the workload, in multiples of the capacity; in every cell, whatever it says itself.
     pub prefill_capacities: Option<f64>,
     /// In virtual time: seconds that the jobs may run.
@@ -149,6 +152,11 @@ impl Experiment {
             }
         }
         for cell in &mut cells {
+            // fio's `steadystate` says the same as --until steady, but not against a run that says how much to write.
+            let jobs = cell.workload.jobs().into_iter().flat_map(|file| &file.jobs);
+            if cell.run.write_capacities.is_none() && jobs.clone().any(|job| job.steadystate) {
+                cell.run.until_steady();
+            }
             cell.resolve_scale()?;
         }
         Ok(RunSet {
@@ -196,6 +204,10 @@ impl Experiment {
         let mut settings = if selection.quick { &self.quick } else { &self.run }.clone();
         settings.scale = selection.scale.unwrap_or(settings.scale);
         settings.write_capacities = selection.write_capacities.or(settings.write_capacities);
+        settings.until = selection.until.or(settings.until);
+        if settings.until.is_some() {
+            settings.until_steady();
+        }
         settings.seconds = selection.seconds.or(settings.seconds);
         settings.timed = selection.timed.or(settings.timed);
         if let Some(seeds) = &selection.seeds {

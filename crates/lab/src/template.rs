@@ -29,10 +29,7 @@ pub fn write(name: &str) -> Result<Vec<PathBuf>, LabError> {
     if Experiment::names().iter().any(|known| known == name) {
         return refuse("is an experiment of the project; give another name");
     }
-    std::fs::create_dir_all(folder).map_err(|source| LabError::Io {
-        file: name.to_string(),
-        source,
-    })?;
+    std::fs::create_dir_all(folder).map_err(|source| LabError::output(folder, source))?;
     let mut written = Vec::new();
     for (file, text) in FILES {
         let path = folder.join(file);

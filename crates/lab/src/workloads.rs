@@ -53,7 +53,17 @@ impl WorkloadChoice {
 /// There is none, or a line of it (or a change) is wrong.
 pub fn read_jobs(name: &str, changes: &[fio::Override]) -> Result<JobFile, LabError> {
     let found = find::find::<BuiltInJobs>("job file", "jobs", name, "fio")?;
-    Ok(fio::parse_with(&found.text, &found.file, changes)?)
+    let surroundings = fio::Surroundings {
+        read: &|path| std::fs::read_to_string(path).or_else(|error| built_in_jobs(path).ok_or(error)),
+        ..fio::Surroundings::default()
+    };
+    Ok(fio::parse_within(&found.text, &found.file, changes, &surroundings)?)
+}
+
+/// The text of a job file of `jobs/` that is built in, for those that include it.
+fn built_in_jobs(path: &Path) -> Option<String> {
+    let file = BuiltInJobs::get(path.strip_prefix("jobs").ok()?.to_str()?)?;
+    Some(String::from_utf8_lossy(&file.data).into_owned())
 }
 
 /// The text of a job file.

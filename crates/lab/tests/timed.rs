@@ -45,6 +45,7 @@ const READ_NS: u64 = 2000 + 50_000 + 4096 + 521;
 
 fn settings() -> RunSettings {
     RunSettings {
+        until: None,
         write_capacities: None,
         timed: None,
         seconds: None,
@@ -350,4 +351,46 @@ fn a_cache_with_a_pace_gives_up_what_the_drive_cannot_take() {
         lab::golden::rows(&[fast]),
         "it is deterministic"
     );
+}
+
+#[test]
+fn arrivals_at_random_keep_the_rate_and_wait_more() {
+    let run = |process: &str| {
+        let jobs = format!(
+            "[a]\nrw=randread\nnorandommap\nrate_iops=8000\niodepth=64\nruntime=1\ntime_based\nrate_process={process}\n"
+        );
+        timed(&jobs)
+    };
+    let (linear, poisson) = (run("linear"), run("poisson"));
+    let rate = |result: &TimedResult| per_second(&result.jobs[0], Operation::Read);
+    assert!((rate(&poisson) / 8000.0 - 1.0).abs() < 0.03, "{}", rate(&poisson));
+    let mean = |result: &TimedResult| result.jobs[0].direction(Operation::Read).latencies.mean_ns();
+    assert!(
+        mean(&poisson) > 1.1 * mean(&linear),
+        "{} {}",
+        mean(&poisson),
+        mean(&linear)
+    );
+    assert_eq!(mean(&poisson), mean(&run("poisson")), "the same each time");
+}
+
+#[test]
+fn reads_of_what_was_never_written_and_options_without_effect_are_findings() {
+    let names = |jobs: &str, prefill: f64| {
+        let settings = RunSettings {
+            prefill_capacities: prefill,
+            ..settings()
+        };
+        let findings = run_with(jobs, settings).findings();
+        findings
+            .iter()
+            .map(|finding| finding.name())
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let reads = "[a]\nrw=randread\nnorandommap\nnumber_ios=100\n";
+    assert!(names(reads, 0.0).contains("unwritten_read"));
+    assert!(!names(reads, 1.0).contains("unwritten_read"));
+    assert!(names(&format!("{reads}fsync=8\n"), 1.0).contains("without_effect"));
+    assert!(!names(&format!("{reads}ioengine=libaio\n"), 1.0).contains("without_effect"));
 }

@@ -8,6 +8,7 @@ use lab::export::tables;
 use lab::judge::Judge;
 use lab::run::{RunPlan, prepare};
 use lab::selection::Selection;
+use lab::steady::Until;
 use lab::twin::ScaleChoice;
 use lab::workloads::WorkloadChoice;
 use lab::{feedback, find};
@@ -151,6 +152,8 @@ impl Experiment {
     ///     ``"auto:1/4"`` on none larger.
     /// write_capacities
     ///     Bytes that the host writes, in multiples of the capacity.
+    /// until
+    ///     ``"steady"``: until write amplification is steady, for at most `write_capacities` (40 if it says nothing).
     /// prefill_capacities
     ///     Bytes written in order before the workload, in multiples of the capacity.
     /// seeds
@@ -175,7 +178,7 @@ impl Experiment {
     /// WarpError
     ///     A setting that is not known or impossible: names it and what is allowed.
     #[pyo3(signature = (*, quick = false, overrides = None, settings = None, devices = None, only = None, scale = None,
-                        write_capacities = None, prefill_capacities = None, seeds = None, workload = None, seconds = None, timed = None,
+                        write_capacities = None, until = None, prefill_capacities = None, seeds = None, workload = None, seconds = None, timed = None,
                         capacity_bytes = None, feedback = None, interval = false, snapshot = None))]
     #[allow(clippy::too_many_arguments)] // Keyword arguments of Python.
     fn points(
@@ -188,6 +191,7 @@ impl Experiment {
         only: Option<Vec<String>>,
         scale: Option<&str>,
         write_capacities: Option<f64>,
+        until: Option<&str>,
         prefill_capacities: Option<f64>,
         seeds: Option<Vec<u64>>,
         workload: Option<&Bound<'_, PyAny>>,
@@ -209,6 +213,7 @@ impl Experiment {
                 .transpose()
                 .map_err(WarpError::new_err)?,
             write_capacities,
+            until: until.map(str::parse::<Until>).transpose().map_err(WarpError::new_err)?,
             prefill_capacities,
             seeds,
             workload: workload.map(workload_choice).transpose()?,

@@ -44,6 +44,15 @@ pub fn write_atomically(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<&mut File>) -> std::io::Result<()>,
 ) -> std::io::Result<()> {
+    // A link stays a link, and what is no file (a pipe, a device) is written to: it can't be replaced.
+    let resolved = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let path = resolved.as_path();
+    if std::fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        let mut file = File::options().write(true).open(path)?;
+        let mut out = BufWriter::with_capacity(1 << 20, &mut file);
+        fill(&mut out)?;
+        return out.flush();
+    }
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())

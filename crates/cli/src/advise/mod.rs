@@ -21,6 +21,7 @@ use host::inspect::decode::EventRecord;
 use host::inspect::watch::{Namespace, Sample};
 
 use crate::arguments::Advise;
+use crate::output::{check_file, is_standard_output};
 use crate::{AnyError, Outcome};
 use connection::{DriveConnection, Reading};
 use notice::Notice;
@@ -46,6 +47,9 @@ impl Interrupt {
 }
 
 pub fn advise(command: &Advise) -> Result<Outcome, AnyError> {
+    if let Some(file) = command.json.as_deref().filter(|file| !is_standard_output(file)) {
+        check_file(file)?;
+    }
     let stop = Interrupt::install()?;
     let mut drive = DriveConnection::open(command)?;
     let (owners, mut notices) = owners::map(command, &drive)?;

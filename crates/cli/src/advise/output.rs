@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ::advise::{Advice, Advisor, Loss, Move};
@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use super::notice::Notice;
 use crate::arguments::Advise;
+use crate::output::is_standard_output;
 use crate::{AnyError, print};
 
 /// Owners in a table, at most; JSON has all of them.
@@ -156,8 +157,44 @@ fn steps<'a>(moves: &[Move], carried_out: &[bool], advisor: &'a Advisor) -> Vec<
 /// Where readings go.
 pub struct Output {
     text: Text,
-    json: Option<(PathBuf, Box<dyn io::Write>)>,
+    json: Option<Lines>,
     total: Total,
+}
+
+/// Lines of JSON.
+enum Lines {
+    /// One after the other on standard output.
+    Printed,
+    /// In a file, which holds whole lines only.
+    Kept { path: PathBuf, file: File, bytes: u64 },
+}
+
+impl Lines {
+    fn open(path: &Path) -> Result<Lines, LabError> {
+        if is_standard_output(path) {
+            return Ok(Lines::Printed);
+        }
+        Ok(Lines::Kept {
+            path: path.to_path_buf(),
+            file: File::create(path).map_err(|source| LabError::output(path, source))?,
+            bytes: 0,
+        })
+    }
+
+    fn add(&mut self, line: &str) -> Result<(), LabError> {
+        match self {
+            Lines::Printed => print(line),
+            Lines::Kept { path, file, bytes } => {
+                if let Err(error) = file.write_all(line.as_bytes()) {
+                    // Half a line is none. A device or a pipe has no length, and nothing can be done about it.
+                    let _ = file.set_len(*bytes);
+                    return Err(LabError::output(path, error));
+                }
+                *bytes += line.len() as u64;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// How text is shown.
@@ -183,7 +220,7 @@ struct Total {
 
 impl Output {
     pub fn new(command: &Advise) -> Result<Output, LabError> {
-        let to_stdout = command.json.as_deref().is_some_and(|file| file.as_os_str() == "-");
+        let to_stdout = command.json.as_deref().is_some_and(is_standard_output);
         let text = match (to_stdout, io::stdout().is_terminal()) {
             (true, _) => Text::None,
             (false, false) => Text::Blocks,
@@ -193,17 +230,7 @@ impl Output {
                 Text::Live(bar.with_style(style))
             }
         };
-        let json: Option<(PathBuf, Box<dyn io::Write>)> = match &command.json {
-            None => None,
-            Some(file) if to_stdout => Some((file.clone(), Box::new(io::stdout()))),
-            Some(file) => {
-                let opened = File::create(file).map_err(|source| LabError::Io {
-                    file: file.display().to_string(),
-                    source,
-                })?;
-                Some((file.clone(), Box::new(opened)))
-            }
-        };
+        let json = command.json.as_deref().map(Lines::open).transpose()?;
         Ok(Output {
             text,
             json,
@@ -218,14 +245,8 @@ impl Output {
             Text::Blocks => print(&format!("{}\n", text(record))),
             Text::None => {}
         }
-        if let Some((file, json)) = &mut self.json {
-            let line = format!("{}\n", serde_json::to_string(record)?);
-            match json.write_all(line.as_bytes()).and_then(|()| json.flush()) {
-                Ok(()) => {}
-                // A reader that went away (`warp advise ... | head`) ends the program quietly.
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
-                Err(error) => return Err(format!("{}: {error}", file.display()).into()),
-            }
+        if let Some(json) = &mut self.json {
+            json.add(&format!("{}\n", serde_json::to_string(record)?))?;
         }
         Ok(())
     }

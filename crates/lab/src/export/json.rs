@@ -101,6 +101,9 @@ fn cell_json(axes: &[String], tail_capacities: f64, result: &CellResult, samples
         "block_erases": { "fewest": fewest, "mean": mean, "most": most },
         "owners": owners,
     });
+    if let Some(steady) = &result.steady {
+        cell["steady"] = json!(steady);
+    }
     if let Some(search) = &result.search {
         let compared = search.compared;
         cell["scale_search"] = json!({

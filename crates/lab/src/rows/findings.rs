@@ -3,15 +3,43 @@
 use super::{Column, Rows, Value};
 use crate::finding;
 use crate::run::{AGREEMENT, CellResult};
+use crate::steady::ROUNDS;
 
 /// A line for each kind of finding, and the scale of each run whose scale was searched for.
 pub fn doubts(results: &[CellResult]) -> String {
     let lines: String = finding::lines(results).iter().map(|line| format!("{line}\n")).collect();
+    let lines = super::wrapped(&format!("{}{lines}", steady(results)));
     let scales = scales(results);
     if scales.is_empty() {
         return lines;
     }
     format!("{}{lines}", scales.text())
+}
+
+/// What runs that went on until they were steady came to.
+fn steady(results: &[CellResult]) -> String {
+    let of = |result: &CellResult| {
+        let state = result.steady.filter(|state| state.reached)?;
+        let cell = if results.len() > 1 {
+            format!("{}: ", result.key)
+        } else {
+            String::new()
+        };
+        Some(format!(
+            "{cell}steady: WAF {:.3} +- {:.3} (95 %) over {ROUNDS} drive-writes, after {:.1}\n",
+            state.waf, state.half_width, state.after_capacities
+        ))
+    };
+    results.iter().filter_map(of).collect()
+}
+
+/// What must be known before the numbers are read; empty if nothing must.
+pub fn warning(results: &[CellResult]) -> String {
+    if finding::is_empty_of_meaning(results) {
+        super::wrapped("! This drive never collected: its WAF is that of a new drive, and says nothing.")
+    } else {
+        String::new()
+    }
 }
 
 /// The scale of each run whose scale was searched for, and how far the next smaller twin was away.

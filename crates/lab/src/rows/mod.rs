@@ -19,7 +19,7 @@ use std::fmt;
 
 use base::Bytes;
 
-pub use findings::{doubts, scales};
+pub use findings::{doubts, scales, warning};
 pub use grid::{Grid, GridCell, GridRow, axis_name, variant_name};
 pub(crate) use grid::{axes_of, distinct};
 pub use kept::{kept_run, kept_runs};
@@ -27,6 +27,7 @@ pub use results::{
     OPERATIONS, OwnerRow, above_the_oracle, collections, comparisons, covered, device, handles, jobs, last_collections,
     measures, readings, results, run, verdicts, wear, write_amplifications,
 };
+pub use text::wrapped;
 
 /// A cell: what it says and how it is printed.
 #[derive(Clone, Debug, PartialEq)]

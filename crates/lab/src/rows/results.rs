@@ -84,7 +84,11 @@ pub fn results(
     let above = above_the_oracle(results, axes)
         .map(|rows| rows.text())
         .unwrap_or_default();
-    let mut text = format!("{title}\n{summary}{above}{}\n", super::doubts(results));
+    let mut text = format!(
+        "{title}\n{}{summary}{above}{}\n",
+        super::warning(results),
+        super::doubts(results)
+    );
     let with_measures = |result: &&CellResult| results.len() == 1 && !result.measures.is_empty();
     for result in results.iter().filter(with_measures) {
         text += &measures(result).upright("workload", ["measured".to_string()]).text();

@@ -13,16 +13,48 @@ const WORDS_WIDTH_MIN: usize = 16;
 /// Blanks around a cell, and the line beside it.
 const BESIDE_CELL: usize = 3;
 
+/// Columns of the terminal that standard output is; `None` if it is none.
+fn terminal_width() -> Option<usize> {
+    Table::new().width().map(usize::from)
+}
+
+/// Lines that are broken between words where the terminal ends, which breaks numbers otherwise.
+pub fn wrapped(text: &str) -> String {
+    wrapped_within(text, terminal_width().unwrap_or(usize::MAX))
+}
+
+fn wrapped_within(text: &str, width: usize) -> String {
+    const INDENT: &str = "  ";
+    let mut out = String::new();
+    for line in text.lines() {
+        let mut length = 0;
+        for (index, word) in line.split(' ').enumerate() {
+            let letters = word.chars().count();
+            if index > 0 && length + 1 + letters > width {
+                out.push('\n');
+                out.push_str(INDENT);
+                length = INDENT.len();
+            } else if index > 0 {
+                out.push(' ');
+                length += 1;
+            }
+            out.push_str(word);
+            length += letters;
+        }
+        out.push('\n');
+    }
+    out
+}
+
 impl Rows {
     /// The table as text, ending in a line break; as wide as the terminal at most, if standard output is one.
     pub fn text(&self) -> String {
-        let terminal = Table::new().width().map(usize::from);
-        self.text_within(terminal.unwrap_or(usize::MAX))
+        self.text_within(terminal_width().unwrap_or(usize::MAX))
     }
 
     /// The table as text, as wide as that at most.
     pub fn text_within(&self, width: usize) -> String {
-        let mut text: String = self.notes.iter().map(|note| format!("{note}\n")).collect();
+        let mut text: String = self.notes.iter().map(|note| wrapped_within(note, width)).collect();
         let all: Vec<usize> = (0..self.columns.len()).collect();
         let (labels, others): (Vec<usize>, Vec<usize>) = all
             .iter()
@@ -166,5 +198,41 @@ before
             assert_eq!(text.matches("│ job").count(), tables, "{width}: {text}");
             assert!(text.contains("2,000,000"), "{text}");
         }
+    }
+
+    #[test]
+    fn no_number_of_a_result_is_cut_at_80_and_60_columns() {
+        let (results, axes) = (crate::report::sample::results(), crate::report::sample::axes());
+        let intervals = &crate::interval::NO_INTERVALS;
+        let tables = [
+            crate::rows::write_amplifications(&results, &axes, intervals),
+            crate::rows::handles(&results[0]),
+            crate::rows::device(&results[0]),
+            crate::rows::run(&results[0]),
+            crate::rows::collections(&results[0]),
+        ];
+        for (table, width) in tables.iter().flat_map(|table| [(table, 80), (table, 60)]) {
+            let text = table.text_within(width);
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest <= Some(width), "{width}: {text}");
+            let numbers = table
+                .columns
+                .iter()
+                .enumerate()
+                .filter(|(_, column)| column.kind == Kind::Number);
+            for (column, row) in numbers.flat_map(|(column, _)| table.rows.iter().map(move |row| (column, row))) {
+                let number = row.cells[column].to_string();
+                assert!(text.contains(&number), "{number} at {width}: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn lines_are_broken_between_words() {
+        let line = "not settled: WAF 1.701 over the run, 2.227 over its end";
+        let text = wrapped_within(line, 30);
+        assert_eq!(text, "not settled: WAF 1.701 over\n  the run, 2.227 over its end\n");
+        assert_eq!(wrapped_within(line, usize::MAX), format!("{line}\n"));
+        assert_eq!(wrapped_within("", 30), "");
     }
 }

@@ -8,6 +8,7 @@ use advise::OwnerMap;
 use base::Bytes;
 use ssd::{Device, DeviceConfig, Layout, PlacementList, RuhId};
 use workload::Workload as _;
+use workload::fio::{Schedule, StreamSummary, plan_streams};
 use workload::{Source, Target, Twin};
 
 use crate::cell::Cell;
@@ -200,6 +201,33 @@ impl RunPlan {
     /// The cell.
     pub fn cell(&self) -> &Cell {
         &self.cell
+    }
+
+    /// Whether it runs in virtual time.
+    pub fn is_timed(&self) -> bool {
+        self.config.timing.is_some()
+    }
+
+    /// What the streams of its job file do; none of another workload.
+    ///
+    /// # Errors
+    /// A job that does not fit the drive.
+    pub fn streams(&self) -> Result<Vec<StreamSummary>, LabError> {
+        let Some(jobs) = self.cell.workload.jobs() else {
+            return Ok(Vec::new());
+        };
+        if self.is_timed() {
+            let planned = plan_streams(jobs, &self.target)?;
+            return Ok(planned.into_iter().map(|stream| stream.summary).collect());
+        }
+        Ok(Schedule::new(jobs, &self.target)?.describe())
+    }
+
+    /// Options of its job file that would change a run like this one and do not.
+    pub(super) fn without_effect(&self) -> Vec<String> {
+        let file = self.cell.workload.jobs();
+        let options = file.map(|file| file.pretended(self.is_timed())).unwrap_or_default();
+        options.into_iter().map(str::to_string).collect()
     }
 
     /// From what the host asks for to what the device does.

@@ -9,6 +9,7 @@ use super::search::ScaleSearch;
 use crate::cell::{CellKey, EnsemblePart};
 use crate::feedback::FeedbackResult;
 use crate::finding::{self, Finding};
+use crate::steady::{SteadyState, Until};
 use crate::timed::measure::TimedResult;
 use crate::twin::Scale;
 
@@ -33,6 +34,14 @@ pub struct CellResult {
     pub superblocks: u32,
     /// Pages of its smallest reclaim units.
     pub unit_pages: u64,
+    /// Until when it was to go on, besides what it may write.
+    pub until: Option<Until>,
+    /// How steady it was at its end, if it went on until then and wrote enough to say.
+    pub steady: Option<SteadyState>,
+    /// Options of its job file that were accepted and would change something of a run like this one, but do not.
+    pub without_effect: Vec<String>,
+    /// Pages read in virtual time, and how many of them had not been written.
+    pub pages_read: [u64; 2],
     /// Counters over the run, the prefill excluded.
     pub stats: Stats,
     /// Time series.
@@ -108,6 +117,13 @@ impl CellResult {
         let mut samples = self.samples.iter().rev();
         let before = samples.find(|sample| sample.host_bytes as f64 <= host_bytes);
         before.map_or((0, 0), |sample| (sample.host_bytes, sample.media_bytes))
+    }
+
+    /// Share of the drive's pages that hold data at the end.
+    pub fn share_in_use(&self) -> f64 {
+        let pages = (self.capacity_bytes / self.stats.page_bytes).max(1);
+        let valid: u64 = self.samples.last().map_or(0, |last| last.valid_pages.iter().sum());
+        valid as f64 / pages as f64
     }
 
     /// What makes it doubtful.

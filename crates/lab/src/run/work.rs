@@ -13,6 +13,7 @@ use crate::feedback::{Feedback, FeedbackResult};
 use crate::mapper::Mapper;
 use crate::policy::Placer;
 use crate::recorder::Recorder;
+use crate::steady::SteadyState;
 use crate::timed::Runner;
 use crate::timed::measure::TimedResult;
 use crate::twin::{self, TwinOrigin};
@@ -44,7 +45,11 @@ pub(super) fn run_cell(plan: &RunPlan, options: Options<'_>, watch: &dyn Watch) 
             scale: plan.scale,
             device: plan.cell().device.clone(),
         };
-        run.device.replace_sink(()).0.save_with_note(path, &origin.note())?;
+        let saved = run.device.replace_sink(()).0.save_with_note(path, &origin.note());
+        saved.map_err(|error| match error {
+            ssd::SnapshotError::Io { source, .. } => LabError::output(path, source),
+            other => other.into(),
+        })?;
     }
     Ok(result)
 }
@@ -62,6 +67,10 @@ struct Run<'a> {
     timed: Option<TimedResult>,
     feedback: Option<Feedback>,
     measures: Vec<Measure>,
+    /// See [`CellResult::steady`].
+    steady: Option<SteadyState>,
+    /// See [`CellResult::pages_read`].
+    pages_read: [u64; 2],
     /// Work of the workload that the watch knows of.
     reported: u64,
     watch: &'a dyn Watch,
@@ -92,6 +101,8 @@ impl<'a> Run<'a> {
             timed: None,
             feedback,
             measures: Vec::new(),
+            steady: None,
+            pages_read: [0; 2],
             reported: 0,
             watch,
         }
@@ -185,6 +196,9 @@ impl<'a> Run<'a> {
             if written >= next_sample {
                 self.sample();
                 next_sample = written - written % every + every;
+                if self.is_steady() {
+                    runner.stop();
+                }
             }
             if complete && self.watch.stopped() {
                 complete = false;
@@ -196,6 +210,7 @@ impl<'a> Run<'a> {
         if let Some(source) = runner.source() {
             self.measures = self.measures_of(source);
         }
+        self.pages_read = runner.pages_read();
         self.timed = Some(runner.finish());
         for reclaim in &mut self.device.sink_mut().gc_log {
             reclaim.now -= begins_at;
@@ -236,7 +251,7 @@ impl<'a> Run<'a> {
         let mut requests: Vec<Request> = Vec::with_capacity(ahead);
         let mut written: u64 = 0;
         let mut complete = true;
-        while written < target {
+        'work: while written < target {
             if self.watch.stopped() {
                 complete = false;
                 break;
@@ -260,6 +275,9 @@ impl<'a> Run<'a> {
                 if written >= next_sample {
                     self.sample();
                     next_sample = written - written % every + every;
+                    if self.is_steady() {
+                        break 'work;
+                    }
                 }
             }
             self.report(match limits.write_bytes {
@@ -358,6 +376,20 @@ impl<'a> Run<'a> {
         });
     }
 
+    /// Whether the run goes on until it is steady, and is. It is asked at every sample, and looks after every drive-write.
+    fn is_steady(&mut self) -> bool {
+        let capacity_bytes = self.capacity_bytes();
+        let [.., before, last] = &self.samples[..] else {
+            return false;
+        };
+        let drive_writes = |sample: &Sample| sample.host_bytes / capacity_bytes;
+        if self.settings().until.is_none() || drive_writes(before) == drive_writes(last) {
+            return false;
+        }
+        self.steady = SteadyState::of(&self.samples, capacity_bytes);
+        self.steady.is_some_and(|state| state.reached)
+    }
+
     fn endurance(&self) -> Option<Endurance> {
         let scale = f64::from(self.plan.scale.0);
         self.device.endurance().map(|endurance| Endurance {
@@ -406,6 +438,10 @@ impl<'a> Run<'a> {
             capacity_bytes: self.capacity_bytes(),
             superblocks: self.plan.layout.superblocks(),
             unit_pages: twin::unit_pages(&self.plan.layout),
+            until: self.settings().until,
+            steady: self.steady,
+            without_effect: self.plan.without_effect(),
+            pages_read: self.pages_read,
             stats,
             samples: std::mem::take(&mut self.samples),
             gc_log: std::mem::take(&mut self.device.sink_mut().gc_log),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! iodepth alone      a request as soon as another one completes (closed loop)
-//! rate, rate_iops    a request when it is due, with at most iodepth in flight; what could not be submitted is caught up
+//! rate, rate_iops    a request when it is due (in equal steps, or at random with rate_process=poisson), with at most iodepth in flight; what could not be submitted is caught up
 //! thinktime          after thinktime_blocks requests: all in flight complete, then the pause
 //! flow               a request while the lane is not ahead of its share of all requests of its flow_id
 //! paced workload     whatever its host submits, which is told what is complete
@@ -11,7 +11,7 @@
 //! It does not touch the device and measures nothing but the time that requests are in flight.
 
 use ssd::Nanos;
-use workload::fio::{JobStream, PlannedStream, total};
+use workload::fio::{Arrivals, JobStream, PlannedStream, total};
 use workload::{Next, Request, Source, TaggedRequest, WorkloadError};
 
 use super::request_source::RequestSource;
@@ -70,6 +70,8 @@ pub(super) struct Lane {
     /// Requests produced and not yet submitted, next one last.
     ready: Vec<Request>,
     rate: Option<Rate>,
+    /// With Poisson arrivals: the gaps between requests, and when since its beginning the next one is due.
+    arrivals: Option<(Arrivals, Nanos)>,
     rate_ignores_thinktime: bool,
     thinktime_ns: Nanos,
     thinktime_blocks: u64,
@@ -141,6 +143,7 @@ impl Lane {
         let rate = total(&job.rate, &planned.full).map(|rate| Rate::BytesPerSecond((rate as u128).max(1)));
         let rate =
             rate.or(total(&job.rate_iops, &planned.full).map(|rate| Rate::RequestsPerSecond((rate as u128).max(1))));
+        let arrivals = job.poisson.then(|| (Arrivals::new(&planned.plan), 0));
         let requests = RequestSource::Job(Box::new(JobStream::new(planned.plan, planned.summary.stream)));
         Lane {
             job: job_index,
@@ -151,6 +154,7 @@ impl Lane {
                 requests: 0,
             }),
             rate,
+            arrivals,
             rate_ignores_thinktime: job.rate_ignore_thinktime,
             thinktime_ns: job.thinktime_us * 1000,
             thinktime_blocks: job.thinktime_blocks,
@@ -181,6 +185,7 @@ impl Lane {
             placer: None,
             ready: Vec::new(),
             rate: None,
+            arrivals: None,
             rate_ignores_thinktime: false,
             thinktime_ns: 0,
             thinktime_blocks: 1,
@@ -326,9 +331,10 @@ impl Lane {
 
     /// When the next request of an open loop is due.
     fn due(&self, rate: Rate) -> Nanos {
-        let elapsed = match rate {
-            Rate::BytesPerSecond(rate) => u128::from(self.submitted_bytes) * SECOND_NS / rate,
-            Rate::RequestsPerSecond(rate) => u128::from(self.submitted) * SECOND_NS / rate,
+        let elapsed = match (rate, &self.arrivals) {
+            (_, Some((_, due))) => u128::from(*due),
+            (Rate::BytesPerSecond(rate), None) => u128::from(self.submitted_bytes) * SECOND_NS / rate,
+            (Rate::RequestsPerSecond(rate), None) => u128::from(self.submitted) * SECOND_NS / rate,
         };
         let missed = if self.rate_ignores_thinktime { self.paused_ns } else { 0 };
         self.begins_at + elapsed as Nanos + missed
@@ -364,6 +370,13 @@ impl Lane {
         let request = self.ready.pop().expect("it was asked whether there is one");
         self.submitted += 1;
         self.submitted_bytes += u64::from(request.bytes);
+        if let (Some(rate), Some((arrivals, due))) = (self.rate, &mut self.arrivals) {
+            let per_second = match rate {
+                Rate::BytesPerSecond(rate) => rate as f64 / f64::from(request.bytes),
+                Rate::RequestsPerSecond(rate) => rate as f64,
+            };
+            *due += arrivals.next_gap_ns(SECOND_NS as f64 / per_second);
+        }
         if self.thinktime_ns > 0 {
             self.since_pause += 1;
             if self.since_pause == self.thinktime_blocks {

@@ -21,7 +21,7 @@ mod request_source;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use ssd::{Completion, Device, Nanos};
+use ssd::{Completion, Device, Lpn, Nanos};
 
 use crate::cell::Limits;
 use crate::error::LabError;
@@ -103,6 +103,8 @@ pub(crate) struct Runner {
     groups: u16,
     running: usize,
     written: u64,
+    /// Pages read, and how many of them were not mapped.
+    pages_read: [u64; 2],
     submitted: u64,
     write_limit: u64,
     stopped: bool,
@@ -141,6 +143,7 @@ impl Runner {
             groups,
             running: 0,
             written: 0,
+            pages_read: [0; 2],
             submitted: 0,
             write_limit: limits.write_bytes.unwrap_or(u64::MAX),
             stopped: false,
@@ -171,6 +174,11 @@ impl Runner {
     /// Bytes that were written.
     pub(crate) fn written(&self) -> u64 {
         self.written
+    }
+
+    /// Pages that were read, and how many of them had not been written.
+    pub(crate) fn pages_read(&self) -> [u64; 2] {
+        self.pages_read
     }
 
     /// Share of the workload that is done, 0 to 1.
@@ -386,6 +394,12 @@ impl Runner {
             TurnKind::UnmeasuredCompletion(tag)
         };
         self.push(done.at, index, kind);
+        if request.operation == Operation::Read {
+            let (first, pages) = self.mapper.extent(&request);
+            let unmapped = (first.0..first.0 + pages).filter(|&page| device.lookup(Lpn(page)).is_none());
+            self.pages_read[0] += u64::from(pages);
+            self.pages_read[1] += unmapped.count() as u64;
+        }
         if request.operation == Operation::Write {
             self.written += u64::from(request.bytes);
             self.stopped |= self.written >= self.write_limit;

@@ -1,0 +1,159 @@
+//! Where output goes: standard output, standard error, files; and what is refused of it before a run.
+//!
+//! A result that cannot be written is never taken for written: the program says so in one sentence and ends with
+//! [`crate::FAILED`], or, where the reader of a pipe went away (`warp ... | head`), without a word and with the exit code
+//! that shells show for SIGPIPE.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::exit;
+
+use lab::LabError;
+
+use crate::bad_option;
+
+/// Exit code where nobody reads any more: 128 + SIGPIPE, as shells count.
+const NO_READER: i32 = 141;
+
+/// Prints to standard output, or ends the program.
+pub fn print(text: &str) {
+    let mut out = io::stdout().lock();
+    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        unwritten(&error);
+    }
+}
+
+/// Ends the program because standard output takes no more.
+pub fn unwritten(error: &io::Error) -> ! {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        exit(NO_READER);
+    }
+    complain(&format!("standard output cannot be written: {error}"));
+    exit(i32::from(crate::FAILED))
+}
+
+/// Says something on standard error. There is nowhere to complain about that one, so it may fail.
+pub fn complain(sentence: &str) {
+    let _ = writeln!(io::stderr().lock(), "warp: {sentence}");
+}
+
+/// Help and version: in colours on a terminal.
+pub fn print_help(help: &clap::Error) -> ! {
+    if io::stdout().is_terminal() {
+        help.exit();
+    }
+    print(&help.render().to_string());
+    exit(0)
+}
+
+/// Whether a destination is standard output, by any of its names.
+pub fn is_standard_output(path: &Path) -> bool {
+    let names = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+    names.iter().any(|name| path.as_os_str() == *name)
+}
+
+/// A file that a command is to write.
+pub struct Destination<'a> {
+    /// The option that names it.
+    pub option: &'static str,
+    /// What it names.
+    pub path: &'a Path,
+    /// Whether it may be standard output.
+    pub may_be_standard_output: bool,
+}
+
+/// Refuses destinations that cannot be written, before hours are spent on what goes there. `folder` is made for results if
+/// there is one; `prints_json` says that standard output is taken by a document.
+///
+/// # Errors
+/// A folder that cannot be made or written to; two results for one file; two documents for standard output, or one that
+/// does not belong there.
+pub fn check(destinations: &[Destination<'_>], folder: Option<&Path>, prints_json: bool) -> Result<(), LabError> {
+    for (
+        index,
+        Destination {
+            option,
+            path,
+            may_be_standard_output,
+        },
+    ) in destinations.iter().enumerate()
+    {
+        if is_standard_output(path) {
+            let problem = match (may_be_standard_output, prints_json) {
+                (false, _) => "standard output takes text; give a file",
+                (true, true) => "standard output takes one document, and --json prints one; give a file",
+                (true, false) => continue,
+            };
+            return Err(bad_option(option, problem));
+        }
+        if let Some(other) = destinations[..index].iter().find(|other| other.path == *path) {
+            let problem = format!("{} is where {} goes; give another file", path.display(), other.option);
+            return Err(bad_option(option, problem));
+        }
+    }
+    let made = folder.map(MadeFolders::make).transpose()?;
+    for destination in destinations
+        .iter()
+        .filter(|destination| !is_standard_output(destination.path))
+    {
+        check_file(destination.path)?;
+    }
+    drop(made);
+    Ok(())
+}
+
+/// Refuses a file that cannot be written, by a trial.
+///
+/// # Errors
+/// It is a folder, or its folder does not exist or takes no file.
+pub fn check_file(path: &Path) -> Result<(), LabError> {
+    let refuse = |reason: &str| {
+        let problem = format!("cannot be written ({reason}); give a file in a folder that exists");
+        Err(LabError::invalid(&path.display().to_string(), problem))
+    };
+    if path.is_dir() {
+        return refuse("it is a folder");
+    }
+    // A device or a pipe is opened when there is something to write.
+    if path.exists() && !path.is_file() {
+        return Ok(());
+    }
+    match tempfile::tempfile_in(folder_of(path)) {
+        Ok(_) => Ok(()),
+        Err(error) => refuse(&error.to_string()),
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
+/// Folders that were made for a trial and go away again, the innermost first.
+struct MadeFolders(Vec<PathBuf>);
+
+impl MadeFolders {
+    fn make(folder: &Path) -> Result<MadeFolders, LabError> {
+        let missing = folder
+            .ancestors()
+            .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+        let made = MadeFolders(missing.map(Path::to_path_buf).collect());
+        let tried = std::fs::create_dir_all(folder).and_then(|()| tempfile::tempfile_in(folder));
+        match tried {
+            Ok(_) => Ok(made),
+            Err(error) => {
+                let problem = format!("is not a folder, nor can one be made there ({error}); give another folder");
+                Err(LabError::invalid(&folder.display().to_string(), problem))
+            }
+        }
+    }
+}
+
+impl Drop for MadeFolders {
+    fn drop(&mut self) {
+        for folder in &self.0 {
+            // One that was not made, or in which somebody has put something meanwhile, stays.
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Wrong inputs, each with what the command must say: the place and the remedy, in one sentence with exit code 2.
+//!
+//! A row is what stands in the file `x` of its folder (with the ending that the command names), the command line, and the words
+//! that its sentence must have. Other tests look at what single commands refuse; here as many mistakes as people make are in one
+//! table, so that a sentence that gets worse shows.
+
+mod common;
+
+use common::{folder, refused, write};
+
+/// What stands in the file, the command line, and the words of the sentence with `|` between them.
+type Row = (&'static str, &'static str, &'static str);
+
+/// Arguments, and names of things that are not there.
+const ARGUMENTS: &[Row] = &[
+    ("", "", "subcommand"),
+    ("", "rum", "rum|run"),
+    ("", "run --json", "name what to run|warp list"),
+    ("", "run one_strem", "one_strem|did you mean one_stream?"),
+    ("", "run one_stream --device ssd_z", "--device|ssd_z|ssd_a"),
+    ("", "run one_stream --scale half", "--scale|half|1/64"),
+    ("", "run one_stream --scale 0", "--scale|0|1/64"),
+    ("", "run one_stream --scale 1/3", "1/3|1/2"),
+    ("", "run one_stream --scale auto:1/65536", "auto:1/65536|smallest twin"),
+    ("", "run one_stream --write 0", "--write|above 0"),
+    ("", "run one_stream --write -1", "--write|-1"),
+    ("", "run one_stream --write NaN", "--write|above 0"),
+    ("", "run one_stream --write much", "--write|much"),
+    ("", "run one_stream --write 1001", "--write|1000"),
+    ("", "run one_stream --prefill 101", "--prefill|100"),
+    ("", "run one_stream --prefill -0.5", "--prefill|-0.5"),
+    ("", "run one_stream --seconds 0", "--seconds|microsecond"),
+    ("", "run one_stream --seconds 1", "seconds|timing"),
+    ("", "run one_stream --seed one", "--seed|one"),
+    ("", "run one_stream --until full", "--until|full|steady"),
+    (
+        "",
+        "run one_stream --set geometry.chanels=4",
+        "geometry.chanels|channels",
+    ),
+    ("", "run one_stream --set geometry.channels=0", "geometry.channels"),
+    (
+        "",
+        "run one_stream --set geometry.channels=some",
+        "geometry.channels|some",
+    ),
+    ("", "run one_stream --set geometry", "--set|PATH=VALUE"),
+    ("", "run one_stream --set =4", "--set|PATH=VALUE"),
+    (
+        "",
+        "run one_stream --set gc.unit_selection=greedi",
+        "gc.unit_selection|greedi|greedy",
+    ),
+    ("", "run one_stream --capacity big", "--capacity|big|8G"),
+    ("", "run one_stream --capacity 8G --scale 1/2", "--capacity|--scale"),
+    ("", "run one_stream --feedback lifetime", "--feedback|lifetime"),
+    ("", "run one_stream --feedback-every 2", "--feedback"),
+    ("", "run one_stream --interval --device ssd_a", "ssd_a|has no ensemble"),
+    ("", "run one_stream --wriet 4", "--wriet|--write"),
+    ("", "run latency --scale auto", "latencies|give a scale"),
+    ("", "run latency --untimed --fio-json x", "--untimed|--fio-json"),
+    ("", "run latency --fio-json x", "--fio-json|runs"),
+    ("", "run one_stream --scale 1/1024 --save x.warp", "--save|2 runs"),
+    ("", "run one_stream --events missing/x", "missing/x|folder that exists"),
+    ("", "run one_stream --series .", ".|folder"),
+    ("", "run missing.fio --device ssd_a", "missing.fio"),
+    ("", "run ./missing/experiment.toml", "./missing/experiment.toml"),
+    ("", "run three_stream_paper_shares", "--device NAME|warp devices"),
+    ("", "run missing.csv --device ssd_a", "missing.csv"),
+    (
+        "[job]\nrw=randwrite\n",
+        "run x.fio --device warp_default --from missing.warp",
+        "--device|--from",
+    ),
+    ("[job]\nrw=randwrite\n", "run x.fio --from missing.warp", "missing.warp"),
+    (
+        "[job]\nrw=randwrite\n",
+        "run x.fio --from x.fio",
+        "x.fio|not a WARP snapshot",
+    ),
+    ("", "reproduce one_strem", "did you mean one_stream?"),
+    ("", "reproduce one_stream --bless", "--quick"),
+    ("", "reproduce one_stream --quick --interval", "--quick|--interval"),
+    (
+        "",
+        "reproduce one_stream --claims missing/x.md",
+        "missing/x.md|folder that exists",
+    ),
+    ("", "devices ssd_aa", "did you mean ssd_a?"),
+    ("", "explain ssd_aa", "did you mean ssd_a?"),
+    ("", "explain ssd_a --scale 1/0", "--scale|1/0"),
+    (
+        "",
+        "explain ssd_a --set geometry.over_provisioning=0",
+        "geometry.over_provisioning = 0",
+    ),
+    (
+        "",
+        "explain ssd_a --set geometry.reclaim_unit_bytes=3",
+        "geometry.reclaim_unit_bytes = 3",
+    ),
+    ("", "explain missing.toml", "missing.toml"),
+    ("", "jobs three_strem", "did you mean three_stream?"),
+    ("", "jobs three_stream --options", "--options"),
+    ("", "jobs three_stream --device ssd_z", "ssd_z|known are"),
+    ("", "export three_stream x --iolog-version 4", "--iolog-version|4"),
+    ("", "export three_stream x --requests 0", "--requests|0"),
+    (
+        "",
+        "export three_stream missing/x --requests 5",
+        "missing/x|folder that exists",
+    ),
+    ("", "export three_stream . --requests 5", "is a folder|--per-placement"),
+    ("", "export three_strem x", "three_strem"),
+    ("", "inspect missing.warp", "missing.warp"),
+    ("", "inspect tcp:nowhere", "tcp:nowhere|tcp:127.0.0.1:4420"),
+    ("log", "inspect x --log 0x99", "--log|0x20, 0x21, 0x22 or 0x23"),
+    ("log", "inspect x --log page", "--log|page|0x23"),
+    ("", "inspect tcp:127.0.0.1:4420 --secret DHHC-1:x", "--host-nqn"),
+    ("", "advise tcp:127.0.0.1:4420", "--owners"),
+    ("", "advise tcp:127.0.0.1:4420 --chunks 0", "--chunks|0"),
+    (
+        "",
+        "advise tcp:127.0.0.1:4420 --chunks 4 --every 0",
+        "--every|0.01 to 86400",
+    ),
+    (
+        "",
+        "advise tcp:127.0.0.1:4420 --chunks 4 --json missing/x",
+        "missing/x|folder that exists",
+    ),
+    (
+        "",
+        "advise tcp:somewhere --chunks 4",
+        "tcp:somewhere|tcp:127.0.0.1:4420",
+    ),
+    ("", "bench --rounds 0", "--rounds"),
+    ("", "bench --capacity-gib 1", "--capacity-gib"),
+    ("", "bench fast", "fast|model"),
+    ("", "serve --capacity 0", "--capacity|8G"),
+    ("", "serve --fdp maybe", "--fdp|on or off"),
+    ("", "serve --block 513", "--block|512 or 4096"),
+    ("", "serve --tcp everywhere", "--tcp|everywhere"),
+    ("", "serve --hosts x.toml", "--tcp"),
+    ("", "completions basch", "basch|bash"),
+    ("", "man rum", "did you mean run?"),
+];
+
+/// Job files, shown and run: both say the same.
+const JOB_FILES: &[(&str, &str)] = &[
+    ("", "x.fio:1|no job"),
+    ("rw=write\n", "x.fio:1|[global]"),
+    ("[]\n", "x.fio:1|write [name]"),
+    ("[job\nrw=write\n", "x.fio:1|bracket"),
+    ("[job]\nrw=randwirte\n", "x.fio:2|randwrite"),
+    ("[job]\nblocksiez=4k\n", "x.fio:2|blocksize"),
+    ("[job]\nqqqqqqqqqq=4k\n", "x.fio:2|docs/job-files.md"),
+    ("[job]\nbs=4q\n", "x.fio:2|128k"),
+    ("[job]\nbs=0\n", "x.fio:2|from 1"),
+    ("[job]\nbs\n", "x.fio:2|bs=..."),
+    ("[job]\nbs=1.5k\n", "x.fio:2|128k"),
+    ("[job]\nbs=(3/2)\n", "x.fio:2|1.5|whole"),
+    ("[job]\nbs=(4*\n", "x.fio:2|(4*1024k)"),
+    ("[job]\nbs=${WARP_NOT_SET}\n", "x.fio:2|WARP_NOT_SET|environment"),
+    ("[job]\nbs=$pagesize\n", "x.fio:2|${SIZE}"),
+    ("[job]\nsize=101%\n", "x.fio:2|100%"),
+    ("[job]\nbssplit=4k/60:8k/60\n", "x.fio:2|100"),
+    ("[job]\nrandom_distribution=zipf:1.0\n", "x.fio:2|theta"),
+    ("[job]\nrandom_distribution=zoned:80/20\n", "x.fio:2|zoned:80/20:20/80"),
+    ("[job]\nrandom_distribution=gauss\n", "x.fio:2|normal:"),
+    ("[job]\nrwmixread=120\n", "x.fio:2|100"),
+    ("[job]\niodepth=0\n", "x.fio:2|from 1"),
+    ("[job]\nnumjobs=5000\n", "x.fio:2|4096"),
+    ("[job]\nrate=1m\nrate_iops=5\n", "x.fio:3|exclude each other"),
+    ("[job]\nrate_process=uniform\n", "x.fio:2|poisson"),
+    ("[job]\nss=iops\n", "x.fio:2|iops_slope:5%"),
+    ("[job]\nthinktime=5 parsecs\n", "x.fio:2|us, ms, s"),
+    ("[job]\nplids=4-2\nfdp=1\n", "x.fio:2|smaller index first"),
+    ("[job]\nplid_select=first\n", "x.fio:2|roundrobin"),
+    (
+        "[job]\nplid_select=scheme\ndp_scheme=missing\n",
+        "x.fio:3|readable file",
+    ),
+    ("[job]\nfdp=1\ndataplacement=streams\nplids=1\n", "x.fio:3|drop fdp=1"),
+    ("[job]\ntime_based\n", "x.fio:2|runtime"),
+    ("[job]\noffset=100%\n", "x.fio:2|on the drive"),
+    ("[job]\nsize=900t\n", "x.fio:2|drive"),
+    ("[job]\nrw=randwrite\nsize=1k\n", "x.fio:3|smaller bs"),
+    ("[job]\ninclude missing.fio\n", "x.fio:2|missing.fio"),
+    ("[job]\ninclude x.fio\n", "x.fio:2|includes itself"),
+    ("[job]\nzonemode=zbd\n", "x.fio:2|none"),
+    ("[job]\nfilename=/dev/a:/dev/b\n", "x.fio:2|one section per target"),
+    ("[job]\nread_iolog=trace\n", "x.fio:2|trace itself"),
+];
+
+/// Device profiles and experiments.
+const TABLES: &[Row] = &[
+    ("title = \"x\"\n[geometry\n", "explain ./x.toml", "./x.toml|line 2"),
+    (
+        "[geometry]\nchannels = 8\n",
+        "explain ./x.toml",
+        "./x.toml|geometry.channels|has no source",
+    ),
+    (
+        "[geometry]\nchannels = { value = 8, source = \" \" }\n",
+        "explain ./x.toml",
+        "./x.toml|geometry.channels|has no source",
+    ),
+    (
+        "title = \"x\"\nsourse = \"y\"\n",
+        "run ./x.toml",
+        "./x.toml|sourse|source",
+    ),
+    (
+        "kind = \"trce\"\nfiles = [\"a\"]\n",
+        "run workloads/x.toml --device warp_default",
+        "workloads/x.toml",
+    ),
+];
+
+fn check(file: &str, line: &str, words: &str) {
+    let folder = folder();
+    for name in ["x", "x.fio", "x.toml"] {
+        if line
+            .split_whitespace()
+            .any(|word| word.trim_start_matches("./") == name)
+            && !file.is_empty()
+            || name == "x.fio" && line.contains("x.fio")
+        {
+            write(&folder, name, file);
+        }
+    }
+    let arguments: Vec<&str> = line.split_whitespace().collect();
+    let words: Vec<&str> = words.split('|').collect();
+    refused(&folder, &arguments, &words);
+}
+
+/// All rows are looked at; those that are not as they should be have printed why.
+fn check_all(rows: impl Iterator<Item = Row>) {
+    let fails = |(file, line, words): &Row| std::panic::catch_unwind(|| check(file, line, words)).is_err();
+    let failed: Vec<Row> = rows.filter(fails).collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+#[test]
+fn arguments() {
+    // Without any argument the command shows its help, which is no sentence.
+    check_all(ARGUMENTS.iter().copied().filter(|(_, line, _)| !line.is_empty()));
+}
+
+#[test]
+fn job_files() {
+    let lines = ["jobs x.fio", "run x.fio --device warp_default --untimed --write 1"];
+    check_all(
+        JOB_FILES
+            .iter()
+            .flat_map(|(file, words)| lines.map(|line| (*file, line, *words))),
+    );
+}
+
+#[test]
+fn tables() {
+    check_all(TABLES.iter().copied());
+}
+
+#[test]
+fn there_are_more_than_a_hundred() {
+    assert!(ARGUMENTS.len() + JOB_FILES.len() + TABLES.len() > 100);
+}
