@@ -70,7 +70,9 @@ fn workloads(name: &str) -> Result<Vec<String>, LabError> {
         let is_hidden = path
             .file_name()
             .is_some_and(|name| name.to_string_lossy().starts_with('.'));
-        if path.is_file() && !is_hidden {
+        // Files of a trace that are read together are one workload.
+        let is_first = || workload::trace::files_of(&path).first() == Some(&path);
+        if path.is_file() && !is_hidden && is_first() {
             files.push(path.display().to_string());
         }
     }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{folder, json, prints, refused, write};
+use common::{folder, json, prints, refused, warp_fed, write};
 use tempfile::TempDir;
 
 const SMALL: [&str; 6] = ["--device", "ssd_a", "--scale", "1/2048", "--write", "0.2"];
@@ -182,5 +182,36 @@ fn mistakes_are_one_sentence() {
         &folder,
         &["export", "three_stream", "missing/trace.log", "--requests", "10"],
         &["missing/trace.log"],
+    );
+}
+
+/// What comes through standard input is the same workload as the file, compressed or not, for all runs of an answer.
+#[test]
+fn a_trace_comes_through_standard_input() {
+    let folder = folder();
+    let mut trace = "time,process,file,operation,offset,length\n".to_string();
+    for number in 0..40_000u64 {
+        let (file, unit) = match number % 2 {
+            0 => ("wal", number / 2 % 1000),
+            _ => ("data", 1000 + number * 7919 % 5000),
+        };
+        trace += &format!("{}.5,db,{file},W,{},4096\n", number / 100, unit * 4096);
+    }
+    write(&folder, "trace.csv", &trace);
+    let question = |name| ["whatif", name, "--no-interval", "--json"];
+    let parse = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).expect("JSON");
+    let of_file = parse(prints(&folder, &question("trace.csv")).as_bytes());
+    let input = std::fs::File::open(folder.path().join("trace.csv")).expect("the trace");
+    let output = warp_fed(&folder, &question("-"), input);
+    let of_stream = parse(&output.stdout);
+    assert_eq!(of_file["placements"], of_stream["placements"]);
+    let names = of_file["placements"].as_array().expect("placements").iter();
+    assert!(names.map(|row| &row["name"]).any(|name| name == "by file"), "{of_file}");
+    assert!(folder.path().join("out/whatif-standard-input/report.html").is_file());
+    let refusal = warp_fed(&folder, &["run", "-", "--device", "ssd_a"], std::process::Stdio::null());
+    let refusal = String::from_utf8(refusal.stderr).expect("text");
+    assert!(
+        refusal.starts_with("warp: standard input:1: no known format begins with"),
+        "{refusal}"
     );
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use rust_embed::RustEmbed;
 use serde::de::DeserializeOwned;
 use toml::Value;
+use workload::trace::spool::STANDARD_INPUT;
 
 use crate::error::LabError;
 
@@ -74,6 +75,9 @@ pub fn names<B: RustEmbed>(folder: &str, ending: &str) -> Vec<String> {
 
 /// The name of a file without folder and ending.
 pub(crate) fn stem(path: &str) -> String {
+    if path == STANDARD_INPUT {
+        return "standard-input".to_string();
+    }
     Path::new(path)
         .file_stem()
         .unwrap_or_default()

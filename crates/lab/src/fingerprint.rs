@@ -9,7 +9,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex};
 use std::time::SystemTime;
@@ -25,6 +25,7 @@ use crate::error::LabError;
 use crate::export::JSON_VERSION;
 use models::Spec;
 use workload::Workload;
+use workload::trace::spool;
 
 /// Version of this form; it grows when the same cell gets another one.
 const INPUT_VERSION: u32 = 2;
@@ -108,6 +109,13 @@ fn digest_name(file: &Path) -> Result<String, LabError> {
 /// The digest of a file's contents. Cells of a grid share their traces, so a file is read again only when it has
 /// changed.
 fn digest(file: &Path) -> Result<String, LabError> {
+    if spool::is_stream(file) {
+        let hashed = spool::open(file).and_then(hash_of);
+        return hashed.map_err(|source| LabError::Io {
+            file: spool::shown(file),
+            source,
+        });
+    }
     /// Length and time of the last change, with the digest of what there was then.
     type Known = (u64, SystemTime, String);
     static KNOWN: LazyLock<Mutex<HashMap<PathBuf, Known>>> = LazyLock::new(Mutex::default);
@@ -122,21 +130,25 @@ fn digest(file: &Path) -> Result<String, LabError> {
     if let Some((_, _, digest)) = known.filter(|(bytes, at, _)| (*bytes, *at) == state) {
         return Ok(digest);
     }
+    let digest = File::open(&path).and_then(hash_of).map_err(error)?;
+    let entry = (state.0, state.1, digest.clone());
+    KNOWN.lock().expect("nobody panics with it").insert(path, entry);
+    Ok(digest)
+}
+
+/// The digest of what comes.
+fn hash_of(contents: impl Read) -> io::Result<String> {
+    let mut contents = BufReader::with_capacity(1 << 20, contents);
     let mut hash = Sha256::new();
-    let mut contents = BufReader::with_capacity(1 << 20, File::open(&path).map_err(error)?);
     loop {
-        let bytes = contents.fill_buf().map_err(error)?;
+        let bytes = contents.fill_buf()?;
         if bytes.is_empty() {
-            break;
+            return Ok(hex(hash.finalize()));
         }
         hash.update(bytes);
         let count = bytes.len();
         contents.consume(count);
     }
-    let digest = hex(hash.finalize());
-    let entry = (state.0, state.1, digest.clone());
-    KNOWN.lock().expect("nobody panics with it").insert(path, entry);
-    Ok(digest)
 }
 
 /// Hexadecimal digits of a digest.

@@ -186,11 +186,11 @@ pub(crate) fn is_workload_file(name: &str) -> bool {
     name.ends_with(".fio") || is_trace(name) || (name.ends_with(".toml") && has_kind())
 }
 
-/// Whether a name is the path of a block trace: an existing file that is neither a job file nor a table.
+/// Whether a name is the path of a block trace: an existing file (or a stream) that is neither a job file nor a table.
 fn is_trace(name: &str) -> bool {
     let path = Path::new(name);
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    !matches!(ending, "fio" | "toml") && path.is_file()
+    !matches!(ending, "fio" | "toml") && (path.is_file() || workload::trace::spool::is_stream(path))
 }
 
 /// Names of the workloads in `./workloads` and built in.

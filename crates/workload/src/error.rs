@@ -25,6 +25,16 @@ pub enum WorkloadError {
         /// What is wrong with it, and what would be right.
         problem: String,
     },
+    /// A record of a binary file cannot be understood.
+    #[error("{file}: record {record}: {problem}")]
+    Record {
+        /// The file.
+        file: String,
+        /// Its record, from 1.
+        record: u64,
+        /// What is wrong with it, and what would be right.
+        problem: String,
+    },
     /// A setting is impossible.
     #[error("{setting}: {problem}")]
     Setting {

@@ -259,7 +259,7 @@ fn warcip_has_a_cluster_for_each_interval() {
     for (ring, counts) in placed.iter().enumerate() {
         assert_eq!(
             counts[place[ring]],
-            counts.iter().sum(),
+            counts.iter().sum::<u64>(),
             "ring {ring} is in one cluster: {placed:?}"
         );
     }

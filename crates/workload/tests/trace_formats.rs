@@ -25,6 +25,7 @@ fn record(time_ns: u64, operation: Operation, volume: u32, offset_bytes: u64, by
         operation,
         volume,
         process: 0,
+        file: 0,
         offset_bytes,
         bytes,
         placement: None,

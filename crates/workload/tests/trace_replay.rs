@@ -218,10 +218,13 @@ fn what_it_measures_is_what_it_issued() {
             ("trace.bad_lines", 1),
             ("trace.touched_units", touched.len() as u64),
             ("trace.passes", 1),
+            ("trace.processes", 1),
+            ("trace.files", 1),
         ] {
             assert_eq!(measures[name], value as f64, "{name} {mapping:?}");
         }
-        assert_eq!(measures.len(), 8);
+        // And volumes, and seconds.
+        assert_eq!(measures.len(), 12);
     }
 }
 

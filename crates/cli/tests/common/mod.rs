@@ -24,12 +24,17 @@ pub fn kept_in(folder: &TempDir) -> PathBuf {
 }
 
 pub fn warp(folder: &TempDir, arguments: &[&str]) -> Output {
+    warp_fed(folder, arguments, Stdio::null())
+}
+
+/// With something as standard input.
+pub fn warp_fed(folder: &TempDir, arguments: &[&str], input: impl Into<Stdio>) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_warp"));
     // What a developer has set must not show: a panic would print differently.
     command.env_remove("RUST_BACKTRACE").current_dir(folder).args(arguments);
     // Beside the folder, whose files are counted.
     command.env("WARP_RUNS", kept_in(folder));
-    command.output().expect("the program runs")
+    command.stdin(input).output().expect("the program runs")
 }
 
 /// Everything in a folder, folders too.

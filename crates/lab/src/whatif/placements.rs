@@ -154,17 +154,19 @@ fn own(kind: &str) -> Vec<String> {
 
 /// By what a trace knows of who wrote.
 fn by_source_of_trace(table: &Table, survey: &Survey) -> Vec<(Placement, Change)> {
-    let known = [("process", survey.processes), ("volume", survey.volumes)];
+    let known = [
+        ("process", survey.processes),
+        ("file", survey.files),
+        ("volume", survey.volumes),
+    ];
     let known = known.into_iter().filter(|(_, count)| *count > 1);
     let placed = |(rule, count): (&str, u64)| {
         let mut table = table.clone();
         table.insert("placement".to_string(), Value::from(rule));
-        let how = directive(
-            format!(
-                "each of the {count} {rule}es its own placement identifier, in turn where there are more than handles"
-            )
-            .replace("volumees", "volumes"),
-        );
+        let how = directive(format!(
+            "each of the {count} {rule}{} its own placement identifier, in turn where there are more than handles",
+            if rule == "process" { "es" } else { "s" }
+        ));
         let change = Change {
             workload: Some(WorkloadChoice::Table(table)),
             ..Change::default()

@@ -31,9 +31,10 @@ pub(super) struct Survey {
     pub(super) pass_bytes_written: u64,
     /// Bytes that the host writes in a second, if the trace has times.
     pub(super) bytes_per_second: Option<f64>,
-    /// Volumes, and processes, of a trace.
+    /// Volumes, processes and files of a trace.
     pub(super) volumes: u64,
     pub(super) processes: u64,
+    pub(super) files: u64,
     /// Whether writes carry placement of their own.
     pub(super) asks: bool,
 }
@@ -170,6 +171,7 @@ impl Seen {
             bytes_per_second: None,
             volumes: 1,
             processes: 1,
+            files: 1,
             asks: self.asks,
         }
     }
@@ -188,6 +190,7 @@ impl Seen {
             bytes_per_second: (seconds >= SECONDS_MIN).then(|| self.bytes_written as f64 / seconds),
             volumes: value("trace.volumes") as u64,
             processes: value("trace.processes") as u64,
+            files: value("trace.files") as u64,
             asks: self.asks,
         }
     }

@@ -14,15 +14,16 @@
 //! A flush alone (`FN`, `N`) is no request here. Behind the events comes a summary, from a line that begins with `CPU` or `Total`
 //! on; it is skipped.
 
-use super::field::{Fields, Problem, SECOND_NS, SECTOR_BYTES, decimal, number};
+use super::field::{Fields, Problem, SECOND_NS, SECTOR_BYTES, decimal, number, trim};
 use super::record::{Names, Record};
-use super::settings::BlkparseAction;
+use super::settings::{BlkparseAction, ProcessIdentity};
 use crate::Operation;
 
 /// Reads what blkparse prints.
 #[derive(Debug)]
 pub(super) struct Blkparse {
     action: u8,
+    identity: ProcessIdentity,
     devices: Names,
     processes: Names,
     in_summary: bool,
@@ -39,13 +40,14 @@ const FIELD: Problem = Problem::new(
 const OPERATION: Problem = Problem::new("the operation", "made of R, W, D or N and flags");
 
 impl Blkparse {
-    pub(super) fn new(action: BlkparseAction) -> Blkparse {
+    pub(super) fn new(action: BlkparseAction, identity: ProcessIdentity) -> Blkparse {
         Blkparse {
             action: match action {
                 BlkparseAction::Queued => b'Q',
                 BlkparseAction::Issued => b'D',
                 BlkparseAction::Completed => b'C',
             },
+            identity,
             devices: Names::default(),
             processes: Names::default(),
             in_summary: false,
@@ -97,7 +99,10 @@ impl Blkparse {
         self.now_ns = self.began_ns.checked_add(since).ok_or(TIME)?;
         record.time_ns = self.now_ns;
         record.volume = self.devices.number(device)?;
-        record.process = self.processes.number(process)?;
+        let name = trim(fields.rest());
+        let name = name.strip_prefix(b"[").and_then(|name| name.strip_suffix(b"]"));
+        let name = name.filter(|name| self.identity == ProcessIdentity::Name && !name.is_empty());
+        record.process = self.processes.number(name.unwrap_or(process))?;
         Ok(Some(record))
     }
 }

@@ -48,9 +48,47 @@ pub struct ColumnSettings {
     /// Process; without it there is one.
     #[serde(default)]
     pub process: Option<Column>,
+    /// File of a file system, for what it is of; without it there is one.
+    #[serde(default)]
+    pub file: Option<Column>,
     /// Placement index, or nothing, or `-`.
     #[serde(default)]
     pub placement: Option<Column>,
+}
+
+/// The header of what `warp capture` writes.
+pub const CAPTURE_HEADER: &str = "time,process,file,operation,offset,length";
+
+impl ColumnSettings {
+    /// The columns of what `warp capture` writes: seconds, bytes, R, W or D.
+    pub(super) fn of_capture() -> ColumnSettings {
+        let column = |name: &str| Column::Name(name.to_string());
+        let amount = |name: &str| AmountColumn {
+            column: column(name),
+            unit: AmountUnit::Bytes,
+        };
+        ColumnSettings {
+            delimiter: Delimiter::Comma,
+            header: Some(true),
+            offset: amount("offset"),
+            length: amount("length"),
+            operation: OperationColumn {
+                column: column("operation"),
+                read: read_words(),
+                write: write_words(),
+                trim: trim_words(),
+                ignore: Vec::new(),
+            },
+            time: Some(TimeColumn {
+                column: column("time"),
+                unit: TimeUnit::Seconds,
+            }),
+            volume: None,
+            process: Some(column("process")),
+            file: Some(column("file")),
+            placement: None,
+        }
+    }
 }
 
 /// A column, by its number from 1 or its name in the header.
@@ -194,7 +232,7 @@ impl TimeUnit {
 }
 
 /// What a line's columns are for.
-const ROLES: usize = 7;
+const ROLES: usize = 8;
 const OFFSET: usize = 0;
 const LENGTH: usize = 1;
 const OPERATION: usize = 2;
@@ -202,6 +240,7 @@ const TIME: usize = 3;
 const VOLUME: usize = 4;
 const PROCESS: usize = 5;
 const PLACEMENT: usize = 6;
+const FILE: usize = 7;
 
 /// More columns than any trace has.
 const COLUMNS_MAX: usize = 1024;
@@ -217,6 +256,7 @@ pub(super) struct Columns {
     at_header: bool,
     volumes: Names,
     processes: Names,
+    files: Names,
 }
 
 impl Columns {
@@ -228,6 +268,7 @@ impl Columns {
             at_header: false,
             volumes: Names::default(),
             processes: Names::default(),
+            files: Names::default(),
         };
         for role in 0..ROLES {
             match settings.column(role) {
@@ -319,6 +360,10 @@ impl Columns {
             let process = at(PROCESS, Problem::new("the process's column", "there"))?;
             record.process = self.processes.number(process)?;
         }
+        if self.settings.file.is_some() {
+            let file = at(FILE, Problem::new("the file's column", "there"))?;
+            record.file = self.files.number(file)?;
+        }
         if self.settings.placement.is_some() {
             record.placement = placement(at(PLACEMENT, Problem::new("the placement's column", "there"))?)?;
         }
@@ -384,6 +429,7 @@ impl ColumnSettings {
             VOLUME => self.volume.as_ref(),
             PROCESS => self.process.as_ref(),
             PLACEMENT => self.placement.as_ref(),
+            FILE => self.file.as_ref(),
             _ => unreachable!("there are {ROLES} roles"),
         }
     }

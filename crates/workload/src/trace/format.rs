@@ -1,17 +1,36 @@
 //! Formats: which one a file has, and the reader of each.
 
 use super::blkparse::{self, Blkparse};
+use super::blktrace::{self, Blktrace};
 use super::cloud::{self, Cloud, CloudTrace};
-use super::columns::Columns;
+use super::columns::{CAPTURE_HEADER, ColumnSettings, Columns};
 use super::field::{Fields, Problem};
 use super::iolog::{self, Iolog};
+use super::objects::{self, Mooncake, OracleGeneral};
 use super::record::Record;
 use super::settings::{Format, PlacementRule, Settings};
+use super::vscsi::{self, Vscsi};
 use crate::WorkloadError;
 
 impl Format {
-    /// The format of a file by its first line, or by its name.
-    pub(super) fn guess(name: &str, first_line: &[u8]) -> Option<Format> {
+    /// The format of a file by its first line, by its first bytes, or by its name.
+    pub(super) fn guess(name: &str, first_line: &[u8], head: &[u8]) -> Option<Format> {
+        let plain_name = name.trim_end_matches(".gz").trim_end_matches(".zst");
+        if blktrace::guess(head) {
+            return Some(Format::Blktrace);
+        }
+        if plain_name.ends_with(".oracleGeneral") || plain_name.ends_with(".oracleGeneral.bin") {
+            return Some(Format::OracleGeneral);
+        }
+        if vscsi::guess(head).is_some() {
+            return Some(Format::Vscsi);
+        }
+        if first_line == CAPTURE_HEADER.as_bytes() {
+            return Some(Format::Capture);
+        }
+        if objects::is_mooncake(first_line) {
+            return Some(Format::Mooncake);
+        }
         if iolog::HEADERS.contains(&first_line) {
             return Some(Format::Iolog);
         }
@@ -23,7 +42,6 @@ impl Format {
             });
         }
         let starts_like_an_event = Fields::new(first_line).word().is_some_and(blkparse::is_device);
-        let plain_name = name.trim_end_matches(".gz").trim_end_matches(".zst");
         (starts_like_an_event || plain_name.ends_with(".blkparse")).then_some(Format::Blkparse)
     }
 }
@@ -35,10 +53,25 @@ pub(super) enum Parser {
     Blkparse(Blkparse),
     Cloud(CloudTrace),
     Columns(Box<Columns>),
+    Blktrace(Box<Blktrace>),
+    Vscsi(Vscsi),
+    OracleGeneral(Box<OracleGeneral>),
+    Mooncake(Mooncake),
+}
+
+/// How a format divides a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Frame {
+    Lines,
+    /// Records that are so long.
+    Records(usize),
+    /// Records that say how long they are.
+    Events,
 }
 
 impl Parser {
-    pub(super) fn new(format: Format, settings: &Settings) -> Result<Parser, WorkloadError> {
+    /// For a file that begins with `head`, and those after it.
+    pub(super) fn new(format: Format, settings: &Settings, head: &[u8]) -> Result<Parser, WorkloadError> {
         check_placement(format, settings)?;
         Ok(match (format, &settings.csv) {
             (Format::Csv, Some(columns)) => Parser::Columns(Box::new(Columns::new(columns)?)),
@@ -55,7 +88,14 @@ impl Parser {
                 ));
             }
             (Format::Iolog, None) => Parser::Iolog(Iolog::default()),
-            (Format::Blkparse, None) => Parser::Blkparse(Blkparse::new(settings.blkparse_action)),
+            (Format::Blkparse, None) => Parser::Blkparse(Blkparse::new(settings.blkparse_action, settings.process_by)),
+            (Format::Blktrace, None) => {
+                Parser::Blktrace(Box::new(Blktrace::new(settings.blkparse_action, settings.process_by)))
+            }
+            (Format::Capture, None) => Parser::Columns(Box::new(Columns::new(&ColumnSettings::of_capture())?)),
+            (Format::Vscsi, None) => Parser::Vscsi(Vscsi::new(head)),
+            (Format::OracleGeneral, None) => Parser::OracleGeneral(Box::default()),
+            (Format::Mooncake, None) => Parser::Mooncake(Mooncake::new(settings.kv_block_bytes as u32)),
             (Format::Msr, None) => Parser::Cloud(CloudTrace::new(Cloud::Msr)),
             (Format::Alibaba, None) => Parser::Cloud(CloudTrace::new(Cloud::Alibaba)),
             (Format::Tencent, None) => Parser::Cloud(CloudTrace::new(Cloud::Tencent)),
@@ -69,6 +109,8 @@ impl Parser {
             Parser::Blkparse(blkparse) => blkparse.begin_file(),
             Parser::Cloud(cloud) => cloud.begin_file(),
             Parser::Columns(columns) => columns.begin_file(),
+            Parser::Vscsi(vscsi) => vscsi.begin_file(),
+            Parser::Blktrace(_) | Parser::OracleGeneral(_) | Parser::Mooncake(_) => {}
         }
     }
 
@@ -77,19 +119,37 @@ impl Parser {
         match self {
             Parser::Iolog(iolog) => iolog.begin_pass(),
             Parser::Blkparse(blkparse) => blkparse.begin_pass(),
-            // Their times are those of a calendar.
-            Parser::Cloud(_) | Parser::Columns(_) => {}
+            Parser::Vscsi(vscsi) => vscsi.begin_pass(),
+            Parser::OracleGeneral(objects) => objects.begin_pass(),
+            Parser::Mooncake(mooncake) => mooncake.begin_pass(),
+            // Their times are those of a calendar, or of a machine's clock.
+            Parser::Cloud(_) | Parser::Columns(_) | Parser::Blktrace(_) => {}
         }
     }
 
-    /// What a line says; nothing if it is no request. The time is the trace's own.
+    /// How the files are divided.
     #[inline]
-    pub(super) fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, Problem> {
+    pub(super) fn frame(&self) -> Frame {
+        match self {
+            Parser::Blktrace(_) => Frame::Events,
+            Parser::Vscsi(vscsi) => Frame::Records(vscsi.record_bytes()),
+            Parser::OracleGeneral(_) => Frame::Records(OracleGeneral::RECORD_BYTES),
+            _ => Frame::Lines,
+        }
+    }
+
+    /// What a line or record says; nothing if it is no request. What it says beyond that goes to `then`. Times are the trace's own.
+    #[inline]
+    pub(super) fn parse(&mut self, line: &[u8], then: &mut Vec<Record>) -> Result<Option<Record>, Problem> {
         match self {
             Parser::Iolog(iolog) => iolog.parse(line),
             Parser::Blkparse(blkparse) => blkparse.parse(line),
             Parser::Cloud(cloud) => cloud.parse(line),
             Parser::Columns(columns) => columns.parse(line),
+            Parser::Blktrace(blktrace) => blktrace.parse(line),
+            Parser::Vscsi(vscsi) => vscsi.parse(line),
+            Parser::OracleGeneral(objects) => objects.parse(line, then),
+            Parser::Mooncake(mooncake) => mooncake.parse(line, then),
         }
     }
 }
@@ -105,8 +165,14 @@ fn check_placement(format: Format, settings: &Settings) -> Result<(), WorkloadEr
         ),
         PlacementRule::Process => (
             "process",
-            format == Format::Blkparse || columns.is_some_and(|csv| csv.process.is_some()),
-            "processes: the text of blkparse has, and CSV with csv.process",
+            matches!(format, Format::Blkparse | Format::Blktrace | Format::Capture)
+                || columns.is_some_and(|csv| csv.process.is_some()),
+            "processes: blktrace and the text of blkparse have, captures, and CSV with csv.process",
+        ),
+        PlacementRule::File => (
+            "file",
+            format == Format::Capture || columns.is_some_and(|csv| csv.file.is_some()),
+            "files: captures have, and CSV with csv.file",
         ),
         _ => return Ok(()),
     };

@@ -1,4 +1,4 @@
-//! A file of a trace as lines: decompressed while it is read, through one buffer of a fixed size.
+//! A file of a trace as lines, or as binary records: decompressed while it is read, through one buffer of a fixed size.
 //!
 //! gzip and zstd are known by their first bytes, not by the file's name. Positions are those in the file as it lies on disk, so
 //! that they can be compared with its size.
@@ -11,10 +11,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::spool;
+
 /// Bytes of the buffer.
 pub(crate) const BUFFER_BYTES: usize = 256 << 10;
-/// A line that is longer is bad: no format has any near that.
-pub(crate) const LINE_BYTES_MAX: usize = 4096;
+/// A line that is longer is bad: no format has any near that. (The longest are Mooncake's: a number for each 512 tokens.)
+pub(crate) const LINE_BYTES_MAX: usize = 64 << 10;
 
 /// Compressions by their first bytes, and what can be done with them.
 const MAGICS: [(&[u8], Compression); 5] = [
@@ -61,7 +63,15 @@ pub enum Line<'a> {
     End,
 }
 
-/// The lines of one file.
+/// A binary record.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Raw<'a> {
+    pub(super) bytes: &'a [u8],
+    /// The file ends within it.
+    pub(super) is_cut_off: bool,
+}
+
+/// The lines, or the records, of one file.
 pub struct Lines {
     stream: Box<dyn Read + Send>,
     buffer: Box<[u8]>,
@@ -76,8 +86,11 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Opens a file. What is read of it is added to `bytes_read`.
+    /// Opens a file, or a stream. What is read of it is added to `bytes_read`.
     pub fn open(path: &Path, bytes_read: Arc<AtomicU64>) -> io::Result<Lines> {
+        if spool::is_stream(path) {
+            return Lines::new(spool::open(path)?, bytes_read);
+        }
         Lines::new(File::open(path)?, bytes_read)
     }
 
@@ -103,7 +116,7 @@ impl Lines {
         Ok(lines)
     }
 
-    /// Number of the line that was given out last, from 1.
+    /// Number of the line or record that was given out last, from 1.
     pub fn number(&self) -> u64 {
         self.number
     }
@@ -113,6 +126,48 @@ impl Lines {
         assert_eq!(self.number, 0, "the first line is looked at before it is taken");
         let text = &self.buffer[..self.end];
         without_return(&text[..memchr::memchr(b'\n', text).unwrap_or(text.len())])
+    }
+
+    /// What the file begins with, as much of it as the buffer holds.
+    pub(super) fn head(&self) -> &[u8] {
+        assert_eq!(self.number, 0, "the beginning is looked at before it is taken");
+        &self.buffer[..self.end]
+    }
+
+    /// Takes the next record: `header_bytes` say how long it is, all together. None at the end.
+    pub(super) fn take_record(
+        &mut self,
+        header_bytes: usize,
+        length: impl Fn(&[u8]) -> usize,
+    ) -> io::Result<Option<Raw<'_>>> {
+        self.hold(header_bytes)?;
+        if self.start == self.end {
+            return Ok(None);
+        }
+        let mut bytes = header_bytes;
+        if self.end - self.start >= header_bytes {
+            bytes = length(&self.buffer[self.start..self.start + header_bytes]);
+            assert!(
+                (header_bytes..=BUFFER_BYTES).contains(&bytes),
+                "a record fits in the buffer"
+            );
+            self.hold(bytes)?;
+        }
+        let record = self.start..self.end.min(self.start + bytes);
+        self.start = record.end;
+        self.number += 1;
+        Ok(Some(Raw {
+            is_cut_off: record.len() < bytes,
+            bytes: &self.buffer[record],
+        }))
+    }
+
+    /// Reads on until so many bytes wait, or the stream ends.
+    fn hold(&mut self, bytes: usize) -> io::Result<()> {
+        if self.end - self.start < bytes && !self.ended {
+            self.fill()?;
+        }
+        Ok(())
     }
 
     /// Takes the next line.

@@ -1,8 +1,9 @@
 //! Workloads as block traces: what other people's drives were asked, asked again.
 //!
 //! ```text
-//! files -> input (gzip, zstd) -> lines -> iolog | blkparse | cloud | columns -> Record -> mapping, placement -> Request
-//!                                                                                                  export <- any Source
+//! files, spool (streams) -> input (gzip, zstd) -> lines   -> iolog | blkparse | cloud | columns | objects -> Record
+//!                                              -> records -> blktrace | vscsi | objects                 -> Record
+//! Record -> mapping, placement -> Request                                               export <- any Source
 //! ```
 //!
 //! Everything is read as a stream: a trace of any length needs the same memory, except for what [`Mapping::Compact`] remembers of
@@ -10,10 +11,11 @@
 //! silently but what the formats themselves define as no request.
 //!
 //! Times are read and kept ([`Record::time_ns`], [`TimedSource`]) and not obeyed: requests come in the trace's order, and whoever runs
-//! them decides when. It does not read binary blktrace files (`blkparse` prints them) and does not model the file system or the volume
-//! manager that a trace was recorded above.
+//! them decides when. It does not model the file system or the volume manager that a trace was recorded above.
 
 mod blkparse;
+mod blktrace;
+mod bytes;
 mod cloud;
 mod columns;
 mod export;
@@ -22,15 +24,21 @@ mod format;
 mod input;
 mod iolog;
 mod mapping;
+mod objects;
 mod reader;
 mod record;
 mod replay;
 mod settings;
+pub mod spool;
+mod vscsi;
 
-pub use columns::{AmountColumn, AmountUnit, Column, ColumnSettings, Delimiter, OperationColumn, TimeColumn, TimeUnit};
+pub use blktrace::files_of;
+pub use columns::{
+    AmountColumn, AmountUnit, CAPTURE_HEADER, Column, ColumnSettings, Delimiter, OperationColumn, TimeColumn, TimeUnit,
+};
 pub use export::{ExportSettings, ExportSummary, Feed, IologVersion, export, export_per_placement};
 pub use input::{Line, Lines};
 pub use reader::{Progress, Reader};
 pub use record::Record;
 pub use replay::{TimedSource, TraceSource};
-pub use settings::{BlkparseAction, Format, LbaRange, Mapping, PlacementRule, Settings};
+pub use settings::{BlkparseAction, Format, LbaRange, Mapping, PlacementRule, ProcessIdentity, Settings};

@@ -8,21 +8,26 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::blktrace;
 use super::field::Problem;
-use super::format::Parser;
-use super::input::{Line, Lines};
+use super::format::{Frame, Parser};
+use super::input::{Line, Lines, Raw};
 use super::record::Record;
 use super::settings::{Format, Settings};
+use super::spool;
 use crate::WorkloadError;
 
 /// Reads the records of a trace.
 pub struct Reader {
-    files: Vec<PathBuf>,
+    /// Files that follow each other; of each, those that are read side by side.
+    files: Vec<Vec<PathBuf>>,
     next_file: usize,
     /// The file that is read, and its name.
     lines: Option<Lines>,
     name: String,
     parser: Parser,
+    /// What a record said beyond its first request, the last first.
+    waiting: Vec<Record>,
     skip_bad_lines: bool,
     bad_lines: u64,
     progress: Progress,
@@ -60,11 +65,12 @@ struct Clock {
 }
 
 impl Clock {
-    fn set(&mut self, record: &mut Record) {
+    fn set(&mut self, mut record: Record) -> Record {
         let first = *self.first_ns.get_or_insert(record.time_ns);
         // A trace from several processors may be a little out of order.
         record.time_ns = self.pass_ns.saturating_add(record.time_ns.saturating_sub(first));
         self.latest_ns = self.latest_ns.max(record.time_ns);
+        record
     }
 
     fn begin_pass(&mut self) {
@@ -81,17 +87,26 @@ impl Reader {
                 "name at least one file of the trace",
             ));
         };
+        let mut files: Vec<Vec<PathBuf>> = Vec::new();
         let mut bytes_total = 0;
         for file in &settings.files {
-            bytes_total += std::fs::metadata(file).map_err(|error| failed(file, error))?.len();
+            let together = blktrace::files_of(file);
+            // Each processor's file may be named, or one of them.
+            if together.len() > 1 && files.contains(&together) {
+                continue;
+            }
+            for file in &together {
+                bytes_total += file_bytes(file).map_err(|error| failed(file, error))?;
+            }
+            files.push(together);
         }
         let progress = Progress {
             bytes_read: Arc::default(),
             bytes_total,
         };
-        let lines = Lines::open(first, progress.bytes_read.clone()).map_err(|error| failed(first, error))?;
-        let mut reader = Reader::new(first.display().to_string(), lines, progress, settings)?;
-        reader.files = settings.files.clone();
+        let lines = open_together(&files[0], &progress.bytes_read).map_err(|error| failed(first, error))?;
+        let mut reader = Reader::new(spool::shown(first), lines, progress, settings)?;
+        reader.files = files;
         reader.next_file = 1;
         Ok(reader)
     }
@@ -111,17 +126,19 @@ impl Reader {
     }
 
     fn new(name: String, lines: Lines, progress: Progress, settings: &Settings) -> Result<Reader, WorkloadError> {
-        let Some(format) = settings.format.or_else(|| Format::guess(&name, lines.first())) else {
+        let guess = || Format::guess(&name, lines.first(), lines.head());
+        let Some(format) = settings.format.or_else(guess) else {
             return Err(WorkloadError::Line {
                 file: name,
                 line: 1,
                 problem: format!(
-                    "no known format begins with {}; say format = \"iolog\", \"blkparse\", \"msr\", \"alibaba\", \"tencent\" or \"csv\"",
-                    excerpt(lines.first())
+                    "no known format begins with {}; say format = {}",
+                    excerpt(lines.first()),
+                    Format::NAMES
                 ),
             });
         };
-        let mut parser = Parser::new(format, settings)?;
+        let mut parser = Parser::new(format, settings, lines.head())?;
         parser.begin_file();
         Ok(Reader {
             files: Vec::new(),
@@ -129,6 +146,7 @@ impl Reader {
             lines: Some(lines),
             name,
             parser,
+            waiting: Vec::new(),
             skip_bad_lines: settings.skip_bad_lines,
             bad_lines: 0,
             progress,
@@ -143,22 +161,33 @@ impl Reader {
     #[inline]
     pub fn next_record(&mut self) -> Result<Option<Record>, WorkloadError> {
         loop {
+            if let Some(record) = self.waiting.pop() {
+                return Ok(Some(self.clock.set(record)));
+            }
             let Some(lines) = &mut self.lines else {
                 if !self.open_next()? {
                     return Ok(None);
                 }
                 continue;
             };
-            let (problem, line) = match lines.take_line() {
-                Ok(Line::Text(line)) => match self.parser.parse(line) {
-                    Ok(Some(mut record)) => {
-                        self.clock.set(&mut record);
-                        return Ok(Some(record));
+            let taken = match self.parser.frame() {
+                Frame::Lines => lines.take_line(),
+                Frame::Records(bytes) => record_as_line(lines.take_record(bytes, |_| bytes)),
+                Frame::Events => record_as_line(lines.take_record(blktrace::HEADER_BYTES, blktrace::event_bytes)),
+            };
+            let (problem, line) = match taken {
+                Ok(Line::Text(line)) => match self.parser.parse(line, &mut self.waiting) {
+                    Ok(first) => {
+                        self.waiting.reverse();
+                        let Some(record) = first else { continue };
+                        return Ok(Some(self.clock.set(record)));
                     }
-                    Ok(None) => continue,
                     Err(problem) => (problem, line),
                 },
-                Ok(Line::TooLong(line)) => (Problem::new("the line", "at most 4096 bytes long"), line),
+                Ok(Line::TooLong(line)) if self.parser.frame() == Frame::Lines => {
+                    (Problem::new("the line", "at most 65536 bytes long"), line)
+                }
+                Ok(Line::TooLong(line)) => (Problem::of_file("the record", "whole: the file is cut off"), line),
                 Ok(Line::End) => {
                     self.lines = None;
                     continue;
@@ -168,11 +197,15 @@ impl Reader {
                     return Err(failed(Path::new(&self.name), error));
                 }
             };
+            self.waiting.clear();
             if self.skip_bad_lines && !problem.is_of_file() {
                 self.bad_lines += 1;
                 continue;
             }
-            let problem = format!("{problem}: {}", excerpt(line));
+            let problem = match self.parser.frame() {
+                Frame::Lines => format!("{problem}: {}", excerpt(line)),
+                _ => problem.to_string(),
+            };
             return Err(self.stop(problem));
         }
     }
@@ -191,12 +224,20 @@ impl Reader {
 
     /// Ends at the line that was read last.
     fn stop(&mut self, problem: String) -> WorkloadError {
-        let line = self.lines.as_ref().map_or(0, Lines::number);
+        let number = self.lines.as_ref().map_or(0, Lines::number);
         self.end();
-        WorkloadError::Line {
-            file: self.name.clone(),
-            line,
-            problem,
+        let file = self.name.clone();
+        match self.parser.frame() {
+            Frame::Lines => WorkloadError::Line {
+                file,
+                line: number,
+                problem,
+            },
+            _ => WorkloadError::Record {
+                file,
+                record: number,
+                problem,
+            },
         }
     }
 
@@ -207,6 +248,7 @@ impl Reader {
             return false;
         }
         self.lines = None;
+        self.waiting.clear();
         self.next_file = 0;
         self.progress.bytes_read.store(0, Ordering::Relaxed);
         self.parser.begin_pass();
@@ -226,15 +268,15 @@ impl Reader {
 
     /// Opens the next file; false if there is none.
     fn open_next(&mut self) -> Result<bool, WorkloadError> {
-        let Some(file) = self.files.get(self.next_file) else {
+        let Some(files) = self.files.get(self.next_file) else {
             return Ok(false);
         };
         self.next_file += 1;
-        self.name = file.display().to_string();
-        match Lines::open(file, self.progress.bytes_read.clone()) {
+        self.name = spool::shown(&files[0]);
+        match open_together(files, &self.progress.bytes_read) {
             Ok(lines) => self.lines = Some(lines),
             Err(error) => {
-                let error = failed(file, error);
+                let error = failed(&files[0], error);
                 self.end();
                 return Err(error);
             }
@@ -246,13 +288,39 @@ impl Reader {
     /// Nothing is read any more.
     fn end(&mut self) {
         self.lines = None;
+        self.waiting.clear();
         self.files.clear();
     }
 }
 
+/// Opens a file, or those of a trace that are read side by side.
+fn open_together(files: &[PathBuf], bytes_read: &Arc<AtomicU64>) -> io::Result<Lines> {
+    match files {
+        [file] => Lines::open(file, Arc::clone(bytes_read)),
+        // They count what they read themselves.
+        _ => Lines::new(blktrace::Merged::open(files, bytes_read)?, Arc::default()),
+    }
+}
+
+fn file_bytes(file: &Path) -> io::Result<u64> {
+    if spool::is_stream(file) {
+        return spool::open(file)?.length();
+    }
+    Ok(std::fs::metadata(file)?.len())
+}
+
+/// A record in the place of a line; one that is cut off is no whole line.
+fn record_as_line(record: io::Result<Option<Raw<'_>>>) -> io::Result<Line<'_>> {
+    Ok(match record? {
+        None => Line::End,
+        Some(record) if record.is_cut_off => Line::TooLong(record.bytes),
+        Some(record) => Line::Text(record.bytes),
+    })
+}
+
 fn failed(file: &Path, source: io::Error) -> WorkloadError {
     WorkloadError::Io {
-        file: file.display().to_string(),
+        file: spool::shown(file),
         source,
     }
 }

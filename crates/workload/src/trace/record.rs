@@ -1,4 +1,4 @@
-//! What a line of a trace says, whatever its format.
+//! What a line or record of a trace says, whatever its format.
 
 use rustc_hash::FxHashMap;
 
@@ -17,6 +17,8 @@ pub struct Record {
     pub volume: u32,
     /// Process that issued it, in the order in which they first appear; 0 if the trace does not say.
     pub process: u32,
+    /// File of a file system that it is of, in the order in which they first appear; 0 if the trace does not say.
+    pub file: u32,
     /// First byte on the volume.
     pub offset_bytes: u64,
     /// Length, not 0.
@@ -44,6 +46,7 @@ impl Record {
             operation,
             volume: 0,
             process: 0,
+            file: 0,
             offset_bytes,
             bytes,
             placement: None,
@@ -51,7 +54,7 @@ impl Record {
     }
 }
 
-/// Names of volumes or processes, numbered in the order of their first appearance.
+/// Names of volumes, processes or files, numbered in the order of their first appearance.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     numbers: FxHashMap<Box<[u8]>, u32>,
@@ -82,7 +85,7 @@ impl Names {
         let number = self.numbers.len();
         if number == NAMES_MAX {
             return Err(Problem::new(
-                "the volume or process",
+                "the volume, process or file",
                 "one of at most 1048576 different ones",
             ));
         }

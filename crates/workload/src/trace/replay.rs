@@ -50,9 +50,10 @@ struct Counts {
     requests: u64,
     bytes: [u64; 3],
     passes: u64,
-    /// Volumes and processes that have appeared.
+    /// Volumes, processes and files that have appeared.
     volumes: u32,
     processes: u32,
+    files: u32,
     /// Time of the last record, since the first.
     last_ns: u64,
 }
@@ -62,6 +63,7 @@ impl Counts {
         self.records += 1;
         self.volumes = self.volumes.max(record.volume + 1);
         self.processes = self.processes.max(record.process + 1);
+        self.files = self.files.max(record.file + 1);
         self.last_ns = self.last_ns.max(record.time_ns);
     }
 }
@@ -232,6 +234,7 @@ impl Source for TraceSource {
             Measure::new("trace.passes", counts.passes as f64),
             Measure::new("trace.volumes", f64::from(counts.volumes)),
             Measure::new("trace.processes", f64::from(counts.processes)),
+            Measure::new("trace.files", f64::from(counts.files)),
             Measure::new("trace.seconds", counts.last_ns as f64 / 1e9),
         ]
     }
@@ -300,6 +303,7 @@ impl Placement {
             }
             PlacementRule::Volume => among(record.volume),
             PlacementRule::Process => among(record.process),
+            PlacementRule::File => among(record.file),
         })
     }
 }

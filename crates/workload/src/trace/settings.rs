@@ -13,14 +13,19 @@ use crate::{Operation, PlacementIndex, Target, WorkloadError};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Files of the trace, one after another; plain, gzip or zstd. No default: there must be one.
+    /// Files of the trace, one after another; plain, gzip or zstd; `-` is standard input. No default: there must be one.
     pub files: Vec<PathBuf>,
-    /// Format of all of them. Without it the first line tells, or a name that ends with `.blkparse`.
+    /// Format of all of them. Without it their beginning tells, or a name that ends with `.blkparse` or `.oracleGeneral`.
     pub format: Option<Format>,
     /// Columns, for `format = "csv"`.
     pub csv: Option<ColumnSettings>,
     /// Events of blkparse that count: by default those that were issued to the drive.
     pub blkparse_action: BlkparseAction,
+    /// What tells processes apart in blktrace's traces; default their number.
+    pub process_by: ProcessIdentity,
+    /// Bytes of a block of 512 tokens, for `format = "mooncake"`; default 1 MiB.
+    #[serde(with = "base::size")]
+    pub kv_block_bytes: u64,
     /// How addresses of the trace become positions on the drive; default `compact`.
     pub mapping: Mapping,
     /// Size of each traced volume, for `modulo` and `scale`; volumes lie one after another, in the order in which they first appear.
@@ -50,6 +55,8 @@ impl Default for Settings {
             format: None,
             csv: None,
             blkparse_action: BlkparseAction::Issued,
+            process_by: ProcessIdentity::Number,
+            kv_block_bytes: 1 << 20,
             mapping: Mapping::Compact,
             volume_bytes: None,
             volumes: 1,
@@ -78,6 +85,32 @@ pub enum Format {
     Tencent,
     /// Columns as the `csv` table says.
     Csv,
+    /// Columns as `warp capture` writes them.
+    Capture,
+    /// Binary files of blktrace.
+    Blktrace,
+    /// vscsiStats, versions 1 and 2.
+    Vscsi,
+    /// libCacheSim's oracleGeneral.
+    OracleGeneral,
+    /// Mooncake's JSON lines.
+    Mooncake,
+}
+
+impl Format {
+    /// Their names in settings.
+    pub(super) const NAMES: &str = "\"iolog\", \"blkparse\", \"blktrace\", \"msr\", \"alibaba\", \"tencent\", \"csv\", \"capture\", \
+                                    \"vscsi\", \"oracle_general\" or \"mooncake\"";
+}
+
+/// What tells processes apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProcessIdentity {
+    /// The number of process or thread.
+    Number,
+    /// Its name; its number where the trace has none.
+    Name,
 }
 
 /// Which of the events of a request counts.
@@ -120,6 +153,8 @@ pub enum PlacementRule {
     Volume,
     /// The process's number, modulo the number of placement indices.
     Process,
+    /// The file's number, modulo the number of placement indices; what is of no known file has one together.
+    File,
 }
 
 /// A range of addresses and the placement index of what is written there.
@@ -176,6 +211,12 @@ impl Settings {
                     self.volumes
                 ),
                 "must be at least 1",
+            ));
+        }
+        if !(512..1 << 31).contains(&self.kv_block_bytes) {
+            return Err(WorkloadError::setting(
+                format!("kv_block_bytes = {}", self.kv_block_bytes),
+                "must be at least 512 bytes and below 2 GiB",
             ));
         }
         let span = self.volume_bytes.unwrap_or(0).checked_mul(self.volumes.into());

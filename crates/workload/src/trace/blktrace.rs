@@ -1,0 +1,253 @@
+//! What blktrace writes: the kernel's own records, as `blkparse` reads them.
+//!
+//! ```text
+//! NAME.blktrace.0, NAME.blktrace.1, ... (one for each processor) -> merged by time -> events -> Record
+//! ```
+//!
+//! An event is a `struct blk_io_trace` (`include/uapi/linux/blktrace_api.h`, version 7) and as many bytes behind it as it says:
+//!
+//! | byte | | |
+//! |---|---|---|
+//! | 0 | `magic` | 0x65617400 and the version, 7 |
+//! | 4 | `sequence` | |
+//! | 8 | `time` | nanoseconds, 64 bits |
+//! | 16 | `sector` | of 512 bytes, 64 bits |
+//! | 24 | `bytes` | |
+//! | 28 | `action` | lower 16 bits: what happens (1 queued, 7 issued, 8 completed; 0x100: a cgroup follows); upper ones: categories |
+//! | 32 | `pid` | |
+//! | 36 | `device` | major << 20 and minor |
+//! | 40, 44, 46 | `cpu`, `error`, `pdu_len` | 32, 16 and 16 bits; `pdu_len` bytes follow |
+//!
+//! Events of the category *notify* are messages; one of them gives a process its name. Passthrough commands (category *PC*) have no sector and are no
+//! requests here. What `blkparse` prints of the same files gives the same requests (`blkparse.rs`).
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use rustc_hash::FxHashMap;
+
+use super::bytes::{u16_at, u32_at, u64_at};
+use super::field::{Problem, SECTOR_BYTES};
+use super::input::Lines;
+use super::record::{Names, Record};
+use super::settings::{BlkparseAction, ProcessIdentity};
+use crate::Operation;
+
+/// Bytes of an event without what follows it.
+pub(super) const HEADER_BYTES: usize = 48;
+
+const MAGIC: u32 = 0x6561_7400;
+const VERSION: u32 = 7;
+
+/// Categories, in the upper half of `action` (`enum blktrace_cat`).
+const WRITE: u32 = 1 << 1;
+const PASSTHROUGH: u32 = 1 << 9;
+const NOTIFY: u32 = 1 << 10;
+const DISCARD: u32 = 1 << 13;
+/// In the lower half: a cgroup's number is in front of what follows the event (`__BLK_TA_CGROUP`, `__BLK_TN_CGROUP`).
+const WITH_CGROUP: u32 = 1 << 8;
+/// Bytes of that number.
+const CGROUP_BYTES: usize = 8;
+
+/// Reads events.
+#[derive(Debug)]
+pub(super) struct Blktrace {
+    action: u32,
+    identity: ProcessIdentity,
+    devices: Names,
+    processes: Names,
+    /// Names of processes by their number.
+    names: FxHashMap<u32, Box<[u8]>>,
+}
+
+impl Blktrace {
+    pub(super) fn new(action: BlkparseAction, identity: ProcessIdentity) -> Blktrace {
+        Blktrace {
+            action: match action {
+                BlkparseAction::Queued => 1,
+                BlkparseAction::Issued => 7,
+                BlkparseAction::Completed => 8,
+            },
+            identity,
+            devices: Names::default(),
+            processes: Names::default(),
+            names: FxHashMap::default(),
+        }
+    }
+
+    pub(super) fn parse(&mut self, event: &[u8]) -> Result<Option<Record>, Problem> {
+        check(event)?;
+        let action = u32_at(event, 28);
+        let (categories, what) = (action >> 16, action & 0xffff & !WITH_CGROUP);
+        let process = u32_at(event, 32);
+        if categories & NOTIFY != 0 {
+            if what == 0 {
+                self.learn(process, action, &event[HEADER_BYTES..]);
+            }
+            return Ok(None);
+        }
+        if what != self.action || categories & PASSTHROUGH != 0 {
+            return Ok(None);
+        }
+        let operation = match categories {
+            categories if categories & DISCARD != 0 => Operation::Trim,
+            categories if categories & WRITE != 0 => Operation::Write,
+            _ => Operation::Read,
+        };
+        let offset = u64_at(event, 16).checked_mul(SECTOR_BYTES);
+        let offset = offset.ok_or(Problem::new("the sector", "below 2^50"))?;
+        let Some(mut record) = Record::new(operation, offset, u32_at(event, 24).into())? else {
+            return Ok(None);
+        };
+        record.time_ns = u64_at(event, 8);
+        record.volume = self.devices.number(&event[36..40])?;
+        let number = process.to_le_bytes();
+        let name = self
+            .names
+            .get(&process)
+            .filter(|_| self.identity == ProcessIdentity::Name);
+        record.process = self.processes.number(name.map_or(&number, |name| name))?;
+        Ok(Some(record))
+    }
+
+    /// A message says what a process is called.
+    fn learn(&mut self, process: u32, action: u32, message: &[u8]) {
+        let skipped = if action & WITH_CGROUP == 0 { 0 } else { CGROUP_BYTES };
+        let name = message.get(skipped..).unwrap_or_default();
+        let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+        self.names.insert(process, name.into());
+    }
+}
+
+/// Bytes of the event that begins with this header.
+pub(super) fn event_bytes(header: &[u8]) -> usize {
+    HEADER_BYTES + usize::from(u16_at(header, 46))
+}
+
+/// Whether a file begins with an event, in this or the other order of bytes.
+pub(super) fn guess(head: &[u8]) -> bool {
+    head.len() >= 4 && [u32_at(head, 0), u32_at(head, 0).swap_bytes()].contains(&(MAGIC | VERSION))
+}
+
+/// Refuses what is no event. Nothing behind it can be found then.
+fn check(event: &[u8]) -> Result<(), Problem> {
+    let magic = u32_at(event, 0);
+    if magic == MAGIC | VERSION {
+        return Ok(());
+    }
+    Err(if magic.swap_bytes() == MAGIC | VERSION {
+        Problem::of_file(
+            "the order of bytes",
+            "that of little-endian machines; print the trace with blkparse where it was recorded",
+        )
+    } else if magic & !0xff == MAGIC {
+        Problem::of_file("the version of blktrace", "7; print the trace with blkparse")
+    } else {
+        Problem::of_file("the event", "one of blktrace: its magic number is missing")
+    })
+}
+
+/// All files of a trace by one of them: `NAME.blktrace.0` stands for those of all processors, any other name for itself.
+pub fn files_of(path: &Path) -> Vec<PathBuf> {
+    let split = |path: &Path| {
+        let name = path.file_name()?.to_str()?.to_string();
+        let (stem, processor) = name.rsplit_once(".blktrace.")?;
+        Some((stem.to_string(), processor.parse::<u32>().ok()?))
+    };
+    let Some((stem, _)) = split(path) else {
+        return vec![path.to_path_buf()];
+    };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let entries = std::fs::read_dir(folder.unwrap_or(Path::new(".")));
+    let mut files: Vec<(u32, PathBuf)> = Vec::new();
+    for entry in entries.into_iter().flatten().flatten() {
+        let found = path.with_file_name(entry.file_name());
+        if let Some((of, processor)) = split(&found)
+            && of == stem
+        {
+            files.push((processor, found));
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        return vec![path.to_path_buf()];
+    }
+    files.into_iter().map(|(_, file)| file).collect()
+}
+
+/// The events of several files as one stream, in the order of their times.
+pub(super) struct Merged {
+    files: Vec<(PathBuf, Lines)>,
+    /// Time of the next event of each file that has one, and the event.
+    next: BinaryHeap<Reverse<(u64, usize)>>,
+    events: Vec<Vec<u8>>,
+    /// What is given out of the event of which file.
+    giving: Option<(usize, usize)>,
+}
+
+impl Merged {
+    /// What is read is added to `bytes_read`.
+    pub(super) fn open(paths: &[PathBuf], bytes_read: &Arc<AtomicU64>) -> io::Result<Merged> {
+        let open = |path: &PathBuf| Ok((path.clone(), Lines::open(path, Arc::clone(bytes_read))?));
+        let mut merged = Merged {
+            files: paths.iter().map(open).collect::<io::Result<_>>()?,
+            next: BinaryHeap::new(),
+            events: vec![Vec::new(); paths.len()],
+            giving: None,
+        };
+        for file in 0..paths.len() {
+            merged.read_event(file)?;
+        }
+        Ok(merged)
+    }
+
+    fn read_event(&mut self, file: usize) -> io::Result<()> {
+        let (path, lines) = &mut self.files[file];
+        let event = lines.take_record(HEADER_BYTES, event_bytes)?;
+        let bad = |number: u64, problem: String| {
+            let place = format!("{}: record {number}: {problem}", path.display());
+            io::Error::new(io::ErrorKind::InvalidData, place)
+        };
+        let Some(record) = event else { return Ok(()) };
+        if record.is_cut_off {
+            let problem = "it is cut off; copy the file again".to_string();
+            return Err(bad(lines.number(), problem));
+        }
+        let checked = check(record.bytes);
+        let event = &mut self.events[file];
+        event.clear();
+        event.extend_from_slice(record.bytes);
+        checked.map_err(|problem| bad(lines.number(), problem.to_string()))?;
+        self.next.push(Reverse((u64_at(event, 8), file)));
+        Ok(())
+    }
+}
+
+impl Read for Merged {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut given = 0;
+        while given < buffer.len() {
+            let Some((file, from)) = self.giving else {
+                let Some(Reverse((_, file))) = self.next.pop() else {
+                    break;
+                };
+                self.giving = Some((file, 0));
+                continue;
+            };
+            let rest = &self.events[file][from..];
+            let bytes = rest.len().min(buffer.len() - given);
+            buffer[given..given + bytes].copy_from_slice(&rest[..bytes]);
+            given += bytes;
+            self.giving = Some((file, from + bytes));
+            if bytes == rest.len() {
+                self.giving = None;
+                self.read_event(file)?;
+            }
+        }
+        Ok(given)
+    }
+}

@@ -1,0 +1,18 @@
+//! Numbers in binary records, little-endian; a record is as long as its format says before they are read.
+
+fn array<const BYTES: usize>(record: &[u8], at: usize) -> [u8; BYTES] {
+    let bytes = record[at..].first_chunk();
+    *bytes.expect("the record is as long as its format says")
+}
+
+pub(super) fn u16_at(record: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes(array(record, at))
+}
+
+pub(super) fn u32_at(record: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(array(record, at))
+}
+
+pub(super) fn u64_at(record: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(array(record, at))
+}

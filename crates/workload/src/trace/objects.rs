@@ -1,0 +1,178 @@
+//! Traces of objects, not of blocks: what a cache is asked for, as what it does to a drive that has room for all.
+//!
+//! **oracleGeneral** (libCacheSim): records of 24 bytes, little-endian: seconds (32 bits), object (64), bytes (32), number of the request in
+//! which it is asked for again (signed 64; -1 or the largest number: never). From libCacheSim's reader, `oracleGeneralBin.h`.
+//! The first request of an object writes it, later ones read it, and behind the last one it is deallocated. A request with another size than
+//! the one before writes the object anew. An object has a place of whole units of 4 KiB, the one of the same size that became
+//! free last, or the next new one, so that the drive holds what is alive. Memory: 40 bytes for each object that is alive.
+//!
+//! **Mooncake**: lines of JSON, a request to a language model each: `timestamp` in milliseconds and `hash_ids`, the blocks of 512 tokens
+//! of its input (README of kvcache-ai/Mooncake, FAST '25). A block that was seen before is read, a new one written; other fields are not
+//! needed. Block `n` lies at `n` times `kv_block_bytes`. Nothing is evicted. Memory: 9 to 18 bytes for each block.
+//!
+//! A trace that begins again writes everything again, in the same places.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Deserialize;
+
+use super::bytes::{u32_at, u64_at};
+use super::field::{Problem, SECOND_NS};
+use super::record::{OFFSET_BYTES_END, Record};
+use crate::Operation;
+
+/// Places of objects are of whole units.
+const UNIT_BYTES: u64 = 4096;
+const MILLISECOND_NS: f64 = 1e6;
+
+/// Where an object is.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    unit: u64,
+    bytes: u32,
+    /// The pass in which it was written last.
+    pass: u32,
+}
+
+/// Reads oracleGeneral.
+#[derive(Debug, Default)]
+pub(super) struct OracleGeneral {
+    places: FxHashMap<u64, Place>,
+    /// Places that became free, by their units.
+    free: FxHashMap<u64, Vec<u64>>,
+    next_unit: u64,
+    pass: u32,
+}
+
+impl OracleGeneral {
+    /// Bytes of a record.
+    pub(super) const RECORD_BYTES: usize = 24;
+
+    pub(super) fn begin_pass(&mut self) {
+        self.pass += 1;
+    }
+
+    /// The request of a record; what else happens goes to `then`.
+    pub(super) fn parse(&mut self, record: &[u8], then: &mut Vec<Record>) -> Result<Option<Record>, Problem> {
+        let (object, bytes) = (u64_at(record, 4), u32_at(record, 12));
+        let next = u64_at(record, 16) as i64;
+        if next < -1 {
+            return Err(Problem::new("the next access", "-1 or the number of a request"));
+        }
+        if bytes == 0 {
+            return Ok(None);
+        }
+        let time_ns = u64::from(u32_at(record, 0)) * SECOND_NS;
+        let request = |operation, place: Place| {
+            let found = Record::new(operation, place.unit * UNIT_BYTES, place.bytes.into())?;
+            Ok(found.map(|found| Record { time_ns, ..found }))
+        };
+        let known = self.places.get(&object).copied();
+        let (operation, place) = match known {
+            Some(known) if known.bytes == bytes && known.pass == self.pass => (Operation::Read, known),
+            _ => (Operation::Write, self.place(known, bytes)?),
+        };
+        let is_last = next == -1 || next == i64::MAX;
+        if let Some(left) = known.filter(|known| known.unit != place.unit) {
+            then.extend(request(Operation::Trim, left)?);
+        }
+        if is_last {
+            then.extend(request(Operation::Trim, place)?);
+            self.places.remove(&object);
+            self.release(place);
+        } else {
+            self.places.insert(object, place);
+        }
+        request(operation, place)
+    }
+
+    /// Where an object of this size is written: where it was, if it fits there exactly.
+    fn place(&mut self, known: Option<Place>, bytes: u32) -> Result<Place, Problem> {
+        let units = u64::from(bytes).div_ceil(UNIT_BYTES);
+        if let Some(known) = known {
+            if u64::from(known.bytes).div_ceil(UNIT_BYTES) == units {
+                let pass = self.pass;
+                return Ok(Place { bytes, pass, ..known });
+            }
+            self.release(known);
+        }
+        let free = self.free.get_mut(&units).and_then(Vec::pop);
+        let unit = free.unwrap_or(self.next_unit);
+        if free.is_none() {
+            self.next_unit += units;
+        }
+        if self.next_unit > OFFSET_BYTES_END / UNIT_BYTES {
+            return Err(Problem::new("the size of all objects together", "below 2^59 bytes"));
+        }
+        let pass = self.pass;
+        Ok(Place { unit, bytes, pass })
+    }
+
+    fn release(&mut self, place: Place) {
+        let units = u64::from(place.bytes).div_ceil(UNIT_BYTES);
+        self.free.entry(units).or_default().push(place.unit);
+    }
+}
+
+/// Reads Mooncake's lines.
+#[derive(Debug)]
+pub(super) struct Mooncake {
+    block_bytes: u32,
+    written: FxHashSet<u64>,
+}
+
+#[derive(Deserialize)]
+struct Request {
+    timestamp: f64,
+    hash_ids: Vec<u64>,
+}
+
+impl Mooncake {
+    pub(super) fn new(block_bytes: u32) -> Mooncake {
+        Mooncake {
+            block_bytes,
+            written: FxHashSet::default(),
+        }
+    }
+
+    pub(super) fn begin_pass(&mut self) {
+        self.written.clear();
+    }
+
+    /// The blocks of a request go to `then`.
+    pub(super) fn parse(&mut self, line: &[u8], then: &mut Vec<Record>) -> Result<Option<Record>, Problem> {
+        if line.is_empty() {
+            return Ok(None);
+        }
+        let request: Request = serde_json::from_slice(line).map_err(|_| {
+            Problem::new(
+                "the line",
+                "JSON with timestamp (milliseconds) and hash_ids (a list of numbers)",
+            )
+        })?;
+        if !(0.0..1e13).contains(&request.timestamp) {
+            return Err(Problem::new("the timestamp", "a number of milliseconds"));
+        }
+        let last = OFFSET_BYTES_END / u64::from(self.block_bytes);
+        if request.hash_ids.iter().any(|id| *id >= last) {
+            return Err(Problem::new("the hash id", "small enough for a place below 2^59 bytes"));
+        }
+        for id in request.hash_ids {
+            let operation = if self.written.insert(id) {
+                Operation::Write
+            } else {
+                Operation::Read
+            };
+            let block = Record::new(operation, id * u64::from(self.block_bytes), self.block_bytes.into())?;
+            then.extend(block.map(|block| Record {
+                time_ns: (request.timestamp * MILLISECOND_NS) as u64,
+                ..block
+            }));
+        }
+        Ok(None)
+    }
+}
+
+/// Whether a line is one of Mooncake's.
+pub(super) fn is_mooncake(line: &[u8]) -> bool {
+    line.starts_with(b"{") && serde_json::from_slice::<Request>(line).is_ok()
+}

@@ -1,0 +1,128 @@
+//! vscsiStats: what VMware's hypervisor records of the SCSI commands of a virtual disk, as the CloudPhysics traces have it.
+//!
+//! | version 1, 32 bytes | version 2, 40 bytes | |
+//! |---|---|---|
+//! | 12 | 0 | `cmd`, 16 bits: operation code of the SCSI command |
+//! | 14 | 2 | `ver`, 16 bits: the version is the upper byte |
+//! | 0 | 4 | `sn`, 32 bits: sequence number |
+//! | 4 | 8 | `len`, 32 bits: bytes |
+//! | 8 | 12 | `nSG`, 32 bits: elements of the scatter list |
+//! | 16 | 16 | `lbn`, 64 bits: sector of 512 bytes |
+//! | 24 | 24 | `ts`, 64 bits: microseconds |
+//! | | 32 | `rt`, 64 bits: response time |
+//!
+//! Little-endian; a file is a disk. From the reader of libCacheSim (`traceReader/customizedReader/vscsi.h`), which has no other
+//! documentation. Operation codes are those of SPC and SBC; other commands than reads, writes and unmaps are no requests. UNMAP has its
+//! ranges in data that is not recorded: the record's own place and length count, which are 0 for most.
+
+use super::bytes::{u16_at, u32_at, u64_at};
+use super::field::{Problem, SECTOR_BYTES};
+use super::record::Record;
+use crate::Operation;
+
+/// Reads records of both versions.
+#[derive(Debug)]
+pub(super) struct Vscsi {
+    version: Version,
+    /// Number of this file, from 0.
+    volume: u32,
+    begun: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Version {
+    One,
+    Two,
+}
+
+const MICROSECOND_NS: u64 = 1000;
+
+impl Version {
+    const ALL: [Version; 2] = [Version::One, Version::Two];
+
+    /// Bytes of a record.
+    fn record_bytes(self) -> usize {
+        match self {
+            Version::One => 32,
+            Version::Two => 40,
+        }
+    }
+
+    /// Where a record has operation code, version and length.
+    fn places(self) -> (usize, usize, usize) {
+        match self {
+            Version::One => (12, 14, 4),
+            Version::Two => (0, 2, 8),
+        }
+    }
+
+    /// Whether a record says that it is of this version.
+    fn is_of(self, record: &[u8]) -> bool {
+        let (_, version, _) = self.places();
+        record.len() >= self.record_bytes() && usize::from(u16_at(record, version) >> 8) == self as usize + 1
+    }
+}
+
+/// The version of a file by its first two records, or the only one that it has.
+pub(super) fn guess(head: &[u8]) -> Option<Version> {
+    Version::ALL.into_iter().find(|version| {
+        let mut records = head.chunks_exact(version.record_bytes()).take(2).peekable();
+        records.peek().is_some() && records.all(|record| version.is_of(record))
+    })
+}
+
+impl Vscsi {
+    /// The first file begins with `head`.
+    pub(super) fn new(head: &[u8]) -> Vscsi {
+        Vscsi {
+            version: guess(head).unwrap_or(Version::Two),
+            volume: 0,
+            begun: false,
+        }
+    }
+
+    pub(super) fn begin_file(&mut self) {
+        self.volume += u32::from(std::mem::replace(&mut self.begun, true));
+    }
+
+    pub(super) fn begin_pass(&mut self) {
+        (self.volume, self.begun) = (0, false);
+    }
+
+    pub(super) fn record_bytes(&self) -> usize {
+        self.version.record_bytes()
+    }
+
+    pub(super) fn parse(&mut self, record: &[u8]) -> Result<Option<Record>, Problem> {
+        if !self.version.is_of(record) {
+            return Err(Problem::of_file(
+                "the version of the record",
+                "1 or 2 of vscsiStats, or not that of the records before",
+            ));
+        }
+        let (command, _, length) = self.version.places();
+        let Some(operation) = operation(u16_at(record, command)) else {
+            return Ok(None);
+        };
+        let offset = u64_at(record, 16).checked_mul(SECTOR_BYTES);
+        let offset = offset.ok_or(Problem::new("the offset", "below 2^59 bytes"))?;
+        let time_ns = u64_at(record, 24).checked_mul(MICROSECOND_NS);
+        let time_ns = time_ns.ok_or(Problem::new("the time", "a number of microseconds below 2^64 ns"))?;
+        let found = Record::new(operation, offset, u32_at(record, length).into())?;
+        Ok(found.map(|found| Record {
+            time_ns,
+            volume: self.volume,
+            ..found
+        }))
+    }
+}
+
+/// READ and WRITE of 6, 10, 12 and 16 bytes, WRITE SAME as the write that it is, UNMAP.
+fn operation(code: u16) -> Option<Operation> {
+    match code {
+        0x08 | 0x28 | 0xa8 | 0x88 => Some(Operation::Read),
+        0x0a | 0x2a | 0xaa | 0x8a | 0x41 | 0x93 => Some(Operation::Write),
+        0x42 => Some(Operation::Trim),
+        _ => None,
+    }
+}

@@ -1,0 +1,455 @@
+//! Traces of records instead of lines, built byte by byte as their documentation has them, and traces of objects.
+
+mod support;
+
+use std::io::Cursor;
+
+use workload::trace::{Format, PlacementRule, ProcessIdentity, Reader, Record, Settings};
+use workload::{Operation, WorkloadError};
+
+use Operation::{Read, Trim, Write as W};
+
+fn read_as(name: &str, bytes: &[u8], settings: &Settings) -> Result<Vec<Record>, WorkloadError> {
+    let mut reader = Reader::from_stream(name, Cursor::new(bytes.to_vec()), settings)?;
+    let mut records = Vec::new();
+    while let Some(record) = reader.next_record()? {
+        records.push(record);
+    }
+    assert!(matches!(reader.next_record(), Ok(None)), "the end is not the end");
+    Ok(records)
+}
+
+fn read(bytes: &[u8], settings: &Settings) -> Result<Vec<Record>, WorkloadError> {
+    read_as("trace.bin", bytes, settings)
+}
+
+fn record(time_ns: u64, operation: Operation, offset_bytes: u64, bytes: u32) -> Record {
+    Record {
+        time_ns,
+        operation,
+        volume: 0,
+        process: 0,
+        file: 0,
+        offset_bytes,
+        bytes,
+        placement: None,
+    }
+}
+
+/// All of them one after another.
+fn joined<const BYTES: usize>(parts: [&[u8]; BYTES]) -> Vec<u8> {
+    parts.concat()
+}
+
+const QUEUED: u32 = 1;
+const ISSUED: u32 = 7;
+const COMPLETED: u32 = 8;
+const WRITE: u32 = 1 << 17;
+const READ: u32 = 1 << 16;
+const DISCARD: u32 = 1 << 29;
+const PASSTHROUGH: u32 = 1 << 25;
+const NOTIFY: u32 = 1 << 26;
+const CGROUP: u32 = 1 << 8;
+
+/// `struct blk_io_trace` and what follows it.
+fn event(time_ns: u64, sector: u64, bytes: u32, action: u32, pid: u32, more: &[u8]) -> Vec<u8> {
+    let device: u32 = 259 << 20 | 1;
+    joined([
+        &0x6561_7407u32.to_le_bytes(),
+        &1u32.to_le_bytes(),
+        &time_ns.to_le_bytes(),
+        &sector.to_le_bytes(),
+        &bytes.to_le_bytes(),
+        &action.to_le_bytes(),
+        &pid.to_le_bytes(),
+        &device.to_le_bytes(),
+        &0u32.to_le_bytes(),
+        &[0, 0],
+        &(more.len() as u16).to_le_bytes(),
+        more,
+    ])
+}
+
+fn name(time_ns: u64, pid: u32, name: &str) -> Vec<u8> {
+    let mut text = [0; 16];
+    text[..name.len()].copy_from_slice(name.as_bytes());
+    event(time_ns, 0, 0, NOTIFY, pid, &text)
+}
+
+#[test]
+fn blktrace_has_events_of_any_length_and_one_action_counts() {
+    let bytes = [
+        name(0, 9, "fio"),
+        event(1000, 2048, 4096, WRITE | QUEUED, 9, &[]),
+        event(1500, 2048, 4096, WRITE | ISSUED | CGROUP, 9, &[7; 8]),
+        event(1600, 0, 0, WRITE | ISSUED, 9, &[]),
+        event(1700, 5, 4096, WRITE | PASSTHROUGH | ISSUED, 9, b"a command"),
+        event(2500, 16, 8192, READ | ISSUED, 10, &[]),
+        event(3500, 32, 1 << 20, WRITE | DISCARD | ISSUED, 9, &[]),
+        event(4500, 2048, 4096, WRITE | COMPLETED, 0, &[]),
+    ]
+    .concat();
+    let second = Record {
+        process: 1,
+        ..record(1000, Read, 8192, 8192)
+    };
+    let wanted = [record(0, W, 1 << 20, 4096), second, record(2000, Trim, 16384, 1 << 20)];
+    assert_eq!(read(&bytes, &Settings::default()).unwrap(), wanted);
+    let compressed = zstd::encode_all(&bytes[..], 1).unwrap();
+    assert_eq!(read(&compressed, &Settings::default()).unwrap(), wanted);
+}
+
+#[test]
+fn processes_are_told_apart_by_number_or_by_name() {
+    // Two workers with one name, and a process whose name is not known.
+    let bytes = [
+        name(0, 9, "rocksdb:low"),
+        name(0, 10, "rocksdb:low"),
+        event(1, 0, 512, WRITE | ISSUED, 9, &[]),
+        event(2, 8, 512, WRITE | ISSUED, 10, &[]),
+        event(3, 16, 512, WRITE | ISSUED, 11, &[]),
+    ]
+    .concat();
+    let text = "259,1 0 1 0.0 9 D W 0 + 1 [rocksdb:low]\n259,1 0 1 0.1 10 D W 8 + 1 [rocksdb:low]\n\
+                259,1 0 1 0.2 11 D W 16 + 1 []\n";
+    for (identity, wanted) in [(ProcessIdentity::Number, [0, 1, 2]), (ProcessIdentity::Name, [0, 0, 1])] {
+        let settings = Settings {
+            placement: PlacementRule::Process,
+            process_by: identity,
+            ..Settings::default()
+        };
+        let processes = |bytes: &[u8]| {
+            read(bytes, &settings)
+                .unwrap()
+                .iter()
+                .map(|record| record.process)
+                .collect()
+        };
+        let (of_binary, of_text): (Vec<u32>, Vec<u32>) = (processes(&bytes), processes(text.as_bytes()));
+        assert_eq!(
+            (&of_binary[..], &of_text[..]),
+            (&wanted[..], &wanted[..]),
+            "{identity:?}"
+        );
+    }
+}
+
+#[test]
+fn files_of_processors_are_merged_by_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let at = |time_ns: u64| event(time_ns, time_ns, 512, WRITE | ISSUED, 1, b"12345");
+    std::fs::write(path("a.blktrace.0"), [at(10), at(40), at(50)].concat()).unwrap();
+    std::fs::write(path("a.blktrace.1"), [at(20), at(30), at(60)].concat()).unwrap();
+    std::fs::write(path("a.blktrace.2"), []).unwrap();
+    std::fs::write(path("b.blktrace.0"), at(5)).unwrap();
+    let times = |files: &[&str]| {
+        let settings = Settings {
+            files: files.iter().map(|name| path(name)).collect(),
+            ..Settings::default()
+        };
+        let mut reader = settings.reader().unwrap();
+        let mut passes = Vec::new();
+        for _ in 0..2 {
+            let mut offsets = Vec::new();
+            while let Some(record) = reader.next_record().unwrap() {
+                offsets.push(record.offset_bytes / 512);
+            }
+            assert_eq!(reader.progress().bytes_read(), reader.progress().bytes_total());
+            passes.push(offsets);
+            assert!(reader.rewind());
+        }
+        assert_eq!(passes[0], passes[1]);
+        passes.remove(0)
+    };
+    assert_eq!(times(&["a.blktrace.0"]), [10, 20, 30, 40, 50, 60]);
+    assert_eq!(
+        times(&["a.blktrace.0", "a.blktrace.1", "b.blktrace.0"]),
+        [10, 20, 30, 40, 50, 60, 5]
+    );
+    std::fs::write(path("a.blktrace.1"), [at(20), vec![0; 60]].concat()).unwrap();
+    let settings = Settings {
+        files: vec![path("a.blktrace.0")],
+        ..Settings::default()
+    };
+    let error = settings.reader().err().unwrap().to_string();
+    assert!(error.contains("a.blktrace.1: record 2: the event is not"), "{error}");
+}
+
+fn vscsi_1(command: u16, sector: u64, bytes: u32, time_us: u64) -> Vec<u8> {
+    joined([
+        &7u32.to_le_bytes(),
+        &bytes.to_le_bytes(),
+        &1u32.to_le_bytes(),
+        &command.to_le_bytes(),
+        &0x0100u16.to_le_bytes(),
+        &sector.to_le_bytes(),
+        &time_us.to_le_bytes(),
+    ])
+}
+
+fn vscsi_2(command: u16, sector: u64, bytes: u32, time_us: u64) -> Vec<u8> {
+    joined([
+        &command.to_le_bytes(),
+        &0x0200u16.to_le_bytes(),
+        &7u32.to_le_bytes(),
+        &bytes.to_le_bytes(),
+        &1u32.to_le_bytes(),
+        &sector.to_le_bytes(),
+        &time_us.to_le_bytes(),
+        &33u64.to_le_bytes(),
+    ])
+}
+
+#[test]
+fn vscsi_is_known_in_both_versions_by_its_first_records() {
+    type Make = fn(u16, u64, u32, u64) -> Vec<u8>;
+    for make in [vscsi_1 as Make, vscsi_2] {
+        let bytes = [
+            make(0x2a, 8, 4096, 100),
+            make(0x28, 1 << 30, 512, 103),
+            make(0x12, 0, 36, 104),
+            make(0x8a, 16, 8192, 105),
+            make(0x42, 16, 0, 106),
+        ]
+        .concat();
+        let wanted = [
+            record(0, W, 4096, 4096),
+            record(3000, Read, 1 << 39, 512),
+            record(5000, W, 8192, 8192),
+        ];
+        assert_eq!(read(&bytes, &Settings::default()).unwrap(), wanted);
+        assert_eq!(read(&make(0x2a, 1, 512, 0), &Settings::default()).unwrap().len(), 1);
+    }
+}
+
+fn object(seconds: u32, id: u64, bytes: u32, next: i64) -> Vec<u8> {
+    joined([
+        &seconds.to_le_bytes(),
+        &id.to_le_bytes(),
+        &bytes.to_le_bytes(),
+        &next.to_le_bytes(),
+    ])
+}
+
+#[test]
+fn objects_are_written_read_and_die_and_leave_their_place() {
+    let bytes = [
+        object(100, u64::MAX, 5000, 2),
+        object(100, 2, 4096, 4),
+        object(101, u64::MAX, 5000, -1),
+        // As large in units as the one that left.
+        object(101, 3, 8192, 9),
+        // Has grown, so that it moves.
+        object(102, 2, 4097, i64::MAX),
+        object(102, 4, 1, -1),
+        object(102, 5, 0, -1),
+    ]
+    .concat();
+    let second = 1_000_000_000;
+    let wanted = [
+        record(0, W, 0, 5000),
+        record(0, W, 8192, 4096),
+        record(second, Read, 0, 5000),
+        record(second, Trim, 0, 5000),
+        record(second, W, 0, 8192),
+        record(2 * second, W, 12288, 4097),
+        record(2 * second, Trim, 8192, 4096),
+        record(2 * second, Trim, 12288, 4097),
+        record(2 * second, W, 8192, 1),
+        record(2 * second, Trim, 8192, 1),
+    ];
+    let found = read_as(
+        "x.oracleGeneral.zst",
+        &zstd::encode_all(&bytes[..], 1).unwrap(),
+        &Settings::default(),
+    );
+    assert_eq!(found.unwrap(), wanted);
+}
+
+const MOONCAKE: &str = "{\"timestamp\": 0, \"input_length\": 1500, \"output_length\": 9, \"hash_ids\": [0, 1, 2]}\n\
+                        {\"timestamp\": 27.5, \"input_length\": 900, \"output_length\": 1, \"hash_ids\": [0, 3]}\n\
+                        {\"timestamp\": 30, \"hash_ids\": []}\n";
+
+#[test]
+fn known_blocks_of_tokens_are_read_and_new_ones_written() {
+    let unit = 65536;
+    let settings = Settings {
+        kv_block_bytes: unit,
+        ..Settings::default()
+    };
+    let block = |time_ns, operation, id: u64| record(time_ns, operation, id * unit, unit as u32);
+    let wanted = [
+        block(0, W, 0),
+        block(0, W, 1),
+        block(0, W, 2),
+        block(27_500_000, Read, 0),
+        block(27_500_000, W, 3),
+    ];
+    assert_eq!(read(MOONCAKE.as_bytes(), &settings).unwrap(), wanted);
+}
+
+#[test]
+fn a_trace_of_objects_that_begins_again_writes_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let objects = [object(1, 1, 4096, 2), object(1, 2, 100, 9), object(2, 1, 4096, 7)].concat();
+    for (name, bytes) in [("a.oracleGeneral", &objects[..]), ("b.jsonl", MOONCAKE.as_bytes())] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let settings = Settings {
+            files: vec![path],
+            ..Settings::default()
+        };
+        let mut reader = settings.reader().unwrap();
+        let mut pass = || {
+            let mut requests = Vec::new();
+            while let Some(record) = reader.next_record().unwrap() {
+                requests.push((record.operation, record.offset_bytes));
+            }
+            assert!(reader.rewind());
+            requests
+        };
+        let first = pass();
+        assert!(first.contains(&(Read, 0)) && first.contains(&(W, 0)), "{name}");
+        assert_eq!(pass(), first, "{name}");
+    }
+}
+
+#[test]
+fn captures_have_files_and_processes() {
+    let capture = "time,process,file,operation,offset,length\n\
+                   0.000001,fio,db/wal,W,4096,4096\n0.5,kworker,db/000012.sst,W,8192,4096\n\
+                   0.6,fio,db/wal,R,4096,512\n0.7,fio,,D,0,65536\n";
+    let with = |time_ns, process, file, operation, offset, bytes| Record {
+        process,
+        file,
+        ..record(time_ns, operation, offset, bytes)
+    };
+    let wanted = [
+        with(0, 0, 0, W, 4096, 4096),
+        with(499_999_000, 1, 1, W, 8192, 4096),
+        with(599_999_000, 0, 0, Read, 4096, 512),
+        with(699_999_000, 0, 2, Trim, 0, 65536),
+    ];
+    for placement in [PlacementRule::File, PlacementRule::Process] {
+        let settings = Settings {
+            placement,
+            ..Settings::default()
+        };
+        assert_eq!(read(capture.as_bytes(), &settings).unwrap(), wanted);
+        let placements: Vec<u16> = support::replay(capture, &settings, &support::drive(100))
+            .iter()
+            .filter_map(|request| Some(request.placement?.0))
+            .collect();
+        assert_eq!(placements, [0, 1], "{placement:?}");
+    }
+    let settings = Settings {
+        placement: PlacementRule::File,
+        ..Settings::default()
+    };
+    let error = read(b"0,R,0,4096,1\n", &settings).unwrap_err().to_string();
+    assert!(
+        error.contains("placement = \"file\": the trace has no column with files"),
+        "{error}"
+    );
+}
+
+/// What is wrong with a file, and words of the sentence that says so.
+#[test]
+fn bad_records_are_named_by_their_number() {
+    let good = event(0, 0, 512, WRITE | ISSUED, 1, &[]);
+    let mut swapped = good.clone();
+    swapped[..4].reverse();
+    let mut older = good.clone();
+    older[0] = 6;
+    let long = event(0, 0, 512, WRITE | ISSUED, 1, &[0; 100]);
+    let far = event(0, 1 << 50, 512, WRITE | ISSUED, 1, &[]);
+    let with = |format| Settings {
+        format: Some(format),
+        ..Settings::default()
+    };
+    let scsi = vscsi_2(0x2a, 8, 512, 0);
+    let bad: [(Format, Vec<u8>, &str); 9] = [
+        (
+            Format::Blktrace,
+            [&good[..], &[0; 48]].concat(),
+            "record 2: the event is not one of blktrace",
+        ),
+        (Format::Blktrace, swapped, "record 1: the order of bytes"),
+        (
+            Format::Blktrace,
+            [&good[..], &older].concat(),
+            "record 2: the version of blktrace is not 7",
+        ),
+        (
+            Format::Blktrace,
+            long[..100].to_vec(),
+            "record 1: the record is not whole",
+        ),
+        (Format::Blktrace, [&good[..], &far].concat(), "record 2: the offset"),
+        (
+            Format::Vscsi,
+            [&scsi[..], &scsi[..13]].concat(),
+            "record 2: the record is not whole",
+        ),
+        (
+            Format::Vscsi,
+            [&scsi[..], &[0; 40]].concat(),
+            "record 2: the version of the record",
+        ),
+        (
+            Format::OracleGeneral,
+            object(0, 1, 1, -7),
+            "record 1: the next access is not",
+        ),
+        (Format::OracleGeneral, vec![0; 23], "record 1: the record is not whole"),
+    ];
+    for (format, bytes, wanted) in bad {
+        let error = read(&bytes, &with(format)).unwrap_err().to_string();
+        assert!(
+            error.starts_with("trace.bin: record ") && error.contains(wanted),
+            "{format:?}: {error}"
+        );
+    }
+    for (line, wanted) in [
+        ("{\"timestamp\": 1}", "trace.bin:4: the line is not JSON"),
+        ("[1, 2]", "trace.bin:4: the line is not JSON"),
+        ("{\"timestamp\": -1, \"hash_ids\": []}", "trace.bin:4: the timestamp"),
+        (
+            "{\"timestamp\": 1, \"hash_ids\": [1152921504606846976]}",
+            "trace.bin:4: the hash id",
+        ),
+    ] {
+        let text = format!("{MOONCAKE}{line}\n");
+        let error = read(text.as_bytes(), &Settings::default()).unwrap_err().to_string();
+        assert!(error.starts_with(wanted), "{error}");
+    }
+    let settings = Settings {
+        skip_bad_lines: true,
+        ..with(Format::Blktrace)
+    };
+    assert_eq!(read(&[good.clone(), far, good].concat(), &settings).unwrap().len(), 2);
+}
+
+#[test]
+fn a_pipe_is_kept_so_that_it_can_be_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let settings = Settings {
+        files: vec![pipe.clone()],
+        ..Settings::default()
+    };
+    let writer = std::thread::spawn(move || std::fs::write(pipe, "0,R,0,4096,1\n0,W,4096,4096,2\n"));
+    for _ in 0..2 {
+        let mut reader = settings.reader().unwrap();
+        for _ in 0..2 {
+            assert_eq!(reader.next_record().unwrap().unwrap().operation, Read);
+            assert_eq!(reader.next_record().unwrap().unwrap().operation, W);
+            assert_eq!(reader.next_record().unwrap(), None);
+            assert!(reader.rewind());
+        }
+    }
+    writer.join().unwrap().unwrap();
+}
