@@ -2,7 +2,7 @@
 
 The device model and the lab of the ``warp`` command, as a library:
 
-- `whatif`: what placement would do for your workload, in a sentence;
+- `whatif`: what placement would do for your workload, in a sentence; `oracle`: the best there is;
 - `run` and `Experiment`: the published experiments, or your own;
 - `Device`: a drive that you write to;
 - `VictimPolicy` and `PlacementPolicy`: decisions of the drive and of the host, in Python;
@@ -24,6 +24,7 @@ from warp_ssd._engine import (
     Stats,
     Table,
     WarpError,
+    __version__,
     compare,
     devices,
     experiments,
@@ -35,6 +36,7 @@ from warp_ssd._engine import (
     workloads,
 )
 from warp_ssd.calibrate import Calibration, Measurement, calibrate
+from warp_ssd.ideal import oracle
 from warp_ssd.policies import NO_PLACEMENT, Candidates, PlacementPolicy, Requests, VictimPolicy
 from warp_ssd.running import run
 from warp_ssd.store import Store
@@ -59,12 +61,14 @@ __all__ = [
     "Table",
     "VictimPolicy",
     "WarpError",
+    "__version__",
     "calibrate",
     "compare",
     "devices",
     "experiments",
     "latin_hypercube",
     "memory_available",
+    "oracle",
     "plot",
     "profile",
     "profile_text",

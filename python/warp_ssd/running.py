@@ -21,7 +21,7 @@ def run(
     settings: Mapping[str, object] | None = None,
     devices: Sequence[str] | None = None,
     only: Sequence[str] | None = None,
-    scale: str | None = None,
+    scale: int | str | None = None,
     write_capacities: float | None = None,
     until: str | None = None,
     prefill_capacities: float | None = None,

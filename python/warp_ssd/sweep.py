@@ -45,7 +45,7 @@ def sweep(
     only: Sequence[str] | None = None,
     overrides: Mapping[str, object] | None = None,
     settings: Mapping[str, object] | None = None,
-    scale: str | None = None,
+    scale: int | str | None = None,
     write_capacities: float | None = None,
     engine: str = "local",
     workers: int | None = None,

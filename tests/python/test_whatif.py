@@ -42,6 +42,6 @@ def test_an_answer_is_a_sentence_and_a_table(trace: Path, tmp_path: Path) -> Non
 
 def test_what_does_not_fit_is_refused(trace: Path) -> None:
     with pytest.raises(WarpError, match="more than the .* of the drive"):
-        whatif(str(trace), drive_bytes=1 << 24)
+        whatif(str(trace), drive_bytes=1 << 23)
     with pytest.raises(WarpError, match="did you mean kvcache_202210"):
         whatif("kvcache_202207")

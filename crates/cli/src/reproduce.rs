@@ -8,7 +8,7 @@ use lab::interval::Intervals;
 use lab::judge::{Comparison, Judge};
 use lab::record::ClaimsRecord;
 use lab::run::CellResult;
-use lab::selection::Selection;
+use lab::selection::{Form, Selection};
 use lab::{LabError, export, golden, rows};
 use serde_json::Value as Json;
 
@@ -53,7 +53,9 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
         if command.quick {
             report.compare_golden(experiment, &runs.settings, &results)?;
         } else {
-            let judge = Judge::new(experiment, &results, runs.settings.tail_capacities).with_intervals(&intervals);
+            // Whatever was changed, whoever says `reproduce` asks whether the claims hold.
+            let judge =
+                Judge::new(experiment, Form::Full, &results, runs.settings.tail_capacities).with_intervals(&intervals);
             if let Some(record) = &mut record {
                 record.add(experiment, begun.elapsed(), judge.verdicts())?;
             }
@@ -151,7 +153,7 @@ impl<'a> Reproduction<'a> {
             ));
         }
         self.published.extend(comparisons);
-        self.count(verdicts.iter().all(|verdict| verdict.holds));
+        self.count(verdicts.iter().all(|verdict| verdict.holds != Some(false)));
     }
 
     fn count(&mut self, holds: bool) {
@@ -171,7 +173,8 @@ impl<'a> Reproduction<'a> {
         let slug = &experiment.slug;
         let path = golden::path(slug);
         let rows = golden::rows(results);
-        let (judged, problems) = Judge::new(experiment, results, settings.tail_capacities).quick_problems();
+        let (judged, problems) =
+            Judge::new(experiment, Form::Quick, results, settings.tail_capacities).quick_problems();
         for problem in &problems {
             self.say(&format!("{slug}: claim {problem}\n"));
         }

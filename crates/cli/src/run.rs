@@ -4,11 +4,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use lab::cell::RunSettings;
 use lab::experiment::Experiment;
 use lab::interval::Intervals;
 use lab::judge::Judge;
-use lab::report::Report;
+use lab::report::write_judged;
 use lab::run::{CellResult, RunPlan};
 use lab::selection::{RunSet, Selection};
 use lab::store::Origin;
@@ -19,15 +18,17 @@ use crate::execute;
 use crate::output::{self, Destination, complain, is_standard_output};
 use crate::{Outcome, bad_option, print, runs, studies};
 
-pub fn run(command: &Run) -> Result<Outcome, LabError> {
+/// Runs what the command names. `is_bare`: the command line says nothing but `run`.
+pub fn run(command: &Run, is_bare: bool) -> Result<Outcome, LabError> {
     let Some(target) = &command.target else {
         // Options without anything to run are a mistake; nothing at all is a question.
-        return match std::env::args_os().count() {
-            ..=2 => Ok(studies::doors()),
-            _ => Err(bad_option(
+        return if is_bare {
+            Ok(studies::doors())
+        } else {
+            Err(bad_option(
                 "warp run",
                 "name what to run; `warp list` shows what there is",
-            )),
+            ))
         };
     };
     let experiment = match &command.from {
@@ -37,6 +38,7 @@ pub fn run(command: &Run) -> Result<Outcome, LabError> {
     let RunSet {
         experiment,
         settings,
+        form,
         cells,
     } = experiment.select(&selection(command))?;
     let plans = lab::run::prepare(cells)?;
@@ -55,7 +57,8 @@ pub fn run(command: &Run) -> Result<Outcome, LabError> {
         seconds: begun.elapsed().as_secs_f64(),
         cells: plans.iter().map(RunPlan::cell).collect(),
     };
-    present(command, &experiment, &settings, &results, &intervals, &origin)?;
+    let judge = Judge::new(&experiment, form, &results, settings.tail_capacities).with_intervals(&intervals);
+    present(command, &experiment, &judge, &results, &intervals, &origin)?;
     Ok(if stopped { Outcome::Stopped } else { Outcome::Done })
 }
 
@@ -124,7 +127,7 @@ fn check_fio_json(plans: &[RunPlan]) -> Result<(), LabError> {
 fn present(
     command: &Run,
     experiment: &Experiment,
-    settings: &RunSettings,
+    judge: &Judge<'_>,
     results: &[CellResult],
     intervals: &Intervals,
     origin: &Origin<'_>,
@@ -133,11 +136,10 @@ fn present(
         complain("stopped before anything was measured");
         return Ok(());
     }
-    let judge = Judge::new(experiment, results, settings.tail_capacities).with_intervals(intervals);
-    let written = write_files(command, experiment, settings, &judge, results, intervals);
+    let written = write_files(command, experiment, judge, results, intervals);
     let fio_json = command.fio_json.as_deref().filter(|path| is_standard_output(path));
     // Kept before it is printed, so that a reader who goes away costs nothing.
-    let json = export::judged_json(experiment, &judge, results);
+    let json = export::judged_json(experiment, judge, results);
     let kept = runs::keep(command, origin, &json);
     if command.json {
         print(&format!("{json}\n"));
@@ -166,24 +168,12 @@ fn present(
 fn write_files(
     command: &Run,
     experiment: &Experiment,
-    settings: &RunSettings,
     judge: &Judge<'_>,
     results: &[CellResult],
     intervals: &Intervals,
 ) -> Result<Vec<PathBuf>, LabError> {
     let folder = report_folder(command, experiment);
     let axes = experiment.axes();
-    let report = Report {
-        title: &experiment.title,
-        source: &experiment.source,
-        notes: &experiment.notes,
-        axes: &axes,
-        tail_capacities: settings.tail_capacities,
-        results,
-        intervals,
-        comparisons: &judge.comparisons(),
-        verdicts: &judge.verdicts(),
-    };
     let mut written = Vec::new();
     let mut outcome = Ok(());
     let mut wrote = |path: &Path, result: Result<(), LabError>| {
@@ -192,7 +182,10 @@ fn write_files(
     };
     let file = folder.join("report.html");
     let made = std::fs::create_dir_all(&folder).map_err(|source| LabError::output(&folder, source));
-    wrote(&file, made.and_then(|()| report.write(&file)));
+    wrote(
+        &file,
+        made.and_then(|()| write_judged(experiment, judge, results, intervals, &file)),
+    );
     if let Some(path) = &command.events {
         wrote(path, export::write_gc_log(path, &axes, results));
     }

@@ -15,6 +15,7 @@ use crate::experiment::Experiment;
 use crate::interval::{Interval as Prediction, Intervals};
 use crate::metric::{Metric, Statistic};
 use crate::run::CellResult;
+use crate::selection::Form;
 
 /// The verdict on a claim.
 #[derive(Clone, Debug, Serialize)]
@@ -23,10 +24,18 @@ pub struct Verdict {
     pub what: String,
     /// Who says so.
     pub source: String,
-    /// Whether it holds; a cell that was not measured fails its claims.
-    pub holds: bool,
-    /// What was found, against what is allowed.
+    /// Whether it holds; a cell that was not measured fails its claims. `None`: it is not made for the form that was run.
+    pub holds: Option<bool>,
+    /// What was found, against what is allowed; or why it is not judged.
     pub found: String,
+}
+
+impl Verdict {
+    /// How many claims hold, and how many were judged.
+    pub fn count(verdicts: &[Verdict]) -> (usize, usize) {
+        let judged = verdicts.iter().filter_map(|verdict| verdict.holds);
+        judged.fold((0, 0), |(held, judged), holds| (held + usize::from(holds), judged + 1))
+    }
 }
 
 /// A published number beside ours.
@@ -81,6 +90,7 @@ impl Comparison {
 /// The results of an experiment, by cell, averaged over seeds.
 pub struct Judge<'a> {
     experiment: &'a Experiment,
+    form: Form,
     coordinates: Coordinates,
     /// All cells of the experiment.
     keys: Vec<CellKey>,
@@ -90,11 +100,12 @@ pub struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    /// Judges these results.
-    pub fn new(experiment: &'a Experiment, results: &'a [CellResult], tail_capacities: f64) -> Judge<'a> {
+    /// Judges these results, which are of this form of the experiment.
+    pub fn new(experiment: &'a Experiment, form: Form, results: &'a [CellResult], tail_capacities: f64) -> Judge<'a> {
         let coordinates = experiment.coordinates();
         Judge {
             experiment,
+            form,
             keys: coordinates.keys(),
             coordinates,
             results,
@@ -189,7 +200,13 @@ impl<'a> Judge<'a> {
     /// All verdicts, in the order of the file.
     pub fn verdicts(&self) -> Vec<Verdict> {
         let judge = |claim: &Claim| {
-            let (holds, found) = self.judge(&claim.rule);
+            let (holds, found) = match self.unjudged(claim) {
+                Some(reason) => (None, format!("not judged: {reason}")),
+                None => {
+                    let (holds, found) = self.judge(&claim.rule);
+                    (Some(holds), found)
+                }
+            };
             Verdict {
                 what: claim.what.clone(),
                 source: claim.source.clone(),
@@ -200,21 +217,31 @@ impl<'a> Judge<'a> {
         self.experiment.claims.iter().map(judge).collect()
     }
 
+    /// Why a claim says nothing of these results; `None` if it does.
+    fn unjudged(&self, claim: &Claim) -> Option<String> {
+        match (self.form, &claim.quick) {
+            (Form::Full, _) | (Form::Quick, Quick::Judged) => None,
+            (Form::Quick, Quick::TooSmall) => Some("the quick form is too small for it".to_string()),
+            (Form::Quick, Quick::ByChance(reason)) => Some(format!("of the quick form it says nothing: {reason}")),
+            (Form::Changed, _) => Some("it is made for the experiment as it stands, which was changed".to_string()),
+        }
+    }
+
     /// How many claims are judged in the quick form, and what is wrong with them and with the marks of the others, a
     /// sentence each: a claim that is marked has to hold, and one that holds has to be marked. The results are the
     /// quick form's.
     pub fn quick_problems(&self) -> (usize, Vec<String>) {
         let claims = &self.experiment.claims;
-        let problem = |(claim, verdict): (&Claim, Verdict)| match (&claim.quick, verdict.holds) {
-            (Quick::Judged, false) => Some(format!("broken: {}: {}", claim.what, verdict.found)),
-            (Quick::TooSmall, true) => Some(format!(
-                "holds in the quick form, but has no mark (quick = true, or the reason why that is chance): {}: {}",
-                claim.what, verdict.found
+        let problem = |claim: &Claim| match (&claim.quick, self.judge(&claim.rule)) {
+            (Quick::Judged, (false, found)) => Some(format!("broken: {}: {found}", claim.what)),
+            (Quick::TooSmall, (true, found)) => Some(format!(
+                "holds in the quick form, but has no mark (quick = true, or the reason why that is chance): {}: {found}",
+                claim.what
             )),
             _ => None,
         };
         let judged = claims.iter().filter(|claim| claim.quick == Quick::Judged).count();
-        (judged, claims.iter().zip(self.verdicts()).filter_map(problem).collect())
+        (judged, claims.iter().filter_map(problem).collect())
     }
 
     fn judge(&self, rule: &Rule) -> (bool, String) {
@@ -442,7 +469,7 @@ mod tests {
                  [run]\n{run}[quick]\n{run}{claim}"
             );
             let experiment = Experiment::parse("experiments/t/experiment.toml", &text).expect("it is one");
-            let (judged, problems) = Judge::new(&experiment, results, 1.0).quick_problems();
+            let (judged, problems) = Judge::new(&experiment, Form::Quick, results, 1.0).quick_problems();
             (judged, problems.join("\n"))
         };
         let mut held = crate::report::sample::results();

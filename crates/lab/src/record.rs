@@ -71,8 +71,9 @@ impl ClaimsRecord {
             "experiments are added in their order"
         );
         self.seconds += took.as_secs_f64();
-        self.held[0] += verdicts.iter().filter(|verdict| verdict.holds).count();
-        self.held[1] += verdicts.len();
+        let (held, judged) = Verdict::count(&verdicts);
+        self.held[0] += held;
+        self.held[1] += judged;
         self.sections.push_str(&section(experiment, took, &verdicts));
         let text = self.markdown();
         write_atomically(&self.path, |file| file.write_all(text.as_bytes()))
@@ -116,7 +117,11 @@ fn section(experiment: &Experiment, took: Duration, verdicts: &[Verdict]) -> Str
     }
     text.push_str("| | claim | found | whose |\n|---|---|---|---|\n");
     for verdict in verdicts {
-        let holds = if verdict.holds { "holds" } else { "**does not hold**" };
+        let holds = match verdict.holds {
+            Some(true) => "holds",
+            Some(false) => "**does not hold**",
+            None => "not judged",
+        };
         let [what, found, source] = [&verdict.what, &verdict.found, &verdict.source].map(|text| cell(text));
         writeln!(text, "| {holds} | {what} | {found} | {source} |").expect("a string takes everything");
     }
@@ -150,7 +155,7 @@ mod tests {
         Verdict {
             what: what.to_string(),
             source: "Table 1".to_string(),
-            holds,
+            holds: Some(holds),
             found: "1 | 2".to_string(),
         }
     }

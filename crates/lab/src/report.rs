@@ -24,9 +24,10 @@ use std::io::Write;
 use std::path::Path;
 
 use crate::error::LabError;
+use crate::experiment::Experiment;
 use crate::export::write_atomically;
 use crate::interval::Intervals;
-use crate::judge::{Comparison, Verdict};
+use crate::judge::{Comparison, Judge, Verdict};
 use crate::run::CellResult;
 
 pub use comparison::write_comparison;
@@ -54,6 +55,31 @@ pub struct Report<'a> {
     pub comparisons: &'a [Comparison],
     /// Claims and whether they hold.
     pub verdicts: &'a [Verdict],
+}
+
+/// Writes the page about an experiment that was run, as the command and Python do.
+///
+/// # Errors
+/// The file cannot be written: names it and the system's reason.
+pub fn write_judged(
+    experiment: &Experiment,
+    judge: &Judge<'_>,
+    results: &[CellResult],
+    intervals: &Intervals,
+    path: &Path,
+) -> Result<(), LabError> {
+    let report = Report {
+        title: &experiment.title,
+        source: &experiment.source,
+        notes: &experiment.notes,
+        axes: &experiment.axes(),
+        tail_capacities: judge.tail_capacities(),
+        results,
+        intervals,
+        comparisons: &judge.comparisons(),
+        verdicts: &judge.verdicts(),
+    };
+    report.write(path)
 }
 
 impl Report<'_> {
@@ -114,8 +140,11 @@ impl Report<'_> {
             parts.push(format!("{stopped} stopped before the end"));
         }
         if !self.verdicts.is_empty() {
-            let held = self.verdicts.iter().filter(|verdict| verdict.holds).count();
-            parts.push(format!("{held} of {} claims hold", self.verdicts.len()));
+            let (held, judged) = Verdict::count(self.verdicts);
+            parts.push(format!("{held} of {judged} claims hold"));
+            if judged < self.verdicts.len() {
+                parts.push(format!("{} not judged", self.verdicts.len() - judged));
+            }
         }
         escape(&parts.join(" · "))
     }

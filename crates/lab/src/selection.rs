@@ -59,6 +59,17 @@ pub struct Selection {
     pub interval: bool,
 }
 
+/// Which form of an experiment is run. Claims are made for a form, and judged on no other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Form {
+    /// As the experiment's `[run]` says.
+    Full,
+    /// As its `[quick]` says.
+    Quick,
+    /// What a caller made of it: another scale, another length, other settings, or a part of it.
+    Changed,
+}
+
 /// The cells of a selection.
 #[derive(Clone, Debug)]
 pub struct RunSet {
@@ -66,11 +77,35 @@ pub struct RunSet {
     pub experiment: Experiment,
     /// How they are run.
     pub settings: RunSettings,
+    /// Which form of the experiment they are.
+    pub form: Form,
     /// One for each device (and member of its ensemble, if that was asked for), grid point, variant and seed.
     pub cells: Vec<Cell>,
 }
 
 impl Selection {
+    /// The form of an experiment that it selects. More seeds are the same form, and another device has no claims.
+    fn form(&self) -> Form {
+        let is_changed = self.scale.is_some()
+            || self.capacity_bytes.is_some()
+            || self.write_capacities.is_some()
+            || self.until.is_some()
+            || self.prefill_capacities.is_some()
+            || self.seconds.is_some()
+            || self.timed.is_some()
+            || self.snapshot.is_some()
+            || self.only.is_some()
+            || self.workload.is_some()
+            || self.feedback.is_some()
+            || !self.overrides.is_empty()
+            || !self.settings.is_empty();
+        match (is_changed, self.quick) {
+            (true, _) => Form::Changed,
+            (false, true) => Form::Quick,
+            (false, false) => Form::Full,
+        }
+    }
+
     /// Refuses numbers that make no sense, and what excludes each other.
     fn check(&self) -> Result<(), LabError> {
         let write = self
@@ -162,6 +197,7 @@ impl Experiment {
         Ok(RunSet {
             experiment,
             settings,
+            form: selection.form(),
             cells,
         })
     }

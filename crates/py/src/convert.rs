@@ -1,5 +1,7 @@
 //! Values between Python and the lab: nested settings, errors.
 
+use std::str::FromStr;
+
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::Value;
@@ -9,6 +11,16 @@ use crate::WarpError;
 /// An error of the engine as Python's: its sentence.
 pub fn warp_error(error: impl std::fmt::Display) -> PyErr {
     WarpError::new_err(error.to_string())
+}
+
+/// A scale: the denominator as a number, or the text of a scale.
+pub fn scale<T: FromStr<Err = String>>(scale: &Bound<'_, PyAny>) -> PyResult<T> {
+    scale.str()?.to_str()?.parse().map_err(WarpError::new_err)
+}
+
+/// What a function of `warp_ssd.notebook` or `warp_ssd.plot` makes of a value of ours.
+pub fn shown<'py>(value: &Bound<'py, PyAny>, module: &str, function: &str) -> PyResult<Bound<'py, PyAny>> {
+    value.py().import(module)?.call_method1(function, (value,))
 }
 
 /// Nested settings: mappings, lists, text, numbers (NumPy's too), booleans; no None.

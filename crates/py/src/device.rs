@@ -15,7 +15,7 @@ use serde::Serialize;
 use ssd::{DeviceConfig, HostError, Lpn, Placement, PlacementIndex, PlacementList, Write};
 
 use crate::WarpError;
-use crate::convert::{optional_table, path_or_name, table, to_python, warp_error};
+use crate::convert::{self, optional_table, path_or_name, table, to_python, warp_error};
 use crate::policy::{self, NO_PLACEMENT, PolicyCalls, PythonVictimPolicy};
 use crate::table::Table;
 
@@ -29,7 +29,7 @@ use crate::table::Table;
 /// overrides
 ///     Settings by dotted path, such as ``{"gc.unit_selection": "fifo"}``.
 /// scale
-///     Scale of the twin, such as ``"1/64"``: as many reclaim units, each of a 64th of the pages.
+///     Scale of the twin, such as ``64`` or ``"1/64"``: as many reclaim units, each of a 64th of the pages.
 /// seed
 ///     Seed of everything random inside.
 /// record_gc
@@ -131,7 +131,7 @@ fn placement_of(list: PlacementList<'_>, index: i64) -> PyResult<Placement> {
 fn config_of(
     profile: &Bound<'_, PyAny>,
     overrides: &Overrides,
-    scale: &str,
+    scale: Option<&Bound<'_, PyAny>>,
     seed: u64,
 ) -> PyResult<(String, DeviceConfig)> {
     let profile = match path_or_name(profile)? {
@@ -141,7 +141,7 @@ fn config_of(
     let profile = profile.map_err(warp_error)?;
     let mut config = profile.config(overrides).map_err(warp_error)?;
     config.seed = seed;
-    let scale: Scale = scale.parse().map_err(WarpError::new_err)?;
+    let scale = scale.map_or(Ok(Scale(1)), convert::scale)?;
     let (config, _) = twin::twin(&profile.name, &config, scale).map_err(warp_error)?;
     Ok((profile.name, config))
 }
@@ -188,11 +188,11 @@ fn queue_depth_of(queue_depth: i64) -> PyResult<u32> {
 #[pymethods]
 impl Device {
     #[new]
-    #[pyo3(signature = (profile, *, overrides = None, scale = "1/1", seed = 1, record_gc = false, victim_policy = None))]
+    #[pyo3(signature = (profile, *, overrides = None, scale = None, seed = 1, record_gc = false, victim_policy = None))]
     fn new(
         profile: &Bound<'_, PyAny>,
         overrides: Option<&Bound<'_, PyAny>>,
-        scale: &str,
+        scale: Option<&Bound<'_, PyAny>>,
         seed: u64,
         record_gc: bool,
         victim_policy: Option<&Bound<'_, PyAny>>,

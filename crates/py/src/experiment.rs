@@ -7,16 +7,16 @@ use lab::experiment::Experiment as LabExperiment;
 use lab::export::tables;
 use lab::judge::Judge;
 use lab::run::{RunPlan, prepare};
-use lab::selection::Selection;
+use lab::selection::{Form, RunSet, Selection};
 use lab::steady::Until;
 use lab::twin::ScaleChoice;
 use lab::workloads::WorkloadChoice;
-use lab::{feedback, find};
+use lab::{LabError, feedback, find};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::WarpError;
-use crate::convert::{optional_table, path_or_name, table, warp_error};
+use crate::convert::{self, optional_table, path_or_name, table, warp_error};
 use crate::point::Point;
 use crate::result::{Results, RunOptions, RunResult};
 use crate::table::Table;
@@ -129,7 +129,7 @@ impl Experiment {
     /// The paper's numbers: as `Result.published`, before anything was run. Where a number is about several points, the row names the
     /// first.
     fn published(&self) -> Table {
-        let judge = Judge::new(&self.experiment, &[], self.experiment.run.tail_capacities);
+        let judge = Judge::new(&self.experiment, Form::Full, &[], self.experiment.run.tail_capacities);
         tables::published(&self.experiment.axes(), &judge.comparisons()).into()
     }
 
@@ -148,7 +148,7 @@ impl Experiment {
     /// only
     ///     Names of the variants and grid values to run; axes of which none is named are run whole.
     /// scale
-    ///     Scale of the twin, such as ``"1/64"``; ``"auto"``: each point on the smallest twin that agrees with the next smaller one,
+    ///     Scale of the twin, such as ``64`` or ``"1/64"``; ``"auto"``: each point on the smallest twin that agrees with the next smaller one,
     ///     ``"auto:1/4"`` on none larger.
     /// write_capacities
     ///     Bytes that the host writes, in multiples of the capacity.
@@ -189,7 +189,7 @@ impl Experiment {
         settings: Option<&Bound<'_, PyAny>>,
         devices: Option<Vec<String>>,
         only: Option<Vec<String>>,
-        scale: Option<&str>,
+        scale: Option<&Bound<'_, PyAny>>,
         write_capacities: Option<f64>,
         until: Option<&str>,
         prefill_capacities: Option<f64>,
@@ -208,10 +208,7 @@ impl Experiment {
             settings: optional_table("settings", settings)?,
             devices,
             only,
-            scale: scale
-                .map(str::parse::<ScaleChoice>)
-                .transpose()
-                .map_err(WarpError::new_err)?,
+            scale: scale.map(convert::scale::<ScaleChoice>).transpose()?,
             write_capacities,
             until: until.map(str::parse::<Until>).transpose().map_err(WarpError::new_err)?,
             prefill_capacities,
@@ -226,10 +223,15 @@ impl Experiment {
             device: None,
         };
         let axes = Arc::new(self.experiment.axes());
-        let prepared = py.detach(|| prepare(self.experiment.select(&selection)?.cells));
-        let prepared = prepared.map_err(warp_error)?.into_iter();
+        let prepared = py.detach(|| {
+            let RunSet { form, cells, .. } = self.experiment.select(&selection)?;
+            Ok::<_, LabError>((form, prepare(cells)?))
+        });
+        let (form, prepared) = prepared.map_err(warp_error)?;
+        let prepared = prepared.into_iter();
         let point = |prepared| Point {
             axes: axes.clone(),
+            form,
             prepared: Arc::new(prepared),
         };
         Ok(prepared.map(point).collect())
@@ -273,10 +275,20 @@ impl Experiment {
             placement_policy,
             progress,
         };
+        let first = points.first().map_or(Form::Full, |point| point.form);
+        let form = if points.iter().all(|point| point.form == first) {
+            first
+        } else {
+            Form::Changed
+        };
         let axes = Arc::new(experiment.axes());
         let results = Results::run(py, &axes, settings.tail_capacities, &prepared, how)?;
         let (results, intervals) = results.split();
-        let result = PyClassInitializer::from(results).add_subclass(RunResult { experiment, intervals });
+        let result = PyClassInitializer::from(results).add_subclass(RunResult {
+            experiment,
+            form,
+            intervals,
+        });
         Py::new(py, result)
     }
 

@@ -19,6 +19,8 @@ mod store;
 mod table;
 mod whatif;
 
+use std::ffi::OsString;
+
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -85,6 +87,12 @@ fn memory_available() -> u64 {
     lab::run::memory_available()
 }
 
+/// Runs the ``warp`` command with these arguments, of which the first is its name; returns its exit code. It may end the process.
+#[pyfunction]
+fn command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| cli::main(arguments))
+}
+
 /// See the crate.
 #[pymodule]
 mod _engine {
@@ -92,7 +100,7 @@ mod _engine {
 
     #[pymodule_export]
     use super::{
-        WarpError,
+        WarpError, command,
         device::{Device, Stats},
         devices,
         experiment::Experiment,
@@ -110,6 +118,7 @@ mod _engine {
     /// Constants.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("NO_PLACEMENT", super::policy::NO_PLACEMENT)
     }
 }

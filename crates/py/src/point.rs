@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use lab::cell::Cell;
+use lab::cell::{Cell, CellKey};
 use lab::run::{RunPlan, prepare};
+use lab::selection::Form;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -14,6 +15,7 @@ use crate::result::{PointResult, Results, RunOptions};
 #[pyclass(frozen, module = "warp_ssd")]
 pub struct Point {
     pub axes: Arc<Vec<String>>,
+    pub form: Form,
     pub prepared: Arc<RunPlan>,
 }
 
@@ -23,36 +25,41 @@ impl Point {
     }
 }
 
+/// What distinguishes a cell: its device, its variant, and its value on each axis, by name.
+pub fn key_of<'py>(py: Python<'py>, axes: &[String], cell: &CellKey) -> PyResult<Bound<'py, PyDict>> {
+    let key = PyDict::new(py);
+    key.set_item("device", &cell.device)?;
+    key.set_item("variant", &cell.variant)?;
+    for (axis, value) in axes.iter().zip(&cell.grid) {
+        key.set_item(axis, value)?;
+    }
+    Ok(key)
+}
+
 #[pymethods]
 impl Point {
     /// From what pickling made of one.
     #[new]
     fn new(pickled: &str) -> PyResult<Point> {
-        let (axes, cell): (Vec<String>, Cell) = serde_json::from_str(pickled).map_err(warp_error)?;
+        let (axes, form, cell): (Vec<String>, Form, Cell) = serde_json::from_str(pickled).map_err(warp_error)?;
         let mut prepared = prepare(vec![cell]).map_err(warp_error)?;
         Ok(Point {
             axes: Arc::new(axes),
+            form,
             prepared: Arc::new(prepared.remove(0)),
         })
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
         let point = slf.get();
-        let pickled = serde_json::to_string(&(&*point.axes, point.cell())).expect("a cell serializes");
+        let pickled = serde_json::to_string(&(&*point.axes, point.form, point.cell())).expect("a cell serializes");
         Ok((slf.getattr("__class__")?, (pickled,)))
     }
 
     /// What distinguishes it within its experiment: ``device``, ``variant`` ("" without variants), and a value for each axis.
     #[getter]
     fn key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let key = PyDict::new(py);
-        let cell = &self.cell().key;
-        key.set_item("device", &cell.device)?;
-        key.set_item("variant", &cell.variant)?;
-        for (axis, value) in self.axes.iter().zip(&cell.grid) {
-            key.set_item(axis, value)?;
-        }
-        Ok(key)
+        key_of(py, &self.axes, &self.cell().key)
     }
 
     /// Its seed.

@@ -1,5 +1,6 @@
 //! Results, and running points to get them.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -8,13 +9,18 @@ use lab::export::{self, tables};
 use lab::interval::Intervals;
 use lab::judge::Judge;
 use lab::policy::{PlacementPolicy, Policies};
+use lab::report;
 use lab::rows;
 use lab::run::{CellResult, Options, Progress, RunPlan, run_all_with};
+use lab::selection::Form;
+use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
 use ssd::gc::VictimPolicy;
 
-use crate::convert::{to_python, warp_error};
+use crate::convert::{shown, to_python, warp_error};
 use crate::interrupt::stoppable;
+use crate::point::key_of;
 use crate::policy::{self, PolicyCalls, PythonPlacementPolicy, PythonVictimPolicy};
 use crate::table::Table;
 
@@ -129,7 +135,74 @@ impl Results {
     }
 }
 
+/// What a caller says of points: a name that is a coordinate of theirs, or the value on an axis.
+struct Names(Vec<(Option<String>, String)>);
+
+impl Names {
+    /// From a name, several, or a mapping from axes to values.
+    fn of(names: &Bound<'_, PyAny>) -> PyResult<Names> {
+        let text = |value: &Bound<'_, PyAny>| -> PyResult<String> { value.str()?.extract() };
+        if let Ok(mapping) = names.cast::<PyDict>() {
+            let pair = |(axis, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| Ok((Some(text(&axis)?), text(&value)?));
+            return Ok(Names(mapping.iter().map(pair).collect::<PyResult<_>>()?));
+        }
+        if let Ok(several) = names.cast::<PyTuple>() {
+            let names = several.iter().map(|name| Ok((None, text(&name)?)));
+            return Ok(Names(names.collect::<PyResult<_>>()?));
+        }
+        Ok(Names(vec![(None, text(names)?)]))
+    }
+
+    /// Refuses a name that no point has, and says what there is.
+    fn check(&self, keys: &[Vec<(&str, &str)>]) -> PyResult<()> {
+        let has = |(axis, value): &(Option<String>, String)| {
+            let mut all = keys.iter().flatten();
+            all.any(|(name, known)| known == value && axis.as_deref().is_none_or(|axis| axis == *name))
+        };
+        let Some((axis, value)) = self.0.iter().find(|name| !has(name)) else {
+            return Ok(());
+        };
+        let mut known: Vec<String> = Vec::new();
+        for (name, value) in keys.iter().flatten().filter(|(_, value)| !value.is_empty()) {
+            let text = format!("{name} {value:?}");
+            if !known.contains(&text) {
+                known.push(text);
+            }
+        }
+        let name = axis.as_ref().map_or(String::new(), |axis| format!("{axis} "));
+        let known = known.join(", ");
+        Err(warp_error(format!(
+            "there is no point of {name}{value:?}: there are {known}"
+        )))
+    }
+
+    fn select(&self, key: &[(&str, &str)]) -> bool {
+        let is_at = |(axis, value): &(Option<String>, String)| {
+            let mut all = key.iter();
+            all.any(|(name, known)| known == value && axis.as_deref().is_none_or(|axis| axis == *name))
+        };
+        self.0.iter().all(is_at)
+    }
+}
+
+/// The coordinates of a cell, by name.
+fn coordinates<'a>(axes: &'a [String], cell: &'a CellResult) -> Vec<(&'a str, &'a str)> {
+    let key = &cell.key;
+    let grid = axes.iter().map(String::as_str).zip(key.grid.iter().map(String::as_str));
+    let names = [("device", key.device.as_str()), ("variant", key.variant.as_str())];
+    names.into_iter().chain(grid).collect()
+}
+
 impl Results {
+    /// These of its points.
+    fn with(&self, cells: Vec<CellResult>) -> Results {
+        Results {
+            axes: self.axes.clone(),
+            cells,
+            ..*self
+        }
+    }
+
     /// Takes the results of members of ensembles out.
     pub fn split(self) -> (Results, Intervals) {
         let (cells, intervals) = Intervals::split(self.cells);
@@ -203,6 +276,25 @@ pub struct PointResult;
 
 #[pymethods]
 impl PointResult {
+    /// What distinguishes it within its experiment, as `Point.key`.
+    #[getter]
+    fn key<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
+        let results = slf.as_super().get();
+        key_of(slf.py(), &results.axes, &results.cells[0].key)
+    }
+
+    /// Its seed.
+    #[getter]
+    fn seed(slf: &Bound<'_, Self>) -> u64 {
+        slf.as_super().get().cells[0].seed
+    }
+
+    /// Media bytes written / host bytes written, over the whole run.
+    #[getter]
+    fn write_amplification(slf: &Bound<'_, Self>) -> f64 {
+        slf.as_super().get().cells[0].write_amplification()
+    }
+
     /// Its object in the JSON of `Result.to_json`, as text.
     fn to_json(slf: &Bound<'_, Self>) -> String {
         let Results {
@@ -230,12 +322,13 @@ impl PointResult {
 #[pyclass(frozen, extends = Results, name = "Result", module = "warp_ssd")]
 pub struct RunResult {
     pub experiment: LabExperiment,
+    pub form: Form,
     pub intervals: Intervals,
 }
 
 impl RunResult {
     fn judge<'a>(&'a self, results: &'a Results) -> Judge<'a> {
-        Judge::new(&self.experiment, &results.cells, results.tail_capacities).with_intervals(&self.intervals)
+        Judge::new(&self.experiment, self.form, &results.cells, results.tail_capacities).with_intervals(&self.intervals)
     }
 }
 
@@ -265,7 +358,7 @@ impl RunResult {
         tables::intervals(&results.axes, &slf.get().judge(results)).into()
     }
 
-    /// The experiment's claims, and whether they hold.
+    /// The experiment's claims, and whether they hold; null for those that are not made for the form that was run.
     fn claims(slf: &Bound<'_, Self>) -> Table {
         tables::claims(&slf.get().judge(slf.as_super().get()).verdicts()).into()
     }
@@ -281,6 +374,77 @@ impl RunResult {
     fn to_dict<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let json = serde_json::from_str(&RunResult::to_json(slf)).expect("it is JSON");
         to_python(slf.py(), &json)
+    }
+
+    /// Writes the page that ``warp run`` writes, which needs nothing from elsewhere, to this file.
+    ///
+    /// Raises
+    /// ------
+    /// WarpError
+    ///     The file cannot be written.
+    fn report(slf: &Bound<'_, Self>, path: PathBuf) -> PyResult<()> {
+        let (run, results) = (slf.get(), slf.as_super().get());
+        let judge = run.judge(results);
+        report::write_judged(&run.experiment, &judge, &results.cells, &run.intervals, &path).map_err(warp_error)
+    }
+
+    /// What it comes to in a figure, a panel for each device and grid value: latencies of timed runs, otherwise write
+    /// amplification over what the host wrote. `warp_ssd.plot` draws what else there is.
+    ///
+    /// Returns
+    /// -------
+    /// matplotlib.figure.Figure
+    ///     ``.savefig(path)`` writes it.
+    fn plot<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        shown(slf, "warp_ssd.plot", "overview")
+    }
+
+    /// ``result["FDP"]``, ``result["FDP", "80/20"]`` or ``result[{"overwrite": "80/20"}]``: the points with these coordinates (device,
+    /// variant, values of axes), a `Result` of their own. ``result[0]``: one point, a `PointResult`; so does iteration give them.
+    ///
+    /// Raises
+    /// ------
+    /// WarpError
+    ///     No point has these coordinates: says which there are.
+    fn __getitem__<'py>(slf: &Bound<'py, Self>, names: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let (run, results) = (slf.get(), slf.as_super().get());
+        if let Ok(index) = names.extract::<isize>() {
+            let count = results.cells.len();
+            let place = if index < 0 { index + count as isize } else { index };
+            let cell = usize::try_from(place).ok().and_then(|place| results.cells.get(place));
+            let cell = cell.ok_or_else(|| PyIndexError::new_err(format!("point {index}: there are {count}")))?;
+            let point = PyClassInitializer::from(results.with(vec![cell.clone()])).add_subclass(PointResult);
+            return Ok(Bound::new(slf.py(), point)?.into_any());
+        }
+        let names = Names::of(names)?;
+        let keys: Vec<_> = results
+            .cells
+            .iter()
+            .map(|cell| coordinates(&results.axes, cell))
+            .collect();
+        names.check(&keys)?;
+        let selected = results.cells.iter().zip(&keys).filter(|(_, key)| names.select(key));
+        let cells: Vec<CellResult> = selected.map(|(cell, _)| cell.clone()).collect();
+        if cells.is_empty() {
+            return Err(warp_error("no point has all of these coordinates; name each axis once"));
+        }
+        let is_part = cells.len() < results.cells.len();
+        let part = RunResult {
+            experiment: run.experiment.clone(),
+            form: if is_part { Form::Changed } else { run.form },
+            intervals: run.intervals.clone(),
+        };
+        let part = PyClassInitializer::from(results.with(cells)).add_subclass(part);
+        Ok(Bound::new(slf.py(), part)?.into_any())
+    }
+
+    /// Number of points.
+    fn __len__(slf: &Bound<'_, Self>) -> usize {
+        slf.as_super().get().cells.len()
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        shown(slf, "warp_ssd.notebook", "result")
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> String {

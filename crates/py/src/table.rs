@@ -13,6 +13,8 @@ use lab::export::{self, Column, Values};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
+use crate::convert::shown;
+
 /// A table of results.
 ///
 /// Any library that knows the Arrow PyCapsule interface reads it in place, without a copy: ``pyarrow.table(table)``,
@@ -109,6 +111,10 @@ impl Table {
 
     fn __len__(&self) -> usize {
         self.num_rows()
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        shown(slf, "warp_ssd.notebook", "table")
     }
 
     fn __repr__(&self) -> String {

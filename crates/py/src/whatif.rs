@@ -8,8 +8,7 @@ use lab::twin::Scale;
 use lab::whatif::{Answer as LabAnswer, Factors, Question};
 use pyo3::prelude::*;
 
-use crate::WarpError;
-use crate::convert::{optional_table, to_python, warp_error};
+use crate::convert::{self, optional_table, shown, to_python, warp_error};
 use crate::interrupt::stoppable;
 use crate::table::Table;
 
@@ -72,7 +71,7 @@ pub fn whatif(
     interval: bool,
 ) -> PyResult<Answer> {
     let defaults = Question::new(workload);
-    let scale = scale.map(|scale| scale.str()?.to_str()?.parse::<Scale>().map_err(WarpError::new_err));
+    let scale = scale.map(convert::scale::<Scale>);
     let question = Question {
         device: device.to_string(),
         drive_bytes,
@@ -134,6 +133,10 @@ impl Answer {
     /// Writes the report, a page that needs nothing from elsewhere, to this file.
     fn report(&self, path: PathBuf) -> PyResult<()> {
         self.answer.write_report(&path).map_err(warp_error)
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        shown(slf, "warp_ssd.notebook", "answer")
     }
 
     fn __repr__(&self) -> String {

@@ -57,7 +57,10 @@ from .tables import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from numpy.typing import NDArray
+
+    from .._engine import Result
 
 __all__ = [
     "COLOURS",
@@ -76,6 +79,7 @@ __all__ = [
     "new_figure",
     "nines",
     "occupancy",
+    "overview",
     "paper_last",
     "ruh_breakdown",
     "stroke",
@@ -84,6 +88,9 @@ __all__ = [
     "waf_over_time",
 ]
 
+
+MOST_PANELS = 12
+"""Of a figure: more cannot be read."""
 
 MOST_STEPS = 300
 """Of a plot with a step for each of many things."""
@@ -114,6 +121,34 @@ def waf_over_time(
     ax.set_ylabel("write amplification")
     ax.set_xlim(left=0)
     finish(ax, legend)
+
+
+def overview(result: Result) -> Figure:
+    """What a result comes to, a panel for each device and grid value: the latencies of timed runs, otherwise write amplification
+    over what the host has written. `Result.plot` is this. Of more than `MOST_PANELS` panels, the first are drawn.
+    """
+    is_timed = result.latencies().num_rows > 0
+    table = table_of(result, "latencies" if is_timed else "samples")
+    if table.num_rows == 0:
+        raise WarpError("there is nothing to draw: the runs ended before their first sample")
+    coordinates = table.column_names[: table.column_names.index("seed")]
+    variants = pc.count_distinct(table["variant"]).as_py() > 1
+    lines = "variant" if variants else (coordinates[2] if len(coordinates) > 2 else "device")
+    shared = [name for name in coordinates if name != lines and pc.count_distinct(table[name]).as_py() > 1]
+    panels = list(groups(table, shared))[:MOST_PANELS] if shared else [("", table)]
+    columns = min(len(panels), 3)
+    width = COLUMN_INCHES if columns == 1 else PAGE_INCHES
+    figure, axes = new_figure(columns, -(-len(panels) // columns), width_inches=width, row_inches=2.2)
+    for index, ax in enumerate(axes.flat):
+        if index >= len(panels):
+            ax.set_visible(False)
+            continue
+        title, rows = panels[index]
+        draw = latency_cdf if is_timed else waf_over_time
+        draw(rows, ax=ax, by=lines, legend=index == 0)
+        with style():
+            ax.set_title(title)
+    return figure
 
 
 @drawing

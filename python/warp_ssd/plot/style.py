@@ -132,7 +132,8 @@ def owner_colour(owner: str) -> str:
 
 def stroke(place: int) -> dict[str, Any]:
     """How the line with this place in `COLOURS` is drawn."""
-    return {"color": colour_of(place), "linestyle": DASHES[place % len(DASHES)]}
+    # Where the colours begin again, the dashes are others: the ninth line is not the first one's double.
+    return {"color": colour_of(place), "linestyle": DASHES[(place + place // len(COLOURS)) % len(DASHES)]}
 
 
 def logarithmic(ax: Axes) -> None:

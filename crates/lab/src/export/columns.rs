@@ -205,6 +205,10 @@ impl<'a, T> Columns<'a, T> {
         self.add(name, Values::Bool, value)
     }
 
+    pub(super) fn optional_boolean(self, name: &str, value: impl Fn(&T) -> Option<bool>) -> Self {
+        self.add_optional(name, Values::Bool, value)
+    }
+
     pub(super) fn text(self, name: &str, value: impl Fn(&'a T) -> &'a str) -> Self {
         self.add(name, Values::Text, value)
     }

@@ -541,7 +541,7 @@ pub fn claims<'a>(verdicts: &[Verdict]) -> Table<'a> {
     Table::of(verdicts, |rows| {
         Columns::of(rows)
             .text("what", |row| &row.what)
-            .boolean("holds", |row| row.holds)
+            .optional_boolean("holds", |row| row.holds)
             .text("found", |row| &row.found)
             .text("source", |row| &row.source)
             .batch()

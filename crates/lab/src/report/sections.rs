@@ -294,7 +294,7 @@ mod tests {
         let verdict = |holds| Verdict {
             what: "A < B".into(),
             source: "Fig. 3".into(),
-            holds,
+            holds: Some(holds),
             found: "1".into(),
         };
         let html = claims(&[verdict(true), verdict(false)]);

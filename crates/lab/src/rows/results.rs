@@ -418,10 +418,10 @@ pub fn verdicts(verdicts: &[Verdict]) -> Rows {
     let [claim, found, source] = ["claim", "found", "source"].map(Column::text);
     let mut rows = Rows::new([Column::label(""), claim, found, source]);
     for verdict in verdicts {
-        let (mark, word) = if verdict.holds {
-            (Mark::Holds, "holds")
-        } else {
-            (Mark::Fails, "FAILS")
+        let (mark, word) = match verdict.holds {
+            Some(true) => (Mark::Holds, "holds"),
+            Some(false) => (Mark::Fails, "FAILS"),
+            None => (Mark::None, "-"),
         };
         let texts = [word, &verdict.what, &verdict.found, &verdict.source];
         rows.add_marked(mark, texts.map(Value::from));

@@ -1,0 +1,120 @@
+//! The `warp` command: arguments in, lab calls, text and files out. It holds no logic of its own.
+//!
+//! Exit codes: 0 done; 1 a claim or a golden result does not hold, or a result cannot be written; 2 bad input, one sentence
+//! on standard error; 130 stopped with Ctrl-C, after printing and writing what was measured; 141 nobody reads standard output.
+
+mod advise;
+mod arguments;
+mod bench;
+mod calibrate;
+mod execute;
+mod export;
+mod inspect;
+mod manual;
+mod output;
+mod reproduce;
+mod run;
+mod run_on;
+mod runs;
+mod serve;
+mod show;
+mod studies;
+mod whatif;
+
+use std::ffi::OsString;
+
+use clap::Parser;
+use lab::LabError;
+
+use arguments::{Arguments, Command};
+use output::{complain, print};
+
+/// Exit code of a claim that does not hold, and of a result that cannot be written.
+const FAILED: u8 = 1;
+/// Exit code of bad input.
+const BAD_INPUT: u8 = 2;
+/// Exit code after Ctrl-C: 128 + SIGINT, as shells count.
+const STOPPED: u8 = 130;
+
+/// Whatever can be wrong with the input: of the lab, a server, a drive.
+type AnyError = Box<dyn std::error::Error>;
+
+/// How a command ended, when it was not refused.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Done,
+    Failed,
+    Stopped,
+}
+
+/// Runs the command with these arguments, of which the first is its name, and returns its exit code. What clap refuses, and a reader
+/// that goes away, end the process at once.
+pub fn main(arguments: Vec<OsString>) -> u8 {
+    let is_bare = arguments.len() <= 2;
+    let arguments = Arguments::try_parse_from(arguments).unwrap_or_else(|error| refuse(&error));
+    let outcome: Result<Outcome, AnyError> = match &arguments.command {
+        Command::Run(command) if command.drive.on.is_some() => run_on::run(command),
+        Command::Run(command) => run::run(command, is_bare).map_err(AnyError::from),
+        Command::WhatIf(command) => whatif::whatif(command).map_err(AnyError::from),
+        Command::Reproduce(command) => reproduce::reproduce(command).map_err(AnyError::from),
+        Command::Devices(command) => show::devices(command).map_err(AnyError::from),
+        Command::Jobs(command) => show::jobs(command).map_err(AnyError::from),
+        Command::Runs(command) => runs::runs(command).map_err(AnyError::from),
+        Command::Compare(command) => runs::compare(command).map_err(AnyError::from),
+        Command::List(command) => studies::list(command).map_err(AnyError::from),
+        Command::New(command) => studies::new(command).map_err(AnyError::from),
+        Command::Export(command) => export::export(command).map_err(AnyError::from),
+        Command::Explain(command) => show::explain(command).map_err(AnyError::from),
+        Command::Bench(command) => bench::bench(command),
+        Command::Serve(command) => serve::serve(command),
+        Command::Inspect(command) => inspect::inspect(command),
+        Command::Advise(command) => advise::advise(command),
+        Command::Calibrate(command) => calibrate::calibrate(command),
+        Command::Completions(command) => Ok(manual::completions(command)),
+        Command::Man(command) => manual::page(command).map_err(AnyError::from),
+    };
+    match outcome {
+        Ok(Outcome::Done) => 0,
+        Ok(Outcome::Failed) => FAILED,
+        Ok(Outcome::Stopped) => STOPPED,
+        Err(error) => {
+            complain(&error.to_string());
+            let is_output = matches!(error.downcast_ref(), Some(LabError::Output { .. }));
+            if is_output { FAILED } else { BAD_INPUT }
+        }
+    }
+}
+
+/// Ends the program with help, or with one sentence about the arguments where clap would write a paragraph.
+fn refuse(error: &clap::Error) -> ! {
+    use clap::error::ErrorKind;
+    if !error.use_stderr() {
+        output::print_help(error);
+    }
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        error.exit();
+    }
+    let text = error.to_string();
+    let ends = |line: &&str| !line.starts_with("Usage:") && !line.starts_with("For more information");
+    let mut sentence = String::new();
+    for line in text
+        .lines()
+        .map(str::trim)
+        .take_while(ends)
+        .filter(|line| !line.is_empty())
+    {
+        match sentence.chars().last() {
+            None => {}
+            Some(':') => sentence.push(' '),
+            Some(_) => sentence.push_str("; "),
+        }
+        sentence.push_str(line.trim_start_matches("error: "));
+    }
+    complain(&sentence);
+    std::process::exit(i32::from(BAD_INPUT))
+}
+
+/// An option whose value makes no sense.
+fn bad_option(option: &str, problem: impl std::fmt::Display) -> LabError {
+    LabError::invalid(option, problem.to_string())
+}

@@ -1,0 +1,81 @@
+"""How far a workload's placement is from the best possible: the oracle, which knows when each page dies, beside what a host can do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from .running import run
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def oracle(
+    workload: str | os.PathLike[str],
+    device: str | os.PathLike[str] = "warp_default",
+    *,
+    scale: int | str | None = None,
+    write_capacities: float | None = None,
+    prefill_capacities: float | None = None,
+    overrides: Mapping[str, object] | None = None,
+    seed: int = 1,
+) -> pa.Table:
+    """Run a workload without placement, with the placement that it asks for, and with the oracle's (docs/placement.md).
+
+    Parameters
+    ----------
+    workload
+        A job file, a workload or a block trace: a name or a path.
+    device
+        Name or path of a device profile.
+    scale, write_capacities, prefill_capacities, overrides
+        See `Experiment.points`. A workload that does not end by itself needs `write_capacities`.
+    seed
+        Of device and workload.
+
+    Returns
+    -------
+    pyarrow.Table
+        A row each for `none`, `its own` and `oracle`: `placement`, `write_amplification` and `tail_write_amplification` (at the
+        end of the run), `above_oracle` (as a share of the oracle's write amplification), and `findings`. The oracle's is what
+        it reaches, not a bound.
+
+    Raises
+    ------
+    WarpError
+        There is no such workload or device, or it cannot be run on it.
+    """
+    import pyarrow as pa
+
+    kinds = {"none": {"classifier.kind": "none"}, "its own": {}, "oracle": {"classifier.kind": "oracle"}}
+    experiment = {
+        "title": f"{workload} on {device}: the oracle",
+        "source": "",
+        "devices": [os.fspath(device)],
+        "workload": os.fspath(workload),
+        "variants": [{"name": name, "settings": settings} for name, settings in kinds.items()],
+    }
+    result = run(
+        experiment,
+        scale=scale,
+        write_capacities=write_capacities,
+        prefill_capacities=prefill_capacities,
+        overrides=overrides,
+        seeds=[seed],
+    )
+    rows = result.cells().to_pyarrow().to_pylist()
+    best = next(row["write_amplification"] for row in rows if row["variant"] == "oracle")
+    return pa.Table.from_pylist(
+        [
+            {
+                "placement": row["variant"],
+                "write_amplification": row["write_amplification"],
+                "tail_write_amplification": row["tail_write_amplification"],
+                "above_oracle": row["write_amplification"] / best - 1,
+                "findings": row["findings"],
+            }
+            for row in rows
+        ]
+    )
