@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use lab::LabError;
-use lab::rows::{Column, Rows, Value};
+use lab::rows::{self, Column, Rows, Value};
 use lab::whatif::{Answer, Factors, Question, Study};
 
 use crate::arguments::WhatIf;
@@ -11,7 +11,7 @@ use crate::execute;
 use crate::output::{self, complain};
 use crate::{Outcome, print};
 
-/// Width that sentences are wrapped to.
+/// Width that sentences are wrapped to, or that of the terminal, if that is less.
 const WIDTH: usize = 80;
 
 pub fn whatif(command: &WhatIf) -> Result<Outcome, LabError> {
@@ -129,11 +129,12 @@ fn text(answer: &Answer, report: &Path) -> String {
 
 /// A sentence in lines, each behind some blanks.
 fn wrapped(sentence: &str, indent: &str) -> String {
+    let width = WIDTH.min(rows::terminal_width().unwrap_or(WIDTH));
     let mut text = String::new();
     let mut line = indent.to_string();
     for word in sentence.split_whitespace() {
         let is_first = line.len() == indent.len();
-        if !is_first && line.chars().count() + 1 + word.chars().count() > WIDTH {
+        if !is_first && line.chars().count() + 1 + word.chars().count() > width {
             text += &format!("{line}\n");
             line = format!("{indent}{}{word}", if indent.is_empty() { "" } else { "  " });
             continue;

@@ -232,15 +232,17 @@ impl Study {
 
 /// "4.1 instead of 2.5 years", in a unit of which there are enough to tell them apart.
 fn lives(after_years: f64, before_years: f64) -> String {
-    let (unit, per_year) = if before_years < 0.5 {
+    let (unit, per_year) = if before_years < 1.0 {
         ("days", 365.0)
     } else {
         ("years", 1.0)
     };
-    let number = |years: f64| match years * per_year {
-        number if number < 20.0 => format!("{number:.1}"),
-        number => format!("{number:.0}"),
+    let digits = if before_years * per_year < 100.0 && per_year == 1.0 {
+        1
+    } else {
+        0
     };
+    let number = |years: f64| format!("{:.digits$}", years * per_year);
     format!("{} instead of {} {unit}", number(after_years), number(before_years))
 }
 
@@ -304,7 +306,7 @@ impl Answer {
                 cells.extend([
                     Value::Count(life.host_terabytes_written.round() as u64),
                     Value::Fixed(life.drive_writes_per_day, 2),
-                    Value::Significant(life.years),
+                    Value::Fixed(life.years, 1),
                     Value::Significant(life.dollars_per_terabyte_written),
                     Value::Significant(life.carbon_kg_per_terabyte_written),
                 ]);
