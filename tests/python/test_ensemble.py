@@ -111,4 +111,4 @@ def test_a_run_with_an_interval_says_what_the_members_say(found: Calibration, tm
     assert len(points) == 2 * (row["members"] + 1)
     assert points[-1].run().cells().to_pyarrow().num_rows == 1
     with pytest.raises(WarpError, match=r"has no ensemble.*calibrate"):
-        run("one_stream", interval=True, quick=True)
+        run("one_stream", devices=["pm9d3a"], interval=True, quick=True)

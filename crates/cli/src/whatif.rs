@@ -11,9 +11,6 @@ use crate::execute;
 use crate::output::{self, complain};
 use crate::{Outcome, print};
 
-/// Width that sentences are wrapped to, or that of the terminal, if that is less.
-const WIDTH: usize = 80;
-
 pub fn whatif(command: &WhatIf) -> Result<Outcome, LabError> {
     let workloads = workloads(&command.workload)?;
     let studies: Vec<(PathBuf, Study)> = workloads
@@ -117,32 +114,18 @@ fn report_folder(command: &WhatIf, study: &Study, count: usize) -> PathBuf {
 }
 
 fn text(answer: &Answer, report: &Path) -> String {
-    let mut text = format!("{}\n{}", wrapped(&answer.headline, ""), answer.rows().text());
+    let mut text = format!("{}\n{}", rows::wrapped(&answer.headline), answer.rows().text());
     if !answer.how.is_empty() {
         text += &format!("\nHow ({}):\n", answer.best.as_deref().unwrap_or_default());
-        text += &answer.how.iter().map(|line| wrapped(line, "  ")).collect::<String>();
+        text += &answer
+            .how
+            .iter()
+            .map(|line| rows::wrapped(&format!("  {line}")))
+            .collect::<String>();
     }
     text += "\n";
-    text += &answer.notes.iter().map(|note| wrapped(note, "")).collect::<String>();
+    text += &answer.notes.iter().map(|note| rows::wrapped(note)).collect::<String>();
     text + &format!("wrote {}\n", report.display())
-}
-
-/// A sentence in lines, each behind some blanks.
-fn wrapped(sentence: &str, indent: &str) -> String {
-    let width = WIDTH.min(rows::terminal_width().unwrap_or(WIDTH));
-    let mut text = String::new();
-    let mut line = indent.to_string();
-    for word in sentence.split_whitespace() {
-        let is_first = line.len() == indent.len();
-        if !is_first && line.chars().count() + 1 + word.chars().count() > width {
-            text += &format!("{line}\n");
-            line = format!("{indent}{}{word}", if indent.is_empty() { "" } else { "  " });
-            continue;
-        }
-        line += if is_first { "" } else { " " };
-        line += word;
-    }
-    text + &format!("{line}\n")
 }
 
 /// The answers about a folder, a row each.

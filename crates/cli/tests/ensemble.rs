@@ -198,8 +198,8 @@ fn what_has_no_interval_is_refused() {
     let no_ensemble = ["warp_default", "has no ensemble", "warp calibrate"];
     refused(
         &folder,
-        &["run", "one_stream", "--device", "ssd_a", "--interval"],
-        &["ssd_a: has no ensemble"],
+        &["run", "one_stream", "--device", "pm9d3a", "--interval"],
+        &["pm9d3a: has no ensemble"],
     );
     refused(
         &folder,

@@ -140,7 +140,7 @@ impl Study {
     }
 
     fn row(&self, result: &CellResult, intervals: &Intervals, wear: Option<Wear>) -> PlacementAnswer {
-        let window = |result: &CellResult| result.tail_write_amplification(self.shown.window_capacities);
+        let window = |result: &CellResult| result.tail_write_amplification(self.shown.reading.window_capacities);
         let own = window(result);
         let interval = intervals.of_write_amplification(&result.key, own, window);
         PlacementAnswer {

@@ -23,6 +23,7 @@ use crate::interval::Intervals;
 use crate::profile::{Overrides, Profile};
 use crate::run::{self, CellResult, Watch};
 use crate::selection::Selection;
+use crate::steady::{self, Until};
 use crate::twin::{self, Scale, ScaleChoice};
 use crate::workloads;
 use base::Bytes;
@@ -33,10 +34,13 @@ pub use economics::{Factors, Life};
 pub use placements::Placement;
 use survey::Survey;
 
-/// Drive-writes before the window that the answer is read from, at least: a drive that begins full forgets in them how it was filled.
-const WARM_UP_CAPACITIES: f64 = 3.0;
+/// Drive-writes of a trace before the window that the answer is read from, at least: a drive that begins full forgets in them how it was
+/// filled. It is one pass otherwise.
+const WARM_UP_CAPACITIES_MIN: f64 = 3.0;
 /// Drive-writes of that window at most; it is one pass of a trace otherwise, and one drive-write at least.
-const WINDOW_CAPACITIES_MAX: f64 = 100.0;
+const WINDOW_CAPACITIES_MAX: f64 = 50.0;
+/// Drive-writes after which a workload that is not a trace ends, if it is not steady before.
+const LIMIT_CAPACITIES: f64 = 20.0;
 /// Share of a drive from which on a trace is shown on the drive itself, not on one that it fills.
 const FILLED: f64 = 0.5;
 
@@ -134,9 +138,10 @@ impl Question {
             .collect();
         experiment.run = RunSettings {
             timed: Some(false),
-            write_capacities: Some(shown.warm_up_capacities + shown.window_capacities),
-            prefill_capacities: shown.prefill_capacities,
-            tail_capacities: shown.window_capacities,
+            write_capacities: Some(shown.reading.write_capacities),
+            until: shown.reading.until,
+            prefill_capacities: shown.reading.prefill_capacities,
+            tail_capacities: shown.reading.window_capacities,
             seeds: vec![self.seed],
             ..RunSettings::default()
         };
@@ -240,9 +245,7 @@ struct Shown {
     /// Spare flash as a share of the capacity.
     spare_share: f64,
     scale: Option<Scale>,
-    prefill_capacities: f64,
-    warm_up_capacities: f64,
-    window_capacities: f64,
+    reading: Reading,
     /// What was chosen, in sentences.
     notes: Vec<String>,
 }
@@ -266,7 +269,8 @@ impl Shown {
             let config =
                 twin::resized(&question.device, &drive.config, bytes).map_err(|_| survey.too_small(question))?;
             let units = question.layout(&config)?.superblocks();
-            let as_many = if units == drive.units {
+            let is_near = f64::from(units.abs_diff(drive.units)) <= 0.05 * f64::from(drive.units);
+            let as_many = if is_near {
                 "as many".to_string()
             } else {
                 format!("{units} (not {})", drive.units)
@@ -302,27 +306,64 @@ impl Shown {
                 "Run on a twin of {scale} of the drive (`--scale` gives another one)."
             ));
         }
-        let pass_capacities = survey.pass_bytes_written as f64 / capacity_bytes as f64;
-        let window_capacities = pass_capacities.clamp(1.0, WINDOW_CAPACITIES_MAX);
-        let prefill_capacities = if survey.is_trace {
-            survey.touched_bytes as f64 / capacity_bytes as f64
-        } else {
-            0.0
-        };
-        notes.push(format!(
-            "Write amplification is that of the last {window_capacities:.1} drive-writes, after {WARM_UP_CAPACITIES:.1} others{}.",
-            if survey.is_trace { " on a drive that the data fills already; the trace begins again when it ends" } else { "" }
-        ));
+        let reading = Reading::new(survey, capacity_bytes);
+        notes.push(reading.note());
         Ok(Shown {
             resized_bytes,
             unit_bytes: config.geometry.reclaim_unit_bytes,
             spare_share: drive.spare_share(),
             scale,
-            prefill_capacities,
-            warm_up_capacities: WARM_UP_CAPACITIES,
-            window_capacities,
+            reading,
             notes,
         })
+    }
+}
+
+/// How long a run is, and what of it counts, in multiples of the capacity.
+#[derive(Clone, Debug)]
+struct Reading {
+    prefill_capacities: f64,
+    write_capacities: f64,
+    window_capacities: f64,
+    /// A trace comes round and round; anything else goes on until it is steady.
+    until: Option<Until>,
+}
+
+impl Reading {
+    fn new(survey: &Survey, capacity_bytes: u64) -> Reading {
+        if !survey.is_trace {
+            return Reading {
+                prefill_capacities: 0.0,
+                write_capacities: LIMIT_CAPACITIES,
+                window_capacities: steady::ROUNDS as f64,
+                until: Some(Until::Steady),
+            };
+        }
+        let pass_capacities = survey.pass_bytes_written as f64 / capacity_bytes as f64;
+        let window_capacities = pass_capacities.clamp(1.0, WINDOW_CAPACITIES_MAX);
+        Reading {
+            prefill_capacities: survey.touched_bytes as f64 / capacity_bytes as f64,
+            write_capacities: window_capacities.max(WARM_UP_CAPACITIES_MIN) + window_capacities,
+            window_capacities,
+            until: None,
+        }
+    }
+
+    fn note(&self) -> String {
+        let window = self.window_capacities;
+        match self.until {
+            Some(Until::Steady) => {
+                let most = self.write_capacities;
+                format!(
+                    "Run until it is steady, {most:.0} drive-writes at most; write amplification is that of the last {window:.0}."
+                )
+            }
+            None => format!(
+                "Write amplification is that of the last {window:.1} drive-writes, after {:.1} others on a drive that the data fills \
+                 already; the trace begins again when it ends.",
+                self.write_capacities - window
+            ),
+        }
     }
 }
 
