@@ -61,6 +61,8 @@ pub enum Command {
     Inspect(Inspect),
     /// Say which data should be written with another placement identifier, from a drive's FDP events
     Advise(Box<Advise>),
+    /// Record what a program asks of a disk, with process and file, for `warp whatif` (Linux, root)
+    Capture(Capture),
     /// Find the device profile of a drive from measurements (with the Python package)
     Calibrate(Calibrate),
     /// Print the completions of a shell
@@ -142,6 +144,26 @@ pub struct Calibrate {
     /// As `python3 -m warp_ssd.calibrate` takes them; --help lists them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub arguments: Vec<OsString>,
+}
+
+#[derive(Args)]
+pub struct Capture {
+    /// Disk or partition, such as /dev/nvme0n1
+    pub device: PathBuf,
+    /// File to write (compressed if it ends with .zst), or a folder for it
+    #[arg(long, value_name = "FILE", default_value = "capture.csv.zst")]
+    pub out: PathBuf,
+    /// The kernel's buffer for each processor; what it cannot take is lost and counted
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "4MiB")]
+    pub buffer: u64,
+    /// What to run; the capture ends with it
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND"
+    )]
+    pub command: Vec<OsString>,
 }
 
 #[derive(Args)]

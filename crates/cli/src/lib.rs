@@ -2,11 +2,13 @@
 //!
 //! Exit codes: 0 done; 1 a claim or a golden result does not hold, or a result cannot be written; 2 bad input, one sentence
 //! on standard error; 130 stopped with Ctrl-C, after printing and writing what was measured; 141 nobody reads standard output.
+//! `warp capture` has those of its command.
 
 mod advise;
 mod arguments;
 mod bench;
 mod calibrate;
+mod capture;
 mod execute;
 mod export;
 mod inspect;
@@ -45,6 +47,8 @@ enum Outcome {
     Done,
     Failed,
     Stopped,
+    /// As a command that it ran.
+    As(u8),
 }
 
 /// Runs the command with these arguments, of which the first is its name, and returns its exit code. What clap refuses, and a reader
@@ -69,6 +73,7 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
         Command::Serve(command) => serve::serve(command),
         Command::Inspect(command) => inspect::inspect(command),
         Command::Advise(command) => advise::advise(command),
+        Command::Capture(command) => capture::capture(command),
         Command::Calibrate(command) => calibrate::calibrate(command),
         Command::Completions(command) => Ok(manual::completions(command)),
         Command::Man(command) => manual::page(command).map_err(AnyError::from),
@@ -77,6 +82,7 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
         Ok(Outcome::Done) => 0,
         Ok(Outcome::Failed) => FAILED,
         Ok(Outcome::Stopped) => STOPPED,
+        Ok(Outcome::As(code)) => code,
         Err(error) => {
             complain(&error.to_string());
             let is_output = matches!(error.downcast_ref(), Some(LabError::Output { .. }));

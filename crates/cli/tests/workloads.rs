@@ -3,6 +3,8 @@
 mod common;
 
 use common::{folder, json, prints, refused, warp_fed, write};
+use std::path::Path;
+
 use tempfile::TempDir;
 
 const SMALL: [&str; 6] = ["--device", "ssd_a", "--scale", "1/2048", "--write", "0.2"];
@@ -214,4 +216,18 @@ fn a_trace_comes_through_standard_input() {
         refusal.starts_with("warp: standard input:1: no known format begins with"),
         "{refusal}"
     );
+}
+
+/// Where requests cannot be captured, a sentence says why, before the command is run and without a file.
+#[test]
+fn a_capture_that_cannot_be_had_is_refused() {
+    let folder = folder();
+    let root = Path::new("/sys/kernel/tracing");
+    let reason = match std::fs::read_dir(root.join("instances")) {
+        Ok(_) => "/dev/null: is no block device; give a disk or a partition, such as /dev/nvme0n1",
+        Err(_) if std::fs::read_dir(root).is_ok() => "this kernel has no tracing at /sys/kernel/tracing",
+        Err(_) => "only root may trace requests; run `sudo warp capture ...`",
+    };
+    refused(&folder, &["capture", "/dev/null", "--", "touch", "it_ran"], &[reason]);
+    refused(&folder, &["capture", "/dev/null"], &["COMMAND"]);
 }

@@ -4,6 +4,7 @@
 //! initiator: a host over NVMe/TCP, a driver over vfio-user   <- tests, bench, inspect
 //! inspect:   FDP of any drive: the kernel's, or one over TCP <- warp inspect, warp advise
 //! drive:     a drive that is written                         <- warp run --on
+//! capture:   what programs ask of a disk of this machine     <- warp capture
 //! command:   entries of submission queues
 //! bench:     how fast a served drive is, beside the machine's limit <- warp bench
 //! ```
@@ -13,6 +14,7 @@
 //! code are the ioctls of [`inspect::passthrough`] and [`inspect::file_map`].
 
 pub mod bench;
+pub mod capture;
 pub mod command;
 pub mod drive;
 pub mod initiator;

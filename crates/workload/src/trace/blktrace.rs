@@ -4,7 +4,8 @@
 //! NAME.blktrace.0, NAME.blktrace.1, ... (one for each processor) -> merged by time -> events -> Record
 //! ```
 //!
-//! An event is a `struct blk_io_trace` (`include/uapi/linux/blktrace_api.h`, version 7) and as many bytes behind it as it says:
+//! An event is a `struct blk_io_trace` (`include/uapi/linux/blktrace_api.h`, version 7) and as many bytes behind it as
+//! it says:
 //!
 //! | byte | | |
 //! |---|---|---|
@@ -18,8 +19,9 @@
 //! | 36 | `device` | major << 20 and minor |
 //! | 40, 44, 46 | `cpu`, `error`, `pdu_len` | 32, 16 and 16 bits; `pdu_len` bytes follow |
 //!
-//! Events of the category *notify* are messages; one of them gives a process its name. Passthrough commands (category *PC*) have no sector and are no
-//! requests here. What `blkparse` prints of the same files gives the same requests (`blkparse.rs`).
+//! Events of the category *notify* are messages; one of them gives a process its name. Passthrough commands (category
+//! *PC*) have no sector and are no requests here. What `blkparse` prints of the same files gives the same requests
+//! (`blkparse.rs`).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -151,7 +153,8 @@ fn check(event: &[u8]) -> Result<(), Problem> {
     })
 }
 
-/// All files of a trace by one of them: `NAME.blktrace.0` stands for those of all processors, any other name for itself.
+/// All files of a trace by one of them: `NAME.blktrace.0` stands for those of all processors, any other name for
+/// itself.
 pub fn files_of(path: &Path) -> Vec<PathBuf> {
     let split = |path: &Path| {
         let name = path.file_name()?.to_str()?.to_string();

@@ -138,7 +138,8 @@ impl Parser {
         }
     }
 
-    /// What a line or record says; nothing if it is no request. What it says beyond that goes to `then`. Times are the trace's own.
+    /// What a line or record says; nothing if it is no request. What it says beyond that goes to `then`. Times are the
+    /// trace's own.
     #[inline]
     pub(super) fn parse(&mut self, line: &[u8], then: &mut Vec<Record>) -> Result<Option<Record>, Problem> {
         match self {

@@ -1,14 +1,16 @@
 //! Traces of objects, not of blocks: what a cache is asked for, as what it does to a drive that has room for all.
 //!
-//! **oracleGeneral** (libCacheSim): records of 24 bytes, little-endian: seconds (32 bits), object (64), bytes (32), number of the request in
-//! which it is asked for again (signed 64; -1 or the largest number: never). From libCacheSim's reader, `oracleGeneralBin.h`.
-//! The first request of an object writes it, later ones read it, and behind the last one it is deallocated. A request with another size than
-//! the one before writes the object anew. An object has a place of whole units of 4 KiB, the one of the same size that became
-//! free last, or the next new one, so that the drive holds what is alive. Memory: 40 bytes for each object that is alive.
+//! **oracleGeneral** (libCacheSim): records of 24 bytes, little-endian: seconds (32 bits), object (64), bytes (32),
+//! number of the request in which it is asked for again (signed 64; -1 or the largest number: never). From
+//! libCacheSim's reader, `oracleGeneralBin.h`. The first request of an object writes it, later ones read it, and behind
+//! the last one it is deallocated. A request with another size than the one before writes the object anew. An object
+//! has a place of whole units of 4 KiB, the one of the same size that became free last, or the next new one, so that
+//! the drive holds what is alive. Memory: 40 bytes for each object that is alive.
 //!
-//! **Mooncake**: lines of JSON, a request to a language model each: `timestamp` in milliseconds and `hash_ids`, the blocks of 512 tokens
-//! of its input (README of kvcache-ai/Mooncake, FAST '25). A block that was seen before is read, a new one written; other fields are not
-//! needed. Block `n` lies at `n` times `kv_block_bytes`. Nothing is evicted. Memory: 9 to 18 bytes for each block.
+//! **Mooncake**: lines of JSON, a request to a language model each: `timestamp` in milliseconds and `hash_ids`, the
+//! blocks of 512 tokens of its input (README of kvcache-ai/Mooncake, FAST '25). A block that was seen before is read, a
+//! new one written; other fields are not needed. Block `n` lies at `n` times `kv_block_bytes`. Nothing is evicted.
+//! Memory: 9 to 18 bytes for each block.
 //!
 //! A trace that begins again writes everything again, in the same places.
 

@@ -13,9 +13,11 @@ use crate::{Operation, PlacementIndex, Target, WorkloadError};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Files of the trace, one after another; plain, gzip or zstd; `-` is standard input. No default: there must be one.
+    /// Files of the trace, one after another; plain, gzip or zstd; `-` is standard input. No default: there must be
+    /// one.
     pub files: Vec<PathBuf>,
-    /// Format of all of them. Without it their beginning tells, or a name that ends with `.blkparse` or `.oracleGeneral`.
+    /// Format of all of them. Without it their beginning tells, or a name that ends with `.blkparse` or
+    /// `.oracleGeneral`.
     pub format: Option<Format>,
     /// Columns, for `format = "csv"`.
     pub csv: Option<ColumnSettings>,
@@ -28,16 +30,16 @@ pub struct Settings {
     pub kv_block_bytes: u64,
     /// How addresses of the trace become positions on the drive; default `compact`.
     pub mapping: Mapping,
-    /// Size of each traced volume, for `modulo` and `scale`; volumes lie one after another, in the order in which they first appear.
-    /// Without it (`modulo` only) all volumes share one address space.
+    /// Size of each traced volume, for `modulo` and `scale`; volumes lie one after another, in the order in which they
+    /// first appear. Without it (`modulo` only) all volumes share one address space.
     #[serde(with = "base::size", skip_serializing_if = "Option::is_none")]
     pub volume_bytes: Option<u64>,
     /// Number of traced volumes, for `scale`; default 1.
     pub volumes: u32,
     /// Where the placement indices of writes come from; default `none`.
     pub placement: PlacementRule,
-    /// Ranges of a volume's addresses with their placement indices, for `placement = "lba_ranges"`; the first that holds a write's
-    /// first byte counts, and a write outside all of them has no directive.
+    /// Ranges of a volume's addresses with their placement indices, for `placement = "lba_ranges"`; the first that
+    /// holds a write's first byte counts, and a write outside all of them has no directive.
     pub lba_ranges: Vec<LbaRange>,
     /// Rising sizes, for `placement = "request_size"`: a write's placement index is how many of them it reaches.
     #[serde(with = "base::size")]

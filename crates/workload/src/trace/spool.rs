@@ -1,8 +1,8 @@
 //! Traces that can be read only once: standard input, and named pipes such as those of `<(...)`.
 //!
-//! A trace is opened several times (to see what it touches, for each run, for each copy that looks ahead), so what comes
-//! through a stream is kept in a temporary file without a name, as it comes: compressed, if it is. It is bounded by the
-//! disk, is there for as long as the program, and leaves nothing behind however that ends.
+//! A trace is opened several times (to see what it touches, for each run, for each copy that looks ahead), so what
+//! comes through a stream is kept in a temporary file without a name, as it comes: compressed, if it is. It is bounded
+//! by the disk, is there for as long as the program, and leaves nothing behind however that ends.
 
 use std::collections::BTreeMap;
 use std::fs::File;

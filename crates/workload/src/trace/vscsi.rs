@@ -1,4 +1,5 @@
-//! vscsiStats: what VMware's hypervisor records of the SCSI commands of a virtual disk, as the CloudPhysics traces have it.
+//! vscsiStats: what VMware's hypervisor records of the SCSI commands of a virtual disk, as the CloudPhysics traces have
+//! it.
 //!
 //! | version 1, 32 bytes | version 2, 40 bytes | |
 //! |---|---|---|
@@ -11,9 +12,10 @@
 //! | 24 | 24 | `ts`, 64 bits: microseconds |
 //! | | 32 | `rt`, 64 bits: response time |
 //!
-//! Little-endian; a file is a disk. From the reader of libCacheSim (`traceReader/customizedReader/vscsi.h`), which has no other
-//! documentation. Operation codes are those of SPC and SBC; other commands than reads, writes and unmaps are no requests. UNMAP has its
-//! ranges in data that is not recorded: the record's own place and length count, which are 0 for most.
+//! Little-endian; a file is a disk. From the reader of libCacheSim (`traceReader/customizedReader/vscsi.h`), which has
+//! no other documentation. Operation codes are those of SPC and SBC; other commands than reads, writes and unmaps are
+//! no requests. UNMAP has its ranges in data that is not recorded: the record's own place and length count, which are 0
+//! for most.
 
 use super::bytes::{u16_at, u32_at, u64_at};
 use super::field::{Problem, SECTOR_BYTES};

@@ -1,0 +1,188 @@
+//! `warp capture`: what a program asks of a disk, as a trace.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus};
+use std::time::{Duration, Instant};
+
+use base::Bytes;
+use host::capture::{Disk, Summary};
+use lab::LabError;
+use lab::run::Watch;
+
+use crate::arguments::Capture;
+use crate::output::complain;
+use crate::{AnyError, Outcome, bad_option, execute};
+
+/// Name of the file in a folder.
+const NAME: &str = "capture.csv.zst";
+/// Between two looks at the kernel's buffers.
+const PAUSE: Duration = Duration::from_millis(10);
+/// After Ctrl-C the command has so long to end by itself.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Level of compression: the one that keeps up with any disk.
+const LEVEL: i32 = 1;
+/// Base of exit codes of a command that a signal ended, as shells count.
+const SIGNALLED: i32 = 128;
+
+pub fn capture(command: &Capture) -> Result<Outcome, AnyError> {
+    host::capture::check()?;
+    let disk = Disk::of(&command.device)?;
+    let path = destination(&command.out)?;
+    let name = disk.name.clone();
+    // Nothing is left behind where nothing was captured.
+    let out = Partial::create(&path)?;
+    let mut capture = host::capture::Capture::start(disk, out.writer()?, command.buffer)?;
+    let progress = execute::stoppable();
+    let program = command.command[0].display().to_string();
+    let mut child = std::process::Command::new(&command.command[0])
+        .args(&command.command[1..])
+        .spawn()
+        .map_err(|error| bad_option(&program, format!("cannot be run: {error}")))?;
+    let mut stopped = None;
+    let status = loop {
+        let came = capture.poll()?;
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if progress.stopped() {
+            end(&mut child, stopped.get_or_insert_with(Instant::now));
+        }
+        if !came {
+            std::thread::sleep(PAUSE);
+        }
+    };
+    let (summary, writer) = capture.finish()?;
+    writer.finish().map_err(|error| unwritten(&path, error))?;
+    out.keep()?;
+    say(&summary, &name, &path);
+    Ok(outcome(status))
+}
+
+/// Where the capture goes; what is there already stays.
+fn destination(out: &Path) -> Result<PathBuf, LabError> {
+    let path = if out.is_dir() {
+        out.join(NAME)
+    } else {
+        out.to_path_buf()
+    };
+    if path.exists() {
+        let problem = format!("{} is there already; say another file", path.display());
+        return Err(bad_option("--out", problem));
+    }
+    Ok(path)
+}
+
+/// A command that was told to stop by Ctrl-C, as we were, and does not.
+fn end(child: &mut Child, since: &Instant) {
+    if since.elapsed() > PATIENCE {
+        // It has ended meanwhile if this fails.
+        drop(child.kill());
+    }
+}
+
+fn outcome(status: ExitStatus) -> Outcome {
+    let code = status.code().or_else(|| Some(SIGNALLED + status.signal()?));
+    Outcome::As(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(crate::FAILED))
+}
+
+/// What there is to know about it, on standard error: standard output is the command's.
+fn say(summary: &Summary, disk: &str, path: &Path) {
+    let written = summary.bytes_written;
+    let share = (summary.bytes_of_files * 100).checked_div(written).unwrap_or(0);
+    complain(&format!(
+        "captured {} requests to {disk}, {} written, {share} % of it to known files: {}",
+        summary.requests,
+        Bytes(written),
+        path.display()
+    ));
+    if let Some(problem) = &summary.without_files {
+        complain(&format!("files are not known: {problem}"));
+    }
+    if summary.lost > 0 {
+        let lost = summary.lost;
+        complain(&format!(
+            "{lost} events were lost, because the kernel's buffers were full; --buffer 64MiB takes more"
+        ));
+    }
+    if summary.unknown > 0 {
+        let unknown = summary.unknown;
+        complain(&format!(
+            "{unknown} lines of the kernel's tracing were not understood and are left out"
+        ));
+    }
+}
+
+/// A file that is there only when all of it is.
+struct Partial {
+    file: tempfile::NamedTempFile,
+    path: PathBuf,
+}
+
+impl Partial {
+    fn create(path: &Path) -> Result<Partial, LabError> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")));
+        Ok(Partial {
+            file: file.map_err(|error| unwritten(path, error))?,
+            path: path.to_path_buf(),
+        })
+    }
+
+    fn writer(&self) -> Result<Writer, LabError> {
+        let file = self.file.reopen().map_err(|error| unwritten(&self.path, error))?;
+        if self.path.extension().is_none_or(|ending| ending != "zst") {
+            return Ok(Writer::Plain(BufWriter::new(file)));
+        }
+        let encoder = zstd::stream::write::Encoder::new(file, LEVEL).map_err(|error| unwritten(&self.path, error))?;
+        Ok(Writer::Compressed(Box::new(BufWriter::new(encoder))))
+    }
+
+    fn keep(self) -> Result<(), LabError> {
+        let kept = self.file.persist_noclobber(&self.path);
+        kept.map(drop).map_err(|error| unwritten(&self.path, error.error))
+    }
+}
+
+/// The file, compressed or not.
+enum Writer {
+    Plain(BufWriter<File>),
+    Compressed(Box<BufWriter<zstd::stream::write::Encoder<'static, File>>>),
+}
+
+impl Writer {
+    fn finish(self) -> io::Result<()> {
+        match self {
+            Writer::Plain(mut file) => file.flush(),
+            Writer::Compressed(encoder) => {
+                let encoder = encoder.into_inner().map_err(io::IntoInnerError::into_error)?;
+                encoder.finish().map(drop)
+            }
+        }
+    }
+}
+
+impl Write for Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Writer::Plain(file) => file.write(bytes),
+            Writer::Compressed(encoder) => encoder.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Writer::Plain(file) => file.flush(),
+            Writer::Compressed(encoder) => encoder.flush(),
+        }
+    }
+}
+
+fn unwritten(path: &Path, source: io::Error) -> LabError {
+    LabError::Io {
+        file: path.display().to_string(),
+        source,
+    }
+}

@@ -1,0 +1,172 @@
+//! Lines of the kernel's tracing: block requests as `trace_pipe` prints them.
+//!
+//! ```text
+//!   fio-697     [001] d..1.   123.456789: block_rq_issue: 259,0 WS 4096 () 2048 + 8 none,0,0 [fio]
+//! thread number CPU  flags    seconds     event           disk  |  bytes   sector + sectors   thread's name
+//! ```
+//!
+//! `include/trace/events/block.h` of Linux has the format; what stands between the number of sectors and the name, and
+//! between operation and sector, differs between versions and is not needed.
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Deallocates.
+    Discard,
+}
+
+impl Operation {
+    /// As captures have it.
+    pub fn letter(self) -> char {
+        match self {
+            Operation::Read => 'R',
+            Operation::Write => 'W',
+            Operation::Discard => 'D',
+        }
+    }
+}
+
+/// A request to a disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockRequest<'a> {
+    /// Microseconds of the kernel's clock.
+    pub time_us: u64,
+    /// Name of the thread that issued it.
+    pub thread: &'a str,
+    /// What it does.
+    pub operation: Operation,
+    /// First byte on the disk.
+    pub offset_bytes: u64,
+    /// Bytes, not 0.
+    pub bytes: u64,
+}
+
+/// What a line says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// A request.
+    Request(BlockRequest<'a>),
+    /// A flush, a passthrough command, a line about the trace itself.
+    Nothing,
+    /// It is none of the lines that are known here.
+    Unknown,
+}
+
+const SECTOR_BYTES: u64 = 512;
+
+/// Reads a line about the event of this name.
+pub fn parse<'a>(line: &'a str, event: &str) -> Event<'a> {
+    let text = line.trim();
+    if text.is_empty() || text.starts_with('#') || text.starts_with("CPU:") {
+        return Event::Nothing;
+    }
+    request(text, event).unwrap_or(Event::Unknown)
+}
+
+fn request<'a>(line: &'a str, event: &str) -> Option<Event<'a>> {
+    let (head, tail) = line.split_once(&format!(": {event}: "))?;
+    let time_us = microseconds(head.rsplit(' ').next()?)?;
+    // In front of the name, words; in the name, anything.
+    let (place, after) = tail.split_once(" + ")?;
+    let mut words = place.split_whitespace();
+    let (_disk, flags) = (words.next()?, words.next()?);
+    let sector: u64 = words.next_back()?.parse().ok()?;
+    let (sectors, rest) = after.split_once(' ')?;
+    let sectors: u64 = sectors.parse().ok()?;
+    let name = rest.split_once('[')?.1.strip_suffix(']')?;
+    let Some(operation) = operation(flags).filter(|_| sectors > 0) else {
+        return Some(Event::Nothing);
+    };
+    Some(Event::Request(BlockRequest {
+        time_us,
+        thread: name,
+        operation,
+        offset_bytes: sector.checked_mul(SECTOR_BYTES)?,
+        bytes: sectors.checked_mul(SECTOR_BYTES)?,
+    }))
+}
+
+/// Seconds with six digits behind the point.
+fn microseconds(text: &str) -> Option<u64> {
+    let (seconds, fraction) = text.split_once('.')?;
+    if fraction.len() != 6 {
+        return None;
+    }
+    let (seconds, fraction): (u64, u64) = (seconds.parse().ok()?, fraction.parse().ok()?);
+    seconds.checked_mul(1_000_000)?.checked_add(fraction)
+}
+
+/// The first letter that says what it does, among flags: F in front is a flush, N is nothing that has a place.
+fn operation(flags: &str) -> Option<Operation> {
+    flags.chars().find_map(|flag| match flag {
+        'R' => Some(Some(Operation::Read)),
+        'W' => Some(Some(Operation::Write)),
+        'D' | 'E' => Some(Some(Operation::Discard)),
+        'N' => Some(None),
+        _ => None,
+    })?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found<'a>(thread: &'a str, operation: Operation, sector: u64, sectors: u64) -> Event<'a> {
+        Event::Request(BlockRequest {
+            time_us: 123_456_789,
+            thread,
+            operation,
+            offset_bytes: sector * 512,
+            bytes: sectors * 512,
+        })
+    }
+
+    #[test]
+    fn lines_of_old_and_new_kernels_are_read() {
+        let head = "     fio-697     [001] d..1.   123.456789: ";
+        for (tail, wanted) in [
+            (
+                "block_rq_issue: 259,0 WS 4096 () 2048 + 8 none,0,0 [fio]",
+                found("fio", Operation::Write, 2048, 8),
+            ),
+            (
+                "block_rq_issue: 259,0 R 4096 () 2048 + 8 [rocksdb:low0]",
+                found("rocksdb:low0", Operation::Read, 2048, 8),
+            ),
+            (
+                "block_rq_issue: 259,0 DS 0 () 0 + 64 none,0,0 [a [b] c]",
+                found("a [b] c", Operation::Discard, 0, 64),
+            ),
+            (
+                "block_rq_issue: 259,0 FWFSM 512 () 9 + 1 none,0,0 [jbd2/nvme0n1-8]",
+                found("jbd2/nvme0n1-8", Operation::Write, 9, 1),
+            ),
+            (
+                "block_rq_issue: 259,0 FF 0 () 18446744073709551615 + 0 none,0,0 [x]",
+                Event::Nothing,
+            ),
+            (
+                "block_rq_issue: 259,0 N 64 (02 00) 0 + 0 none,0,0 [nvme]",
+                Event::Nothing,
+            ),
+            ("block_rq_issue: 259,0 WS 4096 () x + 8 none,0,0 [fio]", Event::Unknown),
+            ("block_rq_issue: 259,0", Event::Unknown),
+            ("block_rq_insert: 259,0 WS 4096 () 2048 + 8 [fio]", Event::Unknown),
+        ] {
+            assert_eq!(parse(&format!("{head}{tail}\n"), "block_rq_issue"), wanted, "{tail}");
+        }
+        let queued = "<...>-9 [000] ..... 123.456789: block_bio_queue: 259,1 WS 2048 + 8 [dd]";
+        assert_eq!(parse(queued, "block_bio_queue"), found("dd", Operation::Write, 2048, 8));
+    }
+
+    #[test]
+    fn lines_about_the_trace_are_nothing() {
+        for line in ["", "# tracer: nop", "CPU:1 [LOST 118 EVENTS]"] {
+            assert_eq!(parse(line, "block_rq_issue"), Event::Nothing, "{line}");
+        }
+    }
+}

@@ -1,0 +1,448 @@
+//! What a program asks of a disk: the kernel's block events as a trace, with thread and file.
+//!
+//! ```text
+//! Disk (sysfs) -> tracefs instance -> events -> pending -> file maps -> lines of a capture
+//!                                    mounts  -> file_map, every second /
+//! ```
+//!
+//! A request knows its thread; the file is found by place: files of the file systems on the disk are mapped at the
+//! beginning, every second and at the end, and a request is of the file that is there in the next map, or was in the
+//! one before. What is in none of them (metadata, the journal, files that came and went between two maps) has no file.
+//! A write-back is issued by whoever writes back: the kernel's threads count as `kworker`.
+//!
+//! Bounded: the kernel's buffers (what they cannot take is lost and counted), a second of requests, two maps. The
+//! kernel's events do not carry write hints, and passthrough commands have no place in them. Nothing is sent to the
+//! disk but what `syncfs` causes.
+
+pub mod events;
+mod files;
+mod tracefs;
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use events::{Event, Operation};
+use files::{FileMap, Mount};
+use tracefs::Instance;
+
+/// The first line of a capture.
+pub const HEADER: &str = "time,process,file,operation,offset,length";
+
+/// Files are mapped so often, and not more than a tenth of the time.
+const MAP_EVERY: Duration = Duration::from_secs(1);
+const MAP_SHARE: u32 = 10;
+/// Requests that wait for a map at most.
+const PENDING_MAX: usize = 1 << 20;
+/// No event for so long means that what was asked for at the end has come.
+const QUIET: Duration = Duration::from_millis(200);
+
+/// Nothing can be captured.
+#[derive(Debug, thiserror::Error)]
+pub enum CaptureError {
+    /// Something cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// What.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The kernel has no tracing.
+    #[error(
+        "this kernel has no tracing at /sys/kernel/tracing, so requests cannot be captured; mount it with `mount -t \
+         tracefs nodev /sys/kernel/tracing` (containers have none: capture on the host), or record with blktrace \
+         elsewhere and give its files to `warp whatif`"
+    )]
+    NoTracing,
+    /// Tracing is for root.
+    #[error("{}: only root may trace requests; run `sudo warp capture ...`", .0.display())]
+    NotAllowed(PathBuf),
+    /// The kernel has tracing, but not of requests.
+    #[error(
+        "this kernel has no event block:{0} (it was built without CONFIG_BLK_DEV_IO_TRACE or block events), so requests \
+         cannot be captured; record elsewhere"
+    )]
+    NoEvent(&'static str),
+    /// It is no disk.
+    #[error("{}: is no block device; give a disk or a partition, such as /dev/nvme0n1", .0.display())]
+    NoDisk(PathBuf),
+}
+
+/// Whether there is anything to capture with.
+///
+/// # Errors
+/// The kernel has no tracing, or it may not be used.
+pub fn check() -> Result<(), CaptureError> {
+    tracefs::find_root().map(drop)
+}
+
+/// A disk, or a partition of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disk {
+    /// Name of the whole disk, such as `nvme0n1`.
+    pub name: String,
+    /// Major and minor number of the disk and of its partitions; of a partition that is asked for, its own is the last.
+    numbers: Vec<(u32, u32)>,
+    /// What is asked for: first byte and first byte after it.
+    range: (u64, u64),
+    /// Number of the partition that is asked for.
+    partition: Option<(u32, u32)>,
+    /// It has several paths, each of which is a hidden disk without a number.
+    is_multipath: bool,
+}
+
+impl Disk {
+    /// A disk by its device file.
+    ///
+    /// # Errors
+    /// It is no block device, or the system does not know it.
+    pub fn of(device: &Path) -> Result<Disk, CaptureError> {
+        let failed = |path: &Path| {
+            let path = path.to_path_buf();
+            move |source| CaptureError::Io { path, source }
+        };
+        let found = std::fs::metadata(device).map_err(failed(device))?;
+        if !found.file_type().is_block_device() {
+            return Err(CaptureError::NoDisk(device.to_path_buf()));
+        }
+        let number = (rustix::fs::major(found.rdev()), rustix::fs::minor(found.rdev()));
+        let link = PathBuf::from(format!("/sys/dev/block/{}:{}", number.0, number.1));
+        let entry = link.canonicalize().map_err(failed(&link))?;
+        let is_partition = entry.join("partition").exists();
+        let whole = if is_partition {
+            entry.parent().unwrap_or(&entry)
+        } else {
+            &entry
+        };
+        let start = if is_partition {
+            sectors_in(&entry.join("start"))
+        } else {
+            0
+        };
+        let mut numbers: Vec<(u32, u32)> = number_in(whole).into_iter().collect();
+        for part in std::fs::read_dir(whole).into_iter().flatten().flatten() {
+            if part.path().join("partition").exists() {
+                numbers.extend(number_in(&part.path()));
+            }
+        }
+        let parent = whole.join("device").canonicalize().unwrap_or_default();
+        let parent = parent.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Disk {
+            name: whole.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            numbers,
+            range: (start, start + sectors_in(&entry.join("size"))),
+            partition: is_partition.then_some(number),
+            is_multipath: parent.starts_with("nvme-subsys"),
+        })
+    }
+
+    /// What is traced: what the disk gets, after merging; what is sent to it where that is not known by its number.
+    fn event(&self) -> &'static str {
+        if self.is_multipath {
+            "block_bio_queue"
+        } else {
+            "block_rq_issue"
+        }
+    }
+
+    /// File systems whose files are mapped.
+    fn mounts(&self) -> Vec<Mount> {
+        let wanted = |mount: &Mount| match self.partition {
+            Some(partition) => mount.number == partition,
+            None => self.numbers.contains(&mount.number),
+        };
+        files::mounts().into_iter().filter(wanted).collect()
+    }
+}
+
+/// Bytes in a file of sysfs that counts sectors.
+fn sectors_in(file: &Path) -> u64 {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    text.trim().parse::<u64>().unwrap_or(0) * 512
+}
+
+/// Major and minor number of an entry of sysfs.
+fn number_in(entry: &Path) -> Option<(u32, u32)> {
+    files::parse_number(std::fs::read_to_string(entry.join("dev")).ok()?.trim())
+}
+
+/// What was captured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Summary {
+    /// Requests in the capture.
+    pub requests: u64,
+    /// Bytes that they write.
+    pub bytes_written: u64,
+    /// Those of files that are known.
+    pub bytes_of_files: u64,
+    /// Events that the kernel's buffers could not take.
+    pub lost: u64,
+    /// Lines of the kernel that were not understood.
+    pub unknown: u64,
+    /// Why files are not known, if something is in the way.
+    pub without_files: Option<String>,
+}
+
+/// A request that waits for the next map.
+#[derive(Clone, Debug)]
+struct Pending {
+    time_us: u64,
+    thread: String,
+    operation: Operation,
+    offset_bytes: u64,
+    bytes: u64,
+}
+
+/// A capture under way.
+pub struct Capture<W> {
+    disk: Disk,
+    instance: Instance,
+    recorder: Recorder<W>,
+    mapped: Instant,
+    mapping: Duration,
+}
+
+impl<W: Write> Capture<W> {
+    /// Begins, with kernel buffers of so many bytes for each processor.
+    ///
+    /// # Errors
+    /// The kernel has no tracing, or it may not be used; `out` cannot be written.
+    pub fn start(disk: Disk, out: W, buffer_bytes: u64) -> Result<Capture<W>, CaptureError> {
+        let instance = Instance::start(disk.event(), &disk.numbers, buffer_bytes)?;
+        let mut recorder = Recorder::new(out)?;
+        recorder.range = disk.range;
+        let mut capture = Capture {
+            disk,
+            instance,
+            recorder,
+            mapped: Instant::now(),
+            mapping: Duration::ZERO,
+        };
+        capture.map_files()?;
+        Ok(capture)
+    }
+
+    /// Takes what has come; false if there was nothing.
+    ///
+    /// # Errors
+    /// Events cannot be read, or the capture not be written.
+    pub fn poll(&mut self) -> Result<bool, CaptureError> {
+        let event = self.disk.event();
+        let recorder = &mut self.recorder;
+        let came = self
+            .instance
+            .read_lines(|line| recorder.take(events::parse(line, event)))?;
+        let is_due = self.mapped.elapsed() >= MAP_EVERY.max(self.mapping * MAP_SHARE);
+        if is_due || self.recorder.pending.len() >= PENDING_MAX {
+            self.map_files()?;
+        }
+        Ok(came)
+    }
+
+    /// Has what the file systems still hold written, takes that too, and ends.
+    ///
+    /// # Errors
+    /// As [`Capture::poll`].
+    pub fn finish(mut self) -> Result<(Summary, W), CaptureError> {
+        for mount in self.disk.mounts() {
+            mount.synchronise();
+        }
+        let mut last = Instant::now();
+        while last.elapsed() < QUIET {
+            if self.poll()? {
+                last = Instant::now();
+            }
+            std::thread::sleep(QUIET / 20);
+        }
+        self.instance.stop()?;
+        while self.poll()? {}
+        self.map_files()?;
+        self.recorder.summary.lost = self.instance.lost();
+        Ok((self.recorder.summary, self.recorder.out))
+    }
+
+    fn map_files(&mut self) -> Result<(), CaptureError> {
+        let begun = Instant::now();
+        let found = FileMap::of(&self.disk.mounts());
+        self.mapping = begun.elapsed();
+        self.mapped = Instant::now();
+        let map = match found {
+            Ok(map) => map,
+            Err(error) => {
+                self.recorder.summary.without_files = Some(error.to_string());
+                FileMap::default()
+            }
+        };
+        self.recorder.write_pending(map)
+    }
+}
+
+/// Turns requests into lines.
+struct Recorder<W> {
+    out: W,
+    pending: Vec<Pending>,
+    range: (u64, u64),
+    /// The map before.
+    before: FileMap,
+    began_us: Option<u64>,
+    names: ThreadNames,
+    summary: Summary,
+}
+
+impl<W: Write> Recorder<W> {
+    fn new(mut out: W) -> Result<Recorder<W>, CaptureError> {
+        writeln!(out, "{HEADER}").map_err(unwritten)?;
+        Ok(Recorder {
+            out,
+            pending: Vec::new(),
+            range: (0, u64::MAX),
+            before: FileMap::default(),
+            began_us: None,
+            names: ThreadNames::default(),
+            summary: Summary::default(),
+        })
+    }
+
+    fn take(&mut self, event: Event<'_>) {
+        let request = match event {
+            Event::Request(request) => request,
+            Event::Nothing => return,
+            Event::Unknown => {
+                self.summary.unknown += 1;
+                return;
+            }
+        };
+        if (self.range.0..self.range.1).contains(&request.offset_bytes) {
+            self.pending.push(Pending {
+                time_us: request.time_us,
+                thread: self.names.of(request.thread),
+                operation: request.operation,
+                offset_bytes: request.offset_bytes,
+                bytes: request.bytes,
+            });
+        }
+    }
+
+    /// Writes what waits, with the files of this map or of the one before.
+    fn write_pending(&mut self, map: FileMap) -> Result<(), CaptureError> {
+        for request in self.pending.drain(..) {
+            let began = *self.began_us.get_or_insert(request.time_us);
+            let since = request.time_us.saturating_sub(began);
+            let file = map.find(request.offset_bytes);
+            let file = file.or_else(|| self.before.find(request.offset_bytes));
+            let (seconds, micros) = (since / 1_000_000, since % 1_000_000);
+            let (letter, at, bytes) = (request.operation.letter(), request.offset_bytes, request.bytes);
+            let (thread, name) = (&request.thread, file.unwrap_or_default());
+            writeln!(self.out, "{seconds}.{micros:06},{thread},{name},{letter},{at},{bytes}").map_err(unwritten)?;
+            self.summary.requests += 1;
+            if request.operation == Operation::Write {
+                self.summary.bytes_written += bytes;
+                self.summary.bytes_of_files += if file.is_some() { bytes } else { 0 };
+            }
+        }
+        self.before = map;
+        Ok(())
+    }
+}
+
+fn unwritten(source: io::Error) -> CaptureError {
+    CaptureError::Io {
+        path: PathBuf::from("the capture"),
+        source,
+    }
+}
+
+/// Names of threads as captures have them: without what would end a column.
+#[derive(Debug, Default)]
+struct ThreadNames {
+    /// Names of io_uring's workers, with those of the threads that they work for.
+    workers: BTreeMap<String, String>,
+}
+
+impl ThreadNames {
+    /// Kernel threads that write back are one. A worker of io_uring (`iou-wrk-697`, `iou-sqp-697`) is whom it works
+    /// for.
+    fn of(&mut self, name: &str) -> String {
+        if name.starts_with("kworker/") {
+            return "kworker".to_string();
+        }
+        let worker = name.strip_prefix("iou-wrk-").or_else(|| name.strip_prefix("iou-sqp-"));
+        let Some(thread) = worker.and_then(|thread| thread.parse::<u32>().ok()) else {
+            return files::escaped(name);
+        };
+        let known = self.workers.entry(name.to_string()).or_insert_with(|| {
+            let found = std::fs::read_to_string(format!("/proc/{thread}/comm"));
+            // It may have ended.
+            found.map_or_else(|_| files::escaped(name), |found| files::escaped(found.trim_end()))
+        });
+        known.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_of_the_file_that_is_there_next_or_was_before() {
+        let mut recorder = Recorder::new(Vec::new()).expect("memory");
+        recorder.range = (0, 1 << 30);
+        let head = "x-1 [000] ..... 10.000000: block_rq_issue: 259,0";
+        let issue = |recorder: &mut Recorder<Vec<u8>>, text: &str| {
+            let line = format!("{head} {text}");
+            recorder.take(events::parse(&line, "block_rq_issue"));
+        };
+        let map = |files: &[(&str, u64, u64)]| {
+            FileMap::new(
+                files
+                    .iter()
+                    .map(|(name, from, to)| (name.to_string(), vec![(*from, *to)])),
+            )
+        };
+        recorder
+            .write_pending(map(&[("old", 0, 4096), ("a,b", 8192, 16384)]))
+            .expect("memory");
+        issue(&mut recorder, "WS 4096 () 0 + 8 none,0,0 [kworker/u4:1]");
+        issue(&mut recorder, "W 4096 () 16 + 8 none,0,0 [fio]");
+        issue(&mut recorder, "D 4096 () 64 + 8 none,0,0 [fio]");
+        issue(&mut recorder, "W 512 () 2097152 + 1 none,0,0 [beyond]");
+        issue(&mut recorder, "what is this");
+        recorder.write_pending(map(&[("new", 8192, 12288)])).expect("memory");
+        let text = String::from_utf8(recorder.out).expect("text");
+        let wanted = format!(
+            "{HEADER}\n0.000000,kworker,old,W,0,4096\n0.000000,fio,new,W,8192,4096\n0.000000,fio,,D,32768,4096\n"
+        );
+        assert_eq!(text, wanted);
+        let summary = Summary {
+            requests: 3,
+            bytes_written: 8192,
+            bytes_of_files: 8192,
+            unknown: 1,
+            ..Summary::default()
+        };
+        assert_eq!(recorder.summary, summary);
+    }
+
+    #[test]
+    fn workers_are_whom_they_work_for() {
+        let own = std::fs::read_to_string(format!("/proc/{}/comm", std::process::id())).expect("a name");
+        let mut names = ThreadNames::default();
+        assert_eq!(
+            names.of(&format!("iou-wrk-{}", std::process::id())),
+            files::escaped(own.trim_end())
+        );
+        let plain =
+            ["kworker/u8:3-events", "iou-wrk-x", "iou-sqp-4294967295", "rocksdb:low0"].map(|name| names.of(name));
+        assert_eq!(plain, ["kworker", "iou-wrk-x", "iou-sqp-4294967295", "rocksdb:low0"]);
+    }
+
+    #[test]
+    fn what_is_no_disk_is_refused() {
+        let refused = |path: &str| Disk::of(Path::new(path)).unwrap_err().to_string();
+        assert!(refused("/dev/null").starts_with("/dev/null: is no block device; give a disk"));
+        assert!(refused("/dev/no_such_disk").starts_with("/dev/no_such_disk: No such file"));
+    }
+}
