@@ -242,9 +242,12 @@ pub struct Serve {
     /// NQN of the subsystem [default: nqn.2026-01.io.warp:SERIAL]
     #[arg(long)]
     pub nqn: Option<String>,
-    /// Serve Prometheus metrics at http://ADDRESS:PORT/metrics
+    /// Serve Prometheus metrics at http://ADDRESS:PORT/metrics; other than loopback needs --metrics-token
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub metrics: Option<std::net::SocketAddr>,
+    /// File with the token that whoever asks for metrics has to show (Authorization: Bearer TOKEN)
+    #[arg(long, value_name = "FILE", requires = "metrics")]
+    pub metrics_token: Option<PathBuf>,
     /// Do not print the live status line
     #[arg(long)]
     pub quiet: bool,

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use ssd::DeviceConfig;
 use transport::data::DataChoice;
 use transport::drive::DriveOptions;
+use transport::http::HttpOptions;
 use transport::server::{ServeOptions, Server};
 use transport::tcp::{AllowedHost, Secret, TcpOptions};
 
@@ -109,13 +110,27 @@ fn options(command: &Serve) -> Result<ServeOptions, AnyError> {
             ..TcpOptions::new(listen)
         }),
     };
+    let metrics = command.metrics.map(|listen| {
+        let token = command.metrics_token.as_deref().map(token).transpose()?;
+        Ok::<_, LabError>(HttpOptions { listen, token })
+    });
+    let metrics = metrics.transpose()?;
     Ok(ServeOptions {
         drive: DriveOptions { subsystem, data },
         vfio_user: command.vfio_user.clone(),
         tcp,
-        metrics: command.metrics,
+        metrics,
         checkpoint_every: (command.checkpoint > 0).then(|| Duration::from_secs(command.checkpoint)),
     })
+}
+
+/// The token in a file: its first line.
+fn token(file: &Path) -> Result<String, LabError> {
+    let text = std::fs::read_to_string(file).map_err(|source| LabError::Io {
+        file: file.display().to_string(),
+        source,
+    })?;
+    Ok(text.lines().next().unwrap_or_default().trim().to_string())
 }
 
 /// A file of hosts that may connect.

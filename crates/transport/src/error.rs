@@ -49,6 +49,15 @@ pub enum ServeError {
          DH-HMAC-CHAP secret; list them, or listen on 127.0.0.1"
     )]
     HostsRequired(SocketAddr),
+    /// Whoever is not on this machine has to show a token.
+    #[error("{0} is not loopback, so whoever reaches it could read from it; give a token (--metrics-token FILE)")]
+    TokenRequired(SocketAddr),
+    /// A token that could be guessed.
+    #[error("the token is too short; give {bytes} bytes or more")]
+    TokenTooShort {
+        /// Bytes that are enough.
+        bytes: usize,
+    },
     /// Others could reach the drive with only a name.
     #[error(
         "{address}: other machines can reach this address, but host {host} has no DH-HMAC-CHAP secret; give it one \

@@ -14,6 +14,7 @@ pub mod clock;
 pub mod data;
 pub mod drive;
 pub mod error;
+pub mod http;
 pub mod metrics;
 pub mod server;
 pub mod status;

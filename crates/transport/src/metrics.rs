@@ -1,9 +1,6 @@
 //! Prometheus metrics of a served drive, at `/metrics`.
 
 use std::fmt;
-use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use base::table;
 use prometheus_client::collector::Collector;
@@ -15,15 +12,9 @@ use prometheus_client::registry::{Registry, Unit};
 use ssd::{Nanos, OwnerStats};
 
 use crate::error::ServeError;
+use crate::http::{HttpOptions, HttpServer, Page};
 use crate::status::Status;
 use crate::{Shared, locked};
-
-/// A running metrics endpoint.
-pub struct MetricsServer {
-    server: Arc<tiny_http::Server>,
-    address: SocketAddr,
-    thread: JoinHandle<()>,
-}
 
 /// Makes the metrics of a moment when they are asked for.
 struct DriveCollector(Shared);
@@ -34,57 +25,22 @@ impl fmt::Debug for DriveCollector {
     }
 }
 
-impl MetricsServer {
-    /// Starts to serve.
-    ///
-    /// # Errors
-    /// The address cannot be had.
-    pub fn start(address: SocketAddr, shared: Shared) -> Result<MetricsServer, ServeError> {
-        let listener = TcpListener::bind(address).map_err(|error| ServeError::listening(address, error))?;
-        let server = tiny_http::Server::from_listener(listener, None).expect("a listener that was just bound");
-        let server = Arc::new(server);
-        let address = server.server_addr().to_ip().expect("it listens on an IP address");
-        let mut registry = Registry::default();
-        registry.register_collector(Box::new(DriveCollector(shared)));
-        let serving = Arc::clone(&server);
-        let work = move || {
-            for request in serving.incoming_requests() {
-                let response = answer(request.url(), &registry);
-                // A scraper that went away is its own business.
-                let _ = request.respond(response);
-            }
-        };
-        let thread = std::thread::Builder::new().name("metrics".to_string()).spawn(work);
-        Ok(MetricsServer {
-            server,
-            address,
-            thread: thread.expect("the system has a thread for us"),
+/// Starts to serve them.
+///
+/// # Errors
+/// As [`HttpServer::start`].
+pub fn start(options: HttpOptions, shared: Shared) -> Result<HttpServer, ServeError> {
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(DriveCollector(shared)));
+    let page = move |path: &str| {
+        (path == "/metrics").then(|| {
+            let mut body = String::new();
+            text::encode(&mut body, &registry).expect("a string takes everything");
+            let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+            Page { content_type, body }
         })
-    }
-
-    /// Where it listens.
-    pub fn local_address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// Stops.
-    pub fn stop(self) {
-        self.server.unblock();
-        let _ = self.thread.join();
-    }
-}
-
-type Response = tiny_http::Response<std::io::Cursor<Vec<u8>>>;
-
-fn answer(url: &str, registry: &Registry) -> Response {
-    if url != "/metrics" {
-        return tiny_http::Response::from_string("the metrics are at /metrics\n").with_status_code(404);
-    }
-    let mut body = String::new();
-    text::encode(&mut body, registry).expect("a string takes everything");
-    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    let header = tiny_http::Header::from_bytes("Content-Type", kind).expect("a header in ASCII");
-    tiny_http::Response::from_string(body).with_header(header)
+    };
+    HttpServer::start("metrics", options, "the metrics are at /metrics\n", Box::new(page))
 }
 
 /// A number of the whole drive: name, help, value.

@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 
 use crate::drive::{DriveOptions, OpenReport, ServedDrive};
 use crate::error::ServeError;
-use crate::metrics::MetricsServer;
+use crate::http::{HttpOptions, HttpServer};
+use crate::metrics;
 use crate::status::Status;
 use crate::tcp::{TcpOptions, TcpServer};
 use crate::vfio_user::{VfioUserOptions, VfioUserServer};
@@ -31,7 +32,7 @@ pub struct ServeOptions {
     /// NVMe/TCP.
     pub tcp: Option<TcpOptions>,
     /// Where to serve Prometheus metrics.
-    pub metrics: Option<SocketAddr>,
+    pub metrics: Option<HttpOptions>,
     /// Time between checkpoints; `None`: only at the end.
     pub checkpoint_every: Option<Duration>,
 }
@@ -42,7 +43,7 @@ pub struct Server {
     drive: Arc<Mutex<ServedDrive>>,
     vfio_user: Vec<VfioUserServer>,
     tcp: Option<Arc<TcpServer>>,
-    metrics: Option<MetricsServer>,
+    metrics: Option<HttpServer>,
     stopping: Arc<AtomicBool>,
     housekeeping: Option<JoinHandle<()>>,
     clock: Clock,
@@ -78,8 +79,8 @@ impl Server {
         if let Some(tcp) = options.tcp {
             server.tcp = Some(Arc::new(TcpServer::start(tcp, Arc::clone(&shared), clock)?));
         }
-        if let Some(address) = options.metrics {
-            server.metrics = Some(MetricsServer::start(address, Arc::clone(&shared))?);
+        if let Some(metrics) = options.metrics {
+            server.metrics = Some(metrics::start(metrics, Arc::clone(&shared))?);
         }
         server.start_housekeeping(options.checkpoint_every);
         Ok((server, opened))
@@ -121,7 +122,7 @@ impl Server {
 
     /// Where metrics are served.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
-        self.metrics.as_ref().map(MetricsServer::local_address)
+        self.metrics.as_ref().map(HttpServer::local_address)
     }
 
     /// The state of the drive now.
