@@ -55,7 +55,11 @@ const ARGUMENTS: &[Row] = &[
     ("", "run one_stream --capacity 8G --scale 1/2", "--capacity|--scale"),
     ("", "run one_stream --feedback lifetime", "--feedback|lifetime"),
     ("", "run one_stream --feedback-every 2", "--feedback"),
-    ("", "run one_stream --interval --device pm9d3a", "pm9d3a|has no ensemble"),
+    (
+        "",
+        "run one_stream --interval --device pm9d3a",
+        "pm9d3a|has no ensemble",
+    ),
     ("", "run one_stream --wriet 4", "--wriet|--write"),
     ("", "run latency --scale auto", "latencies|give a scale"),
     ("", "run latency --untimed --fio-json x", "--untimed|--fio-json"),

@@ -4,7 +4,7 @@ mod support;
 
 use std::io::Cursor;
 
-use workload::trace::{Format, PlacementRule, ProcessIdentity, Reader, Record, Settings};
+use workload::trace::{FileIdentity, Format, PlacementRule, ProcessIdentity, Reader, Record, Settings};
 use workload::{Operation, WorkloadError};
 
 use Operation::{Read, Trim, Write as W};
@@ -352,6 +352,23 @@ fn captures_have_files_and_processes() {
         error.contains("placement = \"file\": the trace has no column with files"),
         "{error}"
     );
+}
+
+#[test]
+fn files_of_a_kind_have_names_that_differ_in_numbers() {
+    let names = ["db/000012.sst", "db/000013.log", "db/000014.sst", "wal", "", "db/9.sst"];
+    let lines = names.map(|name| format!("0.1,db,{name},W,0,4096\n"));
+    let capture = format!("time,process,file,operation,offset,length\n{}", lines.concat());
+    let files = |file_by| {
+        let settings = Settings {
+            file_by,
+            ..Settings::default()
+        };
+        let records = read(capture.as_bytes(), &settings).unwrap();
+        records.iter().map(|record| record.file).collect::<Vec<u32>>()
+    };
+    assert_eq!(files(FileIdentity::Name), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(files(FileIdentity::Kind), [0, 1, 0, 2, 3, 0]);
 }
 
 /// What is wrong with a file, and words of the sentence that says so.

@@ -152,6 +152,9 @@ fn own(kind: &str) -> Vec<String> {
     }
 }
 
+/// With more files than drives commonly have handles, kinds of files are compared, too.
+const FILES_WITHOUT_KINDS: u64 = 8;
+
 /// By what a trace knows of who wrote.
 fn by_source_of_trace(table: &Table, survey: &Survey) -> Vec<(Placement, Change)> {
     let known = [
@@ -176,7 +179,27 @@ fn by_source_of_trace(table: &Table, survey: &Survey) -> Vec<(Placement, Change)
             change,
         )
     };
-    known.map(placed).collect()
+    let mut placements: Vec<(Placement, Change)> = known.map(placed).collect();
+    placements.extend((survey.files > FILES_WITHOUT_KINDS).then(|| by_kind_of_file(table)));
+    placements
+}
+
+/// Files that share their names but for numbers, as those of a database do: what a program can tell apart.
+fn by_kind_of_file(table: &Table) -> (Placement, Change) {
+    let mut table = table.clone();
+    table.insert("placement".to_string(), Value::from("file"));
+    table.insert("file_by".to_string(), Value::from("kind"));
+    let how = "each kind of file (names without their numbers: WAL, tables, manifests) its own placement identifier";
+    let change = Change {
+        workload: Some(WorkloadChoice::Table(table)),
+        ..Change::default()
+    };
+    let placement = Placement::new(
+        "by kind of file",
+        "separating by kind of file",
+        directive(how.to_string()),
+    );
+    (placement, change)
 }
 
 /// Each job of a job file its own placement.

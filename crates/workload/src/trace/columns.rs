@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::field::{Problem, SECOND_NS, SECTOR_BYTES, decimal, number, trim};
 use super::iolog::placement;
 use super::record::{Names, Record};
+use super::settings::FileIdentity;
 use crate::{Operation, WorkloadError};
 
 /// Which column of a line is what.
@@ -257,10 +258,13 @@ pub(super) struct Columns {
     volumes: Names,
     processes: Names,
     files: Names,
+    file_by: FileIdentity,
+    /// The kind of the file that came last.
+    kind: Vec<u8>,
 }
 
 impl Columns {
-    pub(super) fn new(settings: &ColumnSettings) -> Result<Columns, WorkloadError> {
+    pub(super) fn new(settings: &ColumnSettings, file_by: FileIdentity) -> Result<Columns, WorkloadError> {
         let mut columns = Columns {
             settings: settings.clone(),
             places: Vec::new(),
@@ -269,6 +273,8 @@ impl Columns {
             volumes: Names::default(),
             processes: Names::default(),
             files: Names::default(),
+            file_by,
+            kind: Vec::new(),
         };
         for role in 0..ROLES {
             match settings.column(role) {
@@ -362,7 +368,13 @@ impl Columns {
         }
         if self.settings.file.is_some() {
             let file = at(FILE, Problem::new("the file's column", "there"))?;
-            record.file = self.files.number(file)?;
+            record.file = match self.file_by {
+                FileIdentity::Name => self.files.number(file)?,
+                FileIdentity::Kind => {
+                    kind_of(file, &mut self.kind);
+                    self.files.number(&self.kind)?
+                }
+            };
         }
         if self.settings.placement.is_some() {
             record.placement = placement(at(PLACEMENT, Problem::new("the placement's column", "there"))?)?;
@@ -409,6 +421,18 @@ impl Columns {
         self.places.sort_unstable();
         self.at_header = false;
         Ok(None)
+    }
+}
+
+/// The kind of a file: its name with `#` in the place of each number.
+fn kind_of(name: &[u8], kind: &mut Vec<u8>) {
+    kind.clear();
+    for byte in name {
+        if !byte.is_ascii_digit() {
+            kind.push(*byte);
+        } else if kind.last() != Some(&b'#') {
+            kind.push(b'#');
+        }
     }
 }
 

@@ -74,7 +74,7 @@ impl Parser {
     pub(super) fn new(format: Format, settings: &Settings, head: &[u8]) -> Result<Parser, WorkloadError> {
         check_placement(format, settings)?;
         Ok(match (format, &settings.csv) {
-            (Format::Csv, Some(columns)) => Parser::Columns(Box::new(Columns::new(columns)?)),
+            (Format::Csv, Some(columns)) => Parser::Columns(Box::new(Columns::new(columns, settings.file_by)?)),
             (Format::Csv, None) => {
                 return Err(WorkloadError::setting(
                     "format = \"csv\"",
@@ -92,7 +92,9 @@ impl Parser {
             (Format::Blktrace, None) => {
                 Parser::Blktrace(Box::new(Blktrace::new(settings.blkparse_action, settings.process_by)))
             }
-            (Format::Capture, None) => Parser::Columns(Box::new(Columns::new(&ColumnSettings::of_capture())?)),
+            (Format::Capture, None) => {
+                Parser::Columns(Box::new(Columns::new(&ColumnSettings::of_capture(), settings.file_by)?))
+            }
             (Format::Vscsi, None) => Parser::Vscsi(Vscsi::new(head)),
             (Format::OracleGeneral, None) => Parser::OracleGeneral(Box::default()),
             (Format::Mooncake, None) => Parser::Mooncake(Mooncake::new(settings.kv_block_bytes as u32)),

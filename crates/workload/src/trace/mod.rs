@@ -41,4 +41,4 @@ pub use input::{Line, Lines};
 pub use reader::{Progress, Reader};
 pub use record::Record;
 pub use replay::{TimedSource, TraceSource};
-pub use settings::{BlkparseAction, Format, LbaRange, Mapping, PlacementRule, ProcessIdentity, Settings};
+pub use settings::{BlkparseAction, FileIdentity, Format, LbaRange, Mapping, PlacementRule, ProcessIdentity, Settings};

@@ -25,6 +25,8 @@ pub struct Settings {
     pub blkparse_action: BlkparseAction,
     /// What tells processes apart in blktrace's traces; default their number.
     pub process_by: ProcessIdentity,
+    /// What tells files apart; default their name.
+    pub file_by: FileIdentity,
     /// Bytes of a block of 512 tokens, for `format = "mooncake"`; default 1 MiB.
     #[serde(with = "base::size")]
     pub kv_block_bytes: u64,
@@ -58,6 +60,7 @@ impl Default for Settings {
             csv: None,
             blkparse_action: BlkparseAction::Issued,
             process_by: ProcessIdentity::Number,
+            file_by: FileIdentity::Name,
             kv_block_bytes: 1 << 20,
             mapping: Mapping::Compact,
             volume_bytes: None,
@@ -125,6 +128,16 @@ pub enum BlkparseAction {
     Issued,
     /// C: in the order of completion.
     Completed,
+}
+
+/// What tells files apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileIdentity {
+    /// Its name.
+    Name,
+    /// Its name without the numbers in it: `db/000012.sst` and `db/000013.sst` are of one kind.
+    Kind,
 }
 
 /// How addresses of the trace become positions on the drive.
