@@ -1,5 +1,7 @@
 //! The command line.
 
+#[cfg(test)]
+mod documented;
 mod drive;
 mod runs;
 mod studies;

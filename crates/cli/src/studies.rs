@@ -11,6 +11,7 @@ const DOORS: &str = "\
 Three ways in:
 
 I have a workload: a fio job file, a block trace, or a model of a program
+    warp whatif trace.csv --drive 3.84TB --op 7%
     warp run my.fio --device ssd_a --scale auto
     warp run kvcache_202206 --device ssd_a --scale 1/512 --write 3
 I have an idea for a drive or a policy, or want to see a paper's figure again
