@@ -125,6 +125,9 @@ pub struct WhatIf {
     /// Where to write report.html; default is out/whatif-WORKLOAD
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
+    /// Put the plotting library into report.html, so that it can be sent around; else it stands beside
+    #[arg(long)]
+    pub single_file: bool,
     /// Print JSON instead of text
     #[arg(long)]
     pub json: bool,
@@ -387,6 +390,9 @@ pub struct Run {
     /// Where to write report.html; default is out/TARGET
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
+    /// Put the plotting library into report.html, so that it can be sent around; else it stands beside
+    #[arg(long)]
+    pub single_file: bool,
     /// Write a row for each garbage collection to this Parquet file
     #[arg(long, value_name = "FILE")]
     pub events: Option<PathBuf>,

@@ -7,7 +7,7 @@ use std::time::Instant;
 use lab::experiment::Experiment;
 use lab::interval::Intervals;
 use lab::judge::Judge;
-use lab::report::write_judged;
+use lab::report::{Library, write_judged};
 use lab::run::{CellResult, RunPlan};
 use lab::selection::{RunSet, Selection};
 use lab::store::Origin;
@@ -78,6 +78,11 @@ fn selection(command: &Run) -> Selection {
         feedback,
         ..command.settings.selection()
     }
+}
+
+/// Where a report has its plotting library.
+pub fn library(single_file: bool) -> Library {
+    if single_file { Library::Inside } else { Library::Beside }
 }
 
 /// Folder of the report.
@@ -184,7 +189,16 @@ fn write_files(
     let made = std::fs::create_dir_all(&folder).map_err(|source| LabError::output(&folder, source));
     wrote(
         &file,
-        made.and_then(|()| write_judged(experiment, judge, results, intervals, &file)),
+        made.and_then(|()| {
+            write_judged(
+                experiment,
+                judge,
+                results,
+                intervals,
+                library(command.single_file),
+                &file,
+            )
+        }),
     );
     if let Some(path) = &command.events {
         wrote(path, export::write_gc_log(path, &axes, results));

@@ -9,6 +9,7 @@ use lab::whatif::{Answer, Factors, Question, Study};
 use crate::arguments::WhatIf;
 use crate::execute;
 use crate::output::{self, complain};
+use crate::run::library;
 use crate::{Outcome, print};
 
 pub fn whatif(command: &WhatIf) -> Result<Outcome, LabError> {
@@ -32,7 +33,7 @@ pub fn whatif(command: &WhatIf) -> Result<Outcome, LabError> {
             complain("stopped before everything was measured, so there is no answer");
             return Ok(Outcome::Stopped);
         };
-        answer.write_report(&folder.join("report.html"))?;
+        answer.write_report(library(command.single_file), &folder.join("report.html"))?;
         if !command.json {
             print(&text(&answer, &folder.join("report.html")));
         }

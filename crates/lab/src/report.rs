@@ -1,12 +1,13 @@
-//! One self-contained page about a run: tables and plots that need nothing from elsewhere.
+//! One page about a run: tables and plots that need nothing from a network.
 //!
 //! ```text
 //! CellResult -> panels (which lines share a plot) -> plots (plotly, as JSON) \
 //! CellResult, Comparison, Verdict -> rows         -> html tables              > page -> report.html
 //! ```
 //!
-//! The plotting library is embedded once; a small script draws the plots one after the other. Runs of several seeds are
-//! averaged in the summary and drawn one by one over time; where only one can be shown it is the first. Nothing is
+//! The plotting library stands beside the page, once for a folder, or in it ([`Library`]); a small script draws the plots one after the
+//! other, in the colours of the reader's screen. Runs of several seeds are averaged, over time with a band; where only one can be shown it is
+//! the first. Nothing is
 //! measured or judged here, and the page loads nothing from a network. `docs/results.md` explains what it shows.
 
 mod comparison;
@@ -34,11 +35,27 @@ pub use comparison::write_comparison;
 use html::{Page, escape};
 use panels::Panels;
 
+/// Where a page has the plotting library, of a megabyte, from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Library {
+    /// A file beside the page, one for all pages of a folder; a page without it says so.
+    Beside,
+    /// The page itself, which can then be sent around.
+    Inside,
+}
+
+/// Whether a file is the whole library.
+fn is_library(file: &Path) -> bool {
+    std::fs::metadata(file).is_ok_and(|found| found.len() == plotly::LIBRARY.len() as u64)
+}
+
 /// What a report is about.
 #[derive(Clone, Copy, Debug)]
 pub struct Report<'a> {
     /// Heading of the page.
     pub title: &'a str,
+    /// What came out, in a sentence; the report's own sentence if none.
+    pub headline: Option<&'a str>,
     /// Figure or table that the experiment follows; empty if it follows none.
     pub source: &'a str,
     /// Notes of the experiment; blank lines separate paragraphs.
@@ -66,10 +83,12 @@ pub fn write_judged(
     judge: &Judge<'_>,
     results: &[CellResult],
     intervals: &Intervals,
+    library: Library,
     path: &Path,
 ) -> Result<(), LabError> {
     let report = Report {
         title: &experiment.title,
+        headline: None,
         source: &experiment.source,
         notes: &experiment.notes,
         axes: &experiment.axes(),
@@ -79,23 +98,32 @@ pub fn write_judged(
         comparisons: &judge.comparisons(),
         verdicts: &judge.verdicts(),
     };
-    report.write(path)
+    report.write(library, path)
 }
 
 impl Report<'_> {
-    /// Writes the page; it appears whole or not at all.
+    /// Writes the page, and the plotting library beside it if that is its place and it is not there yet; each appears whole or not
+    /// at all.
     ///
     /// # Errors
-    /// The file cannot be written: names it and the system's reason.
-    pub fn write(&self, path: &Path) -> Result<(), LabError> {
-        let page = self.html();
+    /// A file cannot be written: names it and the system's reason.
+    pub fn write(&self, library: Library, path: &Path) -> Result<(), LabError> {
+        let page = self.html(library);
+        let beside = path.with_file_name(plotly::LIBRARY_FILE);
+        if library == Library::Beside && page.contains(plotly::LIBRARY_FILE) && !is_library(&beside) {
+            write_atomically(&beside, |file| file.write_all(plotly::LIBRARY.as_bytes()))?;
+        }
         write_atomically(path, |file| file.write_all(page.as_bytes()))
     }
 
     /// The page.
-    pub fn html(&self) -> String {
+    pub fn html(&self, library: Library) -> String {
         let panels = Panels::new(self.results, self.axes);
         let mut page = Page::new(self.title);
+        let headline = self
+            .headline
+            .map_or_else(|| sections::headline(&panels), str::to_string);
+        page.headline(&headline);
         page.lead(&self.lead());
         page.section("summary", "Write amplification", &sections::summary(self, &panels));
         page.section("claims", "Claims", &sections::claims(self.verdicts));
@@ -111,7 +139,7 @@ impl Report<'_> {
         page.section(
             "over-time",
             "Write amplification over written volume",
-            &sections::over_time(&panels),
+            &sections::over_time(self, &panels),
         );
         page.section("feedback", "Placement feedback", &feedback::feedback(&panels));
         page.section("handles", "Reclaim unit handles", &sections::handles(&panels));
@@ -124,7 +152,7 @@ impl Report<'_> {
         page.section("device", "Device totals and wear", &sections::device(self));
         page.section("runs", "What was run", &sections::runs(self));
         page.section("notes", "Notes", &sections::notes(self.notes));
-        page.finish()
+        page.finish(library)
     }
 
     fn lead(&self) -> String {
@@ -141,9 +169,11 @@ impl Report<'_> {
         }
         if !self.verdicts.is_empty() {
             let (held, judged) = Verdict::count(self.verdicts);
-            parts.push(format!("{held} of {judged} claims hold"));
+            if judged > 0 {
+                parts.push(format!("{held} of {judged} claims hold"));
+            }
             if judged < self.verdicts.len() {
-                parts.push(format!("{} not judged", self.verdicts.len() - judged));
+                parts.push(format!("{} claims not judged", self.verdicts.len() - judged));
             }
         }
         escape(&parts.join(" · "))
@@ -157,6 +187,7 @@ mod tests {
     fn report<'a>(results: &'a [CellResult], axes: &'a [String]) -> Report<'a> {
         Report {
             title: "Three <streams>",
+            headline: None,
             source: "Fig. 3",
             notes: "First.\n\nA & B.",
             axes,
@@ -177,7 +208,7 @@ mod tests {
     #[test]
     fn the_library_is_embedded_once_and_nothing_is_loaded() {
         let (results, axes) = (sample::results(), sample::axes());
-        let page = report(&results, &axes).html();
+        let page = report(&results, &axes).html(Library::Inside);
         assert_eq!(page.matches("* plotly.js (basic").count(), 1);
         assert!(!page.contains("MathJax.loader"), "the formula renderer is dead weight");
         let body = body(&page);
@@ -189,9 +220,56 @@ mod tests {
     }
 
     #[test]
+    fn the_library_stands_once_beside_the_pages_of_a_folder() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (results, axes) = (sample::results(), sample::axes());
+        for name in ["one.html", "two.html"] {
+            let path = folder.path().join(name);
+            report(&results, &axes)
+                .write(Library::Beside, &path)
+                .expect("it can be written");
+            let page = std::fs::read_to_string(&path).expect("it was written");
+            assert!(page.contains(&format!("<script src=\"{}\">", plotly::LIBRARY_FILE)));
+            assert!(
+                page.contains("id=\"missing\"") && page.len() < 500_000,
+                "{} bytes",
+                page.len()
+            );
+        }
+        let library = folder.path().join(plotly::LIBRARY_FILE);
+        assert!(is_library(&library) && std::fs::read_dir(folder.path()).expect("a folder").count() == 3);
+        let version = plotly::LIBRARY_FILE
+            .trim_start_matches("plotly-basic-")
+            .trim_end_matches(".min.js");
+        assert!(
+            plotly::LIBRARY[..200].contains(&format!("v{version}\n")),
+            "the file is named by its version"
+        );
+    }
+
+    #[test]
+    fn the_first_sentence_says_what_came_out() {
+        let (results, axes) = (sample::results(), sample::axes());
+        let page = report(&results, &axes).html(Library::Inside);
+        assert!(
+            body(&page).contains("<p class=\"headline\">FDP writes 1."),
+            "no headline"
+        );
+        let whole = Report {
+            headline: Some("It <works>."),
+            ..report(&results[..1], &axes)
+        };
+        assert!(
+            whole
+                .html(Library::Inside)
+                .contains("<p class=\"headline\">It &lt;works&gt;.</p>")
+        );
+    }
+
+    #[test]
     fn every_cell_is_plotted() {
         let (results, axes) = (sample::results(), sample::axes());
-        let page = report(&results, &axes).html();
+        let page = report(&results, &axes).html(Library::Inside);
         let plots: Vec<serde_json::Value> = body(&page)
             .split("<script type=\"application/json\"")
             .skip(1)
@@ -221,7 +299,7 @@ mod tests {
         for result in &mut results {
             result.key.variant = format!("</script><b>{}", result.key.variant);
         }
-        let page = report(&results, &axes).html();
+        let page = report(&results, &axes).html(Library::Inside);
         assert!(page.contains("<h1>Three &lt;streams&gt;</h1>"));
         assert!(page.contains("<p>A &amp; B.</p>"));
         assert!(!body(&page).contains("<b>"));
@@ -229,7 +307,7 @@ mod tests {
 
     #[test]
     fn odd_results_make_a_page_too() {
-        let page = report(&[], &[]).html();
+        let page = report(&[], &[]).html(Library::Inside);
         assert!(page.contains("Nothing was run."));
         let mut results = sample::results();
         results.truncate(1);
@@ -238,7 +316,7 @@ mod tests {
         results[0].samples.clear();
         results[0].gc_log.clear();
         results[0].complete = false;
-        let page = report(&results, &[]).html();
+        let page = report(&results, &[]).html(Library::Inside);
         assert!(page.contains("(stopped)") && page.contains("1 stopped before the end"));
     }
 
@@ -247,7 +325,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("report.html");
         let (results, axes) = (sample::results(), sample::axes());
-        report(&results, &axes).write(&path).expect("it can be written");
+        report(&results, &axes)
+            .write(Library::Inside, &path)
+            .expect("it can be written");
         let page = std::fs::read_to_string(&path).expect("it was written");
         assert!(page.starts_with("<!DOCTYPE html>") && page.trim_end().ends_with("</html>"));
     }

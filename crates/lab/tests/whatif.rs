@@ -83,7 +83,9 @@ fn separating_two_volumes_helps_and_the_sentence_says_so() {
         answer.notes
     );
     let report = folder.path().join("report.html");
-    answer.write_report(&report).expect("it can be written");
+    answer
+        .write_report(lab::report::Library::Inside, &report)
+        .expect("it can be written");
     assert!(
         std::fs::read_to_string(report)
             .expect("a page")

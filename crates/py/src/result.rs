@@ -9,7 +9,7 @@ use lab::export::{self, tables};
 use lab::interval::Intervals;
 use lab::judge::Judge;
 use lab::policy::{PlacementPolicy, Policies};
-use lab::report;
+use lab::report::{self, Library};
 use lab::rows;
 use lab::run::{CellResult, Options, Progress, RunPlan, run_all_with};
 use lab::selection::Form;
@@ -385,7 +385,15 @@ impl RunResult {
     fn report(slf: &Bound<'_, Self>, path: PathBuf) -> PyResult<()> {
         let (run, results) = (slf.get(), slf.as_super().get());
         let judge = run.judge(results);
-        report::write_judged(&run.experiment, &judge, &results.cells, &run.intervals, &path).map_err(warp_error)
+        let written = report::write_judged(
+            &run.experiment,
+            &judge,
+            &results.cells,
+            &run.intervals,
+            Library::Inside,
+            &path,
+        );
+        written.map_err(warp_error)
     }
 
     /// What it comes to in a figure, a panel for each device and grid value: latencies of timed runs, otherwise write

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use lab::export::tables;
+use lab::report::Library;
 use lab::run::Progress;
 use lab::twin::Scale;
 use lab::whatif::{Answer as LabAnswer, Factors, Question};
@@ -132,7 +133,7 @@ impl Answer {
 
     /// Writes the report, a page that needs nothing from elsewhere, to this file.
     fn report(&self, path: PathBuf) -> PyResult<()> {
-        self.answer.write_report(&path).map_err(warp_error)
+        self.answer.write_report(Library::Inside, &path).map_err(warp_error)
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {

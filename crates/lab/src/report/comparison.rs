@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
+use super::Library;
 use super::html::{self, Page, escape};
 use crate::compare::{Comparison, Side, Verdict};
 use crate::error::LabError;
@@ -38,7 +39,7 @@ fn page(comparison: &Comparison) -> String {
     )));
     page.section("what", "What is compared", &html::table(&what(comparison)));
     page.section("differences", "Differences", &html::table(&comparison.table()));
-    page.finish()
+    page.finish(Library::Inside)
 }
 
 /// Where both come from, side by side.

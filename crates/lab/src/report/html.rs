@@ -3,7 +3,8 @@
 //! Every text passes [`escape`] exactly once, here; callers hand over plain text, and pieces that are HTML already only
 //! where the name says so.
 
-use super::plotly::{LIBRARY, Plot};
+use super::Library;
+use super::plotly::{LIBRARY, LIBRARY_FILE, Plot};
 
 use crate::rows::{Column, Kind, Mark, Row, Rows};
 
@@ -78,6 +79,11 @@ pub enum Swatch {
     Area(&'static str),
 }
 
+/// A colour, or what the style has in its place on dark screens.
+fn shaded(colour: &str) -> String {
+    format!("var(--c{}, {colour})", colour.trim_start_matches('#'))
+}
+
 /// A legend for several plots.
 pub fn legend(entries: &[(String, Swatch)]) -> String {
     if entries.is_empty() {
@@ -85,8 +91,10 @@ pub fn legend(entries: &[(String, Swatch)]) -> String {
     }
     let entry = |(name, swatch): &(String, Swatch)| {
         let style = match swatch {
-            Swatch::Line(colour, style) => format!("class=\"line\" style=\"border-top: 3px {style} {colour}\""),
-            Swatch::Area(colour) => format!("class=\"area\" style=\"background: {colour}\""),
+            Swatch::Line(colour, style) => {
+                format!("class=\"line\" style=\"border-top: 3px {style} {}\"", shaded(colour))
+            }
+            Swatch::Area(colour) => format!("class=\"area\" style=\"background: {}\"", shaded(colour)),
         };
         format!("<span class=\"entry\"><i {style}></i>{}</span>\n", escape(name))
     };
@@ -168,6 +176,7 @@ pub fn figure(id: &str, caption: &str, height_pixels: u32, plot: &Plot) -> Strin
 /// The page: a head, a table of contents, sections.
 pub struct Page {
     title: String,
+    headline_html: String,
     lead_html: String,
     contents_html: String,
     sections_html: String,
@@ -178,9 +187,17 @@ impl Page {
     pub fn new(title: &str) -> Page {
         Page {
             title: escape(title),
+            headline_html: String::new(),
             lead_html: String::new(),
             contents_html: String::new(),
             sections_html: String::new(),
+        }
+    }
+
+    /// Sets the sentence that says what came out.
+    pub fn headline(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.headline_html = format!("<p class=\"headline\">{}</p>\n", escape(text));
         }
     }
 
@@ -202,19 +219,27 @@ impl Page {
     }
 
     /// The page as text.
-    pub fn finish(&self) -> String {
+    pub fn finish(&self, library: Library) -> String {
         let Page {
             title,
+            headline_html,
             lead_html,
             contents_html,
             sections_html,
         } = self;
+        let library = match (library, sections_html.contains("data-plot=")) {
+            (_, false) => String::new(),
+            (Library::Inside, true) => format!("<script>{LIBRARY}</script>\n"),
+            (Library::Beside, true) => format!("<script src=\"{LIBRARY_FILE}\"></script>\n"),
+        };
         format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
-             <style>\n{STYLE}</style>\n<script>{LIBRARY}</script>\n</head>\n<body>\n<main>\n<header>\n<h1>{title}</h1>\n\
+             <style>\n{STYLE}</style>\n{library}</head>\n<body>\n<main>\n<header>\n<h1>{title}</h1>\n{headline_html}\
              <p class=\"lead\">{lead_html}</p>\n<nav aria-label=\"Contents\"><ul>\n{contents_html}</ul></nav>\n</header>\n\
-             <noscript><p>The plots need JavaScript, which is part of this file.</p></noscript>\n{sections_html}</main>\n\
+             <noscript><p>The plots need JavaScript.</p></noscript>\n\
+             <p id=\"missing\" class=\"finding\" hidden>There are no plots because {LIBRARY_FILE} is missing, which was written beside this page: \
+             copy it here too, or write the report with --single-file.</p>\n{sections_html}</main>\n\
              <script>\n{SCRIPT}</script>\n</body>\n</html>\n"
         )
     }

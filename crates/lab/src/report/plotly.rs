@@ -10,6 +10,9 @@ use serde_json::Value;
 /// The library: scatter and bar charts, which is all that is drawn here.
 pub const LIBRARY: &str = include_str!("../../plotly/plotly-basic.min.js");
 
+/// Name of the library's file, beside pages that have it not in them.
+pub const LIBRARY_FILE: &str = "plotly-basic-3.0.1.min.js";
+
 /// A plot.
 #[derive(Serialize)]
 pub struct Plot {
@@ -174,6 +177,12 @@ pub struct Axis {
     pub automargin: bool,
     /// Of the numbers.
     pub tickfont: Font,
+    /// Where marks stand; as it fits, if none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tickvals: Vec<u32>,
+    /// What they say.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ticktext: Vec<String>,
 }
 
 /// The title of an axis.
@@ -292,7 +301,13 @@ pub struct Trace {
     pub fill: Option<&'static str>,
     /// The area's colour.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub fillcolor: Option<&'static str>,
+    pub fillcolor: Option<String>,
+    /// How much covers what is below; all, if none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opacity: Option<f64>,
+    /// What the pointer shows of a point.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hovertemplate: Option<&'static str>,
 }
 
 impl Trace {

@@ -8,9 +8,9 @@ use serde_json::json;
 use ssd::Owner;
 
 use super::html::{Swatch, escape};
-use super::panels::{Line, Panel, Panels};
+use super::panels::{Panel, Panels};
 use super::plotly::{
-    Axis, AxisKind, AxisTitle, BarMode, Font, HoverMode, Interruption, Mode, Plot, RangeMode, Stroke, Trace,
+    Axis, AxisKind, AxisTitle, BarMode, Font, HoverMode, Interruption, Marker, Mode, Plot, RangeMode, Stroke, Trace,
 };
 use crate::rows::{Grid, GridCell, GridRow, OwnerRow, variant_name};
 use crate::run::{CellResult, Sample};
@@ -47,7 +47,8 @@ pub(super) fn colour(name: usize) -> &'static str {
 }
 
 fn stroke(name: usize) -> &'static (Interruption, &'static str) {
-    &VARIANT_STROKES[name % VARIANT_STROKES.len()]
+    // Where the colours begin again the strokes are others, so that no line is another's double.
+    &VARIANT_STROKES[(name + name / VARIANT_COLOURS.len()) % VARIANT_STROKES.len()]
 }
 
 pub(super) fn pen(name: usize) -> Stroke {
@@ -122,11 +123,13 @@ impl Range {
         }
     }
 
-    /// Of write amplification over time.
-    pub fn over_time(panels: &Panels<'_>, device: &str) -> Range {
+    /// Of write amplification over time, since the start and of late.
+    pub fn over_time(panels: &Panels<'_>, device: &str, window_capacities: f64) -> Range {
         let of_device = panels.panels.iter().filter(|panel| panel.device == device);
         let results = of_device.flat_map(|panel| panel.lines.iter().flat_map(|line| &line.seeds));
-        Range::over(results.flat_map(|result| result.samples.iter().filter_map(waf)), 1.0)
+        let drawn = |result: &&CellResult| [cumulative(result), windowed(result, window_capacities)].concat();
+        let values: Vec<f64> = results.flat_map(drawn).map(|(_, waf)| waf).collect();
+        Range::over(values.into_iter(), 1.0)
     }
 
     /// Of bytes written through a handle, from 0.
@@ -147,6 +150,47 @@ impl Range {
 
 fn waf(sample: &Sample) -> Option<f64> {
     (sample.host_bytes > 0).then(|| sample.media_bytes as f64 / sample.host_bytes as f64)
+}
+
+/// Write amplification since the start over what was written.
+fn cumulative(result: &CellResult) -> Vec<(f64, f64)> {
+    let point = |sample: &Sample| Some((written_capacities(result, sample), rounded(waf(sample)?)));
+    thinned(&result.samples).filter_map(point).collect()
+}
+
+/// Write amplification of the last so many capacities over what was written, from where there are as many.
+fn windowed(result: &CellResult, window_capacities: f64) -> Vec<(f64, f64)> {
+    let window_bytes = (window_capacities * result.capacity_bytes as f64) as u64;
+    let point = |sample: &Sample| {
+        let begin = sample.host_bytes.checked_sub(window_bytes)?;
+        let before = result.samples.partition_point(|earlier| earlier.host_bytes <= begin);
+        // Before the first sample nothing was written.
+        let then = before.checked_sub(1).map(|index| &result.samples[index]);
+        let (host, media) = then.map_or((0, 0), |then| (then.host_bytes, then.media_bytes));
+        let host = sample.host_bytes.checked_sub(host).filter(|host| *host > 0)?;
+        let waf = (sample.media_bytes - media) as f64 / host as f64;
+        Some((written_capacities(result, sample), rounded(waf)))
+    };
+    thinned(&result.samples).filter_map(point).collect()
+}
+
+/// Where collections begin, if the run shows it: before, there was room.
+fn first_collection(result: &CellResult) -> Option<(f64, f64)> {
+    let collected = |sample: &Sample| sample.owners.iter().any(|owner| owner.units_reclaimed > 0);
+    let index = result.samples.iter().position(collected).filter(|index| *index > 0)?;
+    let sample = &result.samples[index];
+    Some((written_capacities(result, sample), rounded(waf(sample)?)))
+}
+
+/// The height of a line at a place, by linear interpolation; its ends beyond them.
+fn height_at(line: &[(f64, f64)], x: f64) -> f64 {
+    let next = line.partition_point(|(place, _)| *place < x);
+    match (next.checked_sub(1).map(|before| line[before]), line.get(next)) {
+        (Some((left, low)), Some((right, high))) => low + (high - low) * (x - left) / (right - left),
+        (Some((_, end)), None) => end,
+        (None, Some((_, begin))) => *begin,
+        (None, None) => 0.0,
+    }
 }
 
 /// At most [`POINTS`] samples, evenly chosen, the last one among them.
@@ -279,41 +323,86 @@ fn summary_bars(name: usize, grid: &Grid, row: &GridRow) -> Trace {
     }
 }
 
-/// Write amplification so far against what the host wrote, a line for each variant and seed.
-pub fn over_time(panels: &Panels<'_>, panel: &Panel<'_>, range: Range) -> Plot {
+/// Write amplification against what the host wrote: since the start for each variant, and thin what it was of late. Several seeds
+/// are their mean, with a band from the least to the greatest.
+pub fn over_time(panels: &Panels<'_>, panel: &Panel<'_>, range: Range, window_capacities: f64) -> Plot {
     let x = axis_from_zero("host bytes written (x capacity)");
     let mut plot = new_plot(x, range.axis("write amplification"));
     for line in &panel.lines {
-        for result in &line.seeds {
-            plot.data.push(waf_trace(panels, line, result));
+        let seeds: Vec<Vec<(f64, f64)>> = line.seeds.iter().map(|result| cumulative(result)).collect();
+        if seeds.iter().any(|seed| !seed.is_empty()) {
+            plot.data.extend(mean_and_band(panels.name(line), line.name, &seeds));
+        }
+    }
+    for line in &panel.lines {
+        let (x, y): (Vec<f64>, Vec<f64>) = windowed(line.first(), window_capacities).into_iter().unzip();
+        if !x.is_empty() {
+            let name = format!("{}, last {window_capacities} x capacity", panels.name(line));
+            let thin = Stroke {
+                width: 1.0,
+                ..pen(line.name)
+            };
+            plot.data.push(Trace {
+                opacity: Some(0.65),
+                ..Trace::scatter(x, y, Mode::Lines).drawn(thin).named(&name)
+            });
+        }
+        if let Some((x, y)) = first_collection(line.first()) {
+            plot.data.push(Trace {
+                marker: Some(Marker {
+                    color: colour(line.name),
+                    symbol: Some("triangle-up"),
+                    size: Some(9),
+                }),
+                ..Trace::scatter(vec![x], vec![y], Mode::Markers).named("collections begin")
+            });
         }
     }
     plot.layout.hovermode = Some(HoverMode::XUnified);
     plot
 }
 
-fn waf_trace(panels: &Panels<'_>, line: &Line<'_>, result: &CellResult) -> Trace {
-    let points =
-        thinned(&result.samples).filter_map(|sample| Some((written_capacities(result, sample), rounded(waf(sample)?))));
-    let (x, y): (Vec<f64>, Vec<f64>) = points.unzip();
-    let seed = if line.seeds.len() > 1 {
-        format!(" (seed {})", result.seed)
-    } else {
-        String::new()
+/// The mean of lines; of several, an area from the least to the greatest under it.
+fn mean_and_band(name: &str, index: usize, lines: &[Vec<(f64, f64)>]) -> Vec<Trace> {
+    let longest = lines.iter().max_by_key(|line| line.len()).expect("there is a line");
+    let x: Vec<f64> = longest.iter().map(|(place, _)| *place).collect();
+    let over = |fold: &dyn Fn(&[f64]) -> f64| -> Vec<f64> {
+        let heights = |place: &f64| -> Vec<f64> { lines.iter().map(|line| height_at(line, *place)).collect() };
+        x.iter().map(|place| rounded(fold(&heights(place)))).collect()
     };
-    let line_name = format!("{}{seed}", panels.name(line));
-    Trace::scatter(x, y, Mode::Lines)
-        .drawn(pen(line.name))
-        .named(&line_name)
+    let mean = over(&|heights| heights.iter().sum::<f64>() / heights.len() as f64);
+    let mean = Trace::scatter(x.clone(), mean, Mode::Lines)
+        .drawn(pen(index))
+        .named(name);
+    if lines.len() == 1 {
+        return vec![mean];
+    }
+    let edge = Stroke {
+        width: 0.0,
+        dash: None,
+        ..pen(index)
+    };
+    let least = over(&|heights| heights.iter().copied().fold(f64::MAX, f64::min));
+    let most = over(&|heights| heights.iter().copied().fold(f64::MIN, f64::max));
+    let least = Trace::scatter(x.clone(), least, Mode::Lines).drawn(edge);
+    let most = Trace::scatter(x, most, Mode::Lines).drawn(edge);
+    let band = Trace {
+        fill: Some("tonexty"),
+        fillcolor: Some(format!("{}2E", colour(index))),
+        ..most.named(&format!("{name}, greatest of the seeds"))
+    };
+    vec![mean, least.named(&format!("{name}, least of the seeds")), band]
 }
 
 /// What the host wrote through each handle and what was copied out of its reclaim units, a group for each variant.
 pub fn written(panels: &Panels<'_>, panel: &Panel<'_>, range: Range) -> Plot {
     let (mut names, mut owners, mut host, mut copied) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for line in &panel.lines {
+    for (index, line) in panel.lines.iter().enumerate() {
         for row in OwnerRow::used(line.first()) {
             names.push(escape(panels.name(line)));
-            owners.push(row.owner.to_string());
+            // Places stand in the order in which their names first occur in any group: with names of its own, which look the same, each
+            // group has its handles in their order.
+            owners.push(row.owner.to_string() + &"\u{200b}".repeat(index));
             host.push(rounded(row.host_capacities));
             copied.push(rounded(row.copied_capacities));
         }
@@ -379,7 +468,7 @@ fn area(x: &[f64], units: Vec<u64>, name: &str, colour: &'static str) -> Trace {
     Trace {
         stackgroup: Some("units"),
         fill: Some("tonexty"),
-        fillcolor: Some(colour),
+        fillcolor: Some(colour.to_string()),
         ..Trace::scatter(x, units, Mode::Lines).drawn(edge).named(name)
     }
 }
@@ -424,10 +513,46 @@ mod tests {
     }
 
     #[test]
+    fn the_window_forgets_the_start_and_seeds_are_a_band() {
+        let result = &sample::results()[2];
+        let (all, late) = (cumulative(result), windowed(result, 1.0));
+        assert!(late[0].0 >= 1.0 && late.len() < all.len());
+        assert!(late.last() > all.last(), "what is copied grows: {late:?}");
+        assert_eq!(first_collection(result), None, "it collected from the start");
+        let mut later = result.clone();
+        for owner in later.samples[..10].iter_mut().flat_map(|sample| &mut sample.owners) {
+            owner.units_reclaimed = 0;
+        }
+        assert_eq!(first_collection(&later).map(|(x, _)| x), Some(all[10].0));
+        let lines = [vec![(0.0, 1.0), (2.0, 3.0)], vec![(0.0, 1.0), (1.0, 1.0), (2.0, 1.0)]];
+        let traces = mean_and_band("FDP", 0, &lines);
+        let heights: Vec<&serde_json::Value> = traces.iter().map(|trace| &trace.y).collect();
+        assert_eq!(
+            heights,
+            [
+                &json!([1.0, 1.5, 2.0]),
+                &json!([1.0, 1.0, 1.0]),
+                &json!([1.0, 2.0, 3.0])
+            ]
+        );
+    }
+
+    #[test]
+    fn no_line_is_the_double_of_another() {
+        let looks: Vec<String> = (0..21)
+            .map(|name| format!("{}{}", colour(name), stroke(name).1))
+            .collect();
+        assert_eq!(crate::rows::distinct(looks.iter().cloned()).len(), looks.len());
+    }
+
+    #[test]
     fn panels_of_a_device_share_their_range() {
         let results = sample::results();
         let panels = Panels::new(&results, &sample::axes());
-        let (a, b) = (Range::over_time(&panels, "ssd_a"), Range::over_time(&panels, "ssd_b"));
+        let (a, b) = (
+            Range::over_time(&panels, "ssd_a", 1.0),
+            Range::over_time(&panels, "ssd_b", 1.0),
+        );
         let highest = results[17].samples.iter().filter_map(waf).fold(0.0, f64::max);
         assert!(a.high < b.high && b.high > highest && a.low < 1.0);
     }

@@ -5,7 +5,7 @@ use super::panels::{Line, Lines, Panel, Panels};
 use super::{Report, plots};
 use crate::finding;
 use crate::judge::{Comparison, Verdict};
-use crate::rows::{self, Grid, GridRow, Rows};
+use crate::rows::{self, Grid, GridRow, Rows, variant_name};
 use crate::run::CellResult;
 
 /// Panels whose folds are open at first; the reader opens the others.
@@ -48,6 +48,61 @@ pub fn summary(report: &Report<'_>, panels: &Panels<'_>) -> String {
         &format!("<div>{whole}</div>\n<div>{tail}</div>\n"),
     ));
     html
+}
+
+/// What came out, in a sentence; empty if nothing was written.
+pub fn headline(panels: &Panels<'_>) -> String {
+    let of_name = |name: usize| {
+        let lines = panels.cells().filter(|(_, line)| line.name == name);
+        let wafs = lines.map(|(_, line)| {
+            let seeds = line.seeds.iter().filter(|seed| seed.stats.host_bytes_written() > 0);
+            let wafs: Vec<f64> = seeds.map(|seed| seed.write_amplification()).collect();
+            wafs.iter().sum::<f64>() / wafs.len() as f64
+        });
+        let wafs = wafs.filter(|waf| waf.is_finite());
+        wafs.fold(None, |range: Option<(f64, f64)>, waf| {
+            let (low, high) = range.unwrap_or((waf, waf));
+            Some((low.min(waf), high.max(waf)))
+        })
+    };
+    let names = panels.names.iter().enumerate();
+    let found: Vec<(&str, f64, f64)> = names
+        .filter_map(|(index, name)| of_name(index).map(|(low, high)| (variant_name(name), low, high)))
+        .collect();
+    let range = |low: f64, high: f64| match format!("{low:.2}") == format!("{high:.2}") {
+        true => format!("{low:.2}"),
+        false => format!("{low:.2} to {high:.2}"),
+    };
+    match found.as_slice() {
+        [] => String::new(),
+        [(_, low, high)] => format!("The drive writes {} times what the host writes.", range(*low, *high)),
+        [(first, low, high), others @ ..] if others.len() < 6 => {
+            let others: Vec<String> = others
+                .iter()
+                .map(|(name, low, high)| format!("{name} {}", range(*low, *high)))
+                .collect();
+            let first = format!("{first} writes {} times what the host writes", range(*low, *high));
+            format!("{first}, {}.", others.join(", "))
+        }
+        many => {
+            let least = many
+                .iter()
+                .min_by(|one, other| one.1.total_cmp(&other.1))
+                .expect("there are some");
+            let most = many
+                .iter()
+                .max_by(|one, other| one.2.total_cmp(&other.2))
+                .expect("there are some");
+            format!(
+                "Of {}, {} writes least, {:.2} times what the host writes, and {} most, {:.2} times.",
+                many.len(),
+                least.0,
+                least.1,
+                most.0,
+                most.2
+            )
+        }
+    }
 }
 
 /// What makes numbers doubtful, and the scales that were found.
@@ -121,7 +176,8 @@ pub fn published(comparisons: &[Comparison]) -> String {
 }
 
 /// Write amplification over time.
-pub fn over_time(panels: &Panels<'_>) -> String {
+pub fn over_time(report: &Report<'_>, panels: &Panels<'_>) -> String {
+    let window = report.tail_capacities;
     let drawn = |panel: &&Panel<'_>| {
         panel
             .lines
@@ -129,15 +185,23 @@ pub fn over_time(panels: &Panels<'_>) -> String {
             .any(|line| line.seeds.iter().any(|seed| !seed.samples.is_empty()))
     };
     let plot = |(index, panel): (usize, &Panel<'_>)| {
-        let plot = plots::over_time(panels, panel, plots::Range::over_time(panels, &panel.device));
+        let plot = plots::over_time(
+            panels,
+            panel,
+            plots::Range::over_time(panels, &panel.device, window),
+            window,
+        );
         figure(&format!("over-time-{index}"), &panel.caption, 260, &plot)
     };
     let figures: String = panels.panels.iter().filter(drawn).enumerate().map(plot).collect();
     if figures.is_empty() {
         return figures;
     }
-    note("Media bytes / host bytes since the start. Plots of a device have the same vertical axis.")
-        + &legend(&plots::line_entries(panels))
+    note(&format!(
+        "Media bytes / host bytes: since the start, and thin over the last {window} x capacity, which is what a drive comes to. Several seeds \
+         are their mean, with a band from the least to the greatest. A triangle is where collections begin: before, there was room. Plots \
+         of a device have the same vertical axis."
+    )) + &legend(&plots::line_entries(panels))
         + &columns(320, &figures)
 }
 
@@ -237,7 +301,11 @@ pub fn device(report: &Report<'_>) -> String {
         "GC columns count collections; \"closed\" columns count reclaim units closed before they were full; erases are for each \
          block. Life used is the share of the rated erases, drive-writes a day are what the flash survives for the warranty at \
          this write amplification, both if the profile has an [endurance].",
-    ) + &of_cells(report, report.results.iter(), rows::device)
+    ) + &fold(
+        Fold::Closed,
+        "Counters of each run",
+        &of_cells(report, report.results.iter(), rows::device),
+    )
 }
 
 /// What every number was measured with.
@@ -248,7 +316,11 @@ pub fn runs(report: &Report<'_>) -> String {
     note(
         "Scale 1/d is a twin of the drive with the same number of reclaim units, each of 1/d of the pages; capacity is the \
          twin's. Mapping unit is the size of a page. Findings are what makes the write amplification doubtful.",
-    ) + &of_cells(report, report.results.iter(), rows::run)
+    ) + &fold(
+        Fold::Closed,
+        "Settings of each run",
+        &of_cells(report, report.results.iter(), rows::run),
+    )
 }
 
 /// The experiment's notes, as paragraphs.
@@ -276,6 +348,7 @@ mod tests {
         let panels = Panels::new(&results, &axes);
         let report = Report {
             title: "",
+            headline: None,
             source: "",
             notes: "",
             axes: &axes,

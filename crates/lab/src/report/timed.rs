@@ -3,8 +3,8 @@
 
 use super::html::{self, columns, figure, legend, note};
 use super::panels::{Panel, Panels};
-use super::plotly::{HoverMode, Marker, Mode, Plot, Trace};
-use super::plots::{POINTS, axis_from_zero, line_entries, log_axis, named_entries, new_plot, pen, rounded};
+use super::plotly::{Axis, HoverMode, Marker, Mode, Plot, Trace};
+use super::plots::{POINTS, axis, axis_from_zero, line_entries, log_axis, named_entries, new_plot, pen, rounded};
 use crate::rows::{self, OPERATIONS, Rows, distinct, variant_name};
 use crate::run::CellResult;
 use crate::timed::measure::TimedResult;
@@ -66,20 +66,57 @@ pub fn latency(panels: &Panels<'_>) -> String {
 }
 
 fn distribution(panels: &Panels<'_>, panel: &Panel<'_>, (job, operation): &Activity) -> Plot {
-    let mut plot = new_plot(log_axis("latency (us)"), axis_from_zero("share of requests"));
+    let mut traces = Vec::new();
+    let mut highest: f64 = 1.0;
     for (name, timed) in of_panel(panel) {
         for (_, measured) in timed.named(Some(job)) {
             let points = thinned(&measured.direction(*operation).latencies.distribution());
-            let (x, y): (Vec<f64>, Vec<f64>) = points
-                .into_iter()
-                .map(|(latency_ns, share)| (latency_ns as f64 / 1e3, (share * 1e7).round() / 1e7))
-                .unzip();
+            let text = points
+                .iter()
+                .map(|(_, share)| format!("{:.5} %", share * 100.0))
+                .collect();
+            let x: Vec<f64> = points.iter().map(|(latency_ns, _)| *latency_ns as f64 / 1e3).collect();
+            // The slowest requests stand at the share of all that were faster: there is no place for all of them.
+            let last = points.len().saturating_sub(2);
+            let share = |place: usize| points[place.min(last)].1.min(MOST_NINES);
+            let y: Vec<f64> = (0..points.len()).map(|place| rounded(nines(share(place)))).collect();
+            highest = y.iter().copied().fold(highest, f64::max);
             let line = Trace::scatter(x, y, Mode::Lines).drawn(pen(name));
-            plot.data.push(line.named(variant_name(&panels.names[name])));
+            traces.push(Trace {
+                text,
+                hovertemplate: Some("%{text} within %{x} us"),
+                ..line.named(variant_name(&panels.names[name]))
+            });
         }
     }
+    let top = highest.ceil() as u32;
+    let y = Axis {
+        tickvals: (0..=top).collect(),
+        ticktext: (0..=top).map(share_text).collect(),
+        range: Some([0.0, f64::from(top)]),
+        ..axis("share of requests")
+    };
+    let mut plot = new_plot(log_axis("latency (us)"), y);
+    plot.data = traces;
     plot.layout.hovermode = Some(HoverMode::Closest);
     plot
+}
+
+/// A share so near to all of them that more nines say nothing.
+const MOST_NINES: f64 = 1.0 - 1e-9;
+
+/// Where a share of the requests stands: 3 is 99.9 %.
+fn nines(share: f64) -> f64 {
+    -(1.0 - share).log10()
+}
+
+/// The share at so many nines.
+fn share_text(nines: u32) -> String {
+    let digits = nines.saturating_sub(2) as usize;
+    match nines {
+        0 => "0 %".to_string(),
+        _ => format!("{:.digits$} %", 100.0 - 10f64.powi(2 - nines as i32)),
+    }
 }
 
 /// At most [`POINTS`] steps of a distribution, the ends among them: more where it is flat, at its tail, so that none of
@@ -243,6 +280,13 @@ fn block_bytes(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_axis_of_nines_says_shares() {
+        let texts: Vec<String> = (0..5).map(share_text).collect();
+        assert_eq!(texts, ["0 %", "90 %", "99 %", "99.9 %", "99.99 %"]);
+        assert!((nines(0.999) - 3.0).abs() < 1e-9 && nines(MOST_NINES) < 10.0);
+    }
 
     #[test]
     fn block_sizes_are_read_as_fio_writes_them() {

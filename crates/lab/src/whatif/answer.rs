@@ -10,7 +10,7 @@ use super::{Drive, Factors, Shown, Study};
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::interval::Intervals;
-use crate::report::Report;
+use crate::report::{Library, Report};
 use crate::rows::{Column, Rows, Value};
 use crate::run::CellResult;
 
@@ -257,10 +257,11 @@ impl Answer {
     ///
     /// # Errors
     /// The file cannot be written: names it and the system's reason.
-    pub fn write_report(&self, path: &Path) -> Result<(), LabError> {
+    pub fn write_report(&self, library: Library, path: &Path) -> Result<(), LabError> {
         let notes = [&self.notes[..], &self.how[..]].concat().join("\n\n");
         let report = Report {
-            title: &self.headline,
+            title: &self.experiment.title,
+            headline: Some(&self.headline),
             source: "",
             notes: &notes,
             axes: &[],
@@ -270,7 +271,7 @@ impl Answer {
             comparisons: &[],
             verdicts: &[],
         };
-        report.write(path)
+        report.write(library, path)
     }
 
     /// The table of placements.
