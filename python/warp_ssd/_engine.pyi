@@ -312,6 +312,7 @@ def whatif(
     fill: float | None = None,
     drive_writes_per_day: float | None = None,
     scale: int | str | None = None,
+    write_capacities: float | None = None,
     overrides: Mapping[str, Any] | None = None,
     seed: int = 1,
     dollars_per_terabyte: float | None = None,

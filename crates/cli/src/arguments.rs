@@ -107,6 +107,9 @@ pub struct WhatIf {
     /// Run on a twin of the drive, 1/N of its size [default: the smallest that behaves like it]
     #[arg(long, value_name = "1/N")]
     pub scale: Option<Scale>,
+    /// Bytes for the host to write at most, in multiples of the capacity [default: two passes of a trace; 20 of anything else]
+    #[arg(long, value_name = "CAPACITIES")]
+    pub write: Option<f64>,
     /// Change a setting of the device, or of the workload: --set workload.format=msr
     #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
     pub set: Vec<(String, Value)>,

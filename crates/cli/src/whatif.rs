@@ -94,6 +94,7 @@ fn question(command: &WhatIf, workload: &str) -> Question {
         fill: command.fill.unwrap_or(question.fill),
         drive_writes_per_day: command.rate,
         scale: command.scale,
+        write_capacities: command.write,
         overrides: command.set.iter().cloned().collect(),
         seed: command.seed,
         factors: Factors {

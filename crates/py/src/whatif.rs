@@ -38,6 +38,8 @@ pub struct Answer {
 ///     Multiples of the capacity that the host writes each day; without it what the trace's times say, or 1.
 /// scale
 ///     Scale of the twin, such as ``64`` or ``"1/64"``; without it the smallest that behaves like the drive.
+/// write_capacities
+///     Bytes that the host writes at most, in multiples of the capacity; without it two passes of a trace, or 20.
 /// overrides
 ///     Settings of the device by dotted path, and of the workload behind ``workload.``.
 /// seed
@@ -53,7 +55,7 @@ pub struct Answer {
 ///     There is no such workload or device, or the workload does not fit the drive.
 #[pyfunction]
 #[pyo3(signature = (workload, device = "ssd_a", *, drive_bytes = None, over_provisioning = None, fill = None,
-                    drive_writes_per_day = None, scale = None, overrides = None, seed = 1, dollars_per_terabyte = None,
+                    drive_writes_per_day = None, scale = None, write_capacities = None, overrides = None, seed = 1, dollars_per_terabyte = None,
                     embodied_kg_per_gigabyte = None, interval = true))]
 #[allow(clippy::too_many_arguments)] // Keyword arguments of Python.
 pub fn whatif(
@@ -65,6 +67,7 @@ pub fn whatif(
     fill: Option<f64>,
     drive_writes_per_day: Option<f64>,
     scale: Option<&Bound<'_, PyAny>>,
+    write_capacities: Option<f64>,
     overrides: Option<&Bound<'_, PyAny>>,
     seed: u64,
     dollars_per_terabyte: Option<f64>,
@@ -80,6 +83,7 @@ pub fn whatif(
         fill: fill.unwrap_or(defaults.fill),
         drive_writes_per_day,
         scale: scale.transpose()?,
+        write_capacities,
         overrides: optional_table("overrides", overrides)?,
         seed,
         factors: Factors {

@@ -61,6 +61,8 @@ pub struct Question {
     pub drive_writes_per_day: Option<f64>,
     /// Another twin than the smallest one that behaves like the drive.
     pub scale: Option<Scale>,
+    /// Bytes that the host writes at most, in multiples of the capacity; `None`: two passes of a trace, or 20.
+    pub write_capacities: Option<f64>,
     /// Settings of the device by dotted path, and of the workload behind `workload.`.
     pub overrides: Overrides,
     /// Seed of device and workload.
@@ -80,6 +82,7 @@ impl Question {
             fill: 0.85,
             drive_writes_per_day: None,
             scale: None,
+            write_capacities: None,
             overrides: Overrides::new(),
             seed: 1,
             factors: Factors::default(),
@@ -99,6 +102,7 @@ impl Question {
         };
         within("fill (--fill)", self.fill, 0.05, 1.0)?;
         within("op (--op)", self.over_provisioning.unwrap_or(0.1), 0.0, 10.0)?;
+        within("write (--write)", self.write_capacities.unwrap_or(1.0), 0.1, 1000.0)?;
         within("rate (--rate)", self.drive_writes_per_day.unwrap_or(1.0), 1e-6, 1e4)?;
         self.factors.check()
     }
@@ -306,7 +310,7 @@ impl Shown {
                 "Run on a twin of {scale} of the drive (`--scale` gives another one)."
             ));
         }
-        let reading = Reading::new(survey, capacity_bytes);
+        let reading = Reading::new(question, survey, capacity_bytes);
         notes.push(reading.note());
         Ok(Shown {
             resized_bytes,
@@ -330,21 +334,23 @@ struct Reading {
 }
 
 impl Reading {
-    fn new(survey: &Survey, capacity_bytes: u64) -> Reading {
+    fn new(question: &Question, survey: &Survey, capacity_bytes: u64) -> Reading {
         if !survey.is_trace {
             return Reading {
                 prefill_capacities: 0.0,
-                write_capacities: LIMIT_CAPACITIES,
+                write_capacities: question.write_capacities.unwrap_or(LIMIT_CAPACITIES),
                 window_capacities: steady::ROUNDS as f64,
                 until: Some(Until::Steady),
             };
         }
         let pass_capacities = survey.pass_bytes_written as f64 / capacity_bytes as f64;
         let window_capacities = pass_capacities.clamp(1.0, WINDOW_CAPACITIES_MAX);
+        let both = window_capacities.max(WARM_UP_CAPACITIES_MIN) + window_capacities;
+        let write_capacities = question.write_capacities.unwrap_or(both);
         Reading {
             prefill_capacities: survey.touched_bytes as f64 / capacity_bytes as f64,
-            write_capacities: window_capacities.max(WARM_UP_CAPACITIES_MIN) + window_capacities,
-            window_capacities,
+            write_capacities,
+            window_capacities: window_capacities.min(write_capacities),
             until: None,
         }
     }
