@@ -102,7 +102,7 @@ pub struct WhatIf {
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub fill: Option<f64>,
     /// Multiples of the capacity that the host writes each day [default: what the trace's times say, or 1]
-    #[arg(long, value_name = "DRIVE-WRITES")]
+    #[arg(long, value_name = "DRIVE-WRITES", allow_negative_numbers = true)]
     pub rate: Option<f64>,
     /// Run on a twin of the drive, 1/N of its size [default: the smallest that behaves like it]
     #[arg(long, value_name = "1/N")]
@@ -138,11 +138,14 @@ pub struct WhatIf {
 
 /// A share, as percent with a sign (7%) or as a number below 1 (0.07).
 fn percent(text: &str) -> Result<f64, String> {
-    let (digits, unit) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits, 0.01));
+    let (digits, unit, most) = text
+        .strip_suffix('%')
+        .map_or((text, 1.0, 1.0), |digits| (digits, 0.01, 10.0));
     let value: Option<f64> = digits.trim().parse().ok();
+    // A number without a sign is a share: 7 would be 700 %.
     value
         .map(|value| value * unit)
-        .filter(|share| (0.0..=10.0).contains(share))
+        .filter(|share| (0.0..=most).contains(share) && (*share < 1.0 || most > 1.0))
         .ok_or_else(|| "give a share such as 7% or 0.07".to_string())
 }
 

@@ -12,7 +12,7 @@ Three ways in:
 
 I have a workload: a fio job file, a block trace, or a model of a program
     warp whatif trace.csv --drive 3.84TB --op 7%
-    warp run my.fio --device ssd_a --scale auto
+    warp run my.fio --device ssd_a --scale 1/512 --untimed
     warp run kvcache_202206 --device ssd_a --scale 1/512 --write 3
 I have an idea for a drive or a policy, or want to see a paper's figure again
     warp new experiment my_study, then warp run my_study

@@ -13,19 +13,29 @@ use crate::run::library;
 use crate::{Outcome, print};
 
 pub fn whatif(command: &WhatIf) -> Result<Outcome, LabError> {
-    let workloads = workloads(&command.workload)?;
-    let studies: Vec<(PathBuf, Study)> = workloads
-        .iter()
-        .map(|workload| {
-            let study = question(command, workload).study()?;
-            Ok((report_folder(command, &study, workloads.len()), study))
-        })
-        .collect::<Result<_, LabError>>()?;
+    let is_folder = Path::new(&command.workload).is_dir();
+    let mut answers = Vec::new();
+    let mut unanswered = Vec::new();
+    let mut studies = Vec::new();
+    for workload in workloads(&command.workload)? {
+        match question(command, &workload).study() {
+            Ok(study) => studies.push((report_folder(command, &study, is_folder.then_some(&workload)), study)),
+            // One of a folder does not keep the others from their answers.
+            Err(problem) if is_folder => unanswered.push(problem.to_string()),
+            Err(problem) => return Err(problem),
+        }
+    }
+    if studies.is_empty() {
+        let problem = format!(
+            "holds nothing that can be answered; the first problem is {}",
+            unanswered[0]
+        );
+        return Err(LabError::invalid(&command.workload, problem));
+    }
     for (folder, _) in &studies {
         output::check(&[], Some(folder), command.json)?;
         std::fs::create_dir_all(folder).map_err(|source| LabError::output(folder, source))?;
     }
-    let mut answers = Vec::new();
     let progress = execute::stoppable();
     for (folder, study) in &studies {
         let runs = study.experiment.variants.len();
@@ -35,22 +45,33 @@ pub fn whatif(command: &WhatIf) -> Result<Outcome, LabError> {
         };
         answer.write_report(library(command.single_file), &folder.join("report.html"))?;
         if !command.json {
-            print(&text(&answer, &folder.join("report.html")));
+            let heading = if is_folder {
+                format!("{}\n", answer.workload)
+            } else {
+                String::new()
+            };
+            print(&format!("{heading}{}", text(&answer, &folder.join("report.html"))));
         }
         answers.push(answer);
     }
     if command.json {
-        let of_one = answers.len() == 1 && !Path::new(&command.workload).is_dir();
-        let json = if of_one {
-            serde_json::to_string_pretty(&answers[0])
-        } else {
+        let json = if is_folder {
             serde_json::to_string_pretty(&answers)
+        } else {
+            serde_json::to_string_pretty(&answers[0])
         };
         print(&format!("{}\n", json.expect("an answer is JSON")));
-    } else if answers.len() > 1 {
+    } else if is_folder {
         print(&format!("\n{}", side_by_side(&answers).text()));
     }
-    Ok(Outcome::Done)
+    for problem in &unanswered {
+        complain(&format!("not answered: {problem}"));
+    }
+    Ok(if unanswered.is_empty() {
+        Outcome::Done
+    } else {
+        Outcome::Failed
+    })
 }
 
 /// The workload, or those in a folder.
@@ -91,7 +112,7 @@ fn question(command: &WhatIf, workload: &str) -> Question {
         device: command.device.clone(),
         drive_bytes: command.drive,
         over_provisioning: command.op,
-        fill: command.fill.unwrap_or(question.fill),
+        fill: command.fill,
         drive_writes_per_day: command.rate,
         scale: command.scale,
         write_capacities: command.write,
@@ -106,13 +127,15 @@ fn question(command: &WhatIf, workload: &str) -> Question {
 }
 
 /// Folder of the report: each workload of a folder has its own.
-fn report_folder(command: &WhatIf, study: &Study, count: usize) -> PathBuf {
-    let slug = &study.experiment.slug;
-    match &command.out {
-        Some(out) if count > 1 => out.join(slug),
-        Some(out) => out.clone(),
-        None => PathBuf::from("out").join(format!("whatif-{slug}")),
-    }
+fn report_folder(command: &WhatIf, study: &Study, of_folder: Option<&String>) -> PathBuf {
+    let default = || PathBuf::from("out").join(format!("whatif-{}", study.experiment.slug));
+    let Some(workload) = of_folder else {
+        return command.out.clone().unwrap_or_else(default);
+    };
+    // With its ending: a.csv and a.fio are two.
+    let name = |path: &str| Path::new(path).file_name().unwrap_or_default().to_os_string();
+    let all = || PathBuf::from("out").join(format!("whatif-{}", name(&command.workload).to_string_lossy()));
+    command.out.clone().unwrap_or_else(all).join(name(workload))
 }
 
 fn text(answer: &Answer, report: &Path) -> String {

@@ -101,7 +101,7 @@ fn a_sequence_needs_no_placement() {
     let answer = answer(asked(&trace));
     assert_eq!(answer.best, None);
     assert!(
-        answer.headline.starts_with("No placement would help"),
+        answer.headline.starts_with("No placement that was tried would help"),
         "{}",
         answer.headline
     );
@@ -136,7 +136,7 @@ fn what_cannot_be_answered_is_refused_with_a_remedy() {
     assert!(nowhere.contains("did you mean kvcache_202210?"), "{nowhere}");
     for question in [
         Question {
-            fill: 1.5,
+            fill: Some(1.5),
             ..asked(&trace)
         },
         Question {

@@ -80,7 +80,7 @@ pub fn whatif(
         device: device.to_string(),
         drive_bytes,
         over_provisioning,
-        fill: fill.unwrap_or(defaults.fill),
+        fill,
         drive_writes_per_day,
         scale: scale.transpose()?,
         write_capacities,

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use base::Bytes;
 use serde::Serialize;
 
 use super::economics::{Life, Wear};
@@ -98,11 +99,7 @@ impl Study {
         let best = self.best(&rows);
         let mut notes = self.shown.notes.clone();
         notes.extend(crate::finding::lines(&results));
-        if rate_is_assumed {
-            notes.push(
-                "The workload has no times, so one drive-write a day is assumed; `--rate` says yours.".to_string(),
-            );
-        }
+        notes.push(self.rate_note(rate));
         if wear.is_none() {
             notes.push(format!(
                 "{} does not say what its flash survives, so nothing is said of its life (`--set endurance.rated_erases=3000` says it).",
@@ -131,7 +128,7 @@ impl Study {
     fn drive_writes_per_day(&self) -> (f64, bool) {
         let of_trace = self
             .survey
-            .bytes_per_second
+            .bytes_per_second()
             .map(|rate| rate * 86_400.0 / self.drive.capacity_bytes as f64);
         match self.question.drive_writes_per_day.or(of_trace) {
             Some(rate) => (rate, false),
@@ -197,7 +194,7 @@ impl Study {
             let oracle = reaches(" (");
             let end = if oracle.is_empty() { "" } else { ")" };
             return format!(
-                "No placement would help: the flash takes {:.2} times what the host writes whatever is separated{oracle}{end}.",
+                "No placement that was tried would help: the flash takes {:.2} times what the host writes{oracle}{end}.",
                 none.write_amplification
             );
         };
@@ -221,9 +218,30 @@ impl Study {
         )
     }
 
+    /// Where the rate comes from.
+    fn rate_note(&self, rate: f64) -> String {
+        let seconds = self.survey.seconds;
+        match (self.question.drive_writes_per_day, self.survey.bytes_per_second()) {
+            (Some(_), _) => format!("Years are at the {rate:.3} drive-writes a day that were given."),
+            (None, Some(bytes)) => format!(
+                "Years are at the trace's own rate, {} written in {seconds:.0} s: {rate:.3} drive-writes a day if it goes on like this. `--rate` \
+                 says another.",
+                Bytes((bytes * seconds) as u64)
+            ),
+            (None, None) if seconds > 0.0 => format!(
+                "The trace covers {seconds:.1} s, too little to say what is written in a day, so one drive-write a day is assumed; `--rate` \
+                 says yours."
+            ),
+            (None, None) => {
+                "The workload has no times, so one drive-write a day is assumed; `--rate` says yours.".to_string()
+            }
+        }
+    }
+
     fn rate_words(&self) -> String {
-        match (self.question.drive_writes_per_day, self.survey.bytes_per_second) {
-            (Some(rate), _) => format!("{rate} drive-writes a day"),
+        match (self.question.drive_writes_per_day, self.survey.bytes_per_second()) {
+            (Some(1.0), _) => "one drive-write a day".to_string(),
+            (Some(rate), _) => format!("{rate:.3} drive-writes a day"),
             (None, Some(_)) => "your rate".to_string(),
             (None, None) => "one drive-write a day".to_string(),
         }
@@ -307,7 +325,7 @@ impl Answer {
                 cells.extend([
                     Value::Count(life.host_terabytes_written.round() as u64),
                     Value::Fixed(life.drive_writes_per_day, 2),
-                    Value::Fixed(life.years, 1),
+                    Value::Fixed(life.years, if life.years < 1.0 { 3 } else { 1 }),
                     Value::Significant(life.dollars_per_terabyte_written),
                     Value::Significant(life.carbon_kg_per_terabyte_written),
                 ]);

@@ -73,13 +73,14 @@ impl Wear {
     pub(super) fn life(&self, write_amplification: f64, factors: &Factors) -> Life {
         assert!(write_amplification > 0.0, "whoever writes programs something");
         let capacity = self.capacity_bytes as f64 / TERABYTE;
-        let written = f64::from(self.rated_erases) * self.physical_bytes as f64 / TERABYTE / write_amplification;
+        let flash = self.physical_bytes as f64 / TERABYTE;
+        let written = f64::from(self.rated_erases) * flash / write_amplification;
         Life {
             host_terabytes_written: written,
             drive_writes_per_day: written / capacity / (5.0 * DAYS_OF_YEAR),
             years: written / capacity / (self.drive_writes_per_day * DAYS_OF_YEAR),
             dollars_per_terabyte_written: factors.dollars_per_terabyte * capacity / written,
-            carbon_kg_per_terabyte_written: factors.embodied_kg_per_gigabyte * 1000.0 * capacity / written,
+            carbon_kg_per_terabyte_written: factors.embodied_kg_per_gigabyte * 1000.0 * flash / written,
         }
     }
 }
@@ -101,8 +102,8 @@ mod tests {
         assert_eq!(one.drive_writes_per_day, 2.2);
         assert_eq!(one.years, 5.5);
         assert_eq!(one.years, 2.0 * two.years);
-        // 100 dollars and 160 kg for 4015 TB.
+        // 100 dollars and 176 kg (spare flash too) for 4015 TB.
         assert!((one.dollars_per_terabyte_written - 100.0 / 4015.0).abs() < 1e-12);
-        assert!((two.carbon_kg_per_terabyte_written - 2.0 * 160.0 / 4015.0).abs() < 1e-12);
+        assert!((two.carbon_kg_per_terabyte_written - 2.0 * 176.0 / 4015.0).abs() < 1e-12);
     }
 }

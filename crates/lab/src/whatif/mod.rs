@@ -41,6 +41,10 @@ const WARM_UP_CAPACITIES_MIN: f64 = 3.0;
 const WINDOW_CAPACITIES_MAX: f64 = 50.0;
 /// Drive-writes after which a workload that is not a trace ends, if it is not steady before.
 const LIMIT_CAPACITIES: f64 = 20.0;
+/// Share of a trace's writes that overwrite, below which its repetition decides what comes out.
+const OVERWRITTEN_MIN: f64 = 0.5;
+/// How full a drive is of which nothing is known.
+const FILL: f64 = 0.85;
 /// Share of a drive from which on a trace is shown on the drive itself, not on one that it fills.
 const FILLED: f64 = 0.5;
 
@@ -55,8 +59,9 @@ pub struct Question {
     pub drive_bytes: Option<u64>,
     /// Spare flash, as a share of the capacity; `None`: the profile's.
     pub over_provisioning: Option<f64>,
-    /// Share of the drive that a trace's data takes, where the trace touches less than half of it.
-    pub fill: f64,
+    /// Share of the drive that a trace's data takes, on a drive that is as large as that makes it; `None`: 0.85 where the trace touches less
+    /// than half of the drive, which is the drive itself otherwise.
+    pub fill: Option<f64>,
     /// Multiples of its capacity that the host writes to the drive each day; `None`: what the trace's times say, or one.
     pub drive_writes_per_day: Option<f64>,
     /// Another twin than the smallest one that behaves like the drive.
@@ -79,7 +84,7 @@ impl Question {
             device: "ssd_a".to_string(),
             drive_bytes: None,
             over_provisioning: None,
-            fill: 0.85,
+            fill: None,
             drive_writes_per_day: None,
             scale: None,
             write_capacities: None,
@@ -100,7 +105,7 @@ impl Question {
                 format!("{value}: must be between {low} and {high}"),
             ))
         };
-        within("fill (--fill)", self.fill, 0.05, 1.0)?;
+        within("fill (--fill)", self.fill.unwrap_or(FILL), 0.05, 1.0)?;
         within("op (--op)", self.over_provisioning.unwrap_or(0.1), 0.0, 10.0)?;
         within("write (--write)", self.write_capacities.unwrap_or(1.0), 0.1, 1000.0)?;
         within("rate (--rate)", self.drive_writes_per_day.unwrap_or(1.0), 1e-6, 1e4)?;
@@ -262,14 +267,24 @@ impl Shown {
                 "touches {}, more than the {} of the drive; give a drive that holds it (--drive {})",
                 Bytes(survey.touched_bytes),
                 Bytes(drive.capacity_bytes),
-                Bytes((survey.touched_bytes as f64 / question.fill) as u64)
+                Bytes((survey.touched_bytes as f64 / question.fill.unwrap_or(FILL)) as u64)
             );
             return Err(LabError::invalid(&question.workload, problem));
         }
         let mut notes = Vec::new();
-        let resized = survey.is_trace && share < FILLED;
+        let fill = question.fill.unwrap_or(FILL);
+        if question.fill.is_some() && !survey.is_trace {
+            let problem =
+                "only a trace's data can fill a drive to a share; a job file or a model says itself what it fills";
+            return Err(LabError::invalid("fill (--fill)", problem));
+        }
+        let resized = survey.is_trace && (share < FILLED || question.fill.is_some());
+        if resized && question.scale.is_some() {
+            let problem = "the trace is shown on a drive that it fills, which is not shrunk once more; leave it out";
+            return Err(LabError::invalid("scale (--scale)", problem));
+        }
         let (config, resized_bytes) = if resized {
-            let bytes = (survey.touched_bytes as f64 / question.fill) as u64;
+            let bytes = (survey.touched_bytes as f64 / fill) as u64;
             let config =
                 twin::resized(&question.device, &drive.config, bytes).map_err(|_| survey.too_small(question))?;
             let units = question.layout(&config)?.superblocks();
@@ -286,11 +301,16 @@ impl Shown {
                 percent(share),
                 Bytes(drive.capacity_bytes),
                 Bytes(bytes),
-                question.fill * 100.0
+                fill * 100.0
             ));
             (config, Some(bytes))
         } else {
-            if share < FILLED {
+            if survey.is_trace {
+                notes.push(format!(
+                    "The trace touches {} of the drive; what is never written is spare for it. `--fill` shows it on one that it fills.",
+                    percent(share)
+                ));
+            } else if share < FILLED {
                 notes.push(format!(
                     "The workload touches {} of the drive; what is never written is spare for it. `--drive` gives it another capacity.",
                     percent(share)
@@ -308,6 +328,14 @@ impl Shown {
         if let Some(scale) = scale.filter(|scale| *scale != Scale::FULL) {
             notes.push(format!(
                 "Run on a twin of {scale} of the drive (`--scale` gives another one)."
+            ));
+        }
+        let overwritten = survey.overwritten_share();
+        if survey.is_trace && overwritten < OVERWRITTEN_MIN {
+            notes.push(format!(
+                "The trace overwrites little: {} of what it writes. Most overwrites here come from beginning it again, all in the same order, \
+                 which needs no placement; a longer trace says more.",
+                percent(overwritten)
             ));
         }
         let reading = Reading::new(question, survey, capacity_bytes);

@@ -18,7 +18,7 @@ const LOOK_CAPACITIES: u64 = 2;
 const REQUESTS_MAX: u64 = 8_000_000;
 /// The largest drive that a trace can be laid out on: it holds any trace, and memory is taken for what is touched.
 const ROOM_BYTES: u64 = (u32::MAX as u64 - 1) * 4096;
-/// Seconds of a trace from which on its rate means something.
+/// Seconds of a trace from which on its rate says something of a day.
 const SECONDS_MIN: f64 = 60.0;
 
 /// See the module. Bytes are those of the drive at full size.
@@ -29,8 +29,8 @@ pub(super) struct Survey {
     pub(super) touched_bytes: u64,
     /// Bytes that a trace writes in one pass.
     pub(super) pass_bytes_written: u64,
-    /// Bytes that the host writes in a second, if the trace has times.
-    pub(super) bytes_per_second: Option<f64>,
+    /// Seconds from a trace's first request to its last; 0 if it has no times.
+    pub(super) seconds: f64,
     /// Volumes, processes and files of a trace.
     pub(super) volumes: u64,
     pub(super) processes: u64,
@@ -82,6 +82,16 @@ impl Survey {
         } else {
             seen.of_twin(&target)
         })
+    }
+
+    /// Bytes that a trace writes in a second, if it is long enough to say.
+    pub(super) fn bytes_per_second(&self) -> Option<f64> {
+        (self.seconds >= SECONDS_MIN).then(|| self.pass_bytes_written as f64 / self.seconds)
+    }
+
+    /// Share of what a trace writes that overwrites what it has touched before, at most.
+    pub(super) fn overwritten_share(&self) -> f64 {
+        1.0 - self.touched_bytes as f64 / self.pass_bytes_written.max(self.touched_bytes) as f64
     }
 
     /// A trace that is too small for any drive.
@@ -168,7 +178,7 @@ impl Seen {
             is_trace: false,
             touched_bytes: self.touched_units * self.unit_bytes * denominator,
             pass_bytes_written: 0,
-            bytes_per_second: None,
+            seconds: 0.0,
             volumes: 1,
             processes: 1,
             files: 1,
@@ -182,12 +192,11 @@ impl Seen {
             let found = measures.iter().find(|measure| measure.name == name);
             found.map_or(0.0, |measure| measure.value)
         };
-        let seconds = value("trace.seconds");
         Survey {
             is_trace: true,
             touched_bytes: value("trace.touched_units") as u64 * target.unit_bytes(),
             pass_bytes_written: self.bytes_written,
-            bytes_per_second: (seconds >= SECONDS_MIN).then(|| self.bytes_written as f64 / seconds),
+            seconds: value("trace.seconds"),
             volumes: value("trace.volumes") as u64,
             processes: value("trace.processes") as u64,
             files: value("trace.files") as u64,
