@@ -156,8 +156,8 @@ fn hosts(file: &Path) -> Result<Vec<AllowedHost>, LabError> {
         source,
     })?;
     let invalid = |problem: String| LabError::invalid(&name, problem);
-    let listed: HostsFile =
-        toml::from_str(&text).map_err(|error| invalid(error.to_string().trim().replace('\n', "; ")))?;
+    // Without the line of the file: it may be a secret.
+    let listed: HostsFile = toml::from_str(&text).map_err(|error| invalid(lab::find::toml_problem(&error)))?;
     let secret = |nqn: &str, field: &str, text: Option<String>| {
         let parsed = text.map(|text| text.parse::<Secret>()).transpose();
         parsed.map_err(|error| invalid(format!("host {nqn}, {field}: {error}")))

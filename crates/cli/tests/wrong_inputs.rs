@@ -51,6 +51,11 @@ const ARGUMENTS: &[Row] = &[
         "run one_stream --set gc.unit_selection=greedi",
         "gc.unit_selection|greedi|greedy",
     ),
+    (
+        "",
+        "run one_stream --set gc.unit_selection={d_choices=5000}",
+        "gc.unit_selection|5000|1 to 4096",
+    ),
     ("", "run one_stream --capacity big", "--capacity|big|8G"),
     ("", "run one_stream --capacity 8G --scale 1/2", "--capacity|--scale"),
     ("", "run one_stream --feedback lifetime", "--feedback|lifetime"),

@@ -15,6 +15,8 @@ use crate::layout::HANDLES_MAX;
 
 /// Largest reclaim unit.
 const RECLAIM_UNIT_BYTES_MAX: u64 = 16 << 30;
+/// Reclaim units that a choice among drawn ones looks at, at most: all of them are drawn for each collection.
+const D_CHOICES_MAX: u32 = 4096;
 
 /// A whole device: geometry, reclaim unit handles, garbage collection, seed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -402,7 +404,13 @@ impl GcConfig {
             "must be a number of reclaim units, 0 or more",
         )?;
         match self.unit_selection {
-            UnitSelection::DChoices(count) | UnitSelection::WindowedGreedy(count) => ConfigError::unless(
+            UnitSelection::DChoices(count) => ConfigError::unless(
+                (1..=D_CHOICES_MAX).contains(&count),
+                "gc.unit_selection",
+                count,
+                "must look at 1 to 4096 reclaim units",
+            ),
+            UnitSelection::WindowedGreedy(count) => ConfigError::unless(
                 count >= 1,
                 "gc.unit_selection",
                 count,

@@ -7,6 +7,7 @@ mod small_drive;
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, Write};
 use std::os::unix::fs::FileExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -120,6 +121,8 @@ fn a_drive_that_is_shut_down_comes_back_as_it_was() {
         (true, true, CAPACITY_BYTES)
     );
     assert_eq!(opened.to_string(), "new drive of 64 MiB");
+    let mode = std::fs::metadata(&data).expect("the data file").permissions().mode();
+    assert_eq!(mode & 0o077, 0, "nobody else reads what is on the drive");
     let client = Client::connect(&shared);
     write_pages(&client, 10, 20, 1);
     assert_eq!(client.deallocate(12, 3), Status::SUCCESS);

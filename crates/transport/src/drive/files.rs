@@ -1,6 +1,7 @@
 //! The three files of a drive: finding them, refusing what is not one, and having them alone.
 
 use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -55,6 +56,8 @@ impl Files {
             .write(true)
             .create(true)
             .truncate(false)
+            // What is on the drive is its owner's.
+            .mode(0o600)
             .open(&self.data);
         let file = options.map_err(DriveError::io(&self.data, "the data file cannot be opened"))?;
         match file.try_lock() {
