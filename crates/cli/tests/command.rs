@@ -5,6 +5,8 @@
 
 mod common;
 
+use std::path::{Path, PathBuf};
+
 use common::{files, folder, json, prints, refused, write};
 
 // ---------------------------------------------------------------------------------------------------------------------

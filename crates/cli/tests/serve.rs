@@ -85,7 +85,11 @@ fn hosts_files_that_make_no_sense_are_refused() {
     write(&folder, "hosts.toml", "[[host]]\nname = \"a\"\n");
     refused(&folder, &serve, &["hosts.toml", "name"]);
     // A line that is wrong is not shown: it may be a secret.
-    write(&folder, "hosts.toml", "[[host]]\nnqn = \"a\"\nsecret = \"DHHC-1:00:hidden\n");
+    write(
+        &folder,
+        "hosts.toml",
+        "[[host]]\nnqn = \"a\"\nsecret = \"DHHC-1:00:hidden\n",
+    );
     refused(&folder, &serve, &["hosts.toml", "line 3"]);
     let told = warp(&folder, &serve);
     assert!(!String::from_utf8_lossy(&told.stderr).contains("hidden"), "{told:?}");
