@@ -1776,7 +1776,7 @@ const REFUSALS: &[Refusal] = &table! {
         => "whole superblocks",
     "gc.copies": |c| (c.gc.copies, c.handles.isolation) = (Copies::WithHost, Isolation::Adaptive)
         => "isolation that is not adaptive",
-    "gc.unit_selection": |c| c.gc.unit_selection = UnitSelection::DChoices(0) => "1 reclaim unit or more",
+    "gc.unit_selection": |c| c.gc.unit_selection = UnitSelection::DChoices(0) => "1 to 4096",
     "gc.unit_selection": |c| c.gc.unit_selection = UnitSelection::WindowedGreedy(0) => "1 reclaim unit or more",
 };
 

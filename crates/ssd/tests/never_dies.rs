@@ -440,7 +440,7 @@ const REFUSED: &[Refused] = &[
     ("gc.reserve_share", "between 0 and 0.9", |config| {
         config.gc.reserve_share = 1.0
     }),
-    ("gc.unit_selection", "1 reclaim unit or more", |config| {
+    ("gc.unit_selection", "1 to 4096", |config| {
         config.gc.unit_selection = UnitSelection::DChoices(0)
     }),
     ("gc.unit_selection", "1 reclaim unit or more", |config| {
