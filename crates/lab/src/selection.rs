@@ -154,15 +154,24 @@ impl Selection {
             prefill_capacities: self.prefill_capacities,
             ..Change::default()
         };
-        for (path, value) in &self.overrides {
-            let (changed, path) = match path.strip_prefix("workload.") {
-                Some(path) => (&mut change.settings, path),
-                None => (&mut change.device, path.as_str()),
-            };
-            changed.insert(path.to_string(), value.clone());
-        }
+        let (device, workload) = divided(&self.overrides);
+        change.device = device;
+        change.settings.extend(workload);
         change
     }
+}
+
+/// Settings of the device, and those of the workload, which stand behind `workload.` among them.
+pub(crate) fn divided(overrides: &Overrides) -> (Overrides, Overrides) {
+    let (mut device, mut workload) = (Overrides::new(), Overrides::new());
+    for (path, value) in overrides {
+        let (settings, path) = match path.strip_prefix("workload.") {
+            Some(path) => (&mut workload, path),
+            None => (&mut device, path.as_str()),
+        };
+        settings.insert(path.to_string(), value.clone());
+    }
+    (device, workload)
 }
 
 impl Experiment {

@@ -52,6 +52,21 @@ pub struct Answer {
     pub(super) intervals: Intervals,
 }
 
+/// How much the host writes in a day.
+struct Rate {
+    /// Multiples of the capacity.
+    drive_writes_per_day: f64,
+    /// Whether nobody said it.
+    is_assumed: bool,
+    /// As part of a sentence: "at your rate".
+    words: String,
+    /// Where it comes from, in a sentence.
+    note: String,
+}
+
+/// The rate of which nothing is known.
+const ONE_A_DAY: &str = "one drive-write a day";
+
 /// What a placement comes to.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlacementAnswer {
@@ -77,12 +92,12 @@ impl Study {
     /// # Panics
     /// They are not of this study, or a run was stopped before it measured anything.
     pub(super) fn answer(&self, results: Vec<CellResult>, intervals: Intervals) -> Answer {
-        let (rate, rate_is_assumed) = self.drive_writes_per_day();
+        let rate = self.rate();
         let wear = self.drive.config.endurance.as_ref().map(|endurance| Wear {
             capacity_bytes: self.drive.capacity_bytes,
             physical_bytes: self.drive.physical_bytes,
             rated_erases: endurance.rated_erases,
-            drive_writes_per_day: rate,
+            drive_writes_per_day: rate.drive_writes_per_day,
         });
         let rows: Vec<PlacementAnswer> = results
             .iter()
@@ -99,7 +114,7 @@ impl Study {
         let best = self.best(&rows);
         let mut notes = self.shown.notes.clone();
         notes.extend(crate::finding::lines(&results));
-        notes.push(self.rate_note(rate));
+        notes.push(rate.note.clone());
         if wear.is_none() {
             notes.push(format!(
                 "{} does not say what its flash survives, so nothing is said of its life (`--set endurance.rated_erases=3000` says it).",
@@ -107,12 +122,12 @@ impl Study {
             ));
         }
         Answer {
-            headline: self.headline(&rows, best, &results),
+            headline: self.headline(&rows, best, &rate, &results),
             workload: self.question.workload.clone(),
             device: self.question.device.clone(),
             drive_bytes: self.drive.capacity_bytes,
-            drive_writes_per_day: rate,
-            rate_is_assumed,
+            drive_writes_per_day: rate.drive_writes_per_day,
+            rate_is_assumed: rate.is_assumed,
             how: best.map(|(placement, _)| placement.how.clone()).unwrap_or_default(),
             best: best.map(|(placement, _)| placement.name.clone()),
             placements: rows,
@@ -124,15 +139,47 @@ impl Study {
         }
     }
 
-    /// Multiples of the capacity that the host writes each day, and whether that is assumed.
-    fn drive_writes_per_day(&self) -> (f64, bool) {
-        let of_trace = self
-            .survey
-            .bytes_per_second()
-            .map(|rate| rate * 86_400.0 / self.drive.capacity_bytes as f64);
-        match self.question.drive_writes_per_day.or(of_trace) {
-            Some(rate) => (rate, false),
-            None => (1.0, true),
+    /// How much is written in a day, and where that is known from.
+    fn rate(&self) -> Rate {
+        let seconds = self.survey.seconds;
+        if let Some(given) = self.question.drive_writes_per_day {
+            let words = if given == 1.0 {
+                ONE_A_DAY.to_string()
+            } else {
+                format!("{given:.3} drive-writes a day")
+            };
+            let note = format!("Years are at the {given:.3} drive-writes a day that were given.");
+            return Rate {
+                drive_writes_per_day: given,
+                is_assumed: false,
+                words,
+                note,
+            };
+        }
+        if let Some(bytes) = self.survey.bytes_per_second() {
+            let rate = bytes * 86_400.0 / self.drive.capacity_bytes as f64;
+            let note = format!(
+                "Years are at the trace's own rate, {} written in {seconds:.0} s: {rate:.3} drive-writes a day if it goes on like this. `--rate` \
+                 says another.",
+                Bytes(self.survey.pass_bytes_written)
+            );
+            return Rate {
+                drive_writes_per_day: rate,
+                is_assumed: false,
+                words: "your rate".to_string(),
+                note,
+            };
+        }
+        let why = if seconds > 0.0 {
+            format!("The trace covers {seconds:.1} s, too little to say what is written in a day")
+        } else {
+            "The workload has no times".to_string()
+        };
+        Rate {
+            drive_writes_per_day: 1.0,
+            is_assumed: true,
+            words: ONE_A_DAY.to_string(),
+            note: format!("{why}, so {ONE_A_DAY} is assumed; `--rate` says yours."),
         }
     }
 
@@ -176,6 +223,7 @@ impl Study {
         &self,
         rows: &[PlacementAnswer],
         best: Option<(&Placement, &PlacementAnswer)>,
+        rate: &Rate,
         results: &[CellResult],
     ) -> String {
         let none = &rows[0];
@@ -203,7 +251,7 @@ impl Study {
                 format!(
                     " and the drive would live {} at {}",
                     lives(after.years, before.years),
-                    self.rate_words()
+                    rate.words
                 )
             }
             _ => String::new(),
@@ -216,35 +264,6 @@ impl Study {
             row.write_amplification,
             reaches(", "),
         )
-    }
-
-    /// Where the rate comes from.
-    fn rate_note(&self, rate: f64) -> String {
-        let seconds = self.survey.seconds;
-        match (self.question.drive_writes_per_day, self.survey.bytes_per_second()) {
-            (Some(_), _) => format!("Years are at the {rate:.3} drive-writes a day that were given."),
-            (None, Some(bytes)) => format!(
-                "Years are at the trace's own rate, {} written in {seconds:.0} s: {rate:.3} drive-writes a day if it goes on like this. `--rate` \
-                 says another.",
-                Bytes((bytes * seconds) as u64)
-            ),
-            (None, None) if seconds > 0.0 => format!(
-                "The trace covers {seconds:.1} s, too little to say what is written in a day, so one drive-write a day is assumed; `--rate` \
-                 says yours."
-            ),
-            (None, None) => {
-                "The workload has no times, so one drive-write a day is assumed; `--rate` says yours.".to_string()
-            }
-        }
-    }
-
-    fn rate_words(&self) -> String {
-        match (self.question.drive_writes_per_day, self.survey.bytes_per_second()) {
-            (Some(1.0), _) => "one drive-write a day".to_string(),
-            (Some(rate), _) => format!("{rate:.3} drive-writes a day"),
-            (None, Some(_)) => "your rate".to_string(),
-            (None, None) => "one drive-write a day".to_string(),
-        }
     }
 }
 

@@ -22,7 +22,7 @@ use crate::experiment::Experiment;
 use crate::interval::Intervals;
 use crate::profile::{Overrides, Profile};
 use crate::run::{self, CellResult, Watch};
-use crate::selection::Selection;
+use crate::selection::{Selection, divided};
 use crate::steady::{self, Until};
 use crate::twin::{self, Scale, ScaleChoice};
 use crate::workloads;
@@ -156,7 +156,7 @@ impl Question {
         };
         let placements = placements.into_iter().map(|(placement, _)| placement).collect();
         let selection = Selection {
-            overrides: self.device_overrides(&drive),
+            overrides: self.settings_on(&drive),
             capacity_bytes: shown.resized_bytes,
             scale: shown.scale.map(ScaleChoice::Fixed),
             ..Selection::default()
@@ -175,13 +175,8 @@ impl Question {
     /// The drive that was asked about.
     fn drive(&self) -> Result<Drive, LabError> {
         let profile = Profile::find(&self.device)?;
-        let is_of_device = |path: &str| !path.starts_with("workload.");
-        let mut overrides: Overrides = self.overrides.clone();
-        overrides.retain(|path, _| is_of_device(path));
-        if let Some(share) = self.over_provisioning {
-            overrides.insert("geometry.over_provisioning".to_string(), Value::Float(share));
-        }
-        let own = profile.config(&overrides)?;
+        let (of_device, _) = divided(&self.settings());
+        let own = profile.config(&of_device)?;
         let Some(bytes) = self.drive_bytes else {
             let layout = self.layout(&own)?;
             return Ok(Drive::new(own, &layout, None));
@@ -204,11 +199,16 @@ impl Question {
         Layout::new(config).map_err(|error| LabError::Device { device, error })
     }
 
-    fn device_overrides(&self, drive: &Drive) -> Overrides {
-        let mut overrides = self.overrides.clone();
-        if let Some(share) = self.over_provisioning {
-            overrides.insert("geometry.over_provisioning".to_string(), Value::Float(share));
-        }
+    /// All settings, over-provisioning among them.
+    fn settings(&self) -> Overrides {
+        let share = self.over_provisioning.map(Value::Float);
+        let share = share.map(|share| ("geometry.over_provisioning".to_string(), share));
+        self.overrides.clone().into_iter().chain(share).collect()
+    }
+
+    /// All settings, with the capacity of the drive that was asked about.
+    fn settings_on(&self, drive: &Drive) -> Overrides {
+        let mut overrides = self.settings();
         if self.drive_bytes.is_some() && drive.resized_bytes.is_none() {
             let bytes = drive.config.geometry.capacity_bytes.expect("it was given");
             overrides.insert("geometry.capacity_bytes".to_string(), Value::Integer(bytes as i64));
@@ -262,17 +262,18 @@ struct Shown {
 impl Shown {
     fn new(question: &Question, survey: &Survey, drive: &Drive) -> Result<Shown, LabError> {
         let share = survey.touched_bytes as f64 / drive.capacity_bytes as f64;
+        let fill = question.fill.unwrap_or(FILL);
+        let filled_bytes = (survey.touched_bytes as f64 / fill) as u64;
         if survey.is_trace && share > 1.0 {
             let problem = format!(
                 "touches {}, more than the {} of the drive; give a drive that holds it (--drive {})",
                 Bytes(survey.touched_bytes),
                 Bytes(drive.capacity_bytes),
-                Bytes((survey.touched_bytes as f64 / question.fill.unwrap_or(FILL)) as u64)
+                Bytes(filled_bytes)
             );
             return Err(LabError::invalid(&question.workload, problem));
         }
         let mut notes = Vec::new();
-        let fill = question.fill.unwrap_or(FILL);
         if question.fill.is_some() && !survey.is_trace {
             let problem =
                 "only a trace's data can fill a drive to a share; a job file or a model says itself what it fills";
@@ -284,9 +285,8 @@ impl Shown {
             return Err(LabError::invalid("scale (--scale)", problem));
         }
         let (config, resized_bytes) = if resized {
-            let bytes = (survey.touched_bytes as f64 / fill) as u64;
-            let config =
-                twin::resized(&question.device, &drive.config, bytes).map_err(|_| survey.too_small(question))?;
+            let resized = twin::resized(&question.device, &drive.config, filled_bytes);
+            let config = resized.map_err(|_| survey.too_small(question))?;
             let units = question.layout(&config)?.superblocks();
             let is_near = f64::from(units.abs_diff(drive.units)) <= 0.05 * f64::from(drive.units);
             let as_many = if is_near {
@@ -300,10 +300,10 @@ impl Shown {
                 Bytes(survey.touched_bytes),
                 percent(share),
                 Bytes(drive.capacity_bytes),
-                Bytes(bytes),
+                Bytes(filled_bytes),
                 fill * 100.0
             ));
-            (config, Some(bytes))
+            (config, Some(filled_bytes))
         } else {
             if survey.is_trace {
                 notes.push(format!(

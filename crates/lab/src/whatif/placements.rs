@@ -8,7 +8,6 @@ use super::survey::Survey;
 use super::{Question, Shown};
 use crate::error::LabError;
 use crate::experiment::{Change, Variant};
-use crate::profile::Overrides;
 use crate::workloads::{self, WorkloadChanges, WorkloadChoice};
 
 /// A way to place what the host writes.
@@ -65,23 +64,14 @@ pub(super) fn of(
     shown: &Shown,
 ) -> Result<Vec<(Placement, Change)>, LabError> {
     let kind = table.get("kind").and_then(Value::as_str).unwrap_or_default();
-    let without = Change {
-        workload: Some(classified(table, [("kind", Value::from(NONE))])),
-        ..Change::default()
-    };
+    let without = on(classified(table, [("kind", Value::from(NONE))]));
     let mut placements = vec![(
         Placement::new(NONE, "no placement", vec!["no directive".to_string()]),
         without,
     )];
     if survey.asks {
-        let change = Change {
-            workload: Some(WorkloadChoice::Table(table.clone())),
-            ..Change::default()
-        };
-        placements.push((
-            Placement::new("the workload's own", "the workload's own placement", own(kind)),
-            change,
-        ));
+        let placement = Placement::new("the workload's own", "the workload's own placement", own(kind));
+        placements.push((placement, on(WorkloadChoice::Table(table.clone()))));
     }
     match kind {
         "trace" => placements.extend(by_source_of_trace(table, survey)),
@@ -124,15 +114,20 @@ pub(super) fn of(
     ];
     for (name, phrase, kind, settings) in classifiers {
         let settings = [("kind", Value::from(kind))].into_iter().chain(settings);
-        let change = Change {
-            workload: Some(classified(table, settings)),
-            ..Change::default()
-        };
+        let change = on(classified(table, settings));
         let what =
             format!("by a layer that sees logical blocks, as `classifier.kind = \"{kind}\"` does (docs/workloads.md)");
         placements.push((Placement::new(name, phrase, directive(what)), change));
     }
     Ok(placements)
+}
+
+/// A change to this workload.
+fn on(workload: WorkloadChoice) -> Change {
+    Change {
+        workload: Some(workload),
+        ..Change::default()
+    }
 }
 
 /// The workload with a classifier over it.
@@ -170,14 +165,8 @@ fn by_source_of_trace(table: &Table, survey: &Survey) -> Vec<(Placement, Change)
             "each of the {count} {rule}{} its own placement identifier, in turn where there are more than handles",
             if rule == "process" { "es" } else { "s" }
         ));
-        let change = Change {
-            workload: Some(WorkloadChoice::Table(table)),
-            ..Change::default()
-        };
-        (
-            Placement::new(&format!("by {rule}"), &format!("separating by {rule}"), how),
-            change,
-        )
+        let placement = Placement::new(&format!("by {rule}"), &format!("separating by {rule}"), how);
+        (placement, on(WorkloadChoice::Table(table)))
     };
     let mut placements: Vec<(Placement, Change)> = known.map(placed).collect();
     placements.extend((survey.files > FILES_WITHOUT_KINDS).then(|| by_kind_of_file(table)));
@@ -190,16 +179,12 @@ fn by_kind_of_file(table: &Table) -> (Placement, Change) {
     table.insert("placement".to_string(), Value::from("file"));
     table.insert("file_by".to_string(), Value::from("kind"));
     let how = "each kind of file (names without their numbers: WAL, tables, manifests) its own placement identifier";
-    let change = Change {
-        workload: Some(WorkloadChoice::Table(table)),
-        ..Change::default()
-    };
     let placement = Placement::new(
         "by kind of file",
         "separating by kind of file",
         directive(how.to_string()),
     );
-    (placement, change)
+    (placement, on(WorkloadChoice::Table(table)))
 }
 
 /// Each job of a job file its own placement.
@@ -222,7 +207,6 @@ fn by_job(question: &Question) -> Result<Vec<(Placement, Change)>, LabError> {
     }
     let change = Change {
         jobs,
-        settings: Overrides::new(),
         ..Change::default()
     };
     Ok(vec![(Placement::new("by job", "separating by job", how), change)])

@@ -7,6 +7,7 @@ use workload::{Operation, Request, Source, Target, Twin, Workload as _};
 
 use super::{Drive, Question};
 use crate::error::LabError;
+use crate::selection::divided;
 use crate::twin;
 use crate::workloads::WorkloadChanges;
 
@@ -41,12 +42,10 @@ pub(super) struct Survey {
 
 impl Survey {
     pub(super) fn of(question: &Question, table: &toml::Table, drive: &Drive) -> Result<Survey, LabError> {
-        let settings = question.overrides.iter();
-        let settings =
-            settings.filter_map(|(path, value)| Some((path.strip_prefix("workload.")?.to_string(), value.clone())));
+        let (_, settings) = divided(&question.overrides);
         let is_trace = table.get("kind").and_then(toml::Value::as_str) == Some("trace");
         let changes = WorkloadChanges {
-            settings: settings.collect(),
+            settings,
             ..WorkloadChanges::default()
         };
         let spec = crate::workloads::read_workload(&question.workload, &changes)?;
