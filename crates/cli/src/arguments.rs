@@ -1,7 +1,5 @@
 //! The command line.
 
-#[cfg(test)]
-mod documented;
 mod drive;
 mod runs;
 mod studies;
@@ -19,7 +17,7 @@ use lab::twin::{Scale, ScaleChoice};
 use toml::Value;
 
 pub use drive::OnDrive;
-pub use runs::{Compare, Runs, RunsCommand};
+pub use runs::{Compare, Keep, Runs, RunsCommand};
 pub use studies::{List, New, NewThing};
 
 /// An open, programmable SSD with NVMe Flexible Data Placement.
@@ -131,6 +129,8 @@ pub struct WhatIf {
     /// Put the plotting library into report.html, so that it can be sent around; else it stands beside
     #[arg(long)]
     pub single_file: bool,
+    #[command(flatten)]
+    pub keep: Keep,
     /// Print JSON instead of text
     #[arg(long)]
     pub json: bool,
@@ -431,9 +431,8 @@ pub struct Run {
     /// Save the device to this snapshot after a job file
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
-    /// Do not keep the run for `warp runs` and `warp compare`
-    #[arg(long)]
-    pub no_keep: bool,
+    #[command(flatten)]
+    pub keep: Keep,
     #[command(flatten)]
     pub drive: OnDrive,
 }
@@ -511,6 +510,8 @@ pub struct Reproduce {
     pub claims: Option<PathBuf>,
     #[command(flatten)]
     pub settings: Settings,
+    #[command(flatten)]
+    pub keep: Keep,
     /// Print JSON instead of tables
     #[arg(long)]
     pub json: bool,

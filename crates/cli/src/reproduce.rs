@@ -7,15 +7,16 @@ use lab::experiment::Experiment;
 use lab::interval::Intervals;
 use lab::judge::{Comparison, Judge};
 use lab::record::ClaimsRecord;
-use lab::run::CellResult;
+use lab::run::{CellResult, RunPlan};
 use lab::selection::{Form, Selection};
+use lab::store::Origin;
 use lab::{LabError, export, golden, rows};
 use serde_json::Value as Json;
 
 use crate::arguments::Reproduce;
 use crate::execute;
 use crate::output;
-use crate::{Outcome, print};
+use crate::{Outcome, print, runs};
 
 pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
     let names = if command.experiments.is_empty() {
@@ -38,11 +39,11 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
         .map(|path| ClaimsRecord::new(path, &experiments));
     let mut report = Reproduction::new(command);
     for experiment in &experiments {
-        let runs = experiment.select(&Selection {
+        let selected = experiment.select(&Selection {
             quick: command.quick,
             ..command.settings.selection()
         })?;
-        let plans = lab::run::prepare(runs.cells)?;
+        let plans = lab::run::prepare(selected.cells)?;
         let begun = Instant::now();
         let (results, intervals, stopped) = execute::run_cells(&plans, false, None, &progress)?;
         if stopped {
@@ -51,15 +52,24 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
             return Ok(Outcome::Stopped);
         }
         if command.quick {
-            report.compare_golden(experiment, &runs.settings, &results)?;
+            report.compare_golden(experiment, &selected.settings, &results)?;
         } else {
             // Whatever was changed, whoever says `reproduce` asks whether the claims hold.
-            let judge =
-                Judge::new(experiment, Form::Full, &results, runs.settings.tail_capacities).with_intervals(&intervals);
+            let judge = Judge::new(experiment, Form::Full, &results, selected.settings.tail_capacities)
+                .with_intervals(&intervals);
             if let Some(record) = &mut record {
                 record.add(experiment, begun.elapsed(), judge.verdicts())?;
             }
+            let json = export::judged_json(experiment, &judge, &results);
+            let origin = Origin {
+                target: &experiment.slug,
+                title: &experiment.title,
+                seconds: begun.elapsed().as_secs_f64(),
+                cells: plans.iter().map(RunPlan::cell).collect(),
+            };
+            let kept = runs::keep(&command.keep, &origin, &json);
             report.compare_paper(experiment, &judge, &results, &intervals);
+            report.kept(json, kept);
         }
     }
     report.end(&names);
@@ -133,9 +143,7 @@ impl<'a> Reproduction<'a> {
     ) {
         let verdicts = judge.verdicts();
         let comparisons = judge.comparisons();
-        if self.command.json {
-            self.documents.push(export::judged_json(experiment, judge, results));
-        } else {
+        if !self.command.json {
             print(&format!("{} ({})\n", experiment.title, experiment.source));
             let numbers = if experiment.published.is_empty() {
                 rows::write_amplifications(results, &experiment.axes(), intervals)
@@ -154,6 +162,14 @@ impl<'a> Reproduction<'a> {
         }
         self.published.extend(comparisons);
         self.count(verdicts.iter().all(|verdict| verdict.holds != Some(false)));
+    }
+
+    /// The result as a document, and the name under which it was kept.
+    fn kept(&mut self, document: Json, id: Option<String>) {
+        self.documents.push(document);
+        if let Some(id) = id {
+            self.say(&format!("kept as {id} (warp runs)\n\n"));
+        }
     }
 
     fn count(&mut self, holds: bool) {

@@ -145,7 +145,7 @@ fn present(
     let fio_json = command.fio_json.as_deref().filter(|path| is_standard_output(path));
     // Kept before it is printed, so that a reader who goes away costs nothing.
     let json = export::judged_json(experiment, judge, results);
-    let kept = runs::keep(command, origin, &json);
+    let kept = runs::keep(&command.keep, origin, &json);
     if command.json {
         print(&format!("{json}\n"));
     } else if fio_json.is_some() {

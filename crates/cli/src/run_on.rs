@@ -1,16 +1,18 @@
 //! `warp run --on`: the requests of a workload on a drive that somebody serves, and what its FDP statistics say of them.
 //!
 //! ```text
-//! workload -> requests, as in the lab -> host::drive -> the drive
+//! workload -> requests, as in the lab -> host::drive -> the drive (NVMe/TCP, or this machine's kernel)
 //! FDP statistics before and after, bytes sent by placement -> table, JSON
 //! ```
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use host::drive::{DataPort, Drive};
 use host::inspect::decode::Statistics;
+use host::inspect::passthrough::Passthrough;
 use host::inspect::remote::Remote;
 use lab::cell::Cell;
 use lab::experiment::Experiment;
@@ -83,7 +85,7 @@ pub fn run(command: &Run) -> Result<Outcome, AnyError> {
         seconds: measured.seconds,
         cells: vec![&cell],
     };
-    let kept = runs::keep(command, &origin, &json);
+    let kept = runs::keep(&command.keep, &origin, &json);
     let kept = kept.map_or_else(String::new, |id| format!("kept as {id} (warp runs)\n"));
     print(&if command.json {
         format!("{json}\n")
@@ -120,18 +122,37 @@ fn cell(command: &Run, name: &str) -> Result<Cell, AnyError> {
     }
 }
 
-fn connect(command: &Run, on: &str) -> Result<Drive<Remote>, AnyError> {
+type AnyDrive = Drive<Box<dyn DataPort + Send>>;
+
+fn connect(command: &Run, on: &str) -> Result<AnyDrive, AnyError> {
     if on.starts_with("/dev/") {
-        let problem = format!(
-            "{on}: a drive of this machine is only read; `warp export --per-placement WORKLOAD FOLDER` writes the same requests \
-             for fio"
-        );
-        return Err(bad_option("--on", problem).into());
+        return local(command, on);
     }
     let address = tcp_address("--on", on)?;
-    let address = address.ok_or_else(|| bad_option("--on", format!("{on:?}: give tcp:ADDRESS:PORT")))?;
+    let address = address.ok_or_else(|| {
+        let problem = format!("{on:?}: give tcp:ADDRESS:PORT, or the device of a namespace, such as /dev/nvme0n1");
+        bad_option("--on", problem)
+    })?;
     let port = Remote::connect(address, &visitor(&command.drive.host_nqn, &command.drive.secret)?)?;
-    Ok(Drive::open(port, NSID).map_err(|error| format!("{on}: {error}"))?)
+    opened(Box::new(port), on, NSID)
+}
+
+fn opened(port: Box<dyn DataPort + Send>, on: &str, nsid: u32) -> Result<AnyDrive, AnyError> {
+    Ok(Drive::open(port, nsid).map_err(|error| format!("{on}: {error}"))?)
+}
+
+/// A namespace of this machine, which nobody else uses and which may be overwritten.
+fn local(command: &Run, on: &str) -> Result<AnyDrive, AnyError> {
+    if !command.drive.overwrite {
+        let problem = format!("{on}: this destroys all data on it; --overwrite says that it may");
+        return Err(bad_option("--on", problem).into());
+    }
+    let port = Passthrough::open_unused(Path::new(on))?;
+    let Some(nsid) = port.namespace() else {
+        let problem = format!("{on}: is not the device of an NVMe namespace, such as /dev/nvme0n1");
+        return Err(bad_option("--on", problem).into());
+    };
+    opened(Box::new(port), on, nsid)
 }
 
 /// Sends the requests, until the workload or the limit ends or somebody stops it.
@@ -169,13 +190,13 @@ fn measure(
         complete,
         seconds: begun.elapsed().as_secs_f64(),
         capacity_bytes: drive.bytes(),
-        counted: difference(&before, &drive.statistics()?),
+        counted: difference(&before, &drive.statistics()?)?,
         sent,
     })
 }
 
 /// Bytes that the drive counted between two readings.
-fn difference(before: &Statistics, after: &Statistics) -> [u128; 3] {
+fn difference(before: &Statistics, after: &Statistics) -> Result<[u128; 3], AnyError> {
     let of = |statistics: &Statistics| {
         [
             statistics.host_bytes_written,
@@ -184,7 +205,12 @@ fn difference(before: &Statistics, after: &Statistics) -> [u128; 3] {
         ]
     };
     let (before, after) = (of(before), of(after));
-    std::array::from_fn(|counter| after[counter] - before[counter])
+    if (0..3).any(|counter| after[counter] < before[counter]) {
+        let problem =
+            "the drive's counters of bytes written and erased went back while it was written, so they say nothing";
+        return Err(problem.into());
+    }
+    Ok(std::array::from_fn(|counter| after[counter] - before[counter]))
 }
 
 /// Carries out a request; returns the bytes that it writes.

@@ -4,13 +4,13 @@ use lab::store::{Origin, Store};
 use lab::{LabError, compare, report, rows};
 use serde_json::Value;
 
-use crate::arguments::{Compare, Run, Runs, RunsCommand};
+use crate::arguments::{Compare, Keep, Runs, RunsCommand};
 use crate::{Outcome, bad_option, print};
 
 /// Keeps a run unless the command says otherwise; returns its short name. A run that cannot be kept is a result all the
 /// same, so that is said and no more.
-pub fn keep(command: &Run, origin: &Origin<'_>, result: &Value) -> Option<String> {
-    if command.no_keep {
+pub fn keep(choice: &Keep, origin: &Origin<'_>, result: &Value) -> Option<String> {
+    if choice.no_keep {
         return None;
     }
     match Store::of_user().and_then(|store| store.keep(origin, result)) {
@@ -33,7 +33,7 @@ pub fn runs(command: &Runs) -> Result<Outcome, LabError> {
 }
 
 fn list(store: &Store, command: &Runs) -> Result<Outcome, LabError> {
-    let runs = store.runs(command.limit)?;
+    let runs = store.runs(command.limit as usize)?;
     if command.json {
         let fields = ["id", "at", "target", "title", "warp", "engine", "seconds"];
         let of = |run: &lab::store::KeptRun| {

@@ -1,16 +1,18 @@
 //! `warp whatif`: a question to the lab, its answer to a sentence, tables and a report.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use lab::LabError;
 use lab::rows::{self, Column, Rows, Value};
+use lab::store::Origin;
 use lab::whatif::{Answer, Factors, Question, Study};
 
 use crate::arguments::WhatIf;
 use crate::execute;
 use crate::output::{self, complain};
 use crate::run::library;
-use crate::{Outcome, print};
+use crate::{Outcome, print, runs};
 
 pub fn whatif(command: &WhatIf) -> Result<Outcome, LabError> {
     let is_folder = Path::new(&command.workload).is_dir();
@@ -38,19 +40,24 @@ pub fn whatif(command: &WhatIf) -> Result<Outcome, LabError> {
     }
     let progress = execute::stoppable();
     for (folder, study) in &studies {
+        let begun = Instant::now();
         let runs = study.experiment.variants.len();
         let Some(answer) = execute::with_bar(&progress, runs, || study.run(!command.no_interval, &*progress))? else {
             complain("stopped before everything was measured, so there is no answer");
             return Ok(Outcome::Stopped);
         };
         answer.write_report(library(command.single_file), &folder.join("report.html"))?;
+        let kept = keep(command, study, &answer, begun.elapsed())?;
         if !command.json {
             let heading = if is_folder {
                 format!("{}\n", answer.workload)
             } else {
                 String::new()
             };
-            print(&format!("{heading}{}", text(&answer, &folder.join("report.html"))));
+            print(&format!(
+                "{heading}{}{kept}\n",
+                text(&answer, &folder.join("report.html"))
+            ));
         }
         answers.push(answer);
     }
@@ -126,6 +133,19 @@ fn question(command: &WhatIf, workload: &str) -> Question {
     }
 }
 
+/// Keeps what was run; returns what is said of that.
+fn keep(command: &WhatIf, study: &Study, answer: &Answer, elapsed: Duration) -> Result<String, LabError> {
+    let cells = study.cells()?;
+    let origin = Origin {
+        target: &answer.workload,
+        title: &answer.headline,
+        seconds: elapsed.as_secs_f64(),
+        cells: cells.iter().collect(),
+    };
+    let kept = runs::keep(&command.keep, &origin, &answer.results_json());
+    Ok(kept.map_or_else(String::new, |id| format!("; kept as {id} (warp runs)")))
+}
+
 /// Folder of the report: each workload of a folder has its own.
 fn report_folder(command: &WhatIf, study: &Study, of_folder: Option<&String>) -> PathBuf {
     let default = || PathBuf::from("out").join(format!("whatif-{}", study.experiment.slug));
@@ -150,7 +170,7 @@ fn text(answer: &Answer, report: &Path) -> String {
     }
     text += "\n";
     text += &answer.notes.iter().map(|note| rows::wrapped(note)).collect::<String>();
-    text + &format!("wrote {}\n", report.display())
+    text + &format!("wrote {}", report.display())
 }
 
 /// The answers about a folder, a row each.

@@ -1,4 +1,14 @@
-//! README's errors are those of `docs/claims.md`, which `warp reproduce --claims docs/claims.md` writes.
+//! README's errors are those of `docs/claims.md`, which `warp reproduce --claims docs/claims.md` writes; and every command line that README
+//! and `docs/` show is carried out: to its end, or until it has worked for a while and is stopped as with Ctrl-C.
+
+mod common;
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{ServerProcess, folder, kept_in, write};
+use tempfile::TempDir;
 
 const README: &str = include_str!("../../../README.md");
 const CLAIMS: &str = include_str!("../../../docs/claims.md");
@@ -40,4 +50,159 @@ fn readme_prints_the_errors_that_were_found() {
         compared >= 7,
         "README compares {compared} errors: have its tables changed?"
     );
+}
+
+/// How the command is called in the pages.
+const NAMES: [&str; 2] = ["warp ", "cargo run --release -- "];
+
+/// How long a command works before it is stopped. What is refused is refused before; what is short has ended by then.
+const WORKS: Duration = Duration::from_millis(1500);
+/// How long a command that was stopped may take to end.
+const ENDS: Duration = Duration::from_secs(60);
+/// A device that no machine has, for those that the pages name.
+const NO_DEVICE: &str = "/dev/no-such-drive";
+
+/// A page's command lines, in blocks of code.
+fn command_lines(page: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(page).expect("a page");
+    let mut lines = Vec::new();
+    let mut in_shell = false;
+    // A line that ends with a backslash goes on.
+    for line in text.replace("\\\n", " ").lines() {
+        if let Some(language) = line.trim_start().strip_prefix("```") {
+            in_shell = !in_shell && language == "sh";
+        } else if in_shell || line.starts_with("    ") {
+            let bare = NAMES.iter().find_map(|name| line.trim().strip_prefix(name));
+            lines.extend(bare.map(str::to_string));
+        }
+    }
+    lines
+}
+
+/// The words of a command line as a shell divides it: quotes hold together, a comment or a pipe ends it.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quote = None;
+    for letter in line.chars() {
+        let word = words.last_mut().expect("there is always one");
+        match (letter, quote) {
+            ('\'' | '"', None) => quote = Some(letter),
+            (letter, Some(open)) if letter == open => quote = None,
+            ('#', None) if word.is_empty() => break,
+            ('|' | '>' | '&' | ';', None) => break,
+            (' ', None) if word.is_empty() => {}
+            (' ', None) => words.push(String::new()),
+            (letter, _) => word.push(letter),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// The files that the pages name, small.
+fn with_files() -> TempDir {
+    let folder = folder();
+    let line = |index: u64| {
+        format!(
+            "{},host,0,Write,{},16384,0\n",
+            index * 10_000,
+            index * 7919 % 40_000 * 16384
+        )
+    };
+    let trace: String = (0..60_000).map(line).collect();
+    let compressed = zstd::encode_all(trace.as_bytes(), 1).expect("it is compressed");
+    write(&folder, "msr.csv", &trace);
+    write(&folder, "volume7.csv.zst", &compressed);
+    write(&folder, "capture.csv.zst", &compressed);
+    write(&folder, "owners.csv", "wal,0,1048576,1\ntables,1048576,67108864\n");
+    write(
+        &folder,
+        "my.fio",
+        "[job]\nrw=randwrite\nbs=64k\nsize=25%\nio_size=64m\n",
+    );
+    write(&folder, "my_workload.toml", "kind = \"fio\"\nfile = \"my.fio\"\n");
+    folder
+}
+
+/// Waits for a process, so long at most; its exit code.
+fn wait(process: &mut Child, most: Duration) -> Option<i32> {
+    let begun = Instant::now();
+    while begun.elapsed() < most {
+        if let Some(status) = process.try_wait().expect("it can be waited for") {
+            return status.code();
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    None
+}
+
+/// Carries a command out; what is wrong with what it did.
+fn problem(folder: &TempDir, arguments: &[String]) -> Option<String> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warp"));
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .env("WARP_RUNS", kept_in(folder));
+    let mut process = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program runs");
+    let code = wait(&mut process, WORKS).or_else(|| {
+        let id = rustix::process::Pid::from_child(&process);
+        rustix::process::kill_process(id, rustix::process::Signal::INT).expect("it runs");
+        // Stopped, and done after all.
+        wait(&mut process, ENDS)
+            .filter(|code| ![130, 0].contains(code))
+            .or(Some(0))
+    });
+    let _ = process.kill();
+    let said = common::errors(&mut process);
+    let is_missing = said.starts_with(&format!("warp: {NO_DEVICE}"));
+    (code != Some(0) && !is_missing).then(|| format!("ended with {code:?}: {said}"))
+}
+
+#[test]
+fn every_command_line_of_the_pages_works() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let pages = std::fs::read_dir(root.join("docs")).expect("the manuals");
+    let pages = pages.map(|page| page.expect("a manual").path());
+    let pages = pages.filter(|page| page.extension().is_some_and(|ending| ending == "md"));
+    let folder = with_files();
+    let drive = ServerProcess::start(
+        &folder,
+        &["--device", "warp_default", "--capacity", "1G", "--tcp", "127.0.0.1:0"],
+    );
+    let address = drive.address().to_string();
+    let pages: Vec<_> = pages.chain([root.join("README.md")]).collect();
+    // What one page says may need what it said before; pages do not need each other.
+    let counts = std::thread::scope(|scope| {
+        let (folder, address) = (&folder, &address);
+        let works = |page| scope.spawn(move || lines_that_work(page, folder, address));
+        let pages: Vec<_> = pages.iter().map(|page| works(page)).collect();
+        pages
+            .into_iter()
+            .map(|page| page.join().expect("its lines work"))
+            .collect::<Vec<_>>()
+    });
+    let count: usize = counts.iter().sum();
+    assert!(count >= 18, "only {count} command lines were found");
+    drive.stop();
+}
+
+/// Carries out what a page shows; `address` is that of a drive. Returns how many lines there were.
+fn lines_that_work(page: &Path, folder: &TempDir, address: &str) -> usize {
+    let lines = command_lines(page);
+    for line in &lines {
+        let given = line.replace("/dev/nvme0n1", NO_DEVICE).replace("/dev/ng0n1", NO_DEVICE);
+        // A server takes a port of its own; what speaks to one finds ours.
+        let given = match given.starts_with("serve") {
+            true => given.replace("127.0.0.1:4420", "127.0.0.1:0").replace("/tmp/", ""),
+            false => given.replace("127.0.0.1:4420", address),
+        };
+        let problem = problem(folder, &words(&given));
+        assert_eq!(problem, None, "{}: warp {line}", page.display());
+    }
+    lines.len()
 }

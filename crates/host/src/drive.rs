@@ -1,7 +1,7 @@
 //! A drive that is written: reads, writes and deallocations of byte ranges, with placement by index, one at a time.
 //!
 //! ```text
-//! DataPort (NVMe/TCP initiator) -> Drive::open (namespace, placement identifiers) -> write | read | deallocate
+//! DataPort (NVMe/TCP initiator, kernel passthrough) -> Drive::open (namespace, placement identifiers) -> write | read | deallocate
 //!                                                                                \-> statistics (FDP log page)
 //! ```
 //!
@@ -30,6 +30,21 @@ pub trait DataPort: CommandPort {
     /// # Errors
     /// The drive cannot be reached, or refuses the command.
     fn send(&mut self, entry: SubmissionEntry, data: &[u8]) -> Result<u32, InspectError>;
+
+    /// Longest transfer that the way takes, bytes, whatever the drive allows.
+    fn transfer_bytes_max(&self) -> u64 {
+        TRANSFER_BYTES_MAX
+    }
+}
+
+impl<P: DataPort + ?Sized> DataPort for Box<P> {
+    fn send(&mut self, entry: SubmissionEntry, data: &[u8]) -> Result<u32, InspectError> {
+        (**self).send(entry, data)
+    }
+
+    fn transfer_bytes_max(&self) -> u64 {
+        (**self).transfer_bytes_max()
+    }
 }
 
 /// A namespace that is written.
@@ -49,15 +64,27 @@ impl<P: DataPort> Drive<P> {
     pub fn open(mut port: P, nsid: u32) -> Result<Drive<P>, WatchError> {
         let namespace = Namespace::find(&mut port, nsid, None)?;
         let handles = namespace.sample(&mut port)?.handles;
+        if handles.is_empty() {
+            let problem = "the drive says that it has no placement handle, though FDP is enabled".to_string();
+            return Err(WatchError::Implausible { nsid, problem });
+        }
         let controller = identify(&mut port, Cns::Controller, 0)?;
         let controller = IdentifyController::read_from_bytes(&controller).expect("4096 bytes were asked for");
+        let most = port.transfer_bytes_max();
         let transfer_bytes = match controller.mdts {
-            0 => TRANSFER_BYTES_MAX,
-            mdts => (PAGE_BYTES << mdts.min(16)).min(TRANSFER_BYTES_MAX),
+            0 => most,
+            mdts => (PAGE_BYTES << mdts.min(16)).min(most),
         };
+        if transfer_bytes < namespace.block_bytes {
+            let problem = format!(
+                "the drive says that a transfer has {transfer_bytes} bytes at most, which is less than a logical block of {}",
+                namespace.block_bytes
+            );
+            return Err(WatchError::Implausible { nsid, problem });
+        }
         assert!(
             transfer_bytes.is_multiple_of(namespace.block_bytes),
-            "a transfer is whole logical blocks"
+            "both are powers of two"
         );
         Ok(Drive {
             port,
@@ -78,7 +105,7 @@ impl<P: DataPort> Drive<P> {
         self.namespace.block_bytes
     }
 
-    /// What its placement indices lead to, in their order.
+    /// What its placement indices lead to, in their order; there is one at least.
     pub fn handles(&self) -> &[HandleStatus] {
         &self.handles
     }

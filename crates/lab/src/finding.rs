@@ -27,6 +27,8 @@ pub const USED_LEAST: f64 = 0.5;
 pub enum Finding {
     /// Nothing was reclaimed, so the write amplification of 1 says nothing.
     NeverCollected,
+    /// The host wrote nothing at all.
+    NothingWritten,
     /// The run was to go on until write amplification is steady, and ended before.
     NotSteady {
         /// How it was at the end; `None` if there were not enough drive-writes.
@@ -80,7 +82,8 @@ pub enum Finding {
 }
 
 /// The names of all kinds, in the order in which they are said.
-const KINDS: [&str; 9] = [
+const KINDS: [&str; 10] = [
+    "nothing_written",
     "never_collected",
     "not_steady",
     "not_settled",
@@ -95,11 +98,13 @@ const KINDS: [&str; 9] = [
 /// Everything that makes a result doubtful, in the order of the kinds.
 pub(crate) fn of(result: &CellResult) -> Vec<Finding> {
     let collected = result.stats.total().units_reclaimed > 0;
+    let is_read_only = result.stats.total().host_bytes_written == 0;
     let share = result.share_in_use();
     let [read, unwritten] = result.pages_read;
     let options = || result.without_effect.clone();
     let kinds = [
-        (!collected).then_some(Finding::NeverCollected),
+        is_read_only.then_some(Finding::NothingWritten),
+        (!collected && !is_read_only).then_some(Finding::NeverCollected),
         not_steady(result),
         if collected { of_the_end(result) } else { None },
         (share < USED_LEAST).then_some(Finding::LittleUsed { share }),
@@ -151,6 +156,7 @@ impl Finding {
     pub fn name(&self) -> &'static str {
         match self {
             Finding::NeverCollected => "never_collected",
+            Finding::NothingWritten => "nothing_written",
             Finding::NotSteady { .. } => "not_steady",
             Finding::NotSettled { .. } => "not_settled",
             Finding::StartIncluded { .. } => "start_included",
@@ -191,7 +197,7 @@ impl fmt::Display for Finding {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.name().replace('_', " "))?;
         match self {
-            Finding::NeverCollected => Ok(()),
+            Finding::NeverCollected | Finding::NothingWritten => Ok(()),
             Finding::NotSteady { steady: Some(state) } => write!(out, " ({} apart)", percent(state.range)),
             Finding::NotSteady { steady: None } => write!(out, " (fewer than {ROUNDS} drive-writes)"),
             Finding::NotSettled {
@@ -234,7 +240,8 @@ pub fn lines(results: &[CellResult]) -> Vec<String> {
 
 /// Whether a result says nothing at all about its drive, which is said before its numbers.
 pub fn is_empty_of_meaning(results: &[CellResult]) -> bool {
-    let is_new = |result: &CellResult| result.findings().contains(&Finding::NeverCollected);
+    let says_nothing = |finding: &Finding| matches!(finding, Finding::NeverCollected | Finding::NothingWritten);
+    let is_new = |result: &CellResult| result.findings().iter().any(says_nothing);
     !results.is_empty() && results.iter().all(is_new)
 }
 
@@ -249,6 +256,9 @@ fn extent(findings: &[&Finding]) -> Option<String> {
     Some(match (*findings.first()?, findings.len()) {
         (Finding::NeverCollected, _) => {
             "nothing was reclaimed, so a WAF of 1 says nothing; write more (--until steady)".to_string()
+        }
+        (Finding::NothingWritten, _) => {
+            "the host wrote nothing, so there is no write amplification, and the WAF of 1 is none".to_string()
         }
         (Finding::NotSteady { .. }, _) => match most {
             Some(most) if all_compared => {
@@ -343,6 +353,19 @@ mod tests {
             difference,
         });
         result.search = Some(ScaleSearch { compared });
+    }
+
+    #[test]
+    fn a_drive_that_is_only_read_has_no_write_amplification() {
+        let mut result = settled();
+        result.stats = ssd::Stats::new(4096, 1);
+        result.samples.clear();
+        assert_eq!(result.findings()[0], Finding::NothingWritten);
+        assert!(
+            !result.findings().contains(&Finding::NeverCollected),
+            "which says: write more"
+        );
+        assert!(is_empty_of_meaning(&[result]));
     }
 
     #[test]

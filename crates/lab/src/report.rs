@@ -29,6 +29,7 @@ use crate::experiment::Experiment;
 use crate::export::write_atomically;
 use crate::interval::Intervals;
 use crate::judge::{Comparison, Judge, Verdict};
+use crate::rows::Rows;
 use crate::run::CellResult;
 
 pub use comparison::write_comparison;
@@ -56,6 +57,8 @@ pub struct Report<'a> {
     pub title: &'a str,
     /// What came out, in a sentence; the report's own sentence if none.
     pub headline: Option<&'a str>,
+    /// Tables that come first, each with its heading.
+    pub answers: &'a [(&'a str, Rows)],
     /// Figure or table that the experiment follows; empty if it follows none.
     pub source: &'a str,
     /// Notes of the experiment; blank lines separate paragraphs.
@@ -89,6 +92,7 @@ pub fn write_judged(
     let report = Report {
         title: &experiment.title,
         headline: None,
+        answers: &[],
         source: &experiment.source,
         notes: &experiment.notes,
         axes: &experiment.axes(),
@@ -125,6 +129,9 @@ impl Report<'_> {
             .map_or_else(|| sections::headline(&panels), str::to_string);
         page.headline(&headline);
         page.lead(&self.lead());
+        for (index, (heading, rows)) in self.answers.iter().enumerate() {
+            page.section(&format!("answer-{index}"), heading, &html::table(rows));
+        }
         page.section("summary", "Write amplification", &sections::summary(self, &panels));
         page.section("claims", "Claims", &sections::claims(self.verdicts));
         page.section("published", "Published numbers", &sections::published(self.comparisons));
@@ -188,6 +195,7 @@ mod tests {
         Report {
             title: "Three <streams>",
             headline: None,
+            answers: &[],
             source: "Fig. 3",
             notes: "First.\n\nA & B.",
             axes,

@@ -4,14 +4,22 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+/// Whether a run is kept.
+#[derive(Args)]
+pub struct Keep {
+    /// Do not keep the run for `warp runs` and `warp compare`
+    #[arg(long)]
+    pub no_keep: bool,
+}
+
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Runs {
     #[command(subcommand)]
     pub what: Option<RunsCommand>,
     /// Runs to list, at most
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub limit: usize,
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub limit: u32,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

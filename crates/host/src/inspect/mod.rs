@@ -6,7 +6,7 @@
 //! file system -> file_map: where on the namespace its files are
 //! ```
 //!
-//! Only commands that read are sent, so it may be used on a drive in use.
+//! Only commands that read are sent, so it may be used on a drive in use; [`crate::drive`] sends others.
 
 pub mod decode;
 pub mod file_map;

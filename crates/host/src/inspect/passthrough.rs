@@ -4,16 +4,19 @@
 
 use std::fs::File;
 use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
 use nvme_spec::Status;
 use nvme_spec::command::SubmissionEntry;
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::ioctl::{ioctl, opcode};
 
 use super::{CommandPort, InspectError, Queue};
+use crate::drive::DataPort;
 
 /// An open NVMe character device.
 pub struct Passthrough {
@@ -53,6 +56,9 @@ const STATUS_FIELD: u16 = 0x7ff;
 const STATUS_CODE_TYPE: u16 = 0x700;
 const PATH_RELATED: u16 = 0x300;
 
+/// What the kernel's driver can always describe to a drive: it takes 127 pieces of memory, and pages of 4 KiB may lie anywhere.
+const KERNEL_TRANSFER_BYTES_MAX: u64 = 256 << 10;
+
 /// How long a device may be neither there nor gone: 3 s.
 const UNSETTLED_ATTEMPTS: u32 = 30;
 const UNSETTLED_WAIT: Duration = Duration::from_millis(100);
@@ -73,6 +79,34 @@ impl Passthrough {
         }
     }
 
+    /// Opens the block device of a namespace that neither a file system nor anything else of the kernel uses, and keeps it from them.
+    ///
+    /// # Errors
+    /// It is in use, is no block device, or cannot be opened.
+    pub fn open_unused(path: &Path) -> Result<Passthrough, InspectError> {
+        let name = path.display().to_string();
+        let refused = |problem: String| InspectError::Unreachable {
+            target: name.clone(),
+            problem,
+        };
+        let opened = File::options()
+            .read(true)
+            .write(true)
+            .custom_flags(OFlags::EXCL.bits() as i32)
+            .open(path);
+        let device = opened.map_err(|error| {
+            refused(match error.raw_os_error().map(Errno::from_raw_os_error) {
+                Some(Errno::BUSY) => "is in use, by a mounted file system or something else of the kernel".to_string(),
+                _ => format!("{error}; NVMe devices can be opened by root"),
+            })
+        })?;
+        // Only a block device is kept from others.
+        if !device.metadata().is_ok_and(|found| found.file_type().is_block_device()) {
+            return Err(refused("is no block device; give one such as /dev/nvme0n1".to_string()));
+        }
+        Ok(Passthrough { device, name })
+    }
+
     /// The namespace that the device file is of; `None` for a controller (`/dev/nvme0`) or something else.
     pub fn namespace(&self) -> Option<u32> {
         // The kernel returns the identifier and does not look at the command.
@@ -81,13 +115,14 @@ impl Passthrough {
     }
 }
 
-impl CommandPort for Passthrough {
-    fn receive(&mut self, queue: Queue, entry: SubmissionEntry, data: &mut [u8]) -> Result<u32, InspectError> {
-        let mut command = PassthroughCommand {
+impl PassthroughCommand {
+    /// A command with its data, where the kernel finds it.
+    fn new(entry: &SubmissionEntry, address: u64, data_bytes: usize) -> PassthroughCommand {
+        PassthroughCommand {
             opcode: entry.opcode,
             nsid: entry.nsid.get(),
-            address: data.as_mut_ptr() as u64,
-            data_bytes: data.len() as u32,
+            address,
+            data_bytes: u32::try_from(data_bytes).expect("a transfer has a megabyte at most"),
             cdw10_to_15: [
                 entry.cdw10.get(),
                 entry.cdw11.get(),
@@ -97,12 +132,13 @@ impl CommandPort for Passthrough {
                 entry.cdw15.get(),
             ],
             ..PassthroughCommand::default()
-        };
-        assert_eq!(entry.opcode & 0b11, 0b10, "only commands from controller to host");
-        let answer = settled(thread::sleep, || match queue {
-            Queue::Admin => submit::<ADMIN>(&self.device, &mut command),
-            Queue::Io => submit::<IO>(&self.device, &mut command),
-        });
+        }
+    }
+}
+
+impl Passthrough {
+    /// What the kernel's answer to a command means.
+    fn judged(&self, opcode: u8, answer: Result<i32, Errno>) -> Result<(), InspectError> {
         let status = answer.map_err(|error| InspectError::Unreachable {
             target: self.name.clone(),
             problem: match error {
@@ -112,19 +148,45 @@ impl CommandPort for Passthrough {
             },
         })?;
         match Status::from_u16(status as u16 & STATUS_FIELD) {
-            Status::SUCCESS => Ok(command.result),
+            Status::SUCCESS => Ok(()),
             status => Err(InspectError::Refused {
-                command: format!("{}: command {:#04x}", self.name, entry.opcode),
+                command: format!("{}: command {opcode:#04x}", self.name),
                 status,
             }),
         }
     }
 }
 
+impl CommandPort for Passthrough {
+    fn receive(&mut self, queue: Queue, entry: SubmissionEntry, data: &mut [u8]) -> Result<u32, InspectError> {
+        let mut command = PassthroughCommand::new(&entry, data.as_mut_ptr() as u64, data.len());
+        assert_eq!(entry.opcode & 0b11, 0b10, "only commands from controller to host");
+        let answer = settled(thread::sleep, || match queue {
+            Queue::Admin => submit::<ADMIN>(&self.device, &mut command),
+            Queue::Io => submit::<IO>(&self.device, &mut command),
+        });
+        self.judged(entry.opcode, answer).map(|()| command.result)
+    }
+}
+
+impl DataPort for Passthrough {
+    fn send(&mut self, entry: SubmissionEntry, data: &[u8]) -> Result<u32, InspectError> {
+        let mut command = PassthroughCommand::new(&entry, data.as_ptr() as u64, data.len());
+        assert_eq!(entry.opcode & 0b11, 0b01, "only commands from host to controller");
+        // Once: what the kernel ended itself may have been carried out.
+        let answer = submit::<IO>(&self.device, &mut command);
+        self.judged(entry.opcode, answer).map(|()| command.result)
+    }
+
+    fn transfer_bytes_max(&self) -> u64 {
+        KERNEL_TRANSFER_BYTES_MAX
+    }
+}
+
 /// Sends a command until the drive has answered it or the kernel has decided what becomes of the device.
 ///
 /// While a device is removed or its controller reset, the kernel ends commands itself: with an error that says nothing
-/// (EIO, EINTR, EAGAIN) or with a path related status. A moment later the device is gone (ENODEV) or answers again. All
+/// (EIO, EINTR, EAGAIN) or with a path related status. A moment later the device is gone (ENODEV) or answers again. The
 /// commands of a [`CommandPort`] only read, so they may be sent twice.
 fn settled(wait: impl Fn(Duration), mut attempt: impl FnMut() -> Result<i32, Errno>) -> Result<i32, Errno> {
     let unsettled = |answer: &Result<i32, Errno>| match answer {
@@ -149,8 +211,8 @@ fn submit<const OPCODE: u32>(device: &File, command: &mut PassthroughCommand) ->
     struct Submit<'a, const OPCODE: u32>(&'a mut PassthroughCommand);
 
     // SAFETY: the opcodes are those of NVMe passthrough, whose argument is a PassthroughCommand that the kernel reads
-    // and writes, or none at all; `address` and `data_bytes` in it describe a mutable slice that outlives the call, and
-    // the opcode (checked by the caller) only makes the kernel write to it.
+    // and writes, or none at all; `address` and `data_bytes` in it describe a slice that outlives the call: a mutable one where the
+    // opcode (checked by the caller) makes the kernel write to it, and otherwise one that it only reads.
     unsafe impl<const OPCODE: u32> rustix::ioctl::Ioctl for Submit<'_, OPCODE> {
         type Output = i32;
         const IS_MUTATING: bool = true;

@@ -75,6 +75,14 @@ pub enum WatchError {
         /// The namespaces that are there.
         others: Vec<u32>,
     },
+    /// What it says of itself cannot be.
+    #[error("namespace {nsid}: {problem}")]
+    Implausible {
+        /// Its identifier.
+        nsid: u32,
+        /// What the drive says.
+        problem: String,
+    },
     /// After a lost connection the namespace is another one.
     #[error("namespace {0} is another one than before the connection was lost: start again")]
     Changed(u32),
@@ -114,7 +122,7 @@ impl Namespace {
         Ok(Namespace {
             nsid,
             endurance_group,
-            block_bytes: block_bytes(&structure),
+            block_bytes: block_bytes(nsid, &structure)?,
             blocks: structure.nsze.get(),
             nguid: structure.nguid,
             handle_mask,
@@ -207,9 +215,16 @@ fn structure(port: &mut impl CommandPort, nsid: u32) -> Result<IdentifyNamespace
     })
 }
 
-fn block_bytes(structure: &IdentifyNamespace) -> u64 {
+/// Bytes of a logical block (LBADS), of which a page of 64 KiB holds one at least, and of which the namespace has fewer than 2^64 bytes.
+fn block_bytes(nsid: u32, structure: &IdentifyNamespace) -> Result<u64, WatchError> {
     let index = usize::from(structure.flbas.fidxl()) | usize::from(structure.flbas.fidxu()) << 4;
-    1 << u32::from(structure.lbaf[index].lbads).min(u64::BITS - 1)
+    let bits = structure.lbaf[index].lbads;
+    let blocks = structure.nsze.get();
+    if !(9..=16).contains(&bits) || blocks.checked_mul(1 << bits).is_none() {
+        let problem = format!("the drive says that it has {blocks} logical blocks of 2^{bits} bytes, which cannot be");
+        return Err(WatchError::Implausible { nsid, problem });
+    }
+    Ok(1 << bits)
 }
 
 /// Which bits of a placement identifier are the placement handle, with the configuration that is enabled.
@@ -269,6 +284,21 @@ mod tests {
         assert_eq!(without(&[0, 1, 0x80, 1]).unwrap(), Vec::<u16>::new());
         assert_eq!(without(&[0, 1, 0x80, 0]).unwrap(), [0, 1]);
         assert_eq!(without(&[0, 1, 1, 1, 0x80, 1]).unwrap(), [0, 1]);
+    }
+
+    #[test]
+    fn blocks_that_cannot_be_are_refused() {
+        let of = |bits: u8, blocks: u64| {
+            let mut structure = IdentifyNamespace::default();
+            structure.lbaf[0].lbads = bits;
+            structure.nsze = blocks.into();
+            block_bytes(1, &structure).map_err(|error| error.to_string())
+        };
+        assert_eq!(of(12, 100), Ok(4096));
+        for (bits, blocks) in [(0, 100), (63, 100), (17, 1), (12, u64::MAX)] {
+            let error = of(bits, blocks).unwrap_err();
+            assert!(error.contains("cannot be"), "{error}");
+        }
     }
 
     #[test]

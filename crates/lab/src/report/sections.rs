@@ -349,6 +349,7 @@ mod tests {
         let report = Report {
             title: "",
             headline: None,
+            answers: &[],
             source: "",
             notes: "",
             axes: &axes,

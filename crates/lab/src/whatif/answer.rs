@@ -10,10 +10,13 @@ use super::placements::{self, Placement};
 use super::{Drive, Factors, Shown, Study};
 use crate::error::LabError;
 use crate::experiment::Experiment;
+use crate::export;
 use crate::interval::Intervals;
+use crate::judge::Judge;
 use crate::report::{Library, Report};
 use crate::rows::{Column, Rows, Value};
 use crate::run::CellResult;
+use crate::selection::Form;
 
 /// Change of write amplification below which a placement is said to change nothing, as a share.
 const MATTERS: f64 = 0.01;
@@ -299,6 +302,7 @@ impl Answer {
         let report = Report {
             title: &self.experiment.title,
             headline: Some(&self.headline),
+            answers: &[("Placements", self.rows())],
             source: "",
             notes: &notes,
             axes: &[],
@@ -309,6 +313,13 @@ impl Answer {
             verdicts: &[],
         };
         report.write(library, path)
+    }
+
+    /// What was run and what came out, as `warp run --json` prints it: how a run is kept.
+    pub fn results_json(&self) -> serde_json::Value {
+        let tail_capacities = self.experiment.run.tail_capacities;
+        let judge = Judge::new(&self.experiment, Form::Full, &self.results, tail_capacities);
+        export::judged_json(&self.experiment, &judge, &self.results)
     }
 
     /// The table of placements.

@@ -16,7 +16,7 @@ mod survey;
 
 use toml::Value;
 
-use crate::cell::RunSettings;
+use crate::cell::{Cell, RunSettings};
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::interval::Intervals;
@@ -105,7 +105,7 @@ impl Question {
                 format!("{value}: must be between {low} and {high}"),
             ))
         };
-        within("fill (--fill)", self.fill.unwrap_or(FILL), 0.05, 1.0)?;
+        within("fill (--fill)", self.fill_share(), 0.05, 1.0)?;
         within("op (--op)", self.over_provisioning.unwrap_or(0.1), 0.0, 10.0)?;
         within("write (--write)", self.write_capacities.unwrap_or(1.0), 0.1, 1000.0)?;
         within("rate (--rate)", self.drive_writes_per_day.unwrap_or(1.0), 1e-6, 1e4)?;
@@ -137,7 +137,7 @@ impl Question {
         let table = workloads::table_of(&self.workload)?;
         let survey = Survey::of(&self, &table, &drive)?;
         let shown = Shown::new(&self, &survey, &drive)?;
-        let placements = placements::of(&self, &table, &survey, &shown)?;
+        let placements = placements::of(&self, &table, &survey, &shown, drive.handles)?;
         let mut experiment = Experiment::of_workload(&self.workload, &self.device);
         experiment.title = format!("{} on {}: placements", experiment.slug, self.device);
         experiment.source = String::new();
@@ -191,6 +191,16 @@ impl Question {
         let resized = twin::resized(&self.device, &own, bytes)?;
         let layout = self.layout(&resized)?;
         Ok(Drive::new(resized, &layout, Some(bytes)))
+    }
+
+    /// How full a drive is.
+    fn fill_share(&self) -> f64 {
+        self.fill.unwrap_or(FILL)
+    }
+
+    /// Capacity of the drive that a trace's data fills, bytes.
+    fn filled_bytes(&self, survey: &Survey) -> u64 {
+        (survey.touched_bytes as f64 / self.fill_share()) as u64
     }
 
     /// The layout of a drive.
@@ -262,60 +272,15 @@ struct Shown {
 impl Shown {
     fn new(question: &Question, survey: &Survey, drive: &Drive) -> Result<Shown, LabError> {
         let share = survey.touched_bytes as f64 / drive.capacity_bytes as f64;
-        let fill = question.fill.unwrap_or(FILL);
-        let filled_bytes = (survey.touched_bytes as f64 / fill) as u64;
-        if survey.is_trace && share > 1.0 {
-            let problem = format!(
-                "touches {}, more than the {} of the drive; give a drive that holds it (--drive {})",
-                Bytes(survey.touched_bytes),
-                Bytes(drive.capacity_bytes),
-                Bytes(filled_bytes)
-            );
-            return Err(LabError::invalid(&question.workload, problem));
-        }
+        let is_filled = survey.is_trace && (share < FILLED || question.fill.is_some());
+        Shown::check(question, survey, drive, is_filled)?;
         let mut notes = Vec::new();
-        if question.fill.is_some() && !survey.is_trace {
-            let problem =
-                "only a trace's data can fill a drive to a share; a job file or a model says itself what it fills";
-            return Err(LabError::invalid("fill (--fill)", problem));
-        }
-        let resized = survey.is_trace && (share < FILLED || question.fill.is_some());
-        if resized && question.scale.is_some() {
-            let problem = "the trace is shown on a drive that it fills, which is not shrunk once more; leave it out";
-            return Err(LabError::invalid("scale (--scale)", problem));
-        }
-        let (config, resized_bytes) = if resized {
-            let resized = twin::resized(&question.device, &drive.config, filled_bytes);
-            let config = resized.map_err(|_| survey.too_small(question))?;
-            let units = question.layout(&config)?.superblocks();
-            let is_near = f64::from(units.abs_diff(drive.units)) <= 0.05 * f64::from(drive.units);
-            let as_many = if is_near {
-                "as many".to_string()
-            } else {
-                format!("{units} (not {})", drive.units)
-            };
-            notes.push(format!(
-                "The trace touches {}, {} of the drive's {}; shown on a drive of {} that it fills to {:.0} %, with {as_many} reclaim \
-                 units and as much spare. `--fill` says how full yours is.",
-                Bytes(survey.touched_bytes),
-                percent(share),
-                Bytes(drive.capacity_bytes),
-                Bytes(filled_bytes),
-                fill * 100.0
-            ));
+        let (config, resized_bytes) = if is_filled {
+            let (config, filled_bytes, note) = filled(question, survey, drive)?;
+            notes.push(note);
             (config, Some(filled_bytes))
         } else {
-            if survey.is_trace {
-                notes.push(format!(
-                    "The trace touches {} of the drive; what is never written is spare for it. `--fill` shows it on one that it fills.",
-                    percent(share)
-                ));
-            } else if share < FILLED {
-                notes.push(format!(
-                    "The workload touches {} of the drive; what is never written is spare for it. `--drive` gives it another capacity.",
-                    percent(share)
-                ));
-            }
+            notes.extend(spare_note(survey, share));
             (drive.config.clone(), drive.resized_bytes)
         };
         let capacity_bytes = question.layout(&config)?.capacity_bytes();
@@ -330,14 +295,7 @@ impl Shown {
                 "Run on a twin of {scale} of the drive (`--scale` gives another one)."
             ));
         }
-        let overwritten = survey.overwritten_share();
-        if survey.is_trace && overwritten < OVERWRITTEN_MIN {
-            notes.push(format!(
-                "The trace overwrites little: {} of what it writes. Most overwrites here come from beginning it again, all in the same order, \
-                 which needs no placement; a longer trace says more.",
-                percent(overwritten)
-            ));
-        }
+        notes.extend(repetition_note(survey));
         let reading = Reading::new(question, survey, capacity_bytes);
         notes.push(reading.note());
         Ok(Shown {
@@ -349,6 +307,78 @@ impl Shown {
             notes,
         })
     }
+
+    /// Refuses what does not go together.
+    fn check(question: &Question, survey: &Survey, drive: &Drive, is_filled: bool) -> Result<(), LabError> {
+        if survey.is_trace && survey.touched_bytes > drive.capacity_bytes {
+            let problem = format!(
+                "touches {}, more than the {} of the drive; give a drive that holds it (--drive {})",
+                Bytes(survey.touched_bytes),
+                Bytes(drive.capacity_bytes),
+                Bytes(question.filled_bytes(survey))
+            );
+            return Err(LabError::invalid(&question.workload, problem));
+        }
+        if question.fill.is_some() && !survey.is_trace {
+            let problem =
+                "only a trace's data can fill a drive to a share; a job file or a model says itself what it fills";
+            return Err(LabError::invalid("fill (--fill)", problem));
+        }
+        if is_filled && question.scale.is_some() {
+            let problem = "the trace is shown on a drive that it fills, which is not shrunk once more; leave it out";
+            return Err(LabError::invalid("scale (--scale)", problem));
+        }
+        Ok(())
+    }
+}
+
+/// The drive that a trace's data fills: its settings, its capacity in bytes, and what is said of it.
+fn filled(question: &Question, survey: &Survey, drive: &Drive) -> Result<(DeviceConfig, u64, String), LabError> {
+    let filled_bytes = question.filled_bytes(survey);
+    let config = twin::resized(&question.device, &drive.config, filled_bytes);
+    let config = config.map_err(|_| survey.too_small(question))?;
+    let units = question.layout(&config)?.superblocks();
+    let is_near = f64::from(units.abs_diff(drive.units)) <= 0.05 * f64::from(drive.units);
+    let as_many = if is_near {
+        "as many".to_string()
+    } else {
+        format!("{units} (not {})", drive.units)
+    };
+    let note = format!(
+        "The trace touches {}, {} of the drive's {}; shown on a drive of {} that it fills to {:.0} %, with {as_many} reclaim units and as \
+         much spare. `--fill` says how full yours is.",
+        Bytes(survey.touched_bytes),
+        percent(survey.touched_bytes as f64 / drive.capacity_bytes as f64),
+        Bytes(drive.capacity_bytes),
+        Bytes(filled_bytes),
+        question.fill_share() * 100.0
+    );
+    Ok((config, filled_bytes, note))
+}
+
+/// What is said where a workload leaves some of the drive alone.
+fn spare_note(survey: &Survey, share: f64) -> Option<String> {
+    let (what, remedy) = match survey.is_trace {
+        true => ("trace", "`--fill` shows it on one that it fills"),
+        false if share < FILLED => ("workload", "`--drive` gives it another capacity"),
+        false => return None,
+    };
+    Some(format!(
+        "The {what} touches {} of the drive; what is never written is spare for it. {remedy}.",
+        percent(share)
+    ))
+}
+
+/// What is said of a trace that says little of overwriting.
+fn repetition_note(survey: &Survey) -> Option<String> {
+    let overwritten = survey.overwritten_share();
+    (survey.is_trace && overwritten < OVERWRITTEN_MIN).then(|| {
+        format!(
+            "The trace overwrites little: {} of what it writes. Most overwrites here come from beginning it again, all in the same order, which \
+             needs no placement; a longer trace says more.",
+            percent(overwritten)
+        )
+    })
 }
 
 /// How long a run is, and what of it counts, in multiples of the capacity.
@@ -438,6 +468,14 @@ impl Study {
         };
         let found = self.run_cells(&selection, watch)?;
         Ok(found.map(|(_, intervals)| self.answer(answer.results, intervals)))
+    }
+
+    /// The runs of its placements, without those of an ensemble.
+    ///
+    /// # Errors
+    /// As [`Study::run`].
+    pub fn cells(&self) -> Result<Vec<Cell>, LabError> {
+        Ok(self.experiment.select(&self.selection)?.cells)
     }
 
     fn run_cells(

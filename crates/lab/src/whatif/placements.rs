@@ -56,12 +56,13 @@ fn directive(first: String) -> Vec<String> {
     [first].into_iter().chain(DIRECTIVE.map(str::to_string)).collect()
 }
 
-/// All placements that make sense for a workload, with what each changes; none comes first.
+/// All placements that make sense for a workload on a drive with so many handles, with what each changes; none comes first.
 pub(super) fn of(
     question: &Question,
     table: &Table,
     survey: &Survey,
     shown: &Shown,
+    handles: u64,
 ) -> Result<Vec<(Placement, Change)>, LabError> {
     let kind = table.get("kind").and_then(Value::as_str).unwrap_or_default();
     let without = on(classified(table, [("kind", Value::from(NONE))]));
@@ -75,7 +76,7 @@ pub(super) fn of(
     }
     match kind {
         "trace" => placements.extend(by_source_of_trace(table, survey)),
-        "fio" if !survey.asks => placements.extend(by_job(question)?),
+        "fio" if !survey.asks => placements.extend(by_job(question, handles)?),
         _ => {}
     }
     let segment = || ("segment_bytes", Value::Integer(shown.unit_bytes as i64));
@@ -187,8 +188,8 @@ fn by_kind_of_file(table: &Table) -> (Placement, Change) {
     (placement, on(WorkloadChoice::Table(table)))
 }
 
-/// Each job of a job file its own placement.
-fn by_job(question: &Question) -> Result<Vec<(Placement, Change)>, LabError> {
+/// Each job of a job file its own placement, in turn where there are more than handles.
+fn by_job(question: &Question, handles: u64) -> Result<Vec<(Placement, Change)>, LabError> {
     let spec = workloads::read_workload(&question.workload, &WorkloadChanges::default())?;
     let Some(file) = spec.jobs().filter(|file| file.jobs.len() > 1) else {
         return Ok(Vec::new());
@@ -196,7 +197,7 @@ fn by_job(question: &Question) -> Result<Vec<(Placement, Change)>, LabError> {
     let mut jobs = BTreeMap::new();
     let mut how = Vec::new();
     for (index, job) in file.jobs.iter().enumerate() {
-        let index = index % 8;
+        let index = index as u64 % handles;
         let options = [
             ("dataplacement", Value::from("fdp")),
             ("plids", Value::from(index.to_string())),

@@ -131,11 +131,15 @@ impl Reader {
             return Err(WorkloadError::Line {
                 file: name,
                 line: 1,
-                problem: format!(
-                    "no known format begins with {}; say format = {}",
-                    excerpt(lines.first()),
-                    Format::NAMES
-                ),
+                problem: if lines.first().is_empty() && lines.head().is_empty() {
+                    "the trace is empty".to_string()
+                } else {
+                    format!(
+                        "no known format begins with {}; say format = {}",
+                        excerpt(lines.first()),
+                        Format::NAMES
+                    )
+                },
             });
         };
         let mut parser = Parser::new(format, settings, lines.head())?;
