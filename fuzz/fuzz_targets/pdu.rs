@@ -13,7 +13,9 @@ mod simulation;
 #[path = "../support/bytes.rs"]
 mod bytes;
 
+use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
@@ -45,7 +47,8 @@ impl Connection {
     fn new(context: &Arc<Context>) -> Connection {
         let surroundings = Surroundings {
             local: ADDRESS.parse().expect("an address"),
-            hang_up: Arc::new(|| {}),
+            peer: Ipv4Addr::LOCALHOST.into(),
+            line: Arc::new(()),
             waker: Arc::new(|| {}),
         };
         Connection {
@@ -61,6 +64,7 @@ impl Connection {
             match self.session.advance() {
                 Ok(Next::Send) => self.drain(),
                 Ok(Next::Sync) => self.session.sync(),
+                Ok(Next::Compute) => self.session.compute(Instant::now()),
                 Ok(Next::Wait { input, .. }) => {
                     assert!(input, "nothing is outstanding here, so input is wanted");
                     return true;

@@ -16,7 +16,7 @@ use transport::data::DataChoice;
 use transport::drive::DriveOptions;
 use transport::http::HttpOptions;
 use transport::server::{ServeOptions, Server};
-use transport::tcp::{AllowedHost, Secret, TcpOptions};
+use transport::tcp::{AllowedHost, DhGroupId, Secret, TcpOptions};
 
 use crate::arguments::Serve;
 use crate::{AnyError, Outcome, bad_option, print};
@@ -147,6 +147,32 @@ struct HostEntry {
     nqn: String,
     secret: Option<String>,
     controller_secret: Option<String>,
+    dh_group: Option<String>,
+}
+
+/// Names of DH groups in a file of hosts, the weakest first.
+const DH_GROUPS: [(&str, DhGroupId); 6] = [
+    ("null", DhGroupId::Null),
+    ("ffdhe2048", DhGroupId::Ffdhe2048),
+    ("ffdhe3072", DhGroupId::Ffdhe3072),
+    ("ffdhe4096", DhGroupId::Ffdhe4096),
+    ("ffdhe6144", DhGroupId::Ffdhe6144),
+    ("ffdhe8192", DhGroupId::Ffdhe8192),
+];
+
+/// The weakest DH group that a host may choose; without a word every one, and none at all.
+fn dh_group(host: &HostEntry) -> Result<DhGroupId, String> {
+    let Some(wanted) = &host.dh_group else {
+        return Ok(DhGroupId::Null);
+    };
+    let found = DH_GROUPS.iter().find(|(name, _)| name == wanted);
+    found.map(|(_, group)| *group).ok_or_else(|| {
+        let names = DH_GROUPS.map(|(name, _)| name).join(", ");
+        format!(
+            "host {}, dh_group: the weakest group to be accepted is one of {names}",
+            host.nqn
+        )
+    })
 }
 
 fn hosts(file: &Path) -> Result<Vec<AllowedHost>, LabError> {
@@ -164,6 +190,7 @@ fn hosts(file: &Path) -> Result<Vec<AllowedHost>, LabError> {
     };
     let host = |entry: HostEntry| {
         Ok(AllowedHost {
+            group_min: dh_group(&entry).map_err(invalid)?,
             secret: secret(&entry.nqn, "secret", entry.secret)?,
             controller_secret: secret(&entry.nqn, "controller_secret", entry.controller_secret)?,
             nqn: entry.nqn,

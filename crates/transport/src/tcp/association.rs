@@ -13,30 +13,45 @@
 //! looks at its link each time that it has locked the subsystem.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use nvme::{ControllerKind, Host, Subsystem};
 
-/// What hangs a connection up, from any thread and without waiting.
-pub type HangUp = Arc<dyn Fn() + Send + Sync>;
+/// What other threads can do with a connection, without waiting. `()` stands for one without a socket.
+pub trait Line: Send + Sync {
+    /// Ends it.
+    fn hang_up(&self) {}
+
+    /// Whether it was hung up: nothing has to be done for it any more.
+    fn is_hung_up(&self) -> bool {
+        false
+    }
+
+    /// Whether the host has closed its end, which the connection's own thread may not have noticed yet.
+    fn has_left(&self) -> bool {
+        false
+    }
+}
+
+impl Line for () {}
 
 /// One connection's part in an association.
 pub struct Link {
     queue: u16,
     ended: AtomicBool,
     established: AtomicBool,
-    hang_up: HangUp,
+    line: Arc<dyn Line>,
 }
 
 impl Link {
     /// A connection for `queue`, 0 for the admin queue.
-    pub fn new(queue: u16, hang_up: HangUp) -> Arc<Link> {
+    pub fn new(queue: u16, line: Arc<dyn Line>) -> Arc<Link> {
         Arc::new(Link {
             queue,
             ended: AtomicBool::new(false),
             established: AtomicBool::new(false),
-            hang_up,
+            line,
         })
     }
 
@@ -45,14 +60,13 @@ impl Link {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// The host has proved who it is, or does not need to: the connection counts as one of that host.
-    pub fn establish(&self) {
-        self.established.store(true, Ordering::Release);
+    fn is_established(&self) -> bool {
+        self.established.load(Ordering::Acquire)
     }
 
     fn end(&self) {
         if !self.ended.swap(true, Ordering::AcqRel) {
-            (self.hang_up)();
+            self.line.hang_up();
         }
     }
 }
@@ -61,6 +75,9 @@ impl Link {
 pub struct Association {
     controller: u16,
     host: Host,
+    /// Grows from one association to the next.
+    number: u64,
+    /// Connections of a queue whose host has not proved who it is may be several: the first to do so has the queue.
     links: Mutex<Vec<Arc<Link>>>,
 }
 
@@ -72,6 +89,37 @@ impl Association {
 
     fn links(&self) -> MutexGuard<'_, Vec<Arc<Link>>> {
         self.links.lock().expect("nothing panics while it holds the links")
+    }
+
+    /// The host has proved who it is, or does not need to: the connection counts as one of that host, and the queue is
+    /// its own. Whoever else has connected the queue and proved nothing is hung up on. If another connection was first,
+    /// this one ends.
+    pub fn establish(&self, _subsystem: &mut Subsystem, link: &Link) {
+        if link.has_ended() || link.is_established() {
+            return;
+        }
+        let mut links = self.links();
+        let is_rival = |other: &Arc<Link>| other.queue == link.queue && !std::ptr::eq(other.as_ref(), link);
+        if links.iter().any(|other| is_rival(other) && other.is_established()) {
+            links.retain(|other| !std::ptr::eq(other.as_ref(), link));
+            return link.end();
+        }
+        links
+            .iter()
+            .filter(|other| is_rival(other))
+            .for_each(|other| other.end());
+        links.retain(|other| !is_rival(other));
+        link.established.store(true, Ordering::Release);
+        assert_eq!(
+            links.iter().filter(|other| other.queue == link.queue).count(),
+            1,
+            "a queue has one connection"
+        );
+    }
+
+    /// The connection that the association began with.
+    fn admin(&self) -> Option<Arc<Link>> {
+        self.links().iter().find(|link| link.queue == 0).cloned()
     }
 }
 
@@ -90,6 +138,7 @@ pub enum JoinError {
 #[derive(Default)]
 pub struct Associations {
     by_controller: Mutex<HashMap<u16, Arc<Association>>>,
+    begun: AtomicU64,
 }
 
 impl Associations {
@@ -103,9 +152,8 @@ impl Associations {
     pub fn connections_of(&self, host_nqn: &str) -> usize {
         let map = self.map();
         let associations = map.values().filter(|association| association.host.nqn == host_nqn);
-        let established = |link: &&Arc<Link>| link.established.load(Ordering::Acquire);
         associations
-            .map(|association| association.links().iter().filter(established).count())
+            .map(|association| association.links().iter().filter(|link| link.is_established()).count())
             .sum()
     }
 
@@ -118,6 +166,7 @@ impl Associations {
         let association = Arc::new(Association {
             controller,
             host,
+            number: self.begun.fetch_add(1, Ordering::Relaxed),
             links: Mutex::new(vec![admin]),
         });
         let previous = self.map().insert(controller, Arc::clone(&association));
@@ -154,7 +203,10 @@ impl Associations {
             return Err(JoinError::NotReady);
         }
         let mut links = association.links();
-        if links.iter().any(|other| other.queue == link.queue) {
+        if links
+            .iter()
+            .any(|other| other.queue == link.queue && other.is_established())
+        {
             return Err(JoinError::QueueInUse);
         }
         links.push(link);
@@ -187,6 +239,28 @@ impl Associations {
             subsystem.disconnect(association.controller);
             association.links().iter().for_each(|link| link.end());
         }
+    }
+
+    /// Ends the associations of a host that has closed their admin connections, as their own threads are about to do:
+    /// the host that comes back finds its controller free.
+    pub fn end_departed(&self, subsystem: &mut Subsystem, host: &Host) {
+        let of_host: Vec<_> = self.map().values().filter(|its| its.host == *host).cloned().collect();
+        let departed = |its: &&Arc<Association>| its.admin().is_some_and(|admin| admin.line.has_left());
+        for association in of_host.iter().filter(departed) {
+            self.end(subsystem, association);
+        }
+    }
+
+    /// Ends the oldest association whose host has not proved who it is, for another host to have the controller.
+    /// Returns whether there was one.
+    pub fn end_unproved(&self, subsystem: &mut Subsystem) -> bool {
+        let all: Vec<_> = self.map().values().cloned().collect();
+        let unproved = |its: &&Arc<Association>| its.admin().is_some_and(|admin| !admin.is_established());
+        let oldest = all.iter().filter(unproved).min_by_key(|its| its.number);
+        if let Some(oldest) = oldest {
+            self.end(subsystem, oldest);
+        }
+        oldest.is_some()
     }
 
     /// Whether the controller is still that of this association.

@@ -9,8 +9,10 @@
 //! ```
 //!
 //! The host's messages come by Authentication Send, ours go out by Authentication Receive. It is sans-I/O: messages in,
-//! messages out. A mistake of the host becomes an AUTH_Failure1, after which the connection ends. What it does not do:
-//! TLS concatenation (a host that asks for it is refused).
+//! messages out. A mistake of the host becomes an AUTH_Failure1, after which the connection ends. What costs time, an
+//! exponentiation for the challenge and one for the reply, is a value ([`Exponentiation`]) that the owner takes away,
+//! computes wherever it likes, and brings back. What it does not do: TLS concatenation (a host that asks for it is
+//! refused).
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -50,6 +52,8 @@ pub struct Credentials {
     pub host_key: Vec<u8>,
     /// The key that the controller answers with, if it can.
     pub controller_key: Option<Vec<u8>>,
+    /// The weakest DH group that the host may choose.
+    pub group_min: DhGroupId,
 }
 
 /// One queue's authentication.
@@ -64,6 +68,8 @@ pub struct Authenticator {
 enum Step {
     /// The host has to negotiate.
     ExpectNegotiate,
+    /// Something has to be computed; `None`: it is being computed.
+    Compute(Option<Exponentiation>),
     /// The host has to fetch the challenge.
     SendChallenge(Box<Offer>),
     /// The host has to reply.
@@ -85,6 +91,49 @@ struct Offer {
     challenge: Vec<u8>,
     sequence: u32,
     keys: Option<KeyPair>,
+}
+
+/// What has to be computed before the host can fetch the next message.
+pub struct Exponentiation {
+    offer: Box<Offer>,
+    /// The host's reply, with its response, challenge and public value; before there is one the key pair is missing.
+    reply: Option<Vec<u8>>,
+    /// `None` after computing it: the host's public value gives the key away.
+    session_key: Option<Vec<u8>>,
+}
+
+impl Exponentiation {
+    /// Whether there is an exponent in it: not with the NULL group.
+    pub fn is_expensive(&self) -> bool {
+        self.offer.group != DhGroupId::Null
+    }
+
+    /// Whether it is the first of a transaction.
+    pub fn begins_transaction(&self) -> bool {
+        self.reply.is_none()
+    }
+
+    /// Does it.
+    pub fn compute(&mut self) {
+        match (&self.reply, &self.offer.keys) {
+            (None, _) => self.offer.keys = KeyPair::new(self.offer.group),
+            (Some(reply), Some(keys)) => {
+                let public_bytes = usize::from(self.offer.group.public_value_length());
+                let public = self.offer.public_value(reply);
+                assert_eq!(public.len(), public_bytes, "lengths were checked");
+                self.session_key = keys.session_key(public);
+            }
+            (Some(_), None) => {}
+        }
+    }
+}
+
+impl Offer {
+    /// The host's public value in its reply, whose lengths were checked.
+    fn public_value<'a>(&self, reply: &'a [u8]) -> &'a [u8] {
+        let digests = 2 * usize::from(self.hash.digest_length());
+        &reply[size_of::<Reply>() + digests..][..usize::from(self.group.public_value_length())]
+    }
 }
 
 /// Sequence numbers count up from a random start and are never 0.
@@ -124,11 +173,31 @@ impl Authenticator {
         let step = std::mem::replace(&mut self.step, Step::Failed);
         self.step = match self.next_step(step, message) {
             Ok(step) => step,
-            Err(reason) => {
-                self.authenticated = false;
-                Step::SendFailure(reason)
-            }
+            Err(reason) => self.failed(reason),
         };
+    }
+
+    /// What has to be computed now, if anything. It is brought back to [`Authenticator::computed`].
+    pub fn exponentiation(&mut self) -> Option<Exponentiation> {
+        match &mut self.step {
+            Step::Compute(work) => work.take(),
+            _ => None,
+        }
+    }
+
+    /// Goes on with what was computed.
+    pub fn computed(&mut self, work: Exponentiation) {
+        assert!(matches!(self.step, Step::Compute(None)), "it was taken away");
+        let next = match &work.reply {
+            None => Ok(Step::SendChallenge(work.offer)),
+            Some(reply) => self.check_reply(&work.offer, reply, work.session_key.as_deref()),
+        };
+        self.step = next.unwrap_or_else(|reason| self.failed(reason));
+    }
+
+    fn failed(&mut self, reason: FailureReason) -> Step {
+        self.authenticated = false;
+        Step::SendFailure(reason)
     }
 
     fn next_step(&mut self, step: Step, message: &[u8]) -> Result<Step, FailureReason> {
@@ -144,9 +213,20 @@ impl Authenticator {
         match (step, kind) {
             (Step::ExpectNegotiate, MessageId::Negotiate) => {
                 self.transaction = header.t_id.get();
-                Ok(Step::SendChallenge(Box::new(choose(message)?)))
+                Ok(Step::Compute(Some(Exponentiation {
+                    offer: Box::new(choose(message, self.credentials.group_min)?),
+                    reply: None,
+                    session_key: None,
+                })))
             }
-            (Step::ExpectReply(offer), MessageId::Reply) => self.check_reply(&offer, message),
+            (Step::ExpectReply(offer), MessageId::Reply) => {
+                check_lengths(&offer, message)?;
+                Ok(Step::Compute(Some(Exponentiation {
+                    offer,
+                    reply: Some(message.to_vec()),
+                    session_key: None,
+                })))
+            }
             (Step::ExpectSuccess2, MessageId::Success2) => {
                 self.authenticated = true;
                 Ok(Step::ExpectNegotiate)
@@ -177,7 +257,7 @@ impl Authenticator {
                 self.success1(hash, response.as_deref())
             }
             Step::SendFailure(reason) => self.failure(reason),
-            Step::ExpectNegotiate | Step::ExpectReply(_) | Step::ExpectSuccess2 | Step::Failed => {
+            Step::ExpectNegotiate | Step::Compute(_) | Step::ExpectReply(_) | Step::ExpectSuccess2 | Step::Failed => {
                 self.authenticated = false;
                 self.failure(FailureReason::IncorrectProtocolMessage)
             }
@@ -217,24 +297,18 @@ impl Authenticator {
         failure.as_bytes().to_vec()
     }
 
-    fn check_reply(&self, offer: &Offer, message: &[u8]) -> Result<Step, FailureReason> {
+    fn check_reply(&self, offer: &Offer, message: &[u8], session_key: Option<&[u8]>) -> Result<Step, FailureReason> {
         let wrong_payload = FailureReason::IncorrectPayload;
-        let (reply, values) = Reply::read_from_prefix(message).map_err(|_| wrong_payload)?;
         let hash_bytes = usize::from(offer.hash.digest_length());
-        let public_bytes = usize::from(offer.group.public_value_length());
-        let lengths = (usize::from(reply.hl), usize::from(reply.dhvlen.get()));
-        if lengths != (hash_bytes, public_bytes) || values.len() < 2 * hash_bytes + public_bytes || reply.cvalid > 1 {
+        let (reply, values) = Reply::read_from_prefix(message).map_err(|_| wrong_payload)?;
+        let (response, values) = values.split_at(hash_bytes);
+        let (host_challenge, _) = values.split_at(hash_bytes);
+        if offer.keys.is_some() && session_key.is_none() {
             return Err(wrong_payload);
         }
-        let (response, values) = values.split_at(hash_bytes);
-        let (host_challenge, values) = values.split_at(hash_bytes);
-        let session_key = match &offer.keys {
-            None => None,
-            Some(keys) => Some(keys.session_key(&values[..public_bytes]).ok_or(wrong_payload)?),
-        };
         let binding = Binding {
             hash: offer.hash,
-            session_key: session_key.as_deref(),
+            session_key,
             transaction: self.transaction,
         };
         let names = &self.credentials;
@@ -303,8 +377,21 @@ impl Binding<'_> {
     }
 }
 
-/// Chooses hash and group of those that the host can use.
-fn choose(message: &[u8]) -> Result<Offer, FailureReason> {
+/// Refuses a reply whose values are not as long as what was offered says.
+fn check_lengths(offer: &Offer, message: &[u8]) -> Result<(), FailureReason> {
+    let wrong_payload = FailureReason::IncorrectPayload;
+    let (reply, values) = Reply::read_from_prefix(message).map_err(|_| wrong_payload)?;
+    let hash_bytes = usize::from(offer.hash.digest_length());
+    let public_bytes = usize::from(offer.group.public_value_length());
+    let lengths = (usize::from(reply.hl), usize::from(reply.dhvlen.get()));
+    if lengths != (hash_bytes, public_bytes) || values.len() < 2 * hash_bytes + public_bytes || reply.cvalid > 1 {
+        return Err(wrong_payload);
+    }
+    Ok(())
+}
+
+/// Chooses hash and group of those that the host can use; the key pair is not made yet.
+fn choose(message: &[u8], group_min: DhGroupId) -> Result<Offer, FailureReason> {
     let wrong_payload = FailureReason::IncorrectPayload;
     let (negotiate, descriptors) = Negotiate::read_from_prefix(message).map_err(|_| wrong_payload)?;
     if negotiate.sc_c != 0 {
@@ -322,7 +409,12 @@ fn choose(message: &[u8]) -> Result<Offer, FailureReason> {
     let groups = groups.get(..usize::from(descriptor.dhlen)).ok_or(wrong_payload)?;
     let hash = HASHES.into_iter().find(|hash| hashes.contains(&hash.code()));
     let hash = hash.ok_or(FailureReason::HashNotUsable)?;
-    let group = GROUPS.into_iter().find(|group| groups.contains(&group.code()));
+    // Group identifiers count up with the length of the prime; 0 is the NULL group.
+    let strong_enough = |group: &DhGroupId| group.code() >= group_min.code();
+    let group = GROUPS
+        .into_iter()
+        .filter(strong_enough)
+        .find(|group| groups.contains(&group.code()));
     let group = group.ok_or(FailureReason::DhGroupNotUsable)?;
     let mut challenge = vec![0; usize::from(hash.digest_length())];
     arithmetic::random(&mut challenge);
@@ -331,6 +423,6 @@ fn choose(message: &[u8]) -> Result<Offer, FailureReason> {
         group,
         challenge,
         sequence: next_sequence(),
-        keys: KeyPair::new(group),
+        keys: None,
     })
 }

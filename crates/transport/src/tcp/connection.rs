@@ -14,6 +14,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use ssd::Nanos;
 
 use super::Context;
+use super::association::Line;
 use super::session::{CloseReason, Next, Session, Surroundings};
 use crate::clock::sleep_before;
 
@@ -55,26 +56,60 @@ impl Bell {
     }
 }
 
+/// The socket as other threads have it.
+pub struct SocketLine {
+    stream: TcpStream,
+    hung_up: AtomicBool,
+}
+
+impl SocketLine {
+    /// Of a connection.
+    pub fn new(stream: TcpStream) -> Arc<SocketLine> {
+        let hung_up = AtomicBool::new(false);
+        Arc::new(SocketLine { stream, hung_up })
+    }
+}
+
+impl Line for SocketLine {
+    fn hang_up(&self) {
+        self.hung_up.store(true, Ordering::Release);
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+
+    fn is_hung_up(&self) -> bool {
+        self.hung_up.load(Ordering::Acquire)
+    }
+
+    fn has_left(&self) -> bool {
+        let mut descriptors = [PollFd::new(&self.stream, PollFlags::RDHUP)];
+        let now = Timespec::default();
+        poll(&mut descriptors, Some(&now)).is_ok_and(|ready| ready > 0)
+    }
+}
+
 /// Serves a connection until it ends.
-pub fn serve(context: Arc<Context>, stream: TcpStream, bell: Arc<Bell>, established: Arc<AtomicBool>) {
-    let Ok(local) = stream.local_addr() else {
-        return;
-    };
-    let Ok(to_hang_up) = stream.try_clone() else {
+pub fn serve(
+    context: Arc<Context>,
+    stream: TcpStream,
+    line: Arc<SocketLine>,
+    bell: Arc<Bell>,
+    established: Arc<AtomicBool>,
+) {
+    let (Ok(local), Ok(peer)) = (stream.local_addr(), stream.peer_addr()) else {
         return;
     };
     let waker = Arc::clone(&bell);
     let surroundings = Surroundings {
         local,
-        hang_up: Arc::new(move || {
-            let _ = to_hang_up.shutdown(Shutdown::Both);
-        }),
+        peer: peer.ip(),
+        line,
         waker: Arc::new(move || waker.ring()),
     };
-    let clock = context.clock;
-    let handshake = context.options.limits.handshake;
+    let now = Instant::now();
+    let limits = &context.options.limits;
     let mut connection = Connection {
-        handshake_until: clock.now() + handshake.as_nanos() as Nanos,
+        connected_until: now + limits.connect.min(limits.handshake),
+        established_until: now + limits.handshake,
         session: Session::new(Arc::clone(&context), surroundings),
         context,
         stream,
@@ -95,7 +130,10 @@ struct Connection {
     session: Session,
     stream: TcpStream,
     bell: Arc<Bell>,
-    handshake_until: Nanos,
+    /// When a queue has to be connected.
+    connected_until: Instant,
+    /// When the host has to have proved who it is.
+    established_until: Instant,
     /// Told to the server: the connection is not half open any more.
     established: Arc<AtomicBool>,
 }
@@ -109,6 +147,15 @@ impl Connection {
             match self.session.advance() {
                 Ok(Next::Send) => self.send()?,
                 Ok(Next::Sync) => self.session.sync(),
+                Ok(Next::Compute) => {
+                    // A host that authenticates again has as much time as at first.
+                    let until = if self.session.is_established() {
+                        Instant::now() + self.context.options.limits.handshake
+                    } else {
+                        self.established_until
+                    };
+                    self.session.compute(until);
+                }
                 Ok(Next::Wait { input, until }) => {
                     if !self.wait(input, until)? {
                         continue;
@@ -137,16 +184,14 @@ impl Connection {
             return Some(true);
         }
         self.established.store(established, Ordering::Release);
-        let now = self.context.clock.now();
-        if !established && now >= self.handshake_until {
+        let handshake = (!established).then(|| self.deadline().saturating_duration_since(Instant::now()));
+        if handshake == Some(Duration::ZERO) {
             return None;
         }
-        let handshake = (!established).then_some(self.handshake_until);
-        let wake_at = [until, handshake].into_iter().flatten().min();
-        let timeout = wake_at.map(|at| {
-            let wait = sleep_before(at, now).unwrap_or(Duration::ZERO);
-            Timespec::try_from(wait).expect("the time to wait is a number of seconds")
-        });
+        let now = self.context.clock.now();
+        let due = until.map(|at| sleep_before(at, now).unwrap_or(Duration::ZERO));
+        let wait = [due, handshake].into_iter().flatten().min();
+        let timeout = wait.map(|wait| Timespec::try_from(wait).expect("the time to wait is a number of seconds"));
         let wanted = if input { PollFlags::IN } else { PollFlags::empty() };
         let mut descriptors = [
             PollFd::new(&self.stream, wanted),
@@ -163,6 +208,15 @@ impl Connection {
             self.session.deliver_events();
         }
         Some(readable)
+    }
+
+    /// When the host that is not established has to be further.
+    fn deadline(&self) -> Instant {
+        if self.session.is_connected() {
+            self.established_until
+        } else {
+            self.connected_until
+        }
     }
 
     fn send(&mut self) -> Option<()> {

@@ -8,7 +8,7 @@
 //!
 //! Not implemented: Disconnect, which is optional and which Linux does not use; a host ends its connections instead.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use nvme::controller::{QUEUE_ENTRIES_MAX, Waker};
@@ -28,16 +28,18 @@ use ssd::Nanos;
 use zerocopy::FromBytes;
 
 use super::Context;
-use super::association::{Association, HangUp, JoinError, Link};
-use super::auth::{Authenticator, Credentials, MESSAGE_BYTES_MAX};
+use super::association::{Association, JoinError, Line, Link};
+use super::auth::{Authenticator, Credentials, Exponentiation, MESSAGE_BYTES_MAX};
 use super::discovery;
 
 /// What a connection can do to its surroundings.
 pub struct Surroundings {
     /// The address that the host connected to.
     pub local: SocketAddr,
-    /// Ends the connection.
-    pub hang_up: HangUp,
+    /// Where the host is.
+    pub peer: IpAddr,
+    /// The connection.
+    pub line: Arc<dyn Line>,
     /// Makes the owner call [`Session::deliver_events`](super::session::Session::deliver_events).
     pub waker: Waker,
 }
@@ -45,7 +47,8 @@ pub struct Surroundings {
 /// The controller's end of a connection: a queue, as soon as the host has connected one, and what Fabrics commands do.
 pub struct Endpoint {
     context: Arc<Context>,
-    surroundings: Surroundings,
+    /// What is around the connection.
+    pub surroundings: Surroundings,
     /// The queue.
     pub queue: Option<Queue>,
     /// The command that was carried out shuts the controller down, as soon as everything is durable.
@@ -240,7 +243,7 @@ impl Endpoint {
             Kind::Connect(connect) => self.connect(subsystem, now, &connect, data),
             Kind::AuthenticationSend => {
                 self.authenticator().send(data);
-                self.after_authentication();
+                self.after_authentication(subsystem);
                 Reply::success(0)
             }
             Kind::AuthenticationReceive(bytes) => self.receive_authentication(subsystem, entry, bytes, data),
@@ -274,7 +277,7 @@ impl Endpoint {
         *data = self.authenticator().receive();
         let fits = data.len() <= bytes;
         data.resize(bytes, 0);
-        self.after_authentication();
+        self.after_authentication(subsystem);
         if fits {
             return Reply::success(0);
         }
@@ -294,10 +297,22 @@ impl Endpoint {
         }
     }
 
-    fn after_authentication(&self) {
+    /// What has to be computed before the authentication command that was carried out is complete.
+    pub fn exponentiation(&mut self) -> Option<Exponentiation> {
+        self.queue.as_mut()?.authenticator.as_mut()?.exponentiation()
+    }
+
+    /// Goes on with what was computed.
+    pub fn computed(&mut self, subsystem: &mut Subsystem, work: Exponentiation) {
+        self.authenticator().computed(work);
+        self.after_authentication(subsystem);
+    }
+
+    fn after_authentication(&self, subsystem: &mut Subsystem) {
         let queue = self.queue.as_ref().expect("a connected queue");
         if queue.is_authenticated() {
-            queue.link.establish();
+            queue.association.establish(subsystem, &queue.link);
+            self.context.exponents.proved(self.surroundings.peer);
         }
     }
 
@@ -316,7 +331,7 @@ impl Endpoint {
                 let requirements = u64::from(requirements.into_bits().get());
                 let controller = u64::from(queue.association.controller());
                 if queue.is_authenticated() {
-                    queue.link.establish();
+                    queue.association.establish(subsystem, &queue.link);
                 }
                 self.queue = Some(queue);
                 Reply::success(controller | requirements << 16)
@@ -366,7 +381,7 @@ impl Endpoint {
             nqn: host_nqn.to_string(),
             id: data.hostid,
         };
-        let link = Link::new(queue_id, Arc::clone(&self.surroundings.hang_up));
+        let link = Link::new(queue_id, Arc::clone(&self.surroundings.line));
         let association = match queue_id {
             0 => self.connect_admin(subsystem, now, kind, host, &link, command, data)?,
             _ => self.connect_io(subsystem, &host, &link, data)?,
@@ -401,6 +416,7 @@ impl Endpoint {
             subsystem_nqn: subsystem_nqn.to_string(),
             host_key: secret.key_of(host_nqn),
             controller_key: controller_secret.map(|secret| secret.key_of(subsystem_nqn)),
+            group_min: allowed.group_min,
         })))
     }
 
@@ -419,17 +435,19 @@ impl Endpoint {
         if data.cntlid.get() != CNTLID_DYNAMIC {
             return Err(Refusal::data(CNTLID));
         }
-        let connected = subsystem.connect(now, Transport::Fabrics, kind, host.clone());
+        let associations = &self.context.associations;
+        associations.end_departed(subsystem, &host);
+        let mut connected = subsystem.connect(now, Transport::Fabrics, kind, host.clone());
+        if connected.is_err() && associations.end_unproved(subsystem) {
+            connected = subsystem.connect(now, Transport::Fabrics, kind, host.clone());
+        }
         let controller = connected.map_err(|failure| Refusal {
             retry: !failure.do_not_retry,
             ..Refusal::new(failure.status)
         })?;
         subsystem.set_keep_alive(controller, command.kato.get());
         subsystem.set_waker(controller, Arc::clone(&self.surroundings.waker));
-        Ok(self
-            .context
-            .associations
-            .begin(subsystem, controller, host, Arc::clone(link)))
+        Ok(associations.begin(subsystem, controller, host, Arc::clone(link)))
     }
 
     fn connect_io(

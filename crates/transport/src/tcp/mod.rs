@@ -10,7 +10,7 @@
 //! * `session`: the states of a connection and of its commands
 //! * `fabrics`, `discovery`: Connect, properties, the discovery log
 //! * `association`: which connections end together
-//! * `auth`: in-band authentication with DH-HMAC-CHAP
+//! * `auth`: in-band authentication with DH-HMAC-CHAP; `exponents`: when and where its arithmetic is done
 //!
 //! Without a list of hosts it serves this machine only. It does not implement TLS, several subsystems, the static
 //! controller model, or Disconnect of single queues.
@@ -19,6 +19,7 @@ mod association;
 pub mod auth;
 mod connection;
 mod discovery;
+mod exponents;
 mod fabrics;
 mod input;
 mod output;
@@ -27,7 +28,7 @@ pub mod session;
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
@@ -37,9 +38,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{Clock, ServeError, Shared, locked};
 use association::Associations;
-use connection::Bell;
+pub use association::Line;
+use connection::{Bell, SocketLine};
 pub use dhchap::{Secret, SecretError};
+use exponents::Exponents;
 use nvme::pacing::Pacing;
+pub use nvme_spec::auth::DhGroupId;
 
 /// A host that may connect.
 #[derive(Clone, Debug)]
@@ -50,6 +54,8 @@ pub struct AllowedHost {
     pub secret: Option<Secret>,
     /// What the controller proves its identity with, if the host asks.
     pub controller_secret: Option<Secret>,
+    /// The weakest DH group that it may choose; with [`DhGroupId::Null`] it may do without.
+    pub group_min: DhGroupId,
 }
 
 /// What hosts may take.
@@ -57,13 +63,16 @@ pub struct AllowedHost {
 pub struct Limits {
     /// Connections in all.
     pub connections: usize,
-    /// Connections that have not connected a queue or not authenticated yet.
+    /// Connections that have not connected a queue or not authenticated yet. One more takes the place of the oldest of
+    /// the address that has most of them, so that whoever only opens connections keeps nobody else out.
     pub half_open: usize,
     /// Connections of one host: an admin queue and I/O queues for each of its controllers.
     pub connections_per_host: usize,
     /// Data in memory for the commands of one connection. One command is always served, whatever it moves. As much
     /// again may be kept in buffers that are used over and over.
     pub bytes_in_flight: usize,
+    /// Time until a connection has to have connected its queue.
+    pub connect: Duration,
     /// Time until a connection has to be established.
     pub handshake: Duration,
 }
@@ -75,6 +84,7 @@ impl Default for Limits {
             half_open: 32,
             connections_per_host: 96,
             bytes_in_flight: 4 << 20,
+            connect: Duration::from_secs(3),
             handshake: Duration::from_secs(10),
         }
     }
@@ -136,6 +146,7 @@ pub struct Context {
     options: TcpOptions,
     subsystem_nqn: String,
     associations: Associations,
+    exponents: Exponents,
     pacing: Arc<Pacing>,
 }
 
@@ -153,13 +164,15 @@ impl Context {
             options,
             subsystem_nqn,
             associations: Associations::default(),
+            exponents: Exponents::default(),
         })
     }
 }
 
 /// A connection as the server sees it.
 struct ConnectionThread {
-    stream: TcpStream,
+    line: Arc<SocketLine>,
+    peer: IpAddr,
     established: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -169,6 +182,41 @@ struct ConnectionThread {
 struct Connections {
     by_number: HashMap<u64, ConnectionThread>,
     accepted: u64,
+}
+
+impl ConnectionThread {
+    fn is_half_open(&self) -> bool {
+        !self.established.load(Ordering::Acquire) && !self.line.is_hung_up()
+    }
+}
+
+impl Connections {
+    /// Makes room for one more connection, if need be in place of one that is half open. Whether there is room.
+    fn make_room(&mut self, limits: &Limits) -> bool {
+        // Those that were hung up on are about to end; should they pile up, nobody comes in.
+        if self.by_number.len() >= limits.connections + limits.half_open {
+            return false;
+        }
+        let there = self
+            .by_number
+            .values()
+            .filter(|accepted| !accepted.line.is_hung_up())
+            .count();
+        let mut half_open: HashMap<IpAddr, Vec<u64>> = HashMap::new();
+        for (&number, accepted) in self.by_number.iter().filter(|(_, accepted)| accepted.is_half_open()) {
+            half_open.entry(accepted.peer).or_default().push(number);
+        }
+        let count: usize = half_open.values().map(Vec::len).sum();
+        if there < limits.connections && count < limits.half_open {
+            return true;
+        }
+        let busiest = half_open.into_values().max_by_key(Vec::len);
+        let oldest = busiest.and_then(|numbers| numbers.into_iter().min());
+        if let Some(oldest) = oldest {
+            self.by_number[&oldest].line.hang_up();
+        }
+        oldest.is_some()
+    }
 }
 
 /// What the server's threads share.
@@ -264,8 +312,9 @@ impl TcpServer {
             .drain()
             .map(|(_, accepted)| accepted)
             .collect();
+        self.inner.context.exponents.stop();
         for accepted in &remaining {
-            let _ = accepted.stream.shutdown(std::net::Shutdown::Both);
+            accepted.line.hang_up();
         }
         for accepted in remaining {
             if let Some(thread) = accepted.thread {
@@ -298,9 +347,9 @@ impl Inner {
     fn accept(self: &Arc<Inner>, listener: &TcpListener) {
         while !self.stopping.load(Ordering::Acquire) {
             match listener.accept() {
-                Ok((stream, _)) => {
+                Ok((stream, peer)) => {
                     // Without room, thread or descriptor for it, the stream is closed by being dropped.
-                    let _ = self.admit(stream);
+                    let _ = self.admit(stream, peer.ip());
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => self.rest(Some(listener), None),
                 Err(_) => self.rest(None, Some(REST)),
@@ -316,12 +365,10 @@ impl Inner {
         let _ = poll(&mut descriptors, timeout.as_ref());
     }
 
-    fn admit(self: &Arc<Inner>, stream: TcpStream) -> std::io::Result<()> {
+    fn admit(self: &Arc<Inner>, stream: TcpStream, peer: IpAddr) -> std::io::Result<()> {
         let limits = &self.context.options.limits;
         let mut connections = self.connections();
-        let is_half_open = |accepted: &&ConnectionThread| !accepted.established.load(Ordering::Acquire);
-        let half_open = connections.by_number.values().filter(is_half_open).count();
-        if connections.by_number.len() >= limits.connections || half_open >= limits.half_open {
+        if !connections.make_room(limits) {
             return Ok(());
         }
         stream.set_nonblocking(false)?;
@@ -333,13 +380,14 @@ impl Inner {
         let number = connections.accepted;
         connections.accepted += 1;
         let mut accepted = ConnectionThread {
-            stream: stream.try_clone()?,
+            line: SocketLine::new(stream.try_clone()?),
+            peer,
             established: Arc::clone(&established),
             thread: None,
         };
-        let inner = Arc::clone(self);
+        let (inner, line) = (Arc::clone(self), Arc::clone(&accepted.line));
         let work = move || {
-            connection::serve(Arc::clone(&inner.context), stream, bell, established);
+            connection::serve(Arc::clone(&inner.context), stream, line, bell, established);
             inner.connections().by_number.remove(&number);
         };
         let thread = std::thread::Builder::new().name(format!("{THREAD_NAME}-{number}"));

@@ -27,6 +27,7 @@ use nvme_spec::SubmissionEntry;
 use ssd::Nanos;
 
 use super::Context;
+use super::auth::Exponentiation;
 pub use super::fabrics::Surroundings;
 use super::fabrics::{Command, Endpoint, Queue};
 use super::input::Input;
@@ -51,6 +52,8 @@ pub enum Next {
     Send,
     /// Call [`Session::sync`], which waits for the disk.
     Sync,
+    /// Call [`Session::compute`], which takes time.
+    Compute,
     /// Wait for input, for an event, or until a time.
     Wait {
         /// Whether there is room for input.
@@ -125,6 +128,8 @@ pub struct Session {
     ungranted: VecDeque<Command>,
     /// By transfer tag.
     requested: Vec<Option<DataRequest>>,
+    /// What an authentication command needs to be complete. Nothing else is carried out meanwhile.
+    computing: Option<(SubmissionEntry, Exponentiation)>,
     /// Completions that are not to be sent yet.
     backlog: Backlog<Completion>,
     /// Bytes of data that commands have and that were not sent or executed yet.
@@ -171,6 +176,7 @@ impl Session {
             ready: VecDeque::new(),
             ungranted: VecDeque::new(),
             requested: Vec::new(),
+            computing: None,
             backlog: Backlog::default(),
             bytes_in_flight: 0,
             outstanding: 0,
@@ -182,6 +188,11 @@ impl Session {
     /// limited.
     pub fn is_established(&self) -> bool {
         self.endpoint.queue.as_ref().is_some_and(Queue::is_authenticated)
+    }
+
+    /// Whether the host has connected a queue.
+    pub fn is_connected(&self) -> bool {
+        self.endpoint.queue.is_some()
     }
 
     /// Whether this is the connection of an admin queue, which has to be told of events.
@@ -263,6 +274,9 @@ impl Session {
             if self.backlog.wants_sync() {
                 return Ok(Next::Sync);
             }
+            if self.computing.is_some() {
+                return Ok(Next::Compute);
+            }
             let nothing_to_do = if self.ready.is_empty() {
                 all_parsed
             } else {
@@ -286,6 +300,7 @@ impl Session {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
     use std::sync::Mutex;
 
     use nvme::{Identity, Subsystem, SubsystemConfig};
@@ -334,7 +349,8 @@ mod tests {
         let context = Context::new(options, Arc::new(Mutex::new(subsystem)), Clock::start());
         let surroundings = Surroundings {
             local: "127.0.0.1:4420".parse().unwrap(),
-            hang_up: Arc::new(|| {}),
+            peer: Ipv4Addr::LOCALHOST.into(),
+            line: Arc::new(()),
             waker: Arc::new(|| {}),
         };
         Session::new(context, surroundings)
@@ -393,7 +409,7 @@ mod tests {
                         std::thread::yield_now();
                     }
                 }
-                Next::Sync => panic!("nothing is to be made durable"),
+                Next::Sync | Next::Compute => panic!("nothing is to be made durable or computed"),
             }
         }
         assert_eq!(order, [4, 2, 3, 1]);

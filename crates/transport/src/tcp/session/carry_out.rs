@@ -2,6 +2,7 @@
 //! is told when it may know.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use nvme::{Direction, Durable, Failure, Outcome, Parameter, Reply, Subsystem, Transfer};
 use nvme_spec::command::{
@@ -18,7 +19,8 @@ use crate::tcp::output::Data;
 impl Session {
     /// Completions that are held keep their data; what they have must not grow without limit.
     pub(super) fn may_execute(&self) -> bool {
-        self.backlog.next_due().is_none() || self.bytes_in_flight < self.context.options.limits.bytes_in_flight
+        let limit = self.context.options.limits.bytes_in_flight;
+        self.computing.is_none() && (self.backlog.next_due().is_none() || self.bytes_in_flight < limit)
     }
 
     pub(super) fn carry_out_ready(&mut self) -> Result<(), CloseReason> {
@@ -90,6 +92,11 @@ impl Session {
             data = self.spare.take();
         }
         let outcome = self.endpoint.execute(subsystem, now, command, &mut data);
+        if let Some(work) = self.endpoint.exponentiation() {
+            self.recycle(data);
+            self.computing = Some((entry, work));
+            return;
+        }
         self.closing |= self.endpoint.has_failed();
         if !to_host {
             // The host's own data, which it does not get back.
@@ -231,6 +238,32 @@ impl Session {
             }
             self.complete_when_due(completion, due, None, now);
         }
+    }
+
+    /// Computes what an authentication command needs, without the drive, and completes the command. The connection ends
+    /// if it is not its turn before `until`.
+    pub fn compute(&mut self, until: Instant) {
+        let Some((entry, work)) = self.computing.take() else {
+            return;
+        };
+        let context = Arc::clone(&self.context);
+        let surroundings = &self.endpoint.surroundings;
+        let Some(work) = context.exponents.compute(surroundings, until, work) else {
+            self.closing = true;
+            return;
+        };
+        let mut subsystem = locked(&context.shared);
+        if self.endpoint.queue.as_ref().is_none_or(|queue| queue.link.has_ended()) {
+            self.closing = true;
+            return;
+        }
+        self.endpoint.computed(&mut subsystem, work);
+        self.closing |= self.endpoint.has_failed();
+        self.complete(Completion {
+            entry,
+            reply: Reply::success(0),
+            data: Vec::new(),
+        });
     }
 
     fn recycle(&mut self, data: Vec<u8>) {

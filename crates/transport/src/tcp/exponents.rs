@@ -1,0 +1,280 @@
+//! Where the exponentiations of authentication are computed: never under the drive's lock, on threads of low priority,
+//! few at a time, and for peers that prove nothing only at a limited rate.
+//!
+//! An exponentiation with the largest group takes some ten milliseconds of a core, and whoever knows the name of a listed
+//! host can ask for one. So an address has an allowance: a transaction takes one of it, one that succeeds gives it back,
+//! and time fills it up. Whoever has none left waits, as a host does that finds all places taken, until its time for
+//! becoming established is over. A host that can authenticate therefore never waits for its own allowance, however many
+//! queues it connects one after the other. Addresses are those of machines: of IPv6 the first 64 bits.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use super::auth::Exponentiation;
+use super::fabrics::Surroundings;
+
+/// Transactions that an address may begin at once without having succeeded in one.
+const ALLOWANCE: u32 = 8;
+/// Time in which one more is allowed.
+const ALLOWANCE_INTERVAL: Duration = Duration::from_millis(500);
+/// Computations at a time, for every two processors; at least one.
+const PROCESSORS_PER_PLACE: usize = 2;
+/// How long nobody looks whether somebody who waits has been hung up on.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// Niceness of a thread that computes.
+const NICENESS: i32 = 10;
+/// Addresses that are remembered. One that is forgotten has its whole allowance, so no more than a round of them.
+const ADDRESSES_MAX: usize = 4096;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Exponents {
+    state: Mutex<State>,
+    changed: Condvar,
+    places: usize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Computations that go on.
+    computing: usize,
+    /// Nothing is computed any more.
+    stopped: bool,
+    by_address: HashMap<IpAddr, Allowance>,
+}
+
+/// What an address has left.
+#[derive(Clone, Copy, Debug)]
+struct Allowance {
+    left: u32,
+    /// When `left` was last added to.
+    at: Instant,
+}
+
+impl Allowance {
+    fn whole(now: Instant) -> Allowance {
+        Allowance {
+            left: ALLOWANCE,
+            at: now,
+        }
+    }
+
+    fn fill(&mut self, now: Instant) {
+        while self.left < ALLOWANCE && now.saturating_duration_since(self.at) >= ALLOWANCE_INTERVAL {
+            self.left += 1;
+            self.at += ALLOWANCE_INTERVAL;
+        }
+        if self.left == ALLOWANCE {
+            self.at = now;
+        }
+    }
+}
+
+impl Default for Exponents {
+    fn default() -> Exponents {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Exponents {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            places: (processors / PROCESSORS_PER_PLACE).max(1),
+        }
+    }
+}
+
+/// The part of an address that stands for a machine.
+fn machine(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+        address => address,
+    }
+}
+
+impl Exponents {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nothing panics while it holds the state")
+    }
+
+    /// Computes for a peer as soon as it is its turn. `None` if that is not before `until`, or there is no thread.
+    pub fn compute(
+        &self,
+        surroundings: &Surroundings,
+        until: Instant,
+        mut work: Exponentiation,
+    ) -> Option<Exponentiation> {
+        if !work.is_expensive() {
+            work.compute();
+            return Some(work);
+        }
+        let is_wanted = || !surroundings.line.is_hung_up();
+        self.take_place(machine(surroundings.peer), until, work.begins_transaction(), is_wanted)?;
+        let thread = std::thread::Builder::new().name("nvme-auth".to_string());
+        let computing = thread.spawn(move || {
+            // Of this thread alone. Where it is refused, computing is as important as everything else.
+            let _ = rustix::process::setpriority_process(None, NICENESS);
+            work.compute();
+            work
+        });
+        let done = computing.ok().and_then(|thread| thread.join().ok());
+        let mut state = self.state();
+        assert!(state.computing > 0, "this computation was counted");
+        state.computing -= 1;
+        self.changed.notify_all();
+        done
+    }
+
+    /// Waits for a place, and for an allowance if one is needed.
+    fn take_place(
+        &self,
+        address: IpAddr,
+        until: Instant,
+        with_allowance: bool,
+        is_wanted: impl Fn() -> bool,
+    ) -> Option<()> {
+        let mut state = self.state();
+        loop {
+            let now = Instant::now();
+            if state.stopped || now >= until || !is_wanted() {
+                return None;
+            }
+            let allowed_at = if with_allowance {
+                state.allowed_at(address, now)
+            } else {
+                now
+            };
+            if allowed_at <= now && state.computing < self.places {
+                break;
+            }
+            let wake_at = if allowed_at > now { allowed_at.min(until) } else { until };
+            let waited = self.changed.wait_timeout(state, (wake_at - now).min(LOOK_AGAIN));
+            state = waited.expect("nothing panics while it holds the state").0;
+        }
+        if with_allowance {
+            let allowance = state.by_address.get_mut(&address).expect("just looked at");
+            assert!(allowance.left > 0, "what is allowed is there");
+            allowance.left -= 1;
+        }
+        state.computing += 1;
+        assert!(state.computing <= self.places, "no more than there are places");
+        Some(())
+    }
+
+    /// A peer has proved who it is: its transaction costs it nothing.
+    pub fn proved(&self, peer: IpAddr) {
+        if let Some(allowance) = self.state().by_address.get_mut(&machine(peer)) {
+            allowance.left = (allowance.left + 1).min(ALLOWANCE);
+        }
+        self.changed.notify_all();
+    }
+
+    /// Ends all waiting.
+    pub fn stop(&self) {
+        self.state().stopped = true;
+        self.changed.notify_all();
+    }
+}
+
+impl State {
+    /// When an address has an allowance left.
+    fn allowed_at(&mut self, address: IpAddr, now: Instant) -> Instant {
+        if self.by_address.len() >= ADDRESSES_MAX && !self.by_address.contains_key(&address) {
+            self.by_address.retain(|_, allowance| {
+                allowance.fill(now);
+                allowance.left < ALLOWANCE
+            });
+            if self.by_address.len() >= ADDRESSES_MAX {
+                self.by_address.clear();
+            }
+        }
+        let allowance = self.by_address.entry(address).or_insert(Allowance::whole(now));
+        allowance.fill(now);
+        match allowance.left {
+            0 => allowance.at + ALLOWANCE_INTERVAL,
+            _ => now,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(last: u8) -> IpAddr {
+        IpAddr::from([192, 0, 2, last])
+    }
+
+    #[test]
+    fn an_allowance_is_used_up_given_back_and_filled() {
+        let exponents = Exponents {
+            places: 100,
+            ..Exponents::default()
+        };
+        let soon = || Instant::now() + Duration::from_millis(20);
+        for _ in 0..ALLOWANCE {
+            exponents.take_place(address(1), soon(), true, || true).unwrap();
+        }
+        assert_eq!(exponents.take_place(address(1), soon(), true, || true), None, "used up");
+        assert_eq!(
+            exponents.take_place(address(1), soon(), false, || true),
+            Some(()),
+            "goes on"
+        );
+        assert_eq!(
+            exponents.take_place(address(2), soon(), true, || true),
+            Some(()),
+            "another's"
+        );
+        exponents.proved(address(1));
+        assert_eq!(
+            exponents.take_place(address(1), soon(), true, || true),
+            Some(()),
+            "given back"
+        );
+        let later = Instant::now() + 4 * ALLOWANCE_INTERVAL;
+        assert_eq!(
+            exponents.take_place(address(1), later, true, || true),
+            Some(()),
+            "filled"
+        );
+    }
+
+    #[test]
+    fn places_are_few_and_stopping_ends_the_wait() {
+        let exponents = Exponents {
+            places: 1,
+            ..Exponents::default()
+        };
+        let soon = Instant::now() + Duration::from_millis(20);
+        let late = Instant::now() + Duration::from_secs(60);
+        exponents.take_place(address(1), soon, true, || true).unwrap();
+        assert_eq!(
+            exponents.take_place(address(2), soon, true, || true),
+            None,
+            "the place is taken"
+        );
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| exponents.take_place(address(2), late, true, || true));
+            exponents.stop();
+            assert_eq!(waiting.join().unwrap(), None);
+        });
+    }
+
+    #[test]
+    fn an_address_is_a_machine() {
+        let same = machine("2001:db8::1".parse().unwrap());
+        assert_eq!(same, machine("2001:db8::ffff".parse().unwrap()));
+        assert_ne!(same, machine("2001:db8:0:1::1".parse().unwrap()));
+        assert_eq!(machine("::ffff:192.0.2.1".parse().unwrap()), address(1));
+    }
+
+    #[test]
+    fn addresses_are_forgotten_rather_than_remembered_without_end() {
+        let mut state = State::default();
+        let now = Instant::now();
+        for number in 0..3 * ADDRESSES_MAX as u32 {
+            assert_eq!(state.allowed_at(IpAddr::from(number.to_be_bytes()), now), now);
+            assert!(state.by_address.len() <= ADDRESSES_MAX);
+        }
+    }
+}
