@@ -394,3 +394,117 @@ fn reads_of_what_was_never_written_and_options_without_effect_are_findings() {
     assert!(names(&format!("{reads}fsync=8\n"), 1.0).contains("without_effect"));
     assert!(!names(&format!("{reads}ioengine=libaio\n"), 1.0).contains("without_effect"));
 }
+
+#[test]
+fn a_job_that_waits_begins_when_the_other_has_ended() {
+    let result = timed(
+        "[a]\nrw=randread\nnorandommap\nnumber_ios=100\nnumjobs=2\n[b]\nwait_for=a\nrw=randread\nnorandommap\nnumber_ios=50\n\
+         [c]\nrw=randread\nnorandommap\nnumber_ios=400\n[d]\nstonewall\nwait_for=b\nrw=randread\nnumber_ios=1\n",
+    );
+    let times: Vec<(u64, u64)> = result.jobs.iter().map(|job| (job.from_ns, job.until_ns)).collect();
+    assert_eq!((times[0].0, times[2].0), (0, 0));
+    assert_eq!(times[1].0, times[0].1, "with the last completion of the last instance");
+    assert_eq!(times[3].0, times[1].1.max(times[2].1));
+    let requests: Vec<u64> = result
+        .jobs
+        .iter()
+        .map(|job| job.direction(Operation::Read).requests)
+        .collect();
+    assert_eq!(requests, [200, 50, 400, 1]);
+}
+
+#[test]
+fn the_first_job_that_ends_ends_the_others() {
+    let jobs = "[a]\nexitall\nrw=randread\nnorandommap\nnumber_ios=100\n\
+                [b]\nrw=randread\nnorandommap\ntime_based\nruntime=1h\niodepth=4\n\
+                [c]\nrw=randread\nrate_iops=1\ntime_based\nruntime=1h\n[d]\nwait_for=b\nrw=randread\n\
+                [e]\nstonewall\nrw=randread\nnumber_ios=10\n";
+    let result = timed(jobs);
+    let end_ns = result.jobs[0].until_ns;
+    let reads = |job: usize| result.jobs[job].direction(Operation::Read).requests;
+    assert!(reads(1) > 100 && result.jobs[1].until_ns - end_ns < 10 * READ_NS);
+    assert_eq!((reads(2), reads(3)), (1, 0));
+    assert!(
+        result.jobs[4].from_ns < end_ns + 10 * READ_NS,
+        "nobody waits for what has ended"
+    );
+    assert_eq!(reads(4), 10);
+    let all = timed(&format!("[global]\nexit_what=all\n{jobs}"));
+    assert_eq!(all.jobs[4].direction(Operation::Read).requests, 0);
+    // One that never ends by itself may run beside one that does, but not where nothing ends.
+    let settings = |capacities: f64| RunSettings {
+        write_capacities: Some(capacities),
+        ..settings()
+    };
+    let endless = "[a]\nexitall\nrw=write\nbs=64k\n[b]\nrw=write\nbs=64k\n";
+    assert!(
+        run_with(endless, settings(1.5))
+            .findings()
+            .iter()
+            .any(|finding| finding.name() == "without_effect")
+    );
+}
+
+#[test]
+fn a_search_finds_the_deepest_queue_that_keeps_a_latency() {
+    let search = |target_us: u64, options: &str| {
+        let jobs = format!(
+            "[a]\nrw=randread\nnorandommap\ntime_based\nruntime=10\niodepth=64\nlatency_target={target_us}\n\
+             latency_window=20ms\nlatency_percentile=95\n{options}"
+        );
+        timed(&jobs).jobs.remove(0)
+    };
+    let job = search(400, "");
+    let (goal, reads) = (job.latency_goal.expect("it searched"), job.direction(Operation::Read));
+    assert!((4..32).contains(&goal.depth), "{goal:?}");
+    assert!(
+        reads.latencies.percentile_ns(95.0) <= 400_000,
+        "{}",
+        reads.latencies.percentile_ns(95.0)
+    );
+    assert!(
+        (job.mean_in_flight() - goal.depth as f64).abs() < 0.5,
+        "only the last window is measured"
+    );
+    assert!(
+        (20_000_000..25_000_000).contains(&job.elapsed_ns()),
+        "{}",
+        job.elapsed_ns()
+    );
+    // Twice the depth does not keep it.
+    let deeper = timed(&format!(
+        "[a]\nrw=randread\nnorandommap\nruntime=100ms\ntime_based\niodepth={}\n",
+        goal.depth * 2
+    ));
+    assert!(deeper.jobs[0].direction(Operation::Read).latencies.percentile_ns(95.0) > 400_000);
+    assert!(search(400, "latency_run=1\n").elapsed_ns() > 9_000_000_000);
+    assert_eq!(search(100_000, "").latency_goal.map(|goal| goal.depth), Some(64));
+    let prepared =
+        run::prepare(vec![cell("[a]\nrw=randread\nlatency_target=10\n", settings())]).expect("it may be tried");
+    let error = run::run_all(&prepared, true, u64::MAX, &()).unwrap_err().to_string();
+    assert!(
+        error.starts_with("latency_target=10us of [a]: a request took 56.6 us"),
+        "{error}"
+    );
+}
+
+#[test]
+fn pauses_by_time_repeat_requests_and_rest() {
+    let result = timed("[a]\nrw=randread\nnorandommap\nruntime=2\ntime_based\nthinktime=30ms\nthinktime_iotime=70ms\n");
+    let reads = result.jobs[0].direction(Operation::Read).requests;
+    let without = 2_000_000_000 / READ_NS;
+    assert!(reads.abs_diff(without * 7 / 10) < without / 100, "{reads} of {without}");
+    let counted = timed(
+        "[a]\nrw=randread\nnorandommap\nruntime=2\ntime_based\nthinktime=30ms\nthinktime_iotime=70ms\nthinktime_blocks=10\n",
+    );
+    let reads = counted.jobs[0].direction(Operation::Read).requests;
+    assert!(reads < 700, "after ten requests, which is sooner: {reads}");
+}
+
+#[test]
+fn what_is_verified_is_read_back() {
+    let result = timed("[a]\nrw=randwrite\nverify=crc32c\nsize=4m\nloops=2\n");
+    let job = &result.jobs[0];
+    assert_eq!(job.direction(Operation::Write).requests, 2048);
+    assert_eq!(job.direction(Operation::Read).requests, 2048);
+}

@@ -226,7 +226,8 @@ impl RunPlan {
     /// Options of its job file that would change a run like this one and do not.
     pub(super) fn without_effect(&self) -> Vec<String> {
         let file = self.cell.workload.jobs();
-        let options = file.map(|file| file.pretended(self.is_timed())).unwrap_or_default();
+        let options = file.map(|file| file.pretended(self.is_timed(), self.target.endless));
+        let options = options.unwrap_or_default();
         options.into_iter().map(str::to_string).collect()
     }
 

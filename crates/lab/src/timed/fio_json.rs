@@ -66,14 +66,17 @@ fn of_job(series: &Series, index: usize, job: &JobResult) -> Value {
     }
     object.insert("iodepth_level".to_string(), depth_level(job));
     object.extend(latency_shares(job));
-    for name in [
-        "latency_depth",
-        "latency_target",
-        "latency_percentile",
-        "latency_window",
+    let goal = job.latency_goal;
+    for (name, value) in [
+        ("latency_depth", goal.map_or(job.queue_depth, |goal| goal.depth).into()),
+        ("latency_target", goal.map_or(0, |goal| goal.target_ns).into()),
+        (
+            "latency_percentile",
+            goal.map_or(Value::from(0), |goal| goal.percent.into()),
+        ),
+        ("latency_window", goal.map_or(0, |goal| goal.window_ns / 1000).into()),
     ] {
-        let value = if name == "latency_depth" { job.queue_depth } else { 0 };
-        object.insert(name.to_string(), value.into());
+        object.insert(name.to_string(), value);
     }
     entry
 }

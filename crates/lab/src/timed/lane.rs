@@ -3,17 +3,21 @@
 //! ```text
 //! iodepth alone      a request as soon as another one completes (closed loop)
 //! rate, rate_iops    a request when it is due (in equal steps, or at random with rate_process=poisson), with at most iodepth in flight; what could not be submitted is caught up
-//! thinktime          after thinktime_blocks requests: all in flight complete, then the pause
+//! thinktime          after thinktime_blocks requests or thinktime_iotime: all in flight complete, then the pause
+//! latency_target     as many in flight as the search of `depth_search` says
 //! flow               a request while the lane is not ahead of its share of all requests of its flow_id
 //! paced workload     whatever its host submits, which is told what is complete
 //! ```
 //!
 //! It does not touch the device and measures nothing but the time that requests are in flight.
 
+use std::ops::Range;
+
 use ssd::Nanos;
-use workload::fio::{Arrivals, JobStream, PlannedStream, total};
+use workload::fio::{Arrivals, ExitWhat, JobStream, PlannedStream, total};
 use workload::{Next, Request, Source, TaggedRequest, WorkloadError};
 
+use super::depth_search::{DepthSearch, Step};
 use super::request_source::RequestSource;
 use crate::policy::Placer;
 
@@ -62,6 +66,12 @@ pub(super) struct Lane {
     pub(super) depth: u64,
     pub(super) in_flight: u64,
     pub(super) flow: Option<FlowShare>,
+    /// Lanes that must have ended before it begins, and what ends when it ends.
+    pub(super) waits_for: Option<Range<u16>>,
+    pub(super) ends_others: Option<ExitWhat>,
+    pub(super) begun: bool,
+    /// Finds the depth.
+    search: Option<DepthSearch>,
     requests: RequestSource,
     /// Its workload decides itself when to submit.
     pub(super) is_paced: bool,
@@ -74,7 +84,10 @@ pub(super) struct Lane {
     arrivals: Option<(Arrivals, Nanos)>,
     rate_ignores_thinktime: bool,
     thinktime_ns: Nanos,
-    thinktime_blocks: u64,
+    thinktime_blocks: Option<u64>,
+    /// `thinktime_iotime`, and since when it runs.
+    thinktime_iotime_ns: Option<Nanos>,
+    iotime_from: Nanos,
     delay_ns: Nanos,
     ramp_ns: Nanos,
     /// How long it runs after its ramp.
@@ -143,6 +156,8 @@ impl Lane {
         let rate = total(&job.rate, &planned.full).map(|rate| Rate::BytesPerSecond((rate as u128).max(1)));
         let rate =
             rate.or(total(&job.rate_iops, &planned.full).map(|rate| Rate::RequestsPerSecond((rate as u128).max(1))));
+        let goal = job.latency_goal;
+        let search = (goal.target_us > 0).then(|| DepthSearch::new(goal, job.iodepth));
         let arrivals = job.poisson.then(|| (Arrivals::new(&planned.plan), 0));
         let requests = RequestSource::Job(Box::new(JobStream::new(planned.plan, planned.summary.stream)));
         Lane {
@@ -157,9 +172,14 @@ impl Lane {
             arrivals,
             rate_ignores_thinktime: job.rate_ignore_thinktime,
             thinktime_ns: job.thinktime_us * 1000,
-            thinktime_blocks: job.thinktime_blocks,
+            thinktime_blocks: job.requests_between_pauses(),
+            thinktime_iotime_ns: (job.thinktime_iotime_us > 0).then(|| job.thinktime_iotime_us * 1000),
             delay_ns: job.startdelay_us * 1000,
             ramp_ns: job.ramp_time_us * 1000,
+            waits_for: planned.waits_for,
+            ends_others: planned.ends_others,
+            depth: search.as_ref().map_or(job.iodepth, DepthSearch::depth),
+            search,
             ..Lane::closed_loop(requests, job.iodepth, runtime_ns.into_iter().chain(limit_ns).min())
         }
     }
@@ -180,6 +200,10 @@ impl Lane {
             depth,
             in_flight: 0,
             flow: None,
+            waits_for: None,
+            ends_others: None,
+            begun: false,
+            search: None,
             requests,
             is_paced: false,
             placer: None,
@@ -188,7 +212,9 @@ impl Lane {
             arrivals: None,
             rate_ignores_thinktime: false,
             thinktime_ns: 0,
-            thinktime_blocks: 1,
+            thinktime_blocks: None,
+            thinktime_iotime_ns: None,
+            iotime_from: 0,
             delay_ns: 0,
             ramp_ns: 0,
             runtime_ns: limit_ns,
@@ -232,24 +258,38 @@ impl Lane {
 
     /// Whether a request follows another at once, so that as many as possible are in flight all the time.
     pub(super) fn is_closed_loop(&self) -> bool {
-        self.rate.is_none() && self.thinktime_ns == 0 && self.flow.is_none() && !self.is_paced
+        self.rate.is_none() && self.thinktime_ns == 0 && self.flow.is_none() && !self.is_paced && self.search.is_none()
     }
 
-    /// Its group starts; returns when it wants to be asked.
+    /// It starts with its group, or when what it waits for has ended; returns when it wants to be asked.
     pub(super) fn begin(&mut self, now: Nanos) -> Nanos {
+        assert!(!self.begun, "a lane begins once");
+        self.begun = true;
         self.begins_at = now + self.delay_ns;
         self.measured_from = self.begins_at + self.ramp_ns;
         let runtime = |length: Nanos| self.measured_from.saturating_add(length);
         self.ends_at = self.runtime_ns.map_or(Nanos::MAX, runtime);
         self.tally.changed_at = self.begins_at;
         self.tally.last_completion = self.measured_from;
+        self.iotime_from = self.begins_at;
+        if let Some(search) = &mut self.search {
+            search.begin(self.measured_from);
+        }
         self.begins_at
+    }
+
+    /// It submits nothing from now on.
+    pub(super) fn terminate(&mut self, now: Nanos) {
+        self.ends_at = self.ends_at.min(now);
     }
 
     /// Share of its requests, or of its time, that is over while `group` runs, 0 to 1.
     pub(super) fn share_done(&self, now: Nanos, group: u16) -> f64 {
         if self.ended || self.group != group {
             return f64::from(u8::from(self.group <= group));
+        }
+        if !self.begun {
+            return 0.0;
         }
         let time = match self.runtime_ns {
             Some(length) => now.saturating_sub(self.measured_from) as f64 / length as f64,
@@ -265,13 +305,20 @@ impl Lane {
         if now >= self.ends_at || !self.has_request(look_ahead) {
             return Demand::End;
         }
+        if self.search.as_ref().is_some_and(DepthSearch::is_draining) {
+            return Demand::Drain;
+        }
         if self.thinktime_ns > 0 {
+            let iotime_is_over = |length: Nanos| now >= self.iotime_from.saturating_add(length);
+            self.pausing |= self.thinktime_iotime_ns.is_some_and(iotime_is_over);
             if self.pausing {
                 if self.in_flight > 0 {
                     return Demand::Drain;
                 }
                 self.pausing = false;
+                self.since_pause = 0;
                 self.paused_until = now + self.thinktime_ns;
+                self.iotime_from = self.paused_until;
                 self.paused_ns += self.thinktime_ns;
             }
             if now < self.paused_until {
@@ -329,6 +376,49 @@ impl Lane {
         }
     }
 
+    /// A request was submitted that completes then.
+    #[inline]
+    pub(super) fn in_flight_until(&mut self, completes_at: Nanos, latency_ns: Nanos) {
+        if let Some(search) = &mut self.search {
+            search.submitted(completes_at, latency_ns);
+        }
+    }
+
+    /// What follows for its depth from a completion, which was counted; true if its measurement begins anew.
+    pub(super) fn search_on(&mut self, now: Nanos, name: &str) -> bool {
+        let Some(search) = &mut self.search else {
+            return false;
+        };
+        let step = search.completed(now);
+        let target_us = search.target_us();
+        self.depth = search.depth();
+        match step {
+            Step::Continue => return false,
+            Step::Measure => {
+                assert_eq!(self.in_flight, 0, "measurement begins with nothing in flight");
+                self.measured_from = now;
+                self.tally = Tally {
+                    changed_at: now,
+                    last_completion: now,
+                    ..Tally::default()
+                };
+                return true;
+            }
+            Step::Done => {}
+            Step::Failed(latency_ns) => {
+                let setting = format!("latency_target={target_us}us of [{name}]");
+                let problem = format!(
+                    "a request took {:.1} us with no other in flight, and fio gives up there too; allow more, or a share of late \
+                     requests with latency_percentile",
+                    latency_ns as f64 / 1e3
+                );
+                self.error = Some(WorkloadError::setting(setting, problem));
+            }
+        }
+        self.terminate(now);
+        false
+    }
+
     /// When the next request of an open loop is due.
     fn due(&self, rate: Rate) -> Nanos {
         let elapsed = match (rate, &self.arrivals) {
@@ -379,7 +469,7 @@ impl Lane {
         }
         if self.thinktime_ns > 0 {
             self.since_pause += 1;
-            if self.since_pause == self.thinktime_blocks {
+            if Some(self.since_pause) == self.thinktime_blocks {
                 self.since_pause = 0;
                 self.pausing = true;
             }

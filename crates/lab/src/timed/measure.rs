@@ -8,6 +8,7 @@ use serde::Serialize;
 use ssd::Nanos;
 
 use workload::Operation;
+use workload::fio::LatencyGoal;
 
 /// Significant digits of a histogram.
 const DIGITS: u8 = 3;
@@ -214,6 +215,32 @@ pub struct JobResult {
     pub directions: [Direction; 3],
     /// Nanoseconds that its requests were in flight, counted at every submission and completion.
     pub in_flight_ns: u128,
+    /// What it searched a depth for.
+    pub latency_goal: Option<Goal>,
+}
+
+/// A search for a depth (`latency_target`), and what it found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Goal {
+    /// Longest latency.
+    pub target_ns: Nanos,
+    /// How long each depth was tried.
+    pub window_ns: Nanos,
+    /// Percent of the requests that must keep it.
+    pub percent: f64,
+    /// Requests in flight at the end.
+    pub depth: u64,
+}
+
+impl From<LatencyGoal> for Goal {
+    fn from(goal: LatencyGoal) -> Goal {
+        Goal {
+            target_ns: goal.target_us * 1000,
+            window_ns: goal.window_us * 1000,
+            percent: goal.percent,
+            depth: 1,
+        }
+    }
 }
 
 impl JobResult {

@@ -13,6 +13,7 @@
 //! What it means for the counters and the write amplification is as in `workload::fio::Schedule`; here jobs share the
 //! drive as the drive lets them. It has no clock and no threads.
 
+mod depth_search;
 mod fio_json;
 mod lane;
 pub mod measure;
@@ -29,12 +30,12 @@ use crate::mapper::Mapper;
 use crate::policy::Placer;
 use crate::recorder::Recorder;
 use models::Spec;
-use workload::fio::{JobFile, plan_streams};
+use workload::fio::{ExitWhat, Job, JobFile, plan_streams};
 use workload::{Next, Operation, Request, Source, TaggedRequest, Target, Workload};
 
 pub use fio_json::to_fio_json;
 use lane::{Demand, Lane};
-use measure::{Direction, JobResult, Moment, Series, TimedResult};
+use measure::{Direction, Goal, JobResult, Moment, Series, TimedResult};
 
 /// What happens at a time.
 #[derive(Clone, Copy, Debug)]
@@ -221,6 +222,10 @@ impl Runner {
                 TurnKind::Completion(tag) => {
                     lane.completed(tag);
                     lane.tally.completed(turn.at);
+                    let job = &mut self.jobs[lane.job];
+                    if lane.search_on(turn.at, &job.name) {
+                        job.directions = Default::default();
+                    }
                 }
                 TurnKind::UnmeasuredCompletion(tag) => lane.completed(tag),
             }
@@ -234,11 +239,38 @@ impl Runner {
 
     /// Starts the jobs of the current group.
     fn begin_group(&mut self) {
+        self.running = self.lanes.iter().filter(|lane| lane.group == self.group).count();
+        self.begin_lanes();
+    }
+
+    /// Starts those of the current group that wait for nobody any more.
+    fn begin_lanes(&mut self) {
         for index in 0..self.lanes.len() {
-            if self.lanes[index].group == self.group {
-                self.running += 1;
+            let lane = &self.lanes[index];
+            let awaited = lane.waits_for.clone().into_iter().flatten();
+            let may_begin = lane.group == self.group && !lane.begun && !lane.ended;
+            if may_begin && awaited.into_iter().all(|other| self.lanes[usize::from(other)].ended) {
                 let at = self.lanes[index].begin(self.now);
                 self.wake(index as u32, at);
+            }
+        }
+    }
+
+    /// A job has ended with `exitall`: the others of its group end as soon as nothing of them is in flight.
+    fn end_others(&mut self, what: ExitWhat) {
+        if what == ExitWhat::All {
+            self.groups = self.group + 1;
+        }
+        for (index, lane) in self.lanes.iter_mut().enumerate() {
+            if lane.group != self.group || lane.ended {
+                continue;
+            }
+            lane.terminate(self.now);
+            if lane.begun {
+                self.to_ask.push(index as u32);
+            } else {
+                lane.ended = true;
+                self.running -= 1;
             }
         }
     }
@@ -337,9 +369,14 @@ impl Runner {
         }
         lane.ended = true;
         let has_flow = lane.flow.is_some();
+        let ends_others = lane.ends_others;
         self.running -= 1;
         if has_flow {
             self.to_ask.append(&mut self.held_back);
+        }
+        match ends_others {
+            Some(what) => self.end_others(what),
+            None => self.begin_lanes(),
         }
         if self.running == 0 && self.group + 1 < self.groups && !self.stopped {
             self.group += 1;
@@ -369,6 +406,9 @@ impl Runner {
         let done = carry_out(device, &self.mapper, self.now, &request);
         let latency_ns = done.at - self.now;
         let measured = self.now >= lane.measured_from;
+        if measured {
+            lane.in_flight_until(done.at, latency_ns);
+        }
         if measured {
             lane.tally.submitted(self.now, latency_ns);
             let bytes = u64::from(request.bytes);
@@ -420,6 +460,9 @@ impl Runner {
                 continue;
             }
             lane.check(&self.jobs[lane.job].name);
+            if let Some(goal) = &mut self.jobs[lane.job].latency_goal {
+                goal.depth = lane.depth;
+            }
             let jobs = match lane.source() {
                 None => &mut self.jobs[lane.job..][..1],
                 Some(_) => &mut self.jobs[..],
@@ -453,7 +496,8 @@ fn lanes_of_jobs(file: &JobFile, target: &Target, limits: &Limits) -> Result<(Ve
         .iter()
         .any(|stream| stream.summary.group == last_group && stream.job.access.operations.include(Operation::Write));
     let mut jobs: Vec<JobResult> = Vec::new();
-    let mut lanes = Vec::new();
+    let mut lanes: Vec<Lane> = Vec::new();
+    let mut without_end: Vec<(&Job, u16)> = Vec::new();
     let mut job_of_section = None;
     for stream in planned {
         let job = stream.job;
@@ -470,16 +514,22 @@ fn lanes_of_jobs(file: &JobFile, target: &Target, limits: &Limits) -> Result<(Ve
                 until_ns: 0,
                 directions: [(); 3].map(|()| Direction::default()),
                 in_flight_ns: 0,
+                latency_goal: (job.latency_goal.target_us > 0).then(|| Goal::from(job.latency_goal)),
             });
         }
         let is_limited = job.runtime_us > 0 || stream.summary.group == last_group;
         let lane = Lane::new(stream, jobs.len() - 1, limits.job_ns.filter(|_| is_limited));
         let ends = lane.ends() || limits.write_bytes.is_some() && writes;
         if !ends {
-            let problem = "it never ends, and nothing that runs with it writes until enough is written";
-            return Err(job.error("rw", problem, "give it a runtime").into());
+            without_end.push((job, lane.group));
         }
         lanes.push(lane);
+    }
+    // The end of one that ends is that of all.
+    let is_ended = |group: u16| file.exits_all() && lanes.iter().any(|lane| lane.group == group && lane.ends());
+    if let Some((job, _)) = without_end.iter().find(|(_, group)| !is_ended(*group)) {
+        let problem = "it never ends, and nothing that runs with it writes until enough is written";
+        return Err(job.error("rw", problem, "give it a runtime").into());
     }
     Ok((lanes, jobs))
 }
@@ -499,6 +549,7 @@ fn lane_of_source(source: Box<dyn Source>, limits: &Limits) -> Result<(Vec<Lane>
         until_ns: 0,
         directions: [(); 3].map(|()| Direction::default()),
         in_flight_ns: 0,
+        latency_goal: None,
     };
     let jobs = streams.into_iter().map(job).collect();
     if !lane.ends() && limits.write_bytes.is_none() {

@@ -138,6 +138,41 @@ pub enum PlacementSelection {
     Scheme,
 }
 
+/// `exit_what`: what ends with the first job that ends, if `exitall` is given.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExitWhat {
+    /// The jobs that run with it; those behind the next `stonewall` go on.
+    #[default]
+    Group,
+    /// All jobs of the file.
+    All,
+}
+
+/// `latency_target` with what refines it: a search for the deepest queue that keeps a latency.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LatencyGoal {
+    /// `latency_target`, microseconds.
+    pub target_us: u64,
+    /// `latency_window`, microseconds: how long a depth is tried.
+    pub window_us: u64,
+    /// `latency_percentile`: percent of the requests that must not take longer.
+    pub percent: f64,
+    /// `latency_run`: the job goes on searching; else it ends with one window at the depth that was found.
+    pub goes_on: bool,
+}
+
+impl Default for LatencyGoal {
+    fn default() -> Self {
+        Self {
+            target_us: 0,
+            window_us: 0,
+            percent: 100.0,
+            goes_on: false,
+        }
+    }
+}
+
 /// One line of a `dp_scheme` file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SchemeEntry {
@@ -164,6 +199,15 @@ pub struct Job {
     pub numjobs: u32,
     /// Waits for everything before it (`stonewall`).
     pub stonewall: bool,
+    /// `wait_for`: the job that must have ended before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_for: Option<String>,
+    /// `exitall`; that of one job is that of all.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub exitall: bool,
+    /// `exit_what`
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub exit_what: ExitWhat,
     /// `filename`, or what fio would make of the section name; part of the seed of skewed distributions.
     pub filename: Option<String>,
     /// `rw`
@@ -218,6 +262,18 @@ pub struct Job {
     pub percentage_random: PerDirection<u32>,
     /// `rwmixread`, percent.
     pub rwmixread: u32,
+    /// `verify` is on.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub verify: bool,
+    /// `do_verify`: what was written is read back.
+    #[serde(default = "yes", skip_serializing_if = "is_true")]
+    pub do_verify: bool,
+    /// `verify_backlog`, writes; 0: all is read back at the end of a pass.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub verify_backlog: u64,
+    /// `verify_backlog_batch`, reads; 0: as many as `verify_backlog`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub verify_backlog_batch: u64,
     /// `rate`, bytes per second.
     pub rate: PerDirection<Option<u64>>,
     /// `rate_iops`
@@ -238,8 +294,14 @@ pub struct Job {
     pub thinktime_us: u64,
     /// `thinktime_blocks`
     pub thinktime_blocks: u64,
+    /// `thinktime_iotime`, microseconds; 0 without.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub thinktime_iotime_us: u64,
     /// `iodepth`
     pub iodepth: u64,
+    /// `latency_target` and what refines it; for devices with timing, and nothing where the target is 0.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub latency_goal: LatencyGoal,
     /// `fdp`
     pub fdp: bool,
     /// `dataplacement`; `None` when not given.
@@ -269,6 +331,25 @@ fn one() -> u64 {
     1
 }
 
+fn yes() -> bool {
+    true
+}
+
+/// See [`is_one`].
+fn is_true(value: &bool) -> bool {
+    *value
+}
+
+/// See [`is_one`].
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// See [`is_one`].
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
 /// See [`is_one`].
 fn is_false(value: &bool) -> bool {
     !value
@@ -283,6 +364,9 @@ impl Job {
             first_thread_number: 1,
             numjobs: 1,
             stonewall: false,
+            wait_for: None,
+            exitall: false,
+            exit_what: ExitWhat::Group,
             filename: None,
             access: ACCESSES[0],
             requests_per_draw: 1,
@@ -309,6 +393,10 @@ impl Job {
             norandommap: false,
             percentage_random: [100; 3],
             rwmixread: 50,
+            verify: false,
+            do_verify: true,
+            verify_backlog: 0,
+            verify_backlog_batch: 0,
             rate: [None; 3],
             rate_iops: [None; 3],
             poisson: false,
@@ -318,7 +406,9 @@ impl Job {
             flow_id: 0,
             thinktime_us: 0,
             thinktime_blocks: 1,
+            thinktime_iotime_us: 0,
             iodepth: 1,
+            latency_goal: LatencyGoal::default(),
             fdp: false,
             dataplacement: None,
             plid_select: PlacementSelection::RoundRobin,
@@ -347,6 +437,12 @@ impl Job {
     /// Whether each further pass repeats the random numbers of the first. fio lets an explicit `randseed` switch that off.
     pub fn repeats_randomness(&self) -> bool {
         self.randrepeat && self.randseed.is_none()
+    }
+
+    /// Requests between two pauses, if they are counted: with `thinktime_iotime` only where `thinktime_blocks` is given too, as in fio.
+    pub fn requests_between_pauses(&self) -> Option<u64> {
+        let is_counted = self.thinktime_iotime_us == 0 || self.is_given("thinktime_blocks");
+        is_counted.then_some(self.thinktime_blocks)
     }
 
     /// The smallest and largest block of each direction, bytes.
@@ -425,6 +521,13 @@ impl Job {
                 "plid_select",
                 "scheme needs a file that says what goes where",
                 "add dp_scheme=FILE",
+            ));
+        }
+        if self.latency_goal.target_us > 0 && self.numjobs > 1 {
+            return Err(self.error(
+                "latency_target",
+                format!("each of {} instances would search for a depth of its own", self.numjobs),
+                "write a section for each, or drop numjobs",
             ));
         }
         for operation in Operation::ALL

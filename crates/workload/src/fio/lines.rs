@@ -1,7 +1,8 @@
 //! The lines of a job file: comments, sections, included files, variables of the environment.
 //!
-//! Text goes in; sections come out, each with its option lines and the place of every line. A file that is included is read as
-//! if it stood in the place of the `include`, as in fio. What is wrong is noted, and reading goes on behind it.
+//! Text goes in; sections come out, each with its option lines and the place of every line. The options of a file that is included
+//! are read as if they stood in the place of the `include`; as in fio it begins no sections. What is wrong is noted, and reading
+//! goes on behind it.
 //!
 //! It does not know options.
 
@@ -138,6 +139,12 @@ impl Reader<'_> {
 
     fn line(&mut self, line: &str, place: &Place) -> Result<(), Complaint> {
         if let Some(header) = line.strip_prefix('[') {
+            if self.open.len() > 1 {
+                return Err(Complaint::new(
+                    "a section in an included file, which holds options only, as in fio",
+                    "begin the section where the file is included",
+                ));
+            }
             let name = header.strip_suffix(']').map(str::trim).filter(|name| !name.is_empty());
             // The lines below one that is not closed are its own, not without a section.
             self.sections.push(Section {
@@ -156,12 +163,7 @@ impl Reader<'_> {
         if line == "include" || line.starts_with("include ") {
             return self.include(line["include".len()..].trim(), place);
         }
-        let section = self.sections.last_mut().ok_or_else(|| {
-            Complaint::new(
-                "an option before the first section",
-                "write [global] or [name] above it",
-            )
-        })?;
+        let section = self.section()?;
         let (name, value) = match line.split_once('=') {
             Some((name, value)) => (name.trim(), Some(value.trim().to_owned())),
             None => (line, None),
@@ -174,11 +176,22 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// The section that a line belongs to.
+    fn section(&mut self) -> Result<&mut Section, Complaint> {
+        self.sections.last_mut().ok_or_else(|| {
+            Complaint::new(
+                "an option before the first section",
+                "write [global] or [name] above it",
+            )
+        })
+    }
+
     /// Reads a file beside the one that includes it.
     fn include(&mut self, name: &str, place: &Place) -> Result<(), Complaint> {
         if name.is_empty() {
             return Err(Complaint::new("include without a file", "write include FILE"));
         }
+        self.section()?;
         let path = Path::new(&*place.file).with_file_name(name);
         if self.open.contains(&path) {
             return Err(Complaint::new(

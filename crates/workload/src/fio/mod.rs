@@ -28,7 +28,10 @@ mod value;
 pub use arrivals::Arrivals;
 pub use distribution::{SkewKind, Zone};
 pub use error::{Complaint, JobError};
-pub use job::{Access, BlockShare, DataPlacement, Distribution, Job, Operations, PlacementSelection, SchemeEntry};
+pub use job::{
+    Access, BlockShare, DataPlacement, Distribution, ExitWhat, Job, LatencyGoal, Operations, PlacementSelection,
+    SchemeEntry,
+};
 pub use lines::{Place, Surroundings};
 pub use options::{Effect, FioOption, Kind, find, manual, nearest, options};
 pub use parse::{JobFile, Override, parse, parse_with, parse_within};

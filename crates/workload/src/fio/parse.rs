@@ -48,22 +48,35 @@ impl JobFile {
 }
 
 impl JobFile {
-    /// The options that were given, would change something of a run, and do not: in virtual time those that are not modelled, and
-    /// without time the length of jobs.
-    pub fn pretended(&self, timed: bool) -> Vec<&'static str> {
-        if !timed {
-            let runs_for = |job: &Job| job.runtime_us > 0 && !job.time_based;
-            return self
-                .jobs
-                .iter()
-                .any(runs_for)
-                .then_some("runtime")
-                .into_iter()
-                .collect();
+    /// Whether the first job that ends ends others (`exitall`).
+    pub fn exits_all(&self) -> bool {
+        self.jobs.iter().any(|job| job.exitall)
+    }
+
+    /// Whether another job waits for this one.
+    pub(super) fn is_awaited(&self, job: &Job) -> bool {
+        self.jobs.iter().any(|other| other.wait_for.as_ref() == Some(&job.name))
+    }
+
+    /// The options that were given, would change something of a run, and do not: in virtual time those that are not modelled,
+    /// without time the length of jobs, and `exitall` where the run says how much to write, so that no job ends by itself.
+    pub fn pretended(&self, timed: bool, endless: bool) -> Vec<&'static str> {
+        let mut pretended = Vec::new();
+        if timed {
+            let options = self.without_effect().into_iter();
+            pretended.extend(options.filter(|option| option.is_pretended()).map(|option| option.name));
+        } else if self.jobs.iter().any(|job| job.runtime_us > 0 && !job.time_based) {
+            pretended.push("runtime");
         }
-        let options = self.without_effect();
-        let pretended = options.into_iter().filter(|option| option.is_pretended());
-        pretended.map(|option| option.name).collect()
+        let ends = |job: &Job| self.is_awaited(job) || timed && job.runtime_us > 0;
+        if endless
+            && self.exits_all()
+            && !self.jobs.iter().skip(1).any(|job| job.stonewall)
+            && !self.jobs.iter().any(ends)
+        {
+            pretended.push("exitall");
+        }
+        pretended
     }
 }
 
@@ -135,6 +148,7 @@ pub fn parse_within(
     // A file whose lines could not be read may have jobs that are not seen.
     if problems.is_empty() {
         problems.extend(check_file(text, file_name, &jobs, changes).err());
+        problems.extend(check_order(&jobs));
     }
     JobError::all(problems)?;
     Ok(JobFile {
@@ -158,6 +172,28 @@ fn check_file(text: &str, file: &str, jobs: &[Job], changes: &[Override]) -> Res
     let remedy = format!("name one of {}", names.join(", "));
     let complaint = Complaint::new("there is no such job to change", remedy);
     Err(complaint.at(&end, format!("[{}]", change.section)))
+}
+
+/// What fio checks of `wait_for`, and what `exitall` is not clear about.
+fn check_order(jobs: &[Job]) -> Vec<JobError> {
+    let mut problems = Vec::new();
+    for (index, job) in jobs.iter().enumerate() {
+        if let Some(name) = &job.wait_for {
+            let earlier = jobs[..index].iter().filter(|other| other.name == *name).count();
+            let problem = match earlier {
+                _ if *name == job.name => "a job cannot wait for itself".to_owned(),
+                0 => format!("there is no [{name}] above it"),
+                1 => continue,
+                count => format!("{count} sections above it are called [{name}]"),
+            };
+            problems.push(job.error("wait_for", problem, "name one section that stands above it"));
+        }
+        if job.is_given("new_group") && jobs.iter().any(|job| job.exitall) {
+            let problem = "with exitall it would say which jobs end together";
+            problems.push(job.error("new_group", problem, "remove it, or separate them with stonewall"));
+        }
+    }
+    problems
 }
 
 /// Applies a section's options to a job; returns what is wrong with them.
@@ -353,8 +389,9 @@ mod tests {
             "test.fio:3: blocksiez=4k: unknown option; did you mean `blocksize`?"
         );
         assert_eq!(
-            error("[global]\n\nwait_for=b\n[a]\n"),
-            "test.fio:3: wait_for=b: not supported: starts a job in the middle of others; order jobs with stonewall"
+            error("[global]\n\nfill_device=1\n[a]\n"),
+            "test.fio:3: fill_device=1: not supported: writes until the file system is full; drop it and `size`: the default \
+             size is the whole drive"
         );
         for (text, line, part) in [
             ("rw=write\n", 1, "[global]"),
@@ -373,8 +410,16 @@ mod tests {
             ("[a]\nrandom_distribution=zipf:1.0\n", 2, "theta"),
             ("[a]\nrandom_generator=lfsr\n", 2, "tausworthe"),
             ("[a]\nrw=randread:none\n", 2, "whole number"),
-            ("[a]\nverify=crc32c\n", 2, "stores no data"),
+            ("[a]\nverify=crc33\n", 2, "crc32"),
+            ("[a]\nverify_only\n", 2, "write the reads as a job"),
             ("[a]\nplids=4-2\nfdp=1\n", 2, "backwards"),
+            ("[a]\nwait_for=b\n[b]\n", 2, "no [b] above it"),
+            ("[a]\nwait_for=a\n", 2, "cannot wait for itself"),
+            ("[a]\n[a]\n[b]\nwait_for=a\n", 4, "2 sections above it are called [a]"),
+            ("[a]\nexitall\n[b]\nnew_group\n", 4, "end together"),
+            ("[a]\nexit_what=some\n", 2, "stonewall"),
+            ("[a]\nlatency_percentile=101\n", 2, "from 0 to 100"),
+            ("[a]\nlatency_target=5ms\nnumjobs=2\n", 2, "drop numjobs"),
             ("[a]\nplid_select=scheme\ndp_scheme=/does/not/exist\n", 3, "scheme"),
             ("[a]\ntime_based\n", 2, "runtime"),
             ("[a]\nrate=1m\nrate_iops=5\n", 3, "exclude"),
@@ -410,18 +455,32 @@ mod tests {
     fn included_files_stand_in_the_place_of_the_line() {
         let files = [
             ("jobs/common.fio", "bs=16k\niodepth=4\ninclude deeper/more.fio\n"),
-            ("jobs/deeper/more.fio", "rw=randwrite\ninclude sections.fio\n"),
-            ("jobs/deeper/sections.fio", "[b]\nsize=1g\n"),
+            ("jobs/deeper/more.fio", "rw=randwrite\ninclude last.fio\n"),
+            ("jobs/deeper/last.fio", "size=1g\n"),
         ];
-        let read = within("[global]\ninclude common.fio\nsize=2g\n[c]\n", &files, &[]).unwrap();
+        let read = within("[global]\ninclude common.fio\n[b]\nsize=2g\n[c]\n", &files, &[]).unwrap();
         let jobs: Vec<_> = read
             .jobs
             .iter()
             .map(|job| (job.name.as_str(), job.bs[1], job.size))
             .collect();
-        // The last line of the first file belongs to the section that the included one began.
         let bytes = |giga: u64| Some(Amount::Bytes(giga << 30));
-        assert_eq!(jobs, [("b", 16384, bytes(2)), ("c", 16384, None)]);
+        assert_eq!(jobs, [("b", 16384, bytes(2)), ("c", 16384, bytes(1))]);
+        for (text, files, expected) in [
+            (
+                "[a]\ninclude b.fio\n",
+                [("jobs/b.fio", "[b]\n")],
+                "jobs/b.fio:1: `[b]`: a section in an included file",
+            ),
+            (
+                "include b.fio\n[a]\n",
+                [("jobs/b.fio", "bs=8k\n")],
+                "jobs/test.fio:1: `include b.fio`: an option before",
+            ),
+        ] {
+            let error = within(text, &files, &[]).unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
         let wrong = [("jobs/common.fio", "bs=16k\nio_dpeth=4\n")];
         let error = within("[a]\ninclude common.fio\n", &wrong, &[])
             .unwrap_err()

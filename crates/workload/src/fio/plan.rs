@@ -66,6 +66,15 @@ pub enum PlacementPlan {
     Scheme(Vec<SchemeEntry>),
 }
 
+/// How `verify` reads back what a pass has written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadBackPlan {
+    /// By address and without what was overwritten, because writes may overlap; else in the order of the writes.
+    pub sorted: bool,
+    /// `verify_backlog` and `verify_backlog_batch`: after how many writes how many of them are read back, before the pass goes on.
+    pub backlog: Option<(u64, u64)>,
+}
+
 /// One instance of a job on a drive.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
@@ -97,6 +106,10 @@ pub struct Plan {
     pub percentage_random: PerDirection<u32>,
     /// Percent of reads in a mix.
     pub rwmixread: u32,
+    /// `verify` is on: reads and writes take the same sizes, and a pass of a `time_based` job ends.
+    pub verifies: bool,
+    /// What is read back of a job that writes.
+    pub read_back: Option<ReadBackPlan>,
     /// Addresses.
     pub addresses: AddressPlan,
     /// Placement.
@@ -146,6 +159,7 @@ impl Plan {
             .map(|block| block.min_bytes)
             .min()
             .expect("three directions");
+        let addresses = plan_addresses(job, &blocks, region_bytes);
         let plan = Self {
             access: job.access,
             requests_per_draw: job.requests_per_draw,
@@ -163,7 +177,9 @@ impl Plan {
             endless: job.time_based,
             percentage_random: job.percentage_random,
             rwmixread: job.rwmixread,
-            addresses: plan_addresses(job, &blocks, region_bytes),
+            verifies: job.verify,
+            read_back: plan_read_back(job, &addresses, size_bytes),
+            addresses,
             placement: plan_placement(job, target)?,
             seeds,
             distribution_seed: seeds.of_distribution(&job.target_name(subjob)),
@@ -327,6 +343,23 @@ fn plan_addresses(job: &Job, blocks: &PerDirection<BlockPlan>, region_bytes: u64
         Distribution::Zoned(zones) => AddressPlan::Zoned(zones.clone()),
         Distribution::ZonedAbsolute(zones) => AddressPlan::ZonedAbsolute(zones.clone()),
     }
+}
+
+/// fio sorts what it reads back where its writes may overlap (`fio_offset_overlap_risk`).
+fn plan_read_back(job: &Job, addresses: &AddressPlan, size_bytes: u64) -> Option<ReadBackPlan> {
+    let overlaps = match addresses {
+        AddressPlan::Sequential | AddressPlan::Uniform { map: true } => job.norandommap,
+        _ => true,
+    };
+    let writes_more = matches!(job.io_size, Some(Amount::Bytes(bytes)) if bytes > size_bytes);
+    let is_read = job.verify && job.do_verify && job.access.operations.include(Operation::Write);
+    is_read.then(|| ReadBackPlan {
+        sorted: overlaps || writes_more || job.requests_per_draw > 1,
+        backlog: (job.verify_backlog > 0).then(|| {
+            let batch = job.verify_backlog_batch;
+            (job.verify_backlog, if batch > 0 { batch } else { job.verify_backlog })
+        }),
+    })
 }
 
 fn plan_placement(job: &Job, target: Target) -> Result<PlacementPlan, JobError> {

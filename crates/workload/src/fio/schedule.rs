@@ -28,13 +28,14 @@
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::fmt;
+use std::ops::Range;
 
 use base::Bytes;
 use serde::Serialize;
 
 use crate::{Operation, PlacementIndex, Request, Source, Target, Twin, Workload, WorkloadError};
 
-use super::{AddressPlan, Job, JobError, JobFile, JobStream, Operations, PlacementPlan, Plan};
+use super::{AddressPlan, ExitWhat, Job, JobError, JobFile, JobStream, Operations, PlacementPlan, Plan};
 
 /// Time that a request is taken to need at queue depth 1: 100 us, between a flash read and a flash program. It only matters where
 /// `thinktime` must be compared with the time that requests take.
@@ -50,6 +51,8 @@ pub struct Schedule {
     waiting: Vec<Vec<u16>>,
     /// Streams of the group that runs.
     running: BinaryHeap<Turn>,
+    /// Streams of that group that wait for others of it.
+    held: Vec<u16>,
 }
 
 /// Requests that a stream produces at once.
@@ -65,6 +68,11 @@ struct Stream {
     requests: u64,
     bytes: u64,
     cost: Cost,
+    /// Its virtual time when it began.
+    begins_ns: f64,
+    waits_for: Option<Range<u16>>,
+    ends_others: Option<ExitWhat>,
+    ended: bool,
     summary: StreamSummary,
 }
 
@@ -124,7 +132,7 @@ impl Schedule {
         let groups = group(&file.jobs);
         for (index, jobs) in groups.iter().enumerate() {
             check_group(jobs)?;
-            check_without_clock(jobs, index + 1 == groups.len())?;
+            check_without_clock(file, jobs, index + 1 == groups.len())?;
         }
         let planned = plan_streams(file, target)?;
         let group_of = |stream: &PlannedStream<'_>| usize::from(stream.summary.group);
@@ -144,6 +152,7 @@ impl Schedule {
             streams,
             waiting,
             running: BinaryHeap::new(),
+            held: Vec::new(),
         })
     }
 
@@ -156,8 +165,9 @@ impl Schedule {
             match self.running.len() {
                 0 => {
                     let Some(group) = self.waiting.pop() else { break };
-                    self.running
-                        .extend(group.into_iter().map(|stream| Turn { time_ns: 0.0, stream }));
+                    assert!(self.held.is_empty(), "who waits is let go before its group ends");
+                    self.held = group;
+                    self.release(0.0);
                 }
                 1 => self.run_alone(out, full),
                 _ => self.take_turns(out, full),
@@ -176,9 +186,42 @@ impl Schedule {
         self.streams.iter().any(|stream| stream.source.plan().endless)
     }
 
-    /// Without competition there is no schedule to keep, and none can come: streams only begin together.
+    /// Lets those begin whose waiting is over, at this virtual time.
+    fn release(&mut self, time_ns: f64) {
+        let streams = &self.streams;
+        let has_ended = |stream: u16| streams[usize::from(stream)].ended;
+        let waits = |stream: &u16| {
+            let awaited = streams[usize::from(*stream)].waits_for.clone();
+            awaited.is_some_and(|awaited| !awaited.into_iter().all(has_ended))
+        };
+        let (held, begin): (Vec<u16>, Vec<u16>) = self.held.iter().partition(|stream| waits(stream));
+        self.held = held;
+        for stream in begin {
+            self.streams[usize::from(stream)].begins_ns = time_ns;
+            self.running.push(Turn { time_ns, stream });
+        }
+    }
+
+    /// A stream has no more requests: it leaves, others end with it or begin.
+    #[cold]
+    fn end(&mut self, turn: Turn) {
+        let stream = &mut self.streams[usize::from(turn.stream)];
+        stream.ended = true;
+        if let Some(what) = stream.ends_others {
+            let running = self.running.drain().map(|turn| turn.stream);
+            for stream in running.chain(self.held.drain(..)) {
+                self.streams[usize::from(stream)].ended = true;
+            }
+            if what == ExitWhat::All {
+                self.waiting.clear();
+            }
+        }
+        self.release(turn.time_ns);
+    }
+
+    /// Without competition there is no schedule to keep, and none can come: a stream only begins when its group does or another ends.
     fn run_alone(&mut self, out: &mut Vec<Request>, full: usize) {
-        let turn = self.running.peek().expect("one stream runs");
+        let turn = *self.running.peek().expect("one stream runs");
         let stream = &mut self.streams[usize::from(turn.stream)];
         while out.len() < full
             && let Some(request) = stream.ready.pop()
@@ -188,6 +231,7 @@ impl Schedule {
         let wanted = full - out.len();
         if stream.source.fill(out, wanted) < wanted {
             self.running.clear();
+            self.end(turn);
         }
     }
 
@@ -196,8 +240,8 @@ impl Schedule {
             let mut turn = self.running.peek_mut().expect("two or more streams run");
             let stream = &mut self.streams[usize::from(turn.stream)];
             let Some(request) = stream.next() else {
-                PeekMut::pop(turn);
-                return;
+                let turn = PeekMut::pop(turn);
+                return self.end(turn);
             };
             turn.time_ns = stream.time_ns();
             out.push(request);
@@ -213,6 +257,10 @@ pub struct PlannedStream<'a> {
     pub full: Plan,
     /// What it does: on the twin, if there is one.
     pub plan: Plan,
+    /// Streams of its group that must have ended before it begins (`wait_for`).
+    pub waits_for: Option<Range<u16>>,
+    /// What ends when it ends (`exitall`).
+    pub ends_others: Option<ExitWhat>,
     /// Its number and group, and the rest in words.
     pub summary: StreamSummary,
 }
@@ -220,7 +268,7 @@ pub struct PlannedStream<'a> {
 /// Plans every instance of every job, group after group.
 pub fn plan_streams<'a>(file: &'a JobFile, target: &Target) -> Result<Vec<PlannedStream<'a>>, JobError> {
     let groups = group(&file.jobs);
-    let mut streams = Vec::new();
+    let mut streams: Vec<PlannedStream<'a>> = Vec::new();
     for (index, jobs) in groups.iter().enumerate() {
         let endless = target.endless && index + 1 == groups.len();
         for (job, instance) in jobs
@@ -234,12 +282,20 @@ pub fn plan_streams<'a>(file: &'a JobFile, target: &Target) -> Result<Vec<Planne
                 Some(twin) => shrink(job, &full, twin)?,
                 None => full.clone(),
             };
-            plan.endless |= endless;
+            plan.endless |= endless && !file.is_awaited(job);
+            let waits_for = job.wait_for.as_ref().map(|name| {
+                let is_of = |stream: &&PlannedStream<'_>| stream.job.name == *name;
+                let numbers = streams.iter().filter(is_of).map(|stream| stream.summary.stream);
+                let first = numbers.clone().next().expect("the file was checked for it");
+                first..first + numbers.count() as u16
+            });
             let summary = StreamSummary::new(job, instance, number, index as u16, &plan);
             streams.push(PlannedStream {
                 job,
                 full,
                 plan,
+                waits_for,
+                ends_others: file.exits_all().then_some(job.exit_what),
                 summary,
             });
         }
@@ -268,6 +324,10 @@ impl Stream {
             requests: 0,
             bytes: 0,
             cost,
+            begins_ns: 0.0,
+            waits_for: planned.waits_for,
+            ends_others: planned.ends_others,
+            ended: false,
             summary: planned.summary,
         }
     }
@@ -287,7 +347,7 @@ impl Stream {
     /// Virtual time of everything issued so far. Computed from the totals, so that rounding never adds up.
     #[inline]
     fn time_ns(&self) -> f64 {
-        self.requests as f64 * self.cost.per_request + self.bytes as f64 * self.cost.per_byte
+        self.begins_ns + self.requests as f64 * self.cost.per_request + self.bytes as f64 * self.cost.per_byte
     }
 }
 
@@ -343,7 +403,15 @@ impl Cost {
 
 /// Pause per request, ns.
 fn pause_ns(job: &Job) -> f64 {
-    job.thinktime_us as f64 * 1e3 / job.thinktime_blocks as f64
+    let counted = job.requests_between_pauses().map(|requests| requests as f64);
+    // The requests of a time, as many as nominal ones take it.
+    let timed = (job.thinktime_iotime_us as f64 * 1e3 / NOMINAL_SERVICE_NS * job.iodepth as f64).max(1.0);
+    let requests = match counted {
+        Some(counted) if job.thinktime_iotime_us > 0 => counted.min(timed),
+        Some(counted) => counted,
+        None => timed,
+    };
+    job.thinktime_us as f64 * 1e3 / requests
 }
 
 /// Sum of a rate over the directions that a job uses; a mixed job goes at the sum of both, in the proportion of `rwmixread`.
@@ -373,8 +441,18 @@ fn group(jobs: &[Job]) -> Vec<&[Job]> {
 }
 
 /// What only a device with timing can do.
-fn check_without_clock(jobs: &[Job], is_last: bool) -> Result<(), JobError> {
+fn check_without_clock(file: &JobFile, jobs: &[Job], is_last: bool) -> Result<(), JobError> {
     for job in jobs {
+        if job.latency_goal.target_us > 0 {
+            let problem = "a latency needs a clock, and without timing there is none";
+            let remedy = "give the iodepth that you expect, or run it on a device with timing";
+            return Err(job.error("latency_target", problem, remedy));
+        }
+        if job.time_based && file.is_awaited(job) {
+            let problem = "without a clock a time_based job never ends, and another waits for it";
+            let remedy = "give it an io_size instead of time_based, or run it on a device with timing";
+            return Err(job.error("time_based", problem, remedy));
+        }
         if job.time_based && !is_last {
             let problem = "without a clock a time_based job never ends, and the jobs behind the stonewall never start";
             let remedy = "give it an io_size instead of time_based, or run it on a device with timing";
@@ -458,7 +536,7 @@ impl StreamSummary {
                 .expect("a job has an operation"),
             start_bytes: plan.start_bytes,
             end_bytes: plan.start_bytes + plan.region_bytes,
-            addresses: describe_addresses(plan),
+            addresses: describe_addresses(plan) + &describe_read_back(plan),
             share_percent: None,
             placement: describe_placement(plan),
         }
@@ -492,6 +570,16 @@ fn describe_addresses(plan: &Plan) -> String {
             };
             format!("{name}:{}", zones.collect::<Vec<_>>().join(":"))
         }
+    }
+}
+
+fn describe_read_back(plan: &Plan) -> String {
+    match plan.read_back {
+        None => String::new(),
+        Some(back) => match back.backlog {
+            None => ", read back after each pass".to_owned(),
+            Some((every, _)) => format!(", read back after each {every} writes"),
+        },
     }
 }
 
@@ -690,6 +778,59 @@ mod tests {
         assert_shares_exact(&mut workload(&rated(250, "")), &[1.0, 1.0]);
         assert_shares_exact(&mut workload(&rated(25_000, "")), &[1.0, 2.0]);
         assert_shares_exact(&mut workload(&rated(10_000, "rate_ignore_thinktime=1\n")), &[1.0, 2.0]);
+    }
+
+    #[test]
+    fn a_time_of_requests_between_pauses_counts_nominal_ones() {
+        // 1 ms are 10 requests of 100 us, and the pause is as long again.
+        let text = "[a]\nrw=write\n[b]\nrw=write\nthinktime=1ms\nthinktime_iotime=1ms\n";
+        assert_shares_exact(&mut workload(text), &[2.0, 1.0]);
+        // Whichever comes first, where both are given.
+        assert_shares_exact(&mut workload(&format!("{text}thinktime_blocks=5\n")), &[3.0, 1.0]);
+    }
+
+    #[test]
+    fn a_job_that_waits_begins_when_the_other_has_ended() {
+        let text = "[a]\nrw=write\nsize=400k\nnumjobs=2\n[b]\nwait_for=a\nrw=write\nsize=100k\n[c]\nrw=write\nsize=2m\n\
+                    [d]\nwait_for=b\nrw=write\nsize=100k\n";
+        let order: Vec<u16> = take(&mut build(text, &TARGET).unwrap(), 10_000)
+            .iter()
+            .map(|request| request.stream)
+            .collect();
+        let (first, last) = (
+            |stream| order.iter().position(|other| *other == stream).unwrap(),
+            |stream| order.iter().rposition(|other| *other == stream).unwrap(),
+        );
+        assert!(first(2) > last(0) && first(2) > last(1) && first(4) > last(2));
+        // Both take turns with the one that runs beside them, and do not catch up.
+        assert!(last(2) - first(2) >= 40 && last(3) > last(4), "{order:?}");
+        assert_eq!(order.len(), 2 * 100 + 25 + 500 + 25 + 12);
+        let endless = Target {
+            endless: true,
+            ..TARGET
+        };
+        let mut schedule = build(text, &endless).unwrap();
+        assert!(take(&mut schedule, 10_000).iter().any(|request| request.stream == 4));
+        let error = build("[a]\nrw=write\ntime_based\nruntime=5\n[b]\nwait_for=a\n", &TARGET).unwrap_err();
+        assert!(error.to_string().contains("another waits for it"), "{error}");
+    }
+
+    #[test]
+    fn the_first_job_that_ends_ends_the_others() {
+        let group = "[a]\nexitall\nrw=write\nsize=40k\n[b]\nrw=write\nsize=4m\n[c]\nwait_for=b\nrw=write\n";
+        let behind = "[d]\nstonewall\nrw=write\nsize=80k\n[e]\nwait_for=b\nrw=write\nsize=8k\n";
+        let count = |text: &str| {
+            let mut counts = [0; 5];
+            for request in take(&mut build(text, &TARGET).unwrap(), 10_000) {
+                counts[usize::from(request.stream)] += 1;
+            }
+            counts
+        };
+        assert_eq!(count(&format!("{group}{behind}")), [10, 10, 0, 3, 2]);
+        assert_eq!(
+            count(&format!("[global]\nexit_what=all\n{group}{behind}")),
+            [10, 10, 0, 0, 0]
+        );
     }
 
     #[test]

@@ -1,10 +1,33 @@
 //! Options that shape the workload, and how their values are read.
 
-use super::{Effect, FioOption, Kind, NO_VERIFY, ONE_TARGET};
+use super::{Effect, FioOption, Kind, ONE_TARGET};
 use crate::fio::error::Complaint;
 use crate::fio::grammar::{parse_range, set_bssplit, set_distribution, set_plids, set_scheme};
-use crate::fio::job::{ACCESSES, DataPlacement, Job, PlacementSelection};
-use crate::fio::value::{Amount, KbBase, amount, choice, number, number_in, per_direction, switch, time_us};
+use crate::fio::job::{ACCESSES, DataPlacement, ExitWhat, Job, PlacementSelection};
+use crate::fio::value::{Amount, KbBase, amount, choice, fraction, number, number_in, per_direction, switch, time_us};
+
+/// Values of `verify` that switch it on.
+const VERIFY_METHODS: [&str; 19] = [
+    "md5",
+    "crc64",
+    "crc32c",
+    "crc32c-intel",
+    "crc32",
+    "crc16",
+    "crc7",
+    "xxhash",
+    "sha1",
+    "sha256",
+    "sha512",
+    "sha3-224",
+    "sha3-256",
+    "sha3-384",
+    "sha3-512",
+    "meta",
+    "pattern",
+    "pattern_hdr",
+    "null",
+];
 
 pub(super) static OPTIONS: &[FioOption] = &[
     acts(
@@ -337,6 +360,13 @@ pub(super) static OPTIONS: &[FioOption] = &[
         },
     ),
     acts(
+        "thinktime_iotime",
+        "",
+        Kind::Time,
+        "a pause after each so long time of requests, in seconds without a suffix; with `thinktime_blocks` after whichever comes first; without timing the time is that of nominal requests",
+        |job, value| set(time_us(value, true), &mut job.thinktime_iotime_us),
+    ),
+    acts(
         "iodepth",
         "",
         Kind::Number,
@@ -359,6 +389,68 @@ pub(super) static OPTIONS: &[FioOption] = &[
         Kind::Flag,
         "the job starts when all before it have ended",
         |job, value| set(switch(value), &mut job.stonewall),
+    ),
+    acts(
+        "wait_for",
+        "",
+        Kind::Text,
+        "the job starts when all instances of this earlier job have ended; no two jobs may have that name",
+        |job, value| set(Ok(Some(value.to_owned())), &mut job.wait_for),
+    ),
+    acts(
+        "exitall",
+        "",
+        Kind::Flag,
+        "when a job ends, all that run with it end too; that of one job is that of all. Where the run says how much to write, jobs of the last group do not end by themselves, so it ends nothing",
+        |job, value| set(switch(value), &mut job.exitall),
+    ),
+    acts(
+        "exit_what",
+        "",
+        Kind::Text,
+        "what ends with exitall: group (default) and stonewall, what runs together; all: jobs behind a stonewall too",
+        |job, value| {
+            use ExitWhat::{All, Group};
+            let choices = [("group", Group), ("stonewall", Group), ("all", All)];
+            set(choice(value, &choices), &mut job.exit_what)
+        },
+    ),
+    acts(
+        "latency_target",
+        "",
+        Kind::Time,
+        "on a device with timing: searches as fio does for the deepest queue, at most `iodepth`, at which requests take no longer than this, measures one window at it and ends; refused without timing",
+        |job, value| set(time_us(value, false), &mut job.latency_goal.target_us),
+    ),
+    acts(
+        "latency_window",
+        "",
+        Kind::Time,
+        "how long each depth of the search is tried",
+        |job, value| set(time_us(value, false), &mut job.latency_goal.window_us),
+    ),
+    acts(
+        "latency_percentile",
+        "",
+        Kind::Text,
+        "percent of the requests that must keep `latency_target`, default 100; at 100 one that does not ends its window, and at a depth of 1 the run, with an error as in fio",
+        |job, value| {
+            let percent = fraction(value)?;
+            if !(0.0..=100.0).contains(&percent) {
+                return Err(Complaint::new(
+                    format!("{percent} percent of the requests"),
+                    "write a number from 0 to 100",
+                ));
+            }
+            set(Ok(percent), &mut job.latency_goal.percent)
+        },
+    ),
+    acts(
+        "latency_run",
+        "",
+        Kind::Bool,
+        "1: the job does not end when a depth is found; it goes on trying",
+        |job, value| set(switch(value), &mut job.latency_goal.goes_on),
     ),
     acts(
         "startdelay",
@@ -480,11 +572,37 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "verify",
         "",
         Kind::Text,
-        "only 0 or none: the lab stores no data, so reading back would check nothing",
-        |_, value| match value {
-            "0" | "none" => Ok(()),
-            _ => Err(Complaint::new("fio would read everything back", NO_VERIFY)),
+        "any of fio's checksums: what a pass has written is read back when the pass is over, in fio's order and sizes; nothing is compared, because there is no data. A pass of a time_based job then ends, and reads and writes take the same sizes. 0 or none switches it off",
+        |job, value| {
+            let off = [("0", false), ("none", false)];
+            let on = VERIFY_METHODS.iter().map(|name| (*name, true));
+            let choices: Vec<(&str, bool)> = off.into_iter().chain(on).collect();
+            set(choice(value, &choices), &mut job.verify)
         },
+    ),
+    acts(
+        "verify_pattern",
+        "",
+        Kind::Text,
+        "any value: as in fio it switches verify on; the pattern itself does not matter",
+        |job, _| set(Ok(true), &mut job.verify),
+    ),
+    acts("do_verify", "", Kind::Bool, "0: nothing is read back", |job, value| {
+        set(switch(value), &mut job.do_verify)
+    }),
+    acts(
+        "verify_backlog",
+        "",
+        Kind::Number,
+        "after so many writes they are read back before the pass goes on",
+        |job, value| set(number(value, job.kb_base), &mut job.verify_backlog),
+    ),
+    acts(
+        "verify_backlog_batch",
+        "",
+        Kind::Number,
+        "how many are read back then; default as many as verify_backlog",
+        |job, value| set(number(value, job.kb_base), &mut job.verify_backlog_batch),
     ),
 ];
 

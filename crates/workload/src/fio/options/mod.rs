@@ -160,7 +160,6 @@ impl FioOption {
 }
 
 const ONE_TARGET: &str = "one target per job: write one section per target";
-const NO_VERIFY: &str = "remove it: the lab stores no data, so reading back would check nothing";
 
 /// The option that is read before the others of its section, because it says what their numbers mean.
 pub(super) const READ_FIRST: &str = "kb_base";

@@ -1,16 +1,10 @@
 //! Options that are refused, because without them the lab would run another workload than fio.
 
-use super::{Effect, FioOption, Kind, NO_VERIFY, ONE_TARGET};
+use super::{Effect, FioOption, Kind, ONE_TARGET};
 
 const REPLAY_INSTEAD: &str = "give the trace itself as the workload, not through a job file";
 
 pub(super) static OPTIONS: &[FioOption] = &[
-    refused(
-        "wait_for",
-        "",
-        "starts a job in the middle of others",
-        "order jobs with stonewall",
-    ),
     refused(
         "bs_unaligned",
         "blocksize_unaligned",
@@ -53,9 +47,18 @@ pub(super) static OPTIONS: &[FioOption] = &[
     refused("filesize", "", "another size than the region's", "give size="),
     refused("file_append", "", "starts at the end of a file", "give offset="),
     refused("opendir", "", "takes the files of a directory as targets", ONE_TARGET),
-    refused("verify_pattern", "", "switches verify on", NO_VERIFY),
-    refused("verify_only", "", "reads back without writing", NO_VERIFY),
-    refused("experimental_verify", "", "switches verify on", NO_VERIFY),
+    refused(
+        "verify_only",
+        "",
+        "reads back what another run has written",
+        "write the reads as a job: the same rw as a read",
+    ),
+    refused(
+        "experimental_verify",
+        "",
+        "reads back what it would write again, instead of what was written",
+        "remove it: verify alone reads back what was written",
+    ),
     refused(
         "trim_percentage",
         "",
@@ -65,25 +68,12 @@ pub(super) static OPTIONS: &[FioOption] = &[
     refused("read_iolog", "", "replays a trace", REPLAY_INSTEAD),
     refused("merge_blktrace_file", "", "merges traces", REPLAY_INSTEAD),
     refused(
-        "latency_target",
-        "",
-        "changes the queue depth while running",
-        "give the iodepth that you expect",
-    ),
-    refused(
         "thinkcycles",
         "",
         "a pause in cycles of fio's processor",
         "write a thinktime",
     ),
-    refused("thinktime_iotime", "", "pauses by the clock", "write thinktime_blocks"),
     refused("profile", "", "a workload built into fio", "write the job out"),
-    refused(
-        "exitall",
-        "",
-        "ends all jobs when the first one ends",
-        "make the others time_based, or let the experiment say how much to write",
-    ),
     refused(
         "zonesize",
         "",

@@ -50,9 +50,9 @@ const OPTIONS_BY_REASON: &[(&str, &str)] = &[
          buffer_compress_chunk dedupe_percentage dedupe_global dedupe_mode dedupe_working_set_percentage",
     ),
     (
-        "refines verify, which is refused itself",
-        "do_verify verify_policy verifysort verifysort_nr verify_interval verify_offset verify_pattern_interval \
-         verify_fatal verify_dump verify_async verify_async_cpus verify_backlog verify_backlog_batch \
+        "says how verify compares data or keeps its state; the lab only issues its reads",
+        "verify_policy verifysort verifysort_nr verify_interval verify_offset verify_pattern_interval \
+         verify_fatal verify_dump verify_async verify_async_cpus \
          verify_state_load verify_state_save verify_write_sequence verify_header_seed trim_verify_zero trim_backlog \
          trim_backlog_batch",
     ),
@@ -67,7 +67,7 @@ const OPTIONS_BY_REASON: &[(&str, &str)] = &[
     ),
     (
         "limits that need a clock; they only stop or report a run of real fio",
-        "ramp_size max_latency latency_window latency_percentile latency_run rate_min=ratemin rate_iops_min",
+        "ramp_size max_latency rate_min=ratemin rate_iops_min",
     ),
     (
         "says how exactly a rate or a flow is kept; the lab keeps them exactly",
@@ -83,11 +83,7 @@ const OPTIONS_BY_REASON: &[(&str, &str)] = &[
     ),
     (
         "says what fio does after an error; the model reports none that a job could continue from",
-        "continue_on_error ignore_error error_dump",
-    ),
-    (
-        "refines exitall, which is refused itself, or says what an error ends",
-        "exit_what exitall_on_error",
+        "continue_on_error ignore_error error_dump exitall_on_error",
     ),
     (
         "refines read_iolog, which is refused itself",

@@ -15,12 +15,14 @@ use super::value::PerDirection;
 
 mod addresses;
 mod placement;
+mod read_back;
 mod sizes;
 #[cfg(test)]
 mod tests;
 
 use addresses::Addresses;
 use placement::Placement;
+use read_back::{Piece, ReadBack};
 use sizes::{Sizes, size_generator};
 
 /// What all requests of a plain stream have in common: one operation, one size, no decision but the address.
@@ -53,6 +55,9 @@ pub struct JobStream {
     mix: Operation,
     mix_until: u64,
     requests: PerDirection<u64>,
+    /// What `verify` reads back, and how many such reads there were; they are not counted in `requests`.
+    read_back: Option<Box<ReadBack>>,
+    reads_back: u64,
     /// Requests until an address is drawn again, that one included.
     until_draw: u64,
     /// Bytes of all requests, and of those that `size` and `io_size` count.
@@ -74,9 +79,11 @@ impl JobStream {
         let twice = u64::from(plan.access.operations == Operations::TrimWrite) + 1;
         let sizes = Operation::ALL.map(|operation| Sizes::new(&plan, operation));
         let placement = Placement::new(&plan);
+        let read_back = ReadBack::new(&plan);
+        let takes_notes = read_back.as_ref().is_some_and(|back| back.takes_notes());
         Self {
             stream,
-            plain: Plain::of(&plan, &placement),
+            plain: Plain::of(&plan, &placement).filter(|_| !takes_notes),
             addresses: Addresses::new(&plan),
             sizes,
             placement,
@@ -88,7 +95,9 @@ impl JobStream {
             mix: Operation::Read,
             mix_until: 0,
             requests: [0; 3],
-            until_draw: plan.requests_per_draw,
+            read_back,
+            reads_back: 0,
+            until_draw: 1,
             bytes: 0,
             counted_bytes: 0,
             pass: None,
@@ -120,7 +129,7 @@ impl JobStream {
 
     /// Requests issued so far.
     pub fn requests(&self) -> u64 {
-        self.requests.iter().sum()
+        self.requests.iter().sum::<u64>() + self.reads_back
     }
 
     /// Appends up to `limit` requests, the same that [`Self::next`] would return; returns how many. Fewer: the job is done.
@@ -145,24 +154,67 @@ impl JobStream {
     #[allow(clippy::should_implement_trait)] // `Iterator` would promise adaptors that the merging never uses.
     pub fn next(&mut self) -> Option<Request> {
         loop {
+            if let Some(back) = &mut self.read_back
+                && let Some(piece) = back.next()
+            {
+                return Some(self.read_back(piece));
+            }
             if self.pass_goes_on() {
                 if let Some(request) = self.issue() {
+                    if let Some(back) = &mut self.read_back {
+                        let offset = request.offset_bytes - self.plan.start_bytes;
+                        back.note(request.operation, (offset, u64::from(request.bytes)));
+                    }
                     return Some(request);
                 }
                 self.region_done = true;
             }
-            if !self.begin_pass() {
+            let reads_on = self.pass.is_some() && self.read_back.as_mut().is_some_and(|back| back.end_pass());
+            if !reads_on && !self.begin_pass() {
                 return None;
             }
         }
+    }
+
+    /// The read of a piece that was written.
+    #[cold]
+    fn read_back(&mut self, (offset, bytes): Piece) -> Request {
+        self.reads_back += 1;
+        self.bytes += bytes;
+        Request {
+            stream: self.stream,
+            operation: Operation::Read,
+            offset_bytes: self.plan.start_bytes + offset,
+            bytes: bytes as u32,
+            placement: None,
+        }
+    }
+
+    /// The next write of the pass that goes on, if any comes.
+    fn next_write_of_pass(&mut self) -> Option<Piece> {
+        while self.pass_goes_on() {
+            let request = self.issue()?;
+            if request.operation == Operation::Write {
+                return Some((request.offset_bytes - self.plan.start_bytes, u64::from(request.bytes)));
+            }
+        }
+        None
+    }
+
+    /// Whether a pass has no end. One that is verified has, as in fio.
+    #[inline]
+    fn is_unbounded(&self) -> bool {
+        self.plan.endless && !self.plan.verifies
     }
 
     #[inline]
     fn pass_goes_on(&self) -> bool {
         let Some((_, end)) = self.pass else { return false };
         !self.region_done
-            && (self.plan.endless
-                || (self.bytes < end && self.counted_bytes < self.limit_bytes && self.requests() < self.limit_requests))
+            && (self.is_unbounded()
+                || (self.bytes < end
+                    && (self.plan.endless
+                        || (self.counted_bytes < self.limit_bytes && self.requests() < self.limit_requests))))
     }
 
     /// fio's `keep_running`: whether there is another pass, which is then prepared.
@@ -180,6 +232,10 @@ impl JobStream {
         }
         self.pass = Some((self.bytes, self.bytes.saturating_add(self.pass_bytes())));
         self.region_done = false;
+        if let Some(mut back) = self.read_back.take() {
+            back.begin_pass(self);
+            self.read_back = Some(back);
+        }
         true
     }
 
@@ -215,6 +271,9 @@ impl JobStream {
         if plan.access.operations == Operations::TrimWrite {
             bytes = bytes.saturating_add(self.limit_bytes);
         }
+        if plan.read_back.is_some_and(|back| back.backlog.is_some()) {
+            bytes = bytes.saturating_add(plan.size_bytes);
+        }
         bytes
     }
 
@@ -247,11 +306,14 @@ impl JobStream {
 
     /// Requests that no limit can cut short.
     fn requests_within_limits(&self, bytes: u64) -> u64 {
-        if self.plan.endless {
+        if self.is_unbounded() {
             return u64::MAX;
         }
-        let end = self.pass.map_or(0, |(_, end)| end);
-        let room_bytes = (end - self.bytes).min(self.limit_bytes - self.counted_bytes);
+        let room_bytes = self.pass.map_or(0, |(_, end)| end) - self.bytes;
+        if self.plan.endless {
+            return room_bytes.div_ceil(bytes);
+        }
+        let room_bytes = room_bytes.min(self.limit_bytes - self.counted_bytes);
         room_bytes.div_ceil(bytes).min(self.limit_requests - self.requests())
     }
 
@@ -398,7 +460,7 @@ impl JobStream {
         }
     }
 
-    /// Whether the next request's address is drawn: that of each so many, beginning with the last of the first ones, as in fio.
+    /// Whether the next request's address is drawn: that of each so many, beginning with the first.
     fn is_drawn(&mut self) -> bool {
         self.until_draw -= 1;
         let is_drawn = self.until_draw == 0;
@@ -424,9 +486,10 @@ impl JobStream {
                 (true, last) => Some(last),
                 (false, _) => self.next_sequential(operation),
             };
-            if let Some(offset) = offset {
-                return Some((offset, None));
-            }
+            // Where the region ends a block is drawn, which as in fio the random map does not learn of.
+            let offset =
+                offset.or_else(|| Some(self.next_block(operation)? * self.sizes[operation as usize].align_bytes));
+            return Some((offset?, None));
         }
         let percent = self.plan.percentage_random[operation as usize];
         let sequential = percent < 100 && self.sequential_or_random[operation as usize].between(1, 100) > percent;

@@ -75,6 +75,9 @@ impl Sizes {
 pub(super) fn size_generator(plan: &Plan, operation: Operation) -> Generator {
     let purpose = match operation {
         Operation::Read => Purpose::BlockSizeRead,
+        // With verify reads and writes take the same sizes.
+        Operation::Write if plan.verifies => Purpose::BlockSizeRead,
+        Operation::Trim if plan.verifies && plan.access.operations == Operations::TrimWrite => Purpose::BlockSizeRead,
         Operation::Write => Purpose::BlockSizeWrite,
         // In a trim-and-write job both must take the same sizes.
         Operation::Trim if plan.access.operations == Operations::TrimWrite => Purpose::BlockSizeWrite,

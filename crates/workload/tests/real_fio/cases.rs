@@ -1,0 +1,111 @@
+//! The job files that are compared with real fio: small ones, each about an option or two.
+//!
+//! The target is called `dev.bin` where a percentage needs its size; else each instance has a file of its own, whose name fio's log
+//! tells. Every file is read after `[global]` with `ioengine=libaio`, because a synchronous engine draws one more address at the end of a
+//! pass. fio trims no files, so jobs that trim have a target that does nothing.
+
+/// Size of the target.
+pub const DEVICE_BYTES: u64 = 8 << 20;
+
+/// Variables of the environment.
+pub const VARIABLES: [(&str, &str); 2] = [("WARP_TEST_BLOCK", "8"), ("WARP_TEST_RW", "randwrite")];
+
+/// What `include common.fio` stands for.
+pub const INCLUDED: &str = "bs=8k ; as of the first\nsize=256k\nrwmixread=30\n";
+
+/// A job file and what it is about.
+pub struct Case {
+    /// The options.
+    pub option: &'static str,
+    /// The job file.
+    pub text: &'static str,
+}
+
+macro_rules! cases {
+    ($($option:literal $text:literal)*) => {
+        /// All of them, in the order of the manual's table.
+        pub const CASES: &[Case] = &[$(Case { option: $option, text: $text }),*];
+    };
+}
+
+cases! {
+    "rw=read" "[a]\nrw=read\nsize=256k"
+    "rw=write" "[a]\nrw=write\nbs=16k\nsize=1m"
+    "rw=trim" "[a]\nioengine=null\nrw=trim\nsize=256k"
+    "rw=randread" "[a]\nrw=randread\nsize=1m"
+    "rw=randwrite" "[a]\nrw=randwrite\nsize=1m"
+    "rw=randtrim" "[a]\nioengine=null\nrw=randtrim\nsize=1m"
+    "rw=rw" "[a]\nrw=rw\nsize=1m"
+    "rw=randrw" "[a]\nrw=randrw\nsize=1m"
+    "rw=trimwrite" "[a]\nioengine=null\nrw=trimwrite\nsize=512k"
+    "rw=randtrimwrite" "[a]\nioengine=null\nrw=randtrimwrite\nsize=512k\nbssplit=4k/50:8k/50"
+    "rw=randwrite:8" "[a]\nfilename=dev.bin\nrw=randwrite:8\nsize=8m"
+    "rw=randwrite:8 size" "[a]\nfilename=dev.bin\nrw=randwrite:8\nsize=1m"
+    "rw=randrw:8" "[a]\nfilename=dev.bin\nrw=randrw:8\nsize=100%"
+    "rw=randread:4 rw_sequencer=identical" "[a]\nrw=randread:4\nrw_sequencer=identical\nsize=1m"
+    "rw=randrw:3 rw_sequencer=identical norandommap" "[a]\nrw=randrw:3\nrw_sequencer=identical\nsize=1m\nnorandommap"
+    "rw=randwrite:4 bssplit" "[a]\nrw=randwrite:4\nsize=1m\nbssplit=4k/50:8k/50"
+    "bs=8k,4k" "[a]\nrw=randrw\nbs=8k,4k\nsize=1m\nnorandommap"
+    "bsrange" "[a]\nrw=randwrite\nbsrange=4k-32k\nsize=2m"
+    "bssplit" "[a]\nrw=randwrite\nbssplit=4k/60:16k/30:64k/10\nsize=2m"
+    "bssplit=,LIST" "[a]\nrw=randrw\nbssplit=4k/50:8k/50,4k/90:16k/10\nsize=2m\nnorandommap"
+    "blockalign" "[a]\nrw=randwrite\nbs=4k\nba=16k\nsize=1m"
+    "size=50% offset=25%" "[a]\nfilename=dev.bin\nrw=randwrite\noffset=25%\nsize=50%"
+    "offset_align" "[a]\nfilename=dev.bin\nrw=write\nbs=64k\noffset=33%\noffset_align=128k\nsize=1m"
+    "offset_increment numjobs" "[a]\nrw=randwrite\nnumjobs=3\nsize=256k\noffset_increment=256k"
+    "io_size smaller than size" "[a]\nrw=randwrite\nsize=1m\nio_size=256k"
+    "io_size larger than size" "[a]\nrw=write\nsize=256k\nio_size=1m"
+    "io_size larger than size, random" "[a]\nrw=randwrite\nsize=256k\nio_size=1m"
+    "io_size norandommap" "[a]\nrw=randwrite\nsize=256k\nio_size=1m\nnorandommap"
+    "number_ios" "[a]\nrw=randwrite\nsize=1m\nnumber_ios=77"
+    "number_ios loops" "[a]\nrw=randwrite\nsize=1m\nnumber_ios=50\nloops=3"
+    "number_ios rw=randtrimwrite" "[a]\nioengine=null\nrw=randtrimwrite\nsize=1m\nnumber_ios=50"
+    "loops" "[a]\nrw=randwrite\nsize=256k\nloops=3"
+    "loops randseed" "[a]\nrw=randwrite\nsize=256k\nloops=3\nrandseed=7"
+    "numjobs" "[a]\nrw=randrw\nsize=256k\nnumjobs=4"
+    "several jobs" "[a]\nrw=randwrite\nsize=256k\n[b]\nrw=randread\nsize=256k\n[c]\nstonewall\nrw=randrw\nsize=256k"
+    "random_distribution=zipf" "[a]\nrw=randwrite\nrandom_distribution=zipf:1.2\nsize=4m"
+    "random_distribution=zipf:theta:center" "[a]\nrw=randwrite\nrandom_distribution=zipf:0.8:0.3\nsize=4m"
+    "random_distribution=pareto" "[a]\nrw=randread\nrandom_distribution=pareto:0.2\nsize=4m"
+    "random_distribution=normal" "[a]\nrw=randwrite\nrandom_distribution=normal:20\nsize=4m"
+    "random_distribution=zoned" "[a]\nrw=randwrite\nrandom_distribution=zoned:60/10:30/20:10/70\nsize=4m"
+    "random_distribution=zoned_abs" "[a]\nrw=randwrite\nrandom_distribution=zoned_abs:60/1m:40/3m\nsize=4m"
+    "random_generator=tausworthe64" "[a]\nrw=randrw\nrandom_generator=tausworthe64\nsize=1m"
+    "randseed" "[a]\nrw=randrw\nrandseed=1234567\nsize=1m"
+    "norandommap" "[a]\nrw=randwrite\nnorandommap\nsize=1m"
+    "percentage_random" "[a]\nrw=randrw\npercentage_random=30,60\nsize=1m"
+    "percentage_random=0" "[a]\nrw=randwrite\npercentage_random=0\nsize=512k"
+    "rwmixread=70" "[a]\nrw=randrw\nrwmixread=70\nsize=1m"
+    "rwmixwrite=90" "[a]\nrw=rw\nrwmixwrite=90\nsize=1m"
+    "kb_base=1000" "[a]\nrw=randwrite\nkb_base=1000\nbs=4kib\nsize=1mib"
+    "${VARIABLE}" "[a]\nrw=${WARP_TEST_RW}\nbs=${WARP_TEST_BLOCK}k\nsize=1m"
+    "include" "[a]\nrw=randwrite\nbs=4k\ninclude common.fio\n[global]\ninclude common.fio\nnorandommap\n[b]\nrw=randrw\nbs=4k"
+    "iodepth" "[a]\nrw=randrw\niodepth=8\nsize=1m"
+    "thinktime thinktime_blocks" "[a]\nrw=randwrite\nthinktime=10\nthinktime_blocks=16\nsize=256k"
+    "rate" "[a]\nrw=randwrite\nrate=20m\nsize=256k"
+    "startdelay rate_ignore_thinktime" "[a]\nrw=randwrite\nsize=256k\nthinktime=10\nrate=20m\nrate_ignore_thinktime=1\nstartdelay=100ms"
+    "flow flow_id" "[a]\nrw=randwrite\nsize=256k\nflow=2\nflow_id=1\n[b]\nrw=randread\nsize=128k\nflow=1\nflow_id=1"
+    "wait_for" "[a]\nrw=randwrite\nsize=256k\n[b]\nwait_for=a\nrw=randread\nsize=256k"
+    "thinktime_iotime" "[a]\nrw=randwrite\nsize=256k\nthinktime=1ms\nthinktime_iotime=1ms"
+    "fsync end_fsync" "[a]\nrw=randwrite\nsize=256k\nfsync=8\nend_fsync=1"
+    "iodepth_batch iodepth_low" "[a]\nrw=randwrite\nsize=1m\niodepth=16\niodepth_batch=4\niodepth_low=8"
+    "rate_iops rate_process=poisson" "[a]\nrw=randread\nrate_iops=4000\nrate_process=poisson\nsize=256k"
+    "verify" "[a]\nrw=randwrite\nverify=crc32c\nsize=1m"
+    "verify rw=randrw" "[a]\nrw=randrw\nverify=null\nsize=1m\nbssplit=4k/50:8k/50"
+    "verify rw=write loops" "[a]\nrw=write\nbs=16k\nverify=md5\nsize=512k\nloops=2"
+    "verify norandommap" "[a]\nrw=randwrite\nverify=null\nnorandommap\nsize=1m"
+    "verify norandommap bssplit" "[a]\nrw=randwrite\nverify=null\nnorandommap\nbssplit=4k/50:8k/50\nsize=1m"
+    "verify random_distribution=zipf loops" "[a]\nrw=randwrite\nverify=null\nrandom_distribution=zipf:1.1\nsize=1m\nloops=2"
+    "verify norandommap io_size" "[a]\nrw=randwrite\nverify=null\nnorandommap\nsize=256k\nio_size=1m"
+    "verify number_ios loops" "[a]\nrw=randwrite\nverify=null\nsize=256k\nnumber_ios=60\nloops=3"
+    "verify rw=randwrite:4" "[a]\nfilename=dev.bin\nrw=randwrite:4\nverify=null\nsize=8m\nnumber_ios=100"
+    "verify rw=randread" "[a]\nrw=randread\nverify=null\nsize=256k"
+    "verify bsrange" "[a]\nrw=randwrite\nverify=null\nbsrange=4k-32k\nsize=1m"
+    "verify_pattern" "[a]\nrw=randwrite\nverify_pattern=0xdeadbeef\nsize=256k"
+    "do_verify=0" "[a]\nrw=randwrite\nverify=crc32c\ndo_verify=0\nsize=256k"
+    "verify_backlog" "[a]\nrw=randwrite\nverify=null\nverify_backlog=16\nsize=1m"
+    "verify_backlog verify_backlog_batch" "[a]\nrw=randwrite\nverify=null\nverify_backlog=16\nverify_backlog_batch=4\nsize=1m"
+    "verify_backlog norandommap" "[a]\nrw=randwrite\nverify=null\nverify_backlog=16\nnorandommap\nsize=1m"
+    "verify_backlog rw=randrw" "[a]\nrw=randrw\nverify=null\nverify_backlog=8\nsize=1m"
+    "verify_backlog loops" "[a]\nrw=write\nverify=null\nverify_backlog=10\nsize=256k\nloops=2"
+}
