@@ -219,10 +219,11 @@ fn a_job_runs_on_a_served_drive_as_in_the_lab() {
     refused(&folder, &changed, &["gc.marks_of", "only workload.PATH"]);
     server.stop();
     refused(&folder, &["run", "more.fio", "--on", &on], &[&on]);
-    refused(
-        &folder,
-        &["run", "more.fio", "--on", "/dev/nvme0n1"],
-        &["/dev/nvme0n1", "warp export"],
-    );
+    let local = ["run", "more.fio", "--on", "/dev/no-such-drive"];
+    refused(&folder, &local, &["/dev/no-such-drive", "destroys", "--overwrite"]);
+    let none = [&local[..], &["--overwrite"]].concat();
+    refused(&folder, &none, &["/dev/no-such-drive", "No such file"]);
+    let other = ["run", "more.fio", "--on", "/dev/null", "--overwrite"];
+    refused(&folder, &other, &["/dev/null", "no block device"]);
     refused(&folder, &["run", "more.fio", "--on", "here"], &["tcp:ADDRESS:PORT"]);
 }

@@ -22,7 +22,7 @@ use simulation::model::status;
 use simulation::operation::{self, Operation};
 use simulation::run::{Coverage, Run};
 
-const SECONDS_DEFAULT: u64 = 40;
+const SECONDS_DEFAULT: u64 = 20;
 /// Operations of a case, at most: many short cases find more than few long ones.
 const OPERATIONS_MAX: u64 = 1_500;
 /// A run of so many cases, which a slow machine does in the default time too, must have seen everything that is

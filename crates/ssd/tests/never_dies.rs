@@ -17,7 +17,7 @@ use reference::{Entropy, Seeded, generate};
 use ssd::config::{GcConfig, Geometry, HandleOverride, Handles, Isolation, MarksOf, ReclaimUnitSize, UnitSelection};
 use ssd::{ConfigError, DeviceConfig, Layout};
 
-const SECONDS_DEFAULT: u64 = 45;
+const SECONDS_DEFAULT: u64 = 20;
 /// Host pages of a case, at most: many short cases find more than few long ones.
 const PAGES_MAX: u64 = 10_000;
 /// What a case may spend on making its failure short.
