@@ -221,7 +221,7 @@ fn a_trace_comes_through_standard_input() {
     let refusal = warp_fed(&folder, &["run", "-", "--device", "ssd_a"], std::process::Stdio::null());
     let refusal = String::from_utf8(refusal.stderr).expect("text");
     assert!(
-        refusal.starts_with("warp: standard input:1: no known format begins with"),
+        refusal.starts_with("warp: standard input:1: the trace is empty"),
         "{refusal}"
     );
 }
