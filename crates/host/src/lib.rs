@@ -11,7 +11,7 @@
 //!
 //! Nothing here is linked into what serves a drive, and nothing of that is used here, so each checks the other. The
 //! layouts of the standard are those of `nvme_spec`, the arithmetic of authentication that of `dhchap`. The only unsafe
-//! code are the ioctls of [`inspect::passthrough`] and [`inspect::file_map`].
+//! code here are the ioctls of [`inspect::passthrough`] and [`inspect::file_map`].
 
 pub mod bench;
 pub mod capture;

@@ -4,7 +4,7 @@
 mod small_drive;
 
 use std::io::{Read, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -23,6 +23,7 @@ use nvme_spec::register::{self, NSSR_RESET};
 use nvme_spec::{AdminOpcode, IoOpcode, Status};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use small_drive::{CAPACITY_BYTES, Disk, MIB};
 use ssd::config::Handles;
 use tempfile::TempDir;
@@ -550,6 +551,59 @@ fn memory_that_is_taken_away_under_a_queue_is_a_fatal_status() {
     driver.enable().unwrap();
     driver.create_queues(1, 64, None).unwrap();
     write_and_read(&mut driver, 0, BLOCK, 1);
+}
+
+/// Guest memory beside the driver's own, which the test can take away.
+fn more_memory(driver: &mut Driver, bytes: u64) -> (OwnedFd, u64) {
+    let file = memfd_create("guest", MemfdFlags::CLOEXEC).unwrap();
+    ftruncate(&file, bytes).unwrap();
+    let address = RAM_BASE + DriverOptions::default().ram_bytes;
+    driver.client().dma_map(0, address, bytes, file.as_raw_fd()).unwrap();
+    (file, address)
+}
+
+#[test]
+fn a_client_that_shortens_its_memory_hurts_nobody_else() {
+    let setup = Setup::new();
+    let mut honest = setup.driver_with_queue();
+    let second = setup.serve("second.sock", VfioUserOptions::default()).unwrap();
+    let mut other = Driver::start(&setup.path("second.sock"), DriverOptions::default()).unwrap();
+    other.create_queues(1, 64, Some(1)).unwrap();
+    let (file, address) = more_memory(&mut other, 4 * MIB);
+    ftruncate(&file, MIB).unwrap();
+    for (opcode, bytes) in [
+        (IoOpcode::Write, BLOCK),
+        (IoOpcode::Read, 128 << 10),
+        (IoOpcode::Read, MIB),
+    ] {
+        let mut entry = io(opcode, 0, bytes / BLOCK);
+        other.set_prps(&mut entry, address + MIB, bytes);
+        let status = other.command(1, entry).unwrap().status.status();
+        assert_eq!(status, Status::DATA_TRANSFER_ERROR, "{opcode} of {bytes} bytes");
+        write_and_read(&mut honest, 0, 128 << 10, 3);
+    }
+    // What is left of it works.
+    transfer(&mut other, IoOpcode::Write, 50, address, MIB);
+    // Queues there: the controller fails, until its host makes another start.
+    let mut create = admin_entry(AdminOpcode::CreateIoCompletionQueue);
+    create.cdw10.set(63 << 16 | 2);
+    create.cdw11.set(1);
+    create.set_prps(address + 2 * MIB, 0);
+    assert_eq!(other.command(0, create).unwrap().status.status(), Status::SUCCESS);
+    let mut create = admin_entry(AdminOpcode::CreateIoSubmissionQueue);
+    create.cdw10.set(63 << 16 | 2);
+    create.cdw11.set(2 << 16 | 1);
+    create.set_prps(address + 2 * MIB, 0);
+    assert_eq!(other.command(0, create).unwrap().status.status(), Status::SUCCESS);
+    other.set_doorbell(4, 1).unwrap();
+    let error = other.wait_for("fail", |_| false).unwrap_err();
+    assert!(matches!(error, DriverError::Fatal), "{error}");
+    write_and_read(&mut honest, 0, 128 << 10, 4);
+    other.enable().unwrap();
+    other.create_queues(1, 64, Some(1)).unwrap();
+    write_and_read(&mut other, 0, BLOCK, 1);
+    drop(other);
+    second.stop();
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Commands to a drive of this machine, through the kernel's NVMe passthrough (`/dev/nvme0`, `/dev/ng0n1`).
 //!
-//! Three ioctl calls, which have no safe interface; the other unsafe code of the project is in [`super::file_map`].
+//! Three ioctl calls, which have no safe interface; the other unsafe code of this crate is in [`super::file_map`].
 
 use std::fs::File;
 use std::os::fd::AsFd;

@@ -3,18 +3,15 @@
 //! Maps come and go at any time. The worker that carries out commands owns the list, so nothing is unmapped while it is
 //! being used. Ranges that came without a file descriptor are not here, and an access to them is a [`Fault`].
 //!
-//! A client that shortens a file after giving it to us ends this process when the missing part is accessed (SIGBUS), as
-//! it would any other. It is trusted not to: it is a process of the same user, on a socket of mode 0600.
+//! So is an access to memory whose file was shortened, or for which its file system has no room ([`foreign`]): a command's
+//! data is then not transferred, and a controller whose queues are there fails. Nobody else notices.
 
-use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU32, Ordering};
 
+use foreign::{Gone, Mapping};
 use nvme::pcie::{Fault, HostMemory};
 use rustix::io::Errno;
-use vm_memory::mmap::MmapRegionBuilder;
-use vm_memory::{FileOffset, MmapRegion, VolatileMemory, VolatileSlice, WriteVolatile};
 
 /// Ranges that a client may map; one more is refused.
 const RANGES_MAX: usize = 16384;
@@ -27,7 +24,7 @@ pub struct Range {
     end: u64,
     readable: bool,
     writable: bool,
-    map: MmapRegion,
+    map: Mapping,
 }
 
 impl Range {
@@ -47,24 +44,7 @@ impl Range {
             .checked_add(bytes)
             .filter(|end| *end > address)
             .ok_or(Errno::INVAL)?;
-        let file = File::from(file);
-        // Checked here because an access behind the end of a file kills a process.
-        let file_end = offset.checked_add(bytes).ok_or(Errno::INVAL)?;
-        if file_end > file.metadata()?.len() {
-            return Err(Errno::INVAL.into());
-        }
-        let protection = if writable {
-            rustix::mm::ProtFlags::READ | rustix::mm::ProtFlags::WRITE
-        } else {
-            rustix::mm::ProtFlags::READ
-        };
-        let flags = rustix::mm::MapFlags::SHARED | rustix::mm::MapFlags::NORESERVE;
-        let map = MmapRegionBuilder::new(usize::try_from(bytes).map_err(|_| Errno::INVAL)?)
-            .with_file_offset(FileOffset::new(file, offset))
-            .with_mmap_prot(protection.bits() as i32)
-            .with_mmap_flags(flags.bits() as i32)
-            .build()
-            .map_err(io::Error::other)?;
+        let map = Mapping::new(file, offset, bytes, writable)?;
         Ok(Range {
             start: address,
             end,
@@ -141,14 +121,15 @@ impl GuestMemory {
         }
     }
 
-    /// Calls `copy` with the pieces of memory that are `bytes` from an address on: one, unless ranges meet there.
+    /// Calls `copy` for the pieces of memory that are `bytes` from an address on, with the piece's map, its place there
+    /// and its place from the address on: one, unless ranges meet there.
     #[inline]
     fn for_each_piece(
         &self,
         address: u64,
         bytes: usize,
         allowed: impl Fn(&Range) -> bool,
-        mut copy: impl FnMut(VolatileSlice<'_>),
+        mut copy: impl FnMut(&Mapping, usize, std::ops::Range<usize>) -> Result<(), Gone>,
     ) -> Result<(), Fault> {
         let mut done = 0;
         while done < bytes {
@@ -157,42 +138,31 @@ impl GuestMemory {
             if !allowed(range) {
                 return Err(Fault { address });
             }
-            let piece_bytes = (bytes - done).min(range.map.size() - offset);
-            copy(
-                range
-                    .map
-                    .get_slice(offset, piece_bytes)
-                    .map_err(|_| Fault { address })?,
-            );
-            done += piece_bytes;
+            let piece = done..done + (bytes - done).min(range.map.bytes() - offset);
+            done = piece.end;
+            copy(&range.map, offset, piece).map_err(|Gone| Fault { address })?;
         }
         Ok(())
     }
 
-    /// A number in memory that is shared with the guest.
+    /// A number in memory that is shared with the guest: the range, and its place there.
     #[inline]
-    fn number(&self, address: u64) -> Result<(&Range, &AtomicU32), Fault> {
+    fn number(&self, address: u64) -> Result<(&Range, usize), Fault> {
         let (range, offset) = self.find(address)?;
-        let number = range
-            .map
-            .get_atomic_ref::<AtomicU32>(offset)
-            .map_err(|_| Fault { address })?;
-        Ok((range, number))
+        if !offset.is_multiple_of(4) || range.map.bytes() - offset < 4 {
+            return Err(Fault { address });
+        }
+        Ok((range, offset))
     }
 }
 
 impl HostMemory for GuestMemory {
     fn read(&self, address: u64, data: &mut [u8]) -> Result<(), Fault> {
-        let mut rest = data;
         self.for_each_piece(
             address,
-            rest.len(),
+            data.len(),
             |range| range.readable,
-            |piece| {
-                let (part, behind) = std::mem::take(&mut rest).split_at_mut(piece.len());
-                piece.copy_to(part);
-                rest = behind;
-            },
+            |map, offset, piece| map.read(offset, &mut data[piece]),
         )
     }
 
@@ -201,38 +171,34 @@ impl HostMemory for GuestMemory {
             address,
             bytes,
             |range| range.readable,
-            |piece| {
-                data.write_all_volatile(&piece).expect("a vector takes everything");
-            },
+            |map, offset, piece| map.append(offset, piece.len(), data),
         )
     }
 
     fn write(&self, address: u64, data: &[u8]) -> Result<(), Fault> {
-        let mut rest = data;
         self.for_each_piece(
             address,
-            rest.len(),
+            data.len(),
             |range| range.writable,
-            |piece| {
-                let (part, behind) = rest.split_at(piece.len());
-                piece.copy_from(part);
-                rest = behind;
-            },
+            |map, offset, piece| map.write(offset, &data[piece]),
         )
     }
 
     fn load(&self, address: u64) -> Result<u32, Fault> {
         match self.number(address)? {
-            (range, number) if range.readable => Ok(u32::from_le(number.load(Ordering::Acquire))),
+            (range, offset) if range.readable => {
+                let value = range.map.load(offset).map_err(|Gone| Fault { address })?;
+                Ok(u32::from_le(value))
+            }
             _ => Err(Fault { address }),
         }
     }
 
     fn store(&self, address: u64, value: u32) -> Result<(), Fault> {
         match self.number(address)? {
-            (range, number) if range.writable => {
-                number.store(value.to_le(), Ordering::Release);
-                Ok(())
+            (range, offset) if range.writable => {
+                let stored = range.map.store(offset, value.to_le());
+                stored.map_err(|Gone| Fault { address })
             }
             _ => Err(Fault { address }),
         }

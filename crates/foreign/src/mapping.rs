@@ -1,0 +1,237 @@
+//! A mapped part of a file of somebody else's.
+
+#![expect(unsafe_code, reason = "mapping files, and copying from where others write meanwhile")]
+
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use thiserror::Error;
+
+use crate::signal;
+
+/// A part of the memory is not there: its file was shortened, or the file system has no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("a part of the shared memory is gone")]
+pub struct Gone;
+
+/// A mapped part of a file. It can be sent to another thread, but is used by one at a time.
+#[derive(Debug)]
+pub struct Mapping {
+    start: NonNull<u8>,
+    bytes: usize,
+    file: OwnedFd,
+    offset: u64,
+    writable: bool,
+    /// Bytes of the smallest piece that can be mapped.
+    page_bytes: usize,
+    /// What was put in place of memory that was gone could not be taken away again: nothing is there any more.
+    lost: Cell<bool>,
+}
+
+// SAFETY: the address range belongs to the value; no thread's own state is in it.
+unsafe impl Send for Mapping {}
+
+/// What tells a file system of huge pages.
+const HUGETLBFS_MAGIC: libc::c_long = 0x9584_58f6;
+
+impl Mapping {
+    /// Maps `bytes` of a file from `offset` on, which is a multiple of the page size.
+    ///
+    /// # Errors
+    /// The file ends earlier, or the system does not map it.
+    pub fn new(file: OwnedFd, offset: u64, bytes: u64, writable: bool) -> io::Result<Mapping> {
+        signal::install()?;
+        let bytes = usize::try_from(bytes).map_err(|_| Errno::INVAL)?;
+        let end = offset.checked_add(bytes as u64).ok_or(Errno::INVAL)?;
+        let length = rustix::fs::fstat(&file)?.st_size;
+        if bytes == 0 || u64::try_from(length).is_ok_and(|length| end > length) {
+            return Err(Errno::INVAL.into());
+        }
+        let system = rustix::fs::fstatfs(&file)?;
+        let page_bytes = if system.f_type == HUGETLBFS_MAGIC {
+            usize::try_from(system.f_bsize).map_err(|_| Errno::INVAL)?
+        } else {
+            system_page_bytes()
+        };
+        // SAFETY: a new mapping, at an address that the kernel chooses.
+        let start = unsafe { mmap(std::ptr::null_mut(), bytes, protection(writable), FLAGS, &file, offset) }?;
+        Ok(Mapping {
+            start: NonNull::new(start.cast()).ok_or(Errno::NOMEM)?,
+            bytes,
+            file,
+            offset,
+            writable,
+            page_bytes,
+            lost: Cell::new(false),
+        })
+    }
+
+    /// How many bytes are mapped.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Copies from there.
+    ///
+    /// # Errors
+    /// A part of it is gone; `data` is then undefined.
+    ///
+    /// # Panics
+    /// The range is not inside the mapping.
+    pub fn read(&self, offset: usize, data: &mut [u8]) -> Result<(), Gone> {
+        let (from, to) = (self.place(offset, data.len()), data.as_mut_ptr());
+        let bytes = data.len();
+        // SAFETY: both are valid for as many bytes, and do not overlap: a mapping is nobody's slice. The other side may
+        // write meanwhile; then these are any bytes.
+        self.access(offset, bytes, || unsafe {
+            std::ptr::copy_nonoverlapping(from, to, bytes)
+        })
+    }
+
+    /// Appends a copy of `bytes` bytes to `data`.
+    ///
+    /// # Errors
+    /// A part of it is gone; nothing is appended.
+    ///
+    /// # Panics
+    /// The range is not inside the mapping.
+    pub fn append(&self, offset: usize, bytes: usize, data: &mut Vec<u8>) -> Result<(), Gone> {
+        let from = self.place(offset, bytes);
+        data.reserve(bytes);
+        let space = data.spare_capacity_mut();
+        assert!(space.len() >= bytes, "it was reserved");
+        let to: *mut u8 = space.as_mut_ptr().cast();
+        // SAFETY: as in `read`; the room is there.
+        self.access(offset, bytes, || unsafe {
+            std::ptr::copy_nonoverlapping(from, to, bytes)
+        })?;
+        // SAFETY: so many bytes were just written there.
+        unsafe { data.set_len(data.len() + bytes) };
+        Ok(())
+    }
+
+    /// Copies to there.
+    ///
+    /// # Errors
+    /// A part of it is gone; what is there may have been written.
+    ///
+    /// # Panics
+    /// The range is not inside the mapping, or that is read-only.
+    pub fn write(&self, offset: usize, data: &[u8]) -> Result<(), Gone> {
+        assert!(self.writable, "a read-only mapping is not written");
+        let (from, to) = (data.as_ptr(), self.place(offset, data.len()));
+        // SAFETY: as in `read`.
+        self.access(offset, data.len(), || unsafe {
+            std::ptr::copy_nonoverlapping(from, to, data.len())
+        })
+    }
+
+    /// Reads a number; what the other side wrote before it is visible afterwards (acquire).
+    ///
+    /// # Errors
+    /// It is gone.
+    ///
+    /// # Panics
+    /// It is not inside the mapping, or not aligned.
+    #[inline]
+    pub fn load(&self, offset: usize) -> Result<u32, Gone> {
+        let number = self.number(offset);
+        let mut value = 0;
+        self.access(offset, size_of::<u32>(), || value = number.load(Ordering::Acquire))?;
+        Ok(value)
+    }
+
+    /// Writes a number; whoever sees it sees what was written before (release).
+    ///
+    /// # Errors
+    /// It is gone.
+    ///
+    /// # Panics
+    /// It is not inside the mapping, or not aligned, or that is read-only.
+    #[inline]
+    pub fn store(&self, offset: usize, value: u32) -> Result<(), Gone> {
+        assert!(self.writable, "a read-only mapping is not written");
+        let number = self.number(offset);
+        self.access(offset, size_of::<u32>(), || number.store(value, Ordering::Release))
+    }
+
+    #[inline]
+    fn number(&self, offset: usize) -> &AtomicU32 {
+        let place = self.place(offset, size_of::<u32>()).cast::<u32>();
+        assert!(place.is_aligned(), "numbers are aligned");
+        // SAFETY: it is inside the mapping, aligned, and lives as long; the other side uses atomic accesses too, or
+        // gets any value.
+        unsafe { AtomicU32::from_ptr(place) }
+    }
+
+    /// Where bytes of the mapping are.
+    #[inline]
+    fn place(&self, offset: usize, bytes: usize) -> *mut u8 {
+        let inside = offset <= self.bytes && bytes <= self.bytes - offset;
+        assert!(inside, "{bytes} bytes from {offset} on, of {}", self.bytes);
+        // SAFETY: inside the mapping.
+        unsafe { self.start.as_ptr().add(offset) }
+    }
+
+    /// Does what touches these bytes and nothing else of the mapping.
+    #[inline]
+    fn access(&self, offset: usize, bytes: usize, touch: impl FnOnce()) -> Result<(), Gone> {
+        if self.lost.get() {
+            return Err(Gone);
+        }
+        let base = self.start.as_ptr().expose_provenance();
+        let mask = self.page_bytes - 1;
+        let (start, end) = (base + (offset & !mask), base + ((offset + bytes + mask) & !mask));
+        // SAFETY: pages of this mapping, which begins with one and, as it is mapped, ends with one; it is used by one
+        // thread at a time, which is here until they are mapped again.
+        if unsafe { signal::survive(start, end, touch) } {
+            return Ok(());
+        }
+        self.map_again(start, end - start);
+        Err(Gone)
+    }
+
+    /// Maps pages of the file where anonymous ones were put.
+    #[cold]
+    fn map_again(&self, start: usize, bytes: usize) {
+        let offset = self.offset + (start - self.start.as_ptr().expose_provenance()) as u64;
+        let flags = FLAGS | MapFlags::FIXED;
+        // SAFETY: pages of this mapping, which nobody uses now.
+        let mapped = unsafe {
+            let place = std::ptr::with_exposed_provenance_mut::<c_void>(start);
+            mmap(place, bytes, protection(self.writable), flags, &self.file, offset)
+        };
+        self.lost.set(mapped.is_err());
+    }
+}
+
+/// As QEMU's memory is given to devices: shared, and taken when it is touched.
+const FLAGS: MapFlags = MapFlags::SHARED.union(MapFlags::NORESERVE);
+
+fn system_page_bytes() -> usize {
+    // SAFETY: it only tells a number.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).expect("every system has pages")
+}
+
+fn protection(writable: bool) -> ProtFlags {
+    if writable {
+        ProtFlags::READ | ProtFlags::WRITE
+    } else {
+        ProtFlags::READ
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is the value's own, and nothing borrows from it.
+        let unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
+        debug_assert!(unmapped.is_ok(), "what was mapped can be unmapped");
+    }
+}

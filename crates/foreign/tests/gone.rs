@@ -1,0 +1,130 @@
+//! Memory that goes away while it is used.
+
+use std::os::fd::OwnedFd;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use foreign::{Gone, Mapping};
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+
+const PAGE: usize = 4096;
+
+fn file(bytes: usize) -> OwnedFd {
+    let file = memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
+    ftruncate(&file, bytes as u64).unwrap();
+    file
+}
+
+fn mapping(file: &OwnedFd, offset: usize, bytes: usize) -> Mapping {
+    Mapping::new(file.try_clone().unwrap(), offset as u64, bytes as u64, true).unwrap()
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let file = file(4 * PAGE);
+    let (one, other) = (mapping(&file, 0, 4 * PAGE), mapping(&file, PAGE, 2 * PAGE));
+    one.write(PAGE - 2, &[1, 2, 3, 4]).unwrap();
+    let mut data = [0; 2];
+    other.read(0, &mut data).unwrap();
+    assert_eq!(data, [3, 4]);
+    let mut appended = vec![9];
+    one.append(PAGE - 2, 4, &mut appended).unwrap();
+    assert_eq!(appended, [9, 1, 2, 3, 4]);
+    other.store(8, 77).unwrap();
+    assert_eq!(one.load(PAGE + 8), Ok(77));
+    one.read(4 * PAGE, &mut []).unwrap();
+}
+
+#[test]
+fn memory_that_is_gone_is_an_error_until_it_is_back() {
+    let file = file(4 * PAGE);
+    let map = mapping(&file, 0, 4 * PAGE);
+    map.write(0, &[5; 4 * PAGE]).unwrap();
+    ftruncate(&file, 2 * PAGE as u64).unwrap();
+    let mut data = vec![0; 4 * PAGE];
+    for _ in 0..3 {
+        assert_eq!(map.read(0, &mut data), Err(Gone));
+        assert_eq!(map.write(PAGE, &[6; 2 * PAGE]), Err(Gone));
+        assert_eq!(map.append(3 * PAGE, 1, &mut vec![]), Err(Gone));
+        assert_eq!(map.load(2 * PAGE), Err(Gone));
+        assert_eq!(map.store(2 * PAGE, 1), Err(Gone));
+        map.read(0, &mut data[..2 * PAGE]).unwrap();
+        assert_eq!(data[0], 5, "what is there is there");
+    }
+    ftruncate(&file, 4 * PAGE as u64).unwrap();
+    map.read(0, &mut data).unwrap();
+    assert_eq!((data[0], data[PAGE], data[2 * PAGE], data[4 * PAGE - 1]), (5, 6, 0, 0));
+    map.write(2 * PAGE, &[7; 8]).unwrap();
+    let again = mapping(&file, 0, 4 * PAGE);
+    again.read(2 * PAGE, &mut data[..8]).unwrap();
+    assert_eq!(data[..8], [7; 8], "it is the file that is mapped again");
+}
+
+#[test]
+fn threads_do_not_disturb_each_other() {
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for seed in 1..5 {
+            let done = &done;
+            scope.spawn(move || {
+                let file = file(8 * PAGE);
+                let map = mapping(&file, 0, 8 * PAGE);
+                let mut data = vec![0; 8 * PAGE];
+                for round in 0..500 {
+                    map.write(0, &[seed; 8 * PAGE]).unwrap();
+                    if seed % 2 == 0 {
+                        ftruncate(&file, (round % 8 * PAGE) as u64).unwrap();
+                        assert_eq!(map.read(0, &mut data), Err(Gone));
+                        ftruncate(&file, 8 * PAGE as u64).unwrap();
+                    } else {
+                        map.read(0, &mut data).unwrap();
+                        assert!(data.iter().all(|byte| *byte == seed));
+                    }
+                }
+                done.store(true, Ordering::Relaxed);
+            });
+        }
+    });
+    assert!(done.load(Ordering::Relaxed));
+}
+
+#[test]
+fn a_mapping_is_inside_its_file() {
+    let file = file(PAGE);
+    let map = |offset, bytes| Mapping::new(file.try_clone().unwrap(), offset, bytes, true);
+    assert!(map(0, 2 * PAGE as u64).is_err());
+    assert!(map(0, 0).is_err());
+    assert!(map(u64::MAX, 2).is_err());
+    assert!(map(0, PAGE as u64).is_ok());
+}
+
+/// Set for the process that is to die.
+const TO_DIE: &str = "WARP_TEST_TOUCHES_WHAT_IS_GONE";
+
+/// What nobody touches on purpose is a bug, and must not go on.
+#[test]
+#[expect(unsafe_code, reason = "the bug")]
+fn other_accesses_end_the_process() {
+    use std::os::unix::process::ExitStatusExt;
+    if std::env::var_os(TO_DIE).is_none() {
+        let this = std::env::current_exe().unwrap();
+        let mut child = Command::new(this);
+        child
+            .args(["--exact", "other_accesses_end_the_process", "--nocapture"])
+            .env(TO_DIE, "1");
+        let status = child.output().unwrap().status;
+        assert_eq!(status.signal(), Some(7), "SIGBUS: {status}");
+        return;
+    }
+    let file = file(PAGE);
+    let map = mapping(&file, 0, PAGE);
+    let flags = rustix::mm::MapFlags::SHARED;
+    let protection = rustix::mm::ProtFlags::READ;
+    // SAFETY: a new mapping.
+    let other = unsafe { rustix::mm::mmap(std::ptr::null_mut(), PAGE, protection, flags, &file, 0) }.unwrap();
+    ftruncate(&file, 0).unwrap();
+    assert_eq!(map.load(0), Err(Gone));
+    // SAFETY: none; the process ends here.
+    let byte = unsafe { std::ptr::read_volatile(other.cast::<u8>()) };
+    panic!("it goes on with {byte}");
+}
