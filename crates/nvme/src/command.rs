@@ -16,7 +16,7 @@ use nvme_spec::feature::FeatureId;
 use nvme_spec::{LogId, Status};
 use ssd::Nanos;
 
-use crate::completion::{Outcome, Reply, Success};
+use crate::completion::{Executed, Execution, Outcome, Reply};
 use crate::error::{Failure, Parameter};
 use crate::subsystem::Subsystem;
 use crate::transfer::{Direction, Transfer};
@@ -33,6 +33,9 @@ pub struct AcceptedCommand {
     entry: SubmissionEntry,
     command: Command,
     transfer: Transfer,
+    /// Logical blocks that a command of many parts is done with, and when the device is.
+    blocks_done: u64,
+    done_at: Nanos,
 }
 
 #[derive(Debug)]
@@ -80,6 +83,8 @@ impl Subsystem {
             entry: *entry,
             transfer: self.transfer_of(id, &command)?,
             command,
+            blocks_done: 0,
+            done_at: 0,
         })
     }
 
@@ -96,15 +101,37 @@ impl Subsystem {
     /// What is in `data` afterwards is for the host only if the transfer goes to it; its length is then what is to be
     /// sent, 0 if the command failed. The host's own data stays after a success, so that its buffer can be used again
     /// as it is.
-    pub fn execute(&mut self, now: Nanos, accepted: AcceptedCommand, data: &mut Vec<u8>) -> Outcome {
+    pub fn execute(&mut self, now: Nanos, mut accepted: AcceptedCommand, data: &mut Vec<u8>) -> Outcome {
+        loop {
+            match self.execute_part(now, accepted, data) {
+                Executed::Done(outcome) => return outcome,
+                Executed::More(rest) => accepted = rest,
+            }
+        }
+    }
+
+    /// Carries out a command as far as it may go while others wait: Verify and Dataset Management, whose work is not
+    /// bounded by the data that they move, have parts. `data` is to be there for each. Between two parts others may
+    /// change anything, so what a command needs is checked again.
+    pub fn execute_part(
+        &mut self,
+        now: Nanos,
+        accepted: AcceptedCommand,
+        data: &mut Vec<u8>,
+    ) -> Executed<AcceptedCommand> {
         if accepted.transfer.direction == Direction::None {
             data.clear();
         }
         self.carry_out(now, accepted, data, |subsystem, accepted, data| {
             subsystem.check_data(accepted, data)?;
             match &accepted.command {
-                Command::Admin(command) => subsystem.execute_admin(accepted.controller, command, data),
-                Command::Io(command) => subsystem.execute_io(accepted.controller, command, data).map(Some),
+                Command::Admin(command) => {
+                    let done = subsystem.execute_admin(accepted.controller, command, data)?;
+                    Ok(done.map_or(Execution::Later, Execution::Done))
+                }
+                Command::Io(command) => {
+                    subsystem.execute_io(accepted.controller, command, data, &mut accepted.blocks_done)
+                }
             }
         })
     }
@@ -120,30 +147,35 @@ impl Subsystem {
         page: &[u8],
         data: &mut Vec<u8>,
     ) -> Outcome {
-        self.carry_out(now, accepted, data, |subsystem, accepted, data| {
+        let executed = self.carry_out(now, accepted, data, |subsystem, accepted, data| {
             match &accepted.command {
                 Command::Admin(admin::Command::GetLogPage(request)) => subsystem
                     .give_log_page(accepted.controller, request, page, data)
-                    .map(Some),
+                    .map(Execution::Done),
                 other => panic!("{other:?} reads no log page"),
             }
-        })
+        });
+        match executed {
+            Executed::Done(outcome) => outcome,
+            Executed::More(accepted) => panic!("{accepted:?} has no parts"),
+        }
     }
 
     /// What is the same for every command: the controller is ready, time, events of the device, and one outcome.
     fn carry_out(
         &mut self,
         now: Nanos,
-        accepted: AcceptedCommand,
+        mut accepted: AcceptedCommand,
         data: &mut Vec<u8>,
-        run: impl FnOnce(&mut Subsystem, &AcceptedCommand, &mut Vec<u8>) -> Result<Option<Success>, Failure>,
-    ) -> Outcome {
+        run: impl FnOnce(&mut Subsystem, &mut AcceptedCommand, &mut Vec<u8>) -> Result<Execution, Failure>,
+    ) -> Executed<AcceptedCommand> {
         self.now = self.now.max(now);
-        self.done_at = self.now;
+        self.done_at = self.now.max(accepted.done_at);
         let result = self
             .check_ready(accepted.controller)
-            .and_then(|()| run(self, &accepted, data));
-        if accepted.queue != 0 && self.done_at == self.now {
+            .and_then(|()| run(self, &mut accepted, data));
+        let is_part = matches!(result, Ok(Execution::Part));
+        if !is_part && accepted.queue != 0 && self.done_at == self.now {
             let done = self.device.command(self.now);
             self.note_done(done);
         }
@@ -151,22 +183,26 @@ impl Subsystem {
             self.note_device_events();
         }
         assert!(self.device.sink().is_empty(), "every event of the device was noted");
-        match result {
-            Ok(Some(success)) => Outcome {
+        Executed::Done(match result {
+            Ok(Execution::Done(success)) => Outcome {
                 reply: Some(Reply::success(success.result)),
                 due: self.done_at,
                 durable: if success.durable { self.durable.clone() } else { None },
             },
-            Ok(None) => Outcome {
+            Ok(Execution::Later) => Outcome {
                 reply: None,
                 due: self.now,
                 durable: None,
             },
+            Ok(Execution::Part) => {
+                accepted.done_at = self.done_at;
+                return Executed::More(accepted);
+            }
             Err(failure) => {
                 data.clear();
                 Outcome::at(self.now, self.refuse(accepted, failure))
             }
-        }
+        })
     }
 
     /// The reply to a command that was accepted and fails all the same: also for what the transport finds (data

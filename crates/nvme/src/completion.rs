@@ -100,6 +100,25 @@ impl Outcome {
     }
 }
 
+/// How far a command is that was carried out, or a part of it.
+#[must_use = "a command completes exactly once"]
+pub enum Executed<C> {
+    /// It is complete.
+    Done(Outcome),
+    /// It takes long, and there is more of it to do, after others had the drive.
+    More(C),
+}
+
+/// What an executor returns if nothing went wrong.
+pub(crate) enum Execution {
+    /// The host can be told.
+    Done(Success),
+    /// The host is told by an event.
+    Later,
+    /// There is more to do.
+    Part,
+}
+
 /// What an executor returns.
 #[must_use = "a command completes exactly once"]
 pub(crate) struct Success {

@@ -48,6 +48,7 @@ impl Subsystem {
         controller.features = self.initial_features();
         let before = self.controllers[slot].replace(controller);
         assert!(before.is_none(), "controller {id} was free");
+        self.attach_as_twin(id);
         assert!(
             self.controllers.len() <= usize::from(self.config.controllers_max),
             "controllers are limited"
@@ -55,11 +56,51 @@ impl Subsystem {
         Ok(id)
     }
 
-    /// The host is gone: its controller is.
-    pub fn disconnect(&mut self, id: u16) {
-        if let Some(slot) = self.controllers.get_mut(usize::from(id) - 1) {
-            *slot = None;
+    /// Another I/O controller of the host that a controller on Fabrics is for.
+    fn twin_of(&self, id: u16) -> Option<u16> {
+        let controller = self.controller(id);
+        let is_twin = |other: &&Controller| {
+            other.id != id
+                && (other.transport, other.kind) == (Transport::Fabrics, ControllerKind::Io)
+                && other.host == controller.host
+        };
+        let has_twins = (controller.transport, controller.kind) == (Transport::Fabrics, ControllerKind::Io);
+        let mut others = self.controllers().filter(is_twin).map(|twin| twin.id);
+        if has_twins { others.next() } else { None }
+    }
+
+    /// A new controller has the namespaces that others of its host have: "the initial set of attached namespaces should
+    /// be the same for all controllers that are allocated to a specific host" (Base Specification 2.1, dynamic controller
+    /// model). Private ones stay where they are.
+    fn attach_as_twin(&mut self, id: u16) {
+        let Some(twin) = self.twin_of(id) else {
+            return;
+        };
+        for namespace in self.state.namespaces.iter_mut().flatten() {
+            if namespace.shared && namespace.attached.contains(&twin) {
+                namespace.attached.insert(id);
+            }
         }
+    }
+
+    /// The host is gone: its controller is. What was private to it goes to another controller of the same host, if there
+    /// is one: a host that came back before its old connection was found lost.
+    pub fn disconnect(&mut self, id: u16) {
+        if !self.is_connected(id) {
+            return;
+        }
+        if let Some(twin) = self.twin_of(id) {
+            for nsid in 1..=self.state.namespaces.len() as u32 {
+                let Some(namespace) = &mut self.state.namespaces[nsid as usize - 1] else {
+                    continue;
+                };
+                if !namespace.shared && namespace.attached.remove(&id) {
+                    namespace.attached.insert(twin);
+                    self.note_namespace_changed(nsid, &[twin].into());
+                }
+            }
+        }
+        self.controllers[usize::from(id) - 1] = None;
     }
 
     /// A controller.

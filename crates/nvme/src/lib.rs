@@ -34,7 +34,7 @@ mod subsystem;
 pub mod transfer;
 
 pub use command::AcceptedCommand;
-pub use completion::{Outcome, Reply};
+pub use completion::{Executed, Outcome, Reply};
 pub use controller::{Controller, ControllerKind, Host, PropertyEffect, Transport};
 pub use error::{Failure, Parameter};
 pub use media::{Durable, Media, MediaError};

@@ -665,7 +665,7 @@ fn what_the_storage_does_not_take_has_not_happened() {
     assert!(!reply.do_not_retry);
     let (entry, list) = attachment(nsid, 1, &[id]);
     drive.refuses(id, &entry, list.as_bytes(), Status::INTERNAL_ERROR);
-    drive.refuses(id, &delete_entry(nsid), &[], Status::WRITE_FAULT);
+    drive.refuses(id, &delete_entry(nsid), &[], Status::INTERNAL_ERROR);
     drive.memory.broken.store(false, Ordering::Relaxed);
     assert_eq!(namespaces(&mut drive, id, Cns::AllocatedNamespaceList, 0), [nsid]);
     assert_eq!(namespaces(&mut drive, id, Cns::ActiveNamespaceList, 0), [nsid]);
@@ -700,6 +700,70 @@ fn a_namespace_whose_deletion_cannot_be_stored_keeps_its_features() {
         0,
         "another namespace begins with the default"
     );
+}
+
+/// What cannot be stored changes nothing, least of all the data.
+#[test]
+fn a_deletion_or_a_format_that_cannot_be_stored_destroys_nothing() {
+    use std::sync::atomic::Ordering;
+    let mut drive = Drive::new();
+    let id = drive.host();
+    let nsid = make_namespace(&mut drive, id, 64, &[0]);
+    drive.write(id, nsid, 0, &[7; 4096 * 64]);
+    let before = identify_namespace(&mut drive, id, nsid);
+    let format = format_entry(nsid, FormatNvmCdw10::new().with_lbafl(1));
+    drive.memory.forgetful.store(true, Ordering::Relaxed);
+    for entry in [delete_entry(nsid), delete_entry(u32::MAX), format] {
+        drive.refuses(id, &entry, &[], Status::INTERNAL_ERROR);
+        assert_eq!(identify_namespace(&mut drive, id, nsid), before);
+        let read = drive.command(id, 1, &io(IoOpcode::Read, nsid, 0, 64), &[]);
+        assert!(read.data == [7; 4096 * 64], "all of it is there");
+    }
+    drive.memory.forgetful.store(false, Ordering::Relaxed);
+    drive.succeeds(id, &format, &[]);
+    let read = drive.command(id, 1, &io(IoOpcode::Read, nsid, 0, 64), &[]);
+    assert_eq!(read.data, [0; 512 * 64]);
+    delete(&mut drive, id, nsid);
+    assert!(drive.memory.is_zero());
+}
+
+/// "The initial set of attached namespaces should be the same for all controllers that are allocated to a specific host."
+#[test]
+fn controllers_of_a_host_have_the_same_namespaces() {
+    let mut drive = Drive::new();
+    let host = |name: &str| nvme::Host {
+        nqn: format!("nqn.2026-01.io.warp:{name}"),
+        id: [name.len() as u8; 16],
+    };
+    let connect = |drive: &mut Drive, name| {
+        let connected = drive
+            .subsystem
+            .connect(0, Transport::Fabrics, ControllerKind::Io, host(name));
+        let id = connected.unwrap();
+        drive.enable(id);
+        id
+    };
+    let first = connect(&mut drive, "a");
+    let shared = NamespaceCreate {
+        nmic: Nmic::new().with_shrns(true),
+        ..fields(16, &[0])
+    };
+    let shared = create(&mut drive, first, &shared);
+    attach(&mut drive, first, shared, &[first]);
+    let private = make_namespace(&mut drive, first, 16, &[1]);
+    let second = connect(&mut drive, "a");
+    let stranger = connect(&mut drive, "other");
+    let active = |drive: &mut Drive, id| namespaces(drive, id, Cns::ActiveNamespaceList, 0);
+    assert_eq!(
+        active(&mut drive, second),
+        [shared],
+        "the private one has its controller"
+    );
+    assert_eq!(active(&mut drive, stranger), []);
+    // The old connection was lost: what was private to it is the host's, not the controller's.
+    drive.subsystem.disconnect(first);
+    assert_eq!(active(&mut drive, second), [shared, private]);
+    drive.subsystem.disconnect(second);
 }
 
 #[test]

@@ -851,6 +851,8 @@ fn malformed_metadata_pointers_are_refused() {
     let refused = table! {
         "an odd address": writes(0, DATA + 2) => Status::INVALID_FIELD,
         "an odd address beside an SGL": writes(1, DATA + 1) => Status::INVALID_FIELD,
+        "no address, which is 0": writes(0, 0) => Status::INVALID_FIELD,
+        "no address beside an SGL": writes(1, 0) => Status::INVALID_FIELD,
         "no memory": writes(0, u64::MAX - 63) => Status::DATA_TRANSFER_ERROR,
         "memory for a part": writes(1, RAM_BYTES - 60) => Status::DATA_TRANSFER_ERROR,
         "an SGL that is not aligned": writes(2, list + 4) => Status::INVALID_FIELD,
@@ -871,6 +873,110 @@ fn malformed_metadata_pointers_are_refused() {
     format.cdw10.set(0);
     machine.succeeds(0, format);
     machine.succeeds(1, metadata(write(1, DATA, 0), 0, 3));
+}
+
+#[test]
+fn a_range_beyond_the_namespace_is_refused_before_its_data_pointer() {
+    let mut machine = Machine::with_queue();
+    let end = common::CAPACITY_BYTES / PAGE;
+    for opcode in [IoOpcode::Read, IoOpcode::Write, IoOpcode::Compare] {
+        for (prp1, prp2) in [(1, 0), (u64::MAX - 3, 0), (DATA, 0), (DATA, 3)] {
+            let entry = prps(io(opcode, 1, end - 1, 2), prp1, prp2);
+            machine.refuses(1, entry, Status::LBA_OUT_OF_RANGE);
+        }
+    }
+}
+
+/// A tenant whose commands take long gets a part of the drive's time, not all of it.
+#[test]
+fn between_the_parts_of_a_long_command_others_have_the_drive() {
+    let mut machine = Machine::with_queue();
+    machine.create_pair(2, 64, None);
+    let blocks = common::CAPACITY_BYTES / PAGE;
+    let whole = nvme_spec::command::Range {
+        nlb: (blocks as u32).into(),
+        ..nvme_spec::command::Range::default()
+    };
+    machine.ram.write(DATA, [whole; 256].as_bytes()).unwrap();
+    let mut deallocate = prps(io(IoOpcode::DatasetManagement, 1, 0, 1), DATA, 0);
+    deallocate.cdw10.set(255);
+    deallocate.cdw11.set(4);
+    for (long, parts_min) in [(io(IoOpcode::Verify, 1, 0, blocks), 64), (deallocate, 256)] {
+        let cid = machine.submit(1, long);
+        machine.ring(1);
+        let mut batches = 0;
+        while machine.with(|controller, _, bus| controller.has_work(bus)) {
+            let other = machine.submit(2, read(1, DATA + PAGE, 0));
+            machine.ring(2);
+            machine.with(|controller, subsystem, bus| controller.process(subsystem, bus, 1));
+            let done = machine.take(2).expect("the other's is complete in its batch");
+            assert_eq!((done.cid.get(), done.status.status()), (other, Status::SUCCESS));
+            machine.ring_head(2);
+            batches += 1;
+        }
+        assert!(batches >= parts_min, "{batches} batches");
+        let done = machine.take(1).expect("complete at the end");
+        assert_eq!((done.cid.get(), done.status.status()), (cid, Status::SUCCESS));
+        machine.ring_head(1);
+    }
+    let verified = machine.drive.subsystem.state().smart.host_bytes_read;
+    assert!(verified >= common::CAPACITY_BYTES);
+}
+
+#[test]
+fn a_long_command_ends_with_its_queue_its_namespace_and_its_controller() {
+    let mut machine = Machine::with_queue();
+    let verify = io(IoOpcode::Verify, 1, 0, common::CAPACITY_BYTES / PAGE);
+    let begin = |machine: &mut Machine| {
+        machine.submit(1, verify);
+        machine.ring(1);
+        machine.with(|controller, subsystem, bus| controller.process(subsystem, bus, 1));
+        assert!(machine.take(1).is_none(), "it goes on");
+    };
+    begin(&mut machine);
+    let deleted = machine.submit(0, Machine::delete(AdminOpcode::DeleteIoSubmissionQueue, 1));
+    machine.ring(0);
+    machine.with(|controller, subsystem, bus| controller.process(subsystem, bus, 1));
+    assert_eq!(machine.take(0).unwrap().cid.get(), deleted);
+    machine.ring_head(0);
+    assert_eq!(machine.take(1).unwrap().status.status(), Status::ABORTED_SQ_DELETION);
+
+    let mut machine = Machine::with_queue();
+    begin(&mut machine);
+    let mut delete = admin(AdminOpcode::NamespaceManagement, 1);
+    delete.cdw10.set(1);
+    machine.submit(0, delete);
+    machine.ring(0);
+    machine.run();
+    assert_eq!(machine.take(0).unwrap().status.status(), Status::SUCCESS);
+    assert_eq!(
+        machine.take(1).unwrap().status.status(),
+        Status::INVALID_FIELD,
+        "no such namespace"
+    );
+
+    let mut machine = Machine::with_queue();
+    begin(&mut machine);
+    machine.disable();
+    machine.enable();
+    machine.create_pair(1, 64, None);
+    assert_eq!(machine.run(), [], "nothing goes on");
+}
+
+#[test]
+fn completions_that_were_not_taken_are_announced_again() {
+    let mut machine = Machine::with_queue();
+    machine.create_pair(2, 64, Some(2));
+    machine.submit(1, read(1, DATA, 0));
+    machine.ring(1);
+    machine.run();
+    machine.raised.0.borrow_mut().clear();
+    machine.with(|controller, _, bus| controller.raise_again(bus));
+    assert_eq!(*machine.raised.0.borrow(), [1], "and not queue 2, which has none");
+    machine.take(1).unwrap();
+    machine.ring_head(1);
+    machine.with(|controller, _, bus| controller.raise_again(bus));
+    assert_eq!(*machine.raised.0.borrow(), [1], "taken by now");
 }
 
 // ------------------------------------------------------------------------------------------------------- doorbells --

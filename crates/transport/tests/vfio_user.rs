@@ -366,6 +366,23 @@ fn interrupts_come_by_event_file_descriptors() {
     assert_eq!(u64::from_ne_bytes(count), 1, "delivered when it could be");
 }
 
+/// What QEMU is told while the guest has Bus Master Enable cleared does not reach the guest.
+#[test]
+fn interrupts_that_bus_mastering_swallowed_come_again() {
+    let setup = Setup::new();
+    let mut driver = setup.driver_with_queue();
+    let page = driver.allocate(BLOCK);
+    let mut entry = io(IoOpcode::Read, 0, 1);
+    entry.set_prps(page, 0);
+    driver.submit(1, entry);
+    driver.ring(1).unwrap();
+    assert_eq!(driver.wait_interrupt(1).unwrap(), 1);
+    driver.set_bus_master(false).unwrap();
+    driver.set_bus_master(true).unwrap();
+    assert_eq!(driver.wait_interrupt(1).unwrap(), 1, "the completion was not taken yet");
+    driver.wait_completion(1).unwrap();
+}
+
 #[test]
 fn events_reach_a_sleeping_worker() {
     let setup = Setup::with(

@@ -10,7 +10,7 @@ use ssd::RuhId;
 
 use crate::completion::Success;
 use crate::error::{Failure, Parameter};
-use crate::namespace::{BlockSet, FORMATS, Namespace};
+use crate::namespace::{BlockSet, Extent, FORMATS, Namespace};
 use crate::subsystem::Subsystem;
 
 /// What a Format NVM command asks for.
@@ -76,36 +76,48 @@ impl Subsystem {
             let handles = &self.namespace(nsid).placement_handles;
             self.check_shared_format(handles, settings.format, &nsids, Parameter::dword(10, 0))?;
         }
-        for nsid in nsids {
-            self.erase_namespace(nsid)?;
-            self.change_format(nsid, settings);
-        }
+        // First it is stored, then the data goes: what cannot be stored changes nothing.
+        let before = self.state.namespaces.clone();
+        nsids.iter().for_each(|&nsid| self.change_format(nsid, settings));
         self.assert_namespaces();
-        self.store_state()?;
+        let stored = self.store_state();
+        let erased = stored.and_then(|()| {
+            let extents = nsids.iter().flat_map(|&nsid| self.namespace(nsid).extents.clone());
+            self.erase_extents(&extents.collect::<Vec<_>>())
+        });
+        if let Err(failure) = erased {
+            self.state.namespaces = before;
+            // Should this fail too, the next change stores it.
+            let _ = self.store_state();
+            return Err(failure);
+        }
+        for (nsid, before) in (1..).zip(before) {
+            if let Some(before) = before.filter(|_| nsids.contains(&nsid)) {
+                let now = self.namespace(nsid);
+                if (now.format, now.extended_metadata) != (before.format, before.extended_metadata) {
+                    self.note_namespace_changed(nsid, &before.attached);
+                }
+            }
+        }
         // What was erased must not come back with a power loss.
         Ok(Success::after(true))
     }
 
+    /// What a format changes of a namespace beside its data.
     fn change_format(&mut self, nsid: u32, settings: &Settings) {
         let page_bytes = self.page_bytes();
         let namespace = self.namespace_mut(nsid);
-        if (namespace.format, namespace.extended_metadata) == (settings.format, settings.extended_metadata) {
-            return;
+        namespace.uncorrectable = BlockSet::default();
+        if namespace.format != settings.format {
+            namespace.format = settings.format;
+            namespace.blocks = (namespace.pages() * page_bytes) >> namespace.block_bytes_log2();
         }
-        namespace.format = settings.format;
         namespace.extended_metadata = settings.extended_metadata;
-        namespace.blocks = (namespace.pages() * page_bytes) >> namespace.block_bytes_log2();
-        let attached = namespace.attached.clone();
-        self.note_namespace_changed(nsid, &attached);
     }
 
-    /// Makes all of a namespace read as zeroes, metadata too.
-    pub(super) fn erase_namespace(&mut self, nsid: u32) -> Result<(), Failure> {
-        for extent in self.namespace(nsid).extents.clone() {
-            self.erase_pages(extent)?;
-        }
-        self.namespace_mut(nsid).uncorrectable = BlockSet::default();
-        Ok(())
+    /// Makes extents of the drive read as zeroes, metadata too.
+    pub(super) fn erase_extents(&mut self, extents: &[Extent]) -> Result<(), Failure> {
+        extents.iter().try_for_each(|&extent| self.erase_pages(extent))
     }
 
     /// Namespaces that write through one reclaim unit handle have the same LBA format (NVM Command Set, "Namespace

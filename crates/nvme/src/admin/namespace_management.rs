@@ -296,21 +296,25 @@ impl Subsystem {
         Ok(Success::after(true))
     }
 
-    /// Deletes a namespace that exists, with its data.
+    /// Deletes a namespace that exists, with its data: first it is stored that it is gone, then its data goes. A power
+    /// loss in between leaves data that no namespace has, which a restart gives back.
     ///
     /// # Errors
-    /// The storage failed; the namespace is still there, perhaps erased.
+    /// The storage failed; the namespace is still there, with its data unless that could not be erased in whole.
     pub(crate) fn delete_namespace(&mut self, nsid: u32) -> Result<(), Failure> {
-        self.erase_namespace(nsid)?;
         let saved_features = self.state.saved_features.clone();
         let current_features = self.shared_features.clone();
         self.forget_namespace_features(nsid);
         let slot = nsid as usize - 1;
         let deleted = self.state.namespaces[slot].take().expect("a namespace that exists");
-        if let Err(failure) = self.store_state() {
+        let stored = self.store_state();
+        let erased = stored.and_then(|()| self.erase_extents(&deleted.extents));
+        if let Err(failure) = erased {
             self.state.namespaces[slot] = Some(deleted);
             self.state.saved_features = saved_features;
             self.shared_features = current_features;
+            // What could not be erased is not given to others. Should this fail too, the next change stores it.
+            let _ = self.store_state();
             return Err(failure);
         }
         self.assert_namespaces();

@@ -57,6 +57,8 @@ impl Subsystem {
     ) -> Result<Transfer, Failure> {
         let namespace = self.active_namespace(id, nsid)?;
         let data_bytes = limited(blocks.count << namespace.block_bytes_log2())?;
+        // Before the data pointer is looked at: what moves nothing need not say where to.
+        self.check_range(nsid, blocks)?;
         let metadata_bytes = blocks.count * namespace.metadata_bytes();
         if metadata_bytes == 0 {
             return Ok(of_bytes(data_bytes));

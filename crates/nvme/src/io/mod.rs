@@ -12,7 +12,7 @@ mod read_write;
 use nvme_spec::command::{self, SubmissionEntry};
 use nvme_spec::{IoOpcode, NSID_ALL, Status};
 
-use crate::completion::Success;
+use crate::completion::{Execution, Success};
 use crate::error::{Failure, Parameter};
 use crate::media::{Media, MediaError};
 use crate::subsystem::Subsystem;
@@ -217,21 +217,54 @@ impl Subsystem {
         })
     }
 
-    /// Carries out an I/O command; data of the host has the length that the command says.
-    pub(crate) fn execute_io(&mut self, id: u16, command: &Command, data: &mut Vec<u8>) -> Result<Success, Failure> {
+    /// Carries out an I/O command, or a part of one that has parts: `blocks_done` is how many logical blocks the parts
+    /// before have done, and this one adds to it. Data of the host has the length that the command says.
+    pub(crate) fn execute_io(
+        &mut self,
+        id: u16,
+        command: &Command,
+        data: &mut Vec<u8>,
+        blocks_done: &mut u64,
+    ) -> Result<Execution, Failure> {
+        let &Command { nsid, operation } = command;
+        let whole = match operation {
+            Operation::Verify(blocks) => {
+                self.check_usable(id, nsid)?;
+                self.verify_part(nsid, blocks, blocks_done)?
+            }
+            Operation::DatasetManagement { deallocate, .. } => {
+                self.check_usable(id, nsid)?;
+                self.manage_dataset_part(nsid, deallocate, data, blocks_done)?
+            }
+            _ => return self.execute_at_once(id, command, data).map(Execution::Done),
+        };
+        Ok(if whole {
+            Execution::Done(Success::DONE)
+        } else {
+            Execution::Part
+        })
+    }
+
+    /// Refuses a namespace that the controller has not, or that is being sanitized.
+    fn check_usable(&self, id: u16, nsid: u32) -> Result<(), Failure> {
+        self.check_no_sanitize()?;
+        self.active_namespace(id, nsid).map(|_| ())
+    }
+
+    /// The I/O commands that have no parts.
+    fn execute_at_once(&mut self, id: u16, command: &Command, data: &mut Vec<u8>) -> Result<Success, Failure> {
         let &Command { nsid, operation } = command;
         // Flush is the one I/O command that a sanitize operation lets through (Base Specification, "Sanitize
         // Operations").
         if operation == Operation::Flush {
             return self.flush(id, nsid);
         }
-        self.check_no_sanitize()?;
-        self.active_namespace(id, nsid)?;
+        self.check_usable(id, nsid)?;
         match operation {
             Operation::Flush => unreachable!("handled above: it takes all namespaces too"),
+            Operation::Verify(_) | Operation::DatasetManagement { .. } => unreachable!("they have parts"),
             Operation::Read(blocks) => self.read(nsid, blocks, data),
             Operation::Compare(blocks) => self.compare(nsid, blocks, data),
-            Operation::Verify(blocks) => self.verify(nsid, blocks),
             Operation::Write {
                 blocks,
                 force_unit_access,
@@ -244,7 +277,6 @@ impl Subsystem {
                 directive,
             } => self.write_zeroes(nsid, blocks, directive, deallocate, force_unit_access),
             Operation::WriteUncorrectable(blocks) => self.write_uncorrectable(nsid, blocks),
-            Operation::DatasetManagement { deallocate, .. } => self.dataset_management(nsid, deallocate, data),
             Operation::Copy {
                 destination,
                 force_unit_access,
@@ -273,7 +305,7 @@ impl Subsystem {
     }
 
     /// Refuses a range that reaches beyond the namespace.
-    fn check_range(&self, nsid: u32, blocks: Blocks) -> Result<(), Failure> {
+    pub(super) fn check_range(&self, nsid: u32, blocks: Blocks) -> Result<(), Failure> {
         let namespace = self.namespace(nsid);
         if !namespace.contains(blocks.first, blocks.count) {
             let cause = format!(

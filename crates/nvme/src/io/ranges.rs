@@ -15,6 +15,9 @@ use crate::transfer::TRANSFER_BYTES_MAX;
 /// Source ranges of one Copy command (MSRC + 1).
 pub const COPY_RANGES_MAX: u64 = 128;
 
+/// What a Dataset Management command deallocates before others have the drive; a multiple of every page size.
+const DEALLOCATED_AT_ONCE_BYTES: u64 = 16 << 20;
+
 /// Logical blocks of one Copy command (MCL) for a block size: as many bytes as a command may move.
 pub fn copy_blocks_max(block_bytes: u64) -> u64 {
     TRANSFER_BYTES_MAX / block_bytes
@@ -39,21 +42,41 @@ pub(super) fn source_range_bytes(descriptor_format: u8) -> Result<u64, Failure> 
 }
 
 impl Subsystem {
-    pub(super) fn dataset_management(&mut self, nsid: u32, deallocate: bool, data: &[u8]) -> Result<Success, Failure> {
+    /// Deallocates as much as may be done at once. Whether all of it is done.
+    pub(super) fn manage_dataset_part(
+        &mut self,
+        nsid: u32,
+        deallocate: bool,
+        data: &[u8],
+        done: &mut u64,
+    ) -> Result<bool, Failure> {
         let ranges = <[Range]>::ref_from_bytes(data).expect("the length was checked");
+        let blocks = |range: &Range| Blocks {
+            first: range.slba.get(),
+            count: u64::from(range.nlb.get()),
+        };
         for range in ranges {
-            let blocks = Blocks {
-                first: range.slba.get(),
-                count: u64::from(range.nlb.get()),
-            };
-            self.check_writable(nsid, blocks)?;
+            self.check_writable(nsid, blocks(range))?;
         }
-        if deallocate {
-            for range in ranges {
-                self.deallocate(nsid, range.slba.get(), u64::from(range.nlb.get()))?;
+        if !deallocate {
+            return Ok(true);
+        }
+        // Cut where pages begin, so that the parts deallocate what the whole would.
+        let part_blocks = DEALLOCATED_AT_ONCE_BYTES >> self.namespace(nsid).block_bytes_log2();
+        let (mut before, mut left) = (0, part_blocks);
+        for Blocks { first, count } in ranges.iter().map(blocks) {
+            while *done < before + count && left > 0 {
+                let at = first + (*done - before);
+                let cut = (at / part_blocks + 1) * part_blocks;
+                let part = cut.min(first + count) - at;
+                self.deallocate(nsid, at, part)?;
+                *done += part;
+                left = left.saturating_sub(part);
             }
+            before += count;
         }
-        Ok(Success::DONE)
+        assert!(*done <= before, "parts are the command, no more");
+        Ok(*done == before)
     }
 
     /// Deallocates the whole pages of a range; a page that is covered in part stays as it is.

@@ -143,24 +143,26 @@ impl Subsystem {
         Ok(Success::DONE)
     }
 
-    /// Reads without telling the data, in pieces of the largest transfer.
-    pub(super) fn verify(&mut self, nsid: u32, blocks: Blocks) -> Result<Success, Failure> {
+    /// Reads without telling the data, as much as the largest transfer has. Whether all of it is done.
+    pub(super) fn verify_part(&mut self, nsid: u32, blocks: Blocks, done: &mut u64) -> Result<bool, Failure> {
         self.check_readable(nsid, blocks)?;
-        let step = TRANSFER_BYTES_MAX >> self.namespace(nsid).block_bytes_log2();
+        let block_bytes_log2 = self.namespace(nsid).block_bytes_log2();
+        let part = Blocks {
+            first: blocks.first + *done,
+            count: (TRANSFER_BYTES_MAX >> block_bytes_log2).min(blocks.count - *done),
+        };
         let mut scratch = std::mem::take(&mut self.scratch);
-        let mut first = blocks.first;
-        let end = blocks.first + blocks.count;
-        let mut result = Ok(());
-        while first < end && result.is_ok() {
-            let count = step.min(end - first);
-            result = self.read_into(nsid, Blocks { first, count }, &mut scratch);
-            first += count;
-        }
+        let read = self.read_into(nsid, part, &mut scratch);
         self.scratch = scratch;
-        result?;
+        read?;
+        *done += part.count;
+        assert!(*done <= blocks.count, "parts are the command, no more");
+        if *done < blocks.count {
+            return Ok(false);
+        }
         // Blocks that were verified count as read, the command does not (SMART / Health Information log page).
-        self.state.smart.host_bytes_read += blocks.count << self.namespace(nsid).block_bytes_log2();
-        Ok(Success::DONE)
+        self.state.smart.host_bytes_read += blocks.count << block_bytes_log2;
+        Ok(true)
     }
 
     pub(super) fn write_zeroes(

@@ -70,8 +70,13 @@ pub(super) fn describe(
     }
 }
 
-/// Metadata in one piece, at a dword-aligned address (Identify Controller, SGLS: no byte aligned metadata).
+/// Metadata in one piece, at a dword-aligned address (Identify Controller, SGLS: no byte aligned metadata). Address 0 is
+/// a host's that gives no buffer, as PRP entry 2 is.
 fn describe_contiguous_metadata(address: u64, bytes: usize, segments: &mut Vec<Segment>) -> Result<(), Failure> {
+    if address == 0 {
+        let cause = format!("the command moves {bytes} bytes of metadata, and the metadata pointer is 0");
+        return Err(Failure::invalid_field(METADATA_POINTER, cause));
+    }
     if !address.is_multiple_of(4) {
         let cause = format!("the metadata pointer ({address:#x}) is not dword aligned");
         return Err(Failure::invalid_field(METADATA_POINTER, cause));

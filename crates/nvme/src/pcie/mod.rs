@@ -30,6 +30,7 @@ use thiserror::Error;
 pub use crate::setup::VENDOR_ID;
 
 use crate::backlog::Backlog;
+use crate::command::AcceptedCommand;
 use crate::completion::Reply;
 use crate::controller::{AsyncCompletion, DoorbellError};
 use data::Segment;
@@ -146,6 +147,15 @@ struct Completion {
     reply: Reply,
 }
 
+/// A command of which a part is done, with its data. Its place in the completion queue stays reserved.
+#[derive(Debug)]
+struct Unfinished {
+    /// The submission queue.
+    queue: u16,
+    command: AcceptedCommand,
+    data: Vec<u8>,
+}
+
 /// The registers that only PCI Express has.
 #[derive(Clone, Copy, Debug, Default)]
 struct AdminQueueRegisters {
@@ -172,6 +182,8 @@ pub struct PcieController {
     next_queue: u16,
     shadow: Option<ShadowDoorbells>,
     backlog: Backlog<Completion>,
+    /// Commands of which a part is done; the one that waited longest first.
+    unfinished: VecDeque<Unfinished>,
     /// Vectors to raise at the end of the batch.
     raise: Vec<u16>,
     /// Fatal: host memory of a queue is not there.
@@ -211,6 +223,7 @@ impl PcieController {
             next_queue: 0,
             shadow: None,
             backlog: Backlog::default(),
+            unfinished: VecDeque::new(),
             raise: Vec::new(),
             fault: None,
             mistakes: Vec::new(),
@@ -252,6 +265,7 @@ impl PcieController {
         self.submission_end = 0;
         self.shadow = None;
         self.backlog.clear();
+        self.unfinished.clear();
         self.raise.clear();
         self.fault = None;
         self.mistakes.clear();

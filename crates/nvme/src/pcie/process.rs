@@ -12,9 +12,11 @@ use nvme_spec::{AdminOpcode, FeatureId, Status};
 use ssd::Nanos;
 
 use super::admin::{self, QueueCommand};
-use super::{Bus, Completion, CompletionQueue, PcieController, SubmissionQueue, data, head_index, tail_index};
+use super::{
+    Bus, Completion, CompletionQueue, PcieController, SubmissionQueue, Unfinished, data, head_index, tail_index,
+};
 use crate::command::AcceptedCommand;
-use crate::completion::{Outcome, Reply};
+use crate::completion::{Executed, Outcome, Reply};
 use crate::controller::DoorbellError;
 use crate::error::Failure;
 use crate::media::Durable;
@@ -48,7 +50,7 @@ impl PcieController {
             }
         }
         let event = !self.events.is_empty() && self.room_for(bus, 0, 1) > 0;
-        work || event || !self.mistakes.is_empty() || self.fault.is_some()
+        work || event || !self.unfinished.is_empty() || !self.mistakes.is_empty() || self.fault.is_some()
     }
 
     /// Carries out a batch of commands and completes them. Returns how many there were.
@@ -61,6 +63,7 @@ impl PcieController {
         }
         self.post_events(subsystem, bus);
         self.post_due(subsystem, bus, now);
+        self.go_on(subsystem, bus, now);
         let mut budget = BATCH_COMMANDS;
         let queues = self.submission_end;
         for turn in 0..queues {
@@ -134,6 +137,25 @@ impl PcieController {
         // barrier on both sides at least one of us sees the other's write.
         fence(Ordering::SeqCst);
         self.has_work(bus)
+    }
+
+    /// Raises the vectors of all completions that the host has not taken. What was raised just before Bus Master Enable
+    /// was cleared may have been lost on its way (PCI Local Bus Specification: no messages then), so this is called when
+    /// it is set again; a host that finds nothing new ignores an interrupt.
+    pub fn raise_again(&mut self, bus: Bus<'_>) {
+        for queue in 0..self.completion.len() {
+            let Some(completion) = &self.completion[queue] else {
+                continue;
+            };
+            let vector = completion.vector;
+            let head = self.doorbell(bus, head_index(queue as u16));
+            let completion = self.completion(queue as u16);
+            // A wrong value is reported when somebody needs the room.
+            let _ = completion.set_head(head);
+            if let Some(vector) = vector.filter(|_| completion.has_untaken()) {
+                bus.interrupts.raise(vector);
+            }
+        }
     }
 
     // ------------------------------------------------------------------------------------------------- doorbells --
@@ -222,6 +244,23 @@ impl PcieController {
         count
     }
 
+    /// Carries out the next part of the command that has waited longest for that.
+    fn go_on(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>, now: Nanos) {
+        let Some(Unfinished {
+            queue,
+            command,
+            mut data,
+        }) = self.unfinished.pop_front()
+        else {
+            return;
+        };
+        let entry = *command.entry();
+        match subsystem.execute_part(now, command, &mut data) {
+            Executed::More(command) => self.unfinished.push_back(Unfinished { queue, command, data }),
+            Executed::Done(outcome) => self.end(bus, now, queue, entry, outcome),
+        }
+    }
+
     /// Carries out a command that has a place in the completion queue reserved.
     fn carry_out(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>, now: Nanos, queue: u16, entry: &SubmissionEntry) {
         let outcome = match self.accept(subsystem, queue, entry) {
@@ -233,21 +272,28 @@ impl PcieController {
                 );
                 Outcome::at(now, reply)
             }
-            Ok(Command::Drive(accepted)) => self.execute(subsystem, bus, now, queue, accepted),
+            Ok(Command::Drive(accepted)) => match self.execute(subsystem, bus, now, queue, accepted) {
+                Executed::Done(outcome) => outcome,
+                Executed::More(command) => {
+                    let data = std::mem::take(&mut self.host_data);
+                    return self.unfinished.push_back(Unfinished { queue, command, data });
+                }
+            },
             Err(failure) => Outcome::at(now, subsystem.fail(self.id, queue, entry, failure)),
         };
         // A command that is aborted completes before the Abort (Base Specification, "Abort command").
         if queue == 0 && entry.opcode == AdminOpcode::Abort.code() {
             self.post_events(subsystem, bus);
         }
+        self.end(bus, now, queue, *entry, outcome);
+    }
+
+    /// A command is carried out.
+    fn end(&mut self, bus: Bus<'_>, now: Nanos, queue: u16, entry: SubmissionEntry, outcome: Outcome) {
         self.release(queue);
         // Without a reply it is an Asynchronous Event Request, which is completed by an event.
         if let Some(reply) = outcome.reply {
-            let completion = Completion {
-                queue,
-                entry: *entry,
-                reply,
-            };
+            let completion = Completion { queue, entry, reply };
             self.complete(bus, now, outcome.due, outcome.durable, completion);
         }
     }
@@ -267,7 +313,7 @@ impl PcieController {
         Ok(Command::Drive(accepted))
     }
 
-    /// Moves a command's data and executes it.
+    /// Moves a command's data and executes it, or a part of it.
     fn execute(
         &mut self,
         subsystem: &mut Subsystem,
@@ -275,22 +321,22 @@ impl PcieController {
         now: Nanos,
         queue: u16,
         accepted: AcceptedCommand,
-    ) -> Outcome {
+    ) -> Executed<AcceptedCommand> {
         let Transfer { direction, .. } = accepted.transfer();
         let entry = *accepted.entry();
         if let Err(failure) = self.fetch_data(bus, queue, &accepted) {
-            return Outcome::at(now, subsystem.refuse(accepted, failure));
+            return Executed::Done(Outcome::at(now, subsystem.refuse(accepted, failure)));
         }
         if direction != Direction::ToHost {
-            return subsystem.execute(now, accepted, &mut self.host_data);
+            return subsystem.execute_part(now, accepted, &mut self.host_data);
         }
         let outcome = subsystem.execute(now, accepted, &mut self.drive_data);
         if outcome.is_success()
             && let Err(failure) = data::scatter(bus.memory, &self.segments, &self.drive_data)
         {
-            return Outcome::at(now, subsystem.fail(self.id, queue, &entry, failure));
+            return Executed::Done(Outcome::at(now, subsystem.fail(self.id, queue, &entry, failure)));
         }
-        outcome
+        Executed::Done(outcome)
     }
 
     /// Finds where a command's data is, and takes it if it comes from the host.
@@ -404,10 +450,21 @@ impl PcieController {
 
     /// Completes the commands of a submission queue that is deleted.
     pub(super) fn abort_commands(&mut self, bus: Bus<'_>, queue: u16) {
-        for completion in self.backlog.take(|completion| completion.queue == queue) {
+        let outstanding = self.backlog.take(|completion| completion.queue == queue);
+        let mut cids: Vec<u16> = outstanding
+            .iter()
+            .map(|completion| completion.entry.cid.get())
+            .collect();
+        self.unfinished.retain(|unfinished| {
+            if unfinished.queue == queue {
+                cids.push(unfinished.command.entry().cid.get());
+            }
+            unfinished.queue != queue
+        });
+        for cid in cids {
             self.release(queue);
             let reply = Reply::of(Status::ABORTED_SQ_DELETION);
-            self.post(bus, queue, completion.entry.cid.get(), &reply);
+            self.post(bus, queue, cid, &reply);
         }
     }
 }

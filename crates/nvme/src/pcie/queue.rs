@@ -153,6 +153,11 @@ impl CompletionQueue {
         (self.size - 1 - self.used()).saturating_sub(self.reserved)
     }
 
+    /// Whether the host has entries to take.
+    pub fn has_untaken(&self) -> bool {
+        self.used() > 0
+    }
+
     /// Whether an entry is free for a completion that reserved none.
     pub fn has_room(&self) -> bool {
         self.room() > 0

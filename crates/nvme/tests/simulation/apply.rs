@@ -711,15 +711,6 @@ impl Model {
             // The data was read, and the command is completed.
             self.count_read(nsid, range);
         }
-        if status == status::INTERNAL_ERROR
-            && let Command::Manage { nsid, .. } = submission.command
-        {
-            // The first namespace was erased, but that it is gone could not be stored.
-            let mut namespaces = self.namespaces.iter_mut();
-            if let Some((_, namespace)) = namespaces.find(|(its, _)| nsid == ALL || **its == nsid) {
-                namespace.blocks.fill(ZEROES);
-            }
-        }
         // What Write Uncorrectable made unreadable stays so, and is no error of the media.
         let of_media = matches!(status, status::WRITE_FAULT | status::UNRECOVERED_READ) && !do_not_retry;
         if !of_media {

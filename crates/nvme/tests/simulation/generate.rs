@@ -445,7 +445,7 @@ impl<E: Entropy> Generator<E> {
             Fault::Discard => self
                 .entropy
                 .pick(&[Class::WriteZeroes, Class::Dataset, Class::Format, Class::Namespace]),
-            Fault::Keep => self.entropy.pick(&[Class::Namespace, Class::Sanitize]),
+            Fault::Keep => self.entropy.pick(&[Class::Namespace, Class::Format, Class::Sanitize]),
         };
         if (fault, next) == (Fault::Discard, Class::Sanitize) {
             self.planned.push(Operation::Time { ns: 1, tick: true });

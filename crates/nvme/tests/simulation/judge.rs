@@ -779,9 +779,10 @@ impl Model {
             (Fault::Write, Command::Write { .. } | Command::Copy { .. }) => found.must_for_now(status::WRITE_FAULT),
             (Fault::Discard, command) if self.discards(controller, command) => found.must_for_now(status::WRITE_FAULT),
             (Fault::Keep, Command::Manage { nsid: ALL, .. }) if self.namespaces.is_empty() => {}
-            (Fault::Keep, Command::Create(_) | Command::Manage { .. } | Command::Attach { .. }) => {
-                found.must_for_now(status::INTERNAL_ERROR)
-            }
+            (
+                Fault::Keep,
+                Command::Create(_) | Command::Manage { .. } | Command::Attach { .. } | Command::Format { .. },
+            ) => found.must_for_now(status::INTERNAL_ERROR),
             (Fault::Keep, Command::Sanitize { action: 1, .. }) if !matches!(self.sanitize, Sanitize::Failed { .. }) => {
             }
             (Fault::Keep, Command::Sanitize { .. }) => found.must_for_now(status::INTERNAL_ERROR),

@@ -723,6 +723,43 @@ impl Model {
         self.controllers.insert(id, controller);
     }
 
+    /// Another controller of the same host on Fabrics, the first that there is.
+    fn twin(&self, id: u16) -> Option<u16> {
+        let its = &self.controllers[&id];
+        let mut all = self.controllers.iter();
+        let found = all.find(|(other, twin)| **other != id && twin.kind == Kind::Fabrics && twin.host == its.host);
+        found.filter(|_| its.kind == Kind::Fabrics).map(|(twin, _)| *twin)
+    }
+
+    /// A new controller begins with the shared namespaces of its host.
+    pub fn attach_as_twin(&mut self, id: u16) {
+        let Some(twin) = self.twin(id) else {
+            return;
+        };
+        for namespace in self.namespaces.values_mut() {
+            if namespace.shared && namespace.attached.contains(&twin) {
+                namespace.attached.insert(id);
+            }
+        }
+    }
+
+    /// A connection is lost: what was private to its controller goes to another one of the host.
+    pub fn disconnect(&mut self, id: u16) {
+        if let Some(twin) = self.twin(id) {
+            let mut moved = Vec::new();
+            for (&nsid, namespace) in &mut self.namespaces {
+                if !namespace.shared && namespace.attached.remove(&id) {
+                    namespace.attached.insert(twin);
+                    moved.push(nsid);
+                }
+            }
+            for nsid in moved {
+                self.note_changed(nsid, &[twin]);
+            }
+        }
+        self.controllers.remove(&id);
+    }
+
     /// Controller Level Reset.
     pub fn reset(&mut self, id: u16) {
         let features = self.initial_features();

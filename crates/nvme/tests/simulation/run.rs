@@ -270,6 +270,7 @@ impl Run {
         }
         self.coverage.note(format!("connect: {kind:?}"));
         self.model.connect(id, kind, [host; 16]);
+        self.model.attach_as_twin(id);
         if queues && kind == Kind::Pcie {
             self.fronts.insert(id, Front::new(id, self.model.drive.io_queues_max));
         }
@@ -395,7 +396,7 @@ impl Run {
         self.drop_commands(controller);
         self.fronts.remove(&controller);
         self.subsystem.disconnect(controller);
-        self.model.controllers.remove(&controller);
+        self.model.disconnect(controller);
     }
 
     /// Commands whose data is on its way are gone with their queue.

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use nvme::controller::{QUEUE_ENTRIES_MAX, Waker};
 use nvme::{
-    AcceptedCommand, ControllerKind, Failure, Host, Outcome, Parameter, PropertyEffect, Reply, Subsystem, Transfer,
-    Transport,
+    AcceptedCommand, ControllerKind, Executed, Failure, Host, Outcome, Parameter, PropertyEffect, Reply, Subsystem,
+    Transfer, Transport,
 };
 use nvme_spec::auth::{SECURITY_PROTOCOL, SECURITY_PROTOCOL_SPECIFIC};
 use nvme_spec::fabrics::{
@@ -231,10 +231,35 @@ impl Endpoint {
         })
     }
 
-    /// Carries out a command that was accepted, with its data.
-    pub fn execute(&mut self, subsystem: &mut Subsystem, now: Nanos, command: Command, data: &mut Vec<u8>) -> Outcome {
-        let entry = &command.entry;
-        let reply = match command.kind {
+    /// Carries out a command that was accepted, with its data, or a part of it.
+    pub fn execute(
+        &mut self,
+        subsystem: &mut Subsystem,
+        now: Nanos,
+        command: Command,
+        data: &mut Vec<u8>,
+    ) -> Executed<Command> {
+        let Command { entry, transfer, kind } = command;
+        let kind = match kind {
+            Kind::Drive(accepted) => match subsystem.execute_part(now, accepted, data) {
+                Executed::Done(outcome) => return Executed::Done(outcome),
+                Executed::More(accepted) => Kind::Drive(accepted),
+            },
+            kind => return Executed::Done(self.execute_here(subsystem, now, &entry, kind, data)),
+        };
+        Executed::More(Command { entry, transfer, kind })
+    }
+
+    /// What is carried out at once.
+    fn execute_here(
+        &mut self,
+        subsystem: &mut Subsystem,
+        now: Nanos,
+        entry: &SubmissionEntry,
+        kind: Kind,
+        data: &mut Vec<u8>,
+    ) -> Outcome {
+        let reply = match kind {
             Kind::Drive(accepted) => return subsystem.execute(now, accepted, data),
             Kind::DiscoveryLog(accepted) => {
                 let log = discovery::log(&self.context, self.surroundings.local);

@@ -130,6 +130,8 @@ pub struct Session {
     requested: Vec<Option<DataRequest>>,
     /// What an authentication command needs to be complete. Nothing else is carried out meanwhile.
     computing: Option<(SubmissionEntry, Exponentiation)>,
+    /// A part of a long command was carried out: others have the drive before the next.
+    gives_way: bool,
     /// Completions that are not to be sent yet.
     backlog: Backlog<Completion>,
     /// Bytes of data that commands have and that were not sent or executed yet.
@@ -177,6 +179,7 @@ impl Session {
             ungranted: VecDeque::new(),
             requested: Vec::new(),
             computing: None,
+            gives_way: false,
             backlog: Backlog::default(),
             bytes_in_flight: 0,
             outstanding: 0,

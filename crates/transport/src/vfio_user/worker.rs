@@ -330,6 +330,10 @@ impl Worker {
             }
             Request::BusMaster { enabled, answer } => {
                 self.bus_master = enabled;
+                if enabled && self.controller.is_running() {
+                    let bus = bus(&self.memory, &self.vectors, &self.doorbells);
+                    self.controller.raise_again(bus);
+                }
                 self.finish_sync();
                 let _ = answer.send(());
             }

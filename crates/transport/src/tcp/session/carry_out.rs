@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use nvme::{Direction, Durable, Failure, Outcome, Parameter, Reply, Subsystem, Transfer};
+use nvme::{Direction, Durable, Executed, Failure, Outcome, Parameter, Reply, Subsystem, Transfer};
 use nvme_spec::command::{
     PSDT_SGL_MPTR_CONTIGUOUS, PSDT_SGL_MPTR_SGL, SGL_SUBTYPE_OFFSET, SGL_SUBTYPE_TRANSPORT_A, SglType,
 };
@@ -12,9 +12,9 @@ use nvme_spec::{AdminOpcode, Status, SubmissionEntry};
 use ssd::Nanos;
 
 use super::{CloseReason, Completion, OUTPUT_BYTES, Progress, ReadyCommand, Session};
-use crate::locked;
 use crate::tcp::fabrics::{Command, Queue};
 use crate::tcp::output::Data;
+use crate::{give_way, locked};
 
 impl Session {
     /// Completions that are held keep their data; what they have must not grow without limit.
@@ -28,12 +28,15 @@ impl Session {
             return Ok(());
         }
         let context = Arc::clone(&self.context);
+        if std::mem::take(&mut self.gives_way) {
+            give_way();
+        }
         let mut subsystem = locked(&context.shared);
         let now = context.clock.now();
         self.check_link(&mut subsystem, now)?;
         while let Some(ready) = self.ready.pop_front() {
             self.carry_out(&mut subsystem, now, ready);
-            if self.output.bytes() >= OUTPUT_BYTES || !self.may_execute() || self.closing {
+            if self.gives_way || self.output.bytes() >= OUTPUT_BYTES || !self.may_execute() || self.closing {
                 break;
             }
         }
@@ -91,7 +94,18 @@ impl Session {
         if to_host && data.capacity() == 0 {
             data = self.spare.take();
         }
-        let outcome = self.endpoint.execute(subsystem, now, command, &mut data);
+        let outcome = match self.endpoint.execute(subsystem, now, command, &mut data) {
+            Executed::Done(outcome) => outcome,
+            Executed::More(command) => {
+                self.bytes_in_flight += data.len();
+                self.gives_way = true;
+                return self.ready.push_back(ReadyCommand {
+                    progress: Progress::Transferred(command),
+                    data,
+                    damaged: false,
+                });
+            }
+        };
         if let Some(work) = self.endpoint.exponentiation() {
             self.recycle(data);
             self.computing = Some((entry, work));
