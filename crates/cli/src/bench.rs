@@ -109,7 +109,10 @@ fn over_vfio_user() -> Result<Vec<Row>, AnyError> {
     for (write, queue_depth, map_doorbells) in [(true, 32, true), (false, 32, true), (true, 1, true), (true, 32, false)]
     {
         let shared = drive()?;
-        let options = VfioUserOptions { map_doorbells };
+        let options = VfioUserOptions {
+            map_doorbells,
+            ..VfioUserOptions::default()
+        };
         let server = VfioUserServer::start(&socket, Arc::clone(&shared), Clock::start(), options)?;
         let target = vfio_user::Target {
             socket: &socket,

@@ -12,7 +12,7 @@
 //!   SIGBUS elsewhere    -> whoever handled it before; a real bug still ends the process
 //! ```
 //!
-//! Where nothing is gone that costs three stores and a load to memory of the thread's own. The alternatives, measured for
+//! Where nothing is gone that costs three stores and a load to memory of the thread's own, 1 to 1.5 ns an access. The alternatives, measured for
 //! a copy of 64 bytes and of 4096: a plain copy 23 and 1362 ns (not in the cache), `process_vm_readv` 1707 and 2703,
 //! `/proc/self/mem` 2009 and 3161, reading the file 1259 and 2756. A command makes three such accesses or more, in two to
 //! three microseconds.

@@ -45,8 +45,12 @@ element!(u32, u64);
 
 impl<T: Element> HugeArray<T> {
     pub(crate) fn zeroed(len: usize) -> HugeArray<T> {
+        HugeArray::try_zeroed(len).expect("address space for the page maps")
+    }
+
+    fn try_zeroed(len: usize) -> std::io::Result<HugeArray<T>> {
         assert!(len > 0, "the page maps have entries");
-        let memory = MmapMut::map_anon(len * size_of::<T>()).expect("address space for the page maps");
+        let memory = MmapMut::map_anon(len * size_of::<T>())?;
         #[cfg(target_os = "linux")]
         // A kernel without transparent huge pages says no; the maps then work on small ones.
         let _ = memory.advise(memmap2::Advice::HugePage);
@@ -59,7 +63,13 @@ impl<T: Element> HugeArray<T> {
             len,
             "the system gave other memory than was asked for"
         );
-        array
+        Ok(array)
+    }
+
+    fn try_clone(&self) -> std::io::Result<HugeArray<T>> {
+        let mut copy = HugeArray::try_zeroed(self.get().len())?;
+        copy.get_mut().copy_from_slice(self.get());
+        Ok(copy)
     }
 
     #[inline]
@@ -85,9 +95,7 @@ impl<T: Element> HugeArray<T> {
 
 impl<T: Element> Clone for HugeArray<T> {
     fn clone(&self) -> Self {
-        let mut copy = HugeArray::zeroed(self.get().len());
-        copy.get_mut().copy_from_slice(self.get());
-        copy
+        self.try_clone().expect("address space for a copy of the page maps")
     }
 }
 
@@ -103,6 +111,18 @@ pub(crate) struct Maps {
 }
 
 impl Maps {
+    /// A copy.
+    ///
+    /// # Errors
+    /// There is no address space for it.
+    pub(crate) fn try_clone(&self) -> std::io::Result<Maps> {
+        Ok(Maps {
+            l2p_inverted: self.l2p_inverted.try_clone()?,
+            p2l: self.p2l.try_clone()?,
+            valid: self.valid.try_clone()?,
+        })
+    }
+
     pub(crate) fn new(logical_pages: u32, physical_pages: u32) -> Maps {
         assert!(
             0 < logical_pages && logical_pages < physical_pages,

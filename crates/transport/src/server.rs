@@ -51,6 +51,36 @@ pub struct Server {
 
 /// How often background operations go on and limits are checked.
 const TICK: Duration = Duration::from_millis(50);
+/// How late it may be without anything having stood still.
+const STALL: Duration = Duration::from_millis(500);
+/// How long a stall is made up for.
+const GRACE_MAX: Duration = Duration::from_secs(10);
+
+/// Time in which nobody could be heard is no host's silence: while a process is stopped, or the machine asleep, keep
+/// alive commands wait in their sockets. After it hosts have as long again, before timeouts of two seconds end them.
+struct Grace {
+    looked_at: Instant,
+    until: Instant,
+}
+
+impl Grace {
+    fn new(now: Instant) -> Grace {
+        Grace {
+            looked_at: now,
+            until: now,
+        }
+    }
+
+    /// Whether hosts have been heard long enough since the last stall.
+    fn is_over(&mut self, now: Instant) -> bool {
+        let stalled = now.saturating_duration_since(self.looked_at);
+        self.looked_at = now;
+        if stalled > STALL {
+            self.until = now + stalled.min(GRACE_MAX);
+        }
+        now >= self.until
+    }
+}
 
 impl Server {
     /// Opens the drive and starts to serve it.
@@ -82,19 +112,21 @@ impl Server {
         if let Some(metrics) = options.metrics {
             server.metrics = Some(metrics::start(metrics, Arc::clone(&shared))?);
         }
-        server.start_housekeeping(options.checkpoint_every);
+        server.start_housekeeping(options.checkpoint_every)?;
         Ok((server, opened))
     }
 
-    fn start_housekeeping(&mut self, checkpoint_every: Option<Duration>) {
+    fn start_housekeeping(&mut self, checkpoint_every: Option<Duration>) -> Result<(), ServeError> {
         let (shared, clock, stopping) = (Arc::clone(&self.shared), self.clock, Arc::clone(&self.stopping));
         let (tcp, drive) = (self.tcp.clone(), Arc::clone(&self.drive));
         let work = move || {
             let mut last_checkpoint = Instant::now();
+            let mut grace = Grace::new(Instant::now());
             while !stopping.load(Ordering::Acquire) {
                 std::thread::park_timeout(TICK);
                 let expired = locked(&shared).tick(clock.now());
-                if let Some(tcp) = &tcp {
+                let is_fair = grace.is_over(Instant::now());
+                if let Some(tcp) = tcp.as_ref().filter(|_| is_fair) {
                     tcp.end_associations(&expired);
                 }
                 if checkpoint_every.is_some_and(|every| last_checkpoint.elapsed() >= every) {
@@ -107,7 +139,9 @@ impl Server {
             }
         };
         let thread = std::thread::Builder::new().name("housekeeping".to_string()).spawn(work);
-        self.housekeeping = Some(thread.expect("the system has a thread for us"));
+        let action = "starting a thread";
+        self.housekeeping = Some(thread.map_err(|source| ServeError::System { action, source })?);
+        Ok(())
     }
 
     /// The drive.
@@ -162,5 +196,21 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.end_transports();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stall_is_made_up_for() {
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let mut grace = Grace::new(start);
+        assert!(grace.is_over(at(50)));
+        assert!(!grace.is_over(at(3050)), "three seconds in which nobody was heard");
+        assert!((1..60).all(|tick| !grace.is_over(at(3050 + tick * 50))));
+        assert!(grace.is_over(at(6050)));
     }
 }

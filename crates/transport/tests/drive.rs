@@ -202,6 +202,51 @@ fn checkpoints_are_made_when_something_changed() {
     assert_eq!(locked(&shared).state().smart.read_commands, 1);
 }
 
+/// Set for the process that has little memory.
+const TIGHT: &str = "WARP_TEST_TIGHT_MEMORY";
+
+/// A checkpoint that finds no memory is one that is not made, and no more than that.
+#[test]
+fn a_checkpoint_without_memory_leaves_the_drive_as_it_is() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    if std::env::var_os(TIGHT).is_none() {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        let name = "a_checkpoint_without_memory_leaves_the_drive_as_it_is";
+        child
+            .args(["--exact", name, "--nocapture", "--test-threads=1"])
+            .env(TIGHT, "1");
+        let output = child.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    let (_folder, data) = folder();
+    let mut large = config(0);
+    large.device.geometry.capacity_bytes = Some(16 << 30);
+    large.device.geometry.reclaim_unit_bytes = 64 * MIB;
+    let (shared, mut drive, _) = open(&data, large).unwrap();
+    let client = Client::connect(&shared);
+    write_pages(&client, 0, 5, 1);
+    let before = getrlimit(Resource::As);
+    for room_bytes in [1, 4, 12, 20, 30, 36].map(|mib| mib * MIB) {
+        let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+        let used_bytes = pages.split(' ').next().unwrap().parse::<u64>().unwrap() * 4096;
+        let tight = Rlimit {
+            current: Some(used_bytes + room_bytes),
+            ..before
+        };
+        setrlimit(Resource::As, tight).unwrap();
+        let checkpoint = drive.checkpoint();
+        setrlimit(Resource::As, before).unwrap();
+        let error = checkpoint.unwrap_err().to_string();
+        assert!(
+            error.starts_with("there is no memory for a copy of the maps"),
+            "{error}"
+        );
+        write_pages(&client, 5, 5, 2);
+    }
+    assert!(drive.checkpoint().unwrap(), "there is memory again");
+}
+
 /// What must be durable before the host sees it completed, and only that, waits for the disk.
 #[test]
 fn flush_and_force_unit_access_mean_the_disk() {

@@ -283,7 +283,10 @@ fn mapped_doorbells_need_no_messages() {
 fn without_a_mapped_page_every_doorbell_is_a_message() {
     let setup = Setup::with(
         Box::new(Memory::new(bytes_for(CAPACITY_BYTES))),
-        VfioUserOptions { map_doorbells: false },
+        VfioUserOptions {
+            map_doorbells: false,
+            ..VfioUserOptions::default()
+        },
     );
     let mut driver = setup.driver_with_queue();
     assert!(!driver.has_mapped_doorbells());
@@ -296,7 +299,10 @@ fn without_a_mapped_page_every_doorbell_is_a_message() {
 fn shadow_doorbells_save_messages() {
     let setup = Setup::with(
         Box::new(Memory::new(bytes_for(CAPACITY_BYTES))),
-        VfioUserOptions { map_doorbells: false },
+        VfioUserOptions {
+            map_doorbells: false,
+            ..VfioUserOptions::default()
+        },
     );
     let mut driver = setup.driver();
     driver.use_shadow_doorbells().unwrap();
@@ -387,7 +393,10 @@ fn interrupts_that_bus_mastering_swallowed_come_again() {
 fn events_reach_a_sleeping_worker() {
     let setup = Setup::with(
         Box::new(Memory::new(bytes_for(CAPACITY_BYTES))),
-        VfioUserOptions { map_doorbells: false },
+        VfioUserOptions {
+            map_doorbells: false,
+            ..VfioUserOptions::default()
+        },
     );
     let mut driver = setup.driver();
     let second = setup.serve("second.sock", VfioUserOptions::default()).unwrap();
@@ -718,6 +727,25 @@ fn clients_leave_and_others_come() {
         driver.create_queues(1, 64, Some(1)).unwrap();
         assert_reads(&mut driver, 77, &pattern(MIB, 5));
     }
+}
+
+#[test]
+fn a_client_that_says_nothing_does_not_keep_the_socket() {
+    let setup = Setup::new();
+    let options = VfioUserOptions {
+        greeting: Duration::from_millis(200),
+        ..VfioUserOptions::default()
+    };
+    let server = setup.serve("greeting.sock", options).unwrap();
+    let mut silent = UnixStream::connect(setup.path("greeting.sock")).unwrap();
+    let mut driver = Driver::start(&setup.path("greeting.sock"), DriverOptions::default()).unwrap();
+    driver.create_queues(1, 64, None).unwrap();
+    assert_eq!(silent.read(&mut [0; 8]).unwrap_or(0), 0, "the connection has ended");
+    // A client that has begun may be silent.
+    std::thread::sleep(3 * options.greeting);
+    write_and_read(&mut driver, 0, BLOCK, 1);
+    drop(driver);
+    server.stop();
 }
 
 #[test]

@@ -185,6 +185,35 @@ impl<S: EventSink> Device<S> {
         Ok(Device { engine, sink })
     }
 
+    /// A copy without events, or an error where [`Clone`] would end the process: for those who serve others meanwhile.
+    ///
+    /// # Errors
+    /// The system has no memory or no address space for it.
+    pub fn try_clone(&self) -> std::io::Result<Device> {
+        let no_memory = |_| std::io::Error::from(std::io::ErrorKind::OutOfMemory);
+        let maps = self.engine.maps.try_clone()?;
+        // What the rest takes is a small part of what the maps do. If there is room for so much in one piece, there is
+        // for the pieces.
+        let rest_bytes = self.layout().memory_bytes() / 4 + (1 << 20);
+        let rest_bytes = usize::try_from(rest_bytes).unwrap_or(usize::MAX);
+        Vec::<u8>::new().try_reserve_exact(rest_bytes).map_err(no_memory)?;
+        let engine = &self.engine;
+        Ok(Device {
+            engine: Engine {
+                config: engine.config.clone(),
+                layout: engine.layout.clone(),
+                slice_divisor: engine.slice_divisor,
+                maps,
+                state: engine.state.clone(),
+                timing: engine.timing.clone(),
+                victim_policy: ExternalPolicy(None),
+                moving_from: Vec::new(),
+                moving_lpns: Vec::new(),
+            },
+            sink: (),
+        })
+    }
+
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
     }

@@ -17,6 +17,9 @@ pub enum DriveError {
     /// The machine is too small.
     #[error(transparent)]
     Memory(#[from] TooLittleMemory),
+    /// There is no memory for a copy of the maps.
+    #[error("there is no memory for a copy of the maps, which hosts would wait for otherwise: {0}")]
+    NoCopy(std::io::Error),
     /// The device snapshot cannot be read or written.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
@@ -114,6 +117,21 @@ impl DriveError {
     pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> DriveError {
         let path = path.to_path_buf();
         move |source| DriveError::Io { path, action, source }
+    }
+
+    /// The state file cannot be written, with what to do about it.
+    pub(super) fn state_not_stored(path: &Path, source: std::io::Error) -> DriveError {
+        use std::io::ErrorKind;
+        let action = match source.kind() {
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+                "the drive's state cannot be stored (its folder must be writable)"
+            }
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                "the drive's state cannot be stored (make room on its file system)"
+            }
+            _ => "the drive's state cannot be stored",
+        };
+        DriveError::io(path, action)(source)
     }
 
     pub(super) fn unusable_state(path: &Path, error: &nvme::state::StateError) -> DriveError {

@@ -310,7 +310,8 @@ impl ServedDrive {
         if !device_changed && persistence.stored_commands == commands(&subsystem) {
             return Ok(false);
         }
-        let device = (device_changed && persistence.maps_are_small).then(|| subsystem.device().clone());
+        let copied = (device_changed && persistence.maps_are_small).then(|| subsystem.device().try_clone());
+        let device = copied.transpose().map_err(DriveError::NoCopy)?;
         let state = subsystem.state_for_checkpoint().to_bytes();
         let ticket = persistence.state_file.ticket();
         let (stored_device, stored_commands) = (CleanMark::of(subsystem.device()), commands(&subsystem));
@@ -329,7 +330,7 @@ impl ServedDrive {
             device.save(&persistence.files.snapshot)?;
         }
         let written = persistence.state_file.write(ticket, &state, None);
-        written.map_err(DriveError::io(persistence.state_file.path(), STATE_NOT_WRITTEN))?;
+        written.map_err(|source| DriveError::state_not_stored(persistence.state_file.path(), source))?;
         (persistence.stored_device, persistence.stored_commands) = (Some(stored_device), stored_commands);
         Ok(true)
     }
@@ -376,13 +377,11 @@ impl Drop for ServedDrive {
     }
 }
 
-const STATE_NOT_WRITTEN: &str = "the drive's state cannot be stored (its folder must be writable)";
-
 impl Persistence {
     fn write_state(&self, subsystem: &mut Subsystem, clean: Option<CleanMark>) -> Result<(), DriveError> {
         let state = subsystem.state_for_checkpoint().to_bytes();
         let written = self.state_file.write(self.state_file.ticket(), &state, clean);
-        written.map_err(DriveError::io(self.state_file.path(), STATE_NOT_WRITTEN))
+        written.map_err(|source| DriveError::state_not_stored(self.state_file.path(), source))
     }
 
     fn note_stored(&mut self, subsystem: &Subsystem) {

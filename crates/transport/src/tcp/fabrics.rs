@@ -376,7 +376,7 @@ impl Endpoint {
         if command.recfmt.get() != 0 {
             return Err(Refusal::new(Status::CONNECT_INCOMPATIBLE_FORMAT));
         }
-        let host_nqn = name(&data.hostnqn).ok_or(Refusal::data(HOSTNQN))?;
+        let host_nqn = self.host_name(data).ok_or(Refusal::data(HOSTNQN))?;
         let subsystem_nqn = name(&data.subnqn).ok_or(Refusal::data(SUBNQN))?;
         let kind = match subsystem_nqn {
             DISCOVERY_NQN => ControllerKind::Discovery,
@@ -422,6 +422,13 @@ impl Endpoint {
             head: if flow_control { 0 } else { u16::MAX },
             authenticator,
         })
+    }
+
+    /// The host's NQN. Where nobody says who may come it may be empty, as that of SPDK's programs is: then it names
+    /// nobody, and the host identifier tells hosts apart.
+    fn host_name<'a>(&self, data: &'a ConnectData) -> Option<&'a str> {
+        let is_nameless = data.hostnqn[0] == 0 && self.context.options.hosts.is_empty();
+        if is_nameless { Some("") } else { name(&data.hostnqn) }
     }
 
     /// How the host has to prove who it is; `None` if it does not have to.

@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use nvme::pcie::{DOORBELL_BYTES, REGISTER_BYTES};
 use nvme_spec::pci::EXTENDED_CONFIG_SPACE_SIZE;
@@ -47,6 +48,8 @@ pub struct Device {
     pub doorbells: Option<DoorbellFile>,
     /// Messages that wrote a doorbell.
     pub doorbell_messages: Arc<AtomicU64>,
+    /// How long a client may take to begin.
+    pub greeting: Duration,
 }
 
 /// A client's connection. See the module.
@@ -83,8 +86,14 @@ pub fn serve(device: &Device, stream: &UnixStream) -> io::Result<()> {
         negotiated: false,
     };
     let mut body = Vec::new();
+    // Others wait for this one to leave. Once it has said what it speaks it may be silent: a guest that does nothing is.
+    stream.set_read_timeout(Some(device.greeting))?;
     while let Some((header, descriptors)) = wire::receive(stream, &mut body)? {
+        let was_negotiated = connection.negotiated;
         let answer = connection.answer(&header, Body(&body), descriptors);
+        if connection.negotiated && !was_negotiated {
+            stream.set_read_timeout(None)?;
+        }
         if !header.wants_reply() {
             continue;
         }

@@ -34,6 +34,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use nvme::pcie::{PcieController, QUEUES_MAX};
 use nvme::{ControllerKind, Host, Transport};
@@ -53,11 +54,16 @@ pub const WORKER_THREAD: &str = "vfio-worker";
 pub struct VfioUserOptions {
     /// Whether clients may map the doorbells, which the worker then polls. Without that each doorbell is a message.
     pub map_doorbells: bool,
+    /// How long a client may take to say which version it speaks; until it has left the next one waits.
+    pub greeting: Duration,
 }
 
 impl Default for VfioUserOptions {
     fn default() -> VfioUserOptions {
-        VfioUserOptions { map_doorbells: true }
+        VfioUserOptions {
+            map_doorbells: true,
+            greeting: Duration::from_secs(5),
+        }
     }
 }
 
@@ -122,6 +128,7 @@ impl VfioUserServer {
             requests: server.requests.clone(),
             doorbells: options.map_doorbells.then_some(file),
             doorbell_messages: Arc::clone(&server.doorbell_messages),
+            greeting: options.greeting,
         };
         // An error below drops the server, which ends the threads that there are.
         server.worker_threads.push(spawn(WORKER_THREAD, move || worker.run())?);

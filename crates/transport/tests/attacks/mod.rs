@@ -130,6 +130,22 @@ fn a_host_that_comes_back_at_once_has_its_controller() {
     }
 }
 
+/// SPDK's programs say none.
+#[test]
+fn a_host_without_a_name_may_come_where_nobody_is_listed() {
+    let open = Target::start();
+    let nameless = |target: &Target| HostOptions {
+        host_nqn: String::new(),
+        ..target.host()
+    };
+    let controller = Controller::connect(&nameless(&open)).unwrap();
+    let mut queue = controller.io_queue(1, 16).unwrap();
+    write(&mut queue, 0, &[1; 4096]);
+    let guarded = guarded();
+    let error = Controller::connect(&nameless(&guarded)).map(|_| ()).unwrap_err();
+    assert_eq!(error.to_string(), "Connect: Connect Invalid Parameters");
+}
+
 #[test]
 fn a_host_may_be_asked_for_a_group_of_some_strength() {
     let mut target = guarded();
