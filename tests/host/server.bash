@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Starts and ends `warp serve`.
 #
-# Uses: WARP, WORK, SERVER_PIDS. Sets: TCP_PORT, METRICS_PORT, VFIO_USER (the QEMU arguments that attach the drive).
+# Uses: WARP, WORK, SERVER_PIDS. Sets: TCP_PORT, METRICS_PORT, VFIO_USER (the arguments of `warp guest` that attach the drive).
 
 SOCKET=$WORK/drive.sock
 
@@ -23,7 +23,7 @@ start_server() {
         rm -f "$SOCKET"
         arguments+=(--vfio-user "$SOCKET")
         # shellcheck disable=SC2034  # for the callers
-        VFIO_USER=(-device "{\"driver\":\"vfio-user-pci\",\"socket\":{\"type\":\"unix\",\"path\":\"$SOCKET\"}}")
+        VFIO_USER=(--qemu=-device --qemu="{\"driver\":\"vfio-user-pci\",\"socket\":{\"type\":\"unix\",\"path\":\"$SOCKET\"}}")
     fi
     if [ "$transports" != vfio-user ]; then
         TCP_PORT=$(free_port)

@@ -1,7 +1,9 @@
 //! The command line.
 
 mod drive;
+mod guest;
 mod runs;
+mod served;
 mod studies;
 
 use std::ffi::OsString;
@@ -17,7 +19,9 @@ use lab::twin::{Scale, ScaleChoice};
 use toml::Value;
 
 pub use drive::OnDrive;
+pub use guest::{Guest, Transport};
 pub use runs::{Compare, Keep, Runs, RunsCommand};
+pub use served::ServedDrive;
 pub use studies::{List, New, NewThing};
 
 /// An open, programmable SSD with NVMe Flexible Data Placement.
@@ -57,6 +61,8 @@ pub enum Command {
     Bench(Bench),
     /// Serve a drive to QEMU (vfio-user) and to NVMe/TCP hosts
     Serve(Box<Serve>),
+    /// Run a command in a Linux with an FDP drive: a stock kernel in QEMU, with nvme-cli and fio
+    Guest(Box<Guest>),
     /// Decode the FDP logs of a drive, or what a served drive has stored
     Inspect(Inspect),
     /// Say which data should be written with another placement identifier, from a drive's FDP events
@@ -208,15 +214,8 @@ pub struct Export {
 
 #[derive(Args)]
 pub struct Serve {
-    /// Device profile
-    #[arg(long, default_value = "warp_default")]
-    pub device: String,
-    /// Logical capacity, such as 8G (powers of 1024) or 8GB (of 1000) [default: the profile's]
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub capacity: Option<u64>,
-    /// Change a setting of the device, e.g. --set geometry.over_provisioning=0.2
-    #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
-    pub set: Vec<(String, Value)>,
+    #[command(flatten)]
+    pub drive: ServedDrive,
     /// Unix socket to serve QEMU's vfio-user-pci on; may be given several times, one for each virtual machine
     #[arg(long, value_name = "SOCKET")]
     pub vfio_user: Vec<PathBuf>,
@@ -226,21 +225,9 @@ pub struct Serve {
     /// TOML file of the hosts that may connect by NVMe/TCP, with their DH-HMAC-CHAP secrets
     #[arg(long, value_name = "FILE", requires = "tcp")]
     pub hosts: Option<PathBuf>,
-    /// Where the data is: "memory", "null" (none: for studies of drives larger than the machine) or a file
-    #[arg(long, value_name = "FILE", default_value = "memory")]
-    pub data: String,
     /// Seconds between checkpoints of the mapping when the data is in a file; 0: only at the end
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub checkpoint: u64,
-    /// Whether a new drive has Flexible Data Placement enabled
-    #[arg(long, value_name = "on|off", default_value = "on", action = clap::ArgAction::Set, value_parser = on_or_off)]
-    pub fdp: bool,
-    /// Whether commands take the time that the device's profile says, if it says one
-    #[arg(long, value_name = "on|off", default_value = "on", action = clap::ArgAction::Set, value_parser = on_or_off)]
-    pub timing: bool,
-    /// Bytes of a logical block of a new drive's namespace
-    #[arg(long, value_name = "512|4096", default_value = "4096", value_parser = logical_block)]
-    pub block: u8,
     /// A new drive comes without a namespace
     #[arg(long)]
     pub no_namespace: bool,

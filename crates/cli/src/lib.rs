@@ -2,7 +2,8 @@
 //!
 //! Exit codes: 0 done; 1 a claim or a golden result does not hold, or a result cannot be written; 2 bad input, one sentence
 //! on standard error; 130 stopped with Ctrl-C, after printing and writing what was measured; 141 nobody reads standard output.
-//! `warp capture` has those of its command.
+//! `warp capture` and `warp guest` have those of their command; `warp guest` also 124 where its time was up, and 125 where there is no
+//! guest.
 
 mod advise;
 mod arguments;
@@ -11,6 +12,7 @@ mod calibrate;
 mod capture;
 mod execute;
 mod export;
+mod guest;
 mod inspect;
 mod manual;
 mod output;
@@ -71,6 +73,7 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
         Command::Explain(command) => show::explain(command).map_err(AnyError::from),
         Command::Bench(command) => bench::bench(command),
         Command::Serve(command) => serve::serve(command),
+        Command::Guest(command) => guest::guest(command),
         Command::Inspect(command) => inspect::inspect(command),
         Command::Advise(command) => advise::advise(command),
         Command::Capture(command) => capture::capture(command),

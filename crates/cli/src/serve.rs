@@ -18,7 +18,7 @@ use transport::http::HttpOptions;
 use transport::server::{ServeOptions, Server};
 use transport::tcp::{AllowedHost, DhGroupId, Secret, TcpOptions};
 
-use crate::arguments::Serve;
+use crate::arguments::{Serve, ServedDrive};
 use crate::{AnyError, Outcome, bad_option, print};
 
 /// Controllers at the same time: far more hosts than a machine has.
@@ -77,31 +77,14 @@ fn watch(command: &Serve, server: &Server, stopped: &mpsc::Receiver<()>) -> Outc
 }
 
 fn options(command: &Serve) -> Result<ServeOptions, AnyError> {
-    let identity = Identity {
-        serial: command.serial.clone(),
-        model: "WARP FDP SSD".to_string(),
-        firmware: env!("CARGO_PKG_VERSION").to_string(),
-        nqn: command
-            .nqn
-            .clone()
-            .unwrap_or_else(|| format!("nqn.2026-01.io.warp:{}", command.serial)),
-    };
-    check_names(&identity)?;
+    let identity = identity(&command.serial, command.nqn.as_deref())?;
+    let drive = drive_options(&command.drive, command.drive.capacity, identity)?;
     let subsystem = SubsystemConfig {
-        identity,
-        device: device(command)?,
-        fdp: command.fdp,
         namespace: !command.no_namespace,
-        format: command.block,
         reclaim_unit_time_limit_s: command.reclaim_unit_time_limit,
-        controllers_max: CONTROLLERS_MAX,
-        io_queues_max: IO_QUEUES_MAX,
+        ..drive.subsystem
     };
-    let data = match command.data.as_str() {
-        "memory" => DataChoice::Memory,
-        "null" => DataChoice::Null,
-        path => DataChoice::File(PathBuf::from(path)),
-    };
+    let drive = DriveOptions { subsystem, ..drive };
     let tcp = match (command.tcp, &command.hosts) {
         (None, _) => None,
         (Some(listen), None) => Some(TcpOptions::new(listen)),
@@ -116,7 +99,7 @@ fn options(command: &Serve) -> Result<ServeOptions, AnyError> {
     });
     let metrics = metrics.transpose()?;
     Ok(ServeOptions {
-        drive: DriveOptions { subsystem, data },
+        drive,
         vfio_user: command.vfio_user.clone(),
         tcp,
         metrics,
@@ -199,29 +182,65 @@ fn hosts(file: &Path) -> Result<Vec<AllowedHost>, LabError> {
     listed.host.into_iter().map(host).collect()
 }
 
-/// Refuses names that do not fit where the standard puts them.
-fn check_names(identity: &Identity) -> Result<(), LabError> {
+/// The drive with these names.
+///
+/// # Errors
+/// A name does not fit where the standard puts it.
+pub fn identity(serial: &str, nqn: Option<&str>) -> Result<Identity, LabError> {
+    let nqn = nqn.map_or_else(|| format!("nqn.2026-01.io.warp:{serial}"), str::to_string);
     let printable = |text: &str| !text.is_empty() && text.bytes().all(|byte| (0x20..0x7f).contains(&byte));
-    if identity.serial.len() > 20 || !printable(&identity.serial) {
+    if serial.len() > 20 || !printable(serial) {
         return Err(bad_option("--serial", "give 1 to 20 printable ASCII characters"));
     }
-    if identity.nqn.len() > 223 || !identity.nqn.starts_with("nqn.") || !printable(&identity.nqn) {
+    if nqn.len() > 223 || !nqn.starts_with("nqn.") || !printable(&nqn) {
         return Err(bad_option(
             "--nqn",
             "give an NVMe qualified name such as nqn.2026-01.io.warp:drive1, up to 223 bytes",
         ));
     }
-    Ok(())
+    Ok(Identity {
+        serial: serial.to_string(),
+        model: "WARP FDP SSD".to_string(),
+        firmware: env!("CARGO_PKG_VERSION").to_string(),
+        nqn,
+    })
+}
+
+/// What the options say of the drive, with one namespace over all of it.
+///
+/// # Errors
+/// There is no such device, or not of this capacity.
+pub fn drive_options(
+    drive: &ServedDrive,
+    capacity_bytes: Option<u64>,
+    identity: Identity,
+) -> Result<DriveOptions, LabError> {
+    let subsystem = SubsystemConfig {
+        identity,
+        device: device(drive, capacity_bytes)?,
+        fdp: drive.fdp,
+        namespace: true,
+        format: drive.block,
+        reclaim_unit_time_limit_s: 0,
+        controllers_max: CONTROLLERS_MAX,
+        io_queues_max: IO_QUEUES_MAX,
+    };
+    let data = match drive.data.as_str() {
+        "memory" => DataChoice::Memory,
+        "null" => DataChoice::Null,
+        path => DataChoice::File(PathBuf::from(path)),
+    };
+    Ok(DriveOptions { subsystem, data })
 }
 
 /// The device of the profile at the capacity asked for.
-fn device(command: &Serve) -> Result<DeviceConfig, LabError> {
-    let mut config = Profile::find(&command.device)?.config(&command.set.iter().cloned().collect())?;
-    if !command.timing {
+fn device(drive: &ServedDrive, capacity_bytes: Option<u64>) -> Result<DeviceConfig, LabError> {
+    let mut config = Profile::find(&drive.device)?.config(&drive.set.iter().cloned().collect())?;
+    if !drive.timing {
         config.timing = None;
     }
-    match command.capacity {
-        Some(capacity_bytes) => lab::twin::resized(&command.device, &config, capacity_bytes),
+    match capacity_bytes {
+        Some(capacity_bytes) => lab::twin::resized(&drive.device, &config, capacity_bytes),
         None => Ok(config),
     }
 }

@@ -5,6 +5,7 @@
 //! inspect:   FDP of any drive: the kernel's, or one over TCP <- warp inspect, warp advise
 //! drive:     a drive that is written                         <- warp run --on
 //! capture:   what programs ask of a disk of this machine     <- warp capture
+//! guest:     a Linux in QEMU with a drive                    <- warp guest
 //! command:   entries of submission queues
 //! bench:     how fast a served drive is, beside the machine's limit <- warp bench
 //! ```
@@ -17,5 +18,6 @@ pub mod bench;
 pub mod capture;
 pub mod command;
 pub mod drive;
+pub mod guest;
 pub mod initiator;
 pub mod inspect;

@@ -25,7 +25,9 @@ pub struct Status {
     pub logical_pages: u64,
     /// Whether Flexible Data Placement is enabled.
     pub fdp: bool,
-    /// Events in the FDP logs that made room for newer ones.
+    /// Host events and controller events in the FDP logs, since the drive was made.
+    pub events: [u64; 2],
+    /// Of them those that made room for newer ones.
     pub events_overwritten: u64,
     /// Commands that failed because the storage did.
     pub media_errors: u64,
@@ -50,6 +52,7 @@ impl Status {
             live_pages: device.live_pages(),
             logical_pages: u64::from(device.layout().logical_pages),
             fdp: state.fdp.enabled,
+            events: [state.fdp.host_events.end(), state.fdp.controller_events.end()],
             events_overwritten: state.fdp.host_events.overwritten() + state.fdp.controller_events.overwritten(),
             media_errors: state.smart.media_errors,
             lateness: subsystem.pacing().lateness(),

@@ -8,7 +8,7 @@
 # shellcheck source-path=SCRIPTDIR source=../checks/lib.sh
 . /host/checks/lib.sh
 
-WARP=/host/warp
+WARP=/warp/bin/warp
 HOT_BYTES=$((6 << 20)) WARM_BYTES=$((24 << 20))
 
 # HOT and WARM with a placement identifier each, two bytes of HOT for one of WARM: IDENTIFIER-OF-WARM

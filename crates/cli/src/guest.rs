@@ -1,0 +1,255 @@
+//! `warp guest`: a command, or a shell, in a Linux with a drive.
+
+use std::ffi::OsStr;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use base::Bytes;
+use host::guest::{Attached, Built, Ended, GuestError, Machine, Stream, Task, boot, build, cache};
+use indicatif::{ProgressBar, ProgressStyle};
+use lab::LabError;
+use lab::rows::{Column, Rows, Value};
+use ssd::{OwnerStats, Stats};
+use transport::drive::DriveOptions;
+use transport::server::{ServeOptions, Server};
+use transport::status::Status;
+use transport::tcp::TcpOptions;
+
+use crate::arguments::{Guest, ServedDrive, Transport};
+use crate::output::{complain, unwritten};
+use crate::{AnyError, Outcome, bad_option, print, serve};
+
+/// Exit code where the time was up, as that of `timeout`.
+const TIMED_OUT: u8 = 124;
+/// Exit code where there is no guest, or it died.
+const NO_GUEST: u8 = 125;
+/// Capacity of the drive if none is said: it is in memory, and a guest fills it.
+const CAPACITY_BYTES: u64 = 8 << 30;
+/// Serial number of the drive.
+const SERIAL: &str = "WARP0001";
+/// How often the time that a build takes is renewed.
+const TICK: Duration = Duration::from_millis(200);
+
+pub fn guest(command: &Guest) -> Result<Outcome, AnyError> {
+    let is_shell = command.command.is_empty();
+    if is_shell && !command.build_only && !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+        let problem = "a shell needs a terminal; give a command, as in warp guest -- nvme list";
+        return Err(bad_option("warp guest", problem).into());
+    }
+    let share = shared_folder(&command.share)?;
+    // What is wrong with the drive is said before minutes are spent on a guest.
+    let drive = (command.transport != Transport::None)
+        .then(|| drive(&command.drive))
+        .transpose()?;
+    let stop = stoppable()?;
+    let is_stopped = || stop.load(Ordering::Relaxed);
+    let built = match built(&command.with, &is_stopped) {
+        Ok(built) => built,
+        Err(error) => return Ok(no_guest(&error)),
+    };
+    if command.build_only {
+        print(&format!("{}\n{}\n", built.system.display(), built.tree.display()));
+        return Ok(Outcome::Done);
+    }
+    let sockets = tempfile::Builder::new().prefix("warp-guest-drive.").tempdir()?;
+    let server = drive.map(|drive| serve(drive, command.transport, sockets.path()));
+    let server = server.transpose()?;
+    let machine = Machine {
+        built,
+        attached: server.as_ref().map(attached).unwrap_or_default(),
+        share,
+        program: this_program(),
+        task: if is_shell {
+            Task::Shell
+        } else {
+            Task::Command(command.command.clone())
+        },
+        memory_bytes: command.memory,
+        network: command.network,
+        limit: command.timeout,
+        kernel: command.kernel.clone(),
+        qemu: command.qemu.clone(),
+        console: command.console.clone(),
+    };
+    let (outcome, refused) = run(&machine, &is_stopped);
+    if let Some(server) = server {
+        let status = server.server.status();
+        server.server.stop()?;
+        complain(&saw(&status));
+    }
+    if let Some(error) = refused {
+        // Ends the program, so it comes last.
+        unwritten(&error);
+    }
+    Ok(outcome)
+}
+
+/// Boots the guest; returns how it ended, and why its output could not be written.
+fn run(machine: &Machine, is_stopped: &dyn Fn() -> bool) -> (Outcome, Option<io::Error>) {
+    let mut refused = None;
+    let mut hand_on = |stream: Stream, bytes: &[u8]| {
+        let written = match stream {
+            Stream::Output => write_all(&mut io::stdout().lock(), bytes),
+            // There is nowhere to complain about that one.
+            Stream::Error => write_all(&mut io::stderr().lock(), bytes).or(Ok(())),
+        };
+        written.map_err(|error| {
+            let kind = error.kind();
+            refused = Some(error);
+            kind.into()
+        })
+    };
+    let ended = boot(machine, is_stopped, &mut hand_on);
+    let outcome = match ended {
+        Ok(Ended::Exited(code)) => Outcome::As(code),
+        Ok(Ended::Stopped) => Outcome::Stopped,
+        Ok(Ended::TimedOut) => {
+            let limit = machine.limit.unwrap_or_default().as_secs_f64();
+            complain(&format!("the guest was ended after {limit} s, the limit of --timeout"));
+            Outcome::As(TIMED_OUT)
+        }
+        Err(_) if refused.is_some() => Outcome::Failed,
+        Err(error) => no_guest(&error),
+    };
+    (outcome, refused)
+}
+
+fn write_all(out: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+    out.write_all(bytes)?;
+    out.flush()
+}
+
+fn no_guest(error: &GuestError) -> Outcome {
+    complain(&error.to_string());
+    match error {
+        GuestError::Stopped => Outcome::Stopped,
+        _ => Outcome::As(NO_GUEST),
+    }
+}
+
+/// The folder that is shared, as an absolute path.
+fn shared_folder(folder: &Path) -> Result<PathBuf, LabError> {
+    let problem = |why: &dyn std::fmt::Display| {
+        let name = folder.display();
+        bad_option("--share", format!("{name}: {why}; give a folder of this machine"))
+    };
+    let path = folder.canonicalize().map_err(|error| problem(&error))?;
+    if !path.is_dir() {
+        return Err(problem(&"it is no folder"));
+    }
+    Ok(path)
+}
+
+/// Says when Ctrl-C or a signal that ends programs has come.
+fn stoppable() -> Result<Arc<AtomicBool>, ctrlc::Error> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let handler = Arc::clone(&stop);
+    ctrlc::set_handler(move || handler.store(true, Ordering::Relaxed))?;
+    Ok(stop)
+}
+
+/// The guest, built if it is not there, which takes a minute and says so.
+fn built(packages: &[String], is_stopped: &dyn Fn() -> bool) -> Result<Built, GuestError> {
+    let is_terminal = io::stderr().is_terminal();
+    let mut bar: Option<ProgressBar> = None;
+    let built = build(&cache()?, packages, is_stopped, &mut |step| {
+        if !is_terminal {
+            complain(&format!("building the guest, once: {step}"));
+            return;
+        }
+        let bar = bar.get_or_insert_with(|| {
+            let style = ProgressStyle::with_template("{spinner} building the guest, once: {wide_msg} {elapsed}");
+            let bar = ProgressBar::new_spinner().with_style(style.expect("the template is valid"));
+            bar.enable_steady_tick(TICK);
+            bar
+        });
+        bar.set_message(step.to_string());
+    });
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+    built
+}
+
+/// This program, for the guest, unless it is part of another.
+fn this_program() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    (program.file_name() == Some(OsStr::new("warp"))).then_some(program)
+}
+
+// ------------------------------------------------------------------------------------------------------ the drive --
+
+fn drive(options: &ServedDrive) -> Result<DriveOptions, LabError> {
+    let identity = serve::identity(SERIAL, None)?;
+    let capacity = options.capacity.unwrap_or(CAPACITY_BYTES);
+    serve::drive_options(options, Some(capacity), identity)
+}
+
+/// A served drive and where.
+struct Served {
+    server: Server,
+    socket: Option<PathBuf>,
+    nqn: String,
+}
+
+fn serve(drive: DriveOptions, transport: Transport, sockets: &Path) -> Result<Served, AnyError> {
+    let nqn = drive.subsystem.identity.nqn.clone();
+    let socket = (transport != Transport::Tcp).then(|| sockets.join("drive.sock"));
+    let any_port = ([127, 0, 0, 1], 0).into();
+    let options = ServeOptions {
+        drive,
+        vfio_user: socket.iter().cloned().collect(),
+        tcp: (transport != Transport::VfioUser).then(|| TcpOptions::new(any_port)),
+        metrics: None,
+        checkpoint_every: None,
+    };
+    let (server, _) = Server::start(options)?;
+    Ok(Served { server, socket, nqn })
+}
+
+fn attached(served: &Served) -> Attached {
+    Attached {
+        vfio_user: served.socket.clone(),
+        tcp: served.server.tcp_address().map(|address| (address, served.nqn.clone())),
+    }
+}
+
+/// What the drive counted, in a sentence, and a table of its handles where more than one was used.
+fn saw(status: &Status) -> String {
+    let stats = &status.stats;
+    let Some(waf) = stats.write_amplification() else {
+        return "nothing was written to the drive".to_string();
+    };
+    let [host, media] = [stats.host_bytes_written(), stats.media_bytes_written()].map(Bytes);
+    let [of_host, of_controller] = status.events;
+    let mut text = format!(
+        "the drive: {host} written by the host, {media} to flash, write amplification {waf:.3}; events: {of_host} of \
+         the host, {of_controller} of the controller"
+    );
+    let used = |(_, row): &(usize, &OwnerStats)| row.host_pages_written > 0;
+    let rows: Vec<(usize, &OwnerStats)> = stats.handles.iter().enumerate().filter(used).collect();
+    if status.fdp && rows.len() > 1 {
+        text += &format!("\n{}", handles(&rows, stats).trim_end());
+    }
+    text
+}
+
+fn handles(rows: &[(usize, &OwnerStats)], stats: &Stats) -> String {
+    let columns = ["host", "copied", "own WAF", "units opened", "units reclaimed"];
+    let columns = columns.map(|heading| Column::number(heading, ""));
+    let mut table = Rows::new([Column::label("handle")].into_iter().chain(columns));
+    for (handle, row) in rows {
+        table.add([
+            format!("RUH {handle}").into(),
+            Value::Bytes(row.host_bytes_written),
+            Value::Bytes(row.gc_pages_copied * stats.page_bytes),
+            Value::optional(row.write_amplification(), Value::Amplification),
+            Value::Count(row.units_opened),
+            Value::Count(row.units_reclaimed),
+        ]);
+    }
+    table.text()
+}

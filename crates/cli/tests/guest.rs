@@ -1,0 +1,47 @@
+//! `warp guest` where there is no guest: one sentence and exit code 125, and nothing left behind. What happens with one is tested by
+//! `tests/host`, and by `crates/host/tests/guest.rs` with a program in QEMU's place.
+
+mod common;
+
+use std::path::Path;
+use std::process::Command;
+
+use common::{files, folder};
+
+/// Exit code where there is no guest.
+const NO_GUEST: i32 = 125;
+
+/// What `warp guest -- true` says with this cache and mirror.
+fn refusal(cache: &Path, mirror: &str) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_warp"))
+        .args(["guest", "--capacity", "64M", "--", "true"])
+        .envs([
+            ("WARP_GUEST_CACHE", cache.as_os_str()),
+            ("WARP_DEBIAN_MIRROR", mirror.as_ref()),
+        ])
+        .output()
+        .expect("the program runs");
+    let text = String::from_utf8(output.stderr).expect("words");
+    assert_eq!(output.status.code(), Some(NO_GUEST), "{text}");
+    assert!(output.stdout.is_empty());
+    let last = text.lines().last().expect("a sentence");
+    assert!(last.starts_with("warp: the guest cannot be had: "), "{text}");
+    last.to_string()
+}
+
+#[test]
+fn a_cache_that_cannot_be_made_is_named() {
+    let text = refusal(Path::new("/dev/null/guest"), "");
+    assert!(text.contains("/dev/null/guest"), "{text}");
+}
+
+#[test]
+fn without_a_network_nothing_is_left_of_a_build() {
+    let folder = folder();
+    // Nobody serves the discard port, and what is not root says so first.
+    let text = refusal(folder.path(), "http://127.0.0.1:9/debian");
+    let known = ["is there a network?", "not root", "free in", "it needs Linux on x86-64"];
+    assert!(known.iter().any(|words| text.contains(words)), "{text}");
+    let left = files(folder.path());
+    assert!(left.iter().all(|path| path.ends_with("lock")), "{left:?}");
+}

@@ -1,0 +1,506 @@
+//! Booting: QEMU with the drive, its ports, and waiting for the end.
+//!
+//! ```text
+//! work folder (start, command, parameters, warp) -> 9p "warp"     guest
+//! ports of the guest: control (up, exit, problem), output, error, or a terminal -> Unix sockets -> events -> caller
+//! ```
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::net::SocketAddr;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::build::last_line;
+use super::group::Group;
+use super::{Built, GuestError, shell};
+
+/// The second half of the guest's start.
+const START: &str = include_str!("start");
+/// Between two looks at the clock and at QEMU.
+const PAUSE: Duration = Duration::from_millis(20);
+/// A kernel under emulation is up after 8 s; on a machine that does ten other things, after a minute.
+const UP_WITHIN: Duration = Duration::from_secs(240);
+/// After the command's end the guest has so long to power off.
+const OFF_WITHIN: Duration = Duration::from_secs(20);
+/// Processors of the guest: with one, a busy command would starve the kernel's own work.
+const PROCESSORS: u32 = 2;
+/// Output that waits for a reader, in pieces of [`PIECE_BYTES`] at most.
+const PIECES: usize = 64;
+const PIECE_BYTES: usize = 64 << 10;
+/// What this machine is to the guest.
+const HOST_ADDRESS: &str = "10.0.2.2";
+
+/// How a drive is attached.
+#[derive(Clone, Debug, Default)]
+pub struct Attached {
+    /// Socket of a vfio-user server.
+    pub vfio_user: Option<PathBuf>,
+    /// Port of an NVMe/TCP server on a loopback address, and the subsystem's NQN.
+    pub tcp: Option<(SocketAddr, String)>,
+}
+
+/// What is to be done in the guest.
+#[derive(Clone, Debug)]
+pub enum Task {
+    /// A program and its arguments, without input.
+    Command(Vec<OsString>),
+    /// A shell on this terminal.
+    Shell,
+}
+
+/// A guest.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// What to boot.
+    pub built: Built,
+    /// Its drive.
+    pub attached: Attached,
+    /// Folder of this machine that is /shared in the guest.
+    pub share: PathBuf,
+    /// A program for the guest, which finds it under the same name.
+    pub program: Option<PathBuf>,
+    /// What to do in it.
+    pub task: Task,
+    /// Bytes of memory.
+    pub memory_bytes: u64,
+    /// Whether it reaches this machine's loopback addresses; needed for a drive over TCP, which has it without.
+    pub network: bool,
+    /// It is ended when it takes longer.
+    pub limit: Option<Duration>,
+    /// Arguments of the kernel, with spaces between them.
+    pub kernel: String,
+    /// More arguments of QEMU.
+    pub qemu: Vec<String>,
+    /// Where the kernel's console goes.
+    pub console: Option<PathBuf>,
+}
+
+/// Where a piece of output was written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output; in a shell the terminal.
+    Output,
+    /// Standard error.
+    Error,
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// With this exit code of the command.
+    Exited(u8),
+    /// The time was up.
+    TimedOut,
+    /// Somebody stopped it.
+    Stopped,
+}
+
+/// What the threads that read the guest's ports say.
+enum Event {
+    Control(String),
+    Output(Stream, Vec<u8>),
+}
+
+/// Boots a guest, hands on its output as it comes, and returns how it ended. QEMU is gone then, and also when the calling
+/// thread ends. `stop` is asked all the time; an error of `on_output` stops it too and is returned.
+///
+/// # Errors
+/// The guest did not come to the command's end.
+pub fn boot(
+    machine: &Machine,
+    stop: &dyn Fn() -> bool,
+    on_output: &mut dyn FnMut(Stream, &[u8]) -> std::io::Result<()>,
+) -> Result<Ended, GuestError> {
+    let work = tempfile::Builder::new().prefix("warp-guest.").tempdir();
+    let work = work.map_err(GuestError::io(std::env::temp_dir()))?;
+    let files = Files::prepare(machine, work.path())?;
+    let ended = Arc::new(AtomicBool::new(false));
+    let leave = Arc::new(AtomicBool::new(false));
+    // The receiver ends the threads when it is dropped.
+    let (sender, events) = mpsc::sync_channel(PIECES);
+    let is_shell = matches!(machine.task, Task::Shell);
+    files.listen("control", &ended, sender.clone(), |guest, sender| {
+        for line in BufReader::new(guest).lines().map_while(Result::ok) {
+            if sender.send(Event::Control(line)).is_err() {
+                break;
+            }
+        }
+    })?;
+    for (port, stream) in files.streams() {
+        let (ended_too, leave) = (Arc::clone(&ended), Arc::clone(&leave));
+        files.listen(port, &ended, sender.clone(), move |guest, sender| {
+            if let (true, Ok(keys)) = (is_shell, guest.try_clone()) {
+                shell::hand_on_keys(keys, ended_too, leave);
+            }
+            hand_on(guest, stream, &sender);
+        })?;
+    }
+    drop(sender);
+    let qemu_words = fs::File::create(&files.words).map_err(GuestError::io(&files.words))?;
+    let mut command = files.qemu();
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(qemu_words);
+    let terminal = is_shell.then(shell::Raw::enter).transpose();
+    let _terminal = terminal.map_err(GuestError::io("this terminal"))?;
+    let group = Group::start(&mut command, Duration::ZERO).map_err(GuestError::io("QEMU"))?;
+    let mut run = Run {
+        group,
+        begun: Instant::now(),
+        is_up: false,
+        exited: None,
+    };
+    let outcome = run.watch(
+        &files,
+        &events,
+        &ended,
+        &|| stop() || leave.load(Ordering::Acquire),
+        on_output,
+    );
+    ended.store(true, Ordering::Release);
+    outcome
+}
+
+/// A guest that runs.
+struct Run {
+    group: Group,
+    begun: Instant,
+    is_up: bool,
+    /// The command's exit code, and since when it is known.
+    exited: Option<(u8, Instant)>,
+}
+
+impl Run {
+    fn watch(
+        &mut self,
+        files: &Files<'_>,
+        events: &mpsc::Receiver<Event>,
+        ended: &AtomicBool,
+        stop: &dyn Fn() -> bool,
+        on_output: &mut dyn FnMut(Stream, &[u8]) -> std::io::Result<()>,
+    ) -> Result<Ended, GuestError> {
+        loop {
+            match events.recv_timeout(PAUSE) {
+                Ok(Event::Output(stream, bytes)) => {
+                    on_output(stream, &bytes).map_err(GuestError::io("the guest's output"))?;
+                }
+                Ok(Event::Control(line)) => self.heard(&line)?,
+                Err(RecvTimeoutError::Timeout) => {}
+                // QEMU has closed all ports.
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if stop() {
+                return Ok(Ended::Stopped);
+            }
+            if files.machine.limit.is_some_and(|limit| self.begun.elapsed() > limit) && self.exited.is_none() {
+                return Ok(Ended::TimedOut);
+            }
+            if !self.is_up && self.begun.elapsed() > UP_WITHIN {
+                let words = last_line(&files.console).unwrap_or_default();
+                return Err(GuestError::NotUp {
+                    after: UP_WITHIN,
+                    words,
+                });
+            }
+            if self.exited.is_some_and(|(_, since)| since.elapsed() > OFF_WITHIN) {
+                break;
+            }
+            if self.group.ended().map_err(GuestError::io("QEMU"))?.is_some() {
+                ended.store(true, Ordering::Release);
+            }
+        }
+        self.verdict(files)
+    }
+
+    /// A word from the guest's control port.
+    fn heard(&mut self, line: &str) -> Result<(), GuestError> {
+        match line.split_once(' ') {
+            Some(("up", _)) => self.is_up = true,
+            Some(("exit", code)) => {
+                let code = code.trim().parse().unwrap_or(u8::MAX);
+                self.exited.get_or_insert((code, Instant::now()));
+            }
+            Some(("problem", words)) => return Err(GuestError::Incomplete(words.to_string())),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn verdict(&mut self, files: &Files<'_>) -> Result<Ended, GuestError> {
+        if let Some((code, _)) = self.exited {
+            return Ok(Ended::Exited(code));
+        }
+        let status = self.group.child().wait().map_err(GuestError::io("QEMU"))?;
+        if status.success() {
+            // It says nothing when the kernel panics or restarts.
+            return Err(GuestError::Died(last_line(&files.console).unwrap_or_default()));
+        }
+        let words = last_line(&files.words).unwrap_or_else(|| "it said nothing".to_string());
+        Err(GuestError::Qemu { status, words })
+    }
+}
+
+/// Hands on what comes from a port, until it ends or nobody listens.
+fn hand_on(mut guest: UnixStream, stream: Stream, sender: &SyncSender<Event>) {
+    let mut buffer = vec![0; PIECE_BYTES];
+    while let Ok(count @ 1..) = guest.read(&mut buffer) {
+        if sender.send(Event::Output(stream, buffer[..count].to_vec())).is_err() {
+            break;
+        }
+    }
+}
+
+/// The files of one boot.
+struct Files<'a> {
+    machine: &'a Machine,
+    /// What the guest has as /warp.
+    shared: PathBuf,
+    sockets: PathBuf,
+    console: PathBuf,
+    /// What QEMU says.
+    words: PathBuf,
+}
+
+impl Files<'_> {
+    fn prepare<'a>(machine: &'a Machine, work: &Path) -> Result<Files<'a>, GuestError> {
+        let files = Files {
+            machine,
+            shared: work.join("files"),
+            sockets: work.to_path_buf(),
+            console: machine.console.clone().unwrap_or_else(|| work.join("console")),
+            words: work.join("qemu"),
+        };
+        let programs = files.shared.join("bin");
+        fs::create_dir_all(&programs).map_err(GuestError::io(&programs))?;
+        let write = |name: &str, bytes: &[u8]| {
+            let path = files.shared.join(name);
+            fs::write(&path, bytes).map_err(GuestError::io(path))
+        };
+        write("start", START.as_bytes())?;
+        write("parameters", files.parameters().as_bytes())?;
+        if let Task::Command(words) = &machine.task {
+            write("command", &script(words))?;
+        }
+        if let Some(name) = machine.program.as_deref().and_then(Path::file_name) {
+            let program = machine.program.as_deref().expect("it has a name");
+            let copy = programs.join(name);
+            // A second name of the same file costs nothing; elsewhere it is copied.
+            if fs::hard_link(program, &copy).is_err() {
+                fs::copy(program, &copy).map_err(GuestError::io(copy))?;
+            }
+        }
+        Ok(files)
+    }
+
+    fn parameters(&self) -> String {
+        let attached = &self.machine.attached;
+        let namespace = attached.vfio_user.is_some() || attached.tcp.is_some();
+        let connect = attached.tcp.as_ref().map(|(address, nqn)| {
+            let port = address.port();
+            format!("-t tcp -a {HOST_ADDRESS} -s {port} -n {nqn}")
+        });
+        let size = matches!(self.machine.task, Task::Shell).then(shell::size);
+        let lines = [
+            ("NAMESPACE", if namespace { "nvme0n1" } else { "" }.to_string()),
+            ("CONNECT", connect.unwrap_or_default()),
+            ("SHELL_SIZE", size.unwrap_or_default()),
+        ];
+        lines.map(|(name, value)| format!("{name}='{value}'\n")).concat()
+    }
+
+    /// The ports that the task writes to.
+    fn streams(&self) -> Vec<(&'static str, Stream)> {
+        match self.machine.task {
+            Task::Command(_) => vec![("output", Stream::Output), ("error", Stream::Error)],
+            Task::Shell => vec![("terminal", Stream::Output)],
+        }
+    }
+
+    fn socket(&self, port: &str) -> PathBuf {
+        self.sockets.join(format!("{port}.sock"))
+    }
+
+    /// Waits in a thread for QEMU to open a port, and does `work` with it.
+    fn listen(
+        &self,
+        port: &str,
+        ended: &Arc<AtomicBool>,
+        sender: SyncSender<Event>,
+        work: impl FnOnce(UnixStream, SyncSender<Event>) + Send + 'static,
+    ) -> Result<(), GuestError> {
+        let path = self.socket(port);
+        let listener = UnixListener::bind(&path).map_err(GuestError::io(&path))?;
+        listener.set_nonblocking(true).map_err(GuestError::io(&path))?;
+        let ended = Arc::clone(ended);
+        thread::spawn(move || {
+            while !ended.load(Ordering::Acquire) {
+                match listener.accept() {
+                    Ok((guest, _)) if guest.set_nonblocking(false).is_ok() => return work(guest, sender),
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => thread::sleep(PAUSE),
+                    _ => return,
+                }
+            }
+        });
+        Ok(())
+    }
+
+    /// The command that starts QEMU, from its own tree, with its own loader.
+    fn qemu(&self) -> Command {
+        let system = &self.machine.built.system;
+        let mut command = Command::new(system.join("usr/lib64/ld-linux-x86-64.so.2"));
+        command
+            .arg("--library-path")
+            .arg(system.join("usr/lib/x86_64-linux-gnu"));
+        command.arg(system.join("usr/bin/qemu-system-x86_64"));
+        for folder in ["qemu", "seabios"] {
+            command.arg("-L").arg(system.join("usr/share").join(folder));
+        }
+        let memory = self.machine.memory_bytes >> 20;
+        // A device in another process sees the guest's memory only if that is a shared memory file.
+        command.args(["-M", "q35,hpet=off,smm=off,vmport=off,memory-backend=ram"]);
+        command.args([
+            "-object",
+            &format!("memory-backend-memfd,id=ram,size={memory}M,share=on"),
+        ]);
+        command.args(["-m", &format!("{memory}M"), "-smp", &PROCESSORS.to_string()]);
+        command.args(accelerator());
+        command.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
+        command.args(["-run-with", "exit-with-parent=on"]);
+        command
+            .arg("-chardev")
+            .arg(with_path("file,id=console,path=", &self.console));
+        command.args(["-serial", "chardev:console", "-device", "virtio-serial-pci"]);
+        self.attach_ports(&mut command);
+        self.attach_folders(&mut command);
+        self.attach_drive(&mut command);
+        command.arg("-kernel").arg(system.join("vmlinux"));
+        command.arg("-initrd").arg(system.join("initramfs"));
+        let kernel = &self.machine.kernel;
+        let kernel = format!("console=ttyS0 loglevel=5 panic=-1 mitigations=off nokaslr {kernel}");
+        command.args(["-append", kernel.trim_end()]);
+        command.args(&self.machine.qemu);
+        command
+    }
+
+    fn attach_ports(&self, command: &mut Command) {
+        let streams = self.streams().into_iter().map(|(port, _)| port);
+        for port in std::iter::once("control").chain(streams) {
+            let chardev = format!("socket,id={port},path=");
+            command.arg("-chardev").arg(with_path(&chardev, &self.socket(port)));
+            let device = if port == "terminal" {
+                "virtconsole"
+            } else {
+                "virtserialport"
+            };
+            command.args(["-device", &format!("{device},chardev={port},name={port}")]);
+        }
+    }
+
+    fn attach_folders(&self, command: &mut Command) {
+        let machine = self.machine;
+        let folders = [
+            ("tree", &machine.built.tree, ",readonly=on"),
+            ("warp", &self.shared, ",readonly=on"),
+            ("shared", &machine.share, ""),
+        ];
+        for (tag, path, options) in folders {
+            let local = format!("local,id={tag},security_model=none,multidevs=remap{options},path=");
+            command.arg("-fsdev").arg(with_path(&local, path));
+            command.args(["-device", &format!("virtio-9p-pci,fsdev={tag},mount_tag={tag}")]);
+        }
+    }
+
+    fn attach_drive(&self, command: &mut Command) {
+        let attached = &self.machine.attached;
+        if self.machine.network || attached.tcp.is_some() {
+            command.args([
+                "-netdev",
+                "user,id=net",
+                "-device",
+                "virtio-net-pci,netdev=net,romfile=",
+            ]);
+        }
+        if let Some(socket) = &attached.vfio_user {
+            let socket = socket.display();
+            command.args([
+                "-device",
+                &format!(r#"{{"driver":"vfio-user-pci","socket":{{"type":"unix","path":"{socket}"}}}}"#),
+            ]);
+        }
+    }
+}
+
+/// KVM where the processor has what it takes: a hypervisor without hardware support, which some virtual machines offer,
+/// cannot run this kernel.
+fn accelerator() -> [&'static str; 4] {
+    let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let has_support = processor.split_whitespace().any(|word| word == "vmx" || word == "svm");
+    let is_allowed = || fs::OpenOptions::new().read(true).write(true).open("/dev/kvm").is_ok();
+    if has_support && is_allowed() {
+        ["-accel", "kvm", "-cpu", "host"]
+    } else {
+        ["-accel", "tcg,thread=multi", "-cpu", "max,la57=off"]
+    }
+}
+
+/// An option of QEMU that ends with a path, in which commas are doubled.
+fn with_path(option: &str, path: &Path) -> OsString {
+    let mut bytes = option.as_bytes().to_vec();
+    for &byte in path.as_os_str().as_bytes() {
+        bytes.push(byte);
+        if byte == b',' {
+            bytes.push(byte);
+        }
+    }
+    OsString::from_vec(bytes)
+}
+
+/// A shell's script of one command with these words, whatever is in them.
+fn script(words: &[OsString]) -> Vec<u8> {
+    let mut script = b"exec".to_vec();
+    for word in words {
+        script.push(b' ');
+        script.extend(quoted(word));
+    }
+    script.push(b'\n');
+    script
+}
+
+fn quoted(word: &OsStr) -> Vec<u8> {
+    let mut quoted = b"'".to_vec();
+    for &byte in word.as_bytes() {
+        match byte {
+            b'\'' => quoted.extend(br"'\''"),
+            byte => quoted.push(byte),
+        }
+    }
+    quoted.push(b'\'');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_come_through_a_shell_as_they_are() {
+        let words = ["printf", "%s|", "a b", "it's", "$HOME", "", "\"\\\n"].map(OsString::from);
+        let output = Command::new("sh")
+            .arg("-c")
+            .arg(OsString::from_vec(script(&words)))
+            .output();
+        assert_eq!(output.expect("there is a shell").stdout, b"a b|it's|$HOME||\"\\\n|");
+    }
+
+    #[test]
+    fn commas_in_paths_are_doubled() {
+        assert_eq!(with_path("file,path=", Path::new("/a,b")), "file,path=/a,,b");
+    }
+}

@@ -1,0 +1,111 @@
+//! What a guest is booted from, built once into a cache by the script `build`, which says how.
+
+use std::env;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use super::GuestError;
+use super::group::Group;
+
+/// The builder.
+const SCRIPT: &str = include_str!("build");
+/// The first half of the guest's start, which is in its initial RAM file system.
+const INIT: &str = include_str!("init");
+/// Exit status of the script where there can be no guest.
+const UNAVAILABLE: i32 = 77;
+/// Between two looks whether somebody stops it.
+const PAUSE: Duration = Duration::from_millis(100);
+/// The package manager has so long to end in order.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a guest is booted from.
+#[derive(Clone, Debug)]
+pub struct Built {
+    /// Folder of QEMU, `vmlinux` and `initramfs`.
+    pub system: PathBuf,
+    /// The guest's root file system.
+    pub tree: PathBuf,
+}
+
+/// Where guests are kept: `WARP_GUEST_CACHE`, else `warp-guest` among this user's caches.
+///
+/// # Errors
+/// The environment names no folder.
+pub fn cache() -> Result<PathBuf, GuestError> {
+    let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let of_user = || folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
+    let found = folder("WARP_GUEST_CACHE").or_else(|| of_user().map(|folder| folder.join("warp-guest")));
+    let found = found.ok_or_else(|| {
+        GuestError::Unavailable("there is no HOME to keep it in; WARP_GUEST_CACHE names a folder".to_string())
+    })?;
+    std::path::absolute(&found).map_err(GuestError::io(found))
+}
+
+/// Returns what a guest with these Debian packages is booted from, after building what is missing of it. `on_step` gets
+/// words for what is being done now; `stop` is asked all the time.
+///
+/// # Errors
+/// It cannot be had: no root, no network, no such package, no room, another kind of machine.
+pub fn build(
+    cache: &Path,
+    packages: &[String],
+    stop: &dyn Fn() -> bool,
+    on_step: &mut dyn FnMut(&str),
+) -> Result<Built, GuestError> {
+    let scripts = tempfile::tempdir().map_err(GuestError::io(env::temp_dir()))?;
+    let [script, init, errors] = ["build", "init", "errors"].map(|name| scripts.path().join(name));
+    for (path, text) in [(&script, SCRIPT), (&init, INIT)] {
+        fs::write(path, text).map_err(GuestError::io(path))?;
+    }
+    let errors_file = fs::File::create(&errors).map_err(GuestError::io(&errors))?;
+    let mut command = Command::new("bash");
+    command.arg(&script).arg(cache).arg(&init).args(packages);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors_file);
+    let mut group = Group::start(&mut command, PATIENCE).map_err(GuestError::io("bash"))?;
+    let output = group.child().stdout.take().expect("it is piped");
+    let (sender, lines) = mpsc::channel();
+    thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    let (mut system, mut tree, mut problem) = (None, None, None);
+    loop {
+        if stop() {
+            return Err(GuestError::Stopped);
+        }
+        let line = match lines.recv_timeout(PAUSE) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Timeout) => continue,
+            Err(RecvTimeoutError::Disconnected) => break,
+        };
+        match line.split_once(' ') {
+            Some(("step", words)) => on_step(words),
+            Some(("problem", sentence)) => problem = Some(sentence.to_string()),
+            Some(("system", path)) => system = Some(PathBuf::from(path)),
+            Some(("tree", path)) => tree = Some(PathBuf::from(path)),
+            _ => {}
+        }
+    }
+    let status = group.child().wait().map_err(GuestError::io("bash"))?;
+    match (status.success(), system, tree) {
+        (true, Some(system), Some(tree)) => Ok(Built { system, tree }),
+        _ if status.code() == Some(UNAVAILABLE) => Err(GuestError::Unavailable(problem.unwrap_or_default())),
+        _ => Err(GuestError::Build(last_line(&errors).unwrap_or(status.to_string()))),
+    }
+}
+
+/// The last line of a file that says something.
+pub(super) fn last_line(path: &Path) -> Option<String> {
+    let bytes = fs::read(path).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    line.map(str::to_string)
+}

@@ -1,0 +1,93 @@
+//! A process and all that it starts, which end with the value.
+
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+use std::{io, thread};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// Between two looks whether it has ended.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// A process in a process group of its own: what is typed on the terminal does not reach it.
+pub struct Group {
+    child: Child,
+    status: Option<ExitStatus>,
+    patience: Duration,
+}
+
+impl Group {
+    /// Starts a command; dropping it asks it to end, and ends it when `patience` is over.
+    pub fn start(command: &mut Command, patience: Duration) -> io::Result<Group> {
+        let child = command.process_group(0).spawn()?;
+        Ok(Group {
+            child,
+            status: None,
+            patience,
+        })
+    }
+
+    /// The process.
+    pub fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
+        if self.status.is_none() {
+            self.status = self.child.try_wait()?;
+        }
+        Ok(self.status)
+    }
+
+    /// Whether it ends by itself within a time.
+    fn ends_within(&mut self, time: Duration) -> bool {
+        let begun = Instant::now();
+        while !matches!(self.ended(), Ok(Some(_)) | Err(_)) {
+            if begun.elapsed() >= time {
+                return false;
+            }
+            thread::sleep(PAUSE);
+        }
+        true
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if self.ends_within(Duration::ZERO) {
+            return;
+        }
+        // The group's number is the process's, which is ours until it is waited for. It is gone if a signal fails.
+        let group = Pid::from_child(&self.child);
+        if !self.patience.is_zero() {
+            let _ = kill_process_group(group, Signal::TERM);
+        }
+        if !self.ends_within(self.patience) {
+            let _ = kill_process_group(group, Signal::KILL);
+            drop(self.child.wait());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Stdio;
+
+    use super::*;
+
+    #[test]
+    fn all_that_a_process_started_ends_with_it() {
+        let script = "sleep 1000 & echo $!; wait";
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).stdout(Stdio::piped());
+        let mut group = Group::start(&mut command, Duration::from_secs(5)).expect("there is a shell");
+        let mut line = String::new();
+        let output = group.child().stdout.take().expect("it is piped");
+        io::BufRead::read_line(&mut io::BufReader::new(output), &mut line).expect("a number");
+        drop(group);
+        let state = std::fs::read_to_string(format!("/proc/{}/stat", line.trim())).unwrap_or_default();
+        assert!(state.is_empty() || state.contains(") Z "), "{state}");
+    }
+}

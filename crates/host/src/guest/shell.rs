@@ -1,0 +1,107 @@
+//! This terminal as one of the guest's: every key goes there, everything that comes from there is shown.
+
+use std::io::{self, Read, Write, stdin, stdout};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+
+/// Begins a word to us instead of the guest: Ctrl-A.
+const ESCAPE: u8 = 1;
+/// After it: end the guest.
+const END: u8 = b'x';
+/// Between two looks whether the guest is there.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The terminal without its own editing, echo and signals, until this is dropped.
+pub struct Raw(Termios);
+
+impl Raw {
+    pub fn enter() -> io::Result<Raw> {
+        let before = tcgetattr(stdin())?;
+        let mut raw = before.clone();
+        raw.make_raw();
+        tcsetattr(stdin(), OptionalActions::Now, &raw)?;
+        Ok(Raw(before))
+    }
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        // A terminal that is gone needs nothing.
+        let _ = tcsetattr(stdin(), OptionalActions::Drain, &self.0);
+    }
+}
+
+/// The terminal's size as `stty` takes it.
+pub fn size() -> String {
+    match tcgetwinsize(stdout()) {
+        Ok(size) if size.ws_row > 0 && size.ws_col > 0 => format!("rows {} cols {}", size.ws_row, size.ws_col),
+        _ => "rows 24 cols 80".to_string(),
+    }
+}
+
+/// What keys mean that were typed: those for the guest, and whether it is to end.
+#[derive(Default)]
+struct Keys {
+    escaped: bool,
+}
+
+impl Keys {
+    fn typed(&mut self, keys: &[u8]) -> (Vec<u8>, bool) {
+        let mut through = Vec::new();
+        for &key in keys {
+            match (std::mem::take(&mut self.escaped), key) {
+                (true, END) => return (through, true),
+                // Twice is once.
+                (false, ESCAPE) => self.escaped = true,
+                (_, key) => through.push(key),
+            }
+        }
+        (through, false)
+    }
+}
+
+/// Hands on what is typed until the guest has `ended`, in a thread; sets `leave` for the keys that end the guest.
+pub fn hand_on_keys(mut guest: UnixStream, ended: Arc<AtomicBool>, leave: Arc<AtomicBool>) {
+    thread::spawn(move || {
+        let mut keys = Keys::default();
+        let mut buffer = [0; 1024];
+        let pause = Timespec::try_from(PAUSE).expect("it is short");
+        while !ended.load(Ordering::Acquire) {
+            let input = stdin();
+            let mut polled = [PollFd::new(&input, PollFlags::IN)];
+            if !matches!(poll(&mut polled, Some(&pause)), Ok(1..)) {
+                continue;
+            }
+            let Ok(count @ 1..) = stdin().lock().read(&mut buffer) else {
+                break;
+            };
+            let (through, is_end) = keys.typed(&buffer[..count]);
+            if guest.write_all(&through).is_err() {
+                break;
+            }
+            if is_end {
+                leave.store(true, Ordering::Release);
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_go_through_but_for_the_one_word() {
+        let mut keys = Keys::default();
+        assert_eq!(keys.typed(b"ls\x01\x01\r"), (b"ls\x01\r".to_vec(), false));
+        assert_eq!(keys.typed(b"\x01y"), (b"y".to_vec(), false));
+        assert_eq!(keys.typed(b"a\x01"), (b"a".to_vec(), false));
+        assert_eq!(keys.typed(b"x"), (Vec::new(), true));
+    }
+}
