@@ -13,7 +13,7 @@ use crate::fdp::FdpState;
 use crate::namespace::{Extent, Namespace};
 
 /// Version of the stored form; grows with every change of a stored type.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// See the module.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -46,6 +46,8 @@ pub struct SmartCounters {
     pub read_commands: u64,
     /// Write commands.
     pub write_commands: u64,
+    /// Those of them that did not begin and end with a mapping unit.
+    pub unaligned_writes: u64,
     /// Time that the drive was up before this start.
     pub powered_on_ns: u64,
     /// Time that it was busy with commands, estimated.

@@ -9,8 +9,7 @@ use nvme_spec::command::{
     DeviceSelfTestCdw10, DirectiveCdw11, EnableDirectiveCdw12, FormatNvmCdw10, SanitizeCdw10, SubmissionEntry,
 };
 use nvme_spec::identify::{
-    Cns, ControllerList, Flbas, IdentifyNamespaceIndependent, IoCommandSets, NamespaceCreate, NamespaceGranularityList,
-    NamespaceList, Nmic,
+    Cns, ControllerList, Flbas, IdentifyNamespaceIndependent, IoCommandSets, NamespaceCreate, NamespaceList, Nmic,
 };
 use nvme_spec::log::{DeviceSelfTestLog, ErrorInformationEntry, SanitizeStatusLog};
 use nvme_spec::{AdminOpcode, IdentifyController, IdentifyNamespace, IoOpcode, NSID_ALL, Status};
@@ -339,13 +338,18 @@ fn lists_hold_what_there_is_in_order() {
     sets.cdw10 = (0x1c | 0xffff << 16).into();
     let sets: IoCommandSets = read(&drive.succeeds(first, &sets, &[]).1);
     assert!(sets.iocsc[0].nvm() && sets.iocsc[1].into_bits().get() == 0);
-    let granularity: NamespaceGranularityList = read(&drive.succeeds(first, &identify(0x16, 0), &[]).1);
-    assert_eq!(granularity.descriptors[0].nszegran.get(), PAGE_BYTES);
+    let uuids = drive.succeeds(first, &identify(0x17, 0), &[]).1;
+    assert_eq!(
+        uuids[48..52],
+        [0xc1, 0x94, 0xd5, 0x5b],
+        "the Open Compute Project's, at index 1"
+    );
+    assert!(uuids[64..].iter().all(|byte| *byte == 0), "and no other");
     let mut nvm = identify(0x06, 0);
     assert_eq!(drive.succeeds(first, &nvm, &[]).1.len(), 4096);
     nvm.cdw11 = (2 << 24).into();
     drive.refuses(first, &nvm, &[], Status::INVALID_FIELD);
-    for cns in [0x04, 0x14, 0x17, 0x18, 0x7f] {
+    for cns in [0x04, 0x14, 0x16, 0x18, 0x7f] {
         drive.refuses(first, &identify(cns, 0), &[], Status::INVALID_FIELD);
     }
 }

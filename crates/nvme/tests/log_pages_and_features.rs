@@ -10,9 +10,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use common::{Drive, PAGE_BYTES, RECLAIM_UNIT_BYTES, admin, config, get_log, io, set_fdp};
 use nvme::{ControllerKind, Host, Transport};
 use nvme_spec::command::SubmissionEntry;
+use nvme_spec::log::SmartLog;
+use nvme_spec::ocp::SmartExtendedLog;
 use nvme_spec::register::Property;
 use nvme_spec::{AdminOpcode, IoOpcode, NSID_ALL, Status};
 use rand::{RngExt, SeedableRng};
+use zerocopy::FromBytes;
 
 // ---------------------------------------------------------------------------------------------------- helpers --
 
@@ -402,7 +405,7 @@ fn media_reallocated_has_its_block_where_the_standard_puts_it() {
 // --------------------------------------------------------------------------------------- log pages in general --
 
 /// Every log page with what it needs beside its number.
-const PAGES: [(u8, u16, u32); 15] = [
+const PAGES: [(u8, u16, u32); 16] = [
     (0x00, 0, 1024),
     (0x01, 0, 4096),
     (0x02, 0, 512),
@@ -418,7 +421,33 @@ const PAGES: [(u8, u16, u32); 15] = [
     (0x22, 1, 64),
     (0x23, 1, 4096),
     (0x81, 0, 512),
+    (0xc0, 0, 512),
 ];
+
+/// SMART / Health Information Extended: write amplification as tools of data centers compute it is the device's own.
+#[test]
+fn tools_of_data_centers_find_the_counters_of_the_media() {
+    let (mut drive, id) = drive_with_namespace();
+    write_until_collected(&mut drive, id);
+    let mut asked = get_log(0xc0, 0, 512);
+    asked.cdw14 = 1.into();
+    let page = drive.succeeds(id, &asked, &[]).1;
+    let log = SmartExtendedLog::read_from_bytes(&page).expect("512 bytes");
+    let stats = drive.subsystem.device().stats().clone();
+    assert_eq!(log.pmuw.get(), u128::from(stats.media_bytes_written()));
+    let smart = drive.succeeds(id, &get_log(0x02, 0, 512), &[]).1;
+    let units = SmartLog::read_from_bytes(&smart).expect("512 bytes").duw.get();
+    let found = log.pmuw.get() as f64 / (units as f64 * 512_000.0);
+    let own = stats.write_amplification().expect("it was written");
+    assert!(own > 1.0 && (found / own - 1.0).abs() < 0.05, "{found} and {own}");
+    assert!(log.pmur.get() > 0, "collections read");
+    assert!(log.mxudec.get() >= log.mnudec.get() && log.mxudec.get() > 0);
+    assert!(log.pfb < 100);
+    assert_eq!((log.lpv.get(), log.uio.get()), (3, 0));
+    assert_eq!(page[496..500], [0xc5, 0xaf, 0x10, 0x28], "the page's GUID");
+    asked.cdw14 = 2.into();
+    drive.refuses(id, &asked, &[], Status::INVALID_FIELD);
+}
 
 #[test]
 fn a_page_in_pieces_is_the_page() {

@@ -2,7 +2,7 @@
 //! value, and the structure a host sends to create a namespace.
 //!
 //! It does not hold the structures of the Zoned Namespace and Key Value command sets and of virtualization, the NVM set,
-//! domain, UUID and ports lists, and the user data format variants (CNS 09h and 0Ah use [`IdentifyNamespace`] and
+//! domain and ports lists, the namespace granularity list, and the user data format variants (CNS 09h and 0Ah use [`IdentifyNamespace`] and
 //! [`NvmIdentifyNamespace`]).
 
 use zerocopy::little_endian::{U16, U32, U64, U128};
@@ -992,24 +992,20 @@ layout! {
         __(59): u64,
     }
 
-    /// Namespace Granularity List (CNS 16h of the NVM command set).
-    NamespaceGranularityList(4096) {
-        /// Namespace Granularity Attributes: bit 0, descriptors map one to one to LBA formats.
-        attributes @ 0: U32,
-        /// Number of Descriptors, zeroes based.
-        num_descriptors @ 4: u8,
-        _reserved5 @ 5: [u8; 27],
-        /// Namespace Granularity Descriptors.
-        descriptors @ 32: [NamespaceGranularityDescriptor; 16],
-        _reserved288 @ 288: [u8; 3808],
+    /// UUID List (CNS 17h).
+    UuidList(4096) {
+        _reserved0 @ 0: [u8; 32],
+        /// UUIDs, of which the first has index 1; all zeroes behind the last.
+        entries @ 32: [UuidListEntry; 127],
     }
 
-    /// Namespace Granularity Descriptor.
-    NamespaceGranularityDescriptor(16) {
-        /// Namespace Size Granularity, bytes.
-        nszegran @ 0: U64,
-        /// Namespace Capacity Granularity, bytes.
-        ncapgran @ 8: U64,
+    /// UUID List Entry.
+    UuidListEntry(32) {
+        /// Bits 1:0, whose it is: 0 nobody's in particular, 1 the PCI vendor's, 2 the PCI subsystem vendor's.
+        header @ 0: u8,
+        _reserved1 @ 1: [u8; 15],
+        /// UUID.
+        uuid @ 16: [u8; 16],
     }
 
     /// Namespace Management, Host Software Specified Fields: the data of the create operation (NVM command set).

@@ -34,6 +34,7 @@ pub mod fdp;
 pub mod feature;
 pub mod identify;
 pub mod log;
+pub mod ocp;
 pub mod pci;
 pub mod register;
 pub mod status;

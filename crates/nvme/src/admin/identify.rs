@@ -2,15 +2,15 @@
 //!
 //! Every structure is made when it is asked for, from the configuration and the state, so that nothing here can go
 //! stale. Limits are those of the code that keeps them, named by its constants. Not here: NVM sets, domains, secondary
-//! controllers, UUID lists, user data formats and other command sets, none of which the drive has.
+//! controllers, namespace granularities, user data formats and other command sets, none of which the drive has.
 
 use nvme_spec::command::{IdentifyCdw10, IdentifyCdw11, SubmissionEntry};
 use nvme_spec::identify::{
     Cmic, CommandSet, ControllerList, ControllerType, Ctratt, Dlfeat, EnduranceGroupList, EntrySize, Flbas, Fna, Fpi,
     Frmw, IdentifyNamespaceIndependent, IndependentNsfeat, IoCommandSetVector, IoCommandSets, LbaFormat, Lpa,
-    NamespaceGranularityDescriptor, NamespaceGranularityList, NamespaceIdentificationDescriptor,
-    NamespaceIdentifierType, NamespaceList, Nmic, Nsattr, Nsfeat, Nstat, NvmIdentifyController, NvmIdentifyNamespace,
-    Oacs, Oaes, Oncs, PowerState, Sanicap, Sgls, Vwc,
+    NamespaceIdentificationDescriptor, NamespaceIdentifierType, NamespaceList, Nmic, Nsattr, Nsfeat, Nstat,
+    NvmIdentifyController, NvmIdentifyNamespace, Oacs, Oaes, Oncs, PowerState, Sanicap, Sgls, UuidList, UuidListEntry,
+    Vwc,
 };
 use nvme_spec::register::Vs;
 use nvme_spec::{Cns, IDENTIFY_SIZE, IdentifyController, IdentifyNamespace, NSID_ALL, Status};
@@ -18,6 +18,7 @@ use uuid::Uuid;
 use zerocopy::IntoBytes;
 
 use super::features::WARNING_TEMPERATURE_K;
+use super::log_page::UUIDS;
 use crate::completion::Success;
 use crate::controller::{
     ASYNC_EVENT_REQUESTS_MAX, ControllerKind, ERROR_LOG_ENTRIES_MAX, KEEP_ALIVE_GRANULARITY_MS, QUEUE_ENTRIES_MAX,
@@ -131,7 +132,7 @@ impl Subsystem {
             Cns::AllocatedNamespace => put(self.allocated_namespace_structure(id, request.nsid)?.as_bytes()),
             Cns::NamespaceAttachedControllerList => put(self.attached_controllers(request)?.as_bytes()),
             Cns::ControllerList => put(self.controller_list(request.controller, |_| true).as_bytes()),
-            Cns::NamespaceGranularityList => put(self.namespace_granularity().as_bytes()),
+            Cns::UuidList => put(uuids().as_bytes()),
             Cns::EnduranceGroupList => put(endurance_groups(request.specific).as_bytes()),
             Cns::IocsAllocatedNamespaceList => {
                 check_command_set(request)?;
@@ -209,7 +210,7 @@ impl Subsystem {
         structure.ctratt = structure
             .ctratt
             .with_egs(true)
-            .with_ng(true)
+            .with_ulist(true)
             .with_fdps(true)
             .with_mem(true);
         structure.fguid = Uuid::new_v5(&Uuid::NAMESPACE_URL, self.config.identity.nqn.as_bytes()).into_bytes();
@@ -450,16 +451,18 @@ impl Subsystem {
     fn allocated_namespaces(&self, request: &Request) -> Result<NamespaceList, Failure> {
         namespace_list(request.nsid, self.namespaces().map(|(nsid, _)| nsid))
     }
+}
 
-    /// Namespaces take whole pages.
-    fn namespace_granularity(&self) -> NamespaceGranularityList {
-        let mut list = NamespaceGranularityList::default();
-        list.descriptors[0] = NamespaceGranularityDescriptor {
-            nszegran: self.page_bytes().into(),
-            ncapgran: self.page_bytes().into(),
+/// Whose log pages there are beside those of NVMe, from index 1 on.
+fn uuids() -> UuidList {
+    let mut list = UuidList::default();
+    for (entry, uuid) in list.entries.iter_mut().zip(UUIDS) {
+        *entry = UuidListEntry {
+            uuid,
+            ..UuidListEntry::default()
         };
-        list
     }
+    list
 }
 
 /// Blocks, of whichever format, that are written as one unit with respect to other commands: commands are carried out

@@ -66,9 +66,12 @@ impl Subsystem {
         let apart = namespace
             .extended_metadata
             .then(|| metadata::taken_apart(data, namespace));
+        let block_bytes = 1 << namespace.block_bytes_log2();
+        let is_unaligned = !((blocks.first | blocks.count) * block_bytes).is_multiple_of(self.page_bytes());
         let placement = self.resolve(nsid, directive)?;
         self.write_from(nsid, blocks, placement, apart.as_deref().unwrap_or(data))?;
         self.state.smart.write_commands += 1;
+        self.state.smart.unaligned_writes += u64::from(is_unaligned);
         Ok(Success::after(force_unit_access || !self.write_cache_enabled()))
     }
 

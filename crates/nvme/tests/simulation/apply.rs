@@ -167,8 +167,12 @@ impl Model {
             Command::Write {
                 nsid, range, placement, ..
             } => {
+                let page_blocks = self.drive.page_bytes / self.namespaces[&nsid].block_bytes();
+                let is_aligned =
+                    range.first.is_multiple_of(page_blocks) && u64::from(range.count).is_multiple_of(page_blocks);
                 self.write(nsid, range, placement, |block| submission.first_tag + block);
                 self.counters.write_commands += 1;
+                self.counters.unaligned_writes += u64::from(!is_aligned);
             }
             Command::WriteZeroes {
                 nsid,

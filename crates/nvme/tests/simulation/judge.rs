@@ -417,7 +417,7 @@ impl Model {
                 let there = asked == u16::MAX || self.controllers.contains_key(&asked);
                 found.must_if(!there, status::INVALID_FIELD);
             }
-            0x01 | 0x06 | 0x13 | 0x16 | 0x19 => {}
+            0x01 | 0x06 | 0x13 | 0x17 | 0x19 => {}
             _ => found.must(status::INVALID_FIELD),
         }
     }
@@ -882,7 +882,7 @@ fn is_of_discovery(command: &Command) -> bool {
 fn is_allowed_during_sanitize(command: &Command) -> bool {
     match command {
         Command::GetLog(GetLog { log, .. }) => {
-            matches!(log, 0x00..=0x05 | 0x12 | 0x81) || !matches!(log, 0x06 | 0x09 | 0x0f | 0x20..=0x23)
+            matches!(log, 0x00..=0x05 | 0x12 | 0x81) || !matches!(log, 0x06 | 0x09 | 0x0f | 0x20..=0x23 | 0xc0)
         }
         // A device cannot be divided anew while it is erased.
         Command::SetFeature(SetFeature { feature: 0x1d, .. }) => false,

@@ -413,6 +413,8 @@ pub struct Counters {
     pub bytes_written: u64,
     pub read_commands: u64,
     pub write_commands: u64,
+    /// Those that did not begin and end with a mapping unit.
+    pub unaligned_writes: u64,
     pub media_errors: u64,
     pub errors: u64,
     /// HBMW of log page 22h.

@@ -17,7 +17,7 @@ impl Model {
         Some(match log {
             0x00 | 0x12 => 1024,
             0x01 | 0x04 | 0x05 => 4096,
-            0x02 | 0x03 | 0x09 | 0x81 => 512,
+            0x02 | 0x03 | 0x09 | 0x81 | 0xc0 => 512,
             0x06 => 564,
             0x0f => 8 + 2 * u64::from(its.group_event),
             0x20 => 16 + self.drive.configurations.iter().map(descriptor_bytes).sum::<u64>(),
@@ -99,6 +99,7 @@ impl Model {
             0x23 if parameter & 1 == 1 => self.check_host_events(page),
             0x23 => self.check_controller_events(page),
             0x81 => self.check_sanitize(page),
+            0xc0 => self.check_smart_extended(page),
             _ => unreachable!("log_bytes knows no other"),
         }
     }
@@ -146,6 +147,19 @@ impl Model {
         equal("unexpected power losses", u128_at(page, 144), 0)?;
         equal("media errors", u128_at(page, 160), counters.media_errors.into())?;
         equal("error log entries", u128_at(page, 176), counters.errors.into())
+    }
+
+    /// What follows from what hosts did; the media's counters are those of the FDP statistics.
+    fn check_smart_extended(&self, page: &[u8]) -> Check {
+        let counters = &self.counters;
+        equal("media errors", u64_at(page, 56), counters.media_errors)?;
+        equal("unaligned writes", u64_at(page, 136), counters.unaligned_writes)?;
+        if u128_at(page, 16) < counters.bytes_read.into() {
+            return Err("less was read from the media than by hosts".to_string());
+        }
+        let blocks = self.namespaces.values().map(|namespace| namespace.blocks.len() as u64);
+        equal("use of all namespaces", u64_at(page, 152), blocks.sum::<u64>())?;
+        equal("version of the page", u16_at(page, 494), 3)
     }
 
     fn check_group(&self, page: &[u8]) -> Check {

@@ -23,7 +23,7 @@ const WRITES: CommandEffects = SUPPORTED.with_lbcc(true);
 
 /// Admin commands of every controller.
 const ADMIN: [(AdminOpcode, CommandEffects); 6] = [
-    (AdminOpcode::GetLogPage, SUPPORTED),
+    (AdminOpcode::GetLogPage, SUPPORTED.with_uss(true)),
     (AdminOpcode::Identify, SUPPORTED),
     (AdminOpcode::Abort, SUPPORTED),
     (AdminOpcode::SetFeatures, SUPPORTED),

@@ -106,7 +106,7 @@ impl Subsystem {
             avsp: AVAILABLE_SPARE,
             avspt: AVAILABLE_SPARE_THRESHOLD,
             pused: percentage_used(endurance.as_ref()),
-            ee: wide(endurance.map_or(0, |endurance| endurance.host_bytes_total as u64 / BILLION_BYTES)),
+            ee: wide(self.endurance_estimate()),
             dur: wide(counted.host_bytes_read.div_ceil(BILLION_BYTES)),
             duw: wide(counted.host_bytes_written.div_ceil(BILLION_BYTES)),
             muw: wide(media_bytes_written.div_ceil(BILLION_BYTES)),
@@ -120,6 +120,20 @@ impl Subsystem {
         }
         .as_bytes()
         .to_vec()
+    }
+
+    /// Endurance Estimate, in billions of bytes: what could be written to a new drive at a write amplification of 1, whatever it is now;
+    /// 0 for a drive without a limit.
+    pub(super) fn endurance_estimate(&self) -> u64 {
+        let layout = self.device.layout();
+        let rated_erases = self
+            .device
+            .config()
+            .endurance
+            .as_ref()
+            .map_or(0, |endurance| endurance.rated_erases);
+        let pages = u128::from(layout.physical_pages) * u128::from(rated_erases);
+        u64::try_from(pages * u128::from(layout.page_bytes) / u128::from(BILLION_BYTES)).unwrap_or(u64::MAX)
     }
 
     /// Tests end with their command, so none is under way.
@@ -196,6 +210,6 @@ fn percentage_used(endurance: Option<&Endurance>) -> u8 {
 }
 
 /// Counters of log pages have 128 bits.
-fn wide(count: u64) -> U128 {
+pub(super) fn wide(count: u64) -> U128 {
     U128::new(u128::from(count))
 }

@@ -10,13 +10,14 @@
 //! (SMART): clients put anything there. Not here: the discovery log page, which is the transport's; telemetry,
 //! persistent events, LBA status, ANA, lockdown.
 
+mod datacenter;
 mod effects;
 mod health;
 mod placement;
 
 use nvme_spec::command::{GetLogPageCdw10, GetLogPageCdw11, GetLogPageCdw14, SubmissionEntry};
 use nvme_spec::log::{ChangedNamespaceList, FirmwareSlotInformation};
-use nvme_spec::{LogId, NSID_ALL, Status};
+use nvme_spec::{LogId, NSID_ALL, Status, ocp};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U64};
 
@@ -30,8 +31,11 @@ use crate::setup::ENDURANCE_GROUP;
 use crate::subsystem::Subsystem;
 use crate::transfer::{Transfer, check_transfer_bytes};
 
+/// UUIDs under which vendor specific log pages can be selected, from index 1 on.
+pub(super) const UUIDS: [[u8; 16]; 1] = [ocp::UUID];
+
 /// Log pages of a controller for I/O.
-const PAGES: [LogId; 15] = [
+const PAGES: [LogId; 16] = [
     LogId::SupportedLogPages,
     LogId::ErrorInformation,
     LogId::SmartHealth,
@@ -47,6 +51,7 @@ const PAGES: [LogId; 15] = [
     LogId::FdpStatistics,
     LogId::FdpEvents,
     LogId::SanitizeStatus,
+    LogId::SmartExtended,
 ];
 
 /// Log pages of a discovery controller; the transport answers for the last.
@@ -70,6 +75,8 @@ pub(crate) struct Request {
     group: u16,
     /// Command Set Identifier.
     command_set: u8,
+    /// UUID Index: whose vendor specific page it is; 0 if the host does not say.
+    uuid_index: u8,
     /// Reading leaves the page's event as it is (RAE).
     retain_event: bool,
     offset_bytes: u64,
@@ -103,6 +110,7 @@ fn parse(entry: &SubmissionEntry) -> Result<Request, Failure> {
         parameter: dword10.lsp(),
         group: dword11.lsi(),
         command_set: dword14.csi(),
+        uuid_index: dword14.uidx(),
         retain_event: dword10.rae(),
         offset_bytes,
         bytes,
@@ -195,6 +203,13 @@ impl Subsystem {
                 self.enabled_placement_page(request)
             }
             LogId::SanitizeStatus => Ok(self.sanitize_page()),
+            LogId::SmartExtended => {
+                if usize::from(request.uuid_index) > UUIDS.len() {
+                    let cause = format!("the UUID list has no index {}", request.uuid_index);
+                    return Err(Failure::invalid_field(Parameter::dword(14, 0), cause));
+                }
+                Ok(self.smart_extended_page())
+            }
             other => Err(unknown_page(other.code())),
         }
     }
