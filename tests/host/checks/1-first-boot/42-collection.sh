@@ -28,3 +28,8 @@ at_least "its logical block is on the drive" $(($(size_of "$device") / BLOCK_BYT
 succeeds "what was to stay is as it was" run_fio "$device" --ioengine=io_uring --rw=randwrite --bs=64k --iodepth=8 --offset=0 --size=32m \
     --verify=crc32c --verify_only --randseed=7
 echo "# write amplification $((media * 1000 / written)) per mille of 1000"
+
+# Tools that know no FDP compute write amplification from the extended SMART log of data centers (C0h).
+nvme ocp smart-add-log "$admin" --output-format=json >"$SCRATCH/extended" 2>/dev/null || true
+media=$(sed -n '/Physical media units written/,/}/s/.*"lo" *: *\([0-9]*\).*/\1/p' "$SCRATCH/extended" | head -n 1)
+same "nvme ocp smart-add-log: the media bytes of the FDP statistics" "$media" "$(fdp_statistic "$admin" mbmw)"
