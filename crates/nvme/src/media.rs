@@ -65,6 +65,21 @@ pub trait Durable: Send + Sync {
     fn make_durable(&self) -> std::io::Result<()>;
 }
 
+/// Counters that hosts are told and that never fall.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Of the FDP statistics log.
+    pub totals: ssd::Totals,
+    /// Of the SMART log: bytes that hosts read and wrote, commands with which they did.
+    pub host_bytes_read: u64,
+    /// See `host_bytes_read`.
+    pub host_bytes_written: u64,
+    /// See `host_bytes_read`.
+    pub read_commands: u64,
+    /// See `host_bytes_read`.
+    pub write_commands: u64,
+}
+
 /// Bytes by logical address, [`bytes_for`] the drive's capacity of them.
 pub trait Media: Send {
     /// Fills `data` with the bytes at `offset`; what was never written or was discarded reads as zeroes.
@@ -91,6 +106,11 @@ pub trait Media: Send {
     /// # Errors
     /// The storage failed; the previous state is still there.
     fn keep(&mut self, state: &[u8]) -> Result<(), MediaError>;
+
+    /// Notes counters that hosts are about to be told, where a process that is killed leaves them: a start after that
+    /// goes on from there. It costs less than [`Media::keep`] and need not survive a power loss. An implementation
+    /// without persistence forgets them.
+    fn note_counters(&mut self, _counters: &Counters) {}
 
     /// The volatile write cache in front of stable storage: how to make its content durable, or `None` if what is
     /// written is as safe as it will ever be. Decides whether the controller reports a volatile write cache.

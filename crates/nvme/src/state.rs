@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::fdp::FdpState;
+use crate::media::Counters;
 use crate::namespace::{Extent, Namespace};
 
 /// Version of the stored form; grows with every change of a stored type.
@@ -60,6 +61,16 @@ pub struct SmartCounters {
     pub media_errors: u64,
     /// Entries ever made in the error log.
     pub error_log_entries: u64,
+}
+
+impl SmartCounters {
+    /// Raises the counters to what hosts were told before what is stored was lost, as far as they are below.
+    pub fn raise(&mut self, at_least: &Counters) {
+        self.host_bytes_read = self.host_bytes_read.max(at_least.host_bytes_read);
+        self.host_bytes_written = self.host_bytes_written.max(at_least.host_bytes_written);
+        self.read_commands = self.read_commands.max(at_least.read_commands);
+        self.write_commands = self.write_commands.max(at_least.write_commands);
+    }
 }
 
 /// How the last sanitize operation ended.

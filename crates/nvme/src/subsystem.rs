@@ -20,7 +20,7 @@ use crate::clock::Clock;
 use crate::controller::{Controller, Features};
 use crate::error::{Failure, Parameter};
 use crate::fdp::{self, DeviceReports, OpenSince};
-use crate::media::{Durable, Media, MediaError};
+use crate::media::{Counters, Durable, Media, MediaError};
 use crate::namespace::{FORMATS, Namespace};
 use crate::pacing::Pacing;
 use crate::setup::{NAMESPACES_MAX, SetupError, SubsystemConfig};
@@ -49,6 +49,8 @@ pub struct Subsystem {
     pub(crate) media_errors_before: u64,
     pub(crate) sanitize: Option<SanitizeProgress>,
     pub(crate) opened: OpenSince,
+    /// The counters that were noted last.
+    noted: Counters,
     /// For Copy and Verify.
     pub(crate) scratch: Vec<u8>,
 }
@@ -147,6 +149,7 @@ impl Subsystem {
             clock: Clock::default(),
             sanitize,
             opened: OpenSince::default(),
+            noted: Counters::default(),
             scratch: Vec::new(),
         }
     }
@@ -231,8 +234,25 @@ impl Subsystem {
         self.now = self.now.max(now);
         self.continue_sanitize();
         self.check_time_limits();
+        self.note_counters();
         let expired = self.controllers().filter(|controller| controller.is_expired(self.now));
         expired.map(|controller| controller.id).collect()
+    }
+
+    /// Notes the counters, if they are not those that were noted last: from time to time, and before a host is told.
+    pub(crate) fn note_counters(&mut self) {
+        let smart = &self.state.smart;
+        let counters = Counters {
+            totals: self.device.stats().totals(),
+            host_bytes_read: smart.host_bytes_read,
+            host_bytes_written: smart.host_bytes_written,
+            read_commands: smart.read_commands,
+            write_commands: smart.write_commands,
+        };
+        if counters != self.noted {
+            self.media.note_counters(&counters);
+            self.noted = counters;
+        }
     }
 
     // -------------------------------------------------------------------------------------------- namespaces --

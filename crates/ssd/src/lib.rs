@@ -40,6 +40,6 @@ pub use error::{ConfigError, HostError, SnapshotError};
 pub use event::{Event, EventSink};
 pub use layout::Layout;
 pub use ring::Ring;
-pub use stats::{OwnerStats, Stats};
+pub use stats::{OwnerStats, Stats, Totals};
 pub use timing::{Completion, TimingConfig};
 pub use types::{Lpn, Nanos, Owner, Placement, PlacementList, Ppn, RgId, RuId, RuhId};

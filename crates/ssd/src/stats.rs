@@ -84,7 +84,49 @@ pub struct Stats {
     pub pages_redirected: u64,
 }
 
+/// The counters of the FDP statistics log, bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// HBMW.
+    pub host_bytes_written: u64,
+    /// MBMW.
+    pub media_bytes_written: u64,
+    /// MBE.
+    pub media_bytes_erased: u64,
+}
+
 impl Stats {
+    /// Host bytes written, media bytes written and erased.
+    pub fn totals(&self) -> Totals {
+        Totals {
+            host_bytes_written: self.host_bytes_written(),
+            media_bytes_written: self.media_bytes_written(),
+            media_bytes_erased: self.media_bytes_erased(),
+        }
+    }
+
+    /// Counts what is missing up to `at_least` as the first handle's: whose it was is not known. Returns host pages, and
+    /// blocks of `block_pages` pages that were erased.
+    pub(crate) fn raise(&mut self, at_least: &Totals, block_pages: u64) -> (u64, u64) {
+        let now = self.totals();
+        let (page_bytes, block_bytes) = (self.page_bytes, self.page_bytes * block_pages);
+        let missing = |at_least: u64, now: u64, unit: u64| at_least.saturating_sub(now).div_ceil(unit);
+        let pages = missing(at_least.media_bytes_written, now.media_bytes_written, page_bytes);
+        let blocks = missing(at_least.media_bytes_erased, now.media_bytes_erased, block_bytes);
+        let first = &mut self.handles[0];
+        first.host_bytes_written += at_least.host_bytes_written.saturating_sub(now.host_bytes_written);
+        first.host_pages_written += pages;
+        first.pages_erased += blocks * block_pages;
+        let raised = self.totals();
+        assert!(
+            raised.host_bytes_written >= at_least.host_bytes_written
+                && raised.media_bytes_written >= at_least.media_bytes_written
+                && raised.media_bytes_erased >= at_least.media_bytes_erased,
+            "no counter is below what it was"
+        );
+        (pages, blocks)
+    }
+
     /// All zero, for a device with this many handles.
     pub fn new(page_bytes: u64, handles: u16) -> Stats {
         Stats {

@@ -46,7 +46,7 @@ fn copy_sparse(from: &Path, to: &Path) {
 fn crash(data: &Path, name: &str) -> PathBuf {
     let copy = data.with_file_name(name);
     copy_sparse(data, &copy);
-    for extension in [".state", ".ftl"] {
+    for extension in [".state", ".ftl", ".counters"] {
         if beside(data, extension).exists() {
             std::fs::copy(beside(data, extension), beside(&copy, extension)).unwrap();
         }
@@ -200,6 +200,47 @@ fn checkpoints_are_made_when_something_changed() {
         (false, 0, 0)
     );
     assert_eq!(locked(&shared).state().smart.read_commands, 1);
+}
+
+/// What a host was told of bytes written is not taken back by a kill.
+#[test]
+fn counters_that_hosts_were_told_never_fall() {
+    let (_folder, data) = folder();
+    let (shared, mut drive, _) = open(&data, config(0)).unwrap();
+    let client = Client::connect(&shared);
+    write_pages(&client, 0, 100, 1);
+    assert!(drive.checkpoint().unwrap());
+    // Overwritten: the files look as before.
+    for round in 0..20 {
+        write_pages(&client, 0, 100, round);
+    }
+    generation(&client, 0);
+    locked(&shared).tick(1);
+    let told = locked(&shared).device().stats().totals();
+    let smart = locked(&shared).state().smart.clone();
+    assert_eq!(told.host_bytes_written, 21 * 100 * PAGE_BYTES);
+    let copy = crash(&data, "copy.img");
+    let (shared, drive, opened) = open(&copy, config(0)).unwrap();
+    assert!(!opened.clean);
+    let now = locked(&shared).device().stats().totals();
+    assert_eq!(now, told, "nothing had to be mapped again");
+    let now = locked(&shared).state().smart.clone();
+    assert_eq!(
+        (now.host_bytes_written, now.write_commands, now.read_commands),
+        (smart.host_bytes_written, smart.write_commands, smart.read_commands)
+    );
+    stop(shared, drive);
+    // In order, nothing is raised; a new drive begins with zeroes, whatever lies about.
+    let (shared, drive, opened) = open(&copy, config(0)).unwrap();
+    assert!(opened.clean);
+    assert_eq!(locked(&shared).device().stats().totals(), told);
+    stop(shared, drive);
+    for extension in ["", ".state", ".ftl"] {
+        std::fs::remove_file(beside(&copy, extension)).unwrap();
+    }
+    let (shared, _drive, opened) = open(&copy, config(0)).unwrap();
+    assert!(opened.new && !beside(&copy, ".counters").exists());
+    assert_eq!(locked(&shared).device().stats().host_bytes_written(), 0);
 }
 
 /// Set for the process that has little memory.

@@ -31,7 +31,7 @@ use crate::gc::index::ClosedSet;
 use crate::layout::Layout;
 use crate::maps::Maps;
 use crate::recency::Recency;
-use crate::stats::Stats;
+use crate::stats::{Stats, Totals};
 use crate::timing::{Completion, Timing, TimingConfig};
 use crate::types::{Lpn, Nanos, Owner, Placement, Ppn, RgId, RuId, RuhId};
 use crate::unit::{ReclaimUnit, UnitState};
@@ -241,6 +241,19 @@ impl<S: EventSink> Device<S> {
     /// This device has been written to, or the two are not of the same flash.
     pub fn take_over<T: EventSink>(&mut self, before: &Device<T>) {
         self.engine.take_over(&before.engine);
+    }
+
+    /// Raises the totals to what hosts were told before what the device knows of was lost, as far as they are below.
+    pub fn raise_totals(&mut self, at_least: &Totals) {
+        let state = &mut self.engine.state;
+        let (pages, erased) = state.stats.raise(at_least, u64::from(self.engine.layout.block_pages));
+        // The time that policies know goes on with the pages, and the wear with the blocks: with all of them alike.
+        state.host_pages_written += pages;
+        let blocks = wide(state.erase_counts.len());
+        for (block, erases) in (0..).zip(&mut state.erase_counts) {
+            let more = erased / blocks + u64::from(block < erased % blocks);
+            *erases = erases.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
+        }
     }
 
     /// Brings the map entries of logical pages into the processor's caches: called with some dozens of pages that will

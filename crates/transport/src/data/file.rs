@@ -13,7 +13,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use nvme::{Durable, Media, MediaError};
+use nvme::{Counters, Durable, Media, MediaError};
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 
@@ -21,6 +21,9 @@ use super::check_range;
 
 /// Stores the non-volatile state, durably and in one step.
 pub type Keep = Box<dyn FnMut(&[u8]) -> std::io::Result<()> + Send>;
+
+/// Notes counters, as well as that can be done at once.
+pub type Note = Box<dyn FnMut(&Counters) + Send>;
 
 /// The open file, shared by those who write to it and those who make it durable.
 pub struct Storage {
@@ -148,6 +151,7 @@ pub struct File {
     storage: Arc<Storage>,
     capacity_bytes: u64,
     keep: Keep,
+    note: Option<Note>,
 }
 
 impl File {
@@ -160,7 +164,16 @@ impl File {
             capacity_bytes: storage.file.metadata()?.len(),
             storage,
             keep,
+            note: None,
         })
+    }
+
+    /// The same, noting counters.
+    pub fn with_note(self, note: Note) -> File {
+        File {
+            note: Some(note),
+            ..self
+        }
     }
 }
 
@@ -206,6 +219,12 @@ impl Media for File {
             bytes: state.len() as u64,
             source,
         })
+    }
+
+    fn note_counters(&mut self, counters: &Counters) {
+        if let Some(note) = self.note.as_mut().filter(|_| !self.storage.is_closed()) {
+            note(counters);
+        }
     }
 
     fn durable(&self) -> Option<Arc<dyn Durable>> {

@@ -1,4 +1,4 @@
-//! The three files of a drive: finding them, refusing what is not one, and having them alone.
+//! The files of a drive: finding them, refusing what is not one, and having them alone.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
@@ -19,6 +19,8 @@ pub(super) struct Files {
     pub state: PathBuf,
     /// Snapshot of the device: mapping, counters, open reclaim units.
     pub snapshot: PathBuf,
+    /// Counters that hosts were told; may be missing.
+    pub counters: PathBuf,
 }
 
 /// A data file that no other process uses.
@@ -41,6 +43,7 @@ impl Files {
             data: data.to_path_buf(),
             state: beside(".state"),
             snapshot: beside(".ftl"),
+            counters: beside(".counters"),
         }
     }
 

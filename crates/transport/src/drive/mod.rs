@@ -5,6 +5,7 @@
 //! drive.img         the data (data::File)              written with every command, durable with Flush and FUA
 //! drive.img.state   identity, clean mark, non-volatile state   replaced by commands that change it, and at checkpoints
 //! drive.img.ftl     snapshot of the device             replaced at checkpoints and when the drive is closed
+//! drive.img.counters   what hosts were told            written in place every 50 ms, and before a host reads them
 //!
 //! open  -> lock, check, load -> (not closed the last time: recover) -> mark as in use -> Subsystem
 //! close -> data durable -> snapshot -> state with the clean mark
@@ -16,6 +17,7 @@
 //!
 //! It does not start threads: who serves the drive calls [`ServedDrive::checkpoint`] from time to time.
 
+mod counters;
 mod error;
 mod files;
 mod recover;
@@ -188,9 +190,15 @@ impl ServedDrive {
             Box::new(move |state| state_file.write(state_file.ticket(), state, None))
         };
         let media = data::File::new(Arc::clone(&storage), keep);
-        let media = Box::new(media.map_err(DriveError::io(path, "the data file cannot be looked at"))?);
+        let media = media.map_err(DriveError::io(path, "the data file cannot be looked at"))?;
+        let media = Box::new(media.with_note(counters::writer(files.counters.clone())));
         let (subsystem, opened) = match stored {
-            None => ServedDrive::make(config, media).inspect_err(|_| files.undo(made))?,
+            None => {
+                let made = ServedDrive::make(config, media).inspect_err(|_| files.undo(made))?;
+                // Those of another drive; there need be none.
+                let _ = std::fs::remove_file(&files.counters);
+                made
+            }
             Some(stored) => ServedDrive::restore(config, media, &files, &storage, &stored)?,
         };
         let shared = Arc::new(Mutex::new(subsystem));
@@ -252,6 +260,10 @@ impl ServedDrive {
             opened.pages_deallocated = pages_deallocated;
             opened.bytes_given_back = bytes_given_back;
             state.smart.unsafe_shutdowns += 1;
+            if let Some(told) = counters::read(&files.counters) {
+                device.raise_totals(&told.totals);
+                state.smart.raise(&told);
+            }
         }
         let recovered = CleanMark::of(&device);
         let mut subsystem = Subsystem::restore(config, device, media, state)?;

@@ -143,6 +143,14 @@ impl Subsystem {
 
     pub(super) fn get_log_page(&mut self, id: u16, request: &Request, data: &mut Vec<u8>) -> Result<Success, Failure> {
         let page = self.page(id, request)?;
+        let tells_counters = [
+            LogId::SmartHealth,
+            LogId::EnduranceGroupInformation,
+            LogId::FdpStatistics,
+        ];
+        if tells_counters.contains(&request.log) {
+            self.note_counters();
+        }
         self.give_log_page(id, request, &page, data)
     }
 

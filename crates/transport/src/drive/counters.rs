@@ -1,0 +1,111 @@
+//! The counters beside a drive: what hosts were told last, for a start after the server was killed.
+//!
+//! The file is small and written in place, without waiting for the disk: what a process wrote outlives it, and after a
+//! power loss, or if it is damaged or not there, counters are those of the last checkpoint. It is not needed for
+//! anything else.
+//!
+//! Its form: "WARPCNT1", then HBMW, MBMW, MBE, and of the SMART log bytes read, bytes written, read commands and write
+//! commands (8 bytes each, little-endian), then CRC-32 of all that.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use nvme::Counters;
+use ssd::Totals;
+
+use crate::data::file::Note;
+
+const MAGIC: &[u8; 8] = b"WARPCNT1";
+const NUMBERS: usize = 7;
+const CHECKED_BYTES: usize = MAGIC.len() + NUMBERS * 8;
+const BYTES: usize = CHECKED_BYTES + 4;
+
+/// What is noted, if it is whole.
+pub(super) fn read(path: &Path) -> Option<Counters> {
+    let bytes: [u8; BYTES] = std::fs::read(path).ok()?.try_into().ok()?;
+    let (checked, checksum) = bytes.split_at(CHECKED_BYTES);
+    let numbers = checked.strip_prefix(MAGIC)?;
+    if crc32fast::hash(checked).to_le_bytes() != checksum {
+        return None;
+    }
+    let mut numbers = numbers.as_chunks().0.iter().map(|number| u64::from_le_bytes(*number));
+    let mut next = || numbers.next().expect("there are as many");
+    Some(Counters {
+        totals: Totals {
+            host_bytes_written: next(),
+            media_bytes_written: next(),
+            media_bytes_erased: next(),
+        },
+        host_bytes_read: next(),
+        host_bytes_written: next(),
+        read_commands: next(),
+        write_commands: next(),
+    })
+}
+
+fn bytes_of(counters: &Counters) -> [u8; BYTES] {
+    let numbers: [u64; NUMBERS] = [
+        counters.totals.host_bytes_written,
+        counters.totals.media_bytes_written,
+        counters.totals.media_bytes_erased,
+        counters.host_bytes_read,
+        counters.host_bytes_written,
+        counters.read_commands,
+        counters.write_commands,
+    ];
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+    bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+    bytes.try_into().expect("as many as there are numbers")
+}
+
+/// Writes counters to a file, which is made when there are some.
+pub(super) fn writer(path: PathBuf) -> Note {
+    let mut file: Option<File> = None;
+    Box::new(move |counters| {
+        if file.is_none() {
+            let mut options = OpenOptions::new();
+            // What is on the drive is its owner's.
+            options.write(true).create(true).truncate(false).mode(0o600);
+            file = options.open(&path).ok();
+        }
+        if let Some(file) = &file {
+            // Nothing is lost by it that a checkpoint has.
+            let _ = file.write_all_at(&bytes_of(counters), 0);
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_read_as_they_were_written_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("drive.img.counters");
+        assert_eq!(read(&path), None);
+        let mut write = writer(path.clone());
+        let counters = Counters {
+            totals: Totals {
+                host_bytes_written: 1,
+                media_bytes_written: 2,
+                media_bytes_erased: 3,
+            },
+            host_bytes_read: 4,
+            host_bytes_written: 5,
+            read_commands: 6,
+            write_commands: u64::MAX,
+        };
+        write(&Counters::default());
+        write(&counters);
+        assert_eq!(read(&path), Some(counters));
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[20] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        assert_eq!(read(&path), None, "damaged");
+        std::fs::write(&path, &bytes[..30]).unwrap();
+        assert_eq!(read(&path), None, "cut off");
+    }
+}
