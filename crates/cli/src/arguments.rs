@@ -1,5 +1,6 @@
 //! The command line.
 
+mod assert;
 mod drive;
 mod guest;
 mod runs;
@@ -18,6 +19,7 @@ use lab::steady::Until;
 use lab::twin::{Scale, ScaleChoice};
 use toml::Value;
 
+pub use assert::{Assert, OfHandle};
 pub use drive::OnDrive;
 pub use guest::{Guest, Transport};
 pub use runs::{Compare, Keep, Runs, RunsCommand};
@@ -65,6 +67,8 @@ pub enum Command {
     Guest(Box<Guest>),
     /// Decode the FDP logs of a drive, or what a served drive has stored
     Inspect(Inspect),
+    /// Check what was promised of a drive's write amplification; exit code 1 if it does not hold
+    Assert(Assert),
     /// Say which data should be written with another placement identifier, from a drive's FDP events
     Advise(Box<Advise>),
     /// Record what a program asks of a disk, with process and file, for `warp whatif` (Linux, root)

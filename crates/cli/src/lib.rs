@@ -1,12 +1,13 @@
 //! The `warp` command: arguments in, lab calls, text and files out. It holds no logic of its own.
 //!
-//! Exit codes: 0 done; 1 a claim or a golden result does not hold, or a result cannot be written; 2 bad input, one sentence
+//! Exit codes: 0 done; 1 a claim, a promise or a golden result does not hold, or a result cannot be written; 2 bad input, one sentence
 //! on standard error; 130 stopped with Ctrl-C, after printing and writing what was measured; 141 nobody reads standard output.
 //! `warp capture` and `warp guest` have those of their command; `warp guest` also 124 where its time was up, and 125 where there is no
 //! guest.
 
 mod advise;
 mod arguments;
+mod assert;
 mod bench;
 mod calibrate;
 mod capture;
@@ -75,6 +76,7 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
         Command::Serve(command) => serve::serve(command),
         Command::Guest(command) => guest::guest(command),
         Command::Inspect(command) => inspect::inspect(command),
+        Command::Assert(command) => assert::assert(command),
         Command::Advise(command) => advise::advise(command),
         Command::Capture(command) => capture::capture(command),
         Command::Calibrate(command) => calibrate::calibrate(command),

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{ServerProcess, folder, kept_in, write};
+use common::{ServerProcess, folder, kept_in, prints, write};
 use tempfile::TempDir;
 
 const README: &str = include_str!("../../../README.md");
@@ -175,6 +175,10 @@ fn every_command_line_of_the_pages_works() {
     let pages = pages.map(|page| page.expect("a manual").path());
     let pages = pages.filter(|page| page.extension().is_some_and(|ending| ending == "md"));
     let folder = with_files();
+    let ended = ["--capacity", "128M", "--data", "ci.img", "--tcp", "127.0.0.1:0"];
+    let ended = ServerProcess::start(&folder, &ended);
+    prints(&folder, &["run", "my.fio", "--on", &format!("tcp:{}", ended.address())]);
+    ended.stop();
     let drive = ServerProcess::start(
         &folder,
         &["--device", "warp_default", "--capacity", "1G", "--tcp", "127.0.0.1:0"],

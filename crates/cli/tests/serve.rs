@@ -9,6 +9,7 @@ use common::{BAD_INPUT, ServerProcess, files, folder, json, prints, refused, war
 use host::command::block_command;
 use host::initiator::tcp::{Controller, Data, HostOptions};
 use nvme_spec::{IoOpcode, Status};
+use tempfile::TempDir;
 
 const SMALL: [&str; 4] = ["--capacity", "64M", "--data", "drive.img"];
 
@@ -263,4 +264,58 @@ fn inspect_says_what_it_cannot_look_into() {
     page[16] = 200;
     write(&folder, "statistics.bin", page);
     assert!(prints(&folder, &["inspect", "statistics.bin", "--log", "22h"]).contains("write amplification 2.000"));
+}
+
+/// The line of output, or the sentence, of `warp assert` with this exit code.
+#[track_caller]
+fn asserted(folder: &TempDir, arguments: &[&str], code: i32) -> String {
+    let output = warp(folder, &[&["assert"], arguments].concat());
+    let text = String::from_utf8([output.stdout, output.stderr].concat()).expect("words");
+    assert_eq!(output.status.code(), Some(code), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    text
+}
+
+#[test]
+fn promises_about_a_drive_are_kept_or_not() {
+    let folder = folder();
+    write(
+        &folder,
+        "churn.fio",
+        "[global]\nrw=randwrite\nbs=4k\nnorandommap\ndataplacement=fdp\n[a]\nio_size=192m\nplids=1\n",
+    );
+    let server = ServerProcess::start(&folder, &[&SMALL[..], &["--tcp", "127.0.0.1:0"]].concat());
+    let target = format!("tcp:{}", server.address());
+    let nothing = asserted(&folder, &[&target, "--waf-at-most", "2"], 1);
+    assert!(nothing.contains("nothing was written"), "{nothing}");
+    prints(&folder, &["run", "churn.fio", "--on", &target]);
+    let kept = asserted(&folder, &[&target, "--waf-at-most", "50"], 0);
+    assert!(kept.contains(&target) && kept.contains("at most 50"), "{kept}");
+    let broken = asserted(&folder, &[&target, "--waf-at-most", "1"], 1);
+    assert!(broken.contains("above 1"), "{broken}");
+    refused(
+        &folder,
+        &["assert", &target, "--handle", "1:2"],
+        &["--handle", "--data FILE"],
+    );
+    refused(
+        &folder,
+        &["assert", "drive.img", "--handle", "1:2"],
+        &["drive.img", "end the server"],
+    );
+    server.stop();
+    let kept = asserted(&folder, &["drive.img", "--waf-at-most", "50", "--handle", "1:50"], 0);
+    assert!(kept.contains("reclaim unit handle 1 is"), "{kept}");
+    let broken = asserted(&folder, &["drive.img", "--waf-at-most", "50", "--handle", "1:1"], 1);
+    assert!(
+        broken.contains("reclaim unit handle 1 is") && !broken.contains("at most"),
+        "{broken}"
+    );
+    let unused = asserted(&folder, &["drive.img", "--handle", "0:1"], 1);
+    assert!(unused.contains("nothing was written"), "{unused}");
+    refused(
+        &folder,
+        &["assert", "drive.img", "--handle", "99:2"],
+        &["--handle", "99", "give 0 to"],
+    );
 }

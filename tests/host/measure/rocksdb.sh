@@ -11,8 +11,8 @@ device=$(block_device pcie 1)
 succeeds "a file system on the namespace" make_file_system ext4 "$device"
 succeeds "it is mounted" mount_file_system ext4 "$device"
 succeeds "db_bench is captured" warp capture "$device" --out /shared/capture.csv -- db_bench --db=/mnt/ext4/db \
-    --benchmarks=fillrandom,overwrite --num=20000 --value_size=1000 --compression_type=none --write_buffer_size=1048576 \
-    --target_file_size_base=1048576 --max_bytes_for_level_base=4194304
+    --benchmarks=fillrandom,overwrite,overwrite,overwrite,overwrite --num=20000 --value_size=1000 --compression_type=none \
+    --write_buffer_size=262144 --target_file_size_base=65536 --max_bytes_for_level_base=1048576
 tr '\r' '\n' <"$SCRATCH/output" | grep -E 'micros/op|^warp:' | sed 's/^/# /'
 umount /mnt/ext4
 same "the tables are files of the capture" "$(grep -c ',db/[0-9]*.sst,W,' /shared/capture.csv | sed 's/^[1-9].*/some/')" some

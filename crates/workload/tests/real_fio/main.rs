@@ -4,7 +4,7 @@
 //! must issue the same operations at the same offsets with the same lengths, instance by instance. What depends on a clock is not
 //! compared, and neither is placement, which fio's notes do not hold; a real kernel sees that (`tests/host`).
 //!
-//! fio is 3.30 or later and taken from the guest's unpacked tools (`tests/host/guest/build`) or from the path; without any the comparison is skipped
+//! fio is 3.30 or later and taken from the guest's file system (`warp guest --build-only`) or from the path; without any the comparison is skipped
 //! with a sentence, and only the table of the manual is checked.
 
 mod cases;
@@ -37,7 +37,7 @@ impl Fio {
         let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
         let cache = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
         let guest = folder("WARP_GUEST_CACHE").or_else(|| cache.map(|cache| cache.join("warp-guest")));
-        let tools = guest.map(|guest| guest.join("tools/usr"));
+        let tools = guest.map(|guest| guest.join("tree/usr"));
         if let Some(tools) = tools.filter(|tools| tools.join("bin/fio").exists()) {
             let library = |name: &str| tools.join("lib/x86_64-linux-gnu").join(name).display().to_string();
             let paths = format!("{}:{}", library(""), library("ceph"));
@@ -184,7 +184,7 @@ fn difference(fio: &Instances, lab: &Instances) -> Option<String> {
 #[test]
 fn requests_are_those_of_real_fio() {
     let Some(fio) = Fio::find() else {
-        println!("SKIPPED: there is no fio, neither among the guest's tools (tests/host/guest/build) nor on the path");
+        println!("SKIPPED: there is no fio, neither in the guest (warp guest --build-only) nor on the path");
         return;
     };
     let next = Mutex::new(CASES.iter());

@@ -1,0 +1,50 @@
+//! The command line of `warp assert`.
+
+use clap::{ArgGroup, Args};
+
+#[derive(Args)]
+#[command(group = ArgGroup::new("promise").required(true).multiple(true).args(["waf_at_most", "handle"]))]
+pub struct Assert {
+    /// The drive: tcp:ADDRESS:PORT of a served one, /dev/nvme0 of this machine, or the data file of one that was served
+    pub target: String,
+    /// Write amplification of the drive since it was made, at most
+    #[arg(long, value_name = "WAF", value_parser = amplification)]
+    pub waf_at_most: Option<f64>,
+    /// Write amplification of a reclaim unit handle, at most, such as 2:1.02; may be given several times
+    #[arg(long, value_name = "RUH:WAF", value_parser = of_handle)]
+    pub handle: Vec<OfHandle>,
+    /// Endurance group
+    #[arg(long, default_value_t = 1)]
+    pub endurance_group: u16,
+    /// NQN to give as host over NVMe/TCP
+    #[arg(long, value_name = "NQN")]
+    pub host_nqn: Option<String>,
+    /// DH-HMAC-CHAP secret of that host, where the drive demands one
+    #[arg(long, value_name = "DHHC-1:...", requires = "host_nqn")]
+    pub secret: Option<String>,
+}
+
+/// What is promised of a handle.
+#[derive(Clone, Copy)]
+pub struct OfHandle {
+    /// The reclaim unit handle.
+    pub handle: u16,
+    /// Its own write amplification, at most.
+    pub at_most: f64,
+}
+
+fn amplification(text: &str) -> Result<f64, String> {
+    let value: Option<f64> = text.parse().ok();
+    let value = value.filter(|value| (1.0..=1000.0).contains(value));
+    value.ok_or_else(|| "give 1 or more, such as 1.1".to_string())
+}
+
+fn of_handle(text: &str) -> Result<OfHandle, String> {
+    let parsed = text.split_once(':').and_then(|(handle, at_most)| {
+        Some(OfHandle {
+            handle: handle.parse().ok()?,
+            at_most: amplification(at_most).ok()?,
+        })
+    });
+    parsed.ok_or_else(|| "give a handle and 1 or more, such as 2:1.02".to_string())
+}

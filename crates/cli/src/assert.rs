@@ -1,0 +1,114 @@
+//! `warp assert`: whether a drive's counters keep what somebody promised.
+
+use std::path::Path;
+
+use host::inspect::decode::Statistics;
+use host::inspect::passthrough::Passthrough;
+use host::inspect::remote::Remote;
+use host::inspect::{CommandPort, report};
+
+use crate::arguments::{Assert, OfHandle};
+use crate::inspect::{tcp_address, visitor};
+use crate::output::complain;
+use crate::{AnyError, Outcome, bad_option, print};
+
+/// A promise, and what was counted.
+struct Kept {
+    /// Of what the write amplification is.
+    what: String,
+    at_most: f64,
+    /// `None` where nothing was written: then nothing was promised of it that could be kept.
+    found: Option<f64>,
+}
+
+impl Kept {
+    fn holds(&self) -> bool {
+        self.found.is_some_and(|found| found <= self.at_most)
+    }
+
+    fn sentence(&self) -> String {
+        let Kept { what, at_most, .. } = self;
+        match self.found {
+            Some(found) if self.holds() => format!("{what} is {found:.3}, at most {at_most}"),
+            Some(found) => format!("{what} is {found:.3}, above {at_most}"),
+            None => format!("{what} is unknown: nothing was written"),
+        }
+    }
+}
+
+pub fn assert(command: &Assert) -> Result<Outcome, AnyError> {
+    let target = command.target.as_str();
+    let all: Vec<Kept> = if let Some(address) = tcp_address("warp assert", target)? {
+        let mut port = Remote::connect(address, &visitor(&command.host_nqn, &command.secret)?)?;
+        of_logs(command, &mut port)?
+    } else if target.starts_with("/dev/") {
+        of_logs(command, &mut Passthrough::open(Path::new(target))?)?
+    } else {
+        of_file(command)?
+    };
+    let broken = all.iter().filter(|kept| !kept.holds());
+    let broken: Vec<String> = broken.map(Kept::sentence).collect();
+    if broken.is_empty() {
+        let all: Vec<String> = all.iter().map(Kept::sentence).collect();
+        print(&format!("{target}: {}\n", all.join("; ")));
+        return Ok(Outcome::Done);
+    }
+    complain(&format!("{target}: {}", broken.join("; ")));
+    Ok(Outcome::Failed)
+}
+
+/// What a drive's own logs say, which know nothing of single handles.
+fn of_logs(command: &Assert, port: &mut impl CommandPort) -> Result<Vec<Kept>, AnyError> {
+    if !command.handle.is_empty() {
+        let problem = "a drive's logs have no counters of single handles; give the data file of a drive that was served \
+                       with --data FILE, after it ended";
+        return Err(bad_option("--handle", problem).into());
+    }
+    let report = report(port, command.endurance_group)?;
+    let Some(enabled) = report.enabled else {
+        let problem = "Flexible Data Placement is not enabled on it, so it has no counters of it";
+        return Err(bad_option(&command.target, problem).into());
+    };
+    let Statistics {
+        write_amplification, ..
+    } = enabled.statistics;
+    Ok(of_drive(command, write_amplification).into_iter().collect())
+}
+
+/// What a drive that was served from a file has stored.
+fn of_file(command: &Assert) -> Result<Vec<Kept>, AnyError> {
+    let stored = transport::drive::stored(Path::new(&command.target))?;
+    let Some(device) = stored.device else {
+        return Err(bad_option(&command.target, "nothing is stored yet; end the server in order first").into());
+    };
+    if stored.state.is_some_and(|state| !state.clean) {
+        let problem =
+            "the drive is served, or was killed: its counters are not all stored; end the server in order first";
+        return Err(bad_option(&command.target, problem).into());
+    }
+    let mut all: Vec<Kept> = of_drive(command, device.write_amplification).into_iter().collect();
+    for &OfHandle { handle, at_most } in &command.handle {
+        let Some(row) = device.stats.handles.get(usize::from(handle)) else {
+            let last = device.stats.handles.len() - 1;
+            return Err(bad_option(
+                "--handle",
+                format!("the drive has no reclaim unit handle {handle}; give 0 to {last}"),
+            )
+            .into());
+        };
+        all.push(Kept {
+            what: format!("write amplification of reclaim unit handle {handle}"),
+            at_most,
+            found: row.write_amplification(),
+        });
+    }
+    Ok(all)
+}
+
+fn of_drive(command: &Assert, found: Option<f64>) -> Option<Kept> {
+    command.waf_at_most.map(|at_most| Kept {
+        what: "write amplification".to_string(),
+        at_most,
+        found,
+    })
+}
