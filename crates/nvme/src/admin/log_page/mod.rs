@@ -147,6 +147,7 @@ impl Subsystem {
             LogId::SmartHealth,
             LogId::EnduranceGroupInformation,
             LogId::FdpStatistics,
+            LogId::SmartExtended,
         ];
         if tells_counters.contains(&request.log) {
             self.note_counters();
