@@ -1,7 +1,6 @@
 //! Running cells with a progress bar and Ctrl-C.
 
 use std::io::IsTerminal;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -70,15 +69,9 @@ fn new_bar(elapsed: Duration) -> ProgressBar {
 /// Runs plans; returns the results of profiles, those of their ensembles, and whether they were stopped.
 pub fn run_cells(
     plans: &[RunPlan],
-    keep_gc_log: bool,
-    save: Option<&Path>,
+    options: Options<'_>,
     progress: &Progress,
 ) -> Result<(Vec<CellResult>, Intervals, bool), LabError> {
-    let options = Options {
-        keep_gc_log,
-        save,
-        ..Options::default()
-    };
     let work = || lab::run::run_all_with(plans, options, progress);
     let results = with_bar(progress, plans.len(), work)?;
     let (results, intervals) = Intervals::split(results);

@@ -7,7 +7,7 @@ use lab::experiment::Experiment;
 use lab::interval::Intervals;
 use lab::judge::{Comparison, Judge};
 use lab::record::ClaimsRecord;
-use lab::run::{CellResult, RunPlan};
+use lab::run::{CellResult, Options, RunPlan};
 use lab::selection::{Form, Selection};
 use lab::store::Origin;
 use lab::{LabError, export, golden, rows};
@@ -45,7 +45,7 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
         })?;
         let plans = lab::run::prepare(selected.cells)?;
         let begun = Instant::now();
-        let (results, intervals, stopped) = execute::run_cells(&plans, false, None, &progress)?;
+        let (results, intervals, stopped) = execute::run_cells(&plans, Options::default(), &progress)?;
         if stopped {
             report.stopped(experiment, &results, &intervals);
             report.end(&[]);

@@ -4,11 +4,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use lab::cell::Cell;
 use lab::experiment::Experiment;
 use lab::interval::Intervals;
 use lab::judge::Judge;
 use lab::report::{Library, write_judged};
-use lab::run::{CellResult, RunPlan};
+use lab::run::{CellResult, Options, RunPlan};
 use lab::selection::{RunSet, Selection};
 use lab::store::Origin;
 use lab::{LabError, export, feedback, rows};
@@ -50,7 +51,13 @@ pub fn run(command: &Run, is_bare: bool) -> Result<Outcome, LabError> {
     }
     let progress = execute::stoppable();
     let begun = Instant::now();
-    let (results, intervals, stopped) = execute::run_cells(&plans, true, command.save.as_deref(), &progress)?;
+    let options = Options {
+        keep_gc_log: true,
+        save: command.save.as_deref(),
+        fio_logs: true,
+        ..Options::default()
+    };
+    let (results, intervals, stopped) = execute::run_cells(&plans, options, &progress)?;
     let origin = Origin {
         target,
         title: &experiment.title,
@@ -96,6 +103,7 @@ fn check_destinations(command: &Run, experiment: &Experiment, plans: &[RunPlan])
     if command.fio_json.is_some() {
         check_fio_json(plans)?;
     }
+    check_fio_logs(plans)?;
     let asked = [
         ("--save", &command.save, false),
         ("--events", &command.events, false),
@@ -126,6 +134,38 @@ fn check_fio_json(plans: &[RunPlan]) -> Result<(), LabError> {
         return Err(bad_option("--fio-json", problem));
     }
     Ok(())
+}
+
+/// fio's logs are of one run in virtual time.
+fn check_fio_logs(plans: &[RunPlan]) -> Result<(), LabError> {
+    for plan in plans {
+        if plans.len() > 1 {
+            refuse_logs(
+                plan.cell(),
+                format!("these are {} runs, and a log is of one", plans.len()),
+            )?;
+        }
+        if !plan.is_timed() {
+            let device = &plan.cell().key.device;
+            refuse_logs(
+                plan.cell(),
+                format!("{device} has no timing, so there is nothing to log over time"),
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a job file that asks for logs over time (`write_bw_log` and others).
+pub fn refuse_logs(cell: &Cell, problem: String) -> Result<(), LabError> {
+    let jobs = cell.workload.jobs().map_or(&[][..], |file| &file.jobs);
+    match jobs.iter().find_map(|job| Some((job, job.logs.asked_by()?))) {
+        None => Ok(()),
+        Some((job, option)) => {
+            let remedy = "remove it, or run the file once on a device with timing";
+            Err(job.error(option, problem, remedy).into())
+        }
+    }
 }
 
 /// The report and the files that were asked for; then tables or JSON, whatever became of the files.

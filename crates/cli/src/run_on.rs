@@ -26,6 +26,7 @@ use workload::{Operation, Request, Source, Target, Workload as _};
 
 use crate::arguments::Run;
 use crate::inspect::{tcp_address, visitor};
+use crate::run::refuse_logs;
 use crate::{AnyError, Outcome, bad_option, execute, print, runs};
 
 /// Namespace that is written.
@@ -58,6 +59,7 @@ pub fn run(command: &Run) -> Result<Outcome, AnyError> {
     let name = command.target.as_deref();
     let name = name.ok_or_else(|| bad_option("--on", "name a job file, a workload or a block trace to run"))?;
     let cell = cell(command, name)?;
+    refuse_logs(&cell, "what happens on a drive is not measured over time".to_string())?;
     let mut drive = connect(command, on)?;
     let target = Target {
         device_bytes: drive.bytes(),

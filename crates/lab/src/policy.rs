@@ -142,7 +142,7 @@ mod tests {
             policies,
             keep_gc_log: true,
             memory_budget_bytes: u64::MAX,
-            save: None,
+            ..Options::default()
         };
         let results = run_all_with(prepared, options, &());
         results

@@ -99,11 +99,18 @@ impl WorkloadChanges {
             find::insert(&mut table, path, value.clone())
                 .map_err(|problem| LabError::invalid(file, format!("workload.{path}: {problem}")))?;
         }
-        // Sections of the job files of tenants are not known here; what all jobs share is.
-        let common = self.jobs.iter().filter(|option| option.section == "global");
-        let common: Vec<fio::Override> = common.cloned().collect();
+        // The job files of tenants share no sections but the global one.
+        let is_job_file = table.get("kind").and_then(Value::as_str) == Some("fio");
+        let of_section = |change: &&fio::Override| change.section != "global";
+        if let Some(change) = self.jobs.iter().find(of_section).filter(|_| !is_job_file) {
+            let problem = format!(
+                "jobs.{}: the workload is no job file, so no section is meant; jobs.global is for all that are in it",
+                change.section
+            );
+            return Err(LabError::invalid(file, problem));
+        }
         let find_jobs = |name: &str| {
-            read_jobs(name, &common).map_err(|error| match error {
+            read_jobs(name, &self.jobs).map_err(|error| match error {
                 LabError::Job(error) => error.into(),
                 other => WorkloadError::setting(format!("file = \"{name}\""), other.to_string()),
             })
@@ -208,5 +215,52 @@ pub(crate) fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_of_sections_reach_the_job_file_of_a_workload_with_a_kind() {
+        let changes = |section: &str| WorkloadChanges {
+            jobs: vec![fio::Override {
+                section: section.to_string(),
+                option: "iodepth".to_string(),
+                value: "7".to_string(),
+            }],
+            settings: Overrides::new(),
+        };
+        let parse = |section: &str, table: &str| {
+            let table = toml::from_str(table).expect("it is a table");
+            changes(section).parse("x.toml", &table)
+        };
+        let job_file = "kind = \"fio\"\nfile = \"two_sequential\"\n";
+        let depths = |section: &str| -> Vec<u64> {
+            let spec = parse(section, job_file).expect("there is such a section");
+            spec.jobs()
+                .expect("it is a job file")
+                .jobs
+                .iter()
+                .map(|job| job.iodepth)
+                .collect()
+        };
+        let names: Vec<String> = read_jobs("two_sequential", &[])
+            .expect("it is built in")
+            .jobs
+            .into_iter()
+            .map(|job| job.name)
+            .collect();
+        assert_eq!(depths(&names[1])[1], 7);
+        assert_ne!(depths(&names[1])[0], 7);
+        assert_eq!(depths("global"), vec![7; names.len()]);
+        let error = |section: &str, table: &str| parse(section, table).unwrap_err().to_string();
+        assert!(error("nobody", job_file).contains("there is no such job to change"));
+        let of_another = error("first", "kind = \"tenants\"\n");
+        assert!(
+            of_another.contains("jobs.first: the workload is no job file"),
+            "{of_another}"
+        );
     }
 }

@@ -456,7 +456,7 @@ fn a_search_finds_the_deepest_queue_that_keeps_a_latency() {
     };
     let job = search(400, "");
     let (goal, reads) = (job.latency_goal.expect("it searched"), job.direction(Operation::Read));
-    assert!((4..32).contains(&goal.depth), "{goal:?}");
+    assert!((4..32).contains(&goal.depth) && goal.found, "{goal:?}");
     assert!(
         reads.latencies.percentile_ns(95.0) <= 400_000,
         "{}",
@@ -507,4 +507,81 @@ fn what_is_verified_is_read_back() {
     let job = &result.jobs[0];
     assert_eq!(job.direction(Operation::Write).requests, 2048);
     assert_eq!(job.direction(Operation::Read).requests, 2048);
+}
+
+/// Runs jobs whose logs go to a folder; returns the folder's files.
+fn logs(jobs: &str) -> std::collections::BTreeMap<String, String> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let jobs = jobs.replace("FOLDER", &folder.path().display().to_string());
+    let prepared = run::prepare(vec![cell(&jobs, settings())]).unwrap_or_else(|error| panic!("{error}"));
+    let options = run::Options {
+        fio_logs: true,
+        ..run::Options::default()
+    };
+    run::run_all_with(&prepared, options, &()).expect("the folder can be written");
+    let files = folder
+        .path()
+        .read_dir()
+        .expect("it is there")
+        .map(|entry| entry.expect("it is there").path());
+    let read = |path: std::path::PathBuf| {
+        let name = path.file_name().expect("it has a name").to_string_lossy().into_owned();
+        (name, std::fs::read_to_string(path).expect("it is text"))
+    };
+    files.map(read).collect()
+}
+
+#[test]
+fn logs_are_those_of_fio() {
+    let all = "write_bw_log=FOLDER/x\nwrite_lat_log=FOLDER/x\nwrite_iops_log=FOLDER/y\n";
+    let files = logs(&format!(
+        "[a]\nrw=randread\nnorandommap\nnumber_ios=40\nnumjobs=2\n{all}log_offset=1\n"
+    ));
+    let names: Vec<&str> = files.keys().map(String::as_str).collect();
+    let expected = [1, 2].map(|number| ["bw", "clat", "lat", "slat"].map(|kind| format!("x_{kind}.{number}.log")));
+    let mut expected: Vec<String> = expected.into_iter().flatten().collect();
+    expected.extend([1, 2].map(|number| format!("y_iops.{number}.log")));
+    expected.sort();
+    assert_eq!(names, expected);
+    let rows = |name: &str| -> Vec<Vec<u64>> {
+        let fields = |line: &str| line.split(", ").map(|field| field.parse().expect("a number")).collect();
+        files[name].lines().map(fields).collect()
+    };
+    let latencies = rows("x_lat.1.log");
+    assert_eq!(latencies.len(), 40);
+    for (index, row) in latencies.iter().enumerate() {
+        let [ms, latency_ns, direction, bytes, offset, priority] = row[..] else {
+            panic!("{row:?}")
+        };
+        assert!(latency_ns >= READ_NS && ms >= (index as u64 + 1) * READ_NS / 1_000_000);
+        assert_eq!((direction, bytes, offset % 4096, priority), (0, 4096, 0, 0));
+    }
+    assert!(rows("x_slat.1.log").iter().all(|row| row[1] == 0) && files["x_lat.1.log"] == files["x_clat.1.log"]);
+    assert!(rows("y_iops.2.log").iter().all(|row| row[1] == 1));
+    let bandwidth = rows("x_bw.1.log");
+    assert!(
+        bandwidth
+            .iter()
+            .zip(&latencies)
+            .all(|(row, latency)| row[1] == 4096 * 1_000_000 / latency[1])
+    );
+    // Windows: what is in them is what was issued.
+    let windows =
+        format!("[a]\nrw=randread\nnorandommap\nrate_iops=1000\nruntime=1\ntime_based\n{all}log_avg_msec=100\n");
+    let files = logs(&windows);
+    let lines: Vec<&str> = files["y_iops.1.log"].lines().collect();
+    assert!((9..=10).contains(&lines.len()), "{lines:?}");
+    assert!(
+        lines.iter().all(|line| line.ends_with("00, 1000, 0, 0, 0")),
+        "{lines:?}"
+    );
+    assert!(
+        files["x_bw.1.log"]
+            .lines()
+            .all(|line| line.ends_with("00, 4000, 0, 0, 0"))
+    );
+    assert_eq!(
+        files["x_lat.1.log"].lines().next(),
+        Some(format!("100, {READ_NS}, 0, 0, 0").as_str())
+    );
 }

@@ -15,7 +15,7 @@ use crate::finding::Finding;
 use crate::interval::{Intervals, NO_INTERVALS};
 use crate::judge::{Comparison, Verdict};
 use crate::run::CellResult;
-use crate::timed::measure::{JobResult, TimedResult};
+use crate::timed::measure::{Goal, JobResult, TimedResult};
 
 /// The table of write amplifications of whole runs.
 pub fn write_amplifications(results: &[CellResult], axes: &[String], intervals: &Intervals) -> Rows {
@@ -315,6 +315,8 @@ pub fn jobs(timed: &TimedResult) -> Rows {
             .chain([Column::number("waited for GC", "")]),
     );
     for job in &timed.jobs {
+        rows.notes
+            .extend(job.latency_goal.map(|goal| searched(&job.name, &goal)));
         for operation in Operation::ALL {
             if job.direction(operation).requests > 0 {
                 rows.add(job_values(job, operation));
@@ -322,6 +324,13 @@ pub fn jobs(timed: &TimedResult) -> Rows {
         }
     }
     rows
+}
+
+/// What a search for a queue depth came to (`latency_target`).
+fn searched(name: &str, goal: &Goal) -> String {
+    let (target_us, percent, depth) = (goal.target_ns / 1000, goal.percent, goal.depth);
+    let how = if goal.found { "found" } else { "not found; tried last" };
+    format!("{name}: queue depth for {percent} % within {target_us} us {how}: {depth}")
 }
 
 fn job_values(job: &JobResult, operation: Operation) -> [Value; 13] {

@@ -44,6 +44,8 @@ pub struct Options<'a> {
     pub memory_budget_bytes: u64,
     /// Where to save the device of the only run afterwards.
     pub save: Option<&'a Path>,
+    /// Write the logs that jobs ask for (`write_bw_log` and others), in virtual time.
+    pub fio_logs: bool,
 }
 
 impl Default for Options<'_> {
@@ -53,6 +55,7 @@ impl Default for Options<'_> {
             keep_gc_log: false,
             memory_budget_bytes: memory_available(),
             save: None,
+            fio_logs: false,
         }
     }
 }

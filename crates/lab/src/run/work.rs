@@ -32,7 +32,12 @@ const LISTENED_REQUESTS: usize = 64;
 pub(super) fn run_cell(plan: &RunPlan, options: Options<'_>, watch: &dyn Watch) -> Result<CellResult, LabError> {
     let mut device = plan.device()?;
     device.set_victim_policy(options.policies.victim.map(|make| make()));
-    let workload = plan.workload()?;
+    let mut workload = plan.workload()?;
+    if let (Workload::Timed(runner), Some(file)) = (&mut workload, plan.cell().workload.jobs())
+        && options.fio_logs
+    {
+        runner.open_logs(file)?;
+    }
     let mut run = Run::begin(plan, device, options, watch);
     let begins_at = run.prefill();
     let complete = match workload {
@@ -211,6 +216,7 @@ impl<'a> Run<'a> {
             self.measures = self.measures_of(source);
         }
         self.pages_read = runner.pages_read();
+        runner.close_logs()?;
         self.timed = Some(runner.finish());
         for reclaim in &mut self.device.sink_mut().gc_log {
             reclaim.now -= begins_at;

@@ -84,6 +84,11 @@ impl DepthSearch {
         self.goal.target_us
     }
 
+    /// Whether the depth is the one that was searched for.
+    pub(super) fn has_found(&self) -> bool {
+        self.found
+    }
+
     /// Whether nothing is submitted until nothing is in flight.
     pub(super) fn is_draining(&self) -> bool {
         self.draining

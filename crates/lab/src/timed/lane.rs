@@ -18,7 +18,9 @@ use workload::fio::{Arrivals, ExitWhat, JobStream, PlannedStream, total};
 use workload::{Next, Request, Source, TaggedRequest, WorkloadError};
 
 use super::depth_search::{DepthSearch, Step};
+use super::fio_log::FioLog;
 use super::request_source::RequestSource;
+use crate::error::LabError;
 use crate::policy::Placer;
 
 const SECOND_NS: u128 = 1_000_000_000;
@@ -72,6 +74,8 @@ pub(super) struct Lane {
     pub(super) begun: bool,
     /// Finds the depth.
     search: Option<DepthSearch>,
+    /// Writes what it does in fio's format.
+    pub(super) log: Option<Box<FioLog>>,
     requests: RequestSource,
     /// Its workload decides itself when to submit.
     pub(super) is_paced: bool,
@@ -204,6 +208,7 @@ impl Lane {
             ends_others: None,
             begun: false,
             search: None,
+            log: None,
             requests,
             is_paced: false,
             placer: None,
@@ -376,11 +381,23 @@ impl Lane {
         }
     }
 
-    /// A request was submitted that completes then.
+    /// A request was submitted that is measured and completes then.
     #[inline]
-    pub(super) fn in_flight_until(&mut self, completes_at: Nanos, latency_ns: Nanos) {
+    pub(super) fn in_flight_until(&mut self, completes_at: Nanos, latency_ns: Nanos, request: &Request) {
         if let Some(search) = &mut self.search {
             search.submitted(completes_at, latency_ns);
+        }
+        if let Some(log) = &mut self.log {
+            log.submitted(completes_at - self.measured_from, latency_ns, request);
+        }
+    }
+
+    /// Writes to its logs what is complete by now.
+    #[inline]
+    pub(super) fn write_log(&mut self, now: Nanos) -> Result<(), LabError> {
+        match &mut self.log {
+            None => Ok(()),
+            Some(log) => log.write_until(now.saturating_sub(self.measured_from)),
         }
     }
 
@@ -397,6 +414,9 @@ impl Lane {
             Step::Measure => {
                 assert_eq!(self.in_flight, 0, "measurement begins with nothing in flight");
                 self.measured_from = now;
+                if let Some(log) = &mut self.log {
+                    log.restart();
+                }
                 self.tally = Tally {
                     changed_at: now,
                     last_completion: now,
@@ -417,6 +437,11 @@ impl Lane {
         }
         self.terminate(now);
         false
+    }
+
+    /// Whether its search for a depth has come to an end.
+    pub(super) fn has_found(&self) -> bool {
+        self.search.as_ref().is_some_and(DepthSearch::has_found)
     }
 
     /// When the next request of an open loop is due.

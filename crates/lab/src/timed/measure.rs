@@ -230,6 +230,8 @@ pub struct Goal {
     pub percent: f64,
     /// Requests in flight at the end.
     pub depth: u64,
+    /// This is the depth that was searched for; else the last that was tried.
+    pub found: bool,
 }
 
 impl From<LatencyGoal> for Goal {
@@ -239,6 +241,7 @@ impl From<LatencyGoal> for Goal {
             window_ns: goal.window_us * 1000,
             percent: goal.percent,
             depth: 1,
+            found: false,
         }
     }
 }

@@ -15,6 +15,7 @@
 
 mod depth_search;
 mod fio_json;
+mod fio_log;
 mod lane;
 pub mod measure;
 mod request_source;
@@ -34,6 +35,7 @@ use workload::fio::{ExitWhat, Job, JobFile, plan_streams};
 use workload::{Next, Operation, Request, Source, TaggedRequest, Target, Workload};
 
 pub use fio_json::to_fio_json;
+use fio_log::FioLog;
 use lane::{Demand, Lane};
 use measure::{Direction, Goal, JobResult, Moment, Series, TimedResult};
 
@@ -160,6 +162,32 @@ impl Runner {
         self.begin_group();
     }
 
+    /// Makes the files of the logs that jobs ask for.
+    ///
+    /// # Errors
+    /// One cannot be made.
+    pub(crate) fn open_logs(&mut self, file: &JobFile) -> Result<(), LabError> {
+        let instances = file.jobs.iter().flat_map(|job| {
+            let numbers = job.first_thread_number..job.first_thread_number + job.numjobs;
+            numbers.map(move |number| (job, number))
+        });
+        for (lane, (job, number)) in self.lanes.iter_mut().zip(instances) {
+            if job.logs.asked_by().is_some() {
+                lane.log = Some(Box::new(FioLog::create(job, number)?));
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the logs.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub(crate) fn close_logs(&mut self) -> Result<(), LabError> {
+        let logs = self.lanes.iter_mut().filter_map(|lane| lane.log.take());
+        logs.into_iter().try_for_each(|log| log.close())
+    }
+
     /// Says where writes go, instead of the workload.
     pub(crate) fn set_placer(&mut self, placer: Option<Placer>) {
         for lane in &mut self.lanes {
@@ -220,6 +248,7 @@ impl Runner {
             match turn.kind {
                 TurnKind::Wake => lane.wake_at = None,
                 TurnKind::Completion(tag) => {
+                    lane.write_log(turn.at)?;
                     lane.completed(tag);
                     lane.tally.completed(turn.at);
                     let job = &mut self.jobs[lane.job];
@@ -407,7 +436,7 @@ impl Runner {
         let latency_ns = done.at - self.now;
         let measured = self.now >= lane.measured_from;
         if measured {
-            lane.in_flight_until(done.at, latency_ns);
+            lane.in_flight_until(done.at, latency_ns, &request);
         }
         if measured {
             lane.tally.submitted(self.now, latency_ns);
@@ -462,6 +491,7 @@ impl Runner {
             lane.check(&self.jobs[lane.job].name);
             if let Some(goal) = &mut self.jobs[lane.job].latency_goal {
                 goal.depth = lane.depth;
+                goal.found = lane.has_found();
             }
             let jobs = match lane.source() {
                 None => &mut self.jobs[lane.job..][..1],

@@ -173,6 +173,35 @@ impl Default for LatencyGoal {
     }
 }
 
+/// Logs over time that a job asks for; for runs on devices with timing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogChoice {
+    /// `write_bw_log`: beginning of the file's name; empty for the job's.
+    pub bandwidth: Option<String>,
+    /// `write_lat_log`, as `bandwidth`.
+    pub latency: Option<String>,
+    /// `write_iops_log`, as `bandwidth`.
+    pub requests: Option<String>,
+    /// `log_avg_msec`; 0: a line for each request.
+    pub window_ms: u64,
+    /// `log_offset`
+    pub with_offset: bool,
+}
+
+impl LogChoice {
+    /// The option that asks for a log, if any does.
+    pub fn asked_by(&self) -> Option<&'static str> {
+        let choices = [
+            ("write_bw_log", &self.bandwidth),
+            ("write_lat_log", &self.latency),
+            ("write_iops_log", &self.requests),
+        ];
+        choices
+            .into_iter()
+            .find_map(|(option, prefix)| prefix.as_ref().map(|_| option))
+    }
+}
+
 /// One line of a `dp_scheme` file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SchemeEntry {
@@ -302,6 +331,9 @@ pub struct Job {
     /// `latency_target` and what refines it; for devices with timing, and nothing where the target is 0.
     #[serde(default, skip_serializing_if = "is_default")]
     pub latency_goal: LatencyGoal,
+    /// `write_bw_log`, `write_lat_log`, `write_iops_log` and what refines them; no part of what the job does.
+    #[serde(skip)]
+    pub logs: LogChoice,
     /// `fdp`
     pub fdp: bool,
     /// `dataplacement`; `None` when not given.
@@ -409,6 +441,7 @@ impl Job {
             thinktime_iotime_us: 0,
             iodepth: 1,
             latency_goal: LatencyGoal::default(),
+            logs: LogChoice::default(),
             fdp: false,
             dataplacement: None,
             plid_select: PlacementSelection::RoundRobin,

@@ -29,8 +29,8 @@ pub use arrivals::Arrivals;
 pub use distribution::{SkewKind, Zone};
 pub use error::{Complaint, JobError};
 pub use job::{
-    Access, BlockShare, DataPlacement, Distribution, ExitWhat, Job, LatencyGoal, Operations, PlacementSelection,
-    SchemeEntry,
+    Access, BlockShare, DataPlacement, Distribution, ExitWhat, Job, LatencyGoal, LogChoice, Operations,
+    PlacementSelection, SchemeEntry,
 };
 pub use lines::{Place, Surroundings};
 pub use options::{Effect, FioOption, Kind, find, manual, nearest, options};

@@ -108,6 +108,10 @@ pub struct Plan {
     pub rwmixread: u32,
     /// `verify` is on: reads and writes take the same sizes, and a pass of a `time_based` job ends.
     pub verifies: bool,
+    /// A pass is followed by a phase of reading back, even where nothing was written.
+    pub reads_back: bool,
+    /// `verify_backlog` of a job that writes: a pass may be twice as long.
+    pub has_backlog: bool,
     /// What is read back of a job that writes.
     pub read_back: Option<ReadBackPlan>,
     /// Addresses.
@@ -178,6 +182,8 @@ impl Plan {
             percentage_random: job.percentage_random,
             rwmixread: job.rwmixread,
             verifies: job.verify,
+            reads_back: job.verify && job.do_verify,
+            has_backlog: job.verify && job.verify_backlog > 0 && job.access.operations.include(Operation::Write),
             read_back: plan_read_back(job, &addresses, size_bytes),
             addresses,
             placement: plan_placement(job, target)?,

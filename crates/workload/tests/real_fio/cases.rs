@@ -108,4 +108,8 @@ cases! {
     "verify_backlog norandommap" "[a]\nrw=randwrite\nverify=null\nverify_backlog=16\nnorandommap\nsize=1m"
     "verify_backlog rw=randrw" "[a]\nrw=randrw\nverify=null\nverify_backlog=8\nsize=1m"
     "verify_backlog loops" "[a]\nrw=write\nverify=null\nverify_backlog=10\nsize=256k\nloops=2"
+    "verify_backlog do_verify=0 loops" "[a]\nfilename=dev.bin\nrw=rw\nbs=4k,16k\nsize=700k\nloops=3\nnumber_ios=100\nrandseed=601892\nverify=null\nverify_backlog=50\ndo_verify=0"
+    "verify percentage_random bssplit" "[a]\nfilename=dev.bin\nrw=randwrite\nbssplit=4k/50:8k/50,4k/90:16k/10\nsize=1000k\nnorandommap\nrandseed=680663\npercentage_random=50\nverify=null"
+    "verify_backlog norandommap loops" "[a]\nfilename=dev.bin\nrw=rw\nbs=8k\nsize=1m\nnorandommap\nloops=3\nrandom_generator=tausworthe64\nverify=null\nverify_backlog=50"
+    "verify_backlog rw=randrw:5" "[a]\nfilename=dev.bin\nrw=randrw:5\nsize=256k\nrandom_distribution=zipf:1.2\nloops=2\npercentage_random=30,80\nrwmixread=95\nverify=null\nverify_backlog=16"
 }

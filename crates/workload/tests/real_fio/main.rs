@@ -37,16 +37,21 @@ impl Fio {
         let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
         let cache = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
         let guest = folder("WARP_GUEST_CACHE").or_else(|| cache.map(|cache| cache.join("warp-guest")));
-        let tools = guest.map(|guest| guest.join("tree/usr"));
-        if let Some(tools) = tools.filter(|tools| tools.join("bin/fio").exists()) {
-            let library = |name: &str| tools.join("lib/x86_64-linux-gnu").join(name).display().to_string();
+        let trees = guest.and_then(|guest| guest.read_dir().ok());
+        let trees = trees.into_iter().flatten().flatten().map(|entry| entry.path());
+        // One that is being made is called `.partial`.
+        let trees = trees
+            .filter(|tree| tree.extension().is_none())
+            .map(|tree| tree.join("usr"));
+        if let Some(tree) = trees.into_iter().find(|tree| tree.join("bin/fio").exists()) {
+            let library = |name: &str| tree.join("lib/x86_64-linux-gnu").join(name).display().to_string();
             let paths = format!("{}:{}", library(""), library("ceph"));
             return Some(Fio {
-                program: tools.join("lib64/ld-linux-x86-64.so.2"),
+                program: tree.join("lib64/ld-linux-x86-64.so.2"),
                 arguments: vec![
                     "--library-path".to_string(),
                     paths,
-                    tools.join("bin/fio").display().to_string(),
+                    tree.join("bin/fio").display().to_string(),
                 ],
             });
         }
@@ -200,7 +205,7 @@ fn requests_are_those_of_real_fio() {
     };
     // fio waits most of the time.
     std::thread::scope(|scope| {
-        for _ in 0..4 {
+        for _ in 0..16 {
             scope.spawn(compare);
         }
     });

@@ -604,6 +604,61 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "how many are read back then; default as many as verify_backlog",
         |job, value| set(number(value, job.kb_base), &mut job.verify_backlog_batch),
     ),
+    acts(
+        "write_bw_log",
+        "",
+        Kind::Flag,
+        "`warp run` of this file alone on a device with timing writes each request's bandwidth to NAME_bw.N.log, in fio's format; NAME is the value or the job's name, N fio's number of the instance; refused without timing",
+        |job, value| set(Ok(Some(value.to_owned())), &mut job.logs.bandwidth),
+    ),
+    acts(
+        "write_lat_log",
+        "",
+        Kind::Flag,
+        "as write_bw_log, latencies to NAME_lat.N.log, the same to NAME_clat.N.log, and 0 to NAME_slat.N.log, because submission takes no time",
+        |job, value| set(Ok(Some(value.to_owned())), &mut job.logs.latency),
+    ),
+    acts(
+        "write_iops_log",
+        "",
+        Kind::Flag,
+        "as write_bw_log, requests to NAME_iops.N.log",
+        |job, value| set(Ok(Some(value.to_owned())), &mut job.logs.requests),
+    ),
+    acts(
+        "log_avg_msec",
+        "",
+        Kind::Number,
+        "a line of these logs for each direction in each window of so many milliseconds, not for each request",
+        |job, value| {
+            set(
+                number_in(value, job.kb_base, 0, u64::from(u32::MAX)),
+                &mut job.logs.window_ms,
+            )
+        },
+    ),
+    acts(
+        "log_offset",
+        "",
+        Kind::Bool,
+        "the lines hold the request's offset on the drive",
+        |job, value| set(switch(value), &mut job.logs.with_offset),
+    ),
+    acts(
+        "per_job_logs",
+        "",
+        Kind::Bool,
+        "only 1: each instance has files of its own",
+        |_, value| {
+            if switch(value)? {
+                return Ok(());
+            }
+            Err(Complaint::new(
+                "one file for several instances is not supported",
+                "remove it: each instance has files of its own",
+            ))
+        },
+    ),
 ];
 
 type Setter = fn(&mut Job, &str) -> Result<(), Complaint>;

@@ -98,8 +98,7 @@ const OPTIONS_BY_REASON: &[(&str, &str)] = &[
     ),
     (
         "says what fio measures, logs and prints; the lab's reports are its own",
-        "write_iolog per_job_logs write_bw_log write_lat_log write_iops_log write_hist_log log_entries log_avg_msec \
-         log_hist_msec log_hist_coarseness log_window_value=log_max_value log_offset log_prio log_issue_time \
+        "write_iolog write_hist_log log_entries log_hist_msec log_hist_coarseness log_window_value=log_max_value log_prio log_issue_time \
          log_compression log_compression_cpus log_store_compressed log_alternate_epoch=log_unix_epoch \
          log_alternate_epoch_clock_id block_error_percentiles bwavgtime iopsavgtime stats clat_percentiles \
          lat_percentiles slat_percentiles percentile_list significant_figures disk_util gtod_reduce disable_lat \

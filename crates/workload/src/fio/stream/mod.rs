@@ -154,12 +154,13 @@ impl JobStream {
     #[allow(clippy::should_implement_trait)] // `Iterator` would promise adaptors that the merging never uses.
     pub fn next(&mut self) -> Option<Request> {
         loop {
+            let goes_on = self.pass_goes_on();
             if let Some(back) = &mut self.read_back
-                && let Some(piece) = back.next()
+                && let Some(piece) = back.next(goes_on)
             {
                 return Some(self.read_back(piece));
             }
-            if self.pass_goes_on() {
+            if goes_on {
                 if let Some(request) = self.issue() {
                     if let Some(back) = &mut self.read_back {
                         let offset = request.offset_bytes - self.plan.start_bytes;
@@ -256,7 +257,7 @@ impl JobStream {
             .expect("three directions");
         self.requests() < self.limit_requests
             && limit.saturating_sub(self.bytes) >= largest
-            && (!self.region_done || self.plan.io_size_bytes.is_some())
+            && (!self.region_done || self.plan.io_size_bytes.is_some() || self.plan.reads_back)
     }
 
     /// Bytes after which one pass ends (`total_bytes` of fio's `do_io`).
@@ -271,7 +272,7 @@ impl JobStream {
         if plan.access.operations == Operations::TrimWrite {
             bytes = bytes.saturating_add(self.limit_bytes);
         }
-        if plan.read_back.is_some_and(|back| back.backlog.is_some()) {
+        if plan.has_backlog {
             bytes = bytes.saturating_add(plan.size_bytes);
         }
         bytes

@@ -100,9 +100,11 @@ impl ReadBack {
         }
     }
 
-    /// What is read back next, before the pass goes on.
-    pub(super) fn next(&mut self) -> Option<Piece> {
-        if !self.ending && !self.is_due() {
+    /// What is read back next: of a batch before a pass goes on, or of all that is left when it is over.
+    pub(super) fn next(&mut self, pass_goes_on: bool) -> Option<Piece> {
+        assert!(!(self.ending && pass_goes_on), "a pass that is over does not go on");
+        let may_read = self.ending || pass_goes_on && self.is_due();
+        if !may_read {
             return None;
         }
         let piece = self.take()?;
