@@ -402,7 +402,8 @@ impl Reading {
             };
         }
         let pass_capacities = survey.pass_bytes_written as f64 / capacity_bytes as f64;
-        let window_capacities = pass_capacities.clamp(1.0, WINDOW_CAPACITIES_MAX);
+        // To hundredths, as it is said.
+        let window_capacities = (pass_capacities.clamp(1.0, WINDOW_CAPACITIES_MAX) * 100.0).round() / 100.0;
         let both = window_capacities.max(WARM_UP_CAPACITIES_MIN) + window_capacities;
         let write_capacities = question.write_capacities.unwrap_or(both);
         Reading {
