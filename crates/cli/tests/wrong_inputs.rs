@@ -148,6 +148,11 @@ const ARGUMENTS: &[Row] = &[
         "run x.fio --device warp_default --untimed --write 1",
         "x.fio:3|no timing",
     ),
+    (
+        "[job]\nrw=randread\n",
+        "run x.fio --device warp_default --scale 1/1024 --untimed --write 2",
+        "without a write|--write",
+    ),
     ("", "bench --rounds 0", "--rounds"),
     ("", "bench --capacity-gib 1", "--capacity-gib"),
     ("", "bench fast", "fast|model"),

@@ -23,6 +23,8 @@ const BATCH_REQUESTS: usize = 1024;
 /// Requests of a job file that a placement policy is asked about at a time: asking costs as much as writing some
 /// hundred of them.
 const PLACED_REQUESTS: usize = 8 * BATCH_REQUESTS;
+/// Requests without a write among them after which a run that ends when enough is written is given up: seconds of work.
+const UNWRITTEN_REQUESTS_MAX: usize = 1 << 24;
 /// No request is longer: their bytes have 32 bits.
 const REQUEST_BYTES_MAX: u64 = u32::MAX as u64;
 /// Requests between two moments at which somebody who listens to the drive may read its log and change where data goes.
@@ -256,6 +258,7 @@ impl<'a> Run<'a> {
         };
         let mut requests: Vec<Request> = Vec::with_capacity(ahead);
         let mut written: u64 = 0;
+        let mut since_write: usize = 0;
         let mut complete = true;
         'work: while written < target {
             if self.watch.stopped() {
@@ -265,6 +268,14 @@ impl<'a> Run<'a> {
             requests.clear();
             if workload.next_batch(&mut requests, ahead)? == 0 {
                 break; // A workload that ends: it wrote all it has.
+            }
+            since_write = match requests.iter().any(|request| request.operation == Operation::Write) {
+                true => 0,
+                false => since_write + requests.len(),
+            };
+            if since_write > UNWRITTEN_REQUESTS_MAX && limits.write_bytes.is_some() {
+                let problem = "reads on and on without a write, so what it is to write is never written; leave --write out, or let it write";
+                return Err(LabError::invalid(&self.plan.cell().key.to_string(), problem));
             }
             if let Some(placer) = &self.placer {
                 placer.place(&mut requests)?;
