@@ -20,7 +20,7 @@ use lab::twin::{Scale, ScaleChoice};
 use toml::Value;
 
 pub use assert::{Assert, OfHandle};
-pub use drive::OnDrive;
+pub use drive::{AsHost, OnDrive};
 pub use guest::{Guest, Transport};
 pub use runs::{Compare, Keep, Runs, RunsCommand};
 pub use served::ServedDrive;
@@ -292,12 +292,8 @@ pub struct Inspect {
     /// Endurance group
     #[arg(long, default_value_t = 1)]
     pub endurance_group: u16,
-    /// NQN to give as host over NVMe/TCP
-    #[arg(long, value_name = "NQN")]
-    pub host_nqn: Option<String>,
-    /// DH-HMAC-CHAP secret of that host, where the drive demands one
-    #[arg(long, value_name = "DHHC-1:...", requires = "host_nqn")]
-    pub secret: Option<String>,
+    #[command(flatten)]
+    pub host: AsHost,
     /// Which log page a raw file is (20h to 23h)
     #[arg(long, value_name = "LID", value_parser = log_identifier)]
     pub log: Option<u8>,
@@ -348,12 +344,8 @@ pub struct Advise {
     /// Endurance group [default: the namespace's]
     #[arg(long)]
     pub endurance_group: Option<u16>,
-    /// NQN to give as host over NVMe/TCP
-    #[arg(long, value_name = "NQN")]
-    pub host_nqn: Option<String>,
-    /// DH-HMAC-CHAP secret of that host, where the drive demands one
-    #[arg(long, value_name = "DHHC-1:...", requires = "host_nqn")]
-    pub secret: Option<String>,
+    #[command(flatten)]
+    pub host: AsHost,
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

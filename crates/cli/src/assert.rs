@@ -39,7 +39,7 @@ impl Kept {
 pub fn assert(command: &Assert) -> Result<Outcome, AnyError> {
     let target = command.target.as_str();
     let all: Vec<Kept> = if let Some(address) = tcp_address("warp assert", target)? {
-        let mut port = Remote::connect(address, &visitor(&command.host_nqn, &command.secret)?)?;
+        let mut port = Remote::connect(address, &visitor(&command.host)?)?;
         of_logs(command, &mut port)?
     } else if target.starts_with("/dev/") {
         of_logs(command, &mut Passthrough::open(Path::new(target))?)?

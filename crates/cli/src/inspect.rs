@@ -12,13 +12,13 @@ use lab::rows::{Column, Rows, Value};
 use nvme_spec::LogId;
 use serde::Serialize;
 
-use crate::arguments::Inspect;
+use crate::arguments::{AsHost, Inspect};
 use crate::{AnyError, Outcome, bad_option, print};
 
 pub fn inspect(command: &Inspect) -> Result<Outcome, AnyError> {
     let target = command.target.as_str();
     if let Some(address) = tcp_address("warp inspect", target)? {
-        let mut port = Remote::connect(address, &visitor(&command.host_nqn, &command.secret)?)?;
+        let mut port = Remote::connect(address, &visitor(&command.host)?)?;
         return show_report(command, &report(&mut port, command.endurance_group)?);
     }
     if target.starts_with("/dev/") {
@@ -47,10 +47,10 @@ pub fn tcp_address(command: &str, target: &str) -> Result<Option<SocketAddr>, La
 }
 
 /// Who the options say that we are.
-pub fn visitor(host_nqn: &Option<String>, secret: &Option<String>) -> Result<Visitor, AnyError> {
-    let secret = secret.as_deref().map(str::parse).transpose();
+pub fn visitor(host: &AsHost) -> Result<Visitor, AnyError> {
+    let secret = host.secret.as_deref().map(str::parse).transpose();
     Ok(Visitor {
-        host_nqn: host_nqn.clone(),
+        host_nqn: host.host_nqn.clone(),
         secret: secret.map_err(|error| bad_option("--secret", error))?,
     })
 }

@@ -135,7 +135,7 @@ fn connect(command: &Run, on: &str) -> Result<AnyDrive, AnyError> {
         let problem = format!("{on:?}: give tcp:ADDRESS:PORT, or the device of a namespace, such as /dev/nvme0n1");
         bad_option("--on", problem)
     })?;
-    let port = Remote::connect(address, &visitor(&command.drive.host_nqn, &command.drive.secret)?)?;
+    let port = Remote::connect(address, &visitor(&command.drive.host)?)?;
     opened(Box::new(port), on, NSID)
 }
 

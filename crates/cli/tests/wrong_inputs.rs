@@ -66,6 +66,7 @@ const ARGUMENTS: &[Row] = &[
         "pm9d3a|has no ensemble",
     ),
     ("", "run one_stream --wriet 4", "--wriet|--write"),
+    ("", "run one_stream --host-nqn nqn.x", "--on"),
     ("", "run latency --scale auto", "latencies|give a scale"),
     ("", "run latency --untimed --fio-json x", "--untimed|--fio-json"),
     ("", "run latency --fio-json x", "--fio-json|runs"),

@@ -51,7 +51,7 @@ impl DriveConnection {
     pub fn open(command: &Advise) -> Result<DriveConnection, AnyError> {
         let name = command.target.clone();
         if let Some(address) = tcp_address("warp advise", &name)? {
-            let visitor = visitor(&command.host_nqn, &command.secret)?;
+            let visitor = visitor(&command.host)?;
             let port: Box<dyn CommandPort> = Box::new(Remote::connect(address, &visitor)?);
             return DriveConnection::found(
                 command,

@@ -2,6 +2,8 @@
 
 use clap::{ArgGroup, Args};
 
+use super::AsHost;
+
 #[derive(Args)]
 #[command(group = ArgGroup::new("promise").required(true).multiple(true).args(["waf_at_most", "handle"]))]
 pub struct Assert {
@@ -16,12 +18,8 @@ pub struct Assert {
     /// Endurance group
     #[arg(long, default_value_t = 1)]
     pub endurance_group: u16,
-    /// NQN to give as host over NVMe/TCP
-    #[arg(long, value_name = "NQN")]
-    pub host_nqn: Option<String>,
-    /// DH-HMAC-CHAP secret of that host, where the drive demands one
-    #[arg(long, value_name = "DHHC-1:...", requires = "host_nqn")]
-    pub secret: Option<String>,
+    #[command(flatten)]
+    pub host: AsHost,
 }
 
 /// What is promised of a handle.

@@ -1,8 +1,9 @@
-//! A drive that a workload runs on instead of a model.
+//! A drive that a command goes to: as whom, and for a workload that runs on it instead of a model.
 
 use clap::Args;
 
 #[derive(Args)]
+#[command(mut_arg("host_nqn", |argument| argument.requires("on")))]
 pub struct OnDrive {
     /// Run a job file, workload or block trace on this drive instead of a model of one, and overwrite what is on it:
     /// tcp:ADDRESS:PORT of a served one, or /dev/nvme0n1 of this machine with --overwrite
@@ -12,10 +13,17 @@ pub struct OnDrive {
     /// With --on /dev/...: yes, destroy all data on that namespace
     #[arg(long, requires = "on")]
     pub overwrite: bool,
-    /// With --on: NQN to give as host over NVMe/TCP
-    #[arg(long, value_name = "NQN", requires = "on")]
+    #[command(flatten)]
+    pub host: AsHost,
+}
+
+/// As whom a drive on NVMe/TCP is visited.
+#[derive(Args)]
+pub struct AsHost {
+    /// NQN to give as host over NVMe/TCP
+    #[arg(long, value_name = "NQN")]
     pub host_nqn: Option<String>,
-    /// With --on: DH-HMAC-CHAP secret of that host, where the drive demands one
+    /// DH-HMAC-CHAP secret of that host, where the drive demands one
     #[arg(long, value_name = "DHHC-1:...", requires = "host_nqn")]
     pub secret: Option<String>,
 }
