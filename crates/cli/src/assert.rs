@@ -38,7 +38,17 @@ impl Kept {
 
 pub fn assert(command: &Assert) -> Result<Outcome, AnyError> {
     let target = command.target.as_str();
-    let all: Vec<Kept> = if let Some(address) = tcp_address("warp assert", target)? {
+    let is_file = !target.starts_with("tcp:") && !target.starts_with("/dev/");
+    if !is_file && !command.handle.is_empty() {
+        let problem = "a drive's logs have no counters of single handles; give the data file of a drive that was served \
+                       with --data FILE, after it ended";
+        return Err(bad_option("--handle", problem).into());
+    }
+    if is_file && !Path::new(target).exists() {
+        let problem = "there is no such file; give the data file of a drive that was served with --data FILE";
+        return Err(bad_option(target, problem).into());
+    }
+    let all: Vec<Kept> = if let Some(address) = tcp_address("TARGET", target)? {
         let mut port = Remote::connect(address, &visitor(&command.host)?)?;
         of_logs(command, &mut port)?
     } else if target.starts_with("/dev/") {
@@ -59,11 +69,6 @@ pub fn assert(command: &Assert) -> Result<Outcome, AnyError> {
 
 /// What a drive's own logs say, which know nothing of single handles.
 fn of_logs(command: &Assert, port: &mut impl CommandPort) -> Result<Vec<Kept>, AnyError> {
-    if !command.handle.is_empty() {
-        let problem = "a drive's logs have no counters of single handles; give the data file of a drive that was served \
-                       with --data FILE, after it ended";
-        return Err(bad_option("--handle", problem).into());
-    }
     let report = report(port, command.endurance_group)?;
     let Some(enabled) = report.enabled else {
         let problem = "Flexible Data Placement is not enabled on it, so it has no counters of it";

@@ -40,6 +40,7 @@ pub fn guest(command: &Guest) -> Result<Outcome, AnyError> {
         return Err(bad_option("warp guest", problem).into());
     }
     let share = shared_folder(&command.share)?;
+    check_files(command)?;
     // What is wrong with the drive is said before minutes are spent on a guest.
     let drive = (command.transport != Transport::None)
         .then(|| drive(&command.drive))
@@ -127,6 +128,18 @@ fn no_guest(error: &GuestError) -> Outcome {
     match error {
         GuestError::Stopped => Outcome::Stopped,
         _ => Outcome::As(NO_GUEST),
+    }
+}
+
+/// Refuses files that cannot be had, before minutes are spent on a guest.
+fn check_files(command: &Guest) -> Result<(), LabError> {
+    if command.transport == Transport::None && command.drive.data != "memory" {
+        let problem = "there is no drive with --transport none; leave one of the two out";
+        return Err(bad_option("--data", problem));
+    }
+    match &command.console {
+        Some(console) => crate::output::check_file(console),
+        None => Ok(()),
     }
 }
 

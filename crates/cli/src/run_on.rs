@@ -115,6 +115,10 @@ fn cell(command: &Run, name: &str) -> Result<Cell, AnyError> {
     };
     let mut cells = experiment.select(&selection)?.cells;
     match cells.len() {
+        1 if cells[0].run.until.is_some() => {
+            let problem = "`steadystate` watches a model; nobody watches the drive while it is written: take it out and give --write";
+            Err(bad_option(name, problem).into())
+        }
         1 => Ok(cells.remove(0)),
         runs => Err(bad_option(
             "--on",

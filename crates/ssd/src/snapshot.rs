@@ -179,8 +179,8 @@ impl<R: Read> Reader<R> {
     /// Reads the beginning: what the device is, and the note.
     fn beginning(&mut self) -> Result<(DeviceConfig, Vec<u8>), SnapshotError> {
         let mut magic = [0; 8];
-        self.fill(&mut magic, "the first bytes")?;
-        if &magic != MAGIC {
+        let is_whole = self.input.read_exact(&mut magic).is_ok();
+        if !is_whole || &magic != MAGIC {
             return Err(self.invalid("is not a WARP snapshot", "give a file that `warp run --save` wrote"));
         }
         let mut version = [0; 4];

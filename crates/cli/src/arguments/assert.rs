@@ -7,16 +7,16 @@ use super::AsHost;
 #[derive(Args)]
 #[command(group = ArgGroup::new("promise").required(true).multiple(true).args(["waf_at_most", "handle"]))]
 pub struct Assert {
-    /// The drive: tcp:ADDRESS:PORT of a served one, /dev/nvme0 of this machine, or the data file of one that was served
+    /// The drive: tcp:ADDRESS:PORT of a served one, /dev/nvme0 of this machine, the data file of one that was served, or a snapshot
     pub target: String,
     /// Write amplification of the drive since it was made, at most
-    #[arg(long, value_name = "WAF", value_parser = amplification)]
+    #[arg(long, value_name = "WAF", value_parser = amplification, allow_negative_numbers = true)]
     pub waf_at_most: Option<f64>,
-    /// Write amplification of a reclaim unit handle, at most, such as 2:1.02; may be given several times
+    /// Write amplification of a reclaim unit handle, at most, such as 2:1.02 (data files only); may be given several times
     #[arg(long, value_name = "RUH:WAF", value_parser = of_handle)]
     pub handle: Vec<OfHandle>,
     /// Endurance group
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1)]
     pub endurance_group: u16,
     #[command(flatten)]
     pub host: AsHost,

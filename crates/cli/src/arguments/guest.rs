@@ -75,7 +75,7 @@ fn guest_memory(text: &str) -> Result<u64, String> {
     let bytes = size(text)?;
     let allowed = (512 << 20)..=(1 << 40);
     let bytes = Some(bytes).filter(|bytes| allowed.contains(bytes));
-    bytes.ok_or_else(|| "give 512M or more".to_string())
+    bytes.ok_or_else(|| "give 512M to 1T".to_string())
 }
 
 fn limit(text: &str) -> Result<Duration, String> {

@@ -274,7 +274,7 @@ impl<'a> Run<'a> {
                 false => since_write + requests.len(),
             };
             if since_write > UNWRITTEN_REQUESTS_MAX && limits.write_bytes.is_some() {
-                let problem = "reads on and on without a write, so what it is to write is never written; leave --write out, or let it write";
+                let problem = "the workload reads on and on without a write, so what --write asks for is never written; leave --write out, or let it write";
                 return Err(LabError::invalid(&self.plan.cell().key.to_string(), problem));
             }
             if let Some(placer) = &self.placer {

@@ -34,16 +34,22 @@ struct Fio {
 impl Fio {
     /// The guest's own, else the host's.
     fn find() -> Option<Fio> {
-        let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
+        let folder = |name: &str| {
+            std::env::var_os(name)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
+        };
         let cache = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
         let guest = folder("WARP_GUEST_CACHE").or_else(|| cache.map(|cache| cache.join("warp-guest")));
         let trees = guest.and_then(|guest| guest.read_dir().ok());
         let trees = trees.into_iter().flatten().flatten().map(|entry| entry.path());
-        // One that is being made is called `.partial`.
-        let trees = trees
-            .filter(|tree| tree.extension().is_none())
-            .map(|tree| tree.join("usr"));
-        if let Some(tree) = trees.into_iter().find(|tree| tree.join("bin/fio").exists()) {
+        // Whole ones, of which the one made last counts; one that is being made is called `.partial`.
+        let is_tree = |tree: &PathBuf| {
+            let name = tree.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with("tree-") && tree.extension().is_none() && tree.join("usr/bin/fio").exists()
+        };
+        let made = |tree: &PathBuf| tree.metadata().and_then(|tree| tree.modified()).ok();
+        if let Some(tree) = trees.filter(is_tree).max_by_key(made).map(|tree| tree.join("usr")) {
             let library = |name: &str| tree.join("lib/x86_64-linux-gnu").join(name).display().to_string();
             let paths = format!("{}:{}", library(""), library("ceph"));
             return Some(Fio {
