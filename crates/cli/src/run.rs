@@ -152,6 +152,12 @@ fn check_fio_logs(plans: &[RunPlan]) -> Result<(), LabError> {
                 format!("{device} has no timing, so there is nothing to log over time"),
             )?;
         }
+        let jobs = plan.cell().workload.jobs().map_or(&[][..], |file| &file.jobs);
+        let begins = jobs.iter().flat_map(|job| job.logs.asked()).map(|(_, begins)| begins);
+        // The job's own name is one in this folder.
+        for begins in begins.filter(|begins| !begins.is_empty()) {
+            output::check_file(Path::new(&format!("{begins}.log")))?;
+        }
     }
     Ok(())
 }

@@ -150,6 +150,11 @@ const ARGUMENTS: &[Row] = &[
         "x.fio:3|no timing",
     ),
     (
+        "[job]\nrw=write\nwrite_lat_log=no/such/x\n",
+        "run x.fio --device pm9d3a --scale 1/1024 --write 1",
+        "no/such/x|folder that exists",
+    ),
+    (
         "[job]\nrw=randread\n",
         "run x.fio --device warp_default --scale 1/1024 --untimed --write 2",
         "without a write|--write",

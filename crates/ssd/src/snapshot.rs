@@ -179,12 +179,12 @@ impl<R: Read> Reader<R> {
     /// Reads the beginning: what the device is, and the note.
     fn beginning(&mut self) -> Result<(DeviceConfig, Vec<u8>), SnapshotError> {
         let mut magic = [0; 8];
-        let is_whole = self.input.read_exact(&mut magic).is_ok();
-        if !is_whole || &magic != MAGIC {
+        self.fill(&mut magic, "first bytes")?;
+        if &magic != MAGIC {
             return Err(self.invalid("is not a WARP snapshot", "give a file that `warp run --save` wrote"));
         }
         let mut version = [0; 4];
-        self.fill(&mut version, "the version")?;
+        self.fill(&mut version, "version")?;
         let version = u32::from_le_bytes(version);
         if version != VERSION {
             let problem = format!("has format version {version}, this program reads version {VERSION}");

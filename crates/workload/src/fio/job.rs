@@ -189,8 +189,8 @@ pub struct LogChoice {
 }
 
 impl LogChoice {
-    /// The option that asks for a log, if any does.
-    pub fn asked_by(&self) -> Option<&'static str> {
+    /// The options that ask for logs, with how the names of their files begin.
+    pub fn asked(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let choices = [
             ("write_bw_log", &self.bandwidth),
             ("write_lat_log", &self.latency),
@@ -198,7 +198,12 @@ impl LogChoice {
         ];
         choices
             .into_iter()
-            .find_map(|(option, prefix)| prefix.as_ref().map(|_| option))
+            .filter_map(|(option, prefix)| Some((option, prefix.as_deref()?)))
+    }
+
+    /// The option that asks for a log, if any does.
+    pub fn asked_by(&self) -> Option<&'static str> {
+        self.asked().next().map(|(option, _)| option)
     }
 }
 
