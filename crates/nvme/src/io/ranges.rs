@@ -64,23 +64,30 @@ impl Subsystem {
         // Cut where pages begin, so that the parts deallocate what the whole would.
         let part_blocks = DEALLOCATED_AT_ONCE_BYTES >> self.namespace(nsid).block_bytes_log2();
         let (mut before, mut left) = (0, part_blocks);
+        let (mut result, mut forgotten) = (Ok(()), false);
         for Blocks { first, count } in ranges.iter().map(blocks) {
-            while *done < before + count && left > 0 {
+            while *done < before + count && left > 0 && result.is_ok() {
                 let at = first + (*done - before);
                 let cut = (at / part_blocks + 1) * part_blocks;
                 let part = cut.min(first + count) - at;
-                self.deallocate(nsid, at, part)?;
+                result = self.deallocate(nsid, at, part).map(|changed| forgotten |= changed);
                 *done += part;
                 left = left.saturating_sub(part);
             }
             before += count;
         }
+        // Once for all ranges: it writes the whole state.
+        if forgotten {
+            result = self.store_state().and(result);
+        }
+        result?;
         assert!(*done <= before, "parts are the command, no more");
         Ok(*done == before)
     }
 
-    /// Deallocates the whole pages of a range; a page that is covered in part stays as it is.
-    pub(crate) fn deallocate(&mut self, nsid: u32, first: u64, count: u64) -> Result<(), Failure> {
+    /// Deallocates the whole pages of a range; a page that is covered in part stays as it is. Returns
+    /// whether blocks were uncorrectable and are not any more, which is to be stored.
+    fn deallocate(&mut self, nsid: u32, first: u64, count: u64) -> Result<bool, Failure> {
         let page_bytes = self.page_bytes();
         let pieces: Vec<_> = self.namespace(nsid).locate(first, count, page_bytes).collect();
         for piece in pieces {
@@ -99,10 +106,7 @@ impl Subsystem {
             first: whole_first,
             count: whole_end.saturating_sub(whole_first),
         };
-        if self.forget_uncorrectable(nsid, whole) {
-            self.store_state()?;
-        }
-        Ok(())
+        Ok(self.forget_uncorrectable(nsid, whole))
     }
 
     pub(super) fn copy(&mut self, nsid: u32, destination: &Destination, data: &[u8]) -> Result<Success, Failure> {

@@ -27,6 +27,8 @@ use crate::transfer::{Direction, Transfer};
 const BATCH_COMMANDS: u16 = 64;
 /// Commands of one queue in a batch, so that a busy queue does not hold up the others.
 const BURST_COMMANDS: u16 = 32;
+/// Commands of which a part is done. While there are as many, nothing new is fetched from I/O queues.
+const UNFINISHED_MAX: usize = 64;
 
 /// A command of a queue.
 enum Command {
@@ -69,9 +71,13 @@ impl PcieController {
         for turn in 0..queues {
             // An admin command may have deleted queues meanwhile; their places are empty then.
             let queue = (self.next_queue + turn) % queues;
+            if queue > 0 && self.unfinished.len() >= UNFINISHED_MAX {
+                continue;
+            }
             self.look_at_tail(bus, queue);
+            let unfinished = self.unfinished.len();
             budget -= self.process_queue(subsystem, bus, now, queue, budget);
-            if budget == 0 {
+            if budget == 0 || self.unfinished.len() > unfinished {
                 self.next_queue = (queue + 1) % queues;
                 break;
             }
@@ -217,7 +223,8 @@ impl PcieController {
         self.running
     }
 
-    /// Carries out up to `budget` commands of a queue.
+    /// Carries out up to `budget` commands of a queue, and none behind one of which only a part is done: the subsystem
+    /// was locked long enough. Returns how many there were.
     fn process_queue(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>, now: Nanos, queue: u16, budget: u16) -> u16 {
         let pending = self.submission[usize::from(queue)]
             .as_ref()
@@ -227,6 +234,7 @@ impl PcieController {
             return 0;
         }
         let count = wanted.min(self.room_for(bus, queue, wanted));
+        let mut done = 0;
         let mut entries = std::mem::take(&mut self.entries);
         entries.resize(usize::from(BURST_COMMANDS), SubmissionEntry::default());
         let fetched = &mut entries[..usize::from(count)];
@@ -234,14 +242,21 @@ impl PcieController {
             Ok(()) => {
                 // Events that are completed between these commands must not take their places.
                 self.completion_of(queue).reserved += count;
+                let unfinished = self.unfinished.len();
                 for entry in fetched {
+                    self.submission(queue).pass();
                     self.carry_out(subsystem, bus, now, queue, entry);
+                    done += 1;
+                    if self.unfinished.len() > unfinished {
+                        break;
+                    }
                 }
+                self.completion_of(queue).reserved -= count - done;
             }
             Err(fault) => self.fault = Some(fault),
         }
         self.entries = entries;
-        count
+        done
     }
 
     /// Carries out the next part of the command that has waited longest for that.
@@ -275,7 +290,8 @@ impl PcieController {
             Ok(Command::Drive(accepted)) => match self.execute(subsystem, bus, now, queue, accepted) {
                 Executed::Done(outcome) => outcome,
                 Executed::More(command) => {
-                    let data = std::mem::take(&mut self.host_data);
+                    // What it needs and no more: the buffer has room for the largest write.
+                    let data = self.host_data.as_slice().to_vec();
                     return self.unfinished.push_back(Unfinished { queue, command, data });
                 }
             },

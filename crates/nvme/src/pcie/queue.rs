@@ -83,13 +83,12 @@ impl SubmissionQueue {
         distance(self.head, self.tail, self.size)
     }
 
-    /// Fetches `entries.len()` commands, at most what is pending.
+    /// Fetches `entries.len()` commands, at most what is pending. They stay in the queue until [`SubmissionQueue::pass`].
     ///
     /// # Errors
     /// The queue's memory is gone.
-    pub fn fetch(&mut self, memory: &dyn HostMemory, entries: &mut [SubmissionEntry]) -> Result<(), Fault> {
+    pub fn fetch(&self, memory: &dyn HostMemory, entries: &mut [SubmissionEntry]) -> Result<(), Fault> {
         let until_end = usize::from(self.size - self.head).min(entries.len());
-        let count = entries.len() as u16;
         let (first, rest) = entries.split_at_mut(until_end);
         memory.read(
             self.base + u64::from(self.head) * SUBMISSION_ENTRY_BYTES,
@@ -98,8 +97,13 @@ impl SubmissionQueue {
         if !rest.is_empty() {
             memory.read(self.base, rest.as_mut_bytes())?;
         }
-        self.head = advance(self.head, count, self.size);
         Ok(())
+    }
+
+    /// The next command is carried out: its entry is the host's again.
+    pub fn pass(&mut self) {
+        assert!(self.pending() > 0, "a command was fetched");
+        self.head = advance(self.head, 1, self.size);
     }
 }
 

@@ -71,6 +71,8 @@ pub struct Memory {
     pub bytes: Mutex<Vec<u8>>,
     /// The state that was kept last.
     pub kept: Mutex<Option<Vec<u8>>>,
+    /// Times that it was.
+    pub keeps: AtomicU64,
     /// Every call fails.
     pub broken: AtomicBool,
     /// Only keeping the state fails.
@@ -134,6 +136,7 @@ impl Media for MemoryMedia {
     fn keep(&mut self, state: &[u8]) -> Result<(), MediaError> {
         self.memory.check("keeping", 0, state.len() as u64)?;
         *self.memory.kept.lock().unwrap() = Some(state.to_vec());
+        self.memory.keeps.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
