@@ -19,7 +19,8 @@ use crate::media::Durable;
 use crate::subsystem::Subsystem;
 
 impl Subsystem {
-    /// Makes a controller for a host that connects.
+    /// Makes a controller for a host that connects. On Fabrics it has the namespaces of its host, and its host has it,
+    /// only from [`Subsystem::establish`] on: until then anybody may have said that name.
     ///
     /// # Errors
     /// There are too many ("Connect Controller Busy").
@@ -31,55 +32,114 @@ impl Subsystem {
         host: Host,
     ) -> Result<u16, Failure> {
         self.now = self.now.max(now);
-        let slot = match self.controllers.iter().position(Option::is_none) {
-            Some(free) => free,
-            None if self.controllers.len() < usize::from(self.config.controllers_max) => {
-                self.controllers.push(None);
-                self.controllers.len() - 1
-            }
-            None => {
-                let cause = format!("all {} controllers are taken", self.config.controllers_max);
-                return Err(Failure::new(Status::CONNECT_CONTROLLER_BUSY, cause).retryable());
-            }
+        let Some(id) = self.free_controller(transport, kind, &host) else {
+            let cause = format!("all {} controllers are taken", self.config.controllers_max);
+            return Err(Failure::new(Status::CONNECT_CONTROLLER_BUSY, cause).retryable());
         };
-        let id = slot as u16 + 1;
+        let slot = usize::from(id) - 1;
+        if slot >= self.controllers.len() {
+            self.controllers.resize_with(slot + 1, || None);
+        }
         let mut controller = Controller::new(id, transport, kind, host);
         controller.heard_of = self.now;
         controller.features = self.initial_features();
         let before = self.controllers[slot].replace(controller);
         assert!(before.is_none(), "controller {id} was free");
-        self.attach_as_twin(id);
         assert!(
             self.controllers.len() <= usize::from(self.config.controllers_max),
             "controllers are limited"
         );
+        if transport == Transport::Pcie {
+            self.establish(id);
+        }
         Ok(id)
     }
 
-    /// Another I/O controller of the host that a controller on Fabrics is for.
+    /// The identifier for a new controller: one that the host had before, or else one that nobody had, because the
+    /// namespaces that are attached to a controller stay attached to its identifier.
+    fn free_controller(&self, transport: Transport, kind: ControllerKind, host: &Host) -> Option<u16> {
+        let free = || (1..=self.config.controllers_max).filter(|&id| !self.is_connected(id));
+        let is_own = |id: &u16| {
+            let holder = self.holders.get(id);
+            kind == ControllerKind::Io && holder.is_some_and(|(its, of)| *its == transport && of == host)
+        };
+        let unheld = || free().find(|id| !self.holders.contains_key(id));
+        free().find(is_own).or_else(unheld).or_else(|| free().next())
+    }
+
+    /// The host of a controller has proved who it is, or does not need to: it has its namespaces.
+    pub fn establish(&mut self, id: u16) {
+        let controller = self.controller_mut(id);
+        if std::mem::replace(&mut controller.established, true) || controller.kind != ControllerKind::Io {
+            return;
+        }
+        let holder = (controller.transport, controller.host.clone());
+        self.take_back(id, &holder);
+        self.holders.insert(id, holder);
+        self.attach_as_twin(id);
+    }
+
+    /// What is private to a controller that the host had, and that is gone, is this one's.
+    fn take_back(&mut self, id: u16, holder: &(Transport, Host)) {
+        if holder.0 != Transport::Fabrics {
+            return;
+        }
+        let of_host = self
+            .holders
+            .iter()
+            .filter(|(_, of)| *of == holder)
+            .map(|(&other, _)| other);
+        let is_there = |other: u16| self.is_connected(other) && self.controller(other).established;
+        let gone: Vec<u16> = of_host.filter(|&other| other != id && !is_there(other)).collect();
+        for namespace in self.state.namespaces.iter_mut().flatten().filter(|its| !its.shared) {
+            if gone.iter().any(|other| namespace.attached.remove(other)) {
+                namespace.attached.insert(id);
+            }
+        }
+    }
+
+    /// Another I/O controller of the host that a controller on Fabrics is for. Only those count whose host is who it
+    /// says.
     fn twin_of(&self, id: u16) -> Option<u16> {
         let controller = self.controller(id);
         let is_twin = |other: &&Controller| {
             other.id != id
+                && other.established
                 && (other.transport, other.kind) == (Transport::Fabrics, ControllerKind::Io)
                 && other.host == controller.host
         };
-        let has_twins = (controller.transport, controller.kind) == (Transport::Fabrics, ControllerKind::Io);
+        let is_io = (controller.transport, controller.kind) == (Transport::Fabrics, ControllerKind::Io);
+        let has_twins = controller.established && is_io;
         let mut others = self.controllers().filter(is_twin).map(|twin| twin.id);
         if has_twins { others.next() } else { None }
     }
 
     /// A new controller has the namespaces that others of its host have: "the initial set of attached namespaces should
     /// be the same for all controllers that are allocated to a specific host" (Base Specification 2.1, dynamic controller
-    /// model). Private ones stay where they are.
+    /// model), for as long as it is there. Private ones stay where they are.
     fn attach_as_twin(&mut self, id: u16) {
         let Some(twin) = self.twin_of(id) else {
             return;
         };
-        for namespace in self.state.namespaces.iter_mut().flatten() {
-            if namespace.shared && namespace.attached.contains(&twin) {
-                namespace.attached.insert(id);
+        for (nsid, namespace) in (1..).zip(&mut self.state.namespaces) {
+            let Some(namespace) = namespace.as_mut().filter(|its| its.shared) else {
+                continue;
+            };
+            if namespace.attached.contains(&twin) && namespace.attached.insert(id) {
+                self.inherited.insert((nsid, id));
             }
+        }
+    }
+
+    /// The controller loses what it had as a twin only.
+    fn detach_as_twin(&mut self, id: u16) {
+        let inherited: Vec<u32> = self
+            .inherited
+            .extract_if(.., |(_, its)| *its == id)
+            .map(|(nsid, _)| nsid)
+            .collect();
+        for nsid in inherited {
+            self.namespace_mut(nsid).attached.remove(&id);
         }
     }
 
@@ -100,6 +160,7 @@ impl Subsystem {
                 }
             }
         }
+        self.detach_as_twin(id);
         self.controllers[usize::from(id) - 1] = None;
     }
 

@@ -11,13 +11,14 @@
 //! in whole; the [`Outcome`](crate::Outcome) says when the host may see it completed. Transports share one subsystem
 //! behind a lock.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use nvme_spec::Status;
 use ssd::{Completion, Device, DeviceConfig, Nanos, RuhId};
 
 use crate::clock::Clock;
-use crate::controller::{Controller, Features};
+use crate::controller::{Controller, Features, Host, Transport};
 use crate::error::{Failure, Parameter};
 use crate::fdp::{self, DeviceReports, OpenSince};
 use crate::media::{Counters, Durable, Media, MediaError};
@@ -37,6 +38,10 @@ pub struct Subsystem {
     pub(crate) state: Persistent,
     /// By identifier - 1.
     pub(crate) controllers: Vec<Option<Controller>>,
+    /// The host that had an I/O controller last, by identifier: it has it again when it comes back.
+    pub(crate) holders: BTreeMap<u16, (Transport, Host)>,
+    /// Namespaces that a controller has only because others of its host have them, with that controller.
+    pub(crate) inherited: BTreeSet<(u32, u16)>,
     pub(crate) now: Nanos,
     /// When the device has done what the command that is carried out asked of it.
     pub(crate) done_at: Nanos,
@@ -143,6 +148,8 @@ impl Subsystem {
             shared_features: Features::default(),
             state,
             controllers: Vec::new(),
+            holders: BTreeMap::new(),
+            inherited: BTreeSet::new(),
             now: 0,
             done_at: 0,
             pacing: Arc::default(),

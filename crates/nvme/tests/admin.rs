@@ -747,6 +747,12 @@ fn controllers_of_a_host_have_the_same_namespaces() {
         drive.enable(id);
         id
     };
+    let unproved = connect;
+    let connect = |drive: &mut Drive, name| {
+        let id = unproved(drive, name);
+        drive.subsystem.establish(id);
+        id
+    };
     let first = connect(&mut drive, "a");
     let shared = NamespaceCreate {
         nmic: Nmic::new().with_shrns(true),
@@ -767,7 +773,23 @@ fn controllers_of_a_host_have_the_same_namespaces() {
     // The old connection was lost: what was private to it is the host's, not the controller's.
     drive.subsystem.disconnect(first);
     assert_eq!(active(&mut drive, second), [shared, private]);
+    // Who only says the host's name has nothing, gets nothing, and leaves nothing.
+    let before = format!("{:?}", drive.subsystem.state().namespaces);
+    let impostor = unproved(&mut drive, "a");
+    assert_eq!(format!("{:?}", drive.subsystem.state().namespaces), before);
     drive.subsystem.disconnect(second);
+    assert!(
+        !drive.subsystem.state().namespaces[1]
+            .as_ref()
+            .unwrap()
+            .is_attached(impostor)
+    );
+    drive.subsystem.disconnect(impostor);
+    // Others get controllers that the host did not have; it finds everything where it left it.
+    let next = connect(&mut drive, "next");
+    assert_eq!(active(&mut drive, next), []);
+    let back = connect(&mut drive, "a");
+    assert_eq!((back, active(&mut drive, back)), (first, vec![shared, private]));
 }
 
 #[test]

@@ -318,6 +318,7 @@ impl Subsystem {
             return Err(failure);
         }
         self.assert_namespaces();
+        self.inherited.retain(|(its, _)| *its != nsid);
         self.note_namespace_changed(nsid, &deleted.attached);
         Ok(())
     }
@@ -371,6 +372,9 @@ impl Subsystem {
             self.namespace_mut(nsid).attached = before;
             return Err(failure);
         }
+        // What a host asked for stays.
+        self.inherited
+            .retain(|(its, id)| *its != nsid || !controllers.contains(id));
         self.note_namespace_changed(nsid, &controllers.into_iter().collect());
         Ok(Success::DONE)
     }

@@ -73,6 +73,8 @@ pub struct Controller {
     pub kind: ControllerKind,
     /// Its host.
     pub host: Host,
+    /// Whether the host is who it says: it has proved that, or does not need to.
+    pub established: bool,
     /// Controller Capabilities.
     pub cap: Cap,
     /// Controller Configuration.
@@ -122,6 +124,7 @@ impl Controller {
             transport,
             kind,
             host,
+            established: false,
             cap: capabilities(transport),
             cc: Cc::new(),
             csts: Csts::new(),

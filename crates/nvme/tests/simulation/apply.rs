@@ -491,6 +491,7 @@ impl Model {
             host_specified: false,
             everyone: false,
             attached: Default::default(),
+            inherited: Default::default(),
             shared: false,
             protected: false,
             identifier: None,
@@ -516,6 +517,7 @@ impl Model {
             namespace.attached.extend(everyone);
         }
         for id in listed {
+            namespace.inherited.remove(id);
             if attach {
                 namespace.attached.insert(*id)
             } else {
@@ -532,9 +534,12 @@ impl Model {
             let namespace = self.namespaces.get_mut(&nsid).expect("listed");
             namespace.blocks.fill(ZEROES);
             if (namespace.format, namespace.extended) != (format, extended) {
+                let other_blocks = namespace.format != format;
                 (namespace.format, namespace.extended) = (format, extended);
-                let blocks = namespace.pages * page_bytes / namespace.block_bytes();
-                namespace.blocks.resize(blocks as usize, ZEROES);
+                if other_blocks {
+                    let blocks = namespace.pages * page_bytes / namespace.block_bytes();
+                    namespace.blocks.resize(blocks as usize, ZEROES);
+                }
                 let viewers = self.viewers(nsid);
                 self.note_changed(nsid, &viewers);
             }

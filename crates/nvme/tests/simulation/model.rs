@@ -191,6 +191,8 @@ pub struct Namespace {
     /// Attached to all controllers, whoever comes.
     pub everyone: bool,
     pub attached: BTreeSet<u16>,
+    /// Those of them that have it only because another controller of their host has it.
+    pub inherited: BTreeSet<u16>,
     pub shared: bool,
     pub protected: bool,
     /// Event types that each placement handle logs.
@@ -430,6 +432,8 @@ pub struct Model {
     pub fdp: Option<u8>,
     pub namespaces: BTreeMap<u32, Namespace>,
     pub controllers: BTreeMap<u16, Controller>,
+    /// Who had a controller last.
+    pub holders: BTreeMap<u16, (Kind, [u8; 16])>,
     /// Features of wider scope than a controller: current values by feature and namespace.
     pub shared_features: BTreeMap<(u8, u32), u32>,
     pub saved_features: BTreeMap<(u8, u32), u32>,
@@ -467,6 +471,7 @@ impl Model {
             fdp,
             namespaces: BTreeMap::new(),
             controllers: BTreeMap::new(),
+            holders: BTreeMap::new(),
             shared_features: BTreeMap::new(),
             saved_features: BTreeMap::new(),
             units: BTreeMap::new(),
@@ -733,14 +738,31 @@ impl Model {
         found.filter(|_| its.kind == Kind::Fabrics).map(|(twin, _)| *twin)
     }
 
+    /// The host of a new controller is who it says.
+    pub fn establish(&mut self, id: u16) {
+        let its = &self.controllers[&id];
+        let holder = (its.kind, its.host);
+        if holder.0 == Kind::Discovery {
+            return;
+        }
+        let had = |other: &u16| self.holders.get(other) == Some(&holder) && !self.controllers.contains_key(other);
+        for namespace in self.namespaces.values_mut() {
+            if holder.0 == Kind::Fabrics && !namespace.shared && namespace.attached.iter().any(had) {
+                namespace.attached = [id].into();
+            }
+        }
+        self.holders.insert(id, holder);
+        self.attach_as_twin(id);
+    }
+
     /// A new controller begins with the shared namespaces of its host.
-    pub fn attach_as_twin(&mut self, id: u16) {
+    fn attach_as_twin(&mut self, id: u16) {
         let Some(twin) = self.twin(id) else {
             return;
         };
         for namespace in self.namespaces.values_mut() {
-            if namespace.shared && namespace.attached.contains(&twin) {
-                namespace.attached.insert(id);
+            if namespace.shared && namespace.attached.contains(&twin) && namespace.attached.insert(id) {
+                namespace.inherited.insert(id);
             }
         }
     }
@@ -757,6 +779,11 @@ impl Model {
             }
             for nsid in moved {
                 self.note_changed(nsid, &[twin]);
+            }
+        }
+        for namespace in self.namespaces.values_mut() {
+            if namespace.inherited.remove(&id) {
+                namespace.attached.remove(&id);
             }
         }
         self.controllers.remove(&id);

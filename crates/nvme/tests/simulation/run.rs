@@ -87,6 +87,7 @@ impl Run {
         let drive = learn(&mut subsystem, id, setup)?;
         let mut model = Model::new(drive);
         model.connect(id, Kind::Pcie, [9; 16]);
+        model.establish(id);
         model.controllers.get_mut(&id).expect("just connected").ready = true;
         if setup.config.namespace {
             let block_bytes = super::model::BLOCK_BYTES[usize::from(setup.config.format)];
@@ -270,7 +271,8 @@ impl Run {
         }
         self.coverage.note(format!("connect: {kind:?}"));
         self.model.connect(id, kind, [host; 16]);
-        self.model.attach_as_twin(id);
+        self.subsystem.establish(id);
+        self.model.establish(id);
         if queues && kind == Kind::Pcie {
             self.fronts.insert(id, Front::new(id, self.model.drive.io_queues_max));
         }

@@ -94,7 +94,7 @@ impl Association {
     /// The host has proved who it is, or does not need to: the connection counts as one of that host, and the queue is
     /// its own. Whoever else has connected the queue and proved nothing is hung up on. If another connection was first,
     /// this one ends.
-    pub fn establish(&self, _subsystem: &mut Subsystem, link: &Link) {
+    pub fn establish(&self, subsystem: &mut Subsystem, link: &Link) {
         if link.has_ended() || link.is_established() {
             return;
         }
@@ -115,6 +115,9 @@ impl Association {
             1,
             "a queue has one connection"
         );
+        if link.queue == 0 {
+            subsystem.establish(self.controller);
+        }
     }
 
     /// The connection that the association began with.
