@@ -9,6 +9,7 @@ use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use rustix::fs::FileType;
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use thiserror::Error;
@@ -39,26 +40,42 @@ unsafe impl Send for Mapping {}
 
 /// What tells a file system of huge pages.
 const HUGETLBFS_MAGIC: libc::c_long = 0x9584_58f6;
+/// What tells a file system that another program serves.
+const FUSE_MAGIC: libc::c_long = 0x6573_5546;
 
 impl Mapping {
     /// Maps `bytes` of a file from `offset` on, which is a multiple of the page size.
     ///
     /// # Errors
-    /// The file ends earlier, or the system does not map it.
+    /// The file ends earlier, is no regular file, is one of FUSE, or of huge pages that these are not; or the system
+    /// does not map it.
     pub fn new(file: OwnedFd, offset: u64, bytes: u64, writable: bool) -> io::Result<Mapping> {
         signal::install()?;
         let bytes = usize::try_from(bytes).map_err(|_| Errno::INVAL)?;
         let end = offset.checked_add(bytes as u64).ok_or(Errno::INVAL)?;
-        let length = rustix::fs::fstat(&file)?.st_size;
+        let about = rustix::fs::fstat(&file)?;
+        let length = about.st_size;
         if bytes == 0 || u64::try_from(length).is_ok_and(|length| end > length) {
             return Err(Errno::INVAL.into());
         }
         let system = rustix::fs::fstatfs(&file)?;
+        // What another program answers for can keep whoever touches it waiting for ever.
+        if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile || system.f_type == FUSE_MAGIC {
+            let sentence = "shared memory is a regular file of tmpfs, hugetlbfs or a local disk, not a device or FUSE";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, sentence));
+        }
         let page_bytes = if system.f_type == HUGETLBFS_MAGIC {
             usize::try_from(system.f_bsize).map_err(|_| Errno::INVAL)?
         } else {
             system_page_bytes()
         };
+        // The kernel maps whole huge pages, and unmaps nothing else.
+        let whole_pages = bytes.is_multiple_of(page_bytes) && offset.is_multiple_of(page_bytes as u64);
+        if system.f_type == HUGETLBFS_MAGIC && !whole_pages {
+            let sentence =
+                format!("a part of a file of huge pages is a multiple of {page_bytes} bytes, and begins at one");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, sentence));
+        }
         // SAFETY: a new mapping, at an address that the kernel chooses.
         let start = unsafe { mmap(std::ptr::null_mut(), bytes, protection(writable), FLAGS, &file, offset) }?;
         Ok(Mapping {

@@ -60,7 +60,8 @@ impl Link {
         self.ended.load(Ordering::Acquire)
     }
 
-    fn is_established(&self) -> bool {
+    /// Whether its host has proved who it is, or does not need to.
+    pub fn is_established(&self) -> bool {
         self.established.load(Ordering::Acquire)
     }
 
@@ -85,6 +86,11 @@ impl Association {
     /// CNTLID.
     pub fn controller(&self) -> u16 {
         self.controller
+    }
+
+    /// The name of its host.
+    pub fn host_nqn(&self) -> &str {
+        &self.host.nqn
     }
 
     fn links(&self) -> MutexGuard<'_, Vec<Arc<Link>>> {
@@ -233,6 +239,12 @@ impl Associations {
         let before = links.len();
         links.retain(|other| !std::ptr::eq(other.as_ref(), link));
         assert_eq!(links.len() + 1, before, "a live connection is in its association once");
+    }
+
+    /// The connection is one too many of its host: it ends, and with the admin connection the association.
+    pub fn refuse(&self, subsystem: &mut Subsystem, association: &Arc<Association>, link: &Link) {
+        self.leave(subsystem, association, link);
+        link.line.hang_up();
     }
 
     /// Frees the controller and hangs up all its connections.

@@ -84,7 +84,7 @@ impl Default for Exponents {
 }
 
 /// The part of an address that stands for a machine.
-fn machine(address: IpAddr) -> IpAddr {
+pub fn machine(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
         address => address,

@@ -267,8 +267,9 @@ impl Endpoint {
             }
             Kind::Connect(connect) => self.connect(subsystem, now, &connect, data),
             Kind::AuthenticationSend => {
+                let before = self.is_authenticated();
                 self.authenticator().send(data);
-                self.after_authentication(subsystem);
+                self.after_authentication(subsystem, before);
                 Reply::success(0)
             }
             Kind::AuthenticationReceive(bytes) => self.receive_authentication(subsystem, entry, bytes, data),
@@ -299,10 +300,11 @@ impl Endpoint {
         bytes: usize,
         data: &mut Vec<u8>,
     ) -> Reply {
+        let before = self.is_authenticated();
         *data = self.authenticator().receive();
         let fits = data.len() <= bytes;
         data.resize(bytes, 0);
-        self.after_authentication(subsystem);
+        self.after_authentication(subsystem, before);
         if fits {
             return Reply::success(0);
         }
@@ -314,8 +316,11 @@ impl Endpoint {
     /// The reply to a command that fails.
     pub fn fail(&self, subsystem: &mut Subsystem, entry: &SubmissionEntry, failure: Failure) -> Reply {
         match &self.queue {
-            Some(queue) => subsystem.fail(queue.association.controller(), queue.id, entry, failure),
-            None => Reply {
+            Some(queue) if queue.link.is_established() => {
+                subsystem.fail(queue.association.controller(), queue.id, entry, failure)
+            }
+            // Nobody writes into the error log of a host by only saying its name.
+            _ => Reply {
                 more: false,
                 ..Reply::failed(&failure)
             },
@@ -329,15 +334,32 @@ impl Endpoint {
 
     /// Goes on with what was computed.
     pub fn computed(&mut self, subsystem: &mut Subsystem, work: Exponentiation) {
+        let before = self.is_authenticated();
         self.authenticator().computed(work);
-        self.after_authentication(subsystem);
+        self.after_authentication(subsystem, before);
     }
 
-    fn after_authentication(&self, subsystem: &mut Subsystem) {
+    fn is_authenticated(&self) -> bool {
+        self.queue.as_ref().is_some_and(Queue::is_authenticated)
+    }
+
+    /// An authentication message was sent or fetched; `before`: the host had proved who it is.
+    fn after_authentication(&self, subsystem: &mut Subsystem, before: bool) {
         let queue = self.queue.as_ref().expect("a connected queue");
-        if queue.is_authenticated() {
-            queue.association.establish(subsystem, &queue.link);
+        if queue.is_authenticated() && !before {
             self.context.exponents.proved(self.surroundings.peer);
+            self.establish(subsystem, queue);
+        }
+    }
+
+    /// The connection counts as one of its host, unless that has as many as it may have.
+    fn establish(&self, subsystem: &mut Subsystem, queue: &Queue) {
+        let (associations, association) = (&self.context.associations, &queue.association);
+        let connections = associations.connections_of(association.host_nqn());
+        if queue.link.is_established() || connections < self.context.options.limits.connections_per_host {
+            association.establish(subsystem, &queue.link);
+        } else {
+            associations.refuse(subsystem, association, &queue.link);
         }
     }
 
@@ -356,7 +378,7 @@ impl Endpoint {
                 let requirements = u64::from(requirements.into_bits().get());
                 let controller = u64::from(queue.association.controller());
                 if queue.is_authenticated() {
-                    queue.association.establish(subsystem, &queue.link);
+                    self.establish(subsystem, &queue);
                 }
                 self.queue = Some(queue);
                 Reply::success(controller | requirements << 16)

@@ -26,6 +26,7 @@ mod output;
 mod pdu;
 pub mod session;
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -41,7 +42,7 @@ use association::Associations;
 pub use association::Line;
 use connection::{Bell, SocketLine};
 pub use dhchap::{Secret, SecretError};
-use exponents::Exponents;
+use exponents::{Exponents, machine};
 use nvme::pacing::Pacing;
 pub use nvme_spec::auth::DhGroupId;
 
@@ -202,21 +203,28 @@ impl Connections {
             .values()
             .filter(|accepted| !accepted.line.is_hung_up())
             .count();
-        let mut half_open: HashMap<IpAddr, Vec<u64>> = HashMap::new();
-        for (&number, accepted) in self.by_number.iter().filter(|(_, accepted)| accepted.is_half_open()) {
-            half_open.entry(accepted.peer).or_default().push(number);
-        }
-        let count: usize = half_open.values().map(Vec::len).sum();
-        if there < limits.connections && count < limits.half_open {
+        let numbered = self.by_number.iter().filter(|(_, accepted)| accepted.is_half_open());
+        let half_open: Vec<(u64, IpAddr)> = numbered.map(|(&number, accepted)| (number, accepted.peer)).collect();
+        if there < limits.connections && half_open.len() < limits.half_open {
             return true;
         }
-        let busiest = half_open.into_values().max_by_key(Vec::len);
-        let oldest = busiest.and_then(|numbers| numbers.into_iter().min());
+        let oldest = oldest_of_the_busiest(&half_open);
         if let Some(oldest) = oldest {
             self.by_number[&oldest].line.hang_up();
         }
         oldest.is_some()
     }
+}
+
+/// The oldest of these connections of the machine that has most of them; of several the one with the oldest.
+fn oldest_of_the_busiest(half_open: &[(u64, IpAddr)]) -> Option<u64> {
+    let mut by_machine: HashMap<IpAddr, Vec<u64>> = HashMap::new();
+    for &(number, peer) in half_open {
+        by_machine.entry(machine(peer)).or_default().push(number);
+    }
+    let oldest = |numbers: &Vec<u64>| *numbers.iter().min().expect("a machine with a connection");
+    let busiest = by_machine.values().max_by_key(|its| (its.len(), Reverse(oldest(its))));
+    busiest.map(oldest)
 }
 
 /// What the server's threads share.
@@ -396,5 +404,27 @@ impl Inner {
         let before = connections.by_number.insert(number, accepted);
         assert!(before.is_none(), "numbers of connections are not used again");
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_connection_of_the_busiest_machine_gives_way() {
+        let connections = |peers: &[&str]| -> Vec<(u64, IpAddr)> {
+            let peer = |peer: &&str| peer.parse().expect("an address");
+            (0..).zip(peers.iter().map(peer)).collect()
+        };
+        let one_network = connections(&["192.0.2.1", "2001:db8::1", "192.0.2.2", "2001:db8::2"]);
+        assert_eq!(
+            oldest_of_the_busiest(&one_network),
+            Some(1),
+            "a machine has 64 bits of addresses"
+        );
+        let alike = connections(&["192.0.2.3", "192.0.2.1", "192.0.2.2"]);
+        assert_eq!(oldest_of_the_busiest(&alike), Some(0));
+        assert_eq!(oldest_of_the_busiest(&[]), None);
     }
 }

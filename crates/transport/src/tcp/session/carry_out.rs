@@ -51,7 +51,10 @@ impl Session {
             if queue.link.has_ended() {
                 return Err(CloseReason::Ended);
             }
-            subsystem.heard_of(now, queue.association.controller());
+            // An I/O queue speaks for its host only when that has proved who it is.
+            if queue.id == 0 || queue.link.is_established() {
+                subsystem.heard_of(now, queue.association.controller());
+            }
         }
         Ok(())
     }
