@@ -133,13 +133,11 @@ impl Subsystem {
 
     /// The controller loses what it had as a twin only.
     fn detach_as_twin(&mut self, id: u16) {
-        let inherited: Vec<u32> = self
-            .inherited
-            .extract_if(.., |(_, its)| *its == id)
-            .map(|(nsid, _)| nsid)
-            .collect();
-        for nsid in inherited {
-            self.namespace_mut(nsid).attached.remove(&id);
+        for (nsid, namespace) in (1..).zip(&mut self.state.namespaces) {
+            if self.inherited.remove(&(nsid, id)) {
+                let namespace = namespace.as_mut().expect("forgotten with its namespace");
+                namespace.attached.remove(&id);
+            }
         }
     }
 
