@@ -336,7 +336,9 @@ fn what_no_line_can_mend_is_fatal_even_if_bad_lines_are_skipped() {
 
 #[test]
 fn an_unknown_format_is_said_with_the_remedy() {
-    for text in ["hello\n", "", "1,2,3\n"] {
+    let empty = reader("", &Settings::default()).err().unwrap().to_string();
+    assert!(empty.contains("trace.txt:1: the trace is empty"), "{empty}");
+    for text in ["hello\n", "1,2,3\n"] {
         let error = reader(text, &Settings::default()).err().unwrap().to_string();
         assert!(error.contains("trace.txt:1") && error.contains("say format"), "{error}");
     }
