@@ -166,9 +166,11 @@ impl<'a> Reproduction<'a> {
 
     /// The result as a document, and the name under which it was kept.
     fn kept(&mut self, document: Json, id: Option<String>) {
-        self.documents.push(document);
-        if let Some(id) = id {
-            self.say(&format!("kept as {id} (warp runs)\n\n"));
+        // Only JSON comes at the end; text was said at once.
+        if self.command.json {
+            self.documents.push(document);
+        } else if let Some(id) = id {
+            print(&format!("kept as {id} (warp runs)\n\n"));
         }
     }
 
