@@ -340,9 +340,8 @@ fn shadow_doorbells_save_messages() {
     assert_reads(&mut driver, 999, &data);
 }
 
-#[test]
-fn interrupts_come_by_event_file_descriptors() {
-    let setup = Setup::new();
+/// A driver whose read, which is returned too, has raised its interrupt and waits to be taken.
+fn interrupted(setup: &Setup) -> (Driver, SubmissionEntry) {
     let mut driver = setup.driver_with_queue();
     let page = driver.allocate(BLOCK);
     let mut entry = io(IoOpcode::Read, 0, 1);
@@ -350,6 +349,13 @@ fn interrupts_come_by_event_file_descriptors() {
     driver.submit(1, entry);
     driver.ring(1).unwrap();
     assert_eq!(driver.wait_interrupt(1).unwrap(), 1);
+    (driver, entry)
+}
+
+#[test]
+fn interrupts_come_by_event_file_descriptors() {
+    let setup = Setup::new();
+    let (mut driver, entry) = interrupted(&setup);
     driver.wait_completion(1).unwrap();
     assert!(driver.wait_interrupt(0).unwrap() >= 1, "of the admin commands");
 
@@ -376,13 +382,7 @@ fn interrupts_come_by_event_file_descriptors() {
 #[test]
 fn interrupts_that_bus_mastering_swallowed_come_again() {
     let setup = Setup::new();
-    let mut driver = setup.driver_with_queue();
-    let page = driver.allocate(BLOCK);
-    let mut entry = io(IoOpcode::Read, 0, 1);
-    entry.set_prps(page, 0);
-    driver.submit(1, entry);
-    driver.ring(1).unwrap();
-    assert_eq!(driver.wait_interrupt(1).unwrap(), 1);
+    let (mut driver, _) = interrupted(&setup);
     driver.set_bus_master(false).unwrap();
     driver.set_bus_master(true).unwrap();
     assert_eq!(driver.wait_interrupt(1).unwrap(), 1, "the completion was not taken yet");
