@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use ssd::Nanos;
 
+use crate::fault::NEVER;
 use crate::media::Durable;
 
 /// A command that is held back. The sequence number keeps the order of equal times.
@@ -105,9 +106,21 @@ impl<T> Backlog<T> {
         self.durable = Some(durable);
     }
 
-    /// When the next command is due that waits for nothing else.
+    /// When the next command is due that waits for nothing else. One that is stuck never is.
     pub fn next_due(&self) -> Option<Nanos> {
-        self.delayed.peek().map(|Reverse(entry)| entry.due)
+        let next = self.delayed.peek().map(|Reverse(entry)| entry.due);
+        next.filter(|&due| due != NEVER)
+    }
+
+    /// Takes a stuck command.
+    pub fn take_stuck(&mut self, is_meant: impl Fn(&T) -> bool) -> Option<T> {
+        let (mut stuck, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut self.delayed)
+            .into_iter()
+            .partition(|Reverse(entry)| entry.due == NEVER && is_meant(&entry.command));
+        self.delayed.extend(rest);
+        let taken = stuck.pop();
+        self.delayed.extend(stuck);
+        taken.map(|Reverse(entry)| entry.command)
     }
 
     /// Takes a command that is due, and when it was.

@@ -18,6 +18,7 @@ use ssd::Nanos;
 
 use crate::completion::{Executed, Execution, Outcome, Reply};
 use crate::error::{Failure, Parameter};
+use crate::fault::{NEVER, Verdict};
 use crate::subsystem::Subsystem;
 use crate::transfer::{Direction, Transfer};
 use crate::{admin, io};
@@ -36,6 +37,8 @@ pub struct AcceptedCommand {
     /// Logical blocks that a command of many parts is done with, and when the device is.
     blocks_done: u64,
     done_at: Nanos,
+    /// How much later it completes because a fault wants it; `None`: faults have not seen it yet.
+    delay_ns: Option<Nanos>,
 }
 
 #[derive(Debug)]
@@ -85,6 +88,7 @@ impl Subsystem {
             command,
             blocks_done: 0,
             done_at: 0,
+            delay_ns: None,
         })
     }
 
@@ -171,9 +175,14 @@ impl Subsystem {
     ) -> Executed<AcceptedCommand> {
         self.now = self.now.max(now);
         self.done_at = self.now.max(accepted.done_at);
-        let result = self
-            .check_ready(accepted.controller)
-            .and_then(|()| run(self, &mut accepted, data));
+        let mut result = self.check_ready(accepted.controller);
+        if self.faults.is_some() && result.is_ok() {
+            match self.meet(&mut accepted, data) {
+                Ok(met) => result = met,
+                Err(outcome) => return Executed::Done(outcome),
+            }
+        }
+        let result = result.and_then(|()| run(self, &mut accepted, data));
         let is_part = matches!(result, Ok(Execution::Part));
         if !is_part && accepted.queue != 0 && self.done_at == self.now {
             let done = self.device.command(self.now);
@@ -183,10 +192,11 @@ impl Subsystem {
             self.note_device_events();
         }
         assert!(self.device.sink().is_empty(), "every event of the device was noted");
+        let delay_ns = accepted.delay_ns.unwrap_or(0);
         Executed::Done(match result {
             Ok(Execution::Done(success)) => Outcome {
                 reply: Some(Reply::success(success.result)),
-                due: self.done_at,
+                due: self.done_at + delay_ns,
                 durable: if success.durable { self.durable.clone() } else { None },
             },
             Ok(Execution::Later) => Outcome {
@@ -200,9 +210,43 @@ impl Subsystem {
             }
             Err(failure) => {
                 data.clear();
-                Outcome::at(self.now, self.refuse(accepted, failure))
+                Outcome::at(self.now + delay_ns, self.refuse(accepted, failure))
             }
         })
+    }
+
+    /// What faults there are make of a command: whether it is carried out or fails, or that it does not complete.
+    fn meet(&mut self, accepted: &mut AcceptedCommand, data: &mut Vec<u8>) -> Result<Result<(), Failure>, Outcome> {
+        let unanswered = |due, reply| Outcome {
+            reply,
+            due,
+            durable: None,
+        };
+        let Command::Io(command) = &accepted.command else {
+            // Nobody has anything to say where there is no power.
+            return if self.power_lost {
+                Err(unanswered(NEVER, None))
+            } else {
+                Ok(Ok(()))
+            };
+        };
+        if self.power_lost {
+            return Err(unanswered(NEVER, None));
+        }
+        if accepted.delay_ns.is_some() {
+            return Ok(Ok(()));
+        }
+        let decision = self.meet_fault(command, accepted.entry.opcode, data);
+        accepted.delay_ns = Some(decision.delay_ns);
+        match decision.verdict {
+            Verdict::CarryOut => Ok(Ok(())),
+            Verdict::Fail { status, fault, lba } => Ok(Err(self.fault_failure(status, &fault, lba))),
+            Verdict::Stuck => {
+                data.clear();
+                Err(unanswered(NEVER, Some(Reply::of(Status::ABORT_REQUESTED))))
+            }
+            Verdict::PowerLoss => Err(unanswered(NEVER, None)),
+        }
     }
 
     /// The reply to a command that was accepted and fails all the same: also for what the transport finds (data

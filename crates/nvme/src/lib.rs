@@ -22,6 +22,7 @@ mod completion;
 pub mod controller;
 mod controllers;
 pub mod error;
+pub mod fault;
 pub mod fdp;
 pub mod io;
 pub mod media;

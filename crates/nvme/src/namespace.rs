@@ -100,6 +100,9 @@ pub struct Namespace {
     pub uncorrectable: BlockSet,
     /// Bytes written by hosts, for reports.
     pub host_bytes_written: u64,
+    /// No controller sees it now, because a fault wants that.
+    #[serde(skip)]
+    pub lost: bool,
 }
 
 /// FDP event types that are enabled, a bit for each of the 256.
@@ -125,7 +128,7 @@ impl Namespace {
 
     /// Whether a controller sees it as active.
     pub fn is_attached(&self, controller: u16) -> bool {
-        self.attached.contains(&controller) || self.attached.contains(&Namespace::EVERYONE)
+        !self.lost && (self.attached.contains(&controller) || self.attached.contains(&Namespace::EVERYONE))
     }
 
     /// Log2 of the data bytes of a logical block.
@@ -334,6 +337,7 @@ mod tests {
             write_protected: false,
             uncorrectable: BlockSet::default(),
             host_bytes_written: 0,
+            lost: false,
         }
     }
 

@@ -20,6 +20,8 @@ use ssd::{Completion, Device, DeviceConfig, Nanos, RuhId};
 use crate::clock::Clock;
 use crate::controller::{Controller, Features, Host, Transport};
 use crate::error::{Failure, Parameter};
+use crate::fault::cache::CachedMedia;
+use crate::fault::{Injector, OnPowerLoss};
 use crate::fdp::{self, DeviceReports, OpenSince};
 use crate::media::{Counters, Durable, Media, MediaError};
 use crate::namespace::{FORMATS, Namespace};
@@ -33,7 +35,7 @@ pub struct Subsystem {
     pub(crate) device: Device<DeviceReports>,
     /// FDP configurations offered, as devices.
     pub(crate) configurations: Vec<DeviceConfig>,
-    pub(crate) media: Box<dyn Media>,
+    pub(crate) media: CachedMedia,
     pub(crate) durable: Option<Arc<dyn Durable>>,
     pub(crate) state: Persistent,
     /// By identifier - 1.
@@ -58,6 +60,10 @@ pub struct Subsystem {
     noted: Counters,
     /// For Copy and Verify.
     pub(crate) scratch: Vec<u8>,
+    /// What is to go wrong, if anything is.
+    pub(crate) faults: Option<Box<Injector>>,
+    pub(crate) on_power_loss: Option<OnPowerLoss>,
+    pub(crate) power_lost: bool,
 }
 
 impl Subsystem {
@@ -143,7 +149,7 @@ impl Subsystem {
             config,
             device,
             durable: media.durable(),
-            media,
+            media: CachedMedia::new(media),
             media_errors_before: state.smart.media_errors,
             shared_features: Features::default(),
             state,
@@ -158,6 +164,9 @@ impl Subsystem {
             opened: OpenSince::default(),
             noted: Counters::default(),
             scratch: Vec::new(),
+            faults: None,
+            on_power_loss: None,
+            power_lost: false,
         }
     }
 
@@ -241,6 +250,7 @@ impl Subsystem {
         self.now = self.now.max(now);
         self.continue_sanitize();
         self.check_time_limits();
+        self.continue_faults();
         self.note_counters();
         let expired = self.controllers().filter(|controller| controller.is_expired(self.now));
         expired.map(|controller| controller.id).collect()

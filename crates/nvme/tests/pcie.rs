@@ -1303,6 +1303,54 @@ fn what_is_aborted_completes_before_its_abort() {
     assert_eq!(found(&mut machine), [(request, Status::ABORT_REQUESTED)]);
 }
 
+/// Stuck commands keep their places until they are aborted, or their queue is deleted.
+#[test]
+fn a_stuck_command_ends_when_it_is_aborted() {
+    let mut machine = Machine::with_queue();
+    let plan = "[[fault]]\nkind = \"stuck\"\ncommands = [\"flush\"]\ntimes = 3\n";
+    let plan = nvme::fault::Plan::parse(plan).expect("a plan");
+    machine
+        .drive
+        .subsystem
+        .set_faults(0, Some(plan))
+        .expect("it can fail so");
+    let stuck: Vec<u16> = (0..3).map(|_| machine.submit(1, flush())).collect();
+    let well = machine.submit(1, flush());
+    machine.ring(1);
+    machine.run();
+    let completed = |machine: &mut Machine| -> Vec<(u16, Status)> {
+        let taken = machine.take_all(1).into_iter();
+        let told = taken.map(|entry| (entry.cid.get(), entry.status.status())).collect();
+        machine.ring_head(1);
+        told
+    };
+    assert_eq!(completed(&mut machine), [(well, Status::SUCCESS)]);
+    let abort = |machine: &mut Machine, cid: u16| {
+        let mut abort = admin(AdminOpcode::Abort, 0);
+        abort.cdw10.set(u32::from(cid) << 16 | 1);
+        let completion = machine.command(0, abort);
+        assert_eq!(completion.status.status(), Status::SUCCESS);
+        completion.dw0.get()
+    };
+    assert_eq!(abort(&mut machine, stuck[1]), 0, "it was aborted");
+    assert_eq!(completed(&mut machine), [(stuck[1], Status::ABORT_REQUESTED)]);
+    assert_eq!(abort(&mut machine, stuck[1]), 1, "there is none any more");
+    assert_eq!(abort(&mut machine, well), 1, "it is complete");
+    assert!(completed(&mut machine).is_empty());
+    let mut delete = admin(AdminOpcode::DeleteIoSubmissionQueue, 0);
+    delete.cdw10.set(1);
+    assert_eq!(machine.command(0, delete).status.status(), Status::SUCCESS);
+    let ended = completed(&mut machine)
+        .into_iter()
+        .collect::<std::collections::BTreeSet<_>>();
+    assert_eq!(
+        ended,
+        [stuck[0], stuck[2]]
+            .map(|cid| (cid, Status::ABORTED_SQ_DELETION))
+            .into()
+    );
+}
+
 #[test]
 fn commands_complete_when_they_are_durable_and_share_the_wait() {
     let mut machine = with_cache();

@@ -221,6 +221,7 @@ impl Subsystem {
             write_protected: false,
             uncorrectable: BlockSet::default(),
             host_bytes_written: 0,
+            lost: false,
         })
     }
 

@@ -13,7 +13,8 @@ use std::collections::{BTreeSet, VecDeque};
 use nvme_spec::command::{
     AEI_ERROR_INVALID_DOORBELL_REGISTER, AEI_ERROR_INVALID_DOORBELL_VALUE, AEI_IO_SANITIZE_COMPLETED,
     AEI_IO_SANITIZE_UNEXPECTED_DEALLOCATION, AEI_NOTICE_ENDURANCE_GROUP_CHANGE, AEI_NOTICE_NAMESPACE_ATTRIBUTE_CHANGED,
-    AEI_SMART_RELIABILITY, AEI_SMART_TEMPERATURE_THRESHOLD, AsyncEventDw0, AsyncEventType,
+    AEI_SMART_RELIABILITY, AEI_SMART_SPARE_BELOW_THRESHOLD, AEI_SMART_TEMPERATURE_THRESHOLD, AsyncEventDw0,
+    AsyncEventType,
 };
 use nvme_spec::feature::AsyncEventConfiguration;
 use nvme_spec::log::CriticalWarning;
@@ -55,6 +56,12 @@ impl Event {
     const RELIABILITY: Event = Event {
         kind: AsyncEventType::SmartHealth,
         information: AEI_SMART_RELIABILITY,
+        log: LogId::SmartHealth,
+    };
+
+    const SPARE: Event = Event {
+        kind: AsyncEventType::SmartHealth,
+        information: AEI_SMART_SPARE_BELOW_THRESHOLD,
         log: LogId::SmartHealth,
     };
 
@@ -269,8 +276,12 @@ impl Controller {
         if new.ttc() {
             self.raise(Event::TEMPERATURE);
         }
-        if new.ndr() {
+        // The standard has no event of its own for read-only media: it is a matter of reliability.
+        if new.ndr() || new.amro() {
             self.raise(Event::RELIABILITY);
+        }
+        if new.ascbt() {
+            self.raise(Event::SPARE);
         }
         let group_wanted = group_warnings & group_enabled;
         let group_new = group_wanted & !self.async_events.group_announced;

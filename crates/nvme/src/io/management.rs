@@ -254,6 +254,20 @@ impl Subsystem {
         self.state.fdp.host_events.push(event, entries);
     }
 
+    /// Fills the host log with events that say nothing, so that all that was in it is lost.
+    pub(crate) fn overflow_host_events(&mut self) {
+        if !self.state.fdp.enabled {
+            return;
+        }
+        let event = FdpEvent {
+            nsid: None,
+            ..self.new_event(kind::INVALID_PLACEMENT_IDENTIFIER, 0)
+        };
+        for _ in 0..self.device.config().events.log_entries {
+            self.add_host_event(event.clone());
+        }
+    }
+
     fn log_controller_event(&mut self, event: FdpEvent) {
         assert!(!kind::is_host_event(event.kind), "{} is a host event", event.kind);
         let entries = usize::from(self.device.config().events.log_entries);

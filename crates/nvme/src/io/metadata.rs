@@ -15,7 +15,7 @@ use nvme_spec::Status;
 use super::{Blocks, limited, media_failure, read_media};
 use crate::controller::Transport;
 use crate::error::{Failure, Parameter};
-use crate::media::{self, ByteRange};
+use crate::media::{self, ByteRange, Media};
 use crate::namespace::{FORMATS, Namespace};
 use crate::subsystem::Subsystem;
 use crate::transfer::Transfer;
@@ -110,7 +110,7 @@ impl Subsystem {
         let mut rest = metadata;
         for piece in self.metadata_of(nsid, blocks) {
             let (part, behind) = rest.split_at_mut(piece.bytes as usize);
-            read_media(&mut *self.media, &mut self.state.smart.media_errors, piece.offset, part)?;
+            read_media(&mut self.media, &mut self.state.smart.media_errors, piece.offset, part)?;
             rest = behind;
         }
         assert!(rest.is_empty(), "the pieces are the blocks");

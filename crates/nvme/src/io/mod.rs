@@ -86,6 +86,30 @@ enum Operation {
     Nothing,
 }
 
+impl Command {
+    /// Its namespace.
+    pub(crate) fn nsid(&self) -> u32 {
+        self.nsid
+    }
+
+    /// The logical blocks that it touches, those of Copy's sources too.
+    pub(crate) fn ranges(&self, data: &[u8]) -> Vec<Blocks> {
+        match self.operation {
+            Operation::Read(blocks)
+            | Operation::Compare(blocks)
+            | Operation::Verify(blocks)
+            | Operation::WriteUncorrectable(blocks)
+            | Operation::Write { blocks, .. }
+            | Operation::WriteZeroes { blocks, .. } => vec![blocks],
+            Operation::DatasetManagement { .. } => ranges::of_dataset(data),
+            Operation::Copy { destination, .. } => ranges::of_copy(destination, data),
+            Operation::Flush | Operation::HandleStatus { .. } | Operation::HandleUpdate { .. } | Operation::Nothing => {
+                Vec::new()
+            }
+        }
+    }
+}
+
 fn directive(kind: u8, specific: u16) -> Result<Directive, Failure> {
     match kind {
         0 => Ok(Directive::None),
@@ -321,6 +345,10 @@ impl Subsystem {
     /// Refuses a range that cannot be written.
     fn check_writable(&self, nsid: u32, blocks: Blocks) -> Result<(), Failure> {
         self.check_range(nsid, blocks)?;
+        if self.is_read_only() {
+            let cause = "all media is read-only";
+            return Err(Failure::new(Status::WRITE_TO_READ_ONLY_RANGE, cause).lba(blocks.first));
+        }
         if self.namespace(nsid).write_protected {
             let cause = format!("namespace {nsid} is write protected");
             return Err(Failure::new(Status::NAMESPACE_IS_WRITE_PROTECTED, cause));

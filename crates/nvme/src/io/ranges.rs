@@ -41,6 +41,38 @@ pub(super) fn source_range_bytes(descriptor_format: u8) -> Result<u64, Failure> 
     }
 }
 
+/// The ranges of a Dataset Management command; none if its data is not what it should be.
+pub(super) fn of_dataset(data: &[u8]) -> Vec<Blocks> {
+    let ranges = <[Range]>::ref_from_bytes(data).unwrap_or_default();
+    ranges.iter().map(deallocated).collect()
+}
+
+/// Where a Copy command reads and writes, likewise.
+pub(super) fn of_copy(destination: u64, data: &[u8]) -> Vec<Blocks> {
+    let sources = <[SourceRange0]>::ref_from_bytes(data).unwrap_or_default();
+    let mut ranges: Vec<Blocks> = sources.iter().map(copied).collect();
+    let count = ranges.iter().map(|range| range.count).sum();
+    ranges.push(Blocks {
+        first: destination,
+        count,
+    });
+    ranges
+}
+
+fn deallocated(range: &Range) -> Blocks {
+    Blocks {
+        first: range.slba.get(),
+        count: u64::from(range.nlb.get()),
+    }
+}
+
+fn copied(source: &SourceRange0) -> Blocks {
+    Blocks {
+        first: source.slba.get(),
+        count: u64::from(source.nlb.get()) + 1,
+    }
+}
+
 impl Subsystem {
     /// Deallocates as much as may be done at once. Whether all of it is done.
     pub(super) fn manage_dataset_part(
@@ -51,12 +83,8 @@ impl Subsystem {
         done: &mut u64,
     ) -> Result<bool, Failure> {
         let ranges = <[Range]>::ref_from_bytes(data).expect("the length was checked");
-        let blocks = |range: &Range| Blocks {
-            first: range.slba.get(),
-            count: u64::from(range.nlb.get()),
-        };
         for range in ranges {
-            self.check_writable(nsid, blocks(range))?;
+            self.check_writable(nsid, deallocated(range))?;
         }
         if !deallocate {
             return Ok(true);
@@ -65,7 +93,7 @@ impl Subsystem {
         let part_blocks = DEALLOCATED_AT_ONCE_BYTES >> self.namespace(nsid).block_bytes_log2();
         let (mut before, mut left) = (0, part_blocks);
         let (mut result, mut forgotten) = (Ok(()), false);
-        for Blocks { first, count } in ranges.iter().map(blocks) {
+        for Blocks { first, count } in ranges.iter().map(deallocated) {
             while *done < before + count && left > 0 && result.is_ok() {
                 let at = first + (*done - before);
                 let cut = (at / part_blocks + 1) * part_blocks;
@@ -112,11 +140,7 @@ impl Subsystem {
     pub(super) fn copy(&mut self, nsid: u32, destination: &Destination, data: &[u8]) -> Result<Success, Failure> {
         let sources = <[SourceRange0]>::ref_from_bytes(data).expect("the length was checked");
         let ranges = sources.len() as u64;
-        let blocks = |source: &SourceRange0| Blocks {
-            first: source.slba.get(),
-            count: u64::from(source.nlb.get()) + 1,
-        };
-        let total: u64 = sources.iter().map(|source| blocks(source).count).sum();
+        let total: u64 = sources.iter().map(|source| copied(source).count).sum();
         let limit = copy_blocks_max(self.namespace(nsid).block_bytes());
         if ranges > COPY_RANGES_MAX || total > limit {
             let cause = format!(
@@ -130,7 +154,7 @@ impl Subsystem {
         };
         self.check_writable(nsid, target)?;
         for source in sources {
-            let source = blocks(source);
+            let source = copied(source);
             self.check_readable(nsid, source)?;
             let apart = source.first + source.count <= target.first || target.first + target.count <= source.first;
             if !apart {
@@ -145,7 +169,7 @@ impl Subsystem {
         let mut scratch = std::mem::take(&mut self.scratch);
         let mut to = target.first;
         let mut result = Ok(());
-        for source in sources.iter().map(blocks) {
+        for source in sources.iter().map(copied) {
             result = self.read_into(nsid, source, &mut scratch).and_then(|()| {
                 let part = Blocks {
                     first: to,

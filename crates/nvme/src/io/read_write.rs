@@ -8,7 +8,7 @@ use ssd::{Lpn, Placement, Write};
 use super::{Blocks, Directive, media_failure, metadata, read_media};
 use crate::completion::Success;
 use crate::error::Failure;
-use crate::media::ByteRange;
+use crate::media::{ByteRange, Media};
 use crate::subsystem::Subsystem;
 use crate::transfer::TRANSFER_BYTES_MAX;
 
@@ -41,7 +41,7 @@ impl Subsystem {
         for piece in namespace.locate(blocks.first, blocks.count, page_bytes) {
             let end = at + piece.bytes as usize;
             let errors = &mut self.state.smart.media_errors;
-            read_media(&mut *self.media, errors, piece.offset, &mut data[at..end])?;
+            read_media(&mut self.media, errors, piece.offset, &mut data[at..end])?;
             at = end;
             let (first, pages) = pages_of(piece, page_bytes);
             let done = self.device.read(self.now, first, pages);

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
-use nvme_spec::command::SubmissionEntry;
+use nvme_spec::command::{AbortCdw10, AbortDw0, SubmissionEntry};
 use nvme_spec::{AdminOpcode, FeatureId, Status};
 use ssd::Nanos;
 
@@ -298,10 +298,26 @@ impl PcieController {
             Err(failure) => Outcome::at(now, subsystem.fail(self.id, queue, entry, failure)),
         };
         // A command that is aborted completes before the Abort (Base Specification, "Abort command").
+        let mut outcome = outcome;
         if queue == 0 && entry.opcode == AdminOpcode::Abort.code() {
             self.post_events(subsystem, bus);
+            if outcome.is_success() && self.abort_stuck(bus, entry) {
+                outcome.reply = Some(Reply::success(u64::from(AbortDw0::new().into_bits())));
+            }
         }
         self.end(bus, now, queue, *entry, outcome);
+    }
+
+    /// Completes the command that an Abort is for, if it is stuck. Returns whether it was.
+    fn abort_stuck(&mut self, bus: Bus<'_>, abort: &SubmissionEntry) -> bool {
+        let wanted = AbortCdw10::from_bits(abort.cdw10.get());
+        let is_meant = |stuck: &Completion| (stuck.queue, stuck.entry.cid.get()) == (wanted.sqid(), wanted.cid());
+        let Some(stuck) = self.backlog.take_stuck(is_meant) else {
+            return false;
+        };
+        self.release(stuck.queue);
+        self.post(bus, stuck.queue, stuck.entry.cid.get(), &stuck.reply);
+        true
     }
 
     /// A command is carried out.

@@ -435,7 +435,7 @@ impl<E: Entropy> Generator<E> {
     fn fail(&mut self, model: &Model) -> Operation {
         let fault = self
             .entropy
-            .pick(&[Fault::Read, Fault::Write, Fault::Discard, Fault::Keep]);
+            .pick(&[Fault::Read, Fault::Write, Fault::Discard, Fault::Keep, Fault::Planned]);
         let next = match fault {
             Fault::Read => self
                 .entropy
@@ -446,6 +446,19 @@ impl<E: Entropy> Generator<E> {
                 .entropy
                 .pick(&[Class::WriteZeroes, Class::Dataset, Class::Format, Class::Namespace]),
             Fault::Keep => self.entropy.pick(&[Class::Namespace, Class::Format, Class::Sanitize]),
+            Fault::Planned => self.entropy.pick(&[
+                Class::Read,
+                Class::Write,
+                Class::WriteZeroes,
+                Class::Copy,
+                Class::Compare,
+                Class::Verify,
+                Class::Dataset,
+                Class::Uncorrectable,
+                Class::Flush,
+                Class::HandleStatus,
+                Class::HandleUpdate,
+            ]),
         };
         if (fault, next) == (Fault::Discard, Class::Sanitize) {
             self.planned.push(Operation::Time { ns: 1, tick: true });

@@ -761,6 +761,17 @@ impl Model {
 
     /// The storage is about to fail at something that the command needs.
     fn judge_fault(&self, controller: u16, submission: &Submission, found: &mut Judgement) {
+        if self.fault == Some(Fault::Planned) && !submission.command.is_admin() {
+            // It comes before the command is carried out, but after it was looked at: what else is wrong may be told.
+            let objection = Objection {
+                status: status::INTERNAL_ERROR,
+                do_not_retry: false,
+            };
+            let is_fine = found.must.is_empty();
+            let list = if is_fine { &mut found.must } else { &mut found.may };
+            list.push(objection);
+            return;
+        }
         // Data that cannot be read cannot be compared either.
         let readable = |objection: &Objection| objection.status == status::COMPARE_FAILURE;
         let Some(fault) = self.fault.filter(|_| found.must.iter().all(readable)) else {

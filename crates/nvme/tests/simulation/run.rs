@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use nvme::fault::Plan;
 use nvme::{AcceptedCommand, ControllerKind, Direction, Host, PropertyEffect, Subsystem, Transport};
 use nvme_spec::Status;
 use nvme_spec::register::Property;
@@ -16,7 +17,7 @@ use super::judge::{Objection, Submission, blocks_of};
 use super::model::{ALL, AsyncEvent, Completion, Drive, Error, Model, TRANSFER_MAX, Unit, status};
 use super::operation::{Command, GetLog, Kind, Operation, QueueCommand, Range, SetFeature};
 use super::pages::parse_configurations;
-use super::storage::Control;
+use super::storage::{Control, Fault};
 use super::wire::u16_at;
 
 /// How often things happened.
@@ -136,6 +137,10 @@ impl Run {
             Operation::Fail { fault } => {
                 self.control.arm(Some(*fault));
                 self.model.fault = Some(*fault);
+                if *fault == Fault::Planned {
+                    let plan = "[[fault]]\nkind = \"error\"\nstatus = \"internal_error\"\ntimes = 1\n";
+                    self.plan(Some(Plan::parse(plan).expect("a plan")));
+                }
                 return Ok(());
             }
             Operation::Disconnect { controller }
@@ -442,7 +447,14 @@ impl Run {
 
     fn disarm(&mut self) {
         self.control.arm(None);
-        self.model.fault = None;
+        if self.model.fault.take() == Some(Fault::Planned) {
+            self.plan(None);
+        }
+    }
+
+    fn plan(&mut self, plan: Option<Plan>) {
+        let set = self.subsystem.set_faults(self.model.now, plan);
+        set.expect("any drive can fail like that");
     }
 
     // ------------------------------------------------------------------------------------------------- commands --

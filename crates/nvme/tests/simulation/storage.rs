@@ -17,6 +17,8 @@ pub enum Fault {
     Discard,
     /// The next storing of the state.
     Keep,
+    /// Not the storage: the next I/O command, because a fault plan wants it.
+    Planned,
 }
 
 /// What a test sees and sets of a storage that belongs to a subsystem.

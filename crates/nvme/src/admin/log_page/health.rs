@@ -2,7 +2,7 @@
 //!
 //! What hosts did is counted by the I/O commands, what the media did by the device. How much of its life is used
 //! follows from the erases that the profile says the flash survives; without such a limit none is. Worn blocks are not
-//! retired, so spare is always whole; temperature is a constant.
+//! retired, so spare is whole, and temperature is a constant, unless a fault plan says otherwise.
 
 use nvme_spec::FeatureId;
 use nvme_spec::feature::TemperatureThreshold;
@@ -36,8 +36,11 @@ const HOUR_NS: u64 = 60 * MINUTE_NS;
 const UNUSED_RESULT: u8 = 0xf;
 /// Valid Diagnostic Information: the namespace identifier is.
 const NSID_VALID: u8 = 1 << 0;
-/// Critical Warning of the endurance group: its reliability is degraded.
+/// Critical Warning of the endurance group: its spare is below the threshold, its reliability degraded, all its
+/// namespaces read-only.
+const GROUP_SPARE: u8 = 1 << 0;
 const GROUP_DEGRADED: u8 = 1 << 2;
+const GROUP_READ_ONLY: u8 = 1 << 3;
 
 /// Sanitize Progress when no operation is under way.
 const NO_PROGRESS: u16 = 0xffff;
@@ -47,7 +50,16 @@ const NO_ESTIMATE: u32 = 0xffff_ffff;
 impl Subsystem {
     /// Whether the storage failed since the start.
     fn is_degraded(&self) -> bool {
-        self.state.smart.media_errors > self.media_errors_before
+        self.state.smart.media_errors > self.media_errors_before || self.is_said_degraded()
+    }
+
+    /// Spare left, in percent.
+    fn available_spare(&self) -> u8 {
+        self.spare_percent().unwrap_or(AVAILABLE_SPARE)
+    }
+
+    fn is_spare_low(&self) -> bool {
+        self.available_spare() < AVAILABLE_SPARE_THRESHOLD
     }
 
     /// Critical warnings of the drive; the temperature thresholds are a controller's own.
@@ -60,24 +72,31 @@ impl Subsystem {
             let value = set.unwrap_or_else(|| self.default_value(FeatureId::TemperatureThreshold, instance));
             TemperatureThreshold::from_bits(value).tmpth()
         };
-        let too_hot = COMPOSITE_TEMPERATURE_K >= threshold_k(OVER_TEMPERATURE);
-        let too_cold = COMPOSITE_TEMPERATURE_K <= threshold_k(UNDER_TEMPERATURE);
+        let too_hot = self.temperature_k() >= threshold_k(OVER_TEMPERATURE);
+        let too_cold = self.temperature_k() <= threshold_k(UNDER_TEMPERATURE);
         CriticalWarning::new()
+            .with_ascbt(self.is_spare_low())
             .with_ttc(too_hot || too_cold)
             .with_ndr(self.is_degraded())
+            .with_amro(self.is_read_only())
     }
 
     /// Critical warnings of the endurance group.
     pub(in crate::admin) fn endurance_group_warnings(&self) -> u8 {
-        if self.is_degraded() { GROUP_DEGRADED } else { 0 }
+        let warnings = [
+            (self.is_spare_low(), GROUP_SPARE),
+            (self.is_degraded(), GROUP_DEGRADED),
+            (self.is_read_only(), GROUP_READ_ONLY),
+        ];
+        warnings.iter().filter(|(holds, _)| *holds).map(|(_, bit)| bit).sum()
     }
 
     pub(super) fn smart_page(&self, id: u16) -> Vec<u8> {
         let counted = &self.state.smart;
         SmartLog {
             cw: self.critical_warnings(id),
-            ctemp: COMPOSITE_TEMPERATURE_K.into(),
-            avsp: AVAILABLE_SPARE,
+            ctemp: self.temperature_k().into(),
+            avsp: self.available_spare(),
             avspt: AVAILABLE_SPARE_THRESHOLD,
             pused: percentage_used(self.device.endurance().as_ref()),
             egcws: self.endurance_group_warnings(),
@@ -103,7 +122,7 @@ impl Subsystem {
         let endurance = self.device.endurance();
         EnduranceGroupInformation {
             cw: self.endurance_group_warnings(),
-            avsp: AVAILABLE_SPARE,
+            avsp: self.available_spare(),
             avspt: AVAILABLE_SPARE_THRESHOLD,
             pused: percentage_used(endurance.as_ref()),
             ee: wide(self.endurance_estimate()),

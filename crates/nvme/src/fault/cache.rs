@@ -1,0 +1,242 @@
+//! A volatile write cache that can be lost: what was there before the newest writes that nobody has flushed.
+//!
+//! ```text
+//! write   -> the old bytes are noted -> storage          the oldest notes go when there are more than the cache holds
+//! flush   -> storage made durable -> notes of before go
+//! lost    -> old bytes are put back, piece by piece from the newest write on, until one survives
+//! ```
+//!
+//! A piece of 4 KiB is afterwards as it was after one of the writes to it that were not flushed, or as it was flushed.
+//! Deallocation and zeroes are on the media at once, so nothing comes back through them. Without notes to take it is
+//! the storage itself.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::PowerLoss;
+use crate::media::{Durable, Media, MediaError};
+use crate::namespace::BlockSet;
+
+/// Bytes that survive a power loss as a whole or not at all (AWUPF), where they are aligned.
+const PIECE_BYTES: u64 = 4096;
+/// What a note costs beside its bytes, so that many small ones are bounded too.
+const NOTE_BYTES: u64 = 64;
+
+/// A part of a piece that was written or discarded.
+struct Note {
+    sequence: u64,
+    offset: u64,
+    bytes: u64,
+    /// What was there; `None`: what came is there to stay.
+    old: Option<Vec<u8>>,
+}
+
+/// What has not been flushed.
+struct Notes {
+    /// Oldest first.
+    notes: VecDeque<Note>,
+    bytes: u64,
+    bytes_max: u64,
+    /// Of the next note.
+    sequence: u64,
+    lost: bool,
+}
+
+impl Notes {
+    fn note(&mut self, offset: u64, bytes: u64, old: Option<Vec<u8>>) {
+        self.bytes += old.as_ref().map_or(0, |old| old.len() as u64) + NOTE_BYTES;
+        let sequence = self.sequence;
+        self.sequence += 1;
+        self.notes.push_back(Note {
+            sequence,
+            offset,
+            bytes,
+            old,
+        });
+        while self.bytes > self.bytes_max {
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        let oldest = self.notes.pop_front().expect("bytes are those of the notes");
+        self.bytes -= oldest.old.map_or(0, |old| old.len() as u64) + NOTE_BYTES;
+    }
+
+    fn forget_before(&mut self, sequence: u64) {
+        while self.notes.front().is_some_and(|note| note.sequence < sequence) {
+            self.forget_oldest();
+        }
+    }
+}
+
+/// A flush: the storage's, then the notes of what was written before it go.
+struct Flush {
+    storage: Arc<dyn Durable>,
+    notes: Arc<Mutex<Notes>>,
+}
+
+impl Durable for Flush {
+    fn make_durable(&self) -> std::io::Result<()> {
+        let covered = held(&self.notes).sequence;
+        self.storage.make_durable()?;
+        let mut notes = held(&self.notes);
+        if notes.lost {
+            return Err(no_power());
+        }
+        notes.forget_before(covered);
+        Ok(())
+    }
+}
+
+/// Nothing panics with the notes half-changed.
+fn held(notes: &Mutex<Notes>) -> MutexGuard<'_, Notes> {
+    notes.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn no_power() -> std::io::Error {
+    std::io::Error::other("the drive has no power")
+}
+
+/// Storage with such a cache before it, if it is to have one. See the module.
+pub(crate) struct CachedMedia {
+    storage: Box<dyn Media>,
+    notes: Option<Arc<Mutex<Notes>>>,
+}
+
+impl CachedMedia {
+    pub fn new(storage: Box<dyn Media>) -> CachedMedia {
+        CachedMedia { storage, notes: None }
+    }
+
+    /// From now on `bytes_max` of what is not flushed can be lost; `None`: nothing, and what was written is there to
+    /// stay. How everything is made durable from now on.
+    pub fn set_cache(&mut self, bytes_max: Option<u64>) -> Option<Arc<dyn Durable>> {
+        let storage = self.storage.durable();
+        self.notes = bytes_max.map(|bytes_max| {
+            Arc::new(Mutex::new(Notes {
+                notes: VecDeque::new(),
+                bytes: 0,
+                bytes_max,
+                sequence: 0,
+                lost: false,
+            }))
+        });
+        match &self.notes {
+            None => storage,
+            Some(notes) => storage.map(|storage| {
+                let notes = Arc::clone(notes);
+                Arc::new(Flush { storage, notes }) as Arc<dyn Durable>
+            }),
+        }
+    }
+
+    /// Power is lost: of what was not flushed a piece survives with a probability. Nothing is stored any more.
+    ///
+    /// # Panics
+    /// There is no cache.
+    pub fn lose(&mut self, seed: u64, survivors: f64) -> PowerLoss {
+        let notes = self.notes.as_ref().expect("only a cache can be lost");
+        let mut notes = held(notes);
+        notes.lost = true;
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut settled = BlockSet::default();
+        let mut loss = PowerLoss::default();
+        while let Some(note) = notes.notes.pop_back() {
+            let end = note.offset + note.bytes;
+            let pieces = note.offset / PIECE_BYTES..end.div_ceil(PIECE_BYTES);
+            let Some(old) = &note.old else {
+                settled.insert(pieces.start, pieces.end - pieces.start);
+                continue;
+            };
+            for piece in pieces {
+                if settled.first_in(piece, 1).is_some() {
+                    continue;
+                }
+                if random.random::<f64>() < survivors {
+                    loss.pieces_kept += 1;
+                    settled.insert(piece, 1);
+                    continue;
+                }
+                loss.pieces_lost += 1;
+                let from = note.offset.max(piece * PIECE_BYTES);
+                let to = end.min((piece + 1) * PIECE_BYTES);
+                let old = &old[(from - note.offset) as usize..(to - note.offset) as usize];
+                if let Err(error) = put_back(&mut *self.storage, from, old) {
+                    loss.problem = Some(error.to_string());
+                }
+            }
+        }
+        notes.bytes = 0;
+        loss
+    }
+
+    fn noting(&self) -> Option<MutexGuard<'_, Notes>> {
+        self.notes.as_deref().map(held)
+    }
+}
+
+/// What was never written is not written now.
+fn put_back(storage: &mut dyn Media, offset: u64, old: &[u8]) -> Result<(), MediaError> {
+    if old.iter().all(|&byte| byte == 0) {
+        storage.discard(offset, old.len() as u64)
+    } else {
+        storage.write(offset, old)
+    }
+}
+
+/// Refuses to store what comes after the power was lost.
+fn check_power(notes: &Notes, action: &'static str, offset: u64, bytes: u64) -> Result<(), MediaError> {
+    if !notes.lost {
+        return Ok(());
+    }
+    Err(MediaError {
+        action,
+        offset,
+        bytes,
+        source: no_power(),
+    })
+}
+
+impl Media for CachedMedia {
+    fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), MediaError> {
+        self.storage.read(offset, data)
+    }
+
+    fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), MediaError> {
+        // Not `noting`: the storage is read while the notes are held.
+        if let Some(mut notes) = self.notes.as_deref().map(held) {
+            check_power(&notes, "writing", offset, data.len() as u64)?;
+            let mut old = vec![0; data.len()];
+            self.storage.read(offset, &mut old)?;
+            notes.note(offset, data.len() as u64, Some(old));
+        }
+        self.storage.write(offset, data)
+    }
+
+    fn discard(&mut self, offset: u64, bytes: u64) -> Result<(), MediaError> {
+        if let Some(mut notes) = self.noting().filter(|_| bytes > 0) {
+            check_power(&notes, "discarding", offset, bytes)?;
+            notes.note(offset, bytes, None);
+        }
+        self.storage.discard(offset, bytes)
+    }
+
+    fn keep(&mut self, state: &[u8]) -> Result<(), MediaError> {
+        if let Some(notes) = self.noting() {
+            check_power(&notes, "storing the drive's state of", 0, state.len() as u64)?;
+        }
+        self.storage.keep(state)
+    }
+
+    fn note_counters(&mut self, counters: &crate::media::Counters) {
+        self.storage.note_counters(counters);
+    }
+
+    fn durable(&self) -> Option<Arc<dyn Durable>> {
+        self.storage.durable()
+    }
+}

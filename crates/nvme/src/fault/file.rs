@@ -1,0 +1,444 @@
+//! Plans as TOML: one sentence with line and remedy for whatever is wrong with them.
+
+use nvme_spec::{IoOpcode, Status};
+use serde::Deserialize;
+use thiserror::Error;
+use toml::Spanned;
+
+use super::{Duration, FAULTS_MAX, Fault, Plan, STUCK_MAX, What, When, Which};
+use crate::setup::NAMESPACES_MAX;
+
+/// Bytes of a plan.
+pub const PLAN_BYTES_MAX: usize = 64 << 10;
+/// What a power loss can take, if the plan does not say.
+const WRITE_CACHE_BYTES: u64 = 16 << 20;
+/// The most that it can: its old data is kept in memory.
+const WRITE_CACHE_BYTES_MAX: u64 = 1 << 30;
+/// Probability that a piece survives, if the plan does not say.
+const SURVIVORS: f64 = 0.5;
+/// Longest delay, and longest time of anything else.
+const DELAY_MS_MAX: f64 = 3_600_000.0;
+const SECONDS_MAX: f64 = 31_536_000.0;
+/// An exponential delay is no longer than so many means, if the plan does not say.
+const MEANS_MAX: f64 = 100.0;
+/// Characters of a name.
+const NAME_CHARACTERS_MAX: usize = 64;
+
+/// A plan that is none.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("line {line}: {problem}")]
+pub struct PlanError {
+    /// Where, from 1 on.
+    pub line: usize,
+    /// What is wrong, and what to do about it.
+    pub problem: String,
+}
+
+/// Commands as plans name them.
+const COMMANDS: [(&str, IoOpcode); 11] = [
+    ("flush", IoOpcode::Flush),
+    ("write", IoOpcode::Write),
+    ("read", IoOpcode::Read),
+    ("write_uncorrectable", IoOpcode::WriteUncorrectable),
+    ("compare", IoOpcode::Compare),
+    ("write_zeroes", IoOpcode::WriteZeroes),
+    ("dataset_management", IoOpcode::DatasetManagement),
+    ("verify", IoOpcode::Verify),
+    ("copy", IoOpcode::Copy),
+    ("io_management_receive", IoOpcode::IoManagementReceive),
+    ("io_management_send", IoOpcode::IoManagementSend),
+];
+
+/// Kinds that strike single commands, and those that are states of the drive ([`What::kind`]).
+const STRIKES: [&str; 4] = ["error", "delay", "stuck", "power_loss"];
+const STATES: [&str; 6] = [
+    "read_only",
+    "degraded",
+    "spare",
+    "temperature",
+    "lost_namespace",
+    "event_overflow",
+];
+
+/// Statuses as plans name them.
+const STATUSES: [(&str, Status); 8] = [
+    ("unrecovered_read_error", Status::UNRECOVERED_READ_ERROR),
+    ("write_fault", Status::WRITE_FAULT),
+    ("internal_error", Status::INTERNAL_ERROR),
+    ("data_transfer_error", Status::DATA_TRANSFER_ERROR),
+    ("namespace_not_ready", Status::NAMESPACE_NOT_READY),
+    ("capacity_exceeded", Status::CAPACITY_EXCEEDED),
+    ("access_denied", Status::ACCESS_DENIED),
+    ("command_interrupted", Status::COMMAND_INTERRUPTED),
+];
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PlanText {
+    #[serde(default)]
+    seed: u64,
+    write_cache_bytes: Option<Spanned<u64>>,
+    survivors: Option<Spanned<f64>>,
+    #[serde(default)]
+    fault: Vec<Spanned<FaultText>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Distribution {
+    Constant,
+    Uniform,
+    Exponential,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BlocksText {
+    first: u64,
+    count: u64,
+}
+
+/// Every key that a fault can have; which of them make sense together is looked at afterwards.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FaultText {
+    kind: String,
+    name: Option<String>,
+    from_command: Option<u64>,
+    from_seconds: Option<f64>,
+    for_commands: Option<u64>,
+    for_seconds: Option<f64>,
+    every: Option<u64>,
+    probability: Option<f64>,
+    times: Option<u64>,
+    commands: Option<Vec<String>>,
+    namespace: Option<u32>,
+    blocks: Option<BlocksText>,
+    status: Option<String>,
+    delay_ms: Option<f64>,
+    delay_ms_max: Option<f64>,
+    distribution: Option<Distribution>,
+    percent: Option<u8>,
+    celsius: Option<i16>,
+}
+
+/// The line of a byte.
+fn line_of(text: &str, at: usize) -> usize {
+    1 + text.as_bytes()[..at.min(text.len())]
+        .iter()
+        .filter(|&&byte| byte == b'\n')
+        .count()
+}
+
+impl Plan {
+    /// Reads a plan.
+    ///
+    /// # Errors
+    /// It is not TOML, or says something that makes no sense: the line, what it is, and what to write instead.
+    pub fn parse(text: &str) -> Result<Plan, PlanError> {
+        let at = |byte: usize| {
+            let line = line_of(text, byte);
+            move |problem: String| PlanError { line, problem }
+        };
+        if text.len() > PLAN_BYTES_MAX {
+            let problem = format!("the plan has {} bytes, at most {PLAN_BYTES_MAX} are read", text.len());
+            return Err(at(PLAN_BYTES_MAX)(problem));
+        }
+        let plan: PlanText = toml::from_str(text).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start);
+            at(start)(error.message().replace('\n', ", "))
+        })?;
+        if plan.fault.len() > FAULTS_MAX {
+            let problem = format!("{} faults are too many, give at most {FAULTS_MAX}", plan.fault.len());
+            return Err(at(plan.fault[FAULTS_MAX].span().start)(problem));
+        }
+        let bounded = |value: Option<Spanned<u64>>| match value {
+            None => Ok(WRITE_CACHE_BYTES),
+            Some(value) if (4096..=WRITE_CACHE_BYTES_MAX).contains(value.get_ref()) => Ok(value.into_inner()),
+            Some(value) => Err(at(value.span().start)(format!(
+                "write_cache_bytes is {}, give 4096 to {WRITE_CACHE_BYTES_MAX}",
+                value.get_ref()
+            ))),
+        };
+        let survivors = match plan.survivors {
+            None => SURVIVORS,
+            Some(share) if (0.0..=1.0).contains(share.get_ref()) => share.into_inner(),
+            Some(share) => {
+                let problem = format!("survivors is {}, give a probability of 0 to 1", share.get_ref());
+                return Err(at(share.span().start)(problem));
+            }
+        };
+        let faults: Vec<Fault> = (1..)
+            .zip(plan.fault)
+            .map(|(number, fault)| {
+                let located = at(fault.span().start);
+                let fault = fault.into_inner();
+                let parsed = fault.parsed(number);
+                parsed.map_err(|problem| located(format!("fault {number} ({:?}): {problem}", fault.kind)))
+            })
+            .collect::<Result<_, PlanError>>()?;
+        let stuck: u64 = faults
+            .iter()
+            .filter(|fault| fault.what == What::Stuck)
+            .filter_map(|fault| fault.when.times)
+            .fold(0, u64::saturating_add);
+        if stuck > STUCK_MAX {
+            let problem = format!("{stuck} commands would be stuck; let \"times\" of all be {STUCK_MAX} together");
+            return Err(at(0)(problem));
+        }
+        Ok(Plan {
+            seed: plan.seed,
+            write_cache_bytes: bounded(plan.write_cache_bytes)?,
+            survivors,
+            faults,
+        })
+    }
+}
+
+impl FaultText {
+    fn parsed(&self, number: u64) -> Result<Fault, String> {
+        self.check_keys()?;
+        let name = self.name.clone().unwrap_or_else(|| format!("{} {number}", self.kind));
+        let is_printable = name.chars().all(|character| !character.is_control());
+        if name.is_empty() || name.chars().count() > NAME_CHARACTERS_MAX || !is_printable {
+            return Err(format!(
+                "give a name of 1 to {NAME_CHARACTERS_MAX} printable characters"
+            ));
+        }
+        Ok(Fault {
+            name,
+            when: self.when()?,
+            which: self.which()?,
+            what: self.what()?,
+        })
+    }
+
+    /// Refuses keys that say nothing of this kind.
+    fn check_keys(&self) -> Result<(), String> {
+        let kind = self.kind.as_str();
+        if !STRIKES.contains(&kind) && !STATES.contains(&kind) {
+            let kinds = [&STRIKES[..], &STATES[..]].concat().join(", ");
+            return Err(format!("there is no such kind, give one of {kinds}"));
+        }
+        let strikes = STRIKES.contains(&kind);
+        let keys = [
+            ("every", self.every.is_some(), strikes),
+            ("probability", self.probability.is_some(), strikes),
+            ("times", self.times.is_some(), strikes),
+            ("commands", self.commands.is_some(), strikes),
+            ("blocks", self.blocks.is_some(), strikes),
+            (
+                "namespace",
+                self.namespace.is_some(),
+                strikes || kind == "lost_namespace",
+            ),
+            ("status", self.status.is_some(), kind == "error"),
+            ("delay_ms", self.delay_ms.is_some(), kind == "delay"),
+            ("delay_ms_max", self.delay_ms_max.is_some(), kind == "delay"),
+            ("distribution", self.distribution.is_some(), kind == "delay"),
+            ("percent", self.percent.is_some(), kind == "spare"),
+            ("celsius", self.celsius.is_some(), kind == "temperature"),
+        ];
+        match keys.iter().find(|(_, given, has_meaning)| *given && !has_meaning) {
+            None => Ok(()),
+            Some((key, ..)) => Err(format!("{key:?} says nothing of this kind, leave it out")),
+        }
+    }
+
+    fn when(&self) -> Result<When, String> {
+        let ns = |name: &str, seconds: Option<f64>| match seconds {
+            None => Ok(None),
+            Some(seconds) if (0.0..=SECONDS_MAX).contains(&seconds) => Ok(Some((seconds * 1e9) as u64)),
+            Some(seconds) => Err(format!("{name} is {seconds}, give 0 to {SECONDS_MAX} seconds")),
+        };
+        let at_least_one = |name: &str, count: Option<u64>| match count {
+            Some(0) => Err(format!("{name} is 0, give 1 or more")),
+            count => Ok(count),
+        };
+        let probability = self.probability.unwrap_or(1.0);
+        if !(0.0..=1.0).contains(&probability) {
+            return Err(format!("probability is {probability}, give 0 to 1"));
+        }
+        let once = matches!(self.kind.as_str(), "stuck" | "power_loss").then_some(1);
+        Ok(When {
+            from_command: at_least_one("from_command", self.from_command)?.unwrap_or(0),
+            from_ns: ns("from_seconds", self.from_seconds)?.unwrap_or(0),
+            for_commands: at_least_one("for_commands", self.for_commands)?,
+            for_ns: ns("for_seconds", self.for_seconds)?,
+            every: at_least_one("every", self.every)?.unwrap_or(1),
+            probability,
+            times: at_least_one("times", self.times)?.or(once),
+        })
+    }
+
+    fn which(&self) -> Result<Which, String> {
+        let opcodes = self.commands.iter().flatten();
+        let opcodes = opcodes
+            .map(|name| named("commands", name, &COMMANDS))
+            .collect::<Result<_, _>>()?;
+        if let Some(nsid) = self.namespace
+            && !(1..=NAMESPACES_MAX).contains(&nsid)
+        {
+            return Err(format!("namespace is {nsid}, give 1 to {NAMESPACES_MAX}"));
+        }
+        let blocks = match &self.blocks {
+            None => None,
+            Some(BlocksText { count: 0, .. }) => return Err("blocks has count 0, give 1 or more".to_string()),
+            Some(BlocksText { first, count }) => Some(*first..=first.saturating_add(count - 1)),
+        };
+        Ok(Which {
+            opcodes,
+            nsid: self.namespace,
+            blocks,
+        })
+    }
+
+    fn what(&self) -> Result<What, String> {
+        Ok(match self.kind.as_str() {
+            "error" => {
+                let status = self.status.as_ref().map(|name| named("status", name, &STATUSES));
+                What::Error(status.transpose()?)
+            }
+            "delay" => What::Delay(self.duration()?),
+            "stuck" => What::Stuck,
+            "power_loss" => What::PowerLoss,
+            "read_only" => What::ReadOnly,
+            "degraded" => What::Degraded,
+            "spare" => match self.percent {
+                Some(percent @ 0..=100) => What::Spare { percent },
+                _ => return Err("say how much spare is left, such as percent = 5, 0 to 100".to_string()),
+            },
+            "temperature" => match self.celsius {
+                Some(celsius @ -60..=150) => What::Temperature {
+                    kelvins: (celsius + 273) as u16,
+                },
+                _ => return Err("say how warm it is, such as celsius = 95, -60 to 150".to_string()),
+            },
+            "lost_namespace" => What::LostNamespace {
+                nsid: self.namespace.ok_or("say which is lost, such as namespace = 1")?,
+            },
+            "event_overflow" => What::EventOverflow,
+            other => unreachable!("{other:?} was looked for"),
+        })
+    }
+
+    fn duration(&self) -> Result<Duration, String> {
+        let in_ns = |name: &str, ms: f64| {
+            let is_possible = (0.0..=DELAY_MS_MAX).contains(&ms);
+            is_possible
+                .then_some((ms * 1e6) as u64)
+                .ok_or_else(|| format!("{name} is {ms}, give 0 to {DELAY_MS_MAX}"))
+        };
+        let ms = self.delay_ms.ok_or("say how long, such as delay_ms = 20")?;
+        let ns = in_ns("delay_ms", ms)?;
+        let max = self.delay_ms_max.map(|max| in_ns("delay_ms_max", max)).transpose()?;
+        if max.is_some_and(|max| max < ns) {
+            return Err(format!("delay_ms_max is less than delay_ms, {ms}; give more"));
+        }
+        let distribution = self.distribution.as_ref();
+        Ok(match (distribution, max) {
+            (None | Some(Distribution::Constant), None) => Duration::Constant(ns),
+            (None | Some(Distribution::Uniform), Some(max)) => Duration::Uniform(ns, max),
+            (Some(Distribution::Exponential), max) => Duration::Exponential {
+                mean: ns,
+                max: max.unwrap_or((ms.min(DELAY_MS_MAX / MEANS_MAX) * MEANS_MAX * 1e6) as u64),
+            },
+            (Some(Distribution::Uniform), None) => {
+                return Err("say up to how long, such as delay_ms_max = 50".to_string());
+            }
+            (Some(Distribution::Constant), Some(_)) => {
+                return Err("a constant delay has no delay_ms_max, leave it out".to_string());
+            }
+        })
+    }
+}
+
+/// What a name stands for.
+fn named<T: Copy>(key: &str, name: &str, table: &[(&str, T)]) -> Result<T, String> {
+    let found = table.iter().find(|(known, _)| *known == name);
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let names: Vec<&str> = table.iter().map(|(known, _)| *known).collect();
+        format!("{key} has {name:?}, give one of {}", names.join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_is_one_sentence_with_line_and_remedy() {
+        let fault = |line: &str| format!("seed = 1\n\n[[fault]]\n{line}\n");
+        let cases = [
+            ("seed = -1".to_string(), "line 1: "),
+            (
+                fault("kind = \"eror\""),
+                "line 3: fault 1 (\"eror\"): there is no such kind, give one of error, delay,",
+            ),
+            (fault("kind = \"error\"\nrate = 1"), "line 5: unknown field `rate`"),
+            (
+                fault("kind = \"delay\""),
+                "fault 1 (\"delay\"): say how long, such as delay_ms = 20",
+            ),
+            (
+                fault("kind = \"delay\"\ndelay_ms = 9\ndelay_ms_max = 1"),
+                "delay_ms_max is less than delay_ms, 9; give more",
+            ),
+            (
+                fault("kind = \"error\"\ncommands = [\"raed\"]"),
+                "commands has \"raed\", give one of flush, write, read,",
+            ),
+            (
+                fault("kind = \"read_only\"\nprobability = 0.5"),
+                "fault 1 (\"read_only\"): \"probability\" says nothing of this kind, leave it out",
+            ),
+            (
+                fault("kind = \"error\"\nprobability = 2"),
+                "probability is 2, give 0 to 1",
+            ),
+            (fault("kind = \"error\"\nevery = 0"), "every is 0, give 1 or more"),
+            (fault("kind = \"stuck\"\ntimes = 5000"), "5000 commands would be stuck"),
+            (
+                fault("kind = \"spare\"\npercent = 200"),
+                "such as percent = 5, 0 to 100",
+            ),
+            (fault("kind = \"lost_namespace\""), "such as namespace = 1"),
+            (
+                fault("kind = \"error\"\nfrom_seconds = nan"),
+                "from_seconds is NaN, give 0 to",
+            ),
+            (
+                "write_cache_bytes = 1".to_string(),
+                "write_cache_bytes is 1, give 4096 to",
+            ),
+            ("survivors = 1.5".to_string(), "survivors is 1.5, give a probability"),
+            ("[[fault]]\nkind = \"error\"\n".repeat(65), "65 faults are too many"),
+            ("#".repeat(PLAN_BYTES_MAX + 1), "at most 65536 are read"),
+        ];
+        for (text, expected) in cases {
+            let said = Plan::parse(&text).expect_err(expected).to_string();
+            assert!(said.contains(expected) && said.starts_with("line "), "{said}");
+            assert!(!said.contains('\n'), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_fault_without_more_strikes_every_command() {
+        let plan = Plan::parse("[[fault]]\nkind = \"error\"\n").expect("a plan");
+        let expected = Fault {
+            name: "error 1".to_string(),
+            when: When {
+                from_command: 0,
+                from_ns: 0,
+                for_commands: None,
+                for_ns: None,
+                every: 1,
+                probability: 1.0,
+                times: None,
+            },
+            which: Which::default(),
+            what: What::Error(None),
+        };
+        assert_eq!((plan.seed, plan.faults), (0, vec![expected]));
+    }
+}
