@@ -5,6 +5,10 @@
 
 SOCKET=$WORK/drive.sock
 
+# Whoever has it may ask servers for metrics, and have them fail.
+TOKEN=$(head -c 24 /dev/urandom | base64)
+echo "$TOKEN" >"$WORK/token"
+
 # A TCP port of 127.0.0.1 that nobody listens on.
 free_port() {
     local port
@@ -30,7 +34,7 @@ start_server() {
         arguments+=(--tcp "127.0.0.1:$TCP_PORT")
     fi
     METRICS_PORT=$(free_port)
-    arguments+=(--metrics "127.0.0.1:$METRICS_PORT")
+    arguments+=(--metrics "127.0.0.1:$METRICS_PORT" --metrics-token "$WORK/token")
     "$WARP" serve "$@" "${arguments[@]}" </dev/null >>"$WORK/server" 2>&1 &
     pid=$!
     SERVER_PIDS+=("$pid")
@@ -50,9 +54,17 @@ start_server() {
 # A counter of a server: METRICS-PORT NAME
 metric() {
     exec 9<>"/dev/tcp/127.0.0.1/$1"
-    printf 'GET /metrics HTTP/1.0\r\n\r\n' >&9
+    printf 'GET /metrics HTTP/1.0\r\nAuthorization: Bearer %s\r\n\r\n' "$TOKEN" >&9
     awk -v name="$2" '$1 == name { print $2 }' <&9
     exec 9>&-
+}
+
+# Has the last server fail as a plan of faults/ says, or work again: NAME|none
+plan_faults() {
+    local plan=("$TESTS/faults/$1.toml")
+    [ "$1" != none ] || plan=(--clear)
+    "$WARP" faults "127.0.0.1:$METRICS_PORT" --token "$WORK/token" "${plan[@]}" >"$WORK/faults" 2>&1 ||
+        on_report_line "not ok - the server takes the plan $1: $(cat "$WORK/faults")"
 }
 
 # Ends the last server in an orderly way, which must succeed.

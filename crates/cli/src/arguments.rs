@@ -2,6 +2,7 @@
 
 mod assert;
 mod drive;
+mod faults;
 mod guest;
 mod runs;
 mod served;
@@ -21,6 +22,7 @@ use toml::Value;
 
 pub use assert::{Assert, OfHandle};
 pub use drive::{AsHost, OnDrive};
+pub use faults::Faults;
 pub use guest::{Guest, Transport};
 pub use runs::{Compare, Keep, Runs, RunsCommand};
 pub use served::ServedDrive;
@@ -63,6 +65,8 @@ pub enum Command {
     Bench(Bench),
     /// Serve a drive to QEMU (vfio-user) and to NVMe/TCP hosts
     Serve(Box<Serve>),
+    /// Have a served drive fail, see how it does, or have it work again
+    Faults(Faults),
     /// Run a command in a Linux with an FDP drive: a stock kernel in QEMU, with nvme-cli and fio
     Guest(Box<Guest>),
     /// Decode the FDP logs of a drive, or what a served drive has stored
@@ -250,6 +254,9 @@ pub struct Serve {
     /// File with the token that whoever asks for metrics has to show (Authorization: Bearer TOKEN)
     #[arg(long, value_name = "FILE", requires = "metrics")]
     pub metrics_token: Option<PathBuf>,
+    /// TOML file of what is to go wrong (docs/faults.md)
+    #[arg(long, value_name = "FILE")]
+    pub faults: Option<PathBuf>,
     /// Do not print the live status line
     #[arg(long)]
     pub quiet: bool,

@@ -218,6 +218,8 @@ fn serve(drive: DriveOptions, transport: Transport, sockets: &Path) -> Result<Se
         tcp: (transport != Transport::VfioUser).then(|| TcpOptions::new(any_port)),
         metrics: None,
         checkpoint_every: None,
+        faults: None,
+        at_power_loss: None,
     };
     let (server, _) = Server::start(options)?;
     Ok(Served { server, socket, nqn })

@@ -1,7 +1,7 @@
 //! The `warp` command: arguments in, lab calls, text and files out. It holds no logic of its own.
 //!
 //! Exit codes: 0 done; 1 a claim, a promise or a golden result does not hold, or a result cannot be written; 2 bad input, one sentence
-//! on standard error; 130 stopped with Ctrl-C, after printing and writing what was measured; 141 nobody reads standard output.
+//! on standard error; 3 a served drive lost its power because a fault plan wants it; 130 stopped with Ctrl-C, after printing and writing what was measured; 141 nobody reads standard output.
 //! `warp capture` and `warp guest` have those of their command; `warp guest` also 124 where its time was up, and 125 where there is no
 //! guest.
 
@@ -13,6 +13,7 @@ mod calibrate;
 mod capture;
 mod execute;
 mod export;
+mod faults;
 mod guest;
 mod inspect;
 mod manual;
@@ -38,6 +39,8 @@ use output::{complain, print};
 const FAILED: u8 = 1;
 /// Exit code of bad input.
 const BAD_INPUT: u8 = 2;
+/// Exit code of a server whose drive lost its power.
+const POWER_LOST: i32 = 3;
 /// Exit code after Ctrl-C: 128 + SIGINT, as shells count.
 const STOPPED: u8 = 130;
 
@@ -74,6 +77,7 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
         Command::Explain(command) => show::explain(command).map_err(AnyError::from),
         Command::Bench(command) => bench::bench(command),
         Command::Serve(command) => serve::serve(command),
+        Command::Faults(command) => faults::faults(command),
         Command::Guest(command) => guest::guest(command),
         Command::Inspect(command) => inspect::inspect(command),
         Command::Assert(command) => assert::assert(command),

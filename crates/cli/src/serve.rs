@@ -9,6 +9,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::LabError;
 use lab::profile::Profile;
+use nvme::fault::PowerLoss;
 use nvme::{Identity, SubsystemConfig};
 use serde::Deserialize;
 use ssd::DeviceConfig;
@@ -19,7 +20,9 @@ use transport::server::{ServeOptions, Server};
 use transport::tcp::{AllowedHost, DhGroupId, Secret, TcpOptions};
 
 use crate::arguments::{Serve, ServedDrive};
-use crate::{AnyError, Outcome, bad_option, print};
+use crate::faults::plan;
+use crate::output::complain;
+use crate::{AnyError, Outcome, POWER_LOST, bad_option, print};
 
 /// Controllers at the same time: far more hosts than a machine has.
 const CONTROLLERS_MAX: u16 = 256;
@@ -98,7 +101,10 @@ fn options(command: &Serve) -> Result<ServeOptions, AnyError> {
         Ok::<_, LabError>(HttpOptions { listen, token })
     });
     let metrics = metrics.transpose()?;
+    let faults = command.faults.as_deref().map(plan).transpose()?;
     Ok(ServeOptions {
+        faults,
+        at_power_loss: Some(power_lost),
         drive,
         vfio_user: command.vfio_user.clone(),
         tcp,
@@ -107,8 +113,24 @@ fn options(command: &Serve) -> Result<ServeOptions, AnyError> {
     })
 }
 
+/// A fault plan took the drive's power: the process ends like one that lost it.
+fn power_lost(loss: &PowerLoss) {
+    complain(&format!(
+        "the drive lost its power before I/O command {}, as its fault plan says: of the pieces of 4 KiB that were not \
+         flushed {} are gone and {} are there",
+        loss.command, loss.pieces_lost, loss.pieces_kept
+    ));
+    if let Some(problem) = &loss.problem {
+        complain(&format!("and some could not be put back as they were: {problem}"));
+    }
+    std::process::exit(POWER_LOST)
+}
+
 /// The token in a file: its first line.
-fn token(file: &Path) -> Result<String, LabError> {
+///
+/// # Errors
+/// The file cannot be read.
+pub fn token(file: &Path) -> Result<String, LabError> {
     let text = std::fs::read_to_string(file).map_err(|source| LabError::Io {
         file: file.display().to_string(),
         source,
@@ -269,6 +291,10 @@ fn introduction(command: &Serve, config: &SubsystemConfig, server: &Server) -> S
     }
     if let Some(address) = server.metrics_address() {
         let _ = writeln!(text, "\nPrometheus metrics:\n  http://{address}/metrics");
+    }
+    if let (Some(file), Some(report)) = (&command.faults, server.status().faults) {
+        let (count, seed) = (report.faults.len(), report.seed);
+        let _ = writeln!(text, "\nFaults: {count} of {}, seed {seed}", file.display());
     }
     text + "\nCtrl-C stops the drive in order.\n"
 }

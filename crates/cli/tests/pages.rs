@@ -123,6 +123,11 @@ fn with_files() -> TempDir {
         "my.fio",
         "[job]\nrw=randwrite\nbs=64k\nsize=25%\nio_size=64m\n",
     );
+    write(
+        &folder,
+        "plan.toml",
+        include_str!("../../../docs/faults/failing_media.toml"),
+    );
     write(&folder, "my_workload.toml", "kind = \"fio\"\nfile = \"my.fio\"\n");
     folder
 }

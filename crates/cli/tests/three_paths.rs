@@ -227,6 +227,8 @@ impl Case {
             tcp: Some(TcpOptions::new("127.0.0.1:0".parse().unwrap())),
             metrics: None,
             checkpoint_every: None,
+            faults: None,
+            at_power_loss: None,
         }
     }
 

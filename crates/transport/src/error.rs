@@ -12,6 +12,9 @@ pub enum ServeError {
     /// The drive cannot be opened or closed.
     #[error(transparent)]
     Drive(#[from] crate::drive::DriveError),
+    /// The drive cannot fail as it is to.
+    #[error(transparent)]
+    Faults(#[from] nvme::fault::CannotFail),
     /// Somebody serves this socket.
     #[error("{}: another server listens on this socket; stop it or choose another path", .0.display())]
     SocketTaken(PathBuf),

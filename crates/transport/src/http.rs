@@ -2,20 +2,24 @@
 //!
 //! ```text
 //! listener -> a connection, if there is a place -> one request's head, in time -> pages -> answer, in time -> closed
+//!                                                      \-> PUT, DELETE, with the token -> a small body -> changes -^
 //! ```
 //!
-//! It answers GET and HEAD, reads no body, and closes a connection after its answer. It has a thread of its own, which never waits for
-//! a peer: one that does not send or does not read loses its connection.
+//! It answers GET and HEAD, whose bodies it does not read; PUT and DELETE only where there is a token, on loopback too;
+//! and closes a connection after its answer. It has a thread of its own, which never waits for a peer: one that does
+//! not send or does not read loses its connection. [`ask`] is the other side, for the command.
 
 use std::convert::Infallible;
+use std::io::{Error, ErrorKind};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use hyper::client::conn::http1 as client;
+use hyper::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -35,6 +39,10 @@ const FIELDS_MAX: usize = 64;
 const HEAD_TIME: Duration = Duration::from_secs(5);
 /// Time for a connection, from its beginning to the end of the answer.
 const CONNECTION_TIME: Duration = Duration::from_secs(15);
+/// Bytes of a change.
+pub const BODY_BYTES_MAX: usize = 64 << 10;
+/// Bytes of an answer that is asked for.
+const ANSWER_BYTES_MAX: usize = 1 << 20;
 /// Bytes of a token, so that it cannot be guessed.
 pub const TOKEN_BYTES_MIN: usize = 16;
 /// Pause after a connection could not be accepted, such as for want of descriptors.
@@ -77,6 +85,29 @@ impl HttpOptions {
 /// Finds the page of a path. It is called on the server's thread and must not wait.
 pub type Pages = dyn Fn(&str) -> Option<Page> + Send + Sync;
 
+/// What a request changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// What is at the path is this from now on; at most [`BODY_BYTES_MAX`].
+    Put(String),
+    /// There is nothing from now on.
+    Delete,
+}
+
+/// Changes what is at a path, if it is one: what to answer, or what is wrong with the change. As [`Pages`], it must not
+/// wait.
+pub type Changes = dyn Fn(&str, Change) -> Option<Result<Page, String>> + Send + Sync;
+
+/// What is served.
+pub struct Site {
+    /// What a path that is not known is answered with.
+    pub hint: &'static str,
+    /// What there is to read.
+    pub pages: Box<Pages>,
+    /// What there is to change, for those who show the token; nothing where there is no token.
+    pub changes: Option<Box<Changes>>,
+}
+
 /// A running server.
 pub struct HttpServer {
     address: SocketAddr,
@@ -85,16 +116,11 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Starts to serve; `hint` is what a path that is not known is answered with.
+    /// Starts to serve.
     ///
     /// # Errors
     /// The address cannot be had, or must not be served without a token.
-    pub fn start(
-        name: &str,
-        options: HttpOptions,
-        hint: &'static str,
-        pages: Box<Pages>,
-    ) -> Result<HttpServer, ServeError> {
+    pub fn start(name: &str, options: HttpOptions, site: Site) -> Result<HttpServer, ServeError> {
         options.check()?;
         let address = options.listen;
         let failed = |error| ServeError::listening(address, error);
@@ -108,12 +134,8 @@ impl HttpServer {
         let (stop, stopped) = oneshot::channel();
         let work = move || {
             runtime.block_on(async {
-                let site = Site {
-                    hint,
-                    pages,
-                    token: options.token,
-                };
-                let serving = serve(listener, Arc::new(site));
+                let token = options.token;
+                let serving = serve(listener, Arc::new(Guarded { site, token }));
                 tokio::select! {
                     () = serving => {}
                     _ = stopped => {}
@@ -140,15 +162,13 @@ impl HttpServer {
     }
 }
 
-/// What is served.
-struct Site {
-    /// What a path that is not known is answered with.
-    hint: &'static str,
-    pages: Box<Pages>,
+/// What is served, and what is to be shown for it.
+struct Guarded {
+    site: Site,
     token: Option<String>,
 }
 
-async fn serve(listener: TcpListener, site: Arc<Site>) {
+async fn serve(listener: TcpListener, site: Arc<Guarded>) {
     let listener = tokio::net::TcpListener::from_std(listener).expect("it was made not to block");
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
@@ -163,8 +183,8 @@ async fn serve(listener: TcpListener, site: Arc<Site>) {
     }
 }
 
-async fn connection(stream: TcpStream, place: OwnedSemaphorePermit, site: Arc<Site>) {
-    let service = service_fn(|request| std::future::ready(Ok::<_, Infallible>(site.answer(&request))));
+async fn connection(stream: TcpStream, place: OwnedSemaphorePermit, site: Arc<Guarded>) {
+    let service = service_fn(|request| async { Ok::<_, Infallible>(site.answer(request).await) });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)
@@ -177,13 +197,18 @@ async fn connection(stream: TcpStream, place: OwnedSemaphorePermit, site: Arc<Si
     drop(place);
 }
 
-impl Site {
-    fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
-        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+impl Guarded {
+    async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        // Where there is no token anybody of this machine may read, and nobody change anything.
+        let changes = self.site.changes.as_ref().filter(|_| self.token.is_some());
+        let is_change = matches!(*request.method(), Method::PUT | Method::DELETE);
+        let changes = changes.filter(|_| is_change);
+        if changes.is_none() && !matches!(*request.method(), Method::GET | Method::HEAD) {
             let allowed = (ALLOW, HeaderValue::from_static("GET, HEAD"));
-            return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n", Some(allowed));
+            let text = "only GET and HEAD; changes need a server with a token (--metrics-token FILE)\n";
+            return plain(StatusCode::METHOD_NOT_ALLOWED, text, Some(allowed));
         }
-        if !self.admits(request) {
+        if !self.admits(&request) {
             let demanded = (WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             return plain(
                 StatusCode::UNAUTHORIZED,
@@ -191,8 +216,23 @@ impl Site {
                 Some(demanded),
             );
         }
-        let Some(page) = (self.pages)(request.uri().path()) else {
-            return plain(StatusCode::NOT_FOUND, self.hint, None);
+        let path = request.uri().path().to_string();
+        let page = match changes {
+            None => (self.site.pages)(&path),
+            Some(changes) => {
+                let Ok(change) = change_of(request).await else {
+                    let text = "a change has at most 65536 bytes, of UTF-8\n";
+                    return plain(StatusCode::PAYLOAD_TOO_LARGE, text, None);
+                };
+                match changes(&path, change) {
+                    Some(Err(problem)) => return plain(StatusCode::BAD_REQUEST, problem + "\n", None),
+                    Some(Ok(page)) => Some(page),
+                    None => None,
+                }
+            }
+        };
+        let Some(page) = page else {
+            return plain(StatusCode::NOT_FOUND, self.site.hint, None);
         };
         let mut response = Response::new(Full::from(page.body));
         let kind = HeaderValue::from_static(page.content_type);
@@ -216,8 +256,58 @@ impl Site {
     }
 }
 
-fn plain(status: StatusCode, text: &'static str, field: Option<(HeaderName, HeaderValue)>) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::from(text));
+/// What a request is to change; its body is read within the time of the connection.
+async fn change_of(request: Request<Incoming>) -> Result<Change, ()> {
+    if request.method() == Method::DELETE {
+        return Ok(Change::Delete);
+    }
+    let body = Limited::new(request.into_body(), BODY_BYTES_MAX).collect().await;
+    let body = body.map_err(|_| ())?.to_bytes();
+    String::from_utf8(body.into()).map(Change::Put).map_err(|_| ())
+}
+
+/// Asks another server, as whoever has its token: the status of the answer and its text.
+///
+/// # Errors
+/// It cannot be reached, or its answer does not come in time or is too large.
+pub fn ask(address: SocketAddr, token: &str, path: &str, change: Option<Change>) -> std::io::Result<(u16, String)> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (method, body) = match change {
+        None => (Method::GET, String::new()),
+        Some(Change::Put(text)) => (Method::PUT, text),
+        Some(Change::Delete) => (Method::DELETE, String::new()),
+    };
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(HOST, address.to_string())
+        .header(AUTHORIZATION, format!("Bearer {token}"))
+        .body(Full::<Bytes>::from(body))
+        .map_err(Error::other)?;
+    let exchange = async {
+        let stream = TcpStream::connect(address).await?;
+        let (mut sender, connection) = client::handshake(TokioIo::new(stream)).await.map_err(Error::other)?;
+        tokio::spawn(connection);
+        let response = sender.send_request(request).await.map_err(Error::other)?;
+        let status = response.status().as_u16();
+        let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
+        let text = String::from_utf8_lossy(&body.map_err(Error::other)?.to_bytes()).into_owned();
+        Ok((status, text))
+    };
+    let late = || Error::new(ErrorKind::TimedOut, "no answer in time");
+    runtime.block_on(async {
+        tokio::time::timeout(CONNECTION_TIME, exchange)
+            .await
+            .map_err(|_| late())?
+    })
+}
+
+fn plain(
+    status: StatusCode,
+    text: impl Into<Bytes>,
+    field: Option<(HeaderName, HeaderValue)>,
+) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(text.into()));
     *response.status_mut() = status;
     response.headers_mut().extend(field);
     response

@@ -1,8 +1,11 @@
-//! Prometheus metrics of a served drive, at `/metrics`.
+//! What a served drive shows over HTTP: Prometheus metrics at `/metrics`; its faults at `/faults`, where they can be
+//! changed by whoever shows the token.
 
 use std::fmt;
+use std::sync::Arc;
 
 use base::table;
+use nvme::fault::{FaultsReport, Plan};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
 use prometheus_client::metrics::MetricType;
@@ -12,9 +15,9 @@ use prometheus_client::registry::{Registry, Unit};
 use ssd::{Nanos, OwnerStats};
 
 use crate::error::ServeError;
-use crate::http::{HttpOptions, HttpServer, Page};
+use crate::http::{Change, HttpOptions, HttpServer, Page, Site};
 use crate::status::Status;
-use crate::{Shared, locked};
+use crate::{Clock, Shared, locked};
 
 /// Makes the metrics of a moment when they are asked for.
 struct DriveCollector(Shared);
@@ -29,18 +32,55 @@ impl fmt::Debug for DriveCollector {
 ///
 /// # Errors
 /// As [`HttpServer::start`].
-pub fn start(options: HttpOptions, shared: Shared) -> Result<HttpServer, ServeError> {
+pub fn start(options: HttpOptions, shared: Shared, clock: Clock) -> Result<HttpServer, ServeError> {
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(DriveCollector(shared)));
-    let page = move |path: &str| {
-        (path == "/metrics").then(|| {
+    registry.register_collector(Box::new(DriveCollector(Arc::clone(&shared))));
+    let has_token = options.token.is_some();
+    let drive = Arc::clone(&shared);
+    let pages = move |path: &str| match path {
+        "/metrics" => {
             let mut body = String::new();
             text::encode(&mut body, &registry).expect("a string takes everything");
             let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-            Page { content_type, body }
+            Some(Page { content_type, body })
+        }
+        FAULTS if has_token => Some(faults_page(&drive)),
+        _ => None,
+    };
+    let changes = move |path: &str, change: Change| {
+        (path == FAULTS).then(|| {
+            set_faults(&shared, clock, change)?;
+            Ok(faults_page(&shared))
         })
     };
-    HttpServer::start("metrics", options, "the metrics are at /metrics\n", Box::new(page))
+    let site = Site {
+        hint: "the metrics are at /metrics\n",
+        pages: Box::new(pages),
+        changes: Some(Box::new(changes)),
+    };
+    HttpServer::start("metrics", options, site)
+}
+
+/// Where faults are.
+pub const FAULTS: &str = "/faults";
+
+/// What is planned and what has come of it, as JSON; `null` without a plan.
+fn faults_page(shared: &Shared) -> Page {
+    let report = locked(shared).faults();
+    Page {
+        content_type: "application/json",
+        body: serde_json::to_string(&report).expect("a report serializes"),
+    }
+}
+
+/// Plans faults, or takes them back. The plan is read before the drive is held.
+fn set_faults(shared: &Shared, clock: Clock, change: Change) -> Result<(), String> {
+    let plan = match change {
+        Change::Put(text) => Some(Plan::parse(&text).map_err(|error| error.to_string())?),
+        Change::Delete => None,
+    };
+    let set = locked(shared).set_faults(clock.now(), plan);
+    set.map_err(|error| error.to_string())
 }
 
 /// A number of the whole drive: name, help, value.
@@ -92,6 +132,29 @@ const HANDLE_COUNTERS: &[HandleRow] = &table! {
     "warp_handle_units_reclaimed": "Its reclaim units that were reclaimed" => |row| row.units_reclaimed,
 };
 
+/// Each fault of a plan.
+fn encode_faults(encoder: &mut DescriptorEncoder<'_>, report: &FaultsReport) -> Result<(), fmt::Error> {
+    let (name, help) = (
+        "warp_faults_struck",
+        "Commands that a fault struck; of a state, how often it began",
+    );
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+    for fault in &report.faults {
+        let labels = [("fault", fault.name.as_str()), ("kind", &*fault.kind)];
+        ConstCounter::new(fault.struck).encode(family.encode_family(&labels)?)?;
+    }
+    let (name, help) = (
+        "warp_fault_active",
+        "Whether the time of a fault has come and is not over",
+    );
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+    for fault in &report.faults {
+        let labels = [("fault", fault.name.as_str()), ("kind", &*fault.kind)];
+        ConstGauge::new(i64::from(fault.active)).encode(family.encode_family(&labels)?)?;
+    }
+    Ok(())
+}
+
 fn seconds(ns: Nanos) -> f64 {
     ns as f64 / 1e9
 }
@@ -109,6 +172,9 @@ impl Collector for DriveCollector {
         for (name, help, value) in GAUGES {
             let descriptor = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
             ConstGauge::new(value(&status)).encode(descriptor)?;
+        }
+        if let Some(faults) = &status.faults {
+            encode_faults(&mut encoder, faults)?;
         }
         let tables: [(&[HandleRow], Option<&Unit>); 2] =
             [(HANDLE_BYTE_COUNTERS, Some(&Unit::Bytes)), (HANDLE_COUNTERS, None)];

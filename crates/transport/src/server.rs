@@ -13,6 +13,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use nvme::fault::{Plan, PowerLoss};
+
 use crate::drive::{DriveOptions, OpenReport, ServedDrive};
 use crate::error::ServeError;
 use crate::http::{HttpOptions, HttpServer};
@@ -35,6 +37,11 @@ pub struct ServeOptions {
     pub metrics: Option<HttpOptions>,
     /// Time between checkpoints; `None`: only at the end.
     pub checkpoint_every: Option<Duration>,
+    /// What is to go wrong from the start on.
+    pub faults: Option<Plan>,
+    /// Called, with the drive held, when a fault plan has taken its power. From then on nothing is stored, and hosts
+    /// get no answers; ending the process is the caller's.
+    pub at_power_loss: Option<fn(&PowerLoss)>,
 }
 
 /// A running server.
@@ -91,6 +98,8 @@ impl Server {
     pub fn start(options: ServeOptions) -> Result<(Server, OpenReport), ServeError> {
         let clock = Clock::start();
         let (shared, drive, opened) = ServedDrive::open(options.drive, clock)?;
+        drive.at_power_loss(options.at_power_loss);
+        locked(&shared).set_faults(clock.now(), options.faults)?;
         let mut server = Server {
             shared: Arc::clone(&shared),
             drive: Arc::new(Mutex::new(drive)),
@@ -110,7 +119,7 @@ impl Server {
             server.tcp = Some(Arc::new(TcpServer::start(tcp, Arc::clone(&shared), clock)?));
         }
         if let Some(metrics) = options.metrics {
-            server.metrics = Some(metrics::start(metrics, Arc::clone(&shared))?);
+            server.metrics = Some(metrics::start(metrics, Arc::clone(&shared), clock)?);
         }
         server.start_housekeeping(options.checkpoint_every)?;
         Ok((server, opened))

@@ -1,6 +1,7 @@
 //! What there is to say about a served drive at a moment: for the status line and the metrics.
 
 use nvme::Subsystem;
+use nvme::fault::FaultsReport;
 use nvme::pacing::Lateness;
 use ssd::{Nanos, OwnerStats, Stats};
 
@@ -33,6 +34,8 @@ pub struct Status {
     pub media_errors: u64,
     /// How late completions were that had a time.
     pub lateness: Lateness,
+    /// What is to go wrong, and what has.
+    pub faults: Option<FaultsReport>,
 }
 
 impl Status {
@@ -56,6 +59,7 @@ impl Status {
             events_overwritten: state.fdp.host_events.overwritten() + state.fdp.controller_events.overwritten(),
             media_errors: state.smart.media_errors,
             lateness: subsystem.pacing().lateness(),
+            faults: subsystem.faults(),
         }
     }
 
@@ -109,6 +113,15 @@ impl Status {
                 us(self.lateness.p50_ns),
                 us(self.lateness.p99_ns)
             );
+        }
+        let struck = self
+            .faults
+            .iter()
+            .flat_map(|faults| &faults.faults)
+            .filter(|fault| fault.struck > 0);
+        for (index, fault) in struck.enumerate() {
+            line += if index == 0 { "  faults: " } else { ", " };
+            line += &format!("{} {}", fault.name, fault.struck);
         }
         line
     }

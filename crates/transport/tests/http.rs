@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use transport::ServeError;
-use transport::http::{CONNECTIONS_MAX, HttpOptions, HttpServer, Page};
+use transport::http::{BODY_BYTES_MAX, CONNECTIONS_MAX, Change, HttpOptions, HttpServer, Page, Site, ask as request};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -27,7 +27,25 @@ fn start(token: Option<&str>) -> HttpServer {
             body,
         })
     };
-    HttpServer::start("test", options, "the metrics are at /metrics\n", Box::new(pages)).expect("a port")
+    let changes = |path: &str, change: Change| {
+        (path == "/faults").then(|| match change {
+            Change::Put(text) if text == "wrong" => Err("line 1: it is wrong".to_string()),
+            Change::Put(body) => Ok(Page {
+                content_type: "text/plain",
+                body,
+            }),
+            Change::Delete => Ok(Page {
+                content_type: "text/plain",
+                body: "gone".to_string(),
+            }),
+        })
+    };
+    let site = Site {
+        hint: "the metrics are at /metrics\n",
+        pages: Box::new(pages),
+        changes: Some(Box::new(changes)),
+    };
+    HttpServer::start("test", options, site).expect("a port")
 }
 
 fn connect(server: &HttpServer) -> TcpStream {
@@ -167,9 +185,55 @@ fn other_machines_need_a_token() {
             listen,
             token: token.map(str::to_string),
         };
-        HttpServer::start("test", options, "", Box::new(|_| None))
+        let site = Site {
+            hint: "",
+            pages: Box::new(|_| None),
+            changes: None,
+        };
+        HttpServer::start("test", options, site)
     };
     assert!(matches!(start(None), Err(ServeError::TokenRequired(_))));
     assert!(matches!(start(Some("short")), Err(ServeError::TokenTooShort { .. })));
     start(Some("0123456789abcdef")).expect("a port").stop();
+}
+
+#[test]
+fn changes_need_the_token_and_are_small() {
+    const TOKEN: &str = "0123456789abcdef";
+    let put = |server: &HttpServer, token: &str, body: &str| {
+        request(
+            server.local_address(),
+            token,
+            "/faults",
+            Some(Change::Put(body.to_string())),
+        )
+        .expect("an answer")
+    };
+    let server = start(Some(TOKEN));
+    assert_eq!(put(&server, TOKEN, "a plan"), (200, "a plan".to_string()));
+    assert_eq!(put(&server, TOKEN, "wrong"), (400, "line 1: it is wrong\n".to_string()));
+    assert_eq!(put(&server, "0123456789abcdeX", "a plan").0, 401);
+    let largest = "x".repeat(BODY_BYTES_MAX);
+    assert_eq!(put(&server, TOKEN, &largest).0, 200);
+    assert_eq!(put(&server, TOKEN, &(largest + "x")).0, 413);
+    let gone = request(server.local_address(), TOKEN, "/faults", Some(Change::Delete)).expect("an answer");
+    assert_eq!(gone, (200, "gone".to_string()));
+    assert_eq!(
+        request(server.local_address(), TOKEN, "/elsewhere", Some(Change::Delete))
+            .unwrap()
+            .0,
+        404
+    );
+    // A body that does not come takes a place for a time, and nothing else.
+    let mut silent = connect(&server);
+    let head = format!(
+        "PUT /faults HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 99999999999999\r\n\r\n"
+    );
+    silent.write_all(head.as_bytes()).expect("it listens");
+    assert_eq!(put(&server, TOKEN, "a plan").0, 200);
+    server.stop();
+    // Without a token nobody changes anything, on loopback neither.
+    let server = start(None);
+    assert_eq!(put(&server, TOKEN, "a plan").0, 405);
+    server.stop();
 }

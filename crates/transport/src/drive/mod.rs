@@ -29,13 +29,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use base::Bytes;
+use nvme::fault::PowerLoss;
 use nvme::{Durable, Media, MediaError, Persistent, SetupError, Subsystem, SubsystemConfig};
 use ssd::{Device, DeviceConfig, Layout, SnapshotError};
 
 pub use crate::data::DataChoice;
 use crate::data::file::Storage;
 use crate::data::{self, Memory, Null, room};
-use crate::{Clock, Shared};
+use crate::{Clock, Shared, locked};
 pub use error::DriveError;
 use files::{Claim, Files};
 use recover::Repairs;
@@ -302,6 +303,23 @@ impl ServedDrive {
         // A file system without room for it is no reason not to serve the drive: the next checkpoint says so.
         let _ = self.checkpoint();
         Ok(())
+    }
+
+    /// What happens when a fault plan takes the drive's power: nothing is stored any more, so that the next start finds
+    /// what a power loss leaves, and `tell` is called with the drive held.
+    pub fn at_power_loss(&self, tell: Option<fn(&PowerLoss)>) {
+        let storage = self
+            .persistence
+            .as_ref()
+            .map(|persistence| Arc::clone(&persistence.storage));
+        locked(&self.shared).on_power_loss(Box::new(move |loss| {
+            if let Some(storage) = &storage {
+                storage.close();
+            }
+            if let Some(tell) = tell {
+                tell(loss);
+            }
+        }));
     }
 
     /// Stores mapping, counters and state, so that less has to be recovered after a crash, if anything has changed;

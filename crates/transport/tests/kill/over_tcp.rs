@@ -37,6 +37,8 @@ pub fn server(plan: Plan, path: &Path) {
         tcp: Some(TcpOptions::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))),
         metrics: None,
         checkpoint_every: Some(Duration::from_millis(1)),
+        faults: None,
+        at_power_loss: None,
     };
     let (server, _) = Server::start(options).unwrap();
     report(format!("listening {}", server.tcp_address().unwrap()));

@@ -1,0 +1,85 @@
+//! `warp faults`: what is to go wrong in a served drive from now on, and what has.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use lab::LabError;
+use nvme::fault::{FaultsReport, Plan};
+use transport::http::{self, Change};
+use transport::metrics::FAULTS;
+
+use crate::arguments::Faults;
+use crate::serve::token;
+use crate::{AnyError, Outcome, bad_option, print};
+
+/// Answer of a server that has done what it was asked for.
+const OK: u16 = 200;
+
+pub fn faults(command: &Faults) -> Result<Outcome, AnyError> {
+    let token = token(&command.token)?;
+    let change = match &command.file {
+        Some(file) => {
+            plan(file)?;
+            Some(Change::Put(text(file)?))
+        }
+        None => command.clear.then_some(Change::Delete),
+    };
+    let address = command.address;
+    let (status, answer) = http::ask(address, &token, FAULTS, change).map_err(|error| {
+        bad_option(
+            &address.to_string(),
+            format!("{error}; give the address of warp serve --metrics"),
+        )
+    })?;
+    if status != OK {
+        return Err(bad_option(&address.to_string(), answer.trim_end()).into());
+    }
+    let unreadable = |_| {
+        bad_option(
+            &address.to_string(),
+            "the answer is not that of this version of warp serve",
+        )
+    };
+    let report: Option<FaultsReport> = serde_json::from_str(&answer).map_err(unreadable)?;
+    print(&described(report.as_ref()));
+    Ok(Outcome::Done)
+}
+
+/// The plan in a file.
+///
+/// # Errors
+/// It is none; the sentence has file and line.
+pub fn plan(file: &Path) -> Result<Plan, LabError> {
+    let name = file.display().to_string();
+    Plan::parse(&text(file)?).map_err(|error| LabError::invalid(&name, error.to_string()))
+}
+
+fn text(file: &Path) -> Result<String, LabError> {
+    std::fs::read_to_string(file).map_err(|source| LabError::Io {
+        file: file.display().to_string(),
+        source,
+    })
+}
+
+/// What is planned and what has come of it, as a table.
+fn described(report: Option<&FaultsReport>) -> String {
+    let Some(report) = report else {
+        return "nothing is to go wrong\n".to_string();
+    };
+    let mut text = format!("seed {}, {} I/O commands since\n", report.seed, report.commands);
+    let width = report
+        .faults
+        .iter()
+        .map(|fault| fault.name.chars().count())
+        .max()
+        .unwrap_or(0);
+    for fault in &report.faults {
+        let now = if fault.active { "active" } else { "-" };
+        let _ = writeln!(
+            text,
+            "{:width$}  {:14}  {now:6}  {:>8}",
+            fault.name, fault.kind, fault.struck
+        );
+    }
+    text
+}
