@@ -27,6 +27,40 @@ if ! "$WARP" --version >/dev/null 2>&1; then
     skip "warp capture in the guest" "this build of warp does not run there: $("$WARP" --version 2>&1 | head -n 1)"
     exit 0
 fi
+
+# Counters of a run, from what `--json` prints: FILE
+counters() {
+    sed -E 's/.*("host_bytes_written":[0-9]+,"media_bytes_written":[0-9]+,"media_bytes_erased":[0-9]+).*/\1/' "$1"
+}
+
+# A job through the kernel's passthrough, on the drive as it is when it is new, causes what it causes in the lab.
+cat >"$SCRATCH/on.fio" <<END
+[global]
+ioengine=io_uring_cmd
+cmd_type=nvme
+filename=/dev/ng0n1
+rw=randwrite
+norandommap
+bs=64k
+dataplacement=fdp
+[hot]
+size=32m
+io_size=128m
+plids=0
+[cold]
+offset=32m
+size=96m
+io_size=192m
+plids=1
+END
+"$WARP" run "$SCRATCH/on.fio" --on "$device" --no-keep >"$SCRATCH/output" 2>&1
+same "warp run --on a drive of this machine needs a word more" $? 2
+matches "which it says" "$(cat "$SCRATCH/output")" "--overwrite"
+succeeds "with it, it runs" "$WARP" run "$SCRATCH/on.fio" --on "$device" --overwrite --no-keep --json
+counters "$SCRATCH/output" >"$SCRATCH/drive"
+succeeds "so does the lab" "$WARP" run "$SCRATCH/on.fio" --device warp_default --capacity 128M --untimed --no-keep --json
+same "the drive counted what the lab did" "$(cat "$SCRATCH/drive")" "$(counters "$SCRATCH/output")"
+
 umount /sys/kernel/tracing 2>/dev/null
 capture "$SCRATCH/none" true >"$SCRATCH/output" 2>&1
 same "without tracing it is refused" $? 2
@@ -34,6 +68,9 @@ matches "in a sentence" "$(cat "$SCRATCH/output")" "^warp: this kernel has no tr
 succeeds "tracing is mounted" mount -t tracefs nodev /sys/kernel/tracing
 succeeds "a file system on the namespace" make_file_system ext4 "$device"
 succeeds "it is mounted" mount_file_system ext4 "$device"
+refused_for="$("$WARP" run "$SCRATCH/on.fio" --on "$device" --overwrite --no-keep 2>&1)"
+same "warp run --on a mounted drive is refused" $? 2
+matches "because it is in use" "$refused_for" "in use|mounted|busy"
 mkdir /mnt/ext4/hot /mnt/ext4/warm
 cat >"$SCRATCH/files.fio" <<END
 [global]
