@@ -21,6 +21,8 @@ use crate::media::Durable;
 
 /// A command that is held back. The sequence number keeps the order of equal times.
 struct Entry<T> {
+    /// Since when.
+    held_at: Nanos,
     due: Nanos,
     sequence: u64,
     command: T,
@@ -49,10 +51,21 @@ pub struct Backlog<T> {
     shutdown: Shutdown,
 }
 
+/// A command whose data was to be made durable.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Synced<T> {
+    /// When it was carried out.
+    pub held_at: Nanos,
+    /// When the model lets it complete.
+    pub due: Nanos,
+    /// The command.
+    pub command: T,
+}
+
 /// What making durable has finished.
 pub struct SyncResult<T> {
     /// Commands that may complete when they are due.
-    pub commands: Vec<(Nanos, T)>,
+    pub commands: Vec<Synced<T>>,
     /// The host asked for a shutdown, which is complete.
     pub shutdown: bool,
 }
@@ -87,6 +100,7 @@ impl<T> Backlog<T> {
         }
         self.sequence += 1;
         let entry = Entry {
+            held_at: now,
             due,
             sequence: self.sequence,
             command,
@@ -160,7 +174,7 @@ impl<T> Backlog<T> {
         }
         let covered = self.unsynced.drain(..covered);
         SyncResult {
-            commands: covered.map(|entry| (entry.due, entry.command)).collect(),
+            commands: covered.map(Synced::from).collect(),
             shutdown,
         }
     }
@@ -184,6 +198,16 @@ impl<T> Backlog<T> {
             }
         }
         taken.into_iter().map(|entry| entry.command).collect()
+    }
+}
+
+impl<T> From<Entry<T>> for Synced<T> {
+    fn from(entry: Entry<T>) -> Synced<T> {
+        Synced {
+            held_at: entry.held_at,
+            due: entry.due,
+            command: entry.command,
+        }
     }
 }
 
@@ -220,7 +244,7 @@ mod tests {
     }
 
     fn until_durable(backlog: &mut Backlog<u16>, command: u16) {
-        assert_eq!(backlog.hold(0, 0, Some(Arc::new(Nothing)), command), None);
+        assert_eq!(backlog.hold(7, 9, Some(Arc::new(Nothing)), command), None);
     }
 
     #[test]
@@ -231,7 +255,12 @@ mod tests {
         assert!(backlog.start_sync().is_some());
         assert!(backlog.start_sync().is_none(), "one at a time");
         until_durable(&mut backlog, 2);
-        assert_eq!(backlog.finish_sync().commands, [(0, 1)]);
+        let first = Synced {
+            held_at: 7,
+            due: 9,
+            command: 1,
+        };
+        assert_eq!(backlog.finish_sync().commands, [first]);
         assert!(backlog.start_sync().is_some());
         assert_eq!(backlog.finish_sync().commands.len(), 1);
         assert!(backlog.start_sync().is_none(), "nothing is left");

@@ -30,12 +30,20 @@ impl Clock {
         self.set_by_host = true;
     }
 
+    /// What the clock says in milliseconds, if a host has set it.
+    pub(crate) fn set_ms(&self, now: Nanos) -> Option<u64> {
+        self.set_by_host.then(|| self.ms(now))
+    }
+
+    fn ms(&self, now: Nanos) -> u64 {
+        self.start_ms.wrapping_add(now / MS_NS) & ((1 << TIMESTAMP_BITS) - 1)
+    }
+
     /// The 8 bytes of the Timestamp data structure as a little-endian number.
     pub(crate) fn timestamp(&self, now: Nanos) -> u64 {
-        let ms = self.start_ms.wrapping_add(now / MS_NS) & ((1 << TIMESTAMP_BITS) - 1);
         let origin = if self.set_by_host { ORIGIN_HOST } else { ORIGIN_RESET };
         let attributes = TimestampAttributes::new().with_timestamp_origin(origin);
-        u64::from(attributes.into_bits()) << TIMESTAMP_BITS | ms
+        u64::from(attributes.into_bits()) << TIMESTAMP_BITS | self.ms(now)
     }
 }
 

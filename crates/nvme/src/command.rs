@@ -16,7 +16,7 @@ use nvme_spec::feature::FeatureId;
 use nvme_spec::{LogId, Status};
 use ssd::Nanos;
 
-use crate::completion::{Executed, Execution, Outcome, Reply};
+use crate::completion::{Executed, Execution, Outcome, Reply, Success};
 use crate::error::{Failure, Parameter};
 use crate::fault::{NEVER, Verdict};
 use crate::subsystem::Subsystem;
@@ -39,6 +39,8 @@ pub struct AcceptedCommand {
     done_at: Nanos,
     /// How much later it completes because a fault wants it; `None`: faults have not seen it yet.
     delay_ns: Option<Nanos>,
+    /// When the first part of it was carried out.
+    began: Option<Nanos>,
 }
 
 #[derive(Debug)]
@@ -89,6 +91,7 @@ impl Subsystem {
             blocks_done: 0,
             done_at: 0,
             delay_ns: None,
+            began: None,
         })
     }
 
@@ -175,6 +178,7 @@ impl Subsystem {
     ) -> Executed<AcceptedCommand> {
         self.now = self.now.max(now);
         self.done_at = self.now.max(accepted.done_at);
+        let began = *accepted.began.get_or_insert(self.now);
         let mut result = self.check_ready(accepted.controller);
         if self.faults.is_some() && result.is_ok() {
             match self.meet(&mut accepted, data) {
@@ -193,6 +197,9 @@ impl Subsystem {
         }
         assert!(self.device.sink().is_empty(), "every event of the device was noted");
         let delay_ns = accepted.delay_ns.unwrap_or(0);
+        if let Ok(Execution::Done(Success { durable: false, .. })) = &result {
+            self.note_latency(accepted.queue, &accepted.entry, began, self.done_at.saturating_add(delay_ns));
+        }
         Executed::Done(match result {
             Ok(Execution::Done(success)) => Outcome {
                 reply: Some(Reply::success(success.result)),
@@ -263,6 +270,17 @@ impl Subsystem {
         // The storage may be what failed.
         self.note_health();
         Reply::failed(&failure)
+    }
+
+    /// Tells the latency monitor of a command that was carried out at `began` and may complete at `at`. Whoever makes a command's data durable
+    /// says so when that is done; all others are known here.
+    #[inline]
+    pub fn note_latency(&mut self, queue: u16, entry: &SubmissionEntry, began: Nanos, at: Nanos) {
+        let latency_ns = at.saturating_sub(began);
+        if queue != 0 && self.state.latency_monitor.is_long(latency_ns) {
+            let stamp = self.latency_stamp(at);
+            self.state.latency_monitor.note(entry, latency_ns, at, stamp);
+        }
     }
 
     /// The reply to a command whose data could not be made durable.

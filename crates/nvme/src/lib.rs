@@ -25,6 +25,7 @@ pub mod error;
 pub mod fault;
 pub mod fdp;
 pub mod io;
+pub mod latency_monitor;
 pub mod media;
 pub mod namespace;
 pub mod pacing;

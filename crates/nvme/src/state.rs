@@ -10,11 +10,12 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::fdp::FdpState;
+use crate::latency_monitor::LatencyMonitor;
 use crate::media::Counters;
 use crate::namespace::{Extent, Namespace};
 
 /// Version of the stored form; grows with every change of a stored type.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// See the module.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -34,6 +35,8 @@ pub struct Persistent {
     pub sanitize: SanitizeOutcome,
     /// The results of device self-tests, newest first; at most 20.
     pub self_tests: Vec<SelfTest>,
+    /// Which commands took long.
+    pub latency_monitor: LatencyMonitor,
 }
 
 /// What the SMART log counts.

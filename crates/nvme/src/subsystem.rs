@@ -251,6 +251,7 @@ impl Subsystem {
         self.continue_sanitize();
         self.check_time_limits();
         self.continue_faults();
+        self.state.latency_monitor.advance(self.now);
         self.note_counters();
         let expired = self.controllers().filter(|controller| controller.is_expired(self.now));
         expired.map(|controller| controller.id).collect()

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::{Drive, PAGE_BYTES, RECLAIM_UNIT_BYTES, admin, config, get_log, io, set_fdp};
+use common::{Drive, PAGE_BYTES, RECLAIM_UNIT_BYTES, admin, config, get_log, io, set_fdp, set_feature};
 use nvme::{ControllerKind, Host, Transport};
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::log::SmartLog;
@@ -43,14 +43,6 @@ fn drive_with_namespace() -> (Drive, u16) {
     });
     let id = drive.host();
     (drive, id)
-}
-
-fn set_feature(fid: u8, nsid: u32, value: u32) -> SubmissionEntry {
-    SubmissionEntry {
-        cdw10: u32::from(fid).into(),
-        cdw11: value.into(),
-        ..admin(AdminOpcode::SetFeatures, nsid)
-    }
 }
 
 /// The same with the Save bit.
@@ -405,7 +397,7 @@ fn media_reallocated_has_its_block_where_the_standard_puts_it() {
 // --------------------------------------------------------------------------------------- log pages in general --
 
 /// Every log page with what it needs beside its number.
-const PAGES: [(u8, u16, u32); 16] = [
+const PAGES: [(u8, u16, u32); 19] = [
     (0x00, 0, 1024),
     (0x01, 0, 4096),
     (0x02, 0, 512),
@@ -422,6 +414,9 @@ const PAGES: [(u8, u16, u32); 16] = [
     (0x23, 1, 4096),
     (0x81, 0, 512),
     (0xc0, 0, 512),
+    (0xc1, 0, 512),
+    (0xc3, 0, 512),
+    (0xc4, 0, 4096),
 ];
 
 /// SMART / Health Information Extended: write amplification as tools of data centers compute it is the device's own.

@@ -295,6 +295,13 @@ layout! {
         csi: u8,
     }
 
+    /// Get Features and Set Features, command dword 14.
+    FeaturesCdw14(u32) {
+        /// UUID Index.
+        uidx(7): u8,
+        __(25): u32,
+    }
+
     /// Create I/O Completion Queue and Create I/O Submission Queue, command dword 10.
     CreateQueueCdw10(u32) {
         /// Queue Identifier.

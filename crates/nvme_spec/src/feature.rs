@@ -1,7 +1,7 @@
 //! Features: identifiers, the dwords of Get Features and Set Features that belong to one feature, and their data.
 //!
 //! Unless said otherwise a type is command dword 11 of Set Features and dword 0 of the completion of Get Features. The
-//! features of flexible data placement are in [`crate::fdp`]. Features that nothing here takes apart have no type.
+//! features of flexible data placement are in [`crate::fdp`], the vendor specific one in [`crate::ocp`]. Features that nothing here takes apart have no type.
 
 use zerocopy::little_endian::U16;
 
@@ -52,6 +52,7 @@ layout! {
         ReservationPersistence = 0x83 => "Reservation Persistence",
         NamespaceWriteProtectionConfig = 0x84 => "Namespace Write Protection Config",
         BootPartitionWriteProtectionConfig = 0x85 => "Boot Partition Write Protection Config",
+        LatencyMonitor = 0xc5 => "Latency Monitor (OCP)",
     }
 
     /// Get Features, Select.

@@ -1,6 +1,6 @@
 //! Log pages (Base Specification, "Log Page Identifiers"): the identifiers and the structures of the pages.
 //!
-//! The pages of flexible data placement (20h to 23h) are in [`crate::fdp`], the vendor specific one in [`crate::ocp`]. Not here: the persistent event, ANA,
+//! The pages of flexible data placement (20h to 23h) are in [`crate::fdp`], the vendor specific ones in [`crate::ocp`]. Not here: the persistent event, ANA,
 //! predictable latency, LBA status, media unit, capacity configuration, lockdown, boot partition, rotational media and
 //! reservation notification pages.
 
@@ -53,6 +53,9 @@ layout! {
         SanitizeStatus = 0x81 => "Sanitize Status",
         ChangedZoneList = 0xbf => "Changed Zone List",
         SmartExtended = 0xc0 => "SMART / Health Information Extended (OCP)",
+        ErrorRecovery = 0xc1 => "Error Recovery (OCP)",
+        LatencyMonitor = 0xc3 => "Latency Monitor (OCP)",
+        DeviceCapabilities = 0xc4 => "Device Capabilities (OCP)",
     }
 
     /// Supported Log Pages (00h).

@@ -1,8 +1,8 @@
-//! What the Datacenter NVMe SSD Specification of the Open Compute Project adds (version 2.0): a vendor specific log page that tools of
-//! data centers read, under a UUID that says whose it is.
+//! What the Datacenter NVMe SSD Specification of the Open Compute Project adds (version 2.0): vendor specific log pages and a feature that
+//! tools of data centers use, under a UUID that says whose they are.
 //!
-//! Not here: error recovery (C1h), firmware activation (C2h), latency monitor (C3h), capabilities (C4h), unsupported requirements (C5h),
-//! telemetry strings (C9h), and the features.
+//! Not here: firmware activation (C2h), unsupported requirements (C5h), TCG configuration (C7h), telemetry strings (C9h), and all features but
+//! that of the latency monitor.
 
 use zerocopy::little_endian::{U16, U32, U64, U128};
 
@@ -93,5 +93,248 @@ layout! {
         lpv @ 494: U16,
         /// Log Page GUID.
         lpg @ 496: [u8; 16],
+    }
+}
+
+/// Log Page GUID of Error Recovery (5A1983BA3DFD4DABAE3430FE2131D944h), as it stands in the page.
+pub const ERROR_RECOVERY_GUID: [u8; 16] = 0x5a19_83ba_3dfd_4dab_ae34_30fe_2131_d944_u128.to_le_bytes();
+
+/// Log Page Version of Error Recovery in version 2.0 (EREC-11).
+pub const ERROR_RECOVERY_VERSION: u16 = 2;
+
+/// Log Page GUID of Latency Monitor (85D45E58D4E643709C6C84D08CC07A92h), as it stands in the page.
+pub const LATENCY_MONITOR_GUID: [u8; 16] = 0x85d4_5e58_d4e6_4370_9c6c_84d0_8cc0_7a92_u128.to_le_bytes();
+
+/// Log Page Version of Latency Monitor in version 2.0.
+pub const LATENCY_MONITOR_VERSION: u16 = 1;
+
+/// Log Page GUID of Device Capabilities (B7053C914B58495D98C9E1D10D054297h), as it stands in the page.
+pub const DEVICE_CAPABILITIES_GUID: [u8; 16] = 0xb705_3c91_4b58_495d_98c9_e1d1_0d05_4297_u128.to_le_bytes();
+
+/// Log Page Version of Device Capabilities (DCLP-11).
+pub const DEVICE_CAPABILITIES_VERSION: u16 = 1;
+
+/// Latency Stamp of a counter that has none.
+pub const NO_LATENCY_STAMP: u64 = u64::MAX;
+
+layout! {
+    /// Error Recovery (C1h).
+    ErrorRecoveryLog(512) {
+        /// Panic Reset Wait Time, milliseconds.
+        panic_reset_wait_time @ 0: U16,
+        /// Panic Reset Action: bit 0 Controller Reset, 1 NVM Subsystem Reset, 2 Function Level Reset, 3 PERST#, 4 power cycle, 5 Hot Reset.
+        panic_reset_action @ 2: u8,
+        /// Device Recovery Action 1: bit 0 none required, 1 Format NVM, 2 vendor specific command, 3 analysis, 4 replacement, 5 Sanitize.
+        device_recovery_action_1 @ 3: u8,
+        /// Panic ID; 0 for no panic.
+        panic_id @ 4: U64,
+        /// Device Capabilities: bit 0 a panic is told by an asynchronous event, 1 by Controller Fatal Status.
+        device_capabilities @ 12: U32,
+        /// Vendor Specific Recovery Opcode.
+        vendor_specific_recovery_opcode @ 16: u8,
+        _reserved17 @ 17: [u8; 3],
+        /// Vendor Specific Command CDW12.
+        vendor_specific_cdw12 @ 20: U32,
+        /// Vendor Specific Command CDW13.
+        vendor_specific_cdw13 @ 24: U32,
+        /// Vendor Specific Command Timeout, seconds.
+        vendor_specific_timeout @ 28: u8,
+        /// Device Recovery Action 2, after the reset: bits as Panic Reset Action.
+        device_recovery_action_2 @ 29: u8,
+        /// Device Recovery Action 2 Timeout, seconds.
+        device_recovery_action_2_timeout @ 30: u8,
+        _reserved31 @ 31: [u8; 463],
+        /// Log Page Version.
+        lpv @ 494: U16,
+        /// Log Page GUID.
+        lpg @ 496: [u8; 16],
+    }
+
+    /// Counters of a bucket of the latency monitor: commands that took so long.
+    LatencyCounters(16) {
+        _reserved0 @ 0: [u8; 4],
+        /// Dataset Management commands that deallocate, Write commands, Read commands.
+        commands @ 4: [U32; 3],
+    }
+
+    /// The buckets of the latency monitor, active or static. Of a bucket, deallocating commands come first, then writes and reads.
+    LatencyBuckets(186) {
+        /// Bucket Counters, bucket 0 first.
+        counters @ 0: [LatencyCounters; 4],
+        /// Latency Stamps, milliseconds, bucket 3 first; [`NO_LATENCY_STAMP`] for none.
+        stamps @ 64: [[U64; 3]; 4],
+        /// Measured Latencies, milliseconds, bucket 3 first; 0 for none.
+        measured @ 160: [[U16; 3]; 4],
+        /// Latency Stamp Units: bits as the modes of [`LatencyMonitorLog`], set where the stamp is of the Timestamp feature, else it is time
+        /// powered on.
+        stamp_units @ 184: U16,
+    }
+
+    /// Latency Monitor (C3h).
+    LatencyMonitorLog(512) {
+        /// Latency Monitor Feature Status.
+        status @ 0: LatencyMonitorStatus,
+        _reserved1 @ 1: u8,
+        /// Active Bucket Timer, units of 5 minutes.
+        active_bucket_timer @ 2: U16,
+        /// Active Bucket Timer Threshold, units of 5 minutes; 0 for none.
+        active_bucket_timer_threshold @ 4: U16,
+        /// Active Thresholds A to D, units of 5 ms, where 00h is one.
+        active_thresholds @ 6: [u8; 4],
+        /// Active Latency Configuration: for a bucket and a kind of command whether the longest is measured (mode 1) or the first (mode 0). Bits
+        /// 0 to 2 are read, write and deallocate of bucket 0, bits 3 to 5 those of bucket 1, and so on.
+        active_latency_configuration @ 10: U16,
+        /// Active Latency Minimum Window, units of 100 ms.
+        active_latency_minimum_window @ 12: u8,
+        _reserved13 @ 13: [u8; 19],
+        /// Active Buckets.
+        active @ 32: LatencyBuckets,
+        _reserved218 @ 218: [u8; 22],
+        /// Static Buckets.
+        frozen @ 240: LatencyBuckets,
+        _reserved426 @ 426: [u8; 22],
+        /// Debug Log Trigger Enable: bits as the modes.
+        debug_log_trigger_enable @ 448: U16,
+        /// Debug Log Measured Latency, milliseconds; 0 for none.
+        debug_log_measured_latency @ 450: U16,
+        /// Debug Log Latency Stamp, milliseconds.
+        debug_log_latency_stamp @ 452: U64,
+        /// Debug Log Pointer.
+        debug_log_pointer @ 460: U16,
+        /// Debug Counter Trigger Source: the bit of the counter.
+        debug_counter_trigger_source @ 462: U16,
+        /// Debug Log Stamp Units: 1 for the Timestamp feature, 0 for time powered on.
+        debug_log_stamp_units @ 464: u8,
+        _reserved465 @ 465: [u8; 29],
+        /// Log Page Version.
+        lpv @ 494: U16,
+        /// Log Page GUID.
+        lpg @ 496: [u8; 16],
+    }
+
+    /// Latency Monitor Feature Status.
+    LatencyMonitorStatus(u8) {
+        /// Latency Monitoring Feature Enabled.
+        enabled: bool,
+        /// Active Latency Mode 1 Supported.
+        mode_1_supported: bool,
+        /// Active Measured Latency Supported.
+        measured_supported: bool,
+        __(5): u8,
+    }
+
+    /// Data of Set Features for the latency monitor (C5h). Fields mean what they do in [`LatencyMonitorLog`].
+    LatencyMonitorFeature(4096) {
+        /// Active Bucket Timer Threshold.
+        active_bucket_timer_threshold @ 0: U16,
+        /// Active Thresholds A to D.
+        active_thresholds @ 2: [u8; 4],
+        /// Active Latency Configuration.
+        active_latency_configuration @ 6: U16,
+        /// Active Latency Minimum Window.
+        active_latency_minimum_window @ 8: u8,
+        /// Debug Log Trigger Enable.
+        debug_log_trigger_enable @ 9: U16,
+        /// Discard Debug Log: 0 no, 1 yes, 2 yes and nothing else.
+        discard_debug_log @ 11: u8,
+        /// Latency Monitor Feature Enable.
+        enable @ 12: u8,
+        _reserved13 @ 13: [u8; 4083],
+    }
+
+    /// Device Capabilities (C4h).
+    DeviceCapabilitiesLog(4096) {
+        /// PCI Express Ports.
+        pcie_ports @ 0: U16,
+        /// OOB Management Support.
+        oob_management @ 2: U16,
+        /// Write Zeroes Command Support.
+        write_zeroes @ 4: WriteZeroesSupport,
+        /// Sanitize Command Support.
+        sanitize @ 6: SanitizeSupport,
+        /// Dataset Management Command Support.
+        dataset_management @ 8: DatasetManagementSupport,
+        /// Write Uncorrectable Command Support.
+        write_uncorrectable @ 10: WriteUncorrectableSupport,
+        /// Fused Operation Support.
+        fused_operation @ 12: U16,
+        /// Minimum Valid DSSD Power State, watts.
+        minimum_power_state @ 14: U16,
+        /// DSSD Power State Descriptors, by watts.
+        power_states @ 16: [DssdPowerState; 128],
+        _reserved144 @ 144: [u8; 3934],
+        /// Log Page Version.
+        lpv @ 4078: U16,
+        /// Log Page GUID.
+        lpg @ 4080: [u8; 16],
+    }
+
+    /// Write Zeroes Command Support (DCLP-3).
+    WriteZeroesSupport(U16) {
+        /// The command is supported.
+        supported: bool,
+        /// Its Deallocate bit is.
+        deac: bool,
+        /// Its Force Unit Access bit is.
+        fua: bool,
+        /// The requirements of NVMe-IO-5 are met.
+        io_5: bool,
+        /// The requirements of NVMe-IO-6 are met: with DEAC, blocks are unmapped and read as zeroes.
+        io_6: bool,
+        __(10): u16,
+        /// Tested and found to comply.
+        compliant: bool,
+    }
+
+    /// Sanitize Command Support (DCLP-4).
+    SanitizeSupport(U16) {
+        /// The command is supported.
+        supported: bool,
+        /// Crypto Erase is.
+        crypto_erase: bool,
+        /// Block Erase is.
+        block_erase: bool,
+        /// Overwrite is.
+        overwrite: bool,
+        /// Logical blocks are deallocated.
+        deallocates: bool,
+        __(10): u16,
+        /// Tested and found to comply.
+        compliant: bool,
+    }
+
+    /// Dataset Management Command Support (DCLP-5).
+    DatasetManagementSupport(U16) {
+        /// The command is supported.
+        supported: bool,
+        /// Attribute - Deallocate is.
+        deallocate: bool,
+        __(13): u16,
+        /// Tested and found to comply.
+        compliant: bool,
+    }
+
+    /// Write Uncorrectable Command Support (DCLP-6).
+    WriteUncorrectableSupport(U16) {
+        /// The command is supported.
+        supported: bool,
+        /// A single logical block is.
+        single: bool,
+        /// As many as a command can say are.
+        most: bool,
+        /// The requirements of NVMe-IO-14 are met: what it marked is no media error.
+        io_14: bool,
+        __(11): u16,
+        /// Tested and found to comply.
+        compliant: bool,
+    }
+
+    /// DSSD Power State Descriptor.
+    DssdPowerState(u8) {
+        /// The NVMe power state.
+        nvme_power_state(5): u8,
+        __(2): u8,
+        /// Valid DSSD Power State.
+        valid: bool,
     }
 }

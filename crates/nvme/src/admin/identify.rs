@@ -40,6 +40,8 @@ pub const CRITICAL_TEMPERATURE_K: u16 = 353;
 const METADATA_EXTENDED: u8 = 1 << 0;
 /// Metadata may be in a buffer of its own (MC).
 const METADATA_SEPARATE: u8 = 1 << 1;
+/// Maximum Power of the one power state, in units of 10 mW.
+pub(super) const POWER_MAX_CW: u16 = 2500;
 /// Name of every discovery subsystem.
 const DISCOVERY_NQN: &str = nvme_spec::fabrics::DISCOVERY_NQN;
 /// What a write keeps whole over a power failure, in bytes: what [`crate::media::Media::write`] does.
@@ -260,8 +262,7 @@ impl Subsystem {
         structure.nwpc = 1;
         structure.cdfs = 1.into();
         structure.psd[0] = PowerState {
-            // 25 W, in units of 10 mW.
-            mp: 2500.into(),
+            mp: POWER_MAX_CW.into(),
             ..PowerState::default()
         };
         structure

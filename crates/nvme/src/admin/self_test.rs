@@ -61,6 +61,11 @@ impl Subsystem {
 
     /// Time that the drive has been up in its life.
     pub(crate) fn powered_on_ns(&self) -> u64 {
-        self.state.smart.powered_on_ns + self.now.saturating_sub(self.clock.counted_ns)
+        self.powered_on_ns_at(self.now)
+    }
+
+    /// The same at another time.
+    pub(crate) fn powered_on_ns_at(&self, at: ssd::Nanos) -> u64 {
+        self.state.smart.powered_on_ns + at.saturating_sub(self.clock.counted_ns)
     }
 }

@@ -15,6 +15,7 @@ use super::admin::{self, QueueCommand};
 use super::{
     Bus, Completion, CompletionQueue, PcieController, SubmissionQueue, Unfinished, data, head_index, tail_index,
 };
+use crate::backlog::Synced;
 use crate::command::AcceptedCommand;
 use crate::completion::{Executed, Outcome, Reply};
 use crate::controller::DoorbellError;
@@ -103,9 +104,13 @@ impl PcieController {
         if !self.is_still_running(subsystem, bus) {
             return;
         }
-        for (due, mut completion) in synced.commands {
-            if let Err(error) = result {
-                completion.reply = subsystem.failed_to_sync(self.id, completion.queue, &completion.entry, error);
+        for Synced { held_at, due, command } in synced.commands {
+            let mut completion = command;
+            match result {
+                Ok(()) => subsystem.note_latency(completion.queue, &completion.entry, held_at, due.max(now)),
+                Err(error) => {
+                    completion.reply = subsystem.failed_to_sync(self.id, completion.queue, &completion.entry, error);
+                }
             }
             self.release(completion.queue);
             self.complete(bus, now, due, None, completion);

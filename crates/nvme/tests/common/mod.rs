@@ -390,6 +390,15 @@ pub fn set_fdp(enabled: bool, configuration: u8) -> SubmissionEntry {
     }
 }
 
+/// Set Features of a number.
+pub fn set_feature(fid: u8, nsid: u32, value: u32) -> SubmissionEntry {
+    SubmissionEntry {
+        cdw10: u32::from(fid).into(),
+        cdw11: value.into(),
+        ..admin(AdminOpcode::SetFeatures, nsid)
+    }
+}
+
 /// Get Log Page of `bytes` bytes from the start.
 pub fn get_log(lid: u8, specific: u16, bytes: u32) -> SubmissionEntry {
     let dwords = bytes / 4 - 1;

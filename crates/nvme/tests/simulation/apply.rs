@@ -1,7 +1,9 @@
 //! What a command does to the drive, and what the host must be told: result, data, durability.
 
 use super::judge::{Objection, Submission, blocks_of};
-use super::model::{ALL, AsyncEvent, BLOCK_BYTES, Completion, EVENT_TYPES, Model, NN, Namespace, Sanitize};
+use super::model::{
+    ALL, AsyncEvent, BLOCK_BYTES, Completion, EVENT_TYPES, LATENCY_DEFAULTS, Model, NN, Namespace, Sanitize,
+};
 use super::model::{METADATA_BYTES, TRANSFER_MAX, UNREADABLE, Unit, ZEROES, status};
 use super::operation::{
     Command, Create, Directive, DirectiveReceive, Format, GetFeature, GetLog, Kind, Range, SetFeature,
@@ -584,6 +586,14 @@ impl Model {
                 data.truncate(success.data.len());
                 result = data.len() as u32 / 2;
             }
+            0xc5 => {
+                let set = if command.select == 0 || command.select == 2 {
+                    &self.latency
+                } else {
+                    &LATENCY_DEFAULTS
+                };
+                result = u32::from(set[12]);
+            }
             0x81 => data = its.host[..success.data.len()].to_vec(),
             0x84 => result = u32::from(command.select != 1 && self.namespaces[&command.nsid].protected),
             _ => {
@@ -626,6 +636,11 @@ impl Model {
                         };
                     }
                 }
+            }
+            0xc5 if command.data[11] == 2 => {}
+            0xc5 => {
+                self.latency.copy_from_slice(&command.data[..13]);
+                (self.latency_counted, self.latency_ns) = (self.now, 0);
             }
             0x81 => {
                 its.host = [0; 16];

@@ -887,6 +887,7 @@ impl<E: Entropy> Generator<E> {
             0x16 => 512,
             0x81 if dword11 & 1 == 1 => 16,
             0x81 => 8,
+            0xc5 => 4096,
             _ => 0,
         };
         let mut data: Vec<u8> = (0..bytes).map(|_| self.entropy.below(256) as u8).collect();
@@ -894,6 +895,19 @@ impl<E: Entropy> Generator<E> {
             data.fill(0);
             data[0] = self.entropy.below(2) as u8;
             data[2] = self.entropy.below(2) as u8;
+        }
+        if feature == 0xc5 {
+            data[11] = self.entropy.below(2) as u8;
+            data[12] = self.entropy.below(2) as u8;
+            data[0] = self.entropy.below(3) as u8;
+            data[1] = 0;
+            if !self.mistake() {
+                data[2..6].sort_unstable();
+            }
+            if self.mistake() {
+                data[11] = self.entropy.below(4) as u8;
+                data[12] = self.entropy.below(3) as u8;
+            }
         }
         Command::SetFeature(SetFeature {
             feature,

@@ -719,6 +719,13 @@ impl Model {
             0x1e => self.judge_events_handle(controller, command.nsid, command.dword11, found),
             0x81 => found.must_if(self.controllers[&controller].kind != Kind::Pcie, status::SEQUENCE_ERROR),
             0x84 => found.must_if(command.dword11 & 7 > 1, status::INVALID_FIELD),
+            0xc5 if command.data[11] != 2 => {
+                let rising = command.data[2..6].is_sorted_by(|lower, higher| lower < higher);
+                found.must_if(
+                    !rising || command.data[11] > 2 || command.data[12] > 1,
+                    status::INVALID_FIELD,
+                );
+            }
             _ => {}
         }
     }
@@ -748,6 +755,7 @@ impl Model {
                     | 0x80
                     | 0x81
                     | 0x84
+                    | 0xc5
             ),
         };
         there.then_some(Feature {
@@ -893,7 +901,8 @@ fn is_of_discovery(command: &Command) -> bool {
 fn is_allowed_during_sanitize(command: &Command) -> bool {
     match command {
         Command::GetLog(GetLog { log, .. }) => {
-            matches!(log, 0x00..=0x05 | 0x12 | 0x81) || !matches!(log, 0x06 | 0x09 | 0x0f | 0x20..=0x23 | 0xc0)
+            matches!(log, 0x00..=0x05 | 0x12 | 0x81)
+                || !matches!(log, 0x06 | 0x09 | 0x0f | 0x20..=0x23 | 0xc0 | 0xc1 | 0xc3 | 0xc4)
         }
         // A device cannot be divided anew while it is erased.
         Command::SetFeature(SetFeature { feature: 0x1d, .. }) => false,

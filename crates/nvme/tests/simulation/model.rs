@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::operation::{Directive, Kind};
 use super::storage::Fault;
+use super::wire::u16_at;
 
 /// Status values: status code type in bits 10:8, status code in bits 7:0.
 pub mod status {
@@ -123,6 +124,10 @@ pub const EVENT_TYPES: [u8; 6] = [0x00, 0x01, 0x02, 0x03, 0x80, 0x81];
 pub const EVENTS_MAX: usize = 63;
 /// Entries of the error log.
 pub const ERRORS_MAX: usize = 64;
+/// Unit of the timer of the latency monitor.
+pub const FIVE_MINUTES_NS: u64 = 300_000_000_000;
+/// Factory defaults of feature C5h.
+pub const LATENCY_DEFAULTS: [u8; 13] = [0xe0, 7, 5, 0x13, 0x1e, 0x2e, 0xff, 0x0f, 10, 0, 0, 0, 1];
 
 /// Fills a block with the bytes that its tag stands for.
 pub fn fill(tag: u64, block: &mut [u8]) {
@@ -452,6 +457,10 @@ pub struct Model {
     pub counters: Counters,
     /// Timestamp feature: milliseconds at `now` = 0, and whether a host set it.
     pub clock: (u64, bool),
+    /// Feature C5h as it was set, until where its monitor has counted time, and how much since it was set.
+    pub latency: [u8; 13],
+    pub latency_counted: u64,
+    pub latency_ns: u64,
     /// The storage fails once.
     pub fault: Option<Fault>,
     pub next_tag: u64,
@@ -484,6 +493,9 @@ impl Model {
             self_tests: VecDeque::new(),
             counters: Counters::default(),
             clock: (0, false),
+            latency: LATENCY_DEFAULTS,
+            latency_counted: 0,
+            latency_ns: 0,
             fault: None,
             next_tag: 1,
             identifiers: BTreeSet::new(),
@@ -667,6 +679,18 @@ impl Model {
         }
     }
 
+    /// The buckets of the latency monitor count when they are next to be moved.
+    fn count_latency_time(&mut self) {
+        if self.latency[12] == 1 {
+            self.latency_ns += self.now.saturating_sub(self.latency_counted);
+        }
+        self.latency_counted = self.now;
+        let threshold_ns = u64::from(u16_at(&self.latency, 0)) * FIVE_MINUTES_NS;
+        if threshold_ns > 0 && self.latency_ns >= threshold_ns {
+            self.latency_ns = 0;
+        }
+    }
+
     /// Current value of a feature of wider scope than a controller.
     pub fn shared_value(&self, feature: u8, instance: u32) -> u32 {
         let key = (feature, instance);
@@ -824,6 +848,7 @@ impl Model {
 
     /// Background work and time limits. Returns the controllers whose keep alive time is over.
     pub fn tick(&mut self) -> Vec<u16> {
+        self.count_latency_time();
         self.sanitize_step();
         self.expire_units();
         let now = self.now;

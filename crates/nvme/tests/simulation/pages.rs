@@ -2,7 +2,8 @@
 
 use super::apply::{Check, equal, same_bytes};
 use super::model::{
-    ALL, BLOCK_BYTES, Configuration, ERRORS_MAX, EVENT_TYPES, EVENTS_MAX, METADATA_BYTES, Model, Namespace, Sanitize,
+    ALL, BLOCK_BYTES, Configuration, ERRORS_MAX, EVENT_TYPES, EVENTS_MAX, FIVE_MINUTES_NS, METADATA_BYTES, Model,
+    Namespace, Sanitize,
 };
 use super::operation::{Command, GetLog, Kind};
 use super::wire::{u16_at, u32_at, u64_at, u128_at};
@@ -16,8 +17,8 @@ impl Model {
         }
         Some(match log {
             0x00 | 0x12 => 1024,
-            0x01 | 0x04 | 0x05 => 4096,
-            0x02 | 0x03 | 0x09 | 0x81 | 0xc0 => 512,
+            0x01 | 0x04 | 0x05 | 0xc4 => 4096,
+            0x02 | 0x03 | 0x09 | 0x81 | 0xc0 | 0xc1 | 0xc3 => 512,
             0x06 => 564,
             0x0f => 8 + 2 * u64::from(its.group_event),
             0x20 => 16 + self.drive.configurations.iter().map(descriptor_bytes).sum::<u64>(),
@@ -100,6 +101,9 @@ impl Model {
             0x23 => self.check_controller_events(page),
             0x81 => self.check_sanitize(page),
             0xc0 => self.check_smart_extended(page),
+            0xc1 => check_error_recovery(page),
+            0xc3 => self.check_latencies(page),
+            0xc4 => check_capabilities(page, its.kind),
             _ => unreachable!("log_bytes knows no other"),
         }
     }
@@ -160,6 +164,30 @@ impl Model {
         let blocks = self.namespaces.values().map(|namespace| namespace.blocks.len() as u64);
         equal("use of all namespaces", u64_at(page, 152), blocks.sum::<u64>())?;
         equal("version of the page", u16_at(page, 494), 3)
+    }
+
+    /// The drive has no timing, and the storage answers at once: no command takes long.
+    fn check_latencies(&self, page: &[u8]) -> Check {
+        let set = &self.latency;
+        equal("latency monitor status", page[0], 6 | set[12])?;
+        let minutes = (self.latency_ns / FIVE_MINUTES_NS).min(0xffff);
+        equal("latency timer", u64::from(u16_at(page, 2)), minutes)?;
+        same_bytes("latency thresholds", &page[4..10], &set[..6])?;
+        let masked = |at| u16_at(set, at) & 0xfff;
+        equal("latency modes", u16_at(page, 10), masked(6))?;
+        equal("latency window", page[12], set[8])?;
+        for (what, buckets) in [("active", &page[32..218]), ("static", &page[240..426])] {
+            let counters = [[0; 64].as_slice(), &[0xff; 96], &[0; 26]].concat();
+            same_bytes(&format!("{what} latency buckets"), buckets, &counters)?;
+        }
+        equal("debug log triggers", u16_at(page, 448), masked(9))?;
+        equal(
+            "debug log",
+            (u16_at(page, 450), u64_at(page, 452), u64_at(page, 460)),
+            (0, u64::MAX, 0),
+        )?;
+        equal("version of the page", u16_at(page, 494), 1)?;
+        equal("identity of the page", page[496], 0x92)
     }
 
     fn check_group(&self, page: &[u8]) -> Check {
@@ -571,4 +599,28 @@ fn controllers_of(ids: Vec<u16>) -> Vec<u8> {
     list.extend(ids.into_iter().flat_map(u16::to_le_bytes));
     list.resize(4096, 0);
     list
+}
+
+/// Never a panic, and nothing to do about one.
+fn check_error_recovery(page: &[u8]) -> Check {
+    let mut expected = vec![0; 512];
+    expected[3] = 1;
+    expected[12] = 2;
+    expected[494] = 2;
+    let guid = "44d93121fe3034aeab4dfd3dba83195a";
+    for (place, digits) in expected[496..].iter_mut().zip(guid.as_bytes().chunks(2)) {
+        let digits = std::str::from_utf8(digits).expect("digits");
+        *place = u8::from_str_radix(digits, 16).expect("digits");
+    }
+    same_bytes("error recovery", page, &expected)
+}
+
+fn check_capabilities(page: &[u8], kind: Kind) -> Check {
+    let words: Vec<u16> = (0..8).map(|word| u16_at(page, word * 2)).collect();
+    let ports = u16::from(kind == Kind::Pcie);
+    equal("capabilities", words, vec![ports, 0, 0x17, 0x17, 3, 0xf, 0, 25])?;
+    same_bytes("power states that are too small", &page[16..41], &[0; 25])?;
+    same_bytes("power states", &page[41..144], &[0x80; 103])?;
+    equal("version of the page", u16_at(page, 4078), 1)?;
+    equal("identity of the page", page[4080], 0x97)
 }

@@ -14,16 +14,19 @@ mod number;
 mod placement;
 mod special;
 
-use nvme_spec::command::{GetFeaturesCdw10, SetFeaturesCdw10, SubmissionEntry};
+use nvme_spec::command::{FeaturesCdw14, GetFeaturesCdw10, SetFeaturesCdw10, SubmissionEntry};
 use nvme_spec::feature::{FeatureCapabilities, FeatureSelect};
 use nvme_spec::log::{SCOPE_CONTROLLER, SCOPE_ENDURANCE_GROUP, SCOPE_NAMESPACE, SCOPE_NVM_SUBSYSTEM};
+use nvme_spec::ocp::LatencyMonitorFeature;
 use nvme_spec::{FeatureId, NSID_ALL, Status};
 
+use super::log_page::check_uuid_index;
 pub(super) use number::{OVER_TEMPERATURE, UNDER_TEMPERATURE};
 
 use crate::completion::Success;
 use crate::controller::{ControllerKind, Features, Transport};
 use crate::error::{Failure, Parameter};
+use crate::latency_monitor::LatencyConfiguration;
 use crate::setup::ENDURANCE_GROUP;
 use crate::subsystem::Subsystem;
 use crate::transfer::Transfer;
@@ -57,7 +60,7 @@ const fn feature(id: FeatureId, scope: u16, saving: SavePolicy) -> Feature {
 /// The features, by identifier. Timestamp is the drive's and not the controller's: there is one clock, which also
 /// stamps the FDP events.
 #[rustfmt::skip] // One feature, one line.
-pub(super) const FEATURES: [Feature; 20] = [
+pub(super) const FEATURES: [Feature; 21] = [
     feature(FeatureId::Arbitration, SCOPE_CONTROLLER, SavePolicy::OnRequest),
     feature(FeatureId::PowerManagement, SCOPE_CONTROLLER, SavePolicy::OnRequest),
     feature(FeatureId::TemperatureThreshold, SCOPE_CONTROLLER, SavePolicy::OnRequest),
@@ -79,6 +82,8 @@ pub(super) const FEATURES: [Feature; 20] = [
     feature(FeatureId::SoftwareProgressMarker, SCOPE_NVM_SUBSYSTEM, SavePolicy::Always),
     feature(FeatureId::HostIdentifier, SCOPE_CONTROLLER, SavePolicy::Never),
     feature(FeatureId::NamespaceWriteProtectionConfig, SCOPE_NAMESPACE, SavePolicy::Always),
+    // It is kept in any case, and to be taken with the Save bit.
+    feature(FeatureId::LatencyMonitor, SCOPE_NVM_SUBSYSTEM, SavePolicy::OnRequest),
 ];
 
 /// What a Set Features asks for. Its dwords mean what the feature says.
@@ -101,6 +106,7 @@ impl Setting {
     pub(super) fn transfer(&self) -> Transfer {
         Transfer::to_controller(match self.feature.id {
             FeatureId::FlexibleDataPlacementEvents => placement::event_list_bytes(self.dword11),
+            FeatureId::LatencyMonitor => size_of::<LatencyMonitorFeature>() as u64,
             other => special::data_bytes(other, self.dword11),
         })
     }
@@ -195,8 +201,10 @@ impl Subsystem {
     /// A Set Features of a feature that the controller has.
     pub(super) fn parse_set_features(&self, id: u16, entry: &SubmissionEntry) -> Result<Setting, Failure> {
         let dword10 = SetFeaturesCdw10::from_bits(entry.cdw10.get());
+        let feature = self.feature(id, dword10.fid())?;
+        check_uuid(feature, entry)?;
         Ok(Setting {
-            feature: self.feature(id, dword10.fid())?,
+            feature,
             save: dword10.sv(),
             nsid: entry.nsid.get(),
             dword11: entry.cdw11.get(),
@@ -217,6 +225,7 @@ impl Subsystem {
             FeatureId::HostBehaviorSupport => self.set_host_behavior(id, data)?,
             FeatureId::HostIdentifier => self.set_host_identifier(id, data)?,
             FeatureId::FlexibleDataPlacement => self.set_placement(setting)?,
+            FeatureId::LatencyMonitor => self.set_latency_monitor(data)?,
             FeatureId::FlexibleDataPlacementEvents => self.set_placement_events(&namespaces, setting, data)?,
             FeatureId::NamespaceWriteProtectionConfig => {
                 return self.set_write_protection(&namespaces, dword11).map(Success::after);
@@ -303,6 +312,7 @@ impl Subsystem {
     pub(super) fn parse_get_features(&self, id: u16, entry: &SubmissionEntry) -> Result<Question, Failure> {
         let dword10 = GetFeaturesCdw10::from_bits(entry.cdw10.get());
         let feature = self.feature(id, dword10.fid())?;
+        check_uuid(feature, entry)?;
         let select = FeatureSelect::from_u8(dword10.sel()).ok_or_else(|| {
             let cause = format!("select {} of Get Features does not exist", dword10.sel());
             Failure::invalid_field(Parameter::dword(10, 8), cause)
@@ -364,6 +374,9 @@ impl Subsystem {
             FeatureId::HostBehaviorSupport => self.get_host_behavior(id, unsaved, data),
             FeatureId::HostIdentifier => self.get_host_identifier(id, dword11, data)?,
             FeatureId::FlexibleDataPlacement => return self.get_placement(dword11, default),
+            // The specification has only Set Features of it; nvme-cli asks for a number, without data.
+            FeatureId::LatencyMonitor if default => return Ok(u32::from(LatencyConfiguration::default().enabled)),
+            FeatureId::LatencyMonitor => return Ok(u32::from(self.state.latency_monitor.configuration().enabled)),
             FeatureId::FlexibleDataPlacementEvents => return self.get_placement_events(question, default, data),
             FeatureId::NamespaceWriteProtectionConfig => return Ok(self.get_write_protection(question.nsid, default)),
             _ => {
@@ -389,6 +402,14 @@ impl Subsystem {
             _ => None,
         };
         chosen.unwrap_or_else(|| self.default_value(feature.id, instance))
+    }
+}
+
+/// Refuses a vendor specific feature under a UUID that is not in the list.
+fn check_uuid(feature: &Feature, entry: &SubmissionEntry) -> Result<(), Failure> {
+    match feature.id {
+        FeatureId::LatencyMonitor => check_uuid_index(FeaturesCdw14::from_bits(entry.cdw14.get()).uidx()),
+        _ => Ok(()),
     }
 }
 

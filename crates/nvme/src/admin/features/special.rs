@@ -1,13 +1,23 @@
 //! Features that are more than a number, or whose value lives elsewhere: timestamp, host behavior, host identifier,
-//! namespace write protection.
+//! namespace write protection, latency monitor.
 
 use nvme_spec::feature::{HostBehaviorSupport, HostIdentifier, NamespaceWriteProtection, WriteProtectionState};
+use nvme_spec::ocp::LatencyMonitorFeature;
 use nvme_spec::{FeatureId, Status};
+use ssd::Nanos;
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::controller::Transport;
 use crate::error::{Failure, Parameter};
+use crate::latency_monitor::{LatencyConfiguration, LatencyStamp};
 use crate::subsystem::Subsystem;
+
+/// Discard Debug Log of feature C5h.
+const KEEP: u8 = 0;
+/// With the rest of the configuration.
+const DISCARD: u8 = 1;
+/// And nothing else.
+const DISCARD_ALONE: u8 = 2;
 
 /// Data that goes with a feature's value, either way.
 pub(super) fn data_bytes(feature: FeatureId, dword11: u32) -> u64 {
@@ -24,6 +34,40 @@ impl Subsystem {
     /// The 8 bytes of the Timestamp data structure, now, as a little-endian number.
     pub(crate) fn timestamp(&self) -> u64 {
         self.clock.timestamp(self.now)
+    }
+
+    /// What the latency monitor says of a time: by the clock that a host has set, else how long the drive had been powered on
+    /// (LMLLOG-8).
+    pub(crate) fn latency_stamp(&self, at: Nanos) -> LatencyStamp {
+        let timestamp_ms = self.clock.set_ms(at);
+        LatencyStamp {
+            ms: timestamp_ms.unwrap_or_else(|| self.powered_on_ns_at(at) / 1_000_000),
+            is_timestamp: timestamp_ms.is_some(),
+        }
+    }
+
+    /// Feature C5h (Datacenter NVMe SSD Specification 2.0, section 4.12.10). What is configured lasts, saved or not (LMLLOG-1).
+    pub(super) fn set_latency_monitor(&mut self, data: &[u8]) -> Result<(), Failure> {
+        let wanted = LatencyMonitorFeature::read_from_bytes(data).expect("the length was checked");
+        let refuse = |cause: &'static str| Err(Failure::invalid_field(Parameter::DATA_POINTER, cause));
+        let configuration = LatencyConfiguration {
+            timer_threshold: wanted.active_bucket_timer_threshold.get(),
+            thresholds: wanted.active_thresholds,
+            longest: wanted.active_latency_configuration.get(),
+            minimum_window: wanted.active_latency_minimum_window,
+            debug_triggers: wanted.debug_log_trigger_enable.get(),
+            enabled: wanted.enable == 1,
+        };
+        let before = self.state.latency_monitor.clone();
+        match wanted.discard_debug_log {
+            DISCARD_ALONE => self.state.latency_monitor.discard_debug_log(),
+            _ if !configuration.is_rising() => return refuse("the latency thresholds A to D do not rise"),
+            _ if wanted.enable > 1 => return refuse("the latency monitor is enabled (1) or disabled (0)"),
+            KEEP => self.state.latency_monitor.configure(configuration, false, self.now),
+            DISCARD => self.state.latency_monitor.configure(configuration, true, self.now),
+            _ => return refuse("the debug log of latencies is discarded with 1 or 2, and kept with 0"),
+        }
+        self.store_state_or(|subsystem| subsystem.state.latency_monitor = before)
     }
 
     pub(super) fn set_timestamp(&mut self, data: &[u8]) {

@@ -1,22 +1,45 @@
-//! The log page of the Datacenter NVMe SSD Specification from which tools compute write amplification without FDP.
+//! The log pages of the Datacenter NVMe SSD Specification: that from which tools compute write amplification without FDP, what to do after a
+//! panic, which commands took long ([`crate::latency_monitor`]), and what the drive can do.
 //!
 //! All of it follows from counters of the device and the controller. The modelled flash has no errors of its own, no system area and no
-//! throttling, and its capacitor does not age: those fields are what a drive says that has had none.
+//! throttling, its capacitor does not age, and a drive that panics is a process that ends: those fields are what a drive says that has had none.
 
-use nvme_spec::ocp::{SMART_EXTENDED_GUID, SMART_EXTENDED_VERSION, SmartExtendedLog};
+use nvme_spec::LogId;
+use nvme_spec::ocp::{
+    DEVICE_CAPABILITIES_GUID, DEVICE_CAPABILITIES_VERSION, DatasetManagementSupport, DeviceCapabilitiesLog,
+    DssdPowerState, ERROR_RECOVERY_GUID, ERROR_RECOVERY_VERSION, ErrorRecoveryLog, SMART_EXTENDED_GUID,
+    SMART_EXTENDED_VERSION, SanitizeSupport, SmartExtendedLog, WriteUncorrectableSupport, WriteZeroesSupport,
+};
 use zerocopy::IntoBytes;
 
 use super::health::wide;
+use crate::admin::identify::POWER_MAX_CW;
+use crate::controller::Transport;
 use crate::subsystem::Subsystem;
 
 /// Version of the specification.
 const MAJOR_VERSION: u8 = 2;
 /// Normalized counts of bad blocks, and capacitor health: percent that is left.
 const WHOLE: u16 = 100;
+/// Device Recovery Action 1: none required.
+const NO_ACTION: u8 = 1;
+/// Device Capabilities of Error Recovery: Controller Fatal Status says that a controller has failed.
+const TELLS_BY_CFS: u32 = 1 << 1;
 
 impl Subsystem {
+    /// A page of the specification.
+    pub(super) fn datacenter_page(&self, id: u16, log: LogId) -> Vec<u8> {
+        match log {
+            LogId::SmartExtended => self.smart_extended_page(),
+            LogId::ErrorRecovery => error_recovery_page(),
+            LogId::LatencyMonitor => self.state.latency_monitor.page().as_bytes().to_vec(),
+            LogId::DeviceCapabilities => capabilities_page(self.controller(id).transport),
+            other => panic!("{other} is no page of the specification"),
+        }
+    }
+
     /// SMART / Health Information Extended (C0h).
-    pub(super) fn smart_extended_page(&self) -> Vec<u8> {
+    fn smart_extended_page(&self) -> Vec<u8> {
         let counted = &self.state.smart;
         let stats = self.device.stats();
         let erases = self.device.block_erase_counts();
@@ -59,4 +82,50 @@ impl Subsystem {
         );
         ((pages - taken) * 100 / pages) as u8
     }
+}
+
+/// Error Recovery (C1h): there was no panic.
+fn error_recovery_page() -> Vec<u8> {
+    ErrorRecoveryLog {
+        device_recovery_action_1: NO_ACTION,
+        device_capabilities: TELLS_BY_CFS.into(),
+        lpv: ERROR_RECOVERY_VERSION.into(),
+        lpg: ERROR_RECOVERY_GUID,
+        ..ErrorRecoveryLog::default()
+    }
+    .as_bytes()
+    .to_vec()
+}
+
+/// Device Capabilities (C4h). Nobody has tested the drive for compliance, and the times that NVMe-IO-5 asks of Write Zeroes are the model's.
+fn capabilities_page(transport: Transport) -> Vec<u8> {
+    let mut page = DeviceCapabilitiesLog {
+        pcie_ports: u16::from(transport == Transport::Pcie).into(),
+        write_zeroes: WriteZeroesSupport::new()
+            .with_supported(true)
+            .with_deac(true)
+            .with_fua(true)
+            .with_io_6(true),
+        sanitize: SanitizeSupport::new()
+            .with_supported(true)
+            .with_crypto_erase(true)
+            .with_block_erase(true)
+            .with_deallocates(true),
+        dataset_management: DatasetManagementSupport::new()
+            .with_supported(true)
+            .with_deallocate(true),
+        write_uncorrectable: WriteUncorrectableSupport::new()
+            .with_supported(true)
+            .with_single(true)
+            .with_most(true)
+            .with_io_14(true),
+        lpv: DEVICE_CAPABILITIES_VERSION.into(),
+        lpg: DEVICE_CAPABILITIES_GUID,
+        ..DeviceCapabilitiesLog::default()
+    };
+    // The one NVMe power state is 0, in every number of watts that is enough for it.
+    let least_w = POWER_MAX_CW.div_ceil(100);
+    page.minimum_power_state = least_w.into();
+    page.power_states[usize::from(least_w)..].fill(DssdPowerState::new().with_valid(true));
+    page.as_bytes().to_vec()
 }

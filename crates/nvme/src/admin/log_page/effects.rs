@@ -26,8 +26,8 @@ const ADMIN: [(AdminOpcode, CommandEffects); 6] = [
     (AdminOpcode::GetLogPage, SUPPORTED.with_uss(true)),
     (AdminOpcode::Identify, SUPPORTED),
     (AdminOpcode::Abort, SUPPORTED),
-    (AdminOpcode::SetFeatures, SUPPORTED),
-    (AdminOpcode::GetFeatures, SUPPORTED),
+    (AdminOpcode::SetFeatures, SUPPORTED.with_uss(true)),
+    (AdminOpcode::GetFeatures, SUPPORTED.with_uss(true)),
     (AdminOpcode::AsynchronousEventRequest, SUPPORTED),
 ];
 
@@ -113,6 +113,7 @@ impl Subsystem {
             page.fid[usize::from(feature.id.code())] = FidSupportedAndEffects::new()
                 .with_fsupp(true)
                 .with_ncc(feature.id == FeatureId::NamespaceWriteProtectionConfig)
+                .with_uss(feature.id == FeatureId::LatencyMonitor)
                 .with_fsp(feature.scope);
         }
         page.as_bytes().to_vec()

@@ -31,11 +31,11 @@ use crate::setup::ENDURANCE_GROUP;
 use crate::subsystem::Subsystem;
 use crate::transfer::{Transfer, check_transfer_bytes};
 
-/// UUIDs under which vendor specific log pages can be selected, from index 1 on.
+/// UUIDs under which vendor specific log pages and features can be selected, from index 1 on.
 pub(super) const UUIDS: [[u8; 16]; 1] = [ocp::UUID];
 
 /// Log pages of a controller for I/O.
-const PAGES: [LogId; 16] = [
+const PAGES: [LogId; 19] = [
     LogId::SupportedLogPages,
     LogId::ErrorInformation,
     LogId::SmartHealth,
@@ -52,6 +52,9 @@ const PAGES: [LogId; 16] = [
     LogId::FdpEvents,
     LogId::SanitizeStatus,
     LogId::SmartExtended,
+    LogId::ErrorRecovery,
+    LogId::LatencyMonitor,
+    LogId::DeviceCapabilities,
 ];
 
 /// Log pages of a discovery controller; the transport answers for the last.
@@ -81,6 +84,15 @@ pub(crate) struct Request {
     retain_event: bool,
     offset_bytes: u64,
     bytes: u64,
+}
+
+/// Refuses a UUID index that selects nothing; 0 is for hosts that do not say whose page or feature they mean.
+pub(super) fn check_uuid_index(index: u8) -> Result<(), Failure> {
+    if usize::from(index) > UUIDS.len() {
+        let cause = format!("the UUID list has no index {index}");
+        return Err(Failure::invalid_field(Parameter::dword(14, 0), cause));
+    }
+    Ok(())
 }
 
 fn unknown_page(code: u8) -> Failure {
@@ -212,12 +224,9 @@ impl Subsystem {
                 self.enabled_placement_page(request)
             }
             LogId::SanitizeStatus => Ok(self.sanitize_page()),
-            LogId::SmartExtended => {
-                if usize::from(request.uuid_index) > UUIDS.len() {
-                    let cause = format!("the UUID list has no index {}", request.uuid_index);
-                    return Err(Failure::invalid_field(Parameter::dword(14, 0), cause));
-                }
-                Ok(self.smart_extended_page())
+            LogId::SmartExtended | LogId::ErrorRecovery | LogId::LatencyMonitor | LogId::DeviceCapabilities => {
+                check_uuid_index(request.uuid_index)?;
+                Ok(self.datacenter_page(id, request.log))
             }
             other => Err(unknown_page(other.code())),
         }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use nvme::backlog::Synced;
 use nvme::{Direction, Durable, Executed, Failure, Outcome, Parameter, Reply, Subsystem, Transfer};
 use nvme_spec::command::{
     PSDT_SGL_MPTR_CONTIGUOUS, PSDT_SGL_MPTR_SGL, SGL_SUBTYPE_OFFSET, SGL_SUBTYPE_TRANSPORT_A, SglType,
@@ -248,10 +249,14 @@ impl Session {
         if synced.shutdown && result.is_ok() {
             subsystem.finish_shutdown(controller);
         }
-        for (due, mut completion) in synced.commands {
+        for Synced { held_at, due, command } in synced.commands {
+            let mut completion = command;
             self.bytes_in_flight -= completion.data.len();
-            if let Err(error) = &result {
-                completion.reply = subsystem.failed_to_sync(controller, queue_id, &completion.entry, error);
+            match &result {
+                Ok(()) => subsystem.note_latency(queue_id, &completion.entry, held_at, due.max(now)),
+                Err(error) => {
+                    completion.reply = subsystem.failed_to_sync(controller, queue_id, &completion.entry, error);
+                }
             }
             self.complete_when_due(completion, due, None, now);
         }

@@ -1,0 +1,444 @@
+//! The latency monitor of the Datacenter NVMe SSD Specification (Open Compute Project, 2.0; sections 4.8.8 and 4.12.10, appendix C): which
+//! commands took long, and when.
+//!
+//! ```text
+//! command is done -> shorter than threshold A? -> nothing (one comparison)
+//!                 -> bucket by its latency     -> counter, latency, stamp, perhaps the debug log
+//! tick            -> timer at its threshold?   -> the active buckets become the static ones
+//! ```
+//!
+//! A latency is the time from when a command is carried out until it may complete: the model's where the drive has timing, the time
+//! that parts of a command and making data durable took where the machine is slower, whichever is longer. What the host's link and the queues
+//! before the drive add is not in it. The specification has one monitor for each device, so there is one for all controllers, and what any host
+//! configures is for all. It counts completed commands; commands that failed are in the error log.
+
+use nvme_spec::IoOpcode;
+use nvme_spec::command::{DatasetManagementCdw11, SubmissionEntry};
+use nvme_spec::ocp::{
+    LATENCY_MONITOR_GUID, LATENCY_MONITOR_VERSION, LatencyBuckets, LatencyMonitorLog, LatencyMonitorStatus,
+    NO_LATENCY_STAMP,
+};
+use serde::{Deserialize, Serialize};
+use ssd::Nanos;
+
+const BUCKETS: usize = 4;
+/// Kinds of commands that are counted.
+const KINDS: usize = 3;
+const MS_NS: u64 = 1_000_000;
+/// Unit of the thresholds.
+const THRESHOLD_NS: u64 = 5 * MS_NS;
+/// Unit of the minimum window.
+const WINDOW_NS: u64 = 100 * MS_NS;
+/// Unit of the bucket timer.
+const TIMER_NS: u64 = 300_000 * MS_NS;
+/// A bit for each bucket and kind of command.
+const COUNTER_BITS: u16 = (1 << (BUCKETS * KINDS)) - 1;
+
+/// A kind of command, in the order of the page's structures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Deallocate,
+    Write,
+    Read,
+}
+
+impl Kind {
+    fn of(entry: &SubmissionEntry) -> Option<Kind> {
+        match IoOpcode::from_u8(entry.opcode)? {
+            IoOpcode::Read => Some(Kind::Read),
+            IoOpcode::Write => Some(Kind::Write),
+            IoOpcode::DatasetManagement if DatasetManagementCdw11::from_bits(entry.cdw11.get()).ad() => {
+                Some(Kind::Deallocate)
+            }
+            _ => None,
+        }
+    }
+
+    /// Its bit in masks of counters, where reads come first.
+    fn bit(self, bucket: usize) -> u16 {
+        1 << (bucket * KINDS + (KINDS - 1 - self as usize))
+    }
+}
+
+/// What hosts configure (feature C5h).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LatencyConfiguration {
+    /// Units of 5 minutes after which the active buckets become the static ones; 0 for never.
+    pub timer_threshold: u16,
+    /// Thresholds A to D, rising: 5 ms more than so many times 5 ms.
+    pub thresholds: [u8; BUCKETS],
+    /// Counters whose longest latency is kept, instead of the first.
+    pub longest: u16,
+    /// Units of 100 ms between two changes of a longest latency.
+    pub minimum_window: u8,
+    /// Counters whose first command makes a debug log.
+    pub debug_triggers: u16,
+    /// Whether anything is counted.
+    pub enabled: bool,
+}
+
+impl Default for LatencyConfiguration {
+    /// The factory defaults: seven days; 30, 100, 155 and 235 ms; one second.
+    fn default() -> LatencyConfiguration {
+        LatencyConfiguration {
+            timer_threshold: 0x07e0,
+            thresholds: [0x05, 0x13, 0x1e, 0x2e],
+            longest: COUNTER_BITS,
+            minimum_window: 0x0a,
+            debug_triggers: 0,
+            enabled: true,
+        }
+    }
+}
+
+impl LatencyConfiguration {
+    /// Whether the thresholds rise, as they must (LMLLOG-11).
+    pub fn is_rising(&self) -> bool {
+        self.thresholds.is_sorted_by(|lower, higher| lower < higher)
+    }
+
+    fn threshold_ns(&self, bucket: usize) -> Nanos {
+        (u64::from(self.thresholds[bucket]) + 1) * THRESHOLD_NS
+    }
+}
+
+/// A time that the page tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LatencyStamp {
+    /// Milliseconds of the Timestamp feature, or powered on.
+    pub ms: u64,
+    /// Which of the two.
+    pub is_timestamp: bool,
+}
+
+/// The commands of a kind in a bucket.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Counter {
+    commands: u32,
+    /// The first or the longest latency, in milliseconds, and when it was.
+    measured: Option<(u16, LatencyStamp)>,
+    /// When that was noted, for the minimum window, which a start does not outlive.
+    #[serde(skip)]
+    noted_at: Option<Nanos>,
+}
+
+type Buckets = [[Counter; KINDS]; BUCKETS];
+
+/// What the first command of a counter that triggers it left.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct DebugLog {
+    latency_ms: u16,
+    stamp: LatencyStamp,
+    source: u16,
+}
+
+/// See the module. It is part of the non-volatile state.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LatencyMonitor {
+    configuration: LatencyConfiguration,
+    active: Buckets,
+    frozen: Buckets,
+    /// How long the active buckets have been counting.
+    counting_ns: u64,
+    debug: Option<DebugLog>,
+    /// Until when `counting_ns` is right, on the clock of this start.
+    #[serde(skip)]
+    counted_until: Nanos,
+    /// Latencies below this are nothing.
+    least_ns: Nanos,
+}
+
+impl Default for LatencyMonitor {
+    fn default() -> LatencyMonitor {
+        LatencyMonitor::new(LatencyConfiguration::default(), None, 0)
+    }
+}
+
+impl LatencyMonitor {
+    fn new(configuration: LatencyConfiguration, debug: Option<DebugLog>, now: Nanos) -> LatencyMonitor {
+        assert!(configuration.is_rising(), "thresholds were checked");
+        let enabled = configuration.enabled;
+        LatencyMonitor {
+            least_ns: if enabled {
+                configuration.threshold_ns(0)
+            } else {
+                Nanos::MAX
+            },
+            configuration,
+            active: Buckets::default(),
+            frozen: Buckets::default(),
+            counting_ns: 0,
+            debug,
+            counted_until: now,
+        }
+    }
+
+    /// What is configured.
+    pub fn configuration(&self) -> &LatencyConfiguration {
+        &self.configuration
+    }
+
+    /// Begins anew with another configuration. The debug log stays, unless it is discarded.
+    pub(crate) fn configure(&mut self, configuration: LatencyConfiguration, discard_debug_log: bool, now: Nanos) {
+        let configuration = LatencyConfiguration {
+            longest: configuration.longest & COUNTER_BITS,
+            debug_triggers: configuration.debug_triggers & COUNTER_BITS,
+            ..configuration
+        };
+        let debug = self.debug.take().filter(|_| !discard_debug_log);
+        *self = LatencyMonitor::new(configuration, debug, now);
+    }
+
+    /// Forgets the debug log, so that there can be another.
+    pub(crate) fn discard_debug_log(&mut self) {
+        self.debug = None;
+    }
+
+    /// Whether a latency is one that the monitor looks at.
+    #[inline]
+    pub(crate) fn is_long(&self, latency_ns: Nanos) -> bool {
+        latency_ns >= self.least_ns
+    }
+
+    /// A command took so long until `at`, which is `stamp` for hosts.
+    #[cold]
+    pub(crate) fn note(&mut self, entry: &SubmissionEntry, latency_ns: Nanos, at: Nanos, stamp: LatencyStamp) {
+        assert!(self.is_long(latency_ns), "others are not told to the monitor");
+        let Some(kind) = Kind::of(entry) else {
+            return;
+        };
+        let reached = (0..BUCKETS).rfind(|&bucket| latency_ns >= self.configuration.threshold_ns(bucket));
+        let bucket = reached.expect("threshold A is reached");
+        let bit = kind.bit(bucket);
+        let latency_ms = u16::try_from(latency_ns / MS_NS).unwrap_or(u16::MAX);
+        let window_ns = u64::from(self.configuration.minimum_window) * WINDOW_NS;
+        let counter = &mut self.active[bucket][kind as usize];
+        counter.commands = counter.commands.saturating_add(1);
+        let replaces = match counter.measured {
+            None => true,
+            Some((longest, _)) => {
+                let waited = counter
+                    .noted_at
+                    .is_none_or(|noted| at.saturating_sub(noted) >= window_ns);
+                self.configuration.longest & bit != 0 && waited && latency_ms > longest
+            }
+        };
+        if replaces {
+            counter.measured = Some((latency_ms, stamp));
+            counter.noted_at = Some(at);
+        }
+        if self.configuration.debug_triggers & bit != 0 && counter.commands == 1 && self.debug.is_none() {
+            self.debug = Some(DebugLog {
+                latency_ms,
+                stamp,
+                source: bit,
+            });
+        }
+    }
+
+    /// Time passes.
+    pub(crate) fn advance(&mut self, now: Nanos) {
+        if self.configuration.enabled {
+            self.counting_ns += now.saturating_sub(self.counted_until);
+        }
+        self.counted_until = now;
+        let threshold_ns = u64::from(self.configuration.timer_threshold) * TIMER_NS;
+        if threshold_ns > 0 && self.counting_ns >= threshold_ns {
+            self.frozen = std::mem::take(&mut self.active);
+            self.counting_ns = 0;
+        }
+    }
+
+    /// The log page (C3h).
+    pub(crate) fn page(&self) -> LatencyMonitorLog {
+        let configuration = &self.configuration;
+        let mut page = LatencyMonitorLog {
+            status: LatencyMonitorStatus::new()
+                .with_enabled(configuration.enabled)
+                .with_mode_1_supported(true)
+                .with_measured_supported(true),
+            active_bucket_timer: u16::try_from(self.counting_ns / TIMER_NS).unwrap_or(u16::MAX).into(),
+            active_bucket_timer_threshold: configuration.timer_threshold.into(),
+            active_thresholds: configuration.thresholds,
+            active_latency_configuration: configuration.longest.into(),
+            active_latency_minimum_window: configuration.minimum_window,
+            active: buckets_page(&self.active),
+            frozen: buckets_page(&self.frozen),
+            debug_log_trigger_enable: configuration.debug_triggers.into(),
+            debug_log_latency_stamp: NO_LATENCY_STAMP.into(),
+            lpv: LATENCY_MONITOR_VERSION.into(),
+            lpg: LATENCY_MONITOR_GUID,
+            ..LatencyMonitorLog::default()
+        };
+        // No telemetry log holds more of it, so there is nothing to point at.
+        if let Some(debug) = &self.debug {
+            page.debug_log_measured_latency = debug.latency_ms.into();
+            page.debug_log_latency_stamp = debug.stamp.ms.into();
+            page.debug_counter_trigger_source = debug.source.into();
+            page.debug_log_stamp_units = u8::from(debug.stamp.is_timestamp);
+        }
+        page
+    }
+}
+
+fn buckets_page(buckets: &Buckets) -> LatencyBuckets {
+    let mut page = LatencyBuckets::default();
+    let mut units = 0;
+    for (bucket, counters) in buckets.iter().enumerate() {
+        // Latencies and stamps stand there from the last bucket to the first.
+        let place = BUCKETS - 1 - bucket;
+        for kind in [Kind::Deallocate, Kind::Write, Kind::Read] {
+            let (counter, column) = (&counters[kind as usize], kind as usize);
+            page.counters[bucket].commands[column] = counter.commands.into();
+            page.stamps[place][column] = counter.measured.map_or(NO_LATENCY_STAMP, |(_, stamp)| stamp.ms).into();
+            page.measured[place][column] = counter.measured.map_or(0, |(latency_ms, _)| latency_ms).into();
+            if counter.measured.is_some_and(|(_, stamp)| stamp.is_timestamp) {
+                units |= kind.bit(bucket);
+            }
+        }
+    }
+    page.stamp_units = units.into();
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const READ: u8 = 2;
+
+    fn note(monitor: &mut LatencyMonitor, opcode: u8, latency_ms: u64, at_ms: u64) {
+        let mut entry = SubmissionEntry {
+            opcode,
+            ..SubmissionEntry::default()
+        };
+        entry.cdw11 = DatasetManagementCdw11::new().with_ad(true).into_bits().into();
+        let stamp = LatencyStamp {
+            ms: at_ms,
+            is_timestamp: true,
+        };
+        if monitor.is_long(latency_ms * MS_NS) {
+            monitor.note(&entry, latency_ms * MS_NS, at_ms * MS_NS, stamp);
+        }
+    }
+
+    /// Bucket 2 is from 40 to 400 ms, as in the specification's examples (C.2.3.6).
+    fn example(longest: u16) -> LatencyMonitor {
+        let configuration = LatencyConfiguration {
+            thresholds: [0, 3, 7, 79],
+            longest,
+            minimum_window: 50,
+            debug_triggers: 1 << 6 | 1 << 11,
+            ..LatencyConfiguration::default()
+        };
+        let mut monitor = LatencyMonitor::default();
+        monitor.configure(configuration, false, 0);
+        monitor
+    }
+
+    /// Measured latency and stamp of reads in bucket 2.
+    fn reads(monitor: &LatencyMonitor) -> (u32, u16, u64) {
+        let page = monitor.page().active;
+        (
+            page.counters[2].commands[2].get(),
+            page.measured[1][2].get(),
+            page.stamps[1][2].get(),
+        )
+    }
+
+    #[test]
+    fn the_longest_latency_is_kept_with_a_window() {
+        let mut monitor = example(COUNTER_BITS);
+        assert_eq!(reads(&monitor), (0, 0, u64::MAX));
+        note(&mut monitor, READ, 50, 500);
+        note(&mut monitor, READ, 100, 5250);
+        assert_eq!(reads(&monitor), (2, 50, 500));
+        note(&mut monitor, READ, 75, 6000);
+        assert_eq!(reads(&monitor), (3, 75, 6000));
+        note(&mut monitor, READ, 60, 20_000);
+        assert_eq!(reads(&monitor), (4, 75, 6000));
+        let page = monitor.page();
+        assert_eq!(
+            (
+                page.debug_log_measured_latency.get(),
+                page.debug_log_latency_stamp.get()
+            ),
+            (50, 500)
+        );
+        assert_eq!(
+            (page.debug_counter_trigger_source.get(), page.debug_log_stamp_units),
+            (1 << 6, 1)
+        );
+        note(&mut monitor, 9, 400, 20_000);
+        assert_eq!(
+            monitor.page().debug_counter_trigger_source.get(),
+            1 << 6,
+            "one debug log"
+        );
+        monitor.discard_debug_log();
+        assert_eq!(monitor.page().debug_log_latency_stamp.get(), u64::MAX);
+        assert_eq!(monitor.page().active.stamp_units.get(), 1 << 6 | 1 << 11);
+    }
+
+    #[test]
+    fn or_the_first() {
+        let mut monitor = example(0);
+        for (latency_ms, at_ms) in [(150, 500), (200, 10_000), (75, 15_000)] {
+            note(&mut monitor, READ, latency_ms, at_ms);
+        }
+        assert_eq!(reads(&monitor), (3, 150, 500));
+    }
+
+    #[test]
+    fn buckets_are_by_threshold_and_move_when_the_timer_ends() {
+        let mut monitor = example(0);
+        for (opcode, latency_ms) in [
+            (READ, 4),
+            (READ, 5),
+            (1, 19),
+            (1, 20),
+            (9, 39),
+            (9, 40),
+            (9, 399),
+            (9, 400),
+            (8, 500),
+        ] {
+            note(&mut monitor, opcode, latency_ms, 1);
+        }
+        let counters = monitor
+            .page()
+            .active
+            .counters
+            .map(|bucket| bucket.commands.map(|count| count.get()));
+        assert_eq!(counters, [[0, 1, 1], [1, 1, 0], [2, 0, 0], [1, 0, 0]]);
+        let threshold_ns = 0x07e0 * TIMER_NS;
+        monitor.advance(threshold_ns - 1);
+        assert_eq!(monitor.page().active_bucket_timer.get(), 0x07df);
+        assert_eq!(monitor.page().frozen, buckets_page(&Buckets::default()));
+        let active = monitor.page().active;
+        monitor.advance(threshold_ns);
+        assert_eq!(
+            (monitor.page().frozen, monitor.page().active_bucket_timer.get()),
+            (active, 0)
+        );
+        assert_eq!(monitor.page().active, buckets_page(&Buckets::default()));
+        monitor.configure(LatencyConfiguration::default(), true, threshold_ns);
+        assert_eq!(monitor.page().frozen, buckets_page(&Buckets::default()), "anew");
+        let off = LatencyConfiguration {
+            enabled: false,
+            ..LatencyConfiguration::default()
+        };
+        monitor.configure(off, true, 0);
+        assert!(!monitor.is_long(u64::MAX - 1));
+    }
+
+    #[test]
+    fn thresholds_rise() {
+        let thresholds = |thresholds| LatencyConfiguration {
+            thresholds,
+            ..LatencyConfiguration::default()
+        };
+        assert!(thresholds([0, 1, 2, 255]).is_rising());
+        assert!(!thresholds([0, 1, 1, 2]).is_rising() && !thresholds([9, 8, 10, 11]).is_rising());
+    }
+}
