@@ -99,6 +99,7 @@ fn used_drive(bytes: &mut Bytes) -> (Subsystem, u16) {
     let kind = kinds[usize::from(before / 2 % 4)];
     let connected = subsystem.connect(0, Transport::Fabrics, kind, Host::default());
     let id = connected.unwrap_or_else(|_| subsystem.controllers().next().expect("there are too many").id);
+    subsystem.establish(id);
     subsystem.reset_controller(id);
     subsystem.property_set(0, id, Property::Cc, ENABLE);
     (subsystem, id)

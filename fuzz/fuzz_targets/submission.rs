@@ -1,8 +1,8 @@
 //! Raw submission queue entries, admin and I/O, from several controllers.
 //!
-//! Input: a byte that chooses the drive, then steps of one byte and what it needs. Whatever an entry says, the drive must
-//! not panic, must complete it exactly once, give as much data as it said it would, leave the host's as it is, and must be
-//! consistent afterwards.
+//! Input: a byte that chooses the drive, then steps of one byte and what it needs. Whatever an entry says, the drive
+//! must not panic, must complete it exactly once, give as much data as it said it would, leave the host's as it is, and
+//! must be consistent afterwards.
 #![no_main]
 
 // It uses the drives and the storage of it, not the model.
@@ -93,6 +93,10 @@ impl Fuzz<'_> {
             _ => (Transport::Fabrics, ControllerKind::Discovery),
         };
         if let Ok(id) = self.subsystem.connect(self.now, transport, kind, Host::default()) {
+            // Every other host says who it is and does not prove it.
+            if control >> 5 & 1 == 0 {
+                self.subsystem.establish(id);
+            }
             self.subsystem.property_set(self.now, id, Property::Cc, ENABLE);
             assert!(
                 self.controllers.insert(id, Vec::new()).is_none(),

@@ -119,7 +119,8 @@ pub struct WhatIf {
     /// Run on a twin of the drive, 1/N of its size [default: the smallest that behaves like it]
     #[arg(long, value_name = "1/N")]
     pub scale: Option<Scale>,
-    /// Bytes for the host to write at most, in multiples of the capacity [default: two passes of a trace; 20 of anything else]
+    /// Bytes for the host to write at most, in multiples of the capacity [default: two passes of a trace; 20 of
+    /// anything else]
     #[arg(long, value_name = "CAPACITIES")]
     pub write: Option<f64>,
     /// Change a setting of the device, or of the workload: --set workload.format=msr
@@ -236,6 +237,12 @@ pub struct Serve {
     /// Seconds between checkpoints of the mapping when the data is in a file; 0: only at the end
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub checkpoint: u64,
+    /// With --data FILE: checksums of its pages, so that what was changed behind the drive's back is not served
+    #[arg(long)]
+    pub checksums: bool,
+    /// Seconds in which all data is looked through for damage, at low priority (with --checksums); 0: never
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    pub scrub: u64,
     /// A new drive comes without a namespace
     #[arg(long)]
     pub no_namespace: bool,
@@ -245,7 +252,8 @@ pub struct Serve {
     /// Serial number
     #[arg(long, default_value = "WARP0001")]
     pub serial: String,
-    /// NQN of the subsystem [default: nqn.2026-01.io.warp:SERIAL]
+    /// NQN of the subsystem [default: nqn.2014-08.org.nvmexpress:uuid:UUID, where the UUID follows from the serial
+    /// number]
     #[arg(long)]
     pub nqn: Option<String>,
     /// Serve Prometheus metrics at http://ADDRESS:PORT/metrics; other than loopback needs --metrics-token
@@ -304,6 +312,9 @@ pub struct Inspect {
     /// Which log page a raw file is (20h to 23h)
     #[arg(long, value_name = "LID", value_parser = log_identifier)]
     pub log: Option<u8>,
+    /// Look through the data file of a drive with checksums that is not served; exit code 1 if a page is damaged
+    #[arg(long, conflicts_with = "log")]
+    pub scrub: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -372,8 +383,8 @@ fn log_identifier(text: &str) -> Result<u8, String> {
 
 #[derive(Args)]
 pub struct Run {
-    /// Experiment (a folder, here or in experiments/), job file (a name in jobs/, or a path ending in .fio), workload (a
-    /// name in workloads/, or a path there) or the path of a block trace; nothing says where to start
+    /// Experiment (a folder, here or in experiments/), job file (a name in jobs/, or a path ending in .fio), workload
+    /// (a name in workloads/, or a path there) or the path of a block trace; nothing says where to start
     pub target: Option<String>,
     /// Device profile to run a job file on, to restrict an experiment to, or to run it on instead of its own
     #[arg(long)]
@@ -429,8 +440,8 @@ pub struct Run {
 
 #[derive(Args)]
 pub struct Settings {
-    /// Run on a twin of the drive, 1/N of its size; auto: each cell on the smallest twin that agrees with the next smaller
-    /// one, auto:1/N on none larger [default: the experiment's; 1/1 for a job file]
+    /// Run on a twin of the drive, 1/N of its size; auto: each cell on the smallest twin that agrees with the next
+    /// smaller one, auto:1/N on none larger [default: the experiment's; 1/1 for a job file]
     #[arg(long, value_name = "1/N|auto")]
     pub scale: Option<ScaleChoice>,
     /// Bytes for the host to write, in multiples of the capacity [default: the experiment's; what the jobs say]
@@ -448,8 +459,8 @@ pub struct Settings {
     /// Seed of device and jobs [default: the experiment's]
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Run every member of the devices' ensembles too, and print each write amplification with the range of what they say, such
-    /// as 1.41 (1.30-1.55)
+    /// Run every member of the devices' ensembles too, and print each write amplification with the range of what they
+    /// say, such as 1.41 (1.30-1.55)
     #[arg(long)]
     pub interval: bool,
     /// Change a setting of the device, e.g. --set geometry.over_provisioning=0.2, or of a workload: --set

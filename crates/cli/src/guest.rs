@@ -213,6 +213,7 @@ fn serve(drive: DriveOptions, transport: Transport, sockets: &Path) -> Result<Se
     let socket = (transport != Transport::Tcp).then(|| sockets.join("drive.sock"));
     let any_port = ([127, 0, 0, 1], 0).into();
     let options = ServeOptions {
+        scrub_every: None,
         drive,
         vfio_user: socket.iter().cloned().collect(),
         tcp: (transport != Transport::VfioUser).then(|| TcpOptions::new(any_port)),

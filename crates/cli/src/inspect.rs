@@ -26,6 +26,15 @@ pub fn inspect(command: &Inspect) -> Result<Outcome, AnyError> {
         return show_report(command, &report(&mut port, command.endurance_group)?);
     }
     let path = Path::new(target);
+    if command.scrub {
+        let found = transport::drive::scrub(path)?;
+        show(command, &found, ToString::to_string)?;
+        return Ok(if found.pages_damaged > 0 {
+            Outcome::Failed
+        } else {
+            Outcome::Done
+        });
+    }
     match command.log {
         Some(log) => raw_log(command, path, log),
         None => stored(command, path),

@@ -87,7 +87,16 @@ fn options(command: &Serve) -> Result<ServeOptions, AnyError> {
         reclaim_unit_time_limit_s: command.reclaim_unit_time_limit,
         ..drive.subsystem
     };
-    let drive = DriveOptions { subsystem, ..drive };
+    let checksums = command.checksums || command.scrub > 0;
+    if checksums && !matches!(drive.data, DataChoice::File(_)) {
+        let option = if command.checksums { "--checksums" } else { "--scrub" };
+        return Err(bad_option(option, "checksums are of a file; give --data FILE").into());
+    }
+    let drive = DriveOptions {
+        subsystem,
+        checksums,
+        ..drive
+    };
     let tcp = match (command.tcp, &command.hosts) {
         (None, _) => None,
         (Some(listen), None) => Some(TcpOptions::new(listen)),
@@ -109,6 +118,7 @@ fn options(command: &Serve) -> Result<ServeOptions, AnyError> {
         vfio_user: command.vfio_user.clone(),
         tcp,
         metrics,
+        scrub_every: (command.scrub > 0).then(|| Duration::from_secs(command.scrub)),
         checkpoint_every: (command.checkpoint > 0).then(|| Duration::from_secs(command.checkpoint)),
     })
 }
@@ -209,7 +219,7 @@ fn hosts(file: &Path) -> Result<Vec<AllowedHost>, LabError> {
 /// # Errors
 /// A name does not fit where the standard puts it.
 pub fn identity(serial: &str, nqn: Option<&str>) -> Result<Identity, LabError> {
-    let nqn = nqn.map_or_else(|| format!("nqn.2026-01.io.warp:{serial}"), str::to_string);
+    let nqn = nqn.map_or_else(|| Identity::default_nqn(serial), str::to_string);
     let printable = |text: &str| !text.is_empty() && text.bytes().all(|byte| (0x20..0x7f).contains(&byte));
     if serial.len() > 20 || !printable(serial) {
         return Err(bad_option("--serial", "give 1 to 20 printable ASCII characters"));
@@ -217,7 +227,7 @@ pub fn identity(serial: &str, nqn: Option<&str>) -> Result<Identity, LabError> {
     if nqn.len() > 223 || !nqn.starts_with("nqn.") || !printable(&nqn) {
         return Err(bad_option(
             "--nqn",
-            "give an NVMe qualified name such as nqn.2026-01.io.warp:drive1, up to 223 bytes",
+            "give an NVMe qualified name such as nqn.2014-08.com.example:drive1, up to 223 bytes",
         ));
     }
     Ok(Identity {
@@ -252,7 +262,11 @@ pub fn drive_options(
         "null" => DataChoice::Null,
         path => DataChoice::File(PathBuf::from(path)),
     };
-    Ok(DriveOptions { subsystem, data })
+    Ok(DriveOptions {
+        subsystem,
+        data,
+        checksums: false,
+    })
 }
 
 /// The device of the profile at the capacity asked for.

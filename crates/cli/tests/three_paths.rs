@@ -222,6 +222,7 @@ impl Case {
                     io_queues_max: 8,
                 },
                 data,
+                checksums: false,
             },
             vfio_user: vec![socket],
             tcp: Some(TcpOptions::new("127.0.0.1:0".parse().unwrap())),
@@ -229,6 +230,7 @@ impl Case {
             checkpoint_every: None,
             faults: None,
             at_power_loss: None,
+            scrub_every: None,
         }
     }
 

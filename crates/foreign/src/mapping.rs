@@ -31,8 +31,9 @@ pub struct Mapping {
     writable: bool,
     /// Bytes of the smallest piece that can be mapped.
     page_bytes: usize,
-    /// What was put in place of memory that was gone could not be taken away again: nothing is there any more.
-    lost: Cell<bool>,
+    /// What was put in place of memory that was gone could not be taken away again: here (address, bytes) may be
+    /// nothing any more, or something of somebody else's.
+    lost: Cell<Option<(usize, usize)>>,
 }
 
 // SAFETY: the address range belongs to the value; no thread's own state is in it.
@@ -85,7 +86,7 @@ impl Mapping {
             offset,
             writable,
             page_bytes,
-            lost: Cell::new(false),
+            lost: Cell::new(None),
         })
     }
 
@@ -199,7 +200,7 @@ impl Mapping {
     /// Does what touches these bytes and nothing else of the mapping.
     #[inline]
     fn access(&self, offset: usize, bytes: usize, touch: impl FnOnce()) -> Result<(), Gone> {
-        if self.lost.get() {
+        if self.lost.get().is_some() {
             return Err(Gone);
         }
         let base = self.start.as_ptr().expose_provenance();
@@ -224,7 +225,7 @@ impl Mapping {
             let place = std::ptr::with_exposed_provenance_mut::<c_void>(start);
             mmap(place, bytes, protection(self.writable), flags, &self.file, offset)
         };
-        self.lost.set(mapped.is_err());
+        self.lost.set(mapped.is_err().then_some((start, bytes)));
     }
 }
 
@@ -247,8 +248,17 @@ fn protection(writable: bool) -> ProtFlags {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the mapping is the value's own, and nothing borrows from it.
-        let unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
-        debug_assert!(unmapped.is_ok(), "what was mapped can be unmapped");
+        let base = self.start.as_ptr().expose_provenance();
+        let end = base + self.bytes;
+        // Mapping over pages that fails may leave none, and the system may have given those to another thread since.
+        let (lost, lost_bytes) = self.lost.get().unwrap_or((end, 0));
+        for (from, to) in [(base, lost), (lost + lost_bytes, end)] {
+            if from >= to {
+                continue;
+            }
+            // SAFETY: the pages are the value's own, and nothing borrows from them.
+            let unmapped = unsafe { munmap(std::ptr::with_exposed_provenance_mut(from), to - from) };
+            debug_assert!(unmapped.is_ok(), "what was mapped can be unmapped");
+        }
     }
 }

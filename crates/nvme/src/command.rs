@@ -14,7 +14,7 @@
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::feature::FeatureId;
 use nvme_spec::{LogId, Status};
-use ssd::Nanos;
+use ssd::{Nanos, Placement};
 
 use crate::completion::{Executed, Execution, Outcome, Reply, Success};
 use crate::error::{Failure, Parameter};
@@ -34,13 +34,22 @@ pub struct AcceptedCommand {
     entry: SubmissionEntry,
     command: Command,
     transfer: Transfer,
-    /// Logical blocks that a command of many parts is done with, and when the device is.
-    blocks_done: u64,
+    /// How far a command of many parts is, and when the device is done with it.
+    progress: Progress,
     done_at: Nanos,
     /// How much later it completes because a fault wants it; `None`: faults have not seen it yet.
     delay_ns: Option<Nanos>,
     /// When the first part of it was carried out.
     began: Option<Nanos>,
+}
+
+/// How far a command of many parts is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Progress {
+    /// Logical blocks that are done.
+    pub blocks_done: u64,
+    /// Where its data goes, which is decided once.
+    pub placement: Option<Placement>,
 }
 
 #[derive(Debug)]
@@ -88,7 +97,7 @@ impl Subsystem {
             entry: *entry,
             transfer: self.transfer_of(id, &command)?,
             command,
-            blocks_done: 0,
+            progress: Progress::default(),
             done_at: 0,
             delay_ns: None,
             began: None,
@@ -117,9 +126,9 @@ impl Subsystem {
         }
     }
 
-    /// Carries out a command as far as it may go while others wait: Verify and Dataset Management, whose work is not
-    /// bounded by the data that they move, have parts. `data` is to be there for each. Between two parts others may
-    /// change anything, so what a command needs is checked again.
+    /// Carries out a command as far as it may go while others wait: Verify, Dataset Management and Write Zeroes, whose
+    /// work is not bounded by the data that they move, have parts. `data` is to be there for each. Between two parts
+    /// others may change anything, so what a command needs is checked again.
     pub fn execute_part(
         &mut self,
         now: Nanos,
@@ -137,7 +146,7 @@ impl Subsystem {
                     Ok(done.map_or(Execution::Later, Execution::Done))
                 }
                 Command::Io(command) => {
-                    subsystem.execute_io(accepted.controller, command, data, &mut accepted.blocks_done)
+                    subsystem.execute_io(accepted.controller, command, data, &mut accepted.progress)
                 }
             }
         })
@@ -198,7 +207,12 @@ impl Subsystem {
         assert!(self.device.sink().is_empty(), "every event of the device was noted");
         let delay_ns = accepted.delay_ns.unwrap_or(0);
         if let Ok(Execution::Done(Success { durable: false, .. })) = &result {
-            self.note_latency(accepted.queue, &accepted.entry, began, self.done_at.saturating_add(delay_ns));
+            self.note_latency(
+                accepted.queue,
+                &accepted.entry,
+                began,
+                self.done_at.saturating_add(delay_ns),
+            );
         }
         Executed::Done(match result {
             Ok(Execution::Done(success)) => Outcome {
@@ -272,8 +286,8 @@ impl Subsystem {
         Reply::failed(&failure)
     }
 
-    /// Tells the latency monitor of a command that was carried out at `began` and may complete at `at`. Whoever makes a command's data durable
-    /// says so when that is done; all others are known here.
+    /// Tells the latency monitor of a command that was carried out at `began` and may complete at `at`. Whoever makes a
+    /// command's data durable says so when that is done; all others are known here.
     #[inline]
     pub fn note_latency(&mut self, queue: u16, entry: &SubmissionEntry, began: Nanos, at: Nanos) {
         let latency_ns = at.saturating_sub(began);

@@ -60,10 +60,10 @@ impl Subsystem {
     fn free_controller(&self, transport: Transport, kind: ControllerKind, host: &Host) -> Option<u16> {
         let free = || (1..=self.config.controllers_max).filter(|&id| !self.is_connected(id));
         let is_own = |id: &u16| {
-            let holder = self.holders.get(id);
+            let holder = self.state.holders.get(id);
             kind == ControllerKind::Io && holder.is_some_and(|(its, of)| *its == transport && of == host)
         };
-        let unheld = || free().find(|id| !self.holders.contains_key(id));
+        let unheld = || free().find(|id| !self.state.holders.contains_key(id));
         free().find(is_own).or_else(unheld).or_else(|| free().next())
     }
 
@@ -75,7 +75,7 @@ impl Subsystem {
         }
         let holder = (controller.transport, controller.host.clone());
         self.take_back(id, &holder);
-        self.holders.insert(id, holder);
+        self.state.holders.insert(id, holder);
         self.attach_as_twin(id);
     }
 
@@ -85,6 +85,7 @@ impl Subsystem {
             return;
         }
         let of_host = self
+            .state
             .holders
             .iter()
             .filter(|(_, of)| *of == holder)
@@ -115,8 +116,8 @@ impl Subsystem {
     }
 
     /// A new controller has the namespaces that others of its host have: "the initial set of attached namespaces should
-    /// be the same for all controllers that are allocated to a specific host" (Base Specification 2.1, dynamic controller
-    /// model), for as long as it is there. Private ones stay where they are.
+    /// be the same for all controllers that are allocated to a specific host" (Base Specification 2.1, dynamic
+    /// controller model), for as long as it is there. Private ones stay where they are.
     fn attach_as_twin(&mut self, id: u16) {
         let Some(twin) = self.twin_of(id) else {
             return;
@@ -126,7 +127,7 @@ impl Subsystem {
                 continue;
             };
             if namespace.attached.contains(&twin) && namespace.attached.insert(id) {
-                self.inherited.insert((nsid, id));
+                self.state.inherited.insert((nsid, id));
             }
         }
     }
@@ -134,15 +135,15 @@ impl Subsystem {
     /// The controller loses what it had as a twin only.
     fn detach_as_twin(&mut self, id: u16) {
         for (nsid, namespace) in (1..).zip(&mut self.state.namespaces) {
-            if self.inherited.remove(&(nsid, id)) {
+            if self.state.inherited.remove(&(nsid, id)) {
                 let namespace = namespace.as_mut().expect("forgotten with its namespace");
                 namespace.attached.remove(&id);
             }
         }
     }
 
-    /// The host is gone: its controller is. What was private to it goes to another controller of the same host, if there
-    /// is one: a host that came back before its old connection was found lost.
+    /// The host is gone: its controller is. What was private to it goes to another controller of the same host, if
+    /// there is one: a host that came back before its old connection was found lost.
     pub fn disconnect(&mut self, id: u16) {
         if !self.is_connected(id) {
             return;

@@ -1,5 +1,5 @@
-//! The latency monitor of the Datacenter NVMe SSD Specification (Open Compute Project, 2.0; sections 4.8.8 and 4.12.10, appendix C): which
-//! commands took long, and when.
+//! The latency monitor of the Datacenter NVMe SSD Specification (Open Compute Project, 2.0; sections 4.8.8 and 4.12.10,
+//! appendix C): which commands took long, and when.
 //!
 //! ```text
 //! command is done -> shorter than threshold A? -> nothing (one comparison)
@@ -7,10 +7,11 @@
 //! tick            -> timer at its threshold?   -> the active buckets become the static ones
 //! ```
 //!
-//! A latency is the time from when a command is carried out until it may complete: the model's where the drive has timing, the time
-//! that parts of a command and making data durable took where the machine is slower, whichever is longer. What the host's link and the queues
-//! before the drive add is not in it. The specification has one monitor for each device, so there is one for all controllers, and what any host
-//! configures is for all. It counts completed commands; commands that failed are in the error log.
+//! A latency is the time from when a command is carried out until it may complete: the model's where the drive has
+//! timing, the time that parts of a command and making data durable took where the machine is slower, whichever is
+//! longer. What the host's link and the queues before the drive add is not in it. The specification has one monitor for
+//! each device, so there is one for all controllers, and what any host configures is for all. It counts completed
+//! commands; commands that failed are in the error log.
 
 use nvme_spec::IoOpcode;
 use nvme_spec::command::{DatasetManagementCdw11, SubmissionEntry};

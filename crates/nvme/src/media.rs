@@ -56,6 +56,13 @@ pub struct MediaError {
     pub source: std::io::Error,
 }
 
+impl MediaError {
+    /// Whether the storage has something else than what was written.
+    pub fn is_damage(&self) -> bool {
+        self.source.kind() == std::io::ErrorKind::InvalidData
+    }
+}
+
 /// Makes everything written before the call durable. Called without the subsystem's lock.
 pub trait Durable: Send + Sync {
     /// Returns when it is on stable storage.
@@ -80,12 +87,24 @@ pub struct Counters {
     pub write_commands: u64,
 }
 
+/// What scrubs of the storage found, since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Integrity {
+    /// Times that everything was looked at.
+    pub passes: u64,
+    /// Pages looked at.
+    pub pages_checked: u64,
+    /// Pages that were not what had been written, again in each pass.
+    pub pages_damaged: u64,
+}
+
 /// Bytes by logical address, [`bytes_for`] the drive's capacity of them.
 pub trait Media: Send {
     /// Fills `data` with the bytes at `offset`; what was never written or was discarded reads as zeroes.
     ///
     /// # Errors
-    /// The storage failed.
+    /// The storage failed, or what it has is not what was written (then the source is of kind `InvalidData`, and the
+    /// offset is that of the damage).
     fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), MediaError>;
 
     /// Stores `data` at `offset`.
@@ -111,6 +130,11 @@ pub trait Media: Send {
     /// goes on from there. It costs less than [`Media::keep`] and need not survive a power loss. An implementation
     /// without persistence forgets them.
     fn note_counters(&mut self, _counters: &Counters) {}
+
+    /// What scrubs found; `None` if the storage knows nothing of damage.
+    fn integrity(&self) -> Option<Integrity> {
+        None
+    }
 
     /// The volatile write cache in front of stable storage: how to make its content durable, or `None` if what is
     /// written is as safe as it will ever be. Decides whether the controller reports a volatile write cache.

@@ -2,6 +2,7 @@
 
 use ssd::{ConfigError, DeviceConfig};
 use thiserror::Error;
+use uuid::Uuid;
 
 use crate::media::MediaError;
 
@@ -10,7 +11,7 @@ pub const NAMESPACES_MAX: u32 = 32;
 /// Endurance group identifier of the only endurance group.
 pub const ENDURANCE_GROUP: u16 = 1;
 /// PCI vendor identifier. It and [`crate::pcie::DEVICE_ID`] are in the range that its owner leaves to experiments
-/// without registration (QEMU's list of PCI identifiers); whoever ships this as a product needs identifiers of their
+/// without registration (QEMU, docs/specs/pci-ids.rst); whoever ships this as a product needs identifiers of their
 /// own. Those of QEMU's NVMe device would make drivers apply that device's quirks.
 pub const VENDOR_ID: u16 = 0x1af4;
 
@@ -25,6 +26,15 @@ pub struct Identity {
     pub firmware: String,
     /// NVM subsystem NQN.
     pub nqn: String,
+}
+
+impl Identity {
+    /// A name of the NVM subsystem with a serial number: of the form for those that own no domain (Base Specification,
+    /// "NVMe Qualified Names"), and the same each time.
+    pub fn default_nqn(serial: &str) -> String {
+        let uuid = Uuid::new_v5(&Uuid::NAMESPACE_OID, format!("WARP drive {serial}").as_bytes());
+        format!("nqn.2014-08.org.nvmexpress:uuid:{uuid}")
+    }
 }
 
 /// How a subsystem is made.

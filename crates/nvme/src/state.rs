@@ -3,12 +3,13 @@
 //! It is stored through [`crate::media::Media::keep`] whenever a command changes it, before the command completes, and
 //! at every checkpoint (for the counters). The form is postcard behind a version.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use nvme_spec::command::SanitizeCdw10;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::controller::{Host, Transport};
 use crate::fdp::FdpState;
 use crate::latency_monitor::LatencyMonitor;
 use crate::media::Counters;
@@ -35,6 +36,11 @@ pub struct Persistent {
     pub sanitize: SanitizeOutcome,
     /// The results of device self-tests, newest first; at most 20.
     pub self_tests: Vec<SelfTest>,
+    /// The host that had an I/O controller last, by identifier: it has it again when it comes back, and with it the
+    /// namespaces that are attached to it.
+    pub holders: BTreeMap<u16, (Transport, Host)>,
+    /// Namespaces that a controller has only because others of its host have them, with that controller.
+    pub inherited: BTreeSet<(u32, u16)>,
     /// Which commands took long.
     pub latency_monitor: LatencyMonitor,
 }
@@ -171,6 +177,15 @@ pub enum StateError {
 }
 
 impl Persistent {
+    /// All controllers are gone: they lose what they had only because others of their hosts had it.
+    pub(crate) fn end_inheritances(&mut self) {
+        for (nsid, controller) in std::mem::take(&mut self.inherited) {
+            if let Some(Some(namespace)) = self.namespaces.get_mut(nsid as usize - 1) {
+                namespace.attached.remove(&controller);
+            }
+        }
+    }
+
     /// The stored form.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = VERSION.to_le_bytes().to_vec();

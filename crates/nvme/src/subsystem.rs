@@ -11,19 +11,18 @@
 //! in whole; the [`Outcome`](crate::Outcome) says when the host may see it completed. Transports share one subsystem
 //! behind a lock.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use nvme_spec::Status;
 use ssd::{Completion, Device, DeviceConfig, Nanos, RuhId};
 
 use crate::clock::Clock;
-use crate::controller::{Controller, Features, Host, Transport};
+use crate::controller::{Controller, Features};
 use crate::error::{Failure, Parameter};
 use crate::fault::cache::CachedMedia;
 use crate::fault::{Injector, OnPowerLoss};
 use crate::fdp::{self, DeviceReports, OpenSince};
-use crate::media::{Counters, Durable, Media, MediaError};
+use crate::media::{Counters, Durable, Integrity, Media, MediaError};
 use crate::namespace::{FORMATS, Namespace};
 use crate::pacing::Pacing;
 use crate::setup::{NAMESPACES_MAX, SetupError, SubsystemConfig};
@@ -40,10 +39,6 @@ pub struct Subsystem {
     pub(crate) state: Persistent,
     /// By identifier - 1.
     pub(crate) controllers: Vec<Option<Controller>>,
-    /// The host that had an I/O controller last, by identifier: it has it again when it comes back.
-    pub(crate) holders: BTreeMap<u16, (Transport, Host)>,
-    /// Namespaces that a controller has only because others of its host have them, with that controller.
-    pub(crate) inherited: BTreeSet<(u32, u16)>,
     pub(crate) now: Nanos,
     /// When the device has done what the command that is carried out asked of it.
     pub(crate) done_at: Nanos,
@@ -143,6 +138,7 @@ impl Subsystem {
     ) -> Subsystem {
         state.namespaces.resize(NAMESPACES_MAX as usize, None);
         state.smart.power_cycles += 1;
+        state.end_inheritances();
         let sanitize = SanitizeProgress::resumed(&state.sanitize, device.layout().logical_pages);
         Subsystem {
             configurations: fdp::configurations(&config.device),
@@ -154,8 +150,6 @@ impl Subsystem {
             shared_features: Features::default(),
             state,
             controllers: Vec::new(),
-            holders: BTreeMap::new(),
-            inherited: BTreeSet::new(),
             now: 0,
             done_at: 0,
             pacing: Arc::default(),
@@ -204,6 +198,11 @@ impl Subsystem {
     /// The device behind it.
     pub fn device(&self) -> &Device<DeviceReports> {
         &self.device
+    }
+
+    /// What scrubs of its storage found, if there are any.
+    pub fn integrity(&self) -> Option<Integrity> {
+        self.media.integrity()
     }
 
     /// How it was made.

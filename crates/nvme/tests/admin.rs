@@ -731,7 +731,8 @@ fn a_deletion_or_a_format_that_cannot_be_stored_destroys_nothing() {
     assert!(drive.memory.is_zero());
 }
 
-/// "The initial set of attached namespaces should be the same for all controllers that are allocated to a specific host."
+/// "The initial set of attached namespaces should be the same for all controllers that are allocated to a specific
+/// host."
 #[test]
 fn controllers_of_a_host_have_the_same_namespaces() {
     let mut drive = Drive::new();
@@ -788,6 +789,42 @@ fn controllers_of_a_host_have_the_same_namespaces() {
     // Others get controllers that the host did not have; it finds everything where it left it.
     let next = connect(&mut drive, "next");
     assert_eq!(active(&mut drive, next), []);
+    let back = connect(&mut drive, "a");
+    assert_eq!((back, active(&mut drive, back)), (first, vec![shared, private]));
+}
+
+/// A private namespace is attached to a controller of its host, by number: after a restart that number is still its
+/// host's.
+#[test]
+fn controllers_are_those_of_their_hosts_over_a_restart() {
+    let connect = |drive: &mut Drive, name: &str| {
+        let host = nvme::Host {
+            nqn: format!("nqn.2014-08.com.example:{name}"),
+            id: [name.len() as u8; 16],
+        };
+        let id = drive.subsystem.connect(0, Transport::Fabrics, ControllerKind::Io, host);
+        let id = id.expect("room for a controller");
+        drive.subsystem.establish(id);
+        drive.enable(id);
+        id
+    };
+    let active = |drive: &mut Drive, id| namespaces(drive, id, Cns::ActiveNamespaceList, 0);
+    let mut drive = Drive::new();
+    let first = connect(&mut drive, "a");
+    let fields = NamespaceCreate {
+        nmic: Nmic::new().with_shrns(true),
+        ..fields(16, &[0])
+    };
+    let shared = create(&mut drive, first, &fields);
+    attach(&mut drive, first, shared, &[first]);
+    let twin = connect(&mut drive, "a");
+    assert_eq!(active(&mut drive, twin), [shared]);
+    let private = make_namespace(&mut drive, first, 16, &[1]);
+    let mut drive = drive.restart();
+    let attached = &drive.subsystem.state().namespaces[0].as_ref().unwrap().attached;
+    assert!(!attached.contains(&twin), "what was inherited went with its controller");
+    let other = connect(&mut drive, "other");
+    assert_eq!(active(&mut drive, other), []);
     let back = connect(&mut drive, "a");
     assert_eq!((back, active(&mut drive, back)), (first, vec![shared, private]));
 }

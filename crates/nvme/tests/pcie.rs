@@ -901,7 +901,8 @@ fn between_the_parts_of_a_long_command_others_have_the_drive() {
     let mut deallocate = prps(io(IoOpcode::DatasetManagement, 1, 0, 1), DATA, 0);
     deallocate.cdw10.set(255);
     deallocate.cdw11.set(4);
-    for (long, parts_min) in [(io(IoOpcode::Verify, 1, 0, blocks), 64), (deallocate, 256)] {
+    let zeroes = io(IoOpcode::WriteZeroes, 1, 0, blocks);
+    for (long, parts_min) in [(io(IoOpcode::Verify, 1, 0, blocks), 64), (deallocate, 256), (zeroes, 4)] {
         let cid = machine.submit(1, long);
         machine.ring(1);
         machine.with(|controller, subsystem, bus| controller.process(subsystem, bus, 1));

@@ -1,7 +1,8 @@
 //! Features: identifiers, the dwords of Get Features and Set Features that belong to one feature, and their data.
 //!
 //! Unless said otherwise a type is command dword 11 of Set Features and dword 0 of the completion of Get Features. The
-//! features of flexible data placement are in [`crate::fdp`], the vendor specific one in [`crate::ocp`]. Features that nothing here takes apart have no type.
+//! features of flexible data placement are in [`crate::fdp`], the vendor specific one in [`crate::ocp`]. Features that
+//! nothing here takes apart have no type.
 
 use zerocopy::little_endian::U16;
 

@@ -1,8 +1,8 @@
 //! Log pages (Base Specification, "Log Page Identifiers"): the identifiers and the structures of the pages.
 //!
-//! The pages of flexible data placement (20h to 23h) are in [`crate::fdp`], the vendor specific ones in [`crate::ocp`]. Not here: the persistent event, ANA,
-//! predictable latency, LBA status, media unit, capacity configuration, lockdown, boot partition, rotational media and
-//! reservation notification pages.
+//! The pages of flexible data placement (20h to 23h) are in [`crate::fdp`], the vendor specific ones in [`crate::ocp`].
+//! Not here: the persistent event, ANA, predictable latency, LBA status, media unit, capacity configuration, lockdown,
+//! boot partition, rotational media and reservation notification pages.
 
 use zerocopy::little_endian::{U16, U32, U64, U128};
 

@@ -1,13 +1,13 @@
-//! What the Datacenter NVMe SSD Specification of the Open Compute Project adds (version 2.0): vendor specific log pages and a feature that
-//! tools of data centers use, under a UUID that says whose they are.
+//! What the Datacenter NVMe SSD Specification of the Open Compute Project adds (version 2.0): vendor specific log pages
+//! and a feature that tools of data centers use, under a UUID that says whose they are.
 //!
-//! Not here: firmware activation (C2h), unsupported requirements (C5h), TCG configuration (C7h), telemetry strings (C9h), and all features but
-//! that of the latency monitor.
+//! Not here: firmware activation (C2h), unsupported requirements (C5h), TCG configuration (C7h), telemetry strings
+//! (C9h), and all features but that of the latency monitor.
 
 use zerocopy::little_endian::{U16, U32, U64, U128};
 
-/// The UUID under which the specification's log pages and features are selected (C194D55B-E094-4794-A21D-29998F56BE6F), as it stands in
-/// a UUID list.
+/// The UUID under which the specification's log pages and features are selected (C194D55B-E094-4794-A21D-29998F56BE6F),
+/// as it stands in a UUID list.
 pub const UUID: [u8; 16] = 0xc194_d55b_e094_4794_a21d_2999_8f56_be6f_u128.to_be_bytes();
 
 /// Log Page GUID of SMART / Health Information Extended (AFD514C97C6F4F9CA4F2BFEA2810AFC5h), as it stands in the page.
@@ -122,9 +122,11 @@ layout! {
     ErrorRecoveryLog(512) {
         /// Panic Reset Wait Time, milliseconds.
         panic_reset_wait_time @ 0: U16,
-        /// Panic Reset Action: bit 0 Controller Reset, 1 NVM Subsystem Reset, 2 Function Level Reset, 3 PERST#, 4 power cycle, 5 Hot Reset.
+        /// Panic Reset Action: bit 0 Controller Reset, 1 NVM Subsystem Reset, 2 Function Level Reset, 3 PERST#, 4 power
+        /// cycle, 5 Hot Reset.
         panic_reset_action @ 2: u8,
-        /// Device Recovery Action 1: bit 0 none required, 1 Format NVM, 2 vendor specific command, 3 analysis, 4 replacement, 5 Sanitize.
+        /// Device Recovery Action 1: bit 0 none required, 1 Format NVM, 2 vendor specific command, 3 analysis, 4
+        /// replacement, 5 Sanitize.
         device_recovery_action_1 @ 3: u8,
         /// Panic ID; 0 for no panic.
         panic_id @ 4: U64,
@@ -157,7 +159,8 @@ layout! {
         commands @ 4: [U32; 3],
     }
 
-    /// The buckets of the latency monitor, active or static. Of a bucket, deallocating commands come first, then writes and reads.
+    /// The buckets of the latency monitor, active or static. Of a bucket, deallocating commands come first, then writes
+    /// and reads.
     LatencyBuckets(186) {
         /// Bucket Counters, bucket 0 first.
         counters @ 0: [LatencyCounters; 4],
@@ -165,8 +168,8 @@ layout! {
         stamps @ 64: [[U64; 3]; 4],
         /// Measured Latencies, milliseconds, bucket 3 first; 0 for none.
         measured @ 160: [[U16; 3]; 4],
-        /// Latency Stamp Units: bits as the modes of [`LatencyMonitorLog`], set where the stamp is of the Timestamp feature, else it is time
-        /// powered on.
+        /// Latency Stamp Units: bits as the modes of [`LatencyMonitorLog`], set where the stamp is of the Timestamp
+        /// feature, else it is time powered on.
         stamp_units @ 184: U16,
     }
 
@@ -181,8 +184,9 @@ layout! {
         active_bucket_timer_threshold @ 4: U16,
         /// Active Thresholds A to D, units of 5 ms, where 00h is one.
         active_thresholds @ 6: [u8; 4],
-        /// Active Latency Configuration: for a bucket and a kind of command whether the longest is measured (mode 1) or the first (mode 0). Bits
-        /// 0 to 2 are read, write and deallocate of bucket 0, bits 3 to 5 those of bucket 1, and so on.
+        /// Active Latency Configuration: for a bucket and a kind of command whether the longest is measured (mode 1) or
+        /// the first (mode 0). Bits 0 to 2 are read, write and deallocate of bucket 0, bits 3 to 5 those of bucket 1,
+        /// and so on.
         active_latency_configuration @ 10: U16,
         /// Active Latency Minimum Window, units of 100 ms.
         active_latency_minimum_window @ 12: u8,

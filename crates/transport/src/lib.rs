@@ -30,6 +30,15 @@ pub use error::ServeError;
 /// The drive that all transports serve.
 pub type Shared = Arc<Mutex<nvme::Subsystem>>;
 
+/// Niceness of threads whose work can wait.
+const NICENESS: i32 = 10;
+
+/// Makes this thread, and no other, one whose work can wait. Where that is refused it is as important as everything
+/// else.
+fn lower_priority() {
+    let _ = rustix::process::setpriority_process(None, NICENESS);
+}
+
 /// The drive, for the time of a command.
 ///
 /// # Panics

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use base::table;
+use nvme::Integrity;
 use nvme::fault::{FaultsReport, Plan};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
@@ -105,6 +106,10 @@ const COUNTERS: &[Row] = &table! {
         let stats = &status.stats;
         stats.background_collections + stats.foreground_collections + stats.forced_collections
     },
+    "warp_scrub_passes": "Times that all data was looked through" => |status| integrity(status).passes,
+    "warp_scrub_pages": "Pages with checksums that scrubs looked at" => |status| integrity(status).pages_checked,
+    "warp_scrub_damaged_pages": "Pages that were not what was written, again in each pass"
+        => |status| integrity(status).pages_damaged,
     "warp_fdp_events_overwritten": "FDP events lost to newer ones" => |status| status.events_overwritten,
 };
 
@@ -153,6 +158,10 @@ fn encode_faults(encoder: &mut DescriptorEncoder<'_>, report: &FaultsReport) -> 
         ConstGauge::new(i64::from(fault.active)).encode(family.encode_family(&labels)?)?;
     }
     Ok(())
+}
+
+fn integrity(status: &Status) -> Integrity {
+    status.integrity.unwrap_or_default()
 }
 
 fn seconds(ns: Nanos) -> f64 {

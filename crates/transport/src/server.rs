@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Server::start -> ServedDrive::open -> VfioUserServer for each socket, TcpServer, metrics
-//!               -> a thread that lets time pass (tick every 50 ms) and makes checkpoints
+//!               -> a thread that lets time pass (tick every 50 ms) and makes checkpoints, one that scrubs
 //! Server::stop  -> transports end, the drive is closed: data durable, mapping and counters stored
 //! ```
 
@@ -22,7 +22,7 @@ use crate::metrics;
 use crate::status::Status;
 use crate::tcp::{TcpOptions, TcpServer};
 use crate::vfio_user::{VfioUserOptions, VfioUserServer};
-use crate::{Clock, Shared, locked};
+use crate::{Clock, Shared, locked, lower_priority};
 
 /// What to serve, and where.
 #[derive(Clone, Debug)]
@@ -42,6 +42,8 @@ pub struct ServeOptions {
     /// Called, with the drive held, when a fault plan has taken its power. From then on nothing is stored, and hosts
     /// get no answers; ending the process is the caller's.
     pub at_power_loss: Option<fn(&PowerLoss)>,
+    /// Time in which all data is looked through for damage; `None`: never, and only with checksums.
+    pub scrub_every: Option<Duration>,
 }
 
 /// A running server.
@@ -53,6 +55,7 @@ pub struct Server {
     metrics: Option<HttpServer>,
     stopping: Arc<AtomicBool>,
     housekeeping: Option<JoinHandle<()>>,
+    scrub: Option<JoinHandle<()>>,
     clock: Clock,
 }
 
@@ -108,6 +111,7 @@ impl Server {
             metrics: None,
             stopping: Arc::new(AtomicBool::new(false)),
             housekeeping: None,
+            scrub: None,
             clock,
         };
         // An error below drops the server, which stops what has been started and closes the drive in order.
@@ -122,7 +126,35 @@ impl Server {
             server.metrics = Some(metrics::start(metrics, Arc::clone(&shared), clock)?);
         }
         server.start_housekeeping(options.checkpoint_every)?;
+        if let Some(every) = options.scrub_every {
+            server.start_scrub(every)?;
+        }
         Ok((server, opened))
+    }
+
+    /// Looks through the data again and again, if there are checksums.
+    fn start_scrub(&mut self, every: Duration) -> Result<(), ServeError> {
+        let scrubber = self.drive.lock().expect("a checkpoint never panics").scrubber();
+        let Some(mut scrubber) = scrubber else {
+            return Ok(());
+        };
+        let stopping = Arc::clone(&self.stopping);
+        let work = move || {
+            lower_priority();
+            while !stopping.load(Ordering::Acquire) {
+                let wait = scrubber.slice(every, &mut |found| eprintln!("warp: {found}"));
+                let wait = wait.unwrap_or_else(|error| {
+                    eprintln!("warp: scrub: the data file cannot be searched for data: {error}; tried again later");
+                    every
+                });
+                let until = Instant::now() + wait;
+                while Instant::now() < until && !stopping.load(Ordering::Acquire) {
+                    std::thread::park_timeout(until - Instant::now());
+                }
+            }
+        };
+        self.scrub = Some(spawn("scrub", work)?);
+        Ok(())
     }
 
     fn start_housekeeping(&mut self, checkpoint_every: Option<Duration>) -> Result<(), ServeError> {
@@ -147,9 +179,7 @@ impl Server {
                 }
             }
         };
-        let thread = std::thread::Builder::new().name("housekeeping".to_string()).spawn(work);
-        let action = "starting a thread";
-        self.housekeeping = Some(thread.map_err(|source| ServeError::System { action, source })?);
+        self.housekeeping = Some(spawn("housekeeping", work)?);
         Ok(())
     }
 
@@ -195,11 +225,17 @@ impl Server {
         if let Some(metrics) = self.metrics.take() {
             metrics.stop();
         }
-        if let Some(housekeeping) = self.housekeeping.take() {
-            housekeeping.thread().unpark();
-            let _ = housekeeping.join();
+        for thread in [self.housekeeping.take(), self.scrub.take()].into_iter().flatten() {
+            thread.thread().unpark();
+            let _ = thread.join();
         }
     }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, ServeError> {
+    let thread = std::thread::Builder::new().name(name.to_string()).spawn(work);
+    let action = "starting a thread";
+    thread.map_err(|source| ServeError::System { action, source })
 }
 
 impl Drop for Server {

@@ -1,8 +1,8 @@
 //! What there is to say about a served drive at a moment: for the status line and the metrics.
 
-use nvme::Subsystem;
 use nvme::fault::FaultsReport;
 use nvme::pacing::Lateness;
+use nvme::{Integrity, Subsystem};
 use ssd::{Nanos, OwnerStats, Stats};
 
 /// A moment of a served drive. Rates come from two of them.
@@ -36,6 +36,8 @@ pub struct Status {
     pub lateness: Lateness,
     /// What is to go wrong, and what has.
     pub faults: Option<FaultsReport>,
+    /// What scrubs found; `None` without checksums.
+    pub integrity: Option<Integrity>,
 }
 
 impl Status {
@@ -60,6 +62,7 @@ impl Status {
             media_errors: state.smart.media_errors,
             lateness: subsystem.pacing().lateness(),
             faults: subsystem.faults(),
+            integrity: subsystem.integrity(),
         }
     }
 
@@ -122,6 +125,10 @@ impl Status {
         for (index, fault) in struck.enumerate() {
             line += if index == 0 { "  faults: " } else { ", " };
             line += &format!("{} {}", fault.name, fault.struck);
+        }
+        let damaged = self.integrity.map_or(0, |integrity| integrity.pages_damaged);
+        if damaged > 0 {
+            line += &format!("  {damaged} DAMAGED pages scrubbed");
         }
         line
     }

@@ -15,12 +15,12 @@ use nvme::Subsystem;
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::{AdminOpcode, IoOpcode, Status};
 use rustix::fs::SeekFrom;
-use small_drive::{CAPACITY_BYTES, Client, FILE_BYTES, MIB, PAGE_BYTES, config, open};
+use small_drive::{CAPACITY_BYTES, Client, FILE_BYTES, MIB, PAGE_BYTES, config, open, open_with};
 use ssd::Lpn;
 use tempfile::TempDir;
 use transport::data::file::Storage;
 use transport::data::pattern;
-use transport::drive::{DataChoice, DriveError, DriveOptions, OpenReport, ServedDrive, stored};
+use transport::drive::{Checksums, DataChoice, DriveError, DriveOptions, OpenReport, ServedDrive, scrub, stored};
 use transport::{Clock, Shared, locked};
 use zerocopy::FromZeros;
 
@@ -46,7 +46,7 @@ fn copy_sparse(from: &Path, to: &Path) {
 fn crash(data: &Path, name: &str) -> PathBuf {
     let copy = data.with_file_name(name);
     copy_sparse(data, &copy);
-    for extension in [".state", ".ftl", ".counters"] {
+    for extension in [".state", ".ftl", ".counters", ".sums"] {
         if beside(data, extension).exists() {
             std::fs::copy(beside(data, extension), beside(&copy, extension)).unwrap();
         }
@@ -758,7 +758,7 @@ fn damaged_and_foreign_state_files_are_refused() {
     std::fs::write(&state, "something else").unwrap();
     refuses(&data, config(0), &["was not written by this program"]);
     std::fs::write(&state, [&good[..8], &[9, 0, 0, 0], &good[12..]].concat()).unwrap();
-    refuses(&data, config(0), &["has version 9, this program reads version 1"]);
+    refuses(&data, config(0), &["has version 9, this program reads version 2"]);
     std::fs::write(&state, &good).unwrap();
     assert!(open(&data, config(0)).unwrap().2.clean);
 }
@@ -812,6 +812,7 @@ fn forgetful(data: DataChoice) -> Result<(Shared, ServedDrive, OpenReport), Driv
     let options = DriveOptions {
         subsystem: config(0),
         data,
+        checksums: false,
     };
     ServedDrive::open(options, Clock::start())
 }
@@ -844,6 +845,7 @@ fn a_drive_that_memory_cannot_hold_is_refused() {
     let options = DriveOptions {
         subsystem: large,
         data: DataChoice::Memory,
+        checksums: false,
     };
     let error = ServedDrive::open(options, Clock::start())
         .err()
@@ -887,4 +889,127 @@ fn stored_drives_can_be_looked_at_while_they_are_served() {
     let snapshot = stored(&beside(&data, ".ftl")).unwrap();
     assert!(snapshot.state.is_none() && snapshot.device.unwrap().live_pages == 16);
     assert!(stored(&beside(&data, ".state")).is_err());
+}
+
+// -------------------------------------------------------------------------------------------------------- checksums --
+
+/// Changes a byte of a file.
+fn flip(path: &Path, at: u64) {
+    let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, at).unwrap();
+    file.write_all_at(&[byte[0] ^ 1], at).unwrap();
+}
+
+#[test]
+fn a_flipped_bit_is_not_served() {
+    let (_folder, data) = folder();
+    let (shared, drive, opened) = open_with(&data, config(0), true).unwrap();
+    assert_eq!(opened.to_string(), "new drive of 64 MiB, with checksums");
+    let client = Client::connect(&shared);
+    write_pages(&client, 0, 300, 1);
+    flip(&data, 3 * PAGE_BYTES + 100);
+    let media_errors = || locked(&shared).state().smart.media_errors;
+    assert_eq!((generation(&client, 2), media_errors()), (1, 0));
+    assert_eq!(client.read(3, 1, PAGE_BYTES), Err(Status::UNRECOVERED_READ_ERROR));
+    assert_eq!(client.read(0, 256, PAGE_BYTES), Err(Status::UNRECOVERED_READ_ERROR));
+    assert_eq!(client.verify(0, 300), Status::UNRECOVERED_READ_ERROR);
+    assert_eq!((client.verify(4, 296), media_errors()), (Status::SUCCESS, 3));
+    write_pages(&client, 3, 1, 2);
+    assert_eq!((generation(&client, 3), client.verify(0, 300)), (2, Status::SUCCESS));
+    flip(&data, 7 * PAGE_BYTES);
+    assert_eq!(client.deallocate(7, 1), Status::SUCCESS);
+    assert_eq!(client.verify(0, 300), Status::SUCCESS, "what is gone is not damaged");
+    flip(&data, 9 * PAGE_BYTES);
+    stop(shared, drive);
+    let (shared, drive, opened) = open(&data, config(0)).unwrap();
+    assert_eq!(opened.checksums, Checksums::Kept, "a drive that has some keeps them");
+    let client = Client::connect(&shared);
+    assert_eq!(client.read(9, 1, PAGE_BYTES), Err(Status::UNRECOVERED_READ_ERROR));
+    stop(shared, drive);
+}
+
+#[test]
+fn sums_of_another_boot_begin_anew() {
+    let (_folder, data) = folder();
+    let (shared, drive, _) = open_with(&data, config(0), true).unwrap();
+    let client = Client::connect(&shared);
+    write_pages(&client, 0, 100, 1);
+    let (killed, power_lost) = (crash(&data, "killed.img"), crash(&data, "power.img"));
+    // Another boot wrote the header, and the disk has one page and not its sum.
+    let mut header = std::fs::read(beside(&power_lost, ".sums")).unwrap();
+    header[32..48].fill(9);
+    let checksum = crc32fast::hash(&header[..52]).to_le_bytes();
+    header[52..56].copy_from_slice(&checksum);
+    std::fs::write(beside(&power_lost, ".sums"), header).unwrap();
+    for (copy, checksums, read) in [(killed, Checksums::Kept, 0), (power_lost, Checksums::Anew, 1)] {
+        flip(&copy, 5 * PAGE_BYTES);
+        let (shared, drive, opened) = open(&copy, config(0)).unwrap();
+        assert_eq!((opened.clean, opened.checksums), (false, checksums));
+        let client = Client::connect(&shared);
+        assert_eq!(client.verify(0, 5), Status::SUCCESS);
+        assert_eq!(u32::from(client.read(5, 1, PAGE_BYTES).is_ok()), read);
+        stop(shared, drive);
+    }
+    stop(shared, drive);
+}
+
+#[test]
+fn a_scrub_finds_damage_and_what_has_no_sum() {
+    let (_folder, data) = folder();
+    let (shared, drive, _) = open(&data, config(0)).unwrap();
+    write_pages(&Client::connect(&shared), 0, 200, 1);
+    assert!(drive.scrubber().is_none());
+    stop(shared, drive);
+    let error = scrub(&data).unwrap_err().to_string();
+    assert!(error.contains("there are no checksums of this drive"), "{error}");
+    let (shared, drive, opened) = open_with(&data, config(0), true).unwrap();
+    assert_eq!(opened.checksums, Checksums::Anew);
+    let mut said = Vec::new();
+    let mut scrubber = drive.scrubber().unwrap();
+    let mut pass = |said: &mut Vec<String>| {
+        let before = locked(&shared).integrity().unwrap();
+        while locked(&shared).integrity().unwrap().passes == before.passes {
+            let mut say = |found: &str| said.push(found.to_string());
+            scrubber.slice(std::time::Duration::ZERO, &mut say).unwrap();
+        }
+        let after = locked(&shared).integrity().unwrap();
+        (
+            after.pages_checked - before.pages_checked,
+            after.pages_damaged - before.pages_damaged,
+        )
+    };
+    assert_eq!(pass(&mut said), (200, 0));
+    assert!(said.is_empty(), "they have sums from now on: {said:?}");
+    flip(&data, 70 * PAGE_BYTES);
+    assert_eq!(pass(&mut said), (200, 1));
+    let page = format!("scrub: the page at byte {} is damaged", 70 * PAGE_BYTES);
+    assert_eq!(said, [page, "scrub: 1 pages are damaged".to_string()]);
+    assert!(matches!(scrub(&data), Err(DriveError::InUse(_))));
+    stop(shared, drive);
+    let report = scrub(&data).unwrap();
+    assert_eq!((report.pages, report.pages_unknown, report.pages_damaged), (200, 0, 1));
+    assert_eq!(report.damaged_at_bytes, [70 * PAGE_BYTES]);
+}
+
+#[test]
+fn counters_and_sums_of_another_drive_are_none() {
+    let (folder, data) = folder();
+    let (shared, drive, _) = open_with(&data, config(0), true).unwrap();
+    write_pages(&Client::connect(&shared), 0, 100, 1);
+    locked(&shared).tick(1 << 30);
+    let other = folder.path().join("other.img");
+    let (other_shared, other_drive, _) = open_with(&other, config(0), true).unwrap();
+    write_pages(&Client::connect(&other_shared), 0, 10, 1);
+    let copy = crash(&other, "copy.img");
+    for extension in [".counters", ".sums"] {
+        std::fs::copy(beside(&data, extension), beside(&copy, extension)).unwrap();
+    }
+    let (copy_shared, copy_drive, opened) = open(&copy, config(0)).unwrap();
+    assert_eq!(opened.checksums, Checksums::Anew);
+    let hbmw = locked(&copy_shared).device().stats().host_bytes_written();
+    assert!(hbmw <= 10 * PAGE_BYTES, "{hbmw} bytes are those of the other drive");
+    stop(copy_shared, copy_drive);
+    stop(other_shared, other_drive);
+    stop(shared, drive);
 }

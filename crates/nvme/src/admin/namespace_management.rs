@@ -230,7 +230,10 @@ impl Subsystem {
         let identity = &self.config.identity;
         let drive = Uuid::new_v5(&Uuid::NAMESPACE_URL, identity.nqn.as_bytes());
         let name = format!("{} namespace {number}", identity.serial);
-        Uuid::new_v5(&drive, name.as_bytes()).into_bytes()
+        let mut bytes = Uuid::new_v5(&drive, name.as_bytes()).into_bytes();
+        // As NGUID it has its OUI there: one that is locally administered, and of no group.
+        bytes[8] = bytes[8] & !1 | 2;
+        bytes
     }
 
     /// Capacity that no namespace has.
@@ -319,7 +322,7 @@ impl Subsystem {
             return Err(failure);
         }
         self.assert_namespaces();
-        self.inherited.retain(|(its, _)| *its != nsid);
+        self.state.inherited.retain(|(its, _)| *its != nsid);
         self.note_namespace_changed(nsid, &deleted.attached);
         Ok(())
     }
@@ -369,13 +372,15 @@ impl Subsystem {
         }
         let before = std::mem::replace(&mut self.namespace_mut(nsid).attached, attached);
         self.assert_namespaces();
+        // What a host asked for stays.
+        let inherited = self.state.inherited.clone();
+        let asked_for = |its: u32, id: &u16| its == nsid && controllers.contains(id);
+        self.state.inherited.retain(|(its, id)| !asked_for(*its, id));
         if let Err(failure) = self.store_state() {
             self.namespace_mut(nsid).attached = before;
+            self.state.inherited = inherited;
             return Err(failure);
         }
-        // What a host asked for stays.
-        self.inherited
-            .retain(|(its, id)| *its != nsid || !controllers.contains(id));
         self.note_namespace_changed(nsid, &controllers.into_iter().collect());
         Ok(Success::DONE)
     }

@@ -11,6 +11,7 @@ mod features;
 use std::sync::Arc;
 
 use nvme_spec::register::{self, Cap, Cc, Csts, Vs};
+use serde::{Deserialize, Serialize};
 use ssd::Nanos;
 
 pub use async_events::{ASYNC_EVENT_REQUESTS_MAX, AsyncCompletion, AsyncEvents, DoorbellError};
@@ -18,7 +19,7 @@ pub use error_log::{ERROR_LOG_ENTRIES_MAX, ErrorLog};
 pub use features::Features;
 
 /// How a host reaches a controller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Transport {
     /// Queues in host memory (vfio-user).
     Pcie,
@@ -36,7 +37,7 @@ pub enum ControllerKind {
 }
 
 /// Who connects.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
     /// Host NQN; empty on PCI Express.
     pub nqn: String,

@@ -17,7 +17,7 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::PowerLoss;
-use crate::media::{Durable, Media, MediaError};
+use crate::media::{Durable, Integrity, Media, MediaError};
 use crate::namespace::BlockSet;
 
 /// Bytes that survive a power loss as a whole or not at all (AWUPF), where they are aligned.
@@ -234,6 +234,10 @@ impl Media for CachedMedia {
 
     fn note_counters(&mut self, counters: &crate::media::Counters) {
         self.storage.note_counters(counters);
+    }
+
+    fn integrity(&self) -> Option<Integrity> {
+        self.storage.integrity()
     }
 
     fn durable(&self) -> Option<Arc<dyn Durable>> {

@@ -12,7 +12,7 @@
 
 use nvme_spec::Status;
 
-use super::{Blocks, limited, media_failure, read_media};
+use super::{Blocks, limited, media_failure, unreadable};
 use crate::controller::Transport;
 use crate::error::{Failure, Parameter};
 use crate::media::{self, ByteRange, Media};
@@ -110,7 +110,8 @@ impl Subsystem {
         let mut rest = metadata;
         for piece in self.metadata_of(nsid, blocks) {
             let (part, behind) = rest.split_at_mut(piece.bytes as usize);
-            read_media(&mut self.media, &mut self.state.smart.media_errors, piece.offset, part)?;
+            let read = self.media.read(piece.offset, part);
+            read.map_err(|error| unreadable(&mut self.state.smart.media_errors, &error))?;
             rest = behind;
         }
         assert!(rest.is_empty(), "the pieces are the blocks");

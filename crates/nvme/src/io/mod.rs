@@ -12,9 +12,10 @@ mod read_write;
 use nvme_spec::command::{self, SubmissionEntry};
 use nvme_spec::{IoOpcode, NSID_ALL, Status};
 
+use crate::command::Progress;
 use crate::completion::{Execution, Success};
 use crate::error::{Failure, Parameter};
-use crate::media::{Media, MediaError};
+use crate::media::MediaError;
 use crate::subsystem::Subsystem;
 use crate::transfer::{Transfer, check_transfer_bytes};
 
@@ -196,16 +197,19 @@ fn limited(bytes: u64) -> Result<u64, Failure> {
     check_transfer_bytes(bytes, Parameter::dword(12, 0))
 }
 
-/// The storage failed under a command.
+/// The storage failed under a command. What is damaged is so the next time, too.
 fn media_failure(media_errors: &mut u64, status: Status, error: &MediaError) -> Failure {
     *media_errors += 1;
-    Failure::new(status, error.to_string()).retryable()
+    let failure = Failure::new(status, error.to_string());
+    match error.is_damage() {
+        true => failure,
+        false => failure.retryable(),
+    }
 }
 
-/// Reads from the storage for a command.
-fn read_media(media: &mut dyn Media, media_errors: &mut u64, offset: u64, data: &mut [u8]) -> Result<(), Failure> {
-    let read = media.read(offset, data);
-    read.map_err(|error| media_failure(media_errors, Status::UNRECOVERED_READ_ERROR, &error))
+/// The storage could not be read for a command.
+fn unreadable(media_errors: &mut u64, error: &MediaError) -> Failure {
+    media_failure(media_errors, Status::UNRECOVERED_READ_ERROR, error)
 }
 
 fn unknown_management_operation(operation: u32) -> Failure {
@@ -241,24 +245,37 @@ impl Subsystem {
         })
     }
 
-    /// Carries out an I/O command, or a part of one that has parts: `blocks_done` is how many logical blocks the parts
-    /// before have done, and this one adds to it. Data of the host has the length that the command says.
+    /// Carries out an I/O command, or a part of one that has parts: `progress` is how far the parts before have come,
+    /// and this one adds to it. Data of the host has the length that the command says.
     pub(crate) fn execute_io(
         &mut self,
         id: u16,
         command: &Command,
         data: &mut Vec<u8>,
-        blocks_done: &mut u64,
+        progress: &mut Progress,
     ) -> Result<Execution, Failure> {
         let &Command { nsid, operation } = command;
         let whole = match operation {
             Operation::Verify(blocks) => {
                 self.check_usable(id, nsid)?;
-                self.verify_part(nsid, blocks, blocks_done)?
+                self.verify_part(nsid, blocks, &mut progress.blocks_done)?
             }
             Operation::DatasetManagement { deallocate, .. } => {
                 self.check_usable(id, nsid)?;
-                self.manage_dataset_part(nsid, deallocate, data, blocks_done)?
+                self.manage_dataset_part(nsid, deallocate, data, &mut progress.blocks_done)?
+            }
+            Operation::WriteZeroes {
+                blocks,
+                deallocate,
+                force_unit_access,
+                directive,
+            } => {
+                self.check_usable(id, nsid)?;
+                let whole = self.write_zeroes_part(nsid, blocks, directive, deallocate, progress)?;
+                return Ok(match whole {
+                    true => Execution::Done(Success::after(force_unit_access || !self.write_cache_enabled())),
+                    false => Execution::Part,
+                });
             }
             _ => return self.execute_at_once(id, command, data).map(Execution::Done),
         };
@@ -286,7 +303,9 @@ impl Subsystem {
         self.check_usable(id, nsid)?;
         match operation {
             Operation::Flush => unreachable!("handled above: it takes all namespaces too"),
-            Operation::Verify(_) | Operation::DatasetManagement { .. } => unreachable!("they have parts"),
+            Operation::Verify(_) | Operation::DatasetManagement { .. } | Operation::WriteZeroes { .. } => {
+                unreachable!("they have parts")
+            }
             Operation::Read(blocks) => self.read(nsid, blocks, data),
             Operation::Compare(blocks) => self.compare(nsid, blocks, data),
             Operation::Write {
@@ -294,12 +313,6 @@ impl Subsystem {
                 force_unit_access,
                 directive,
             } => self.write(nsid, blocks, directive, force_unit_access, data),
-            Operation::WriteZeroes {
-                blocks,
-                deallocate,
-                force_unit_access,
-                directive,
-            } => self.write_zeroes(nsid, blocks, directive, deallocate, force_unit_access),
             Operation::WriteUncorrectable(blocks) => self.write_uncorrectable(nsid, blocks),
             Operation::Copy {
                 destination,

@@ -1,4 +1,4 @@
-//! Dataset Management and Copy: commands whose data is a list of ranges.
+//! Dataset Management and Copy: commands whose data is a list of ranges; and how commands without data are cut.
 
 use nvme_spec::Status;
 use nvme_spec::command::{Range, SourceRange0};
@@ -15,8 +15,8 @@ use crate::transfer::TRANSFER_BYTES_MAX;
 /// Source ranges of one Copy command (MSRC + 1).
 pub const COPY_RANGES_MAX: u64 = 128;
 
-/// What a Dataset Management command deallocates before others have the drive; a multiple of every page size.
-const DEALLOCATED_AT_ONCE_BYTES: u64 = 16 << 20;
+/// What a command deallocates or zeroes before others have the drive; a multiple of every page size.
+const AT_ONCE_BYTES: u64 = 16 << 20;
 
 /// Logical blocks of one Copy command (MCL) for a block size: as many bytes as a command may move.
 pub fn copy_blocks_max(block_bytes: u64) -> u64 {
@@ -74,6 +74,13 @@ fn copied(source: &SourceRange0) -> Blocks {
 }
 
 impl Subsystem {
+    /// Where the part of a command ends that begins with a logical block: where pages begin, so that the parts do what
+    /// the whole would.
+    pub(super) fn end_of_part(&self, nsid: u32, first: u64) -> u64 {
+        let part_blocks = AT_ONCE_BYTES >> self.namespace(nsid).block_bytes_log2();
+        (first / part_blocks + 1) * part_blocks
+    }
+
     /// Deallocates as much as may be done at once. Whether all of it is done.
     pub(super) fn manage_dataset_part(
         &mut self,
@@ -89,15 +96,12 @@ impl Subsystem {
         if !deallocate {
             return Ok(true);
         }
-        // Cut where pages begin, so that the parts deallocate what the whole would.
-        let part_blocks = DEALLOCATED_AT_ONCE_BYTES >> self.namespace(nsid).block_bytes_log2();
-        let (mut before, mut left) = (0, part_blocks);
+        let (mut before, mut left) = (0, AT_ONCE_BYTES >> self.namespace(nsid).block_bytes_log2());
         let (mut result, mut forgotten) = (Ok(()), false);
         for Blocks { first, count } in ranges.iter().map(deallocated) {
             while *done < before + count && left > 0 && result.is_ok() {
                 let at = first + (*done - before);
-                let cut = (at / part_blocks + 1) * part_blocks;
-                let part = cut.min(first + count) - at;
+                let part = self.end_of_part(nsid, at).min(first + count) - at;
                 result = self.deallocate(nsid, at, part).map(|changed| forgotten |= changed);
                 *done += part;
                 left = left.saturating_sub(part);

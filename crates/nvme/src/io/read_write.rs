@@ -5,7 +5,8 @@
 use nvme_spec::Status;
 use ssd::{Lpn, Placement, Write};
 
-use super::{Blocks, Directive, media_failure, metadata, read_media};
+use super::{Blocks, Directive, media_failure, metadata, unreadable};
+use crate::command::Progress;
 use crate::completion::Success;
 use crate::error::Failure;
 use crate::media::{ByteRange, Media};
@@ -40,8 +41,13 @@ impl Subsystem {
         let mut at = 0;
         for piece in namespace.locate(blocks.first, blocks.count, page_bytes) {
             let end = at + piece.bytes as usize;
-            let errors = &mut self.state.smart.media_errors;
-            read_media(&mut self.media, errors, piece.offset, &mut data[at..end])?;
+            let read = self.media.read(piece.offset, &mut data[at..end]);
+            read.map_err(|error| {
+                let before = at as u64 + error.offset.saturating_sub(piece.offset);
+                let lba = blocks.first + (before >> namespace.block_bytes_log2());
+                let failure = unreadable(&mut self.state.smart.media_errors, &error);
+                failure.lba(lba.min(blocks.first + blocks.count - 1))
+            })?;
             at = end;
             let (first, pages) = pages_of(piece, page_bytes);
             let done = self.device.read(self.now, first, pages);
@@ -168,16 +174,47 @@ impl Subsystem {
         Ok(true)
     }
 
-    pub(super) fn write_zeroes(
+    /// Zeroes as much as may be done at once. Whether all of it is done.
+    pub(super) fn write_zeroes_part(
         &mut self,
         nsid: u32,
         blocks: Blocks,
         directive: Directive,
         deallocate: bool,
-        force_unit_access: bool,
-    ) -> Result<Success, Failure> {
+        progress: &mut Progress,
+    ) -> Result<bool, Failure> {
         self.check_writable(nsid, blocks)?;
-        let placement = self.resolve(nsid, directive)?;
+        // One command goes to one place, as long as there is that place.
+        let placement = match progress.placement.filter(|decided| self.has_place(nsid, *decided)) {
+            Some(decided) => decided,
+            None => self.resolve(nsid, directive)?,
+        };
+        progress.placement = Some(placement);
+        let first = blocks.first + progress.blocks_done;
+        let end = blocks.first + blocks.count;
+        let part = Blocks {
+            first,
+            count: self.end_of_part(nsid, first).min(end) - first,
+        };
+        self.write_zeroes(nsid, part, placement, deallocate)?;
+        progress.blocks_done += part.count;
+        assert!(progress.blocks_done <= blocks.count, "parts are the command, no more");
+        Ok(progress.blocks_done == blocks.count)
+    }
+
+    /// Whether a namespace has a handle, and the device the reclaim group.
+    fn has_place(&self, nsid: u32, placement: Placement) -> bool {
+        let handles = &self.namespace(nsid).placement_handles;
+        handles.contains(&placement.handle) && placement.group.0 < self.device.layout().groups
+    }
+
+    fn write_zeroes(
+        &mut self,
+        nsid: u32,
+        blocks: Blocks,
+        placement: Placement,
+        deallocate: bool,
+    ) -> Result<(), Failure> {
         let page_bytes = self.page_bytes();
         let left_before = self.pages_before_writing(placement.handle);
         let mut pages = 0;
@@ -197,8 +234,7 @@ impl Subsystem {
             }
         }
         self.note_pages_written(placement, pages, left_before);
-        self.written(nsid, blocks)?;
-        Ok(Success::after(force_unit_access || !self.write_cache_enabled()))
+        self.written(nsid, blocks)
     }
 
     /// Makes a range read as zeroes, without the device's knowing.

@@ -151,8 +151,8 @@ impl PcieController {
     }
 
     /// Raises the vectors of all completions that the host has not taken. What was raised just before Bus Master Enable
-    /// was cleared may have been lost on its way (PCI Local Bus Specification: no messages then), so this is called when
-    /// it is set again; a host that finds nothing new ignores an interrupt.
+    /// was cleared may have been lost on its way (PCI Local Bus Specification: no messages then), so this is called
+    /// when it is set again; a host that finds nothing new ignores an interrupt.
     pub fn raise_again(&mut self, bus: Bus<'_>) {
         for queue in 0..self.completion.len() {
             let Some(completion) = &self.completion[queue] else {

@@ -6,6 +6,8 @@
 //! Commands that wait for it at the same time share one call. After the first that fails all fail: the system reports a
 //! lost page once and then forgets it, so nothing can be promised any more until the server is started again.
 //!
+//! With checksums ([`super::sums`]) a page that is not what was written is not served.
+//!
 //! The non-volatile state is not in the file: it is handed to the `keep` function ([`crate::drive`] stores it beside).
 
 use std::io::{Error, ErrorKind};
@@ -13,11 +15,12 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use nvme::{Counters, Durable, Media, MediaError};
+use nvme::{Counters, Durable, Integrity, Media, MediaError};
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 
 use super::check_range;
+use super::sums::{PAGE_BYTES, ReadError, Sums, Verdict};
 
 /// Stores the non-volatile state, durably and in one step.
 pub type Keep = Box<dyn FnMut(&[u8]) -> std::io::Result<()> + Send>;
@@ -28,11 +31,21 @@ pub type Note = Box<dyn FnMut(&Counters) + Send>;
 /// The open file, shared by those who write to it and those who make it durable.
 pub struct Storage {
     file: std::fs::File,
+    sums: Option<Sums>,
+    scrub: ScrubCounters,
     /// From then on nothing is written: the drive was stored as it is.
     closed: AtomicBool,
     /// Calls of `fdatasync` that have begun.
     begun: AtomicU64,
     syncs: Mutex<Syncs>,
+}
+
+/// What scrubs found.
+#[derive(Default)]
+struct ScrubCounters {
+    passes: AtomicU64,
+    pages_checked: AtomicU64,
+    pages_damaged: AtomicU64,
 }
 
 /// How the calls of `fdatasync` ended.
@@ -47,8 +60,15 @@ struct Syncs {
 impl Storage {
     /// Storage in a file that this process alone writes to.
     pub fn new(file: std::fs::File) -> Arc<Storage> {
+        Storage::with_sums(file, None)
+    }
+
+    /// The same, with checksums of its pages.
+    pub fn with_sums(file: std::fs::File, sums: Option<Sums>) -> Arc<Storage> {
         Arc::new(Storage {
             file,
+            sums,
+            scrub: ScrubCounters::default(),
             closed: AtomicBool::new(false),
             begun: AtomicU64::new(0),
             syncs: Mutex::new(Syncs::default()),
@@ -58,6 +78,48 @@ impl Storage {
     /// The file.
     pub fn file(&self) -> &std::fs::File {
         &self.file
+    }
+
+    /// The checksums of its pages, if there are any.
+    pub fn sums(&self) -> Option<&Sums> {
+        self.sums.as_ref()
+    }
+
+    /// What scrubs found; `None` without checksums.
+    pub fn integrity(&self) -> Option<Integrity> {
+        self.sums.as_ref()?;
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Some(Integrity {
+            passes: get(&self.scrub.passes),
+            pages_checked: get(&self.scrub.pages_checked),
+            pages_damaged: get(&self.scrub.pages_damaged),
+        })
+    }
+
+    /// Notes what a scrub has looked at, and whether that was the end of a pass.
+    pub fn note_scrub(&self, pages_checked: u64, pages_damaged: u64, ends_pass: bool) {
+        self.scrub.pages_checked.fetch_add(pages_checked, Ordering::Relaxed);
+        self.scrub.pages_damaged.fetch_add(pages_damaged, Ordering::Relaxed);
+        self.scrub.passes.fetch_add(u64::from(ends_pass), Ordering::Relaxed);
+    }
+
+    fn read(&self, offset: u64, data: &mut [u8]) -> Result<(), ReadError> {
+        self.file.read_exact_at(data, offset)?;
+        match &self.sums {
+            Some(sums) => sums.check(&self.file, offset, data),
+            None => Ok(()),
+        }
+    }
+
+    /// What is known of a page; without checksums nothing.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn verdict(&self, page: u64) -> std::io::Result<Verdict> {
+        match &self.sums {
+            Some(sums) => sums.verdict(&self.file, page),
+            None => Ok(Verdict::Unknown),
+        }
     }
 
     /// Refuses everything that would change the file or the state from now on.
@@ -79,7 +141,10 @@ impl Storage {
 
     fn write(&self, offset: u64, data: &[u8]) -> std::io::Result<()> {
         self.check_open()?;
-        self.file.write_all_at(data, offset)
+        match &self.sums {
+            Some(sums) => sums.write(&self.file, offset, data),
+            None => self.file.write_all_at(data, offset),
+        }
     }
 
     /// Makes a range a hole as far as whole blocks of the file system are in it, and zeroes in any case.
@@ -87,6 +152,9 @@ impl Storage {
         self.check_open()?;
         if bytes == 0 {
             return Ok(());
+        }
+        if let Some(sums) = &self.sums {
+            sums.erase(offset, bytes)?;
         }
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         match rustix::io::retry_on_intr(|| rustix::fs::fallocate(&self.file, flags, offset, bytes)) {
@@ -180,12 +248,19 @@ impl File {
 impl Media for File {
     fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), MediaError> {
         check_range(self.capacity_bytes, offset, data.len() as u64);
-        let read = self.storage.file.read_exact_at(data, offset);
-        read.map_err(|source| MediaError {
-            action: "reading",
-            offset,
-            bytes: data.len() as u64,
-            source,
+        self.storage.read(offset, data).map_err(|error| match error {
+            ReadError::Io(source) => MediaError {
+                action: "reading",
+                offset,
+                bytes: data.len() as u64,
+                source,
+            },
+            ReadError::Damaged(page) => MediaError {
+                action: "checking the page of",
+                offset: page,
+                bytes: PAGE_BYTES,
+                source: Error::new(ErrorKind::InvalidData, error),
+            },
         })
     }
 
@@ -225,6 +300,10 @@ impl Media for File {
         if let Some(note) = self.note.as_mut().filter(|_| !self.storage.is_closed()) {
             note(counters);
         }
+    }
+
+    fn integrity(&self) -> Option<Integrity> {
+        self.storage.integrity()
     }
 
     fn durable(&self) -> Option<Arc<dyn Durable>> {

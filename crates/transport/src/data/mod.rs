@@ -16,6 +16,7 @@ pub mod memory;
 pub mod null;
 pub mod pattern;
 pub mod room;
+pub mod sums;
 
 pub use file::File;
 pub use memory::Memory;

@@ -4,8 +4,8 @@
 //! power loss, or if it is damaged or not there, counters are those of the last checkpoint. It is not needed for
 //! anything else.
 //!
-//! Its form: "WARPCNT1", then HBMW, MBMW, MBE, and of the SMART log bytes read, bytes written, read commands and write
-//! commands (8 bytes each, little-endian), then CRC-32 of all that.
+//! Its form: "WARPCNT2", the drive's identity (16 bytes, as in its state), then HBMW, MBMW, MBE, and of the SMART log
+//! bytes read, bytes written, read commands and write commands (8 bytes each, little-endian), then CRC-32 of all that.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -15,17 +15,18 @@ use nvme::Counters;
 use ssd::Totals;
 
 use crate::data::file::Note;
+use crate::data::sums::DriveId;
 
-const MAGIC: &[u8; 8] = b"WARPCNT1";
+const MAGIC: &[u8; 8] = b"WARPCNT2";
 const NUMBERS: usize = 7;
-const CHECKED_BYTES: usize = MAGIC.len() + NUMBERS * 8;
+const CHECKED_BYTES: usize = MAGIC.len() + size_of::<DriveId>() + NUMBERS * 8;
 const BYTES: usize = CHECKED_BYTES + 4;
 
-/// What is noted, if it is whole.
-pub(super) fn read(path: &Path) -> Option<Counters> {
+/// What is noted of a drive, if it is whole. Those of another one, whose file came here, are none.
+pub(super) fn read(path: &Path, drive: DriveId) -> Option<Counters> {
     let bytes: [u8; BYTES] = std::fs::read(path).ok()?.try_into().ok()?;
     let (checked, checksum) = bytes.split_at(CHECKED_BYTES);
-    let numbers = checked.strip_prefix(MAGIC)?;
+    let numbers = checked.strip_prefix(MAGIC)?.strip_prefix(&drive)?;
     if crc32fast::hash(checked).to_le_bytes() != checksum {
         return None;
     }
@@ -44,7 +45,7 @@ pub(super) fn read(path: &Path) -> Option<Counters> {
     })
 }
 
-fn bytes_of(counters: &Counters) -> [u8; BYTES] {
+fn bytes_of(drive: DriveId, counters: &Counters) -> [u8; BYTES] {
     let numbers: [u64; NUMBERS] = [
         counters.totals.host_bytes_written,
         counters.totals.media_bytes_written,
@@ -55,13 +56,14 @@ fn bytes_of(counters: &Counters) -> [u8; BYTES] {
         counters.write_commands,
     ];
     let mut bytes = MAGIC.to_vec();
+    bytes.extend(drive);
     bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
     bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
     bytes.try_into().expect("as many as there are numbers")
 }
 
-/// Writes counters to a file, which is made when there are some.
-pub(super) fn writer(path: PathBuf) -> Note {
+/// Writes counters of a drive to a file, which is made when there are some.
+pub(super) fn writer(path: PathBuf, drive: DriveId) -> Note {
     let mut file: Option<File> = None;
     Box::new(move |counters| {
         if file.is_none() {
@@ -72,7 +74,7 @@ pub(super) fn writer(path: PathBuf) -> Note {
         }
         if let Some(file) = &file {
             // Nothing is lost by it that a checkpoint has.
-            let _ = file.write_all_at(&bytes_of(counters), 0);
+            let _ = file.write_all_at(&bytes_of(drive, counters), 0);
         }
     })
 }
@@ -81,12 +83,14 @@ pub(super) fn writer(path: PathBuf) -> Note {
 mod tests {
     use super::*;
 
+    const DRIVE: DriveId = [7; 16];
+
     #[test]
     fn counters_are_read_as_they_were_written_or_not_at_all() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("drive.img.counters");
-        assert_eq!(read(&path), None);
-        let mut write = writer(path.clone());
+        assert_eq!(read(&path, DRIVE), None);
+        let mut write = writer(path.clone(), DRIVE);
         let counters = Counters {
             totals: Totals {
                 host_bytes_written: 1,
@@ -100,12 +104,13 @@ mod tests {
         };
         write(&Counters::default());
         write(&counters);
-        assert_eq!(read(&path), Some(counters));
+        assert_eq!(read(&path, DRIVE), Some(counters));
+        assert_eq!(read(&path, [8; 16]), None, "of another drive");
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[20] ^= 1;
         std::fs::write(&path, &bytes).unwrap();
-        assert_eq!(read(&path), None, "damaged");
+        assert_eq!(read(&path, DRIVE), None, "damaged");
         std::fs::write(&path, &bytes[..30]).unwrap();
-        assert_eq!(read(&path), None, "cut off");
+        assert_eq!(read(&path, DRIVE), None, "cut off");
     }
 }

@@ -64,6 +64,12 @@ pub enum DriveError {
         /// What the drive's capacity and its metadata come to.
         expected_bytes: u64,
     },
+    /// Nothing says what the data should be.
+    #[error(
+        "{}: there are no checksums of this drive, or they are not of how it was left; serve it with --checksums, and \
+         it has some from then on", .0.display()
+    )]
+    NoSums(PathBuf),
     /// The profile, the capacity or a setting is not the one that the drive was made with.
     #[error(
         "{}: the drive was made with {field} = {stored}, not {given}; serve it with the profile, capacity and \

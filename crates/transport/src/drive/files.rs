@@ -21,6 +21,8 @@ pub(super) struct Files {
     pub snapshot: PathBuf,
     /// Counters that hosts were told; may be missing.
     pub counters: PathBuf,
+    /// Checksums of the data; a drive that has none has no such file.
+    pub sums: PathBuf,
 }
 
 /// A data file that no other process uses.
@@ -44,6 +46,7 @@ impl Files {
             state: beside(".state"),
             snapshot: beside(".ftl"),
             counters: beside(".counters"),
+            sums: beside(".sums"),
         }
     }
 

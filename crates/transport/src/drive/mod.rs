@@ -6,6 +6,7 @@
 //! drive.img.state   identity, clean mark, non-volatile state   replaced by commands that change it, and at checkpoints
 //! drive.img.ftl     snapshot of the device             replaced at checkpoints and when the drive is closed
 //! drive.img.counters   what hosts were told            written in place every 50 ms, and before a host reads them
+//! drive.img.sums    checksums of the data, if wanted   written with every command that writes, durable at shutdown
 //!
 //! open  -> lock, check, load -> (not closed the last time: recover) -> mark as in use -> Subsystem
 //! close -> data durable -> snapshot -> state with the clean mark
@@ -21,6 +22,7 @@ mod counters;
 mod error;
 mod files;
 mod recover;
+mod scrub;
 mod state_file;
 mod stored;
 
@@ -32,14 +34,17 @@ use base::Bytes;
 use nvme::fault::PowerLoss;
 use nvme::{Durable, Media, MediaError, Persistent, SetupError, Subsystem, SubsystemConfig};
 use ssd::{Device, DeviceConfig, Layout, SnapshotError};
+use uuid::Uuid;
 
 pub use crate::data::DataChoice;
 use crate::data::file::Storage;
+use crate::data::sums::Sums;
 use crate::data::{self, Memory, Null, room};
 use crate::{Clock, Shared, locked};
 pub use error::DriveError;
 use files::{Claim, Files};
 use recover::Repairs;
+pub use scrub::{ScrubReport, Scrubber, scrub};
 use state_file::{CleanMark, Contents, StateFile};
 pub use stored::{StoredDrive, stored};
 
@@ -53,6 +58,8 @@ pub struct DriveOptions {
     pub subsystem: SubsystemConfig,
     /// Where its data is.
     pub data: DataChoice,
+    /// Whether the pages of a data file get checksums. A drive that has some keeps them in any case.
+    pub checksums: bool,
 }
 
 /// What was found, and what had to be done.
@@ -74,10 +81,36 @@ pub struct OpenReport {
     pub snapshot: bool,
     /// By how much the snapshot of an unclean drive was older than the data, as far as the file system tells.
     pub snapshot_age: Option<Duration>,
+    /// What there is of checksums.
+    pub checksums: Checksums,
+}
+
+/// What there is of checksums when a drive is opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Checksums {
+    /// None.
+    #[default]
+    None,
+    /// They begin now: there were none, or the machine lost power, so that nobody knows which belong to what is there.
+    Anew,
+    /// Those that were there.
+    Kept,
 }
 
 impl std::fmt::Display for OpenReport {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.write_drive(out)?;
+        match self.checksums {
+            Checksums::None => Ok(()),
+            Checksums::Anew if self.new => write!(out, ", with checksums"),
+            Checksums::Anew => write!(out, "; checksums begin anew"),
+            Checksums::Kept => write!(out, "; with checksums"),
+        }
+    }
+}
+
+impl OpenReport {
+    fn write_drive(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let capacity = Bytes(self.capacity_bytes);
         if self.new {
             return write!(out, "new drive of {capacity}");
@@ -157,7 +190,7 @@ impl ServedDrive {
                 // A checkpoint copies the maps, so that hosts need not wait for the disk.
                 let copies = 1 + u64::from(size.maps_bytes <= CHECKPOINT_MAPS_BYTES_MAX);
                 room::check(0, copies * size.maps_bytes, available_bytes)?;
-                ServedDrive::open_files(config, &path, size, clock)
+                ServedDrive::open_files(config, &path, size, options.checksums, clock)
             }
         }
     }
@@ -180,28 +213,36 @@ impl ServedDrive {
         config: SubsystemConfig,
         path: &Path,
         size: Size,
+        checksums: bool,
         clock: Clock,
     ) -> Result<(Shared, ServedDrive, OpenReport), DriveError> {
         let files = Files::of(path);
         let Claim { file, stored, made } = files.claim(size.data_bytes, &state_file::described(&config.device))?;
-        let storage = Storage::new(file);
-        let state_file = Arc::new(StateFile::new(files.state.clone(), size.data_bytes, &config.device));
+        let drive = match &stored {
+            Some(stored) => stored.header.drive,
+            None => new_identity(&files).inspect_err(|_| files.undo(made))?,
+        };
+        let (sums, checksums) =
+            open_sums(&files, drive, size.data_bytes, checksums, stored.as_ref()).inspect_err(|_| files.undo(made))?;
+        let storage = Storage::with_sums(file, sums);
+        let state_file = Arc::new(StateFile::new(
+            files.state.clone(),
+            drive,
+            size.data_bytes,
+            &config.device,
+        ));
         let keep: data::file::Keep = {
             let state_file = Arc::clone(&state_file);
             Box::new(move |state| state_file.write(state_file.ticket(), state, None))
         };
         let media = data::File::new(Arc::clone(&storage), keep);
         let media = media.map_err(DriveError::io(path, "the data file cannot be looked at"))?;
-        let media = Box::new(media.with_note(counters::writer(files.counters.clone())));
-        let (subsystem, opened) = match stored {
-            None => {
-                let made = ServedDrive::make(config, media).inspect_err(|_| files.undo(made))?;
-                // Those of another drive; there need be none.
-                let _ = std::fs::remove_file(&files.counters);
-                made
-            }
+        let media = Box::new(media.with_note(counters::writer(files.counters.clone(), drive.into_bytes())));
+        let (subsystem, mut opened) = match stored {
+            None => ServedDrive::make(config, media).inspect_err(|_| files.undo(made))?,
             Some(stored) => ServedDrive::restore(config, media, &files, &storage, &stored)?,
         };
+        opened.checksums = checksums;
         let shared = Arc::new(Mutex::new(subsystem));
         let mut drive = ServedDrive {
             shared: Arc::clone(&shared),
@@ -261,7 +302,7 @@ impl ServedDrive {
             opened.pages_deallocated = pages_deallocated;
             opened.bytes_given_back = bytes_given_back;
             state.smart.unsafe_shutdowns += 1;
-            if let Some(told) = counters::read(&files.counters) {
+            if let Some(told) = counters::read(&files.counters, stored.header.drive.into_bytes()) {
                 device.raise_totals(&told.totals);
                 state.smart.raise(&told);
             }
@@ -320,6 +361,13 @@ impl ServedDrive {
                 tell(loss);
             }
         }));
+    }
+
+    /// What looks through the drive's data for damage; `None` if there are no checksums.
+    pub fn scrubber(&self) -> Option<Scrubber> {
+        let storage = &self.persistence.as_ref()?.storage;
+        storage.sums()?;
+        Some(Scrubber::new(Arc::clone(storage), Arc::clone(&self.shared)))
     }
 
     /// Stores mapping, counters and state, so that less has to be recovered after a crash, if anything has changed;
@@ -384,6 +432,13 @@ impl ServedDrive {
         ))?;
         subsystem.device().save(&persistence.files.snapshot)?;
         let clean = CleanMark::of(subsystem.device());
+        if let Some(sums) = persistence.storage.sums() {
+            let closed = sums.close(clean.digest());
+            closed.map_err(DriveError::io(
+                &persistence.files.sums,
+                "the checksums cannot be made durable",
+            ))?;
+        }
         persistence.write_state(&mut subsystem, Some(clean))?;
         assert_eq!(
             CleanMark::of(subsystem.device()),
@@ -418,6 +473,40 @@ impl Persistence {
         self.stored_device = Some(CleanMark::of(subsystem.device()));
         self.stored_commands = commands(subsystem);
     }
+}
+
+/// An identity for a drive that is made.
+fn new_identity(files: &Files) -> Result<Uuid, DriveError> {
+    let mut random = [0; 16];
+    let drawn = getrandom::fill(&mut random).map_err(std::io::Error::other);
+    drawn.map_err(DriveError::io(
+        &files.data,
+        "there are no random numbers for the drive's identity",
+    ))?;
+    Ok(uuid::Builder::from_random_bytes(random).into_uuid())
+}
+
+/// The checksums of a drive that has some or is to have them.
+fn open_sums(
+    files: &Files,
+    drive: Uuid,
+    data_bytes: u64,
+    wanted: bool,
+    stored: Option<&Contents>,
+) -> Result<(Option<Sums>, Checksums), DriveError> {
+    if stored.is_none() {
+        // Those of another drive; there need be none.
+        for other in [&files.sums, &files.counters] {
+            let _ = std::fs::remove_file(other);
+        }
+    }
+    if !wanted && !files.sums.exists() {
+        return Ok((None, Checksums::None));
+    }
+    let closed = stored.and_then(|stored| stored.header.clean.as_ref().map(CleanMark::digest));
+    let opened = Sums::open(&files.sums, drive.into_bytes(), data_bytes, closed);
+    let (sums, are_kept) = opened.map_err(DriveError::io(&files.sums, "the checksums cannot be opened"))?;
+    Ok((Some(sums), if are_kept { Checksums::Kept } else { Checksums::Anew }))
 }
 
 /// Commands that change counters of the state.

@@ -17,16 +17,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use ssd::{Device, DeviceConfig};
+use uuid::Uuid;
 
 use super::error::DriveError;
 
 const MAGIC: &[u8; 8] = b"WARPDRV\0";
 /// Version of the form; grows with every change of it.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Which drive it is, and how it was left.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Header {
+    /// Which drive it is: files beside it that name another are not its own.
+    pub drive: Uuid,
     /// Length of the data file.
     pub file_bytes: u64,
     /// The device configuration that the drive was made with, as JSON, so that a difference can be named.
@@ -45,6 +48,12 @@ pub(super) struct CleanMark {
 }
 
 impl CleanMark {
+    /// What the checksums remember of a shutdown; never 0.
+    pub fn digest(&self) -> u32 {
+        let text = serde_json::to_vec(self).expect("numbers serialize");
+        crc32fast::hash(&text).max(1)
+    }
+
     pub fn of<S: ssd::EventSink>(device: &Device<S>) -> CleanMark {
         CleanMark {
             host_pages_written: device.host_pages_written(),
@@ -149,6 +158,7 @@ fn section(bytes: &[u8]) -> Result<(&[u8], &[u8]), &'static str> {
 /// The place of a state file, for writing.
 pub(super) struct StateFile {
     path: PathBuf,
+    drive: Uuid,
     file_bytes: u64,
     device: Value,
     tickets: AtomicU64,
@@ -161,9 +171,10 @@ pub(super) struct StateFile {
 pub(super) struct Ticket(u64);
 
 impl StateFile {
-    pub fn new(path: PathBuf, file_bytes: u64, device: &DeviceConfig) -> StateFile {
+    pub fn new(path: PathBuf, drive: Uuid, file_bytes: u64, device: &DeviceConfig) -> StateFile {
         StateFile {
             path,
+            drive,
             file_bytes,
             device: described(device),
             tickets: AtomicU64::new(0),
@@ -186,6 +197,7 @@ impl StateFile {
             "a ticket is of this state file"
         );
         let header = Header {
+            drive: self.drive,
             file_bytes: self.file_bytes,
             device: self.device.clone(),
             clean,
@@ -235,6 +247,7 @@ mod tests {
         let path = folder.path().join("drive.state");
         let file = StateFile {
             path: path.clone(),
+            drive: Uuid::from_bytes([7; 16]),
             file_bytes: 4096,
             device: serde_json::json!({"seed": 1}),
             tickets: AtomicU64::new(0),
@@ -260,6 +273,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = StateFile {
             path: folder.path().join("drive.state"),
+            drive: Uuid::from_bytes([7; 16]),
             file_bytes: 4096,
             device: Value::Null,
             tickets: AtomicU64::new(0),

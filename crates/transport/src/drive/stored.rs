@@ -53,6 +53,8 @@ pub struct StoredState {
     pub clean: bool,
     /// Length of the data file.
     pub file_bytes: u64,
+    /// Whether its pages have checksums.
+    pub checksums: bool,
     /// Namespaces, with their identifiers.
     pub namespaces: Vec<(u32, Namespace)>,
     /// Everything else: Flexible Data Placement with its events, saved features, SMART counters.
@@ -84,6 +86,7 @@ pub fn stored(path: &Path) -> Result<StoredDrive, DriveError> {
         state: Some(StoredState {
             clean: contents.header.clean.is_some(),
             file_bytes: contents.header.file_bytes,
+            checksums: files.sums.exists(),
             namespaces: numbered
                 .filter_map(|(nsid, namespace)| Some((nsid, namespace.clone()?)))
                 .collect(),
@@ -129,7 +132,8 @@ impl Display for StoredState {
         } else {
             "in use, or not shut down"
         };
-        writeln!(out, "data file of {}, {how}", Bytes(self.file_bytes))?;
+        let sums = if self.checksums { "with" } else { "without" };
+        writeln!(out, "data file of {} {sums} checksums, {how}", Bytes(self.file_bytes))?;
         for (nsid, namespace) in &self.namespaces {
             let handles: Vec<String> = namespace
                 .placement_handles

@@ -1,19 +1,22 @@
 //! Where the exponentiations of authentication are computed: never under the drive's lock, on threads of low priority,
 //! few at a time, and for peers that prove nothing only at a limited rate.
 //!
-//! An exponentiation with the largest group takes some ten milliseconds of a core, and whoever knows the name of a listed
-//! host can ask for one. So an address has an allowance: a transaction takes one of it, one that succeeds gives it back,
-//! and time fills it up. Whoever has none left waits, as a host does that finds all places taken, until its time for
-//! becoming established is over. A host that can authenticate therefore never waits for its own allowance, however many
-//! queues it connects one after the other. Addresses are those of machines: of IPv6 the first 64 bits.
+//! An exponentiation with the largest group takes some ten milliseconds of a core, and whoever knows the name of a
+//! listed host can ask for one. So an address has an allowance: a transaction takes one of it, one that succeeds gives
+//! it back, and time fills it up. Whoever has none left waits, as a host does that finds all places taken, until its
+//! time for becoming established is over. A host that can authenticate therefore never waits for its own allowance,
+//! however many queues it connects one after the other. Places are given in the order in which they are asked for by
+//! those that have an allowance, so nobody waits for more computations than addresses were allowed before. Addresses
+//! are those of machines: of IPv6 the first 64 bits.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use super::auth::Exponentiation;
 use super::fabrics::Surroundings;
+use crate::lower_priority;
 
 /// Transactions that an address may begin at once without having succeeded in one.
 const ALLOWANCE: u32 = 8;
@@ -23,8 +26,6 @@ const ALLOWANCE_INTERVAL: Duration = Duration::from_millis(500);
 const PROCESSORS_PER_PLACE: usize = 2;
 /// How long nobody looks whether somebody who waits has been hung up on.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// Niceness of a thread that computes.
-const NICENESS: i32 = 10;
 /// Addresses that are remembered. One that is forgotten has its whole allowance, so no more than a round of them.
 const ADDRESSES_MAX: usize = 4096;
 
@@ -40,6 +41,9 @@ pub struct Exponents {
 struct State {
     /// Computations that go on.
     computing: usize,
+    /// Numbers of those that wait for a place alone, and the next number.
+    waiting: BTreeSet<u64>,
+    next_number: u64,
     /// Nothing is computed any more.
     stopped: bool,
     by_address: HashMap<IpAddr, Allowance>,
@@ -111,8 +115,7 @@ impl Exponents {
         self.take_place(machine(surroundings.peer), until, work.begins_transaction(), is_wanted)?;
         let thread = std::thread::Builder::new().name("nvme-auth".to_string());
         let computing = thread.spawn(move || {
-            // Of this thread alone. Where it is refused, computing is as important as everything else.
-            let _ = rustix::process::setpriority_process(None, NICENESS);
+            lower_priority();
             work.compute();
             work
         });
@@ -133,9 +136,13 @@ impl Exponents {
         is_wanted: impl Fn() -> bool,
     ) -> Option<()> {
         let mut state = self.state();
+        let number = state.next_number;
+        state.next_number += 1;
         loop {
             let now = Instant::now();
             if state.stopped || now >= until || !is_wanted() {
+                state.waiting.remove(&number);
+                self.changed.notify_all();
                 return None;
             }
             let allowed_at = if with_allowance {
@@ -143,13 +150,22 @@ impl Exponents {
             } else {
                 now
             };
-            if allowed_at <= now && state.computing < self.places {
-                break;
+            if allowed_at <= now {
+                state.waiting.insert(number);
+                if state.computing < self.places && state.waiting.first() == Some(&number) {
+                    break;
+                }
+            } else {
+                // Another connection of its address was faster: it does not stand in the way of those that may.
+                state.waiting.remove(&number);
             }
             let wake_at = if allowed_at > now { allowed_at.min(until) } else { until };
             let waited = self.changed.wait_timeout(state, (wake_at - now).min(LOOK_AGAIN));
             state = waited.expect("nothing panics while it holds the state").0;
         }
+        state.waiting.remove(&number);
+        // The next one may find a place, too.
+        self.changed.notify_all();
         if with_allowance {
             let allowance = state.by_address.get_mut(&address).expect("just looked at");
             assert!(allowance.left > 0, "what is allowed is there");
@@ -258,6 +274,35 @@ mod tests {
             exponents.stop();
             assert_eq!(waiting.join().unwrap(), None);
         });
+    }
+
+    #[test]
+    fn places_are_given_in_the_order_in_which_they_are_asked_for() {
+        let exponents = Exponents {
+            places: 1,
+            ..Exponents::default()
+        };
+        let late = Instant::now() + Duration::from_secs(60);
+        exponents.take_place(address(0), late, true, || true).unwrap();
+        let order = Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            for number in 1..=4 {
+                let (exponents, order) = (&exponents, &order);
+                scope.spawn(move || {
+                    exponents.take_place(address(number), late, true, || true).unwrap();
+                    order.lock().unwrap().push(number);
+                    exponents.state().computing -= 1;
+                    exponents.changed.notify_all();
+                });
+                while exponents.state().waiting.len() < usize::from(number) {
+                    std::thread::yield_now();
+                }
+            }
+            exponents.state().computing -= 1;
+            exponents.changed.notify_all();
+        });
+        assert_eq!(order.into_inner().unwrap(), [1, 2, 3, 4]);
+        assert!(exponents.state().waiting.is_empty());
     }
 
     #[test]

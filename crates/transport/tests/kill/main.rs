@@ -29,7 +29,7 @@ use nvme_spec::{AdminOpcode, Status};
 use plan::{Expectation, FLUSH_EVERY, Kind, Operation, Plan};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use small_drive::{Client, config, open};
+use small_drive::{Client, config, open_with};
 use ssd::Lpn;
 use transport::data::pattern;
 use transport::drive::ServedDrive;
@@ -82,7 +82,7 @@ fn report(line: String) {
 }
 
 fn victim(plan: Plan, first: u32, path: &Path) {
-    let (mut shared, mut drive, opened) = open(path, config(plan.format)).unwrap();
+    let (mut shared, mut drive, opened) = open_with(path, config(plan.format), plan.has_checksums()).unwrap();
     report(format!("opened {opened}"));
     let mut client = Client::connect(&shared);
     let mut data = Vec::new();
@@ -123,7 +123,7 @@ fn victim(plan: Plan, first: u32, path: &Path) {
 fn restart(shared: Shared, mut drive: ServedDrive, plan: Plan, path: &Path) -> (Shared, ServedDrive) {
     drive.close().unwrap();
     drop((shared, drive));
-    let (shared, drive, opened) = open(path, config(plan.format)).unwrap();
+    let (shared, drive, opened) = open_with(path, config(plan.format), plan.has_checksums()).unwrap();
     assert!(opened.clean, "{opened}");
     (shared, drive)
 }
@@ -132,7 +132,7 @@ fn restart(shared: Shared, mut drive: ServedDrive, plan: Plan, path: &Path) -> (
 
 /// Reports the generation of each block, as little-endian integers on standard output behind a marker, and the state.
 fn verifier(plan: Plan, shut_down: bool, path: &Path) {
-    let (shared, mut drive, opened) = open(path, config(plan.format)).unwrap();
+    let (shared, mut drive, opened) = open_with(path, config(plan.format), plan.has_checksums()).unwrap();
     locked(&shared).device().check().unwrap();
     let client = Client::connect(&shared);
     let mut found = Vec::new();
@@ -267,6 +267,10 @@ fn verify(plan: Plan, shut_down: bool, path: &Path, expected: &mut Expectation) 
         .collect();
     let rebuilt: [u64; 3] = rebuilt.try_into().unwrap();
     let opened = word("opened ");
+    assert!(
+        !plan.has_checksums() || opened.ends_with("with checksums"),
+        "the order of system calls is enough for checksums: {opened}"
+    );
     match rebuilt {
         [1, ..] => assert!(
             opened.starts_with("drive of 64 MiB, as it was") || opened.starts_with("new"),

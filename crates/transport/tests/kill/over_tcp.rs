@@ -30,6 +30,7 @@ pub fn server(plan: Plan, path: &Path) {
     let drive = DriveOptions {
         subsystem: config(plan.format),
         data: DataChoice::File(path.to_path_buf()),
+        checksums: true,
     };
     let options = ServeOptions {
         drive,
@@ -39,6 +40,7 @@ pub fn server(plan: Plan, path: &Path) {
         checkpoint_every: Some(Duration::from_millis(1)),
         faults: None,
         at_power_loss: None,
+        scrub_every: Some(Duration::from_millis(100)),
     };
     let (server, _) = Server::start(options).unwrap();
     report(format!("listening {}", server.tcp_address().unwrap()));

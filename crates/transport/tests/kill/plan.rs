@@ -44,6 +44,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether the drive has checksums: where pages are written in part, and where several commands are under way.
+    pub fn has_checksums(&self) -> bool {
+        self.format == 1 || self.lanes > 1
+    }
+
     pub fn block_bytes(self) -> u64 {
         if self.format == 0 { 4096 } else { 512 }
     }

@@ -62,11 +62,21 @@ pub fn config(format: u8) -> SubsystemConfig {
 
 /// Opens the drive with data in a file.
 pub fn open(path: &Path, config: SubsystemConfig) -> Result<(Shared, ServedDrive, OpenReport), DriveError> {
+    open_with(path, config, false)
+}
+
+/// The same, with checksums if `checksums`; a drive that has some keeps them.
+pub fn open_with(
+    path: &Path,
+    config: SubsystemConfig,
+    checksums: bool,
+) -> Result<(Shared, ServedDrive, OpenReport), DriveError> {
     let data = DataChoice::File(path.to_path_buf());
     ServedDrive::open(
         DriveOptions {
             subsystem: config,
             data,
+            checksums,
         },
         Clock::start(),
     )
@@ -201,6 +211,11 @@ impl Client {
     /// Write Zeroes without the Deallocate bit.
     pub fn write_zeroes(&self, first: u64, count: u64) -> Status {
         self.io(IoOpcode::WriteZeroes, 1, first, count as u32 - 1, &mut Vec::new())
+    }
+
+    /// Verify.
+    pub fn verify(&self, first: u64, count: u64) -> Status {
+        self.io(IoOpcode::Verify, 1, first, count as u32 - 1, &mut Vec::new())
     }
 
     pub fn flush(&self) -> Status {

@@ -1,8 +1,8 @@
 //! Get Features and Set Features.
 //!
 //! ```text
-//! Set Features -> known? -> Setting  -> saveable? which namespaces? -> current value (a controller's, or shared) -> saved
-//! Get Features -> known? -> Question -> which namespace? -> current, default or saved value, or what may be done
+//! Set Features -> known? -> Setting  -> saveable? which namespaces? -> current value (a controller's, or shared) ->
+//! saved Get Features -> known? -> Question -> which namespace? -> current, default or saved value, or what may be done
 //! ```
 //!
 //! [`FEATURES`] says of each feature whose value it is and whether it can be saved. Most values are one number, command

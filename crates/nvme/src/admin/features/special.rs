@@ -36,8 +36,8 @@ impl Subsystem {
         self.clock.timestamp(self.now)
     }
 
-    /// What the latency monitor says of a time: by the clock that a host has set, else how long the drive had been powered on
-    /// (LMLLOG-8).
+    /// What the latency monitor says of a time: by the clock that a host has set, else how long the drive had been
+    /// powered on (LMLLOG-8).
     pub(crate) fn latency_stamp(&self, at: Nanos) -> LatencyStamp {
         let timestamp_ms = self.clock.set_ms(at);
         LatencyStamp {
@@ -46,7 +46,8 @@ impl Subsystem {
         }
     }
 
-    /// Feature C5h (Datacenter NVMe SSD Specification 2.0, section 4.12.10). What is configured lasts, saved or not (LMLLOG-1).
+    /// Feature C5h (Datacenter NVMe SSD Specification 2.0, section 4.12.10). What is configured lasts, saved or not
+    /// (LMLLOG-1).
     pub(super) fn set_latency_monitor(&mut self, data: &[u8]) -> Result<(), Failure> {
         let wanted = LatencyMonitorFeature::read_from_bytes(data).expect("the length was checked");
         let refuse = |cause: &'static str| Err(Failure::invalid_field(Parameter::DATA_POINTER, cause));

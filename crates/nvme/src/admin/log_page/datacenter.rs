@@ -1,8 +1,9 @@
-//! The log pages of the Datacenter NVMe SSD Specification: that from which tools compute write amplification without FDP, what to do after a
-//! panic, which commands took long ([`crate::latency_monitor`]), and what the drive can do.
+//! The log pages of the Datacenter NVMe SSD Specification: that from which tools compute write amplification without
+//! FDP, what to do after a panic, which commands took long ([`crate::latency_monitor`]), and what the drive can do.
 //!
-//! All of it follows from counters of the device and the controller. The modelled flash has no errors of its own, no system area and no
-//! throttling, its capacitor does not age, and a drive that panics is a process that ends: those fields are what a drive says that has had none.
+//! All of it follows from counters of the device and the controller. The modelled flash has no errors of its own, no
+//! system area and no throttling, its capacitor does not age, and a drive that panics is a process that ends: those
+//! fields are what a drive says that has had none.
 
 use nvme_spec::LogId;
 use nvme_spec::ocp::{
@@ -97,7 +98,8 @@ fn error_recovery_page() -> Vec<u8> {
     .to_vec()
 }
 
-/// Device Capabilities (C4h). Nobody has tested the drive for compliance, and the times that NVMe-IO-5 asks of Write Zeroes are the model's.
+/// Device Capabilities (C4h). Nobody has tested the drive for compliance, and the times that NVMe-IO-5 asks of Write
+/// Zeroes are the model's.
 fn capabilities_page(transport: Transport) -> Vec<u8> {
     let mut page = DeviceCapabilitiesLog {
         pcie_ports: u16::from(transport == Transport::Pcie).into(),

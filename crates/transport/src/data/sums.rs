@@ -1,0 +1,467 @@
+//! Checksums of the pages of a data file, in a file beside it: what was changed behind the drive's back is not served.
+//!
+//! ```text
+//! write:   sum erased -> page written -> sum written      (whoever is killed in between leaves no sum, never a wrong
+//! one) discard: sum erased -> hole made read:    no sum -> nothing is known of the page; another sum -> it is damaged
+//! ```
+//!
+//! A sum is CRC-32C of 4096 bytes, and 0 for none: never written, discarded, or not known. The order of system calls is
+//! enough after a process was killed, because what it wrote outlives it in that order. A machine that loses power keeps
+//! pages and sums in any order, so then all sums begin anew: the header names the boot in which they were written, and
+//! those of another one count only if the drive was shut down in between, which makes them durable. So no write costs a
+//! synchronisation more, nothing is held in memory, and good data is never an error.
+//!
+//! Its form, little-endian: 4096 bytes of header ("WARPSUM1", the drive's identity in 16 bytes, length of the data file
+//! in 8, the boot in 16, digest of the shutdown in 4 or 0, CRC-32 of all that, zeroes), then a sum of 4 bytes for each
+//! page.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Error, ErrorKind, Result};
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+
+use rustix::fs::FallocateFlags;
+
+/// Bytes that a sum is of.
+pub const PAGE_BYTES: u64 = 4096;
+/// Bytes of a drive's identity.
+pub type DriveId = [u8; 16];
+
+const MAGIC: &[u8; 8] = b"WARPSUM1";
+const CHECKED_BYTES: usize = 8 + 16 + 8 + 16 + 4;
+const HEADER_BYTES: u64 = 4096;
+const SUM_BYTES: u64 = 4;
+/// Pages whose sums are moved in one call.
+const PAGES_AT_ONCE: u64 = 256;
+/// No sum.
+const UNKNOWN: u32 = 0;
+
+/// The sums of a data file.
+pub struct Sums {
+    file: File,
+    /// Length of the data file.
+    data_bytes: u64,
+    drive: DriveId,
+}
+
+/// What reading a range found.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The system's answer.
+    #[error(transparent)]
+    Io(#[from] Error),
+    /// The page at this byte is not what was written.
+    #[error("the page is not what was written: its checksum does not match")]
+    Damaged(u64),
+}
+
+/// What is known of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is what was written.
+    Good,
+    /// It has no sum.
+    Unknown,
+    /// It is not what was written.
+    Damaged,
+}
+
+/// The sum of a page's bytes.
+fn sum(page: &[u8]) -> u32 {
+    match crc32c::crc32c(page) {
+        UNKNOWN => !UNKNOWN,
+        sum => sum,
+    }
+}
+
+fn verdict(stored: u32, page: &[u8]) -> Verdict {
+    match stored {
+        UNKNOWN => Verdict::Unknown,
+        stored if stored == sum(page) => Verdict::Good,
+        _ => Verdict::Damaged,
+    }
+}
+
+/// Pages that a range touches.
+fn pages_of(offset: u64, bytes: u64) -> Range<u64> {
+    offset / PAGE_BYTES..(offset + bytes).div_ceil(PAGE_BYTES)
+}
+
+/// Which boot of the machine this is; zeroes if it does not say.
+fn boot() -> [u8; 16] {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    uuid::Uuid::parse_str(text.trim()).map_or([0; 16], uuid::Uuid::into_bytes)
+}
+
+impl Sums {
+    /// The sums beside a data file of `data_bytes` bytes of a drive, made if there are none. `closed` is the digest of
+    /// the shutdown that the drive was left with, `None` if there was none. Whether sums that were there count is the
+    /// second value.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn open(path: &Path, drive: DriveId, data_bytes: u64, closed: Option<u32>) -> Result<(Sums, bool)> {
+        let mut options = OpenOptions::new();
+        // What is on the drive is its owner's.
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let file = options.open(path)?;
+        let sums = Sums {
+            file,
+            data_bytes,
+            drive,
+        };
+        let counts = sums.counts(closed);
+        if !counts {
+            sums.file.set_len(0)?;
+            sums.file.set_len(sums.file_bytes())?;
+        }
+        sums.write_header(0)?;
+        Ok((sums, counts))
+    }
+
+    /// The same to look at, without changing anything; `None` if there are none that count.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn look(path: &Path, drive: DriveId, data_bytes: u64, closed: Option<u32>) -> Result<Option<Sums>> {
+        let file = match File::open(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
+        };
+        let sums = Sums {
+            file,
+            data_bytes,
+            drive,
+        };
+        Ok(sums.counts(closed).then_some(sums))
+    }
+
+    fn file_bytes(&self) -> u64 {
+        HEADER_BYTES + self.data_bytes.div_ceil(PAGE_BYTES) * SUM_BYTES
+    }
+
+    fn header(&self, boot: [u8; 16], closed: u32) -> Vec<u8> {
+        let mut header = MAGIC.to_vec();
+        header.extend(self.drive);
+        header.extend(self.data_bytes.to_le_bytes());
+        header.extend(boot);
+        header.extend(closed.to_le_bytes());
+        assert_eq!(header.len(), CHECKED_BYTES, "the form of the header");
+        header.extend(crc32fast::hash(&header).to_le_bytes());
+        header
+    }
+
+    /// Whether what is stored are sums of this drive, of this boot or of the shutdown before this start.
+    fn counts(&self, closed: Option<u32>) -> bool {
+        let length = self.file.metadata().map_or(0, |metadata| metadata.len());
+        let mut found = [0; CHECKED_BYTES + 4];
+        if length != self.file_bytes() || self.file.read_exact_at(&mut found, 0).is_err() {
+            return false;
+        }
+        let boot = boot();
+        let of_this_boot = boot != [0; 16] && found[..] == self.header(boot, 0);
+        let stored_boot = found[32..48].try_into().expect("16 bytes");
+        let of_shutdown = closed.is_some_and(|closed| found[..] == self.header(stored_boot, closed));
+        of_this_boot || of_shutdown
+    }
+
+    fn write_header(&self, closed: u32) -> Result<()> {
+        self.file.write_all_at(&self.header(boot(), closed), 0)
+    }
+
+    /// The drive is shut down, with this digest: makes all sums durable.
+    ///
+    /// # Errors
+    /// The system's; the sums then begin anew at the next start.
+    pub fn close(&self, closed: u32) -> Result<()> {
+        self.write_header(closed)?;
+        self.file.sync_data()
+    }
+
+    /// Bytes of the data file that a page has: the last may have fewer.
+    fn page_bytes(&self, page: u64) -> usize {
+        (self.data_bytes - page * PAGE_BYTES).min(PAGE_BYTES) as usize
+    }
+
+    fn read_page<'a>(&self, data: &File, page: u64, buffer: &'a mut [u8; PAGE_BYTES as usize]) -> Result<&'a mut [u8]> {
+        let bytes = &mut buffer[..self.page_bytes(page)];
+        data.read_exact_at(bytes, page * PAGE_BYTES)?;
+        Ok(bytes)
+    }
+
+    fn get(&self, pages: &Range<u64>) -> Result<Vec<u32>> {
+        let mut bytes = [0; (PAGES_AT_ONCE * SUM_BYTES) as usize];
+        let bytes = &mut bytes[..((pages.end - pages.start) * SUM_BYTES) as usize];
+        self.file.read_exact_at(bytes, HEADER_BYTES + pages.start * SUM_BYTES)?;
+        Ok(bytes.as_chunks().0.iter().map(|sum| u32::from_le_bytes(*sum)).collect())
+    }
+
+    fn put(&self, first: u64, sums: &[u32]) -> Result<()> {
+        let bytes: Vec<u8> = sums.iter().flat_map(|sum| sum.to_le_bytes()).collect();
+        self.file.write_all_at(&bytes, HEADER_BYTES + first * SUM_BYTES)
+    }
+
+    /// Forgets the sums of all pages that a range touches.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn erase(&self, offset: u64, bytes: u64) -> Result<()> {
+        let pages = pages_of(offset, bytes);
+        let (at, length) = (
+            HEADER_BYTES + pages.start * SUM_BYTES,
+            (pages.end - pages.start) * SUM_BYTES,
+        );
+        if length > PAGES_AT_ONCE * SUM_BYTES {
+            let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            if rustix::fs::fallocate(&self.file, flags, at, length).is_ok() {
+                return Ok(());
+            }
+        }
+        let zeroes = [0; PAGES_AT_ONCE as usize];
+        for first in pages.clone().step_by(PAGES_AT_ONCE as usize) {
+            self.put(first, &zeroes[..(pages.end - first).min(PAGES_AT_ONCE) as usize])?;
+        }
+        Ok(())
+    }
+
+    /// Writes a range of the data file, with its sums. A page that is written in part stays damaged if it was.
+    ///
+    /// # Errors
+    /// The system's; the pages then have no sums.
+    pub fn write(&self, data: &File, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.in_parts(offset, bytes.len() as u64, |part_offset, at| {
+            self.write_part(data, part_offset, &bytes[at])
+        })
+    }
+
+    /// Divides a range where [`PAGES_AT_ONCE`] pages end.
+    fn in_parts<E>(
+        &self,
+        offset: u64,
+        bytes: u64,
+        mut part: impl FnMut(u64, Range<usize>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        const PART_BYTES: u64 = PAGES_AT_ONCE * PAGE_BYTES;
+        let end = offset + bytes;
+        let mut at = offset;
+        while at < end {
+            let until = ((at / PART_BYTES + 1) * PART_BYTES).min(end);
+            part(at, (at - offset) as usize..(until - offset) as usize)?;
+            at = until;
+        }
+        Ok(())
+    }
+
+    fn write_part(&self, data: &File, offset: u64, bytes: &[u8]) -> Result<()> {
+        let pages = pages_of(offset, bytes.len() as u64);
+        let mut sums = vec![UNKNOWN; (pages.end - pages.start) as usize];
+        for (page, place) in pages.clone().zip(&mut sums) {
+            let start = page * PAGE_BYTES;
+            let from = start.max(offset);
+            let to = (start + self.page_bytes(page) as u64).min(offset + bytes.len() as u64);
+            let new = &bytes[(from - offset) as usize..(to - offset) as usize];
+            *place = if new.len() == self.page_bytes(page) {
+                sum(new)
+            } else {
+                self.sum_of_changed(data, page, (from - start) as usize, new)?
+            };
+        }
+        self.erase(offset, bytes.len() as u64)?;
+        data.write_all_at(bytes, offset)?;
+        // Without them the pages have none, which a scrub finds.
+        let _ = self.put(pages.start, &sums);
+        Ok(())
+    }
+
+    /// The sum of a page a part of which is about to be written. That of a damaged one is such that it stays damaged.
+    fn sum_of_changed(&self, data: &File, page: u64, at: usize, new: &[u8]) -> Result<u32> {
+        let stored = self.get(&(page..page + 1))?[0];
+        let mut buffer = [0; PAGE_BYTES as usize];
+        let bytes = self.read_page(data, page, &mut buffer)?;
+        let before = verdict(stored, bytes);
+        bytes[at..at + new.len()].copy_from_slice(new);
+        let changed = sum(bytes);
+        Ok(match before {
+            Verdict::Damaged => other_than(changed),
+            Verdict::Good | Verdict::Unknown => changed,
+        })
+    }
+
+    /// Checks a range that was read from the data file. Of pages that it has in part the rest is read, too.
+    ///
+    /// # Errors
+    /// The system's, or a page is damaged.
+    pub fn check(&self, data: &File, offset: u64, bytes: &[u8]) -> std::result::Result<(), ReadError> {
+        self.in_parts(offset, bytes.len() as u64, |part_offset, at| {
+            self.check_part(data, part_offset, &bytes[at])
+        })
+    }
+
+    fn check_part(&self, data: &File, offset: u64, bytes: &[u8]) -> std::result::Result<(), ReadError> {
+        let pages = pages_of(offset, bytes.len() as u64);
+        let sums = self.get(&pages)?;
+        let mut buffer = [0; PAGE_BYTES as usize];
+        for (page, stored) in pages.zip(sums) {
+            let start = page * PAGE_BYTES;
+            let length = self.page_bytes(page);
+            let is_whole = start >= offset && start + length as u64 <= offset + bytes.len() as u64;
+            let found = if stored == UNKNOWN {
+                Verdict::Unknown
+            } else if is_whole {
+                verdict(stored, &bytes[(start - offset) as usize..][..length])
+            } else {
+                verdict(stored, self.read_page(data, page, &mut buffer)?)
+            };
+            if found == Verdict::Damaged {
+                return Err(ReadError::Damaged(start));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is known of a page.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn verdict(&self, data: &File, page: u64) -> Result<Verdict> {
+        let stored = self.get(&(page..page + 1))?[0];
+        let mut buffer = [0; PAGE_BYTES as usize];
+        let bytes = self.read_page(data, page, &mut buffer)?;
+        Ok(verdict(stored, bytes))
+    }
+
+    /// Gives a page that has no sum the one that it has now.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn adopt(&self, data: &File, page: u64) -> Result<()> {
+        let mut buffer = [0; PAGE_BYTES as usize];
+        let bytes = self.read_page(data, page, &mut buffer)?;
+        self.put(page, &[sum(bytes)])
+    }
+}
+
+/// A sum that no page with this one has.
+fn other_than(sum: u32) -> u32 {
+    match !sum {
+        UNKNOWN => 1,
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DRIVE: DriveId = [7; 16];
+    const DATA_BYTES: u64 = 1000 * PAGE_BYTES + 100;
+
+    struct Pair {
+        folder: tempfile::TempDir,
+        data: File,
+        sums: Sums,
+    }
+
+    impl Pair {
+        fn new() -> Pair {
+            let folder = tempfile::tempdir().unwrap();
+            let data = tempfile::tempfile().unwrap();
+            data.set_len(DATA_BYTES).unwrap();
+            let (sums, counts) = Sums::open(&folder.path().join("sums"), DRIVE, DATA_BYTES, None).unwrap();
+            assert!(!counts, "there were none");
+            Pair { folder, data, sums }
+        }
+
+        fn reopen(&self, drive: DriveId, data_bytes: u64, closed: Option<u32>) -> bool {
+            let path = self.folder.path().join("sums");
+            Sums::look(&path, drive, data_bytes, closed).unwrap().is_some()
+        }
+
+        fn check(&self, offset: u64, bytes: usize) -> std::result::Result<(), u64> {
+            let mut read = vec![0; bytes];
+            self.data.read_exact_at(&mut read, offset).unwrap();
+            match self.sums.check(&self.data, offset, &read) {
+                Ok(()) => Ok(()),
+                Err(ReadError::Damaged(page)) => Err(page),
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_flipped_bit_is_seen_until_the_whole_page_is_written() {
+        let pair = Pair::new();
+        pair.sums
+            .write(&pair.data, 0, &vec![1; 600 * PAGE_BYTES as usize])
+            .unwrap();
+        assert_eq!(pair.check(0, 700 * PAGE_BYTES as usize), Ok(()));
+        pair.data.write_all_at(&[3], 300 * PAGE_BYTES + 7).unwrap();
+        assert_eq!(pair.check(0, 700 * PAGE_BYTES as usize), Err(300 * PAGE_BYTES));
+        assert_eq!(
+            pair.check(300 * PAGE_BYTES + 512, 512),
+            Err(300 * PAGE_BYTES),
+            "another block of the page"
+        );
+        assert_eq!(pair.check(301 * PAGE_BYTES, 512), Ok(()));
+        pair.sums.write(&pair.data, 300 * PAGE_BYTES, &[9; 512]).unwrap();
+        assert_eq!(
+            pair.check(300 * PAGE_BYTES, 512),
+            Err(300 * PAGE_BYTES),
+            "a part heals nothing"
+        );
+        assert_eq!(pair.sums.verdict(&pair.data, 300).unwrap(), Verdict::Damaged);
+        pair.sums.write(&pair.data, 300 * PAGE_BYTES, &[9; 4096]).unwrap();
+        assert_eq!(pair.check(300 * PAGE_BYTES, 512), Ok(()));
+        pair.data.write_all_at(&[3], 301 * PAGE_BYTES).unwrap();
+        pair.sums.erase(300 * PAGE_BYTES, 290 * PAGE_BYTES).unwrap();
+        assert_eq!(pair.sums.verdict(&pair.data, 301).unwrap(), Verdict::Unknown);
+        pair.sums.adopt(&pair.data, 301).unwrap();
+        assert_eq!(pair.sums.verdict(&pair.data, 301).unwrap(), Verdict::Good);
+        assert_eq!(pair.check(0, 700 * PAGE_BYTES as usize), Ok(()));
+    }
+
+    #[test]
+    fn parts_of_pages_and_the_last_page_have_sums() {
+        let pair = Pair::new();
+        let last = DATA_BYTES - 100;
+        for (offset, bytes) in [(512, 512), (3584, 1024), (last - 64, 164), (last + 20, 80)] {
+            pair.sums.write(&pair.data, offset, &vec![5; bytes]).unwrap();
+            assert_eq!(pair.check(offset, bytes), Ok(()));
+        }
+        pair.data.write_all_at(&[6], last + 3).unwrap();
+        assert_eq!(pair.check(last + 50, 10), Err(last));
+    }
+
+    #[test]
+    fn what_is_killed_between_two_calls_leaves_no_sum() {
+        let pair = Pair::new();
+        pair.sums.write(&pair.data, 0, &[1; 8192]).unwrap();
+        pair.sums.erase(0, 4096).unwrap();
+        assert_eq!(pair.check(0, 8192), Ok(()));
+        pair.data.write_all_at(&[2; 4096], 0).unwrap();
+        assert_eq!(
+            pair.check(0, 8192),
+            Ok(()),
+            "neither the old nor the new page is an error"
+        );
+    }
+
+    #[test]
+    fn sums_count_in_the_boot_that_wrote_them_and_after_the_shutdown_that_kept_them() {
+        let pair = Pair::new();
+        assert!(pair.reopen(DRIVE, DATA_BYTES, None), "killed in this boot");
+        assert!(
+            pair.reopen(DRIVE, DATA_BYTES, Some(5)),
+            "killed before it said that it was open"
+        );
+        assert!(!pair.reopen([8; 16], DATA_BYTES, None) && !pair.reopen(DRIVE, DATA_BYTES + 1, None));
+        pair.sums.close(5).unwrap();
+        assert!(pair.reopen(DRIVE, DATA_BYTES, Some(5)));
+        assert!(!pair.reopen(DRIVE, DATA_BYTES, Some(6)), "of an earlier shutdown");
+        assert!(!pair.reopen(DRIVE, DATA_BYTES, None), "opened without them since");
+        // As another boot left it.
+        pair.sums.file.write_all_at(&pair.sums.header([1; 16], 0), 0).unwrap();
+        assert!(!pair.reopen(DRIVE, DATA_BYTES, None), "power was lost");
+    }
+}
