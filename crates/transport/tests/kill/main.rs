@@ -38,6 +38,8 @@ use zerocopy::FromZeros;
 
 /// `victim`, `server` or `verifier`, with what it has to know.
 const ROLE: &str = "WARP_KILL_ROLE";
+/// Set in processes whose drive has checksums.
+const CHECKSUMS: &str = "WARP_KILL_CHECKSUMS";
 /// An FDP event type; whether it is enabled is non-volatile state that the operations change.
 const EVENT_KIND: u8 = 0x03;
 
@@ -82,7 +84,8 @@ fn report(line: String) {
 }
 
 fn victim(plan: Plan, first: u32, path: &Path) {
-    let (mut shared, mut drive, opened) = open_with(path, config(plan.format), plan.has_checksums()).unwrap();
+    let (mut shared, mut drive, opened) =
+        open_with(path, config(plan.format), std::env::var_os(CHECKSUMS).is_some()).unwrap();
     report(format!("opened {opened}"));
     let mut client = Client::connect(&shared);
     let mut data = Vec::new();
@@ -123,7 +126,7 @@ fn victim(plan: Plan, first: u32, path: &Path) {
 fn restart(shared: Shared, mut drive: ServedDrive, plan: Plan, path: &Path) -> (Shared, ServedDrive) {
     drive.close().unwrap();
     drop((shared, drive));
-    let (shared, drive, opened) = open_with(path, config(plan.format), plan.has_checksums()).unwrap();
+    let (shared, drive, opened) = open_with(path, config(plan.format), std::env::var_os(CHECKSUMS).is_some()).unwrap();
     assert!(opened.clean, "{opened}");
     (shared, drive)
 }
@@ -132,7 +135,8 @@ fn restart(shared: Shared, mut drive: ServedDrive, plan: Plan, path: &Path) -> (
 
 /// Reports the generation of each block, as little-endian integers on standard output behind a marker, and the state.
 fn verifier(plan: Plan, shut_down: bool, path: &Path) {
-    let (shared, mut drive, opened) = open_with(path, config(plan.format), plan.has_checksums()).unwrap();
+    let (shared, mut drive, opened) =
+        open_with(path, config(plan.format), std::env::var_os(CHECKSUMS).is_some()).unwrap();
     locked(&shared).device().check().unwrap();
     let client = Client::connect(&shared);
     let mut found = Vec::new();
@@ -169,7 +173,9 @@ fn verifier(plan: Plan, shut_down: bool, path: &Path) {
 // ----------------------------------------------------------------------------------------------------------- parent --
 
 fn spawn(role: &str, plan: Plan, number: u32, path: &Path) -> Child {
+    let checksums = plan.has_checksums().then_some((CHECKSUMS, "1"));
     Command::new(std::env::current_exe().unwrap())
+        .envs(checksums)
         .args(["child", "--exact", "--nocapture", "--test-threads=1"])
         .env(
             ROLE,
