@@ -557,17 +557,15 @@ pub struct Explain {
 /// What `warp bench` measures.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum BenchSubject {
-    /// The device model, against the machine's memory
     Model,
-    /// A drive served by vfio-user
     VfioUser,
-    /// A drive served by NVMe/TCP on loopback
     Tcp,
 }
 
 #[derive(Args)]
 pub struct Bench {
-    /// What to measure: the device model, or a served drive with a host of our own
+    /// What to measure: the device model against the machine's memory, or a drive served by vfio-user or by NVMe/TCP on loopback
+    /// with a host of our own
     #[arg(default_value = "model")]
     pub what: BenchSubject,
     /// Model: capacity of the device, GiB

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use base::Bytes;
-use host::guest::{Attached, Built, Ended, GuestError, Machine, Stream, Task, boot, build, cache};
+use host::guest::{Accelerator, Attached, Built, Ended, GuestError, Machine, Stream, Task, boot, build, cache};
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::LabError;
 use lab::rows::{Column, Rows, Value};
@@ -41,41 +41,35 @@ pub fn guest(command: &Guest) -> Result<Outcome, AnyError> {
     }
     let share = shared_folder(&command.share)?;
     check_files(command)?;
-    // What is wrong with the drive is said before minutes are spent on a guest.
     let drive = (command.transport != Transport::None)
         .then(|| drive(&command.drive))
         .transpose()?;
     let stop = stoppable()?;
     let is_stopped = || stop.load(Ordering::Relaxed);
-    let built = match built(&command.with, &is_stopped) {
-        Ok(built) => built,
-        Err(error) => return Ok(no_guest(&error)),
-    };
     if command.build_only {
-        print(&format!("{}\n{}\n", built.system.display(), built.tree.display()));
-        return Ok(Outcome::Done);
+        return Ok(match built(&command.with, &is_stopped) {
+            Ok(built) => {
+                print(&format!("{}\n{}\n", built.system.display(), built.tree.display()));
+                Outcome::Done
+            }
+            Err(error) => no_guest(&error),
+        });
     }
+    // What is wrong with the drive and its file is said before minutes are spent on a guest.
     let sockets = tempfile::Builder::new().prefix("warp-guest-drive.").tempdir()?;
     let server = drive.map(|drive| serve(drive, command.transport, sockets.path()));
     let server = server.transpose()?;
-    let machine = Machine {
-        built,
-        attached: server.as_ref().map(attached).unwrap_or_default(),
-        share,
-        program: this_program(),
-        task: if is_shell {
-            Task::Shell
-        } else {
-            Task::Command(command.command.clone())
-        },
-        memory_bytes: command.memory,
-        network: command.network,
-        limit: command.timeout,
-        kernel: command.kernel.clone(),
-        qemu: command.qemu.clone(),
-        console: command.console.clone(),
+    let (outcome, refused) = match built(&command.with, &is_stopped) {
+        Ok(built) => {
+            let attached = server.as_ref().map(attached).unwrap_or_default();
+            run(&machine(command, built, attached, share), &is_stopped)
+        }
+        Err(error) => {
+            let outcome = no_guest(&error);
+            server.map_or(Ok(()), |server| server.server.stop())?;
+            return Ok(outcome);
+        }
     };
-    let (outcome, refused) = run(&machine, &is_stopped);
     if let Some(server) = server {
         let status = server.server.status();
         server.server.stop()?;
@@ -86,6 +80,28 @@ pub fn guest(command: &Guest) -> Result<Outcome, AnyError> {
         unwritten(&error);
     }
     Ok(outcome)
+}
+
+/// The guest that the options ask for.
+fn machine(command: &Guest, built: Built, attached: Attached, share: PathBuf) -> Machine {
+    Machine {
+        built,
+        attached,
+        share,
+        program: this_program(),
+        task: if command.command.is_empty() {
+            Task::Shell
+        } else {
+            Task::Command(command.command.clone())
+        },
+        accelerator: Accelerator::of_this_machine(),
+        memory_bytes: command.memory,
+        network: command.network,
+        limit: command.timeout,
+        kernel: command.kernel.clone(),
+        qemu: command.qemu.clone(),
+        console: command.console.clone(),
+    }
 }
 
 /// Boots the guest; returns how it ended, and why its output could not be written.
@@ -103,7 +119,7 @@ fn run(machine: &Machine, is_stopped: &dyn Fn() -> bool) -> (Outcome, Option<io:
             kind.into()
         })
     };
-    let ended = boot(machine, is_stopped, &mut hand_on);
+    let ended = boot(machine, is_stopped, &mut complain, &mut hand_on);
     let outcome = match ended {
         Ok(Ended::Exited(code)) => Outcome::As(code),
         Ok(Ended::Stopped) => Outcome::Stopped,
@@ -131,11 +147,17 @@ fn no_guest(error: &GuestError) -> Outcome {
     }
 }
 
-/// Refuses files that cannot be had, before minutes are spent on a guest.
+/// Refuses files that cannot be had, and options of a drive that is not there, before minutes are spent on a guest.
 fn check_files(command: &Guest) -> Result<(), LabError> {
-    if command.transport == Transport::None && command.drive.data != "memory" {
+    let of_drive = [
+        ("--data", command.drive.data != "memory"),
+        ("--capacity", command.drive.capacity.is_some()),
+        ("--set", !command.drive.set.is_empty()),
+    ];
+    let given = of_drive.iter().find(|(_, is_given)| *is_given);
+    if let (Transport::None, Some((option, _))) = (command.transport, given) {
         let problem = "there is no drive with --transport none; leave one of the two out";
-        return Err(bad_option("--data", problem));
+        return Err(bad_option(option, problem));
     }
     match &command.console {
         Some(console) => crate::output::check_file(console),

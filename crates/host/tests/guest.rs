@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use host::guest::{Attached, Built, Ended, GuestError, Machine, Stream, Task, boot};
+use host::guest::{Accelerator, Attached, Built, Ended, GuestError, Machine, Stream, Task, boot};
 use tempfile::TempDir;
 
 /// A machine whose QEMU is a shell script.
@@ -27,6 +27,7 @@ fn machine(folder: &TempDir, qemu: &str) -> Machine {
         share: folder.path().to_path_buf(),
         program: None,
         task: Task::Command(vec!["true".into()]),
+        accelerator: Accelerator::Emulation,
         memory_bytes: 1 << 30,
         network: false,
         limit: None,
@@ -37,7 +38,7 @@ fn machine(folder: &TempDir, qemu: &str) -> Machine {
 }
 
 fn run(machine: &Machine) -> Result<Ended, GuestError> {
-    boot(machine, &|| false, &mut |_, _| Ok(()))
+    boot(machine, &|| false, &mut |_| {}, &mut |_, _| Ok(()))
 }
 
 #[test]
@@ -80,6 +81,7 @@ fn a_guest_that_hangs_is_ended() {
     let stopped = boot(
         &machine(&folder, &script),
         &|| begun.elapsed().as_millis() > 200,
+        &mut |_| {},
         &mut |_, _| Ok(()),
     );
     assert_eq!(stopped.expect("it is stopped"), Ended::Stopped);
@@ -118,7 +120,7 @@ fn output_and_exit_code_come_through() {
         fs::remove_file(&arguments).expect("it is there");
     });
     let (mut output, mut error) = (Vec::new(), Vec::new());
-    let ended = boot(&machine, &|| false, &mut |stream, bytes| {
+    let ended = boot(&machine, &|| false, &mut |_| {}, &mut |stream, bytes| {
         let kept = if stream == Stream::Output {
             &mut output
         } else {
@@ -150,4 +152,69 @@ fn what_the_guest_misses_is_said() {
     let text = run(&machine).expect_err("it is incomplete").to_string();
     assert!(text.contains("is up, but /dev/nvme0n1 did not appear"), "{text}");
     guest.join().expect("it said so");
+}
+
+/// What is said, and the end, where QEMU does this with KVM, and ends with exit status 3 without.
+fn with_kvm_that(does: &str) -> (Vec<String>, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = format!("case \"$*\" in *'-accel kvm'*) {does} ;; esac; echo 'it is emulated' >&2; exit 3");
+    let machine = Machine {
+        accelerator: Accelerator::Kvm {
+            up_within: Duration::from_millis(300),
+        },
+        ..machine(&folder, &script)
+    };
+    let mut notices = Vec::new();
+    let mut notice = |sentence: &str| notices.push(sentence.to_string());
+    let ended = boot(&machine, &|| false, &mut notice, &mut |_, _| Ok(()));
+    (notices, ended.expect_err("it ends with exit status 3").to_string())
+}
+
+#[test]
+fn a_guest_that_does_not_come_up_with_kvm_is_emulated() {
+    let ways = [
+        (
+            "echo 'failed to initialize kvm' >&2; exit 1",
+            "failed to initialize kvm",
+        ),
+        ("exit 0", "died before it was done"),
+        ("exec sleep 1000", "was not up after"),
+    ];
+    for (does, words) in ways {
+        let begun = Instant::now();
+        let (notices, error) = with_kvm_that(does);
+        assert!(notices.len() == 1 && notices[0].contains(words), "{notices:?}");
+        assert!(
+            notices[0].contains("with KVM") && notices[0].contains("under emulation"),
+            "{notices:?}"
+        );
+        assert!(error.contains("it is emulated"), "{error}");
+        assert!(begun.elapsed() < Duration::from_secs(20), "{does}");
+    }
+}
+
+#[test]
+fn a_guest_that_was_up_with_kvm_runs_its_command_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = folder.path().join("arguments");
+    let script = format!(
+        "printf '%s\\n' \"$@\" >{0}.partial; mv {0}.partial {0}; while [ -e {0} ]; do sleep 0.05; done; exit 1",
+        arguments.display()
+    );
+    let machine = Machine {
+        accelerator: Accelerator::Kvm {
+            up_within: Duration::from_secs(60),
+        },
+        ..machine(&folder, &script)
+    };
+    let guest = thread::spawn(move || {
+        port(&arguments, "control").write_all(b"up 1.5\n").expect("it is read");
+        // What was written is read before the process is seen to have ended.
+        thread::sleep(Duration::from_millis(300));
+        fs::remove_file(&arguments).expect("it is there");
+    });
+    let mut notices = 0;
+    let ended = boot(&machine, &|| false, &mut |_| notices += 1, &mut |_, _| Ok(()));
+    guest.join().expect("it did all of it");
+    assert!(ended.is_err() && notices == 0, "{ended:?}");
 }

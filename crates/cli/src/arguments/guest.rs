@@ -8,16 +8,12 @@ use clap::{Args, ValueEnum};
 
 use super::{ServedDrive, size};
 
-/// How the guest's drive is attached.
+/// How the guest's drive is attached. (Words for each value would put an empty line between all options of the help.)
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Transport {
-    /// As a PCI Express drive
     VfioUser,
-    /// Over NVMe/TCP
     Tcp,
-    /// By two paths to the same drive
     Both,
-    /// No drive but those of --qemu
     None,
 }
 
@@ -25,7 +21,8 @@ pub enum Transport {
 pub struct Guest {
     #[command(flatten)]
     pub drive: ServedDrive,
-    /// How the drive is attached
+    /// How the drive is attached: as a PCI Express drive, over NVMe/TCP, by both as two paths to it, or no drive but those
+    /// of --qemu
     #[arg(long, value_enum, default_value = "vfio-user")]
     pub transport: Transport,
     /// Debian packages whose programs are to be in the guest, such as rocksdb-tools

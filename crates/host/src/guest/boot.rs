@@ -24,11 +24,13 @@ use super::group::Group;
 use super::{Built, GuestError, shell};
 
 /// The second half of the guest's start.
-const START: &str = include_str!("start");
+const START: &str = include_str!("../../guest/start.sh");
 /// Between two looks at the clock and at QEMU.
 const PAUSE: Duration = Duration::from_millis(20);
 /// A kernel under emulation is up after 8 s; on a machine that does ten other things, after a minute.
 const UP_WITHIN: Duration = Duration::from_secs(240);
+/// With KVM it is up after 3 s, unless that does not work.
+const UP_WITHIN_KVM: Duration = Duration::from_secs(45);
 /// After the command's end the guest has so long to power off.
 const OFF_WITHIN: Duration = Duration::from_secs(20);
 /// Processors of the guest: with one, a busy command would starve the kernel's own work.
@@ -57,6 +59,49 @@ pub enum Task {
     Shell,
 }
 
+/// What runs the guest's processors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accelerator {
+    /// KVM. A guest that is not up with it after so long, or ends before, is started again under emulation: some virtual
+    /// machines offer a KVM that cannot run a stock kernel, and nothing but a trial tells.
+    Kvm {
+        /// So long is waited.
+        up_within: Duration,
+    },
+    /// QEMU emulates them.
+    Emulation,
+}
+
+impl Accelerator {
+    /// KVM where the processor has what it takes and this user may open it.
+    pub fn of_this_machine() -> Accelerator {
+        let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let has_support = processor.split_whitespace().any(|word| word == "vmx" || word == "svm");
+        let is_allowed = || fs::OpenOptions::new().read(true).write(true).open("/dev/kvm").is_ok();
+        if has_support && is_allowed() {
+            Accelerator::Kvm {
+                up_within: UP_WITHIN_KVM,
+            }
+        } else {
+            Accelerator::Emulation
+        }
+    }
+
+    fn up_within(self) -> Duration {
+        match self {
+            Accelerator::Kvm { up_within } => up_within,
+            Accelerator::Emulation => UP_WITHIN,
+        }
+    }
+
+    fn arguments(self) -> [&'static str; 4] {
+        match self {
+            Accelerator::Kvm { .. } => ["-accel", "kvm", "-cpu", "host"],
+            Accelerator::Emulation => ["-accel", "tcg,thread=multi", "-cpu", "max,la57=off"],
+        }
+    }
+}
+
 /// A guest.
 #[derive(Clone, Debug)]
 pub struct Machine {
@@ -70,6 +115,8 @@ pub struct Machine {
     pub program: Option<PathBuf>,
     /// What to do in it.
     pub task: Task,
+    /// What runs its processors.
+    pub accelerator: Accelerator,
     /// Bytes of memory.
     pub memory_bytes: u64,
     /// Whether it reaches this machine's loopback addresses; needed for a drive over TCP, which has it without.
@@ -111,76 +158,106 @@ enum Event {
 }
 
 /// Boots a guest, hands on its output as it comes, and returns how it ended. QEMU is gone then, and also when the calling
-/// thread ends. `stop` is asked all the time; an error of `on_output` stops it too and is returned.
+/// thread ends. `stop` is asked all the time; an error of `on_output` stops it too and is returned. `on_notice` gets a
+/// sentence where KVM did not do and emulation is tried.
 ///
 /// # Errors
 /// The guest did not come to the command's end.
 pub fn boot(
     machine: &Machine,
     stop: &dyn Fn() -> bool,
+    on_notice: &mut dyn FnMut(&str),
     on_output: &mut dyn FnMut(Stream, &[u8]) -> std::io::Result<()>,
 ) -> Result<Ended, GuestError> {
-    let work = tempfile::Builder::new().prefix("warp-guest.").tempdir();
-    let work = work.map_err(GuestError::io(std::env::temp_dir()))?;
-    let files = Files::prepare(machine, work.path())?;
-    let ended = Arc::new(AtomicBool::new(false));
-    let leave = Arc::new(AtomicBool::new(false));
-    // The receiver ends the threads when it is dropped.
-    let (sender, events) = mpsc::sync_channel(PIECES);
-    let is_shell = matches!(machine.task, Task::Shell);
-    files.listen("control", &ended, sender.clone(), |guest, sender| {
-        for line in BufReader::new(guest).lines().map_while(Result::ok) {
-            if sender.send(Event::Control(line)).is_err() {
-                break;
-            }
-        }
-    })?;
-    for (port, stream) in files.streams() {
-        let (ended_too, leave) = (Arc::clone(&ended), Arc::clone(&leave));
-        files.listen(port, &ended, sender.clone(), move |guest, sender| {
-            if let (true, Ok(keys)) = (is_shell, guest.try_clone()) {
-                shell::hand_on_keys(keys, ended_too, leave);
-            }
-            hand_on(guest, stream, &sender);
-        })?;
-    }
-    drop(sender);
-    let qemu_words = fs::File::create(&files.words).map_err(GuestError::io(&files.words))?;
-    let mut command = files.qemu();
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(qemu_words);
-    let terminal = is_shell.then(shell::Raw::enter).transpose();
-    let _terminal = terminal.map_err(GuestError::io("this terminal"))?;
-    let group = Group::start(&mut command, Duration::ZERO).map_err(GuestError::io("QEMU"))?;
     let mut run = Run {
-        group,
         begun: Instant::now(),
+        started: Instant::now(),
         is_up: false,
         exited: None,
     };
-    let outcome = run.watch(
-        &files,
-        &events,
-        &ended,
-        &|| stop() || leave.load(Ordering::Acquire),
-        on_output,
-    );
-    ended.store(true, Ordering::Release);
-    outcome
+    let with_first = run.attempt(machine, stop, on_output);
+    match with_first {
+        // Before it is up nothing of the command has run.
+        Err(error) if machine.accelerator != Accelerator::Emulation && !run.is_up && error.is_of_start() => {
+            on_notice(&format!(
+                "with KVM {error}; starting it again under emulation, which is slower"
+            ));
+            let emulated = Machine {
+                accelerator: Accelerator::Emulation,
+                ..machine.clone()
+            };
+            run.attempt(&emulated, stop, on_output)
+        }
+        outcome => outcome,
+    }
 }
 
 /// A guest that runs.
 struct Run {
-    group: Group,
+    /// When the first attempt began, which counts for the machine's limit, and this one.
     begun: Instant,
+    started: Instant,
     is_up: bool,
     /// The command's exit code, and since when it is known.
     exited: Option<(u8, Instant)>,
 }
 
 impl Run {
+    /// Boots it once.
+    fn attempt(
+        &mut self,
+        machine: &Machine,
+        stop: &dyn Fn() -> bool,
+        on_output: &mut dyn FnMut(Stream, &[u8]) -> std::io::Result<()>,
+    ) -> Result<Ended, GuestError> {
+        let work = tempfile::Builder::new().prefix("warp-guest.").tempdir();
+        let work = work.map_err(GuestError::io(std::env::temp_dir()))?;
+        let files = Files::prepare(machine, work.path())?;
+        let ended = Arc::new(AtomicBool::new(false));
+        let leave = Arc::new(AtomicBool::new(false));
+        // The receiver ends the threads when it is dropped.
+        let (sender, events) = mpsc::sync_channel(PIECES);
+        let is_shell = matches!(machine.task, Task::Shell);
+        files.listen("control", &ended, sender.clone(), |guest, sender| {
+            for line in BufReader::new(guest).lines().map_while(Result::ok) {
+                if sender.send(Event::Control(line)).is_err() {
+                    break;
+                }
+            }
+        })?;
+        for (port, stream) in files.streams() {
+            let (ended_too, leave) = (Arc::clone(&ended), Arc::clone(&leave));
+            files.listen(port, &ended, sender.clone(), move |guest, sender| {
+                if let (true, Ok(keys)) = (is_shell, guest.try_clone()) {
+                    shell::hand_on_keys(keys, ended_too, leave);
+                }
+                hand_on(guest, stream, &sender);
+            })?;
+        }
+        drop(sender);
+        let qemu_words = fs::File::create(&files.words).map_err(GuestError::io(&files.words))?;
+        let mut command = files.qemu();
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(qemu_words);
+        let terminal = is_shell.then(shell::Raw::enter).transpose();
+        let _terminal = terminal.map_err(GuestError::io("this terminal"))?;
+        let mut group = Group::start(&mut command, Duration::ZERO).map_err(GuestError::io("QEMU"))?;
+        self.started = Instant::now();
+        let outcome = self.watch(
+            &files,
+            &mut group,
+            &events,
+            &ended,
+            &|| stop() || leave.load(Ordering::Acquire),
+            on_output,
+        );
+        ended.store(true, Ordering::Release);
+        outcome
+    }
+
     fn watch(
         &mut self,
         files: &Files<'_>,
+        group: &mut Group,
         events: &mpsc::Receiver<Event>,
         ended: &AtomicBool,
         stop: &dyn Fn() -> bool,
@@ -202,21 +279,19 @@ impl Run {
             if files.machine.limit.is_some_and(|limit| self.begun.elapsed() > limit) && self.exited.is_none() {
                 return Ok(Ended::TimedOut);
             }
-            if !self.is_up && self.begun.elapsed() > UP_WITHIN {
+            let after = files.machine.accelerator.up_within();
+            if !self.is_up && self.started.elapsed() > after {
                 let words = last_line(&files.console).unwrap_or_default();
-                return Err(GuestError::NotUp {
-                    after: UP_WITHIN,
-                    words,
-                });
+                return Err(GuestError::NotUp { after, words });
             }
             if self.exited.is_some_and(|(_, since)| since.elapsed() > OFF_WITHIN) {
                 break;
             }
-            if self.group.ended().map_err(GuestError::io("QEMU"))?.is_some() {
+            if group.ended().map_err(GuestError::io("QEMU"))?.is_some() {
                 ended.store(true, Ordering::Release);
             }
         }
-        self.verdict(files)
+        self.verdict(files, group)
     }
 
     /// A word from the guest's control port.
@@ -233,11 +308,11 @@ impl Run {
         Ok(())
     }
 
-    fn verdict(&mut self, files: &Files<'_>) -> Result<Ended, GuestError> {
+    fn verdict(&self, files: &Files<'_>, group: &mut Group) -> Result<Ended, GuestError> {
         if let Some((code, _)) = self.exited {
             return Ok(Ended::Exited(code));
         }
-        let status = self.group.child().wait().map_err(GuestError::io("QEMU"))?;
+        let status = group.child().wait().map_err(GuestError::io("QEMU"))?;
         if status.success() {
             // It says nothing when the kernel panics or restarts.
             return Err(GuestError::Died(last_line(&files.console).unwrap_or_default()));
@@ -370,7 +445,7 @@ impl Files<'_> {
             &format!("memory-backend-memfd,id=ram,size={memory}M,share=on"),
         ]);
         command.args(["-m", &format!("{memory}M"), "-smp", &PROCESSORS.to_string()]);
-        command.args(accelerator());
+        command.args(self.machine.accelerator.arguments());
         command.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
         command.args(["-run-with", "exit-with-parent=on"]);
         command
@@ -434,19 +509,6 @@ impl Files<'_> {
                 &format!(r#"{{"driver":"vfio-user-pci","socket":{{"type":"unix","path":"{socket}"}}}}"#),
             ]);
         }
-    }
-}
-
-/// KVM where the processor has what it takes: a hypervisor without hardware support, which some virtual machines offer,
-/// cannot run this kernel.
-fn accelerator() -> [&'static str; 4] {
-    let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let has_support = processor.split_whitespace().any(|word| word == "vmx" || word == "svm");
-    let is_allowed = || fs::OpenOptions::new().read(true).write(true).open("/dev/kvm").is_ok();
-    if has_support && is_allowed() {
-        ["-accel", "kvm", "-cpu", "host"]
-    } else {
-        ["-accel", "tcg,thread=multi", "-cpu", "max,la57=off"]
     }
 }
 

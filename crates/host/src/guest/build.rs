@@ -1,4 +1,4 @@
-//! What a guest is booted from, built once into a cache by the script `build`, which says how.
+//! What a guest is booted from, built once into a cache by the script `guest/build.sh` of this crate, which says how.
 
 use std::env;
 use std::fs;
@@ -13,9 +13,9 @@ use super::GuestError;
 use super::group::Group;
 
 /// The builder.
-const SCRIPT: &str = include_str!("build");
+const SCRIPT: &str = include_str!("../../guest/build.sh");
 /// The first half of the guest's start, which is in its initial RAM file system.
-const INIT: &str = include_str!("init");
+const INIT: &str = include_str!("../../guest/init.sh");
 /// Exit status of the script where there can be no guest.
 const UNAVAILABLE: i32 = 77;
 /// Between two looks whether somebody stops it.
@@ -58,7 +58,7 @@ pub fn build(
     on_step: &mut dyn FnMut(&str),
 ) -> Result<Built, GuestError> {
     let scripts = tempfile::tempdir().map_err(GuestError::io(env::temp_dir()))?;
-    let [script, init, errors] = ["build", "init", "errors"].map(|name| scripts.path().join(name));
+    let [script, init, errors] = ["build.sh", "init.sh", "errors"].map(|name| scripts.path().join(name));
     for (path, text) in [(&script, SCRIPT), (&init, INIT)] {
         fs::write(path, text).map_err(GuestError::io(path))?;
     }

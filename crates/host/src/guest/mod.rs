@@ -1,8 +1,8 @@
 //! A Linux with a drive: a stock kernel in a stock QEMU, built from Debian packages, that runs one command.
 //!
 //! ```text
-//! build  Debian packages -> cache: QEMU, kernel, root file system          (once; the script `build`)
-//! boot   cache, a drive's socket or port, a folder, a command -> QEMU      (each time; `init`, then `start` in the guest)
+//! build  Debian packages -> cache: QEMU, kernel, root file system          (once; `guest/build.sh`)
+//! boot   cache, a drive's socket or port, a folder, a command -> QEMU      (each time; `init.sh`, then `start.sh` in the guest)
 //!        ports of QEMU -> output, how it ended
 //! shell  this terminal <-> a terminal of the guest
 //! ```
@@ -23,7 +23,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use boot::{Attached, Ended, Machine, Stream, Task, boot};
+pub use boot::{Accelerator, Attached, Ended, Machine, Stream, Task, boot};
 pub use build::{Built, build, cache};
 
 /// There is no guest, or it did not come as far as the command's end.
@@ -71,6 +71,14 @@ pub enum GuestError {
 }
 
 impl GuestError {
+    /// Whether it is about a guest that does not start, as it is where KVM cannot run its kernel.
+    fn is_of_start(&self) -> bool {
+        matches!(
+            self,
+            GuestError::Qemu { .. } | GuestError::Died(_) | GuestError::NotUp { .. }
+        )
+    }
+
     fn io(what: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> GuestError {
         let what = what.into().display().to_string();
         move |source| GuestError::Io { what, source }

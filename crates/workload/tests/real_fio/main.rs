@@ -34,14 +34,7 @@ struct Fio {
 impl Fio {
     /// The guest's own, else the host's.
     fn find() -> Option<Fio> {
-        let folder = |name: &str| {
-            std::env::var_os(name)
-                .filter(|value| !value.is_empty())
-                .map(PathBuf::from)
-        };
-        let cache = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
-        let guest = folder("WARP_GUEST_CACHE").or_else(|| cache.map(|cache| cache.join("warp-guest")));
-        let trees = guest.and_then(|guest| guest.read_dir().ok());
+        let trees = host::guest::cache().ok().and_then(|cache| cache.read_dir().ok());
         let trees = trees.into_iter().flatten().flatten().map(|entry| entry.path());
         // Whole ones, of which the one made last counts; one that is being made is called `.partial`.
         let is_tree = |tree: &PathBuf| {

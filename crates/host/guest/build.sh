@@ -10,7 +10,7 @@
 # the host changes except for the few packages of `install_host_tools`. QEMU runs with its own loader and libraries, so it
 # does not matter which distribution the host is. It boots nothing.
 #
-#   build CACHE INIT [PACKAGE...]      INIT is the first process's program
+#   build.sh CACHE INIT [PACKAGE...]      INIT is the first process's program
 #
 # Prints lines for `warp guest`: `step WORDS` before each of STEPS things that take time, `problem SENTENCE`, and at the end
 # `system DIRECTORY` and `tree DIRECTORY`. Exit status 0: they are there. 77: they cannot be had here, and `problem` says why.
