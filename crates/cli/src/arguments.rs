@@ -304,9 +304,9 @@ pub struct Inspect {
     /// What to look at: tcp:ADDRESS:PORT of a served drive, /dev/nvme0 or /dev/ng0n1 of this machine, the data file of
     /// a served drive, a snapshot of a device, or a raw log page (nvme get-log --raw-binary)
     pub target: String,
-    /// Endurance group
-    #[arg(long, default_value_t = 1)]
-    pub endurance_group: u16,
+    /// Endurance group of the drive [default: 1]
+    #[arg(long, value_name = "N")]
+    pub endurance_group: Option<u16>,
     #[command(flatten)]
     pub host: AsHost,
     /// Which log page a raw file is (20h to 23h)

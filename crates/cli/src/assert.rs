@@ -2,14 +2,12 @@
 
 use std::path::Path;
 
+use host::inspect::FdpReport;
 use host::inspect::decode::Statistics;
-use host::inspect::passthrough::Passthrough;
-use host::inspect::remote::Remote;
-use host::inspect::{CommandPort, report};
 
 use crate::arguments::{Assert, OfHandle};
-use crate::inspect::{tcp_address, visitor};
 use crate::output::complain;
+use crate::target::{Target, stored_drive};
 use crate::{AnyError, Outcome, bad_option, print};
 
 /// A promise, and what was counted.
@@ -37,39 +35,30 @@ impl Kept {
 }
 
 pub fn assert(command: &Assert) -> Result<Outcome, AnyError> {
-    let target = command.target.as_str();
-    let is_file = !target.starts_with("tcp:") && !target.starts_with("/dev/");
-    if !is_file && !command.handle.is_empty() {
+    let name = command.target.as_str();
+    let target = Target::parse("TARGET", name, &command.host)?;
+    if !matches!(target, Target::File(_)) && !command.handle.is_empty() {
         let problem = "a drive's logs have no counters of single handles; give the data file of a drive that was served \
                        with --data FILE, after it ended";
         return Err(bad_option("--handle", problem).into());
     }
-    if is_file && !Path::new(target).exists() {
-        let problem = "there is no such file; give the data file of a drive that was served with --data FILE";
-        return Err(bad_option(target, problem).into());
-    }
-    let all: Vec<Kept> = if let Some(address) = tcp_address("TARGET", target)? {
-        let mut port = Remote::connect(address, &visitor(&command.host)?)?;
-        of_logs(command, &mut port)?
-    } else if target.starts_with("/dev/") {
-        of_logs(command, &mut Passthrough::open(Path::new(target))?)?
-    } else {
-        of_file(command)?
+    let all: Vec<Kept> = match target.report(command.endurance_group)? {
+        Ok(report) => of_logs(command, report)?,
+        Err(file) => of_file(command, file)?,
     };
     let broken = all.iter().filter(|kept| !kept.holds());
     let broken: Vec<String> = broken.map(Kept::sentence).collect();
     if broken.is_empty() {
         let all: Vec<String> = all.iter().map(Kept::sentence).collect();
-        print(&format!("{target}: {}\n", all.join("; ")));
+        print(&format!("{name}: {}\n", all.join("; ")));
         return Ok(Outcome::Done);
     }
-    complain(&format!("{target}: {}", broken.join("; ")));
+    complain(&format!("{name}: {}", broken.join("; ")));
     Ok(Outcome::Failed)
 }
 
 /// What a drive's own logs say, which know nothing of single handles.
-fn of_logs(command: &Assert, port: &mut impl CommandPort) -> Result<Vec<Kept>, AnyError> {
-    let report = report(port, command.endurance_group)?;
+fn of_logs(command: &Assert, report: FdpReport) -> Result<Vec<Kept>, AnyError> {
     let Some(enabled) = report.enabled else {
         let problem = "Flexible Data Placement is not enabled on it, so it has no counters of it";
         return Err(bad_option(&command.target, problem).into());
@@ -81,8 +70,8 @@ fn of_logs(command: &Assert, port: &mut impl CommandPort) -> Result<Vec<Kept>, A
 }
 
 /// What a drive that was served from a file has stored.
-fn of_file(command: &Assert) -> Result<Vec<Kept>, AnyError> {
-    let stored = transport::drive::stored(Path::new(&command.target))?;
+fn of_file(command: &Assert, file: &Path) -> Result<Vec<Kept>, AnyError> {
+    let stored = stored_drive(file)?;
     let Some(device) = stored.device else {
         return Err(bad_option(&command.target, "nothing is stored yet; end the server in order first").into());
     };

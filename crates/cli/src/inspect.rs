@@ -1,33 +1,37 @@
 //! `warp inspect`: the FDP logs of a drive, or what a served drive has stored.
 
-use std::net::SocketAddr;
 use std::path::Path;
 
+use host::inspect::FdpReport;
 use host::inspect::decode::{self, EventRecord};
-use host::inspect::passthrough::Passthrough;
-use host::inspect::remote::{Remote, Visitor};
-use host::inspect::{FdpReport, report};
-use lab::LabError;
 use lab::rows::{Column, Rows, Value};
 use nvme_spec::LogId;
 use serde::Serialize;
 
-use crate::arguments::{AsHost, Inspect};
+use crate::arguments::Inspect;
+use crate::target::{Target, stored_drive};
 use crate::{AnyError, Outcome, bad_option, print};
 
 pub fn inspect(command: &Inspect) -> Result<Outcome, AnyError> {
-    let target = command.target.as_str();
-    if let Some(address) = tcp_address("warp inspect", target)? {
-        let mut port = Remote::connect(address, &visitor(&command.host)?)?;
-        return show_report(command, &report(&mut port, command.endurance_group)?);
+    let target = Target::parse("TARGET", &command.target, &command.host)?;
+    match target.report(command.endurance_group)? {
+        Err(file) => of_file(command, file),
+        Ok(_) if command.log.is_some() => {
+            Err(bad_option("--log", "is for a file with a raw log page; leave it out").into())
+        }
+        Ok(_) if command.scrub => Err(bad_option(
+            "--scrub",
+            "is for the data file of a served drive; leave it out, or give that file",
+        )
+        .into()),
+        Ok(report) => show_report(command, &report),
     }
-    if target.starts_with("/dev/") {
-        let mut port = Passthrough::open(Path::new(target))?;
-        return show_report(command, &report(&mut port, command.endurance_group)?);
-    }
-    let path = Path::new(target);
+}
+
+/// A raw log page, or a drive's data file, or a snapshot.
+fn of_file(command: &Inspect, file: &Path) -> Result<Outcome, AnyError> {
     if command.scrub {
-        let found = transport::drive::scrub(path)?;
+        let found = transport::drive::scrub(file)?;
         show(command, &found, ToString::to_string)?;
         return Ok(if found.pages_damaged > 0 {
             Outcome::Failed
@@ -36,32 +40,9 @@ pub fn inspect(command: &Inspect) -> Result<Outcome, AnyError> {
         });
     }
     match command.log {
-        Some(log) => raw_log(command, path, log),
-        None => stored(command, path),
+        Some(log) => raw_log(command, file, log),
+        None => show(command, &stored_drive(file)?, ToString::to_string),
     }
-}
-
-/// The address of a target on NVMe/TCP; `None` if it is something else.
-pub fn tcp_address(command: &str, target: &str) -> Result<Option<SocketAddr>, LabError> {
-    let Some(address) = target.strip_prefix("tcp:") else {
-        return Ok(None);
-    };
-    let address = address.parse().map_err(|_| {
-        bad_option(
-            command,
-            format!("{target:?}: give tcp:ADDRESS:PORT, such as tcp:127.0.0.1:4420"),
-        )
-    });
-    address.map(Some)
-}
-
-/// Who the options say that we are.
-pub fn visitor(host: &AsHost) -> Result<Visitor, AnyError> {
-    let secret = host.secret.as_deref().map(str::parse).transpose();
-    Ok(Visitor {
-        host_nqn: host.host_nqn.clone(),
-        secret: secret.map_err(|error| bad_option("--secret", error))?,
-    })
 }
 
 fn show<T: Serialize>(command: &Inspect, value: &T, text: impl FnOnce(&T) -> String) -> Result<Outcome, AnyError> {
@@ -87,12 +68,6 @@ fn raw_log(command: &Inspect, path: &Path, log: u8) -> Result<Outcome, AnyError>
         )
         .into()),
     }
-}
-
-/// A snapshot of a device, or the data file of a served drive.
-fn stored(command: &Inspect, path: &Path) -> Result<Outcome, AnyError> {
-    let stored = transport::drive::stored(path)?;
-    show(command, &stored, ToString::to_string)
 }
 
 fn show_report(command: &Inspect, report: &FdpReport) -> Result<Outcome, AnyError> {

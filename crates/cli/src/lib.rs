@@ -25,6 +25,7 @@ mod runs;
 mod serve;
 mod show;
 mod studies;
+mod target;
 mod whatif;
 
 use std::ffi::OsString;

@@ -1,6 +1,6 @@
 //! `warp run`: arguments to a selection, results to tables and files.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -259,7 +259,16 @@ fn write_files(
             export::write_atomically(path, |file| file.write_all(text.as_bytes())),
         );
     }
-    outcome.map(|()| written)
+    outcome.and(saved(command, results)).map(|()| written)
+}
+
+/// Whether the device was saved at the end, if it was to be.
+fn saved(command: &Run, results: &[CellResult]) -> Result<(), LabError> {
+    let problem = results.iter().find_map(|result| result.unsaved.clone());
+    match (&command.save, problem) {
+        (Some(path), Some(problem)) => Err(LabError::output(path, io::Error::other(problem))),
+        _ => Ok(()),
+    }
 }
 
 /// fio's JSON of the one result.

@@ -22,11 +22,11 @@ use lab::run::Progress;
 use lab::selection::Selection;
 use lab::store::Origin;
 use serde_json::json;
-use workload::{Operation, Request, Source, Target, Workload as _};
+use workload::{Operation, Request, Source, Workload as _};
 
 use crate::arguments::Run;
-use crate::inspect::{tcp_address, visitor};
 use crate::run::refuse_logs;
+use crate::target::Target;
 use crate::{AnyError, Outcome, bad_option, execute, print, runs};
 
 /// Namespace that is written.
@@ -61,7 +61,7 @@ pub fn run(command: &Run) -> Result<Outcome, AnyError> {
     let cell = cell(command, name)?;
     refuse_logs(&cell, "what happens on a drive is not measured over time".to_string())?;
     let mut drive = connect(command, on)?;
-    let target = Target {
+    let target = workload::Target {
         device_bytes: drive.bytes(),
         placement_count: drive.handles().len() as u16,
         endless: cell.run.write_capacities.is_some(),
@@ -131,16 +131,10 @@ fn cell(command: &Run, name: &str) -> Result<Cell, AnyError> {
 type AnyDrive = Drive<Box<dyn DataPort + Send>>;
 
 fn connect(command: &Run, on: &str) -> Result<AnyDrive, AnyError> {
-    if on.starts_with("/dev/") {
-        return local(command, on);
+    match Target::parse_drive("--on", on, &command.drive.host)? {
+        Target::Tcp(address, visitor) => opened(Box::new(Remote::connect(address, &visitor)?), on, NSID),
+        Target::Device(path) | Target::File(path) => local(command, on, &path),
     }
-    let address = tcp_address("--on", on)?;
-    let address = address.ok_or_else(|| {
-        let problem = format!("{on:?}: give tcp:ADDRESS:PORT, or the device of a namespace, such as /dev/nvme0n1");
-        bad_option("--on", problem)
-    })?;
-    let port = Remote::connect(address, &visitor(&command.drive.host)?)?;
-    opened(Box::new(port), on, NSID)
 }
 
 fn opened(port: Box<dyn DataPort + Send>, on: &str, nsid: u32) -> Result<AnyDrive, AnyError> {
@@ -148,12 +142,12 @@ fn opened(port: Box<dyn DataPort + Send>, on: &str, nsid: u32) -> Result<AnyDriv
 }
 
 /// A namespace of this machine, which nobody else uses and which may be overwritten.
-fn local(command: &Run, on: &str) -> Result<AnyDrive, AnyError> {
+fn local(command: &Run, on: &str, path: &Path) -> Result<AnyDrive, AnyError> {
     if !command.drive.overwrite {
         let problem = format!("{on}: this destroys all data on it; --overwrite says that it may");
         return Err(bad_option("--on", problem).into());
     }
-    let port = Passthrough::open_unused(Path::new(on))?;
+    let port = Passthrough::open_unused(path)?;
     let Some(nsid) = port.namespace() else {
         let problem = format!("{on}: is not the device of an NVMe namespace, such as /dev/nvme0n1");
         return Err(bad_option("--on", problem).into());

@@ -257,9 +257,7 @@ fn extent(findings: &[&Finding]) -> Option<String> {
         (Finding::NeverCollected, _) => {
             "nothing was reclaimed, so a WAF of 1 says nothing; write more (--until steady)".to_string()
         }
-        (Finding::NothingWritten, _) => {
-            "the host wrote nothing, so there is no write amplification, and the WAF of 1 is none".to_string()
-        }
+        (Finding::NothingWritten, _) => "the host wrote nothing, so there is no write amplification".to_string(),
         (Finding::NotSteady { .. }, _) => match most {
             Some(most) if all_compared => {
                 format!("the last {ROUNDS} drive-writes are {up_to}{most} apart; allow more with --write")

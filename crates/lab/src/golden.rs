@@ -4,11 +4,12 @@
 //! machine, so rows are compared exactly; whoever changes one explains it in the commit.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
+use crate::experiment::BuiltIn;
 use crate::run::CellResult;
 use crate::timed::measure::{JobResult, TimedResult};
 use workload::Operation;
@@ -118,16 +119,21 @@ pub fn path(slug: &str) -> String {
     format!("experiments/{slug}/golden.json")
 }
 
-/// Reads a golden file.
+/// Reads a golden file; away from the project the one that is built in.
 ///
 /// # Errors
-/// It cannot be read, or is not one.
+/// There is none, it cannot be read, or is not one.
 pub fn read(path: &str) -> Result<Vec<GoldenRow>, LabError> {
-    let text = std::fs::read_to_string(path).map_err(|source| LabError::Io {
+    let built_in = || path.strip_prefix("experiments/").and_then(BuiltIn::get);
+    let text = std::fs::read(path).or_else(|error| match built_in() {
+        Some(file) if error.kind() == ErrorKind::NotFound => Ok(file.data.into_owned()),
+        _ => Err(error),
+    });
+    let text = text.map_err(|source| LabError::Io {
         file: path.to_string(),
         source,
     })?;
-    serde_json::from_str(&text).map_err(|error| LabError::invalid(path, error.to_string()))
+    serde_json::from_slice(&text).map_err(|error| LabError::invalid(path, error.to_string()))
 }
 
 /// Writes a golden file, a row a line.

@@ -84,6 +84,12 @@ pub enum SnapshotError {
         /// Its reason.
         source: std::io::Error,
     },
+    /// Another kind of file.
+    #[error("snapshot {path}: is not a WARP snapshot; give a file that `warp run --save` wrote")]
+    Foreign {
+        /// The file.
+        path: String,
+    },
     /// The bytes are not a snapshot of this version, or not a whole one.
     #[error("snapshot {path}: {problem}; {remedy}")]
     Invalid {

@@ -178,10 +178,15 @@ impl Reader<BufReader<File>> {
 impl<R: Read> Reader<R> {
     /// Reads the beginning: what the device is, and the note.
     fn beginning(&mut self) -> Result<(DeviceConfig, Vec<u8>), SnapshotError> {
-        let mut magic = [0; 8];
-        self.fill(&mut magic, "first bytes")?;
-        if &magic != MAGIC {
-            return Err(self.invalid("is not a WARP snapshot", "give a file that `warp run --save` wrote"));
+        let mut magic = Vec::new();
+        let read = self.input.by_ref().take(wide(MAGIC.len())).read_to_end(&mut magic);
+        if read.is_err() || !MAGIC.starts_with(&magic) {
+            return Err(SnapshotError::Foreign {
+                path: self.name.clone(),
+            });
+        }
+        if magic.len() < MAGIC.len() {
+            return Err(self.truncated("first bytes"));
         }
         let mut version = [0; 4];
         self.fill(&mut version, "version")?;

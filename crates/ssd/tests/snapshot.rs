@@ -156,13 +156,14 @@ impl SavedSnapshot {
             Ok(_) => panic!("{what}: the damaged snapshot was loaded"),
             Err(error) => error,
         };
-        let SnapshotError::Invalid {
-            path: named,
-            problem,
-            remedy,
-        } = &error
-        else {
-            panic!("{what}: {error}");
+        let (named, problem, remedy) = match &error {
+            SnapshotError::Invalid { path, problem, remedy } => (path, problem.as_str(), *remedy),
+            SnapshotError::Foreign { path } => (
+                path,
+                "is not a WARP snapshot",
+                "give a file that `warp run --save` wrote",
+            ),
+            SnapshotError::Io { .. } => panic!("{what}: {error}"),
         };
         assert_eq!(named, &path.display().to_string(), "{what}");
         assert!(!problem.is_empty() && !remedy.is_empty(), "{what}: {error}");

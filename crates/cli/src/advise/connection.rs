@@ -1,7 +1,6 @@
 //! The drive that is watched: opened once, reached again if it was lost for a moment.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use host::inspect::passthrough::Passthrough;
@@ -13,7 +12,7 @@ use nvme_spec::identify::Cns;
 
 use super::Interrupt;
 use crate::arguments::Advise;
-use crate::inspect::{tcp_address, visitor};
+use crate::target::Target;
 use crate::{AnyError, bad_option};
 
 /// When to try to reach a drive again that is lost: a restart of `warp serve` takes seconds.
@@ -24,12 +23,6 @@ const RECONNECT_AFTER: [Duration; 5] = [
     Duration::from_secs(4),
     Duration::from_secs(8),
 ];
-
-/// Where the drive is.
-enum Target {
-    Tcp(SocketAddr, Visitor),
-    Device(PathBuf),
-}
 
 /// A namespace of a drive.
 pub struct DriveConnection {
@@ -49,32 +42,24 @@ pub enum Reading {
 
 impl DriveConnection {
     pub fn open(command: &Advise) -> Result<DriveConnection, AnyError> {
-        let name = command.target.clone();
-        if let Some(address) = tcp_address("warp advise", &name)? {
-            let visitor = visitor(&command.host)?;
-            let port: Box<dyn CommandPort> = Box::new(Remote::connect(address, &visitor)?);
-            return DriveConnection::found(
-                command,
-                Target::Tcp(address, visitor),
-                port,
-                command.namespace.unwrap_or(1),
-            );
-        }
-        if !name.starts_with("/dev/") {
-            let problem = format!("{name:?}: give tcp:ADDRESS:PORT or the device of a namespace, such as /dev/ng0n1");
-            return Err(bad_option("warp advise", problem).into());
-        }
-        let mut port = Passthrough::open(Path::new(&name))?;
-        let nsid = match command.namespace.or_else(|| port.namespace()) {
-            Some(nsid) => nsid,
-            None => {
-                // Something that is no NVMe device says so here.
-                identify(&mut port, Cns::Controller, 0)?;
-                let problem = format!("{name} is a controller; give the device of a namespace, such as {name}n1");
-                return Err(bad_option("warp advise", problem).into());
+        let name = command.target.as_str();
+        let target = Target::parse_drive("warp advise", name, &command.host)?;
+        match &target {
+            Target::Tcp(address, visitor) => {
+                let port = Box::new(Remote::connect(*address, visitor)?);
+                DriveConnection::found(command, target, port, command.namespace.unwrap_or(1))
             }
-        };
-        DriveConnection::found(command, Target::Device(PathBuf::from(&name)), Box::new(port), nsid)
+            Target::Device(path) | Target::File(path) => {
+                let mut port = Passthrough::open(path)?;
+                let Some(nsid) = command.namespace.or_else(|| port.namespace()) else {
+                    // Something that is no NVMe device says so here.
+                    identify(&mut port, Cns::Controller, 0)?;
+                    let problem = format!("{name} is a controller; give the device of a namespace, such as {name}n1");
+                    return Err(bad_option("warp advise", problem).into());
+                };
+                DriveConnection::found(command, target, Box::new(port), nsid)
+            }
+        }
     }
 
     fn found(

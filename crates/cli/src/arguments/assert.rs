@@ -15,9 +15,9 @@ pub struct Assert {
     /// Write amplification of a reclaim unit handle, at most, such as 2:1.02 (data files only); may be given several times
     #[arg(long, value_name = "RUH:WAF", value_parser = of_handle)]
     pub handle: Vec<OfHandle>,
-    /// Endurance group
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub endurance_group: u16,
+    /// Endurance group of the drive [default: 1]
+    #[arg(long, value_name = "N")]
+    pub endurance_group: Option<u16>,
     #[command(flatten)]
     pub host: AsHost,
 }

@@ -3,6 +3,7 @@
 //! Three ioctl calls, which have no safe interface; the other unsafe code of this crate is in [`super::file_map`].
 
 use std::fs::File;
+use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
@@ -63,6 +64,17 @@ const KERNEL_TRANSFER_BYTES_MAX: u64 = 256 << 10;
 const UNSETTLED_ATTEMPTS: u32 = 30;
 const UNSETTLED_WAIT: Duration = Duration::from_millis(100);
 
+/// Why a device cannot be opened, and what to do about it.
+fn not_opened(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => format!("{error}; NVMe devices can be opened by root"),
+        io::ErrorKind::NotFound => {
+            "there is no such device; `nvme list` and `ls /dev/nvme*` show those there are".to_string()
+        }
+        _ => error.to_string(),
+    }
+}
+
 impl Passthrough {
     /// Opens a device.
     ///
@@ -74,7 +86,7 @@ impl Passthrough {
             Ok(device) => Ok(Passthrough { device, name }),
             Err(error) => Err(InspectError::Unreachable {
                 target: name,
-                problem: format!("{error}; NVMe devices can be opened by root"),
+                problem: not_opened(&error),
             }),
         }
     }
@@ -97,7 +109,7 @@ impl Passthrough {
         let device = opened.map_err(|error| {
             refused(match error.raw_os_error().map(Errno::from_raw_os_error) {
                 Some(Errno::BUSY) => "is in use, by a mounted file system or something else of the kernel".to_string(),
-                _ => format!("{error}; NVMe devices can be opened by root"),
+                _ => not_opened(&error),
             })
         })?;
         // Only a block device is kept from others.

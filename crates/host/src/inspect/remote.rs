@@ -1,5 +1,6 @@
 //! Commands to a drive over NVMe/TCP.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 
 use nvme_spec::Status;
@@ -35,7 +36,13 @@ impl Remote {
         let name = format!("tcp:{address}");
         let unreachable = |error: InitiatorError| InspectError::Unreachable {
             target: name.clone(),
-            problem: error.to_string(),
+            problem: match &error {
+                InitiatorError::Io { source, .. } if source.kind() == ErrorKind::ConnectionRefused => {
+                    "nobody listens there; start `warp serve --tcp` with this address, or give the one that it prints"
+                        .to_string()
+                }
+                _ => error.to_string(),
+            },
         };
         let options = |mut options: HostOptions| {
             if let Some(nqn) = &visitor.host_nqn {

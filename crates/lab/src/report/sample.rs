@@ -58,6 +58,7 @@ fn result(key: CellKey, copies: f64, handles: usize) -> CellResult {
         ensemble: None,
         scale: Scale(64),
         search: None,
+        unsaved: None,
         complete: true,
         capacity_bytes: CAPACITY_BYTES,
         superblocks: UNITS as u32,

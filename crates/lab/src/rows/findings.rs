@@ -35,7 +35,10 @@ fn steady(results: &[CellResult]) -> String {
 
 /// What must be known before the numbers are read; empty if nothing must.
 pub fn warning(results: &[CellResult]) -> String {
-    if finding::is_empty_of_meaning(results) {
+    let wrote = |result: &CellResult| result.stats.total().host_bytes_written > 0;
+    if !results.is_empty() && !results.iter().any(wrote) {
+        super::wrapped("The host wrote nothing, so there is no write amplification.")
+    } else if finding::is_empty_of_meaning(results) {
         super::wrapped("! This drive never collected: its WAF is that of a new drive, and says nothing.")
     } else {
         String::new()

@@ -52,6 +52,8 @@ pub struct GridCell {
     pub value: f64,
     /// Whether all seeds ran to their end.
     pub complete: bool,
+    /// Whether the host wrote anything; else there is no write amplification.
+    pub is_written: bool,
     /// Least and greatest that the device's ensemble says, if it was run.
     pub interval: Option<[f64; 2]>,
 }
@@ -151,6 +153,7 @@ impl GridCell {
         Some(GridCell {
             value: mean,
             complete: all,
+            is_written: seeds.iter().any(|seed| seed.stats.total().host_bytes_written > 0),
             interval: interval.map(|interval| [interval.low, interval.high]),
         })
     }
@@ -159,6 +162,7 @@ impl GridCell {
 impl From<GridCell> for Value {
     fn from(cell: GridCell) -> Value {
         match cell.interval {
+            _ if !cell.is_written => "n/a".into(),
             Some(ends) => Value::Interval(cell.value, ends),
             None if cell.complete => Value::Amplification(cell.value),
             None => Value::Stopped(cell.value),

@@ -26,6 +26,9 @@ pub struct CellResult {
     pub scale: Scale,
     /// How far the next smaller twin was away, if the scale was searched for.
     pub search: Option<ScaleSearch>,
+    /// Why the device could not be saved at the end, if it was to be.
+    #[serde(skip)]
+    pub unsaved: Option<String>,
     /// Whether it wrote everything it should and no search was cut short; otherwise it was stopped.
     pub complete: bool,
     /// Logical capacity of the twin in bytes.

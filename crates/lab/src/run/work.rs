@@ -46,17 +46,18 @@ pub(super) fn run_cell(plan: &RunPlan, options: Options<'_>, watch: &dyn Watch) 
         Workload::Timed(runner) => run.work_in_time(*runner, begins_at)?,
         Workload::Untimed(source) => run.work(source)?,
     };
-    let result = run.result(complete);
+    let mut result = run.result(complete);
     if let Some(path) = options.save {
         let origin = TwinOrigin {
             scale: plan.scale,
             device: plan.cell().device.clone(),
         };
         let saved = run.device.replace_sink(()).0.save_with_note(path, &origin.note());
-        saved.map_err(|error| match error {
-            ssd::SnapshotError::Io { source, .. } => LabError::output(path, source),
-            other => other.into(),
-        })?;
+        // What was measured is not lost with it.
+        result.unsaved = saved.err().map(|error| match error {
+            ssd::SnapshotError::Io { source, .. } => source.to_string(),
+            other => other.to_string(),
+        });
     }
     Ok(result)
 }
@@ -451,6 +452,7 @@ impl<'a> Run<'a> {
             ensemble: self.plan.cell().ensemble,
             scale: self.plan.scale,
             search: None,
+            unsaved: None,
             complete,
             capacity_bytes: self.capacity_bytes(),
             superblocks: self.plan.layout.superblocks(),

@@ -230,7 +230,7 @@ fn set(job: &mut Job, line: &Line, surroundings: &Surroundings<'_>) -> Result<&'
         Effect::Acts(set) => {
             let value = match &line.value {
                 Some(value) => resolve(value, option, job.kb_base, surroundings)?,
-                None if option.kind == Kind::Flag => String::new(),
+                None if matches!(option.kind, Kind::Flag | Kind::FlagOrName) => String::new(),
                 None => {
                     return Err(Complaint::new(
                         "the option needs a value",

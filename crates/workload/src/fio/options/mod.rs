@@ -22,6 +22,8 @@ mod tests;
 pub enum Kind {
     /// Nothing, or 0 or 1.
     Flag,
+    /// Nothing, or a name.
+    FlagOrName,
     /// 0 or 1.
     Bool,
     /// A whole number.
@@ -42,6 +44,7 @@ impl Kind {
     fn describe(self) -> &'static str {
         match self {
             Self::Flag => "flag",
+            Self::FlagOrName => "flag or name",
             Self::Bool => "0 or 1",
             Self::Number => "number",
             Self::Size => "size",

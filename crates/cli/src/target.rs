@@ -1,0 +1,116 @@
+//! What a command goes to: a drive on NVMe/TCP, a device of this machine, or a file.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use host::inspect::passthrough::Passthrough;
+use host::inspect::remote::{Remote, Visitor};
+use host::inspect::{FdpReport, report};
+use lab::LabError;
+use ssd::SnapshotError;
+use transport::drive::{DriveError, StoredDrive, stored};
+
+use crate::arguments::AsHost;
+use crate::{AnyError, bad_option};
+
+/// Endurance group of a drive if none is named.
+const ENDURANCE_GROUP: u16 = 1;
+
+/// A drive, or a file of one.
+pub enum Target {
+    /// A drive on NVMe/TCP, and as whom it is visited.
+    Tcp(SocketAddr, Visitor),
+    /// A device of this machine.
+    Device(PathBuf),
+    /// A file.
+    File(PathBuf),
+}
+
+impl Target {
+    /// What `text`, the value of `option`, names.
+    ///
+    /// # Errors
+    /// It begins as an address and is none, the secret is none, or a host is named for what knows no hosts.
+    pub fn parse(option: &str, text: &str, host: &AsHost) -> Result<Target, LabError> {
+        if let Some(address) = text.strip_prefix("tcp:") {
+            let secret = host.secret.as_deref().map(str::parse).transpose();
+            let visitor = Visitor {
+                host_nqn: host.host_nqn.clone(),
+                secret: secret.map_err(|error| bad_option("--secret", error))?,
+            };
+            let problem = || format!("{text:?}: give tcp:ADDRESS:PORT, such as tcp:127.0.0.1:4420");
+            let address = address.parse().map_err(|_| bad_option(option, problem()))?;
+            return Ok(Target::Tcp(address, visitor));
+        }
+        if host.host_nqn.is_some() {
+            let problem = format!("{text} is not visited as a host; leave it out, or give tcp:ADDRESS:PORT");
+            return Err(bad_option("--host-nqn", problem));
+        }
+        let path = PathBuf::from(text);
+        Ok(if text.starts_with("/dev/") {
+            Target::Device(path)
+        } else {
+            Target::File(path)
+        })
+    }
+
+    /// As [`Target::parse`], for commands that want a namespace of a drive.
+    ///
+    /// # Errors
+    /// As there; or it is a file.
+    pub fn parse_drive(option: &str, text: &str, host: &AsHost) -> Result<Target, LabError> {
+        match Target::parse(option, text, host)? {
+            Target::File(_) => {
+                let problem = "give tcp:ADDRESS:PORT, or the device of a namespace, such as /dev/nvme0n1 or /dev/ng0n1";
+                Err(bad_option(option, format!("{text:?}: {problem}")))
+            }
+            drive => Ok(drive),
+        }
+    }
+
+    /// What the drive's FDP logs say; the path of a file.
+    ///
+    /// # Errors
+    /// The drive cannot be reached, or refuses; an endurance group of a file.
+    pub fn report(&self, endurance_group: Option<u16>) -> Result<Result<FdpReport, &Path>, AnyError> {
+        let group = endurance_group.unwrap_or(ENDURANCE_GROUP);
+        match self {
+            Target::Tcp(address, visitor) => Ok(Ok(report(&mut Remote::connect(*address, visitor)?, group)?)),
+            Target::Device(path) => Ok(Ok(report(&mut Passthrough::open(path)?, group)?)),
+            Target::File(path) if endurance_group.is_some() => {
+                let problem = format!(
+                    "{}: a file is of the only one of its drive; leave it out",
+                    path.display()
+                );
+                Err(bad_option("--endurance-group", problem).into())
+            }
+            Target::File(path) => Ok(Err(path)),
+        }
+    }
+}
+
+/// What the data file of a drive that was served, or a snapshot, says.
+///
+/// # Errors
+/// It is neither, or is damaged.
+pub fn stored_drive(path: &Path) -> Result<StoredDrive, AnyError> {
+    let problem = |problem: &str| {
+        let remedy = "give the data file of a drive (`warp serve --data FILE`), a snapshot (`warp run --save FILE`), \
+                      tcp:ADDRESS:PORT or a device such as /dev/nvme0";
+        bad_option(&path.display().to_string(), format!("{problem}; {remedy}"))
+    };
+    match std::fs::metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(problem("there is no such file").into());
+        }
+        Ok(found) if !found.is_file() => return Err(problem("it is no file").into()),
+        Ok(found) if found.len() == 0 => return Err(problem("it is empty").into()),
+        _ => {}
+    }
+    match stored(path) {
+        Err(DriveError::Snapshot(SnapshotError::Foreign { .. })) => {
+            Err(problem("it is neither the data of a drive nor a snapshot").into())
+        }
+        stored => Ok(stored?),
+    }
+}
