@@ -410,7 +410,7 @@ fn inputs_that_make_no_sense_are_refused() {
     elsewhere("tcp:here", &["tcp:ADDRESS:PORT"]);
     elsewhere("drive.img", &["tcp:ADDRESS:PORT", "/dev/ng0n1"]);
     elsewhere("/dev/null", &["/dev/null", "not an NVMe device"]);
-    elsewhere("/dev/nvme99n1", &["/dev/nvme99n1", "No such file"]);
+    elsewhere("/dev/nvme99n1", &["/dev/nvme99n1", "there is no such device"]);
     served.stop();
     elsewhere(&target, &["refused"]);
     let served = ServerProcess::start(&folder, &[&SERVE[..], &["--fdp", "off"]].concat());
