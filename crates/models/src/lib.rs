@@ -1,7 +1,7 @@
 //! Programs as workloads: models of caches, file systems and databases, and the catalogue of all kinds of workloads.
 //!
 //! ```text
-//! cachelib, f2fs, lsm                                 \
+//! cachelib, f2fs, kvcache, lsm                        \
 //! workload::{fio::JobFile, trace, tenants}::Settings   > Spec -> dyn workload::Source -> batches of Request
 //! ```
 //!
@@ -11,6 +11,7 @@
 pub mod cachelib;
 mod distribution;
 pub mod f2fs;
+pub mod kvcache;
 pub mod lsm;
 mod queue;
 mod spec;

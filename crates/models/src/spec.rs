@@ -13,10 +13,10 @@ use toml::{Table, Value};
 use workload::fio::JobFile;
 use workload::{Source, Target, Workload, WorkloadError, classifier, deserialize, tenants, trace};
 
-use crate::{cachelib, f2fs, lsm};
+use crate::{cachelib, f2fs, kvcache, lsm};
 
 /// Names of the kinds.
-const KINDS: [&str; 6] = ["fio", "trace", "cachelib", "f2fs", "lsm", "tenants"];
+const KINDS: [&str; 7] = ["fio", "trace", "cachelib", "kvcache_tier", "f2fs", "lsm", "tenants"];
 
 /// Finds a job file by its name.
 pub type FindJobs<'a> = &'a dyn Fn(&str) -> Result<JobFile, WorkloadError>;
@@ -37,6 +37,7 @@ enum Kind {
     Fio(JobFile),
     Trace(Box<trace::Settings>),
     Cachelib(Box<cachelib::Settings>),
+    KvcacheTier(Box<kvcache::Settings>),
     F2fs(Box<f2fs::Settings>),
     Lsm(Box<lsm::Settings>),
     Tenants(tenants::Settings<Spec>),
@@ -71,6 +72,7 @@ impl Spec {
             "fio" => Kind::Fio(jobs(place, settings, find_jobs)?),
             "trace" => Kind::Trace(deserialize(place, Value::Table(settings))?),
             "cachelib" => Kind::Cachelib(deserialize(place, Value::Table(settings))?),
+            "kvcache_tier" => Kind::KvcacheTier(deserialize(place, Value::Table(settings))?),
             "f2fs" => Kind::F2fs(deserialize(place, Value::Table(settings))?),
             "lsm" => Kind::Lsm(deserialize(place, Value::Table(settings))?),
             "tenants" => {
@@ -108,6 +110,7 @@ impl Kind {
             Kind::Fio(jobs) => jobs.source(target, seed)?,
             Kind::Trace(settings) => Box::new(settings.source(target, seed)?),
             Kind::Cachelib(settings) => Box::new(settings.source(target, seed)?),
+            Kind::KvcacheTier(settings) => Box::new(settings.source(target, seed)?),
             Kind::F2fs(settings) => Box::new(settings.source(target, seed)?),
             Kind::Lsm(settings) => Box::new(settings.source(target, seed)?),
             Kind::Tenants(settings) => Box::new(settings.source(target, seed)?),
@@ -120,6 +123,7 @@ impl Workload for Spec {
         match &mut self.kind {
             Kind::Trace(settings) => settings.files.iter_mut().collect(),
             Kind::Cachelib(settings) => settings.trace.iter_mut().collect(),
+            Kind::KvcacheTier(settings) => settings.files_mut(),
             Kind::Tenants(settings) => settings.files_mut(),
             Kind::Fio(_) | Kind::F2fs(_) | Kind::Lsm(_) => Vec::new(),
         }
@@ -195,12 +199,12 @@ mod tests {
         for (text, message) in [
             (
                 "file = \"x\"",
-                "workload.kind: is missing; known are fio, trace, cachelib, f2fs, lsm, tenants",
+                "workload.kind: is missing; known are fio, trace, cachelib, kvcache_tier, f2fs, lsm, tenants",
             ),
             (
                 "kind = \"cachlib\"",
-                "workload.kind = \"cachlib\": is not a kind of workload (did you mean cachelib?); known are fio, trace, cachelib, f2fs, \
-                 lsm, tenants",
+                "workload.kind = \"cachlib\": is not a kind of workload (did you mean cachelib?); known are fio, trace, cachelib, kvcache_tier, \
+                 f2fs, lsm, tenants",
             ),
             ("kind = \"fio\"", "workload.file: is missing; name a job file"),
             (

@@ -122,10 +122,44 @@ pub(super) struct Mooncake {
     written: FxHashSet<u64>,
 }
 
-#[derive(Deserialize)]
-struct Request {
+/// A request of a trace in Mooncake's format.
+#[derive(Debug, Clone, Deserialize)]
+pub struct MooncakeRequest {
+    /// Milliseconds since the trace began, at least 0 and finite.
     timestamp: f64,
-    hash_ids: Vec<u64>,
+    /// Blocks of its input, in order: equal numbers are equal prefixes.
+    pub hash_ids: Vec<u64>,
+}
+
+impl MooncakeRequest {
+    /// Reads a line; an empty one is none.
+    ///
+    /// # Errors
+    /// It is no such request: what is wrong with it, and what would be right.
+    pub fn parse(line: &[u8]) -> Result<Option<MooncakeRequest>, String> {
+        MooncakeRequest::read(line).map_err(|problem| problem.to_string())
+    }
+
+    fn read(line: &[u8]) -> Result<Option<MooncakeRequest>, Problem> {
+        if line.is_empty() {
+            return Ok(None);
+        }
+        let request: MooncakeRequest = serde_json::from_slice(line).map_err(|_| {
+            Problem::new(
+                "the line",
+                "JSON with timestamp (milliseconds) and hash_ids (a list of numbers)",
+            )
+        })?;
+        if !(0.0..1e13).contains(&request.timestamp) {
+            return Err(Problem::new("the timestamp", "a number of milliseconds"));
+        }
+        Ok(Some(request))
+    }
+
+    /// When it came, nanoseconds since the trace began.
+    pub fn time_ns(&self) -> u64 {
+        (self.timestamp * MILLISECOND_NS) as u64
+    }
 }
 
 impl Mooncake {
@@ -142,18 +176,10 @@ impl Mooncake {
 
     /// The blocks of a request go to `then`.
     pub(super) fn parse(&mut self, line: &[u8], then: &mut Vec<Record>) -> Result<Option<Record>, Problem> {
-        if line.is_empty() {
+        let Some(request) = MooncakeRequest::read(line)? else {
             return Ok(None);
-        }
-        let request: Request = serde_json::from_slice(line).map_err(|_| {
-            Problem::new(
-                "the line",
-                "JSON with timestamp (milliseconds) and hash_ids (a list of numbers)",
-            )
-        })?;
-        if !(0.0..1e13).contains(&request.timestamp) {
-            return Err(Problem::new("the timestamp", "a number of milliseconds"));
-        }
+        };
+        let time_ns = request.time_ns();
         let last = OFFSET_BYTES_END / u64::from(self.block_bytes);
         if request.hash_ids.iter().any(|id| *id >= last) {
             return Err(Problem::new("the hash id", "small enough for a place below 2^59 bytes"));
@@ -165,10 +191,7 @@ impl Mooncake {
                 Operation::Read
             };
             let block = Record::new(operation, id * u64::from(self.block_bytes), self.block_bytes.into())?;
-            then.extend(block.map(|block| Record {
-                time_ns: (request.timestamp * MILLISECOND_NS) as u64,
-                ..block
-            }));
+            then.extend(block.map(|block| Record { time_ns, ..block }));
         }
         Ok(None)
     }
@@ -176,5 +199,5 @@ impl Mooncake {
 
 /// Whether a line is one of Mooncake's.
 pub(super) fn is_mooncake(line: &[u8]) -> bool {
-    line.starts_with(b"{") && serde_json::from_slice::<Request>(line).is_ok()
+    line.starts_with(b"{") && serde_json::from_slice::<MooncakeRequest>(line).is_ok()
 }

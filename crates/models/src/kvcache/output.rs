@@ -1,0 +1,120 @@
+//! Requests to the drive, and which placement index each write gets.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Place, Settings};
+use crate::queue::RequestQueue;
+use workload::{Operation, PlacementIndex, Request};
+
+/// Which placement index a write gets; beyond the last of the drive they begin again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Placement {
+    /// No directives.
+    None,
+    /// One for each class (LMCache's `cache_salt_prefix`, where the salts name the class).
+    Class,
+    /// One for each worker.
+    Worker,
+    /// One for each rank.
+    Rank,
+    /// By session.
+    Session,
+}
+
+/// Who writes a chunk.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Writer {
+    pub(super) class: usize,
+    pub(super) worker: usize,
+    pub(super) session: u64,
+}
+
+/// Makes requests and counts them.
+#[derive(Debug)]
+pub(super) struct Output {
+    /// Requests that are ready to be taken.
+    pub(super) queue: RequestQueue,
+    placement: Placement,
+    first_placement: u16,
+    placement_count: u16,
+    write_bytes: u64,
+    reads: bool,
+    discard: bool,
+    classes: usize,
+    /// Bytes discarded.
+    pub(super) discarded_bytes: u64,
+}
+
+impl Output {
+    pub(super) fn new(settings: &Settings, placement_count: u16, write_bytes: u64, classes: usize) -> Output {
+        Output {
+            queue: RequestQueue::default(),
+            placement: settings.placement,
+            first_placement: settings.first_placement,
+            placement_count,
+            write_bytes,
+            reads: settings.reads,
+            discard: settings.discard,
+            classes,
+            discarded_bytes: 0,
+        }
+    }
+
+    fn place(&self, writer: Writer, rank: u32) -> Option<PlacementIndex> {
+        let number = match self.placement {
+            Placement::None => return None,
+            Placement::Class => writer.class as u64,
+            Placement::Worker => writer.worker as u64,
+            Placement::Rank => u64::from(rank),
+            Placement::Session => writer.session,
+        };
+        let count = u64::from(self.placement_count);
+        let index = (u64::from(self.first_placement) + number).checked_rem(count)?;
+        Some(PlacementIndex(index as u16))
+    }
+
+    /// The writes of a chunk, to be sent one at a time: of each rank its part, in pieces.
+    pub(super) fn writes(&self, writer: Writer, place: &Place, slot: u32, pieces: &mut Vec<Request>) {
+        for rank in 0..place.ranks {
+            let placement = self.place(writer, rank);
+            let first = place.offset_bytes(slot, rank);
+            for offset in (0..place.slot_bytes).step_by(self.write_bytes as usize) {
+                pieces.push(Request {
+                    stream: writer.class as u16,
+                    operation: Operation::Write,
+                    offset_bytes: first + offset,
+                    bytes: self.write_bytes.min(place.slot_bytes - offset) as u32,
+                    placement,
+                });
+            }
+        }
+    }
+
+    /// A chunk is read.
+    pub(super) fn read(&mut self, place: &Place, slot: u32) {
+        if self.reads {
+            self.whole(place, slot, self.classes, Operation::Read);
+        }
+    }
+
+    /// A chunk has left, and nothing has come for it.
+    pub(super) fn discard(&mut self, place: &Place, slot: u32) {
+        if self.discard {
+            self.discarded_bytes += place.slot_bytes * u64::from(place.ranks);
+            self.whole(place, slot, self.classes + 1, Operation::Trim);
+        }
+    }
+
+    fn whole(&mut self, place: &Place, slot: u32, stream: usize, operation: Operation) {
+        for rank in 0..place.ranks {
+            self.queue.push(Request {
+                stream: stream as u16,
+                operation,
+                offset_bytes: place.offset_bytes(slot, rank),
+                bytes: place.slot_bytes as u32,
+                placement: None,
+            });
+        }
+    }
+}

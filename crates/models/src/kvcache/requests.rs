@@ -1,0 +1,386 @@
+//! What a worker is asked for: prompts, as the chunks that they are made of.
+//!
+//! A chunk's key stands for all tokens up to its end, as the hashes of LMCache, vLLM and Mooncake do: equal keys are equal prefixes.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::path::PathBuf;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use serde::{Deserialize, Serialize};
+
+use super::SECOND_NS;
+use super::trace::{Mooncake, Trace};
+use crate::distribution::Popularity;
+use workload::fio::power;
+use workload::random::below;
+use workload::{WorkloadError, within};
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Requests {
+    /// Chunks by popularity, one after another as fast as the drive takes them: a replay of objects, without prompts.
+    Popular(Popular),
+    /// Conversations: prompts that grow from turn to turn.
+    Conversation(Sessions),
+    /// Agents: many steps in a short time, long shared prompts, and steps back to an earlier one.
+    Agent(Sessions),
+    /// A trace of requests in Mooncake's format.
+    Mooncake(Mooncake),
+}
+
+impl Default for Requests {
+    fn default() -> Requests {
+        Requests::Popular(Popular::default())
+    }
+}
+
+/// Chunks by popularity: each request names one, independently of those before.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Popular {
+    /// Chunks that are asked for, percent of those that a worker has slots for. 200.
+    pub catalogue_percent: f64,
+    /// Exponent of Zipf; 0: all alike. 0.9.
+    pub zipf_exponent: f64,
+    /// Bytes asked for (read or written) in a second; workers get the drive in proportion to theirs. 1 GB.
+    #[serde(with = "base::size")]
+    pub bytes_per_second: u64,
+}
+
+impl Default for Popular {
+    fn default() -> Popular {
+        Popular {
+            catalogue_percent: 200.0,
+            zipf_exponent: 0.9,
+            bytes_per_second: 1_000_000_000,
+        }
+    }
+}
+
+/// Conversations, or tasks of agents. What is left out is the default of a conversation, or of an agent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Sessions {
+    /// Sessions at a time. 1000; 100 agents.
+    pub sessions: Option<u32>,
+    /// Turns of a session, on average. 6; 40.
+    pub turns: Option<f64>,
+    /// Chunks that a turn adds, on average. 2; 1.
+    pub turn_chunks: Option<f64>,
+    /// Seconds from one turn to the next, on average. 60; 5.
+    pub think_seconds: Option<f64>,
+    /// Different prompts with which sessions begin; the first are the more popular ones. 20; 5.
+    pub system_prompts: Option<u32>,
+    /// Chunks of each. 2; 16.
+    pub system_chunks: Option<u32>,
+    /// Turns that go back to the end of an earlier one of the session and continue from there, percent. 2; 15.
+    pub branch_percent: Option<f64>,
+    /// Chunks after which a session ends. 500.
+    pub context_chunks: Option<u32>,
+}
+
+impl Requests {
+    pub(super) fn files_mut(&mut self) -> Vec<&mut PathBuf> {
+        match self {
+            Requests::Mooncake(trace) => trace.files.iter_mut().collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    pub(super) fn check(&self, place: &str) -> Result<(), WorkloadError> {
+        let named = |name: &str| format!("{place}.{name}");
+        match self {
+            Requests::Popular(popular) => {
+                within(&named("catalogue_percent"), popular.catalogue_percent, 1.0..=1e6)?;
+                within(&named("zipf_exponent"), popular.zipf_exponent, 0.0..=10.0)?;
+                within(&named("bytes_per_second"), popular.bytes_per_second, 1..=1 << 50)
+            }
+            Requests::Conversation(sessions) => Habits::of(sessions, &CONVERSATION).check(place),
+            Requests::Agent(sessions) => Habits::of(sessions, &AGENT).check(place),
+            Requests::Mooncake(trace) => trace.check(place),
+        }
+    }
+}
+
+/// [`Sessions`] with nothing left out.
+#[derive(Debug, Clone, Copy)]
+struct Habits {
+    sessions: u32,
+    turns: f64,
+    turn_chunks: f64,
+    think_seconds: f64,
+    system_prompts: u32,
+    system_chunks: u32,
+    branch_percent: f64,
+    context_chunks: u32,
+}
+
+/// Of people.
+const CONVERSATION: Habits = Habits {
+    sessions: 1000,
+    turns: 6.0,
+    turn_chunks: 2.0,
+    think_seconds: 60.0,
+    system_prompts: 20,
+    system_chunks: 2,
+    branch_percent: 2.0,
+    context_chunks: 500,
+};
+
+/// Of programs.
+const AGENT: Habits = Habits {
+    sessions: 100,
+    turns: 40.0,
+    turn_chunks: 1.0,
+    think_seconds: 5.0,
+    system_prompts: 5,
+    system_chunks: 16,
+    branch_percent: 15.0,
+    context_chunks: 500,
+};
+
+impl Habits {
+    fn of(said: &Sessions, usual: &Habits) -> Habits {
+        Habits {
+            sessions: said.sessions.unwrap_or(usual.sessions),
+            turns: said.turns.unwrap_or(usual.turns),
+            turn_chunks: said.turn_chunks.unwrap_or(usual.turn_chunks),
+            think_seconds: said.think_seconds.unwrap_or(usual.think_seconds),
+            system_prompts: said.system_prompts.unwrap_or(usual.system_prompts),
+            system_chunks: said.system_chunks.unwrap_or(usual.system_chunks),
+            branch_percent: said.branch_percent.unwrap_or(usual.branch_percent),
+            context_chunks: said.context_chunks.unwrap_or(usual.context_chunks),
+        }
+    }
+
+    fn check(&self, place: &str) -> Result<(), WorkloadError> {
+        let named = |name: &str| format!("{place}.{name}");
+        within(&named("sessions"), self.sessions, 1..=10_000_000)?;
+        within(&named("turns"), self.turns, 1.0..=1e6)?;
+        within(&named("turn_chunks"), self.turn_chunks, 0.01..=1e4)?;
+        within(&named("think_seconds"), self.think_seconds, 1e-6..=1e7)?;
+        within(&named("system_prompts"), self.system_prompts, 1..=1_000_000)?;
+        within(&named("system_chunks"), self.system_chunks, 0..=10_000)?;
+        within(&named("branch_percent"), self.branch_percent, 0.0..=100.0)?;
+        let least = self.system_chunks + 1;
+        within(&named("context_chunks"), self.context_chunks, least..=100_000)
+    }
+}
+
+/// A request: the chunks of a prompt.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Prompt {
+    /// When it comes, since the workload began.
+    pub(super) at_ns: u64,
+    /// Whose it is.
+    pub(super) session: u64,
+    /// In order.
+    pub(super) chunks: Vec<u64>,
+    /// How long the worker is busy with each of them before it takes the next request; 0 where requests come at times of their own.
+    pub(super) chunk_ns: u64,
+}
+
+/// Makes requests.
+#[derive(Debug)]
+pub(super) enum Generator {
+    Popular(PopularChunks),
+    Sessions(Box<SessionPool>),
+    Trace(Box<Trace>),
+}
+
+impl Generator {
+    /// For a worker with so many slots, of which each stands for `merged` of the drive at full size.
+    pub(super) fn new(
+        requests: &Requests,
+        chunk_bytes: u64,
+        slots: u32,
+        merged: u64,
+        endless: bool,
+        seed: u64,
+    ) -> Result<Generator, WorkloadError> {
+        Ok(match requests {
+            Requests::Popular(popular) => {
+                Generator::Popular(PopularChunks::new(popular, chunk_bytes, slots, merged, seed))
+            }
+            Requests::Conversation(sessions) => Generator::Sessions(Box::new(SessionPool::new(
+                &Habits::of(sessions, &CONVERSATION),
+                merged,
+                seed,
+            ))),
+            Requests::Agent(sessions) => {
+                Generator::Sessions(Box::new(SessionPool::new(&Habits::of(sessions, &AGENT), merged, seed)))
+            }
+            Requests::Mooncake(trace) => Generator::Trace(Box::new(Trace::new(trace, merged, endless)?)),
+        })
+    }
+
+    /// The next request; false at the end.
+    pub(super) fn next(&mut self, prompt: &mut Prompt) -> Result<bool, WorkloadError> {
+        prompt.chunks.clear();
+        match self {
+            Generator::Popular(popular) => popular.next(prompt),
+            Generator::Sessions(sessions) => sessions.next(prompt),
+            Generator::Trace(trace) => return trace.next(prompt),
+        }
+        Ok(true)
+    }
+}
+
+/// Draws chunks one at a time.
+#[derive(Debug)]
+pub(super) struct PopularChunks {
+    random: Xoshiro256PlusPlus,
+    popularity: Popularity,
+    chunk_ns: u64,
+    requests: u64,
+}
+
+impl PopularChunks {
+    fn new(settings: &Popular, chunk_bytes: u64, slots: u32, merged: u64, seed: u64) -> PopularChunks {
+        let chunks = (f64::from(slots) * settings.catalogue_percent / 100.0).max(1.0) as u64;
+        let seconds = chunk_bytes as f64 * merged as f64 / settings.bytes_per_second as f64;
+        PopularChunks {
+            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+            popularity: Popularity::new(chunks, merged, settings.zipf_exponent),
+            chunk_ns: ((seconds * SECOND_NS) as u64).max(1),
+            requests: 0,
+        }
+    }
+
+    fn next(&mut self, prompt: &mut Prompt) {
+        // As soon as the one before is answered.
+        prompt.at_ns = 0;
+        prompt.chunk_ns = self.chunk_ns;
+        prompt.session = self.requests;
+        prompt.chunks.push(self.popularity.draw(&mut self.random));
+        self.requests += 1;
+    }
+}
+
+/// A conversation.
+#[derive(Debug, Default)]
+struct Session {
+    number: u64,
+    chunks: Vec<u64>,
+    /// Where its turns have ended, as numbers of chunks.
+    ends: Vec<u32>,
+    /// Turns that are still to come.
+    turns_left: u32,
+}
+
+/// So many conversations at a time; when one ends, another begins.
+#[derive(Debug)]
+pub(super) struct SessionPool {
+    random: Xoshiro256PlusPlus,
+    habits: Habits,
+    prompts: Popularity,
+    sessions: Vec<Session>,
+    /// When the next turn of each comes.
+    due: BinaryHeap<Reverse<(u64, u32)>>,
+    begun: u64,
+    /// Chunks that were new so far: the keys of the next ones.
+    chunks: u64,
+}
+
+/// Keys of shared prompts begin here.
+const SHARED_KEYS: u64 = 1 << 63;
+/// Popularity of shared prompts: a few have most of the sessions.
+const PROMPT_EXPONENT: f64 = 1.0;
+
+impl SessionPool {
+    fn new(habits: &Habits, merged: u64, seed: u64) -> SessionPool {
+        let count = (u64::from(habits.sessions) / merged).max(1) as u32;
+        let prompts = (u64::from(habits.system_prompts) / merged).max(1);
+        let mut pool = SessionPool {
+            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+            habits: *habits,
+            prompts: Popularity::new(prompts, 1, PROMPT_EXPONENT),
+            sessions: (0..count).map(|_| Session::default()).collect(),
+            due: BinaryHeap::new(),
+            begun: 0,
+            chunks: 0,
+        };
+        for slot in 0..count {
+            let at_ns = pool.pause_ns();
+            pool.due.push(Reverse((at_ns, slot)));
+        }
+        pool
+    }
+
+    /// A number in (0, 1].
+    fn draw(&mut self) -> f64 {
+        ((self.random.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// Exponentially distributed.
+    fn exponential(&mut self, mean: f64) -> f64 {
+        -power::ln(self.draw()) * mean
+    }
+
+    fn pause_ns(&mut self) -> u64 {
+        (self.exponential(self.habits.think_seconds) * SECOND_NS) as u64
+    }
+
+    /// A whole number of at least one with this mean (geometric).
+    fn at_least_one(&mut self, mean: f64) -> u32 {
+        if mean <= 1.0 {
+            return 1;
+        }
+        let drawn = power::ln(self.draw()) / power::ln(1.0 - 1.0 / mean);
+        1 + drawn.min(1e6) as u32
+    }
+
+    fn begin(&mut self, slot: u32) {
+        let prompt = self.prompts.draw(&mut self.random);
+        let turns_left = self.at_least_one(self.habits.turns);
+        let shared = (0..u64::from(self.habits.system_chunks)).map(|chunk| SHARED_KEYS | prompt << 32 | chunk);
+        let session = &mut self.sessions[slot as usize];
+        session.number = self.begun;
+        session.turns_left = turns_left;
+        session.chunks.clear();
+        session.chunks.extend(shared);
+        session.ends.clear();
+        session.ends.push(session.chunks.len() as u32);
+        self.begun += 1;
+    }
+
+    fn next(&mut self, prompt: &mut Prompt) {
+        let Reverse((at_ns, slot)) = self.due.pop().expect("there is always a session");
+        if self.sessions[slot as usize].turns_left == 0 {
+            self.begin(slot);
+        }
+        let branches = self.draw() * 100.0 <= self.habits.branch_percent;
+        let earlier = below(&mut self.random, self.sessions[slot as usize].ends.len() as u64) as usize;
+        // Less than one a turn is none in some of them.
+        let mean = self.habits.turn_chunks;
+        let new = if mean < 1.0 {
+            u32::from(self.draw() <= mean)
+        } else {
+            self.at_least_one(mean)
+        };
+        let session = &mut self.sessions[slot as usize];
+        if branches {
+            session.chunks.truncate(session.ends[earlier] as usize);
+            session.ends.truncate(earlier + 1);
+        }
+        let room = self.habits.context_chunks.saturating_sub(session.chunks.len() as u32);
+        let new = u64::from(new.min(room));
+        session.chunks.extend(self.chunks..self.chunks + new);
+        self.chunks += new;
+        session.ends.push(session.chunks.len() as u32);
+        session.turns_left = if u64::from(room) == new {
+            0
+        } else {
+            session.turns_left - 1
+        };
+        prompt.at_ns = at_ns;
+        prompt.chunk_ns = 0;
+        prompt.session = session.number;
+        prompt.chunks.extend_from_slice(&session.chunks);
+        let pause_ns = self.pause_ns();
+        self.due.push(Reverse((at_ns.saturating_add(pause_ns.max(1)), slot)));
+    }
+}

@@ -1,0 +1,250 @@
+//! The workers at work, in the order of their clocks; and what is counted of them.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+
+use super::Place;
+use super::output::{Output, Writer};
+use super::requests::{Generator, Prompt};
+use super::tier::Tier;
+use workload::random::below;
+use workload::{Measure, Range, Request, Source, WorkloadError};
+
+/// So many requests in a row that write nothing are the end: the tiers hold all that is asked for.
+const IDLE_PROMPTS: u64 = 1_000_000;
+
+/// What is counted of a class.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counters {
+    /// Chunks asked for.
+    asked: u64,
+    /// Of them, stored.
+    hits: u64,
+    /// Chunks that left for others, and because their time was over.
+    evictions: u64,
+    expired: u64,
+    pub(super) written_bytes: u64,
+}
+
+impl Counters {
+    fn add(&mut self, other: &Counters) {
+        self.asked += other.asked;
+        self.hits += other.hits;
+        self.evictions += other.evictions;
+        self.expired += other.expired;
+        self.written_bytes += other.written_bytes;
+    }
+}
+
+/// A server with its tier.
+#[derive(Debug)]
+pub(super) struct Worker {
+    class: usize,
+    pub(super) place: Place,
+    pub(super) tier: Tier,
+    generator: Generator,
+    admit_percent: f64,
+    random: Xoshiro256PlusPlus,
+    /// The request that comes next, or whose writes are being sent.
+    prompt: Prompt,
+    /// Writes that are still to be sent, and the time that each takes.
+    pieces: VecDeque<Request>,
+    piece_ns: u64,
+    pub(super) counters: Counters,
+    /// Kept to be used again.
+    scratch: Vec<Request>,
+    left: Vec<u32>,
+}
+
+impl Worker {
+    pub(super) fn new(
+        class: usize,
+        place: Place,
+        tier: Tier,
+        generator: Generator,
+        admit_percent: f64,
+        seed: u64,
+    ) -> Worker {
+        Worker {
+            class,
+            place,
+            tier,
+            generator,
+            admit_percent,
+            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+            prompt: Prompt::default(),
+            pieces: VecDeque::new(),
+            piece_ns: 0,
+            counters: Counters::default(),
+            scratch: Vec::new(),
+            left: Vec::new(),
+        }
+    }
+
+    /// A write of the request that it is busy with, or the next request: whether it wrote, and when it does something next, if it does.
+    fn step(&mut self, number: usize, now_ns: u64, output: &mut Output) -> Result<(bool, Option<u64>), WorkloadError> {
+        if self.pieces.is_empty() {
+            self.answer(number, now_ns, output);
+        }
+        let wrote = match self.pieces.pop_front() {
+            Some(piece) => {
+                self.counters.written_bytes += u64::from(piece.bytes);
+                output.queue.push(piece);
+                true
+            }
+            None => false,
+        };
+        if !self.pieces.is_empty() {
+            return Ok((wrote, Some(now_ns + self.piece_ns)));
+        }
+        let free_ns = now_ns + if wrote { self.piece_ns } else { self.prompt.chunk_ns };
+        let has_next = self.generator.next(&mut self.prompt)?;
+        Ok((wrote, has_next.then(|| self.prompt.at_ns.max(free_ns))))
+    }
+
+    /// Looks a prompt up; what it misses becomes writes.
+    fn answer(&mut self, number: usize, now_ns: u64, output: &mut Output) {
+        self.tier.expire(now_ns, &mut self.left);
+        self.counters.expired += self.left.len() as u64;
+        for slot in self.left.drain(..) {
+            output.discard(&self.place, slot);
+        }
+        let writer = Writer {
+            class: self.class,
+            worker: number,
+            session: self.prompt.session,
+        };
+        let mut parent = None;
+        for at in 0..self.prompt.chunks.len() {
+            let key = self.prompt.chunks[at];
+            self.counters.asked += 1;
+            if let Some(slot) = self.tier.use_of(key) {
+                self.counters.hits += 1;
+                output.read(&self.place, slot);
+                parent = Some(slot);
+                continue;
+            }
+            if self.admit_percent < 100.0 && below(&mut self.random, 1_000_000) as f64 >= self.admit_percent * 1e4 {
+                // What is not stored cannot be continued.
+                break;
+            }
+            let Some(stored) = self.tier.store(key, parent, now_ns) else {
+                break;
+            };
+            self.counters.evictions += u64::from(stored.evicted);
+            output.writes(writer, &self.place, stored.slot, &mut self.scratch);
+            parent = Some(stored.slot);
+        }
+        self.piece_ns = self.prompt.chunk_ns / self.scratch.len().max(1) as u64;
+        self.pieces.extend(self.scratch.drain(..));
+    }
+}
+
+/// Tiers under load.
+#[derive(Debug)]
+pub struct KvCache {
+    pub(super) workers: Vec<Worker>,
+    /// When each of them does something next.
+    due: BinaryHeap<Reverse<(u64, usize)>>,
+    ranges: Vec<Range>,
+    pub(super) output: Output,
+    /// Requests since the last write.
+    idle: u64,
+    error: Option<WorkloadError>,
+    ended: bool,
+}
+
+impl KvCache {
+    pub(super) fn new(workers: Vec<Worker>, ranges: Vec<Range>, output: Output) -> KvCache {
+        KvCache {
+            due: (0..workers.len()).map(|number| Reverse((0, number))).collect(),
+            workers,
+            ranges,
+            output,
+            idle: 0,
+            error: None,
+            ended: false,
+        }
+    }
+
+    /// The worker whose turn it is does something; false at the end.
+    pub(super) fn step(&mut self) -> Result<bool, WorkloadError> {
+        let Some(Reverse((now_ns, number))) = self.due.pop() else {
+            return Ok(false);
+        };
+        let worker = &mut self.workers[number];
+        let (wrote, next_ns) = worker.step(number, now_ns, &mut self.output)?;
+        self.due.extend(next_ns.map(|at_ns| Reverse((at_ns, number))));
+        self.idle = if wrote { 0 } else { self.idle + 1 };
+        Ok(self.idle < IDLE_PROMPTS)
+    }
+
+    fn counters(&self, class: Option<usize>) -> Counters {
+        let mut sum = Counters::default();
+        let workers = self.workers.iter();
+        workers
+            .filter(|worker| class.is_none_or(|class| class == worker.class))
+            .for_each(|worker| sum.add(&worker.counters));
+        sum
+    }
+}
+
+impl Source for KvCache {
+    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+        while self.output.queue.ready() < limit && !self.ended {
+            match self.step() {
+                Ok(more) => self.ended = !more,
+                Err(error) => {
+                    self.ended = true;
+                    self.error = Some(error);
+                }
+            }
+        }
+        match self.error.take_if(|_| self.output.queue.ready() == 0) {
+            Some(error) => Err(error),
+            None => Ok(self.output.queue.take(requests, limit)),
+        }
+    }
+
+    fn streams(&self) -> Vec<String> {
+        let classes = self.ranges.iter().map(|range| range.name.clone());
+        classes.chain(["read", "discard"].map(String::from)).collect()
+    }
+
+    fn ranges(&self) -> Vec<Range> {
+        self.ranges.clone()
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        let ratio = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
+        let sum = self.counters(None);
+        let mut measures = vec![
+            Measure::new("hit_ratio", ratio(sum.hits, sum.asked)),
+            Measure::new("chunks_asked", sum.asked as f64),
+            Measure::new("evictions", sum.evictions as f64),
+            Measure::new("expired", sum.expired as f64),
+            Measure::new("discarded_bytes", self.output.discarded_bytes as f64),
+        ];
+        for (number, range) in self.ranges.iter().enumerate() {
+            let class = self.counters(Some(number));
+            let workers = self.workers.iter().filter(|worker| worker.class == number);
+            let (slots, stored) = workers.fold((0, 0), |(slots, stored), worker| {
+                (
+                    slots + u64::from(worker.place.slots),
+                    stored + worker.tier.stored() as u64,
+                )
+            });
+            let name = |measure: &str| format!("{}.{measure}", range.name);
+            measures.extend([
+                Measure::new(name("hit_ratio"), ratio(class.hits, class.asked)),
+                Measure::new(name("written_share"), ratio(class.written_bytes, sum.written_bytes)),
+                Measure::new(name("slots"), slots as f64),
+                Measure::new(name("stored_share"), ratio(stored, slots)),
+            ]);
+        }
+        measures
+    }
+}

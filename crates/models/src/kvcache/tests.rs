@@ -1,0 +1,443 @@
+//! The tiers against what is known of caches, an account of their slots, and a replay of their requests.
+
+use std::collections::{HashMap, HashSet};
+use std::io::Write;
+
+use super::*;
+use workload::{Measure, Operation, PlacementIndex, Request, Source, Twin};
+
+const MIB: u64 = 1 << 20;
+
+fn drive(mib: u64) -> Target {
+    Target {
+        device_bytes: mib * MIB,
+        placement_count: 8,
+        endless: true,
+        ..Target::default()
+    }
+}
+
+/// One worker with chunks of 64 KiB.
+fn one(requests: Requests, eviction: Eviction) -> Settings {
+    let class = Class {
+        chunk_bytes: 64 << 10,
+        requests,
+        ..Class::default()
+    };
+    Settings {
+        used_percent: 100.0,
+        eviction,
+        classes: BTreeMap::from([("all".to_string(), class)]),
+        ..Settings::default()
+    }
+}
+
+fn popular(catalogue_percent: f64, zipf_exponent: f64) -> Requests {
+    Requests::Popular(Popular {
+        catalogue_percent,
+        zipf_exponent,
+        ..Popular::default()
+    })
+}
+
+fn measure(source: &KvCache, name: &str) -> f64 {
+    let found = source
+        .measures()
+        .into_iter()
+        .find(|measure: &Measure| measure.name == name);
+    found.unwrap_or_else(|| panic!("no measure {name}")).value
+}
+
+fn take(source: &mut KvCache, count: usize) -> Vec<Request> {
+    let mut requests = Vec::new();
+    while requests.len() < count && source.next_batch(&mut requests, 1000).expect("requests") > 0 {}
+    requests
+}
+
+/// Chunks asked for.
+fn ask(source: &mut KvCache, chunks: f64) {
+    while measure(source, "chunks_asked") < chunks {
+        for _ in 0..1000 {
+            assert!(source.step().expect("a step"));
+        }
+        source.output.queue = crate::queue::RequestQueue::default();
+    }
+}
+
+/// Of a cache of so many slots under independent references: hit ratios by Che's approximation of LRU, and by that of FIFO
+/// (Martina, Garetto, Leonardi: "A unified approach to the performance analysis of caching systems", 2014).
+fn expected_hits(slots: f64, chunks: usize, exponent: f64, fifo: bool) -> f64 {
+    let weights: Vec<f64> = (1..=chunks).map(|rank| (rank as f64).powf(-exponent)).collect();
+    let total: f64 = weights.iter().sum();
+    let stored = |time: f64, rate: f64| {
+        if fifo {
+            rate * time / (1.0 + rate * time)
+        } else {
+            1.0 - (-rate * time).exp()
+        }
+    };
+    let (mut low, mut high) = (0.0, 1e12);
+    for _ in 0..200 {
+        let middle = (low + high) / 2.0;
+        let held: f64 = weights.iter().map(|weight| stored(middle, weight / total)).sum();
+        if held < slots {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    weights
+        .iter()
+        .map(|weight| weight / total * stored(low, weight / total))
+        .sum()
+}
+
+#[test]
+fn popular_chunks_are_hit_as_often_as_theory_says() {
+    for exponent in [0.0, 0.8, 1.1] {
+        for (eviction, fifo) in [(Eviction::Lru, false), (Eviction::Fifo, true)] {
+            let mut source = one(popular(300.0, exponent), eviction)
+                .source(&drive(64), 1)
+                .expect("it fits");
+            ask(&mut source, 50_000.0);
+            let (asked, hits) = (measure(&source, "chunks_asked"), measure(&source, "hit_ratio"));
+            ask(&mut source, 400_000.0);
+            let (all, ratio) = (measure(&source, "chunks_asked"), measure(&source, "hit_ratio"));
+            let late = (ratio * all - hits * asked) / (all - asked);
+            let expected = expected_hits(1024.0, 3072, exponent, fifo);
+            assert!(
+                (late - expected).abs() < 0.01,
+                "{eviction:?}, {exponent}: {late}, not {expected}"
+            );
+        }
+    }
+}
+
+/// What is used most often stays, so that the cache holds the most popular chunks.
+#[test]
+fn the_least_frequent_leave() {
+    let mut source = one(popular(300.0, 1.1), Eviction::Lfu)
+        .source(&drive(64), 1)
+        .expect("it fits");
+    ask(&mut source, 600_000.0);
+    let stored: HashSet<u64> = source.workers[0].tier.chunks().map(|(key, _)| key).collect();
+    // Not all of the 1024: what has left is forgotten, and begins with one use.
+    let missing: Vec<u64> = (0..400).filter(|rank| !stored.contains(rank)).collect();
+    assert!(missing.len() < 12, "of the 400 most popular {missing:?} are not there");
+}
+
+/// A replay of the requests holds in every slot the chunk that the tier has there, and nothing lies elsewhere.
+#[test]
+fn the_drive_holds_what_the_tiers_do() {
+    let class = |chunk_bytes: u64, ranks: u32, requests: Requests| Class {
+        workers: 2,
+        chunk_bytes,
+        ranks,
+        requests,
+        ..Class::default()
+    };
+    for eviction in [
+        Eviction::Fifo,
+        Eviction::Lru,
+        Eviction::Lfu,
+        Eviction::Ttl,
+        Eviction::Prefix,
+    ] {
+        let settings = Settings {
+            used_percent: 80.0,
+            eviction,
+            ttl_seconds: 20.0,
+            discard: true,
+            write_bytes: 20 << 10,
+            classes: BTreeMap::from([
+                (
+                    "agents".into(),
+                    class(96 << 10, 2, Requests::Agent(Sessions::default())),
+                ),
+                (
+                    "chat".into(),
+                    class(64 << 10, 1, Requests::Conversation(Sessions::default())),
+                ),
+                ("objects".into(), class(40 << 10, 1, popular(200.0, 0.9))),
+            ]),
+            ..Settings::default()
+        };
+        let mut source = settings.source(&drive(64), 7).expect("it fits");
+        let ranges = source.ranges();
+        let mut written: HashSet<u64> = HashSet::new();
+        for request in take(&mut source, 60_000) {
+            let range = &ranges[usize::from(request.stream).min(2)];
+            let blocks =
+                request.offset_bytes / BLOCK_BYTES..(request.offset_bytes + u64::from(request.bytes)) / BLOCK_BYTES;
+            match request.operation {
+                Operation::Write => {
+                    assert!(request.offset_bytes >= range.start_bytes && request.offset_bytes < range.end_bytes);
+                    assert!(request.bytes <= 20 << 10);
+                    written.extend(blocks);
+                }
+                _ => blocks.for_each(|block| assert!(written.remove(&block), "{block} was not written")),
+            }
+        }
+        // Writes of requests that are under way are not sent yet: their chunks are stored, their blocks not written.
+        let mut slots: HashMap<u64, u64> = HashMap::new();
+        for worker in &source.workers {
+            assert_eq!(worker.tier.chunks().count(), worker.tier.stored());
+            for (key, slot) in worker.tier.chunks() {
+                for rank in 0..worker.place.ranks {
+                    let first = worker.place.offset_bytes(slot, rank) / BLOCK_BYTES;
+                    for block in first..first + worker.place.slot_bytes / BLOCK_BYTES {
+                        assert!(slots.insert(block, key).is_none(), "two chunks share block {block}");
+                    }
+                }
+            }
+        }
+        let strays = written.iter().filter(|block| !slots.contains_key(block)).count();
+        assert_eq!(strays, 0, "{eviction:?}: blocks without a chunk");
+        let missing = slots.keys().filter(|block| !written.contains(block)).count();
+        assert!(
+            missing < slots.len() / 10,
+            "{eviction:?}: {missing} of {} blocks",
+            slots.len()
+        );
+    }
+}
+
+/// No stored chunk of a prompt has lost the one before it; with plain LRU some have.
+#[test]
+fn prefixes_leave_from_their_ends() {
+    for requests in [
+        Requests::Conversation(Sessions::default()),
+        Requests::Agent(Sessions::default()),
+    ] {
+        let mut source = one(requests, Eviction::Prefix).source(&drive(128), 3).expect("it fits");
+        ask(&mut source, 200_000.0);
+        assert!(measure(&source, "evictions") > 1000.0);
+        let tier = &source.workers[0].tier;
+        let stored: HashSet<u64> = tier.chunks().map(|(key, _)| key).collect();
+        for (key, slot) in tier.chunks() {
+            if let Some(parent) = tier.parent(slot) {
+                assert!(stored.contains(&parent), "chunk {key} is there without {parent}");
+            }
+        }
+    }
+}
+
+/// What agents ask for again and again is longer than what people do; and what is said is what counts.
+#[test]
+fn sessions_have_their_habits() {
+    let hits = |requests: Requests| {
+        let mut source = one(requests, Eviction::Lru).source(&drive(512), 3).expect("it fits");
+        ask(&mut source, 300_000.0);
+        measure(&source, "hit_ratio")
+    };
+    // Few enough that all that is going on is stored.
+    let said = |turns: f64| Sessions {
+        turns: Some(turns),
+        sessions: Some(200),
+        ..Sessions::default()
+    };
+    let (short, long) = (
+        hits(Requests::Conversation(said(2.0))),
+        hits(Requests::Conversation(said(10.0))),
+    );
+    assert!(long > short + 0.1, "{short} {long}");
+    assert!(hits(Requests::Agent(Sessions::default())) > 0.9);
+}
+
+#[test]
+fn chunks_leave_when_their_time_is_over() {
+    let mut settings = one(popular(50.0, 0.9), Eviction::Ttl);
+    // A chunk is asked for every 65.536 us; the catalogue is half as large as the tier, and comes again and again.
+    settings.ttl_seconds = 0.01;
+    settings.discard = true;
+    let mut source = settings.source(&drive(64), 1).expect("it fits");
+    ask(&mut source, 100_000.0);
+    let (expired, discarded) = (measure(&source, "expired"), measure(&source, "discarded_bytes"));
+    assert!(expired > 10_000.0);
+    assert_eq!(discarded, expired * 65536.0);
+    assert_eq!(measure(&source, "evictions"), 0.0);
+    // At any time those are stored that were written in the last 153 requests.
+    assert!(
+        source.workers[0].tier.stored() <= 154,
+        "{}",
+        source.workers[0].tier.stored()
+    );
+}
+
+/// Workers share the drive as their rates say, piece by piece; placement indices are those of classes, workers, ranks and sessions.
+#[test]
+fn rates_and_placement_are_what_the_settings_say() {
+    let class = |bytes_per_second: u64| Class {
+        workers: 2,
+        chunk_bytes: MIB,
+        ranks: 2,
+        requests: Requests::Popular(Popular {
+            catalogue_percent: 10_000.0,
+            zipf_exponent: 0.0,
+            bytes_per_second,
+        }),
+        ..Class::default()
+    };
+    let indices = |placement: Placement, count: u16| {
+        let settings = Settings {
+            placement,
+            first_placement: 1,
+            classes: BTreeMap::from([("a".into(), class(1_000_000_000)), ("b".into(), class(3_000_000_000))]),
+            ..Settings::default()
+        };
+        let target = Target {
+            placement_count: count,
+            ..drive(1024)
+        };
+        take(&mut settings.source(&target, 1).expect("it fits"), 40_000)
+    };
+    let requests = indices(Placement::Class, 8);
+    let fast = requests.iter().filter(|request| request.stream == 1).count() as f64;
+    assert!((fast / requests.len() as f64 - 0.75).abs() < 0.01, "{fast}");
+    // Neighbouring requests are of different workers.
+    let turns = requests
+        .windows(2)
+        .filter(|pair| pair[0].stream != pair[1].stream)
+        .count();
+    assert!(turns > requests.len() / 4, "{turns}");
+    assert!(
+        requests
+            .iter()
+            .all(|request| request.placement == Some(PlacementIndex(1 + request.stream)))
+    );
+    let used = |placement: Placement, count: u16| {
+        let requests = indices(placement, count);
+        let used: HashSet<_> = requests
+            .iter()
+            .map(|request| request.placement.map(|index| index.0))
+            .collect();
+        let mut used: Vec<_> = used.into_iter().collect();
+        used.sort_unstable();
+        used
+    };
+    assert_eq!(used(Placement::None, 8), [None]);
+    assert_eq!(used(Placement::Class, 0), [None]);
+    assert_eq!(used(Placement::Worker, 8), [Some(1), Some(2), Some(3), Some(4)]);
+    assert_eq!(used(Placement::Rank, 8), [Some(1), Some(2)]);
+    assert_eq!(used(Placement::Session, 3), [Some(0), Some(1), Some(2)]);
+}
+
+/// A twin has the same slots, asks the same and is hit as often, until its chunks are mapping units.
+#[test]
+fn twins_are_hit_as_often() {
+    for requests in [popular(200.0, 0.9), Requests::Conversation(Sessions::default())] {
+        let run = |denominator: u64| {
+            let target = Target {
+                device_bytes: 2048 * MIB,
+                twin: (denominator > 1).then_some(Twin {
+                    denominator,
+                    device_bytes: 2048 * MIB / denominator,
+                    mapping_unit_bytes: 4096,
+                    keep_requests: false,
+                }),
+                ..drive(2048)
+            };
+            let mut source = one(requests.clone(), Eviction::Lru)
+                .source(&target, 1)
+                .expect("it fits");
+            ask(&mut source, 400_000.0 / (denominator as f64 / 16.0).max(1.0));
+            (measure(&source, "all.slots"), measure(&source, "hit_ratio"))
+        };
+        let (full, same, fewer) = (run(1), run(16), run(128));
+        assert_eq!(full, same);
+        assert_eq!(fewer.0, full.0 / 8.0);
+        assert!((full.1 - fewer.1).abs() < 0.02, "{full:?} {fewer:?}");
+    }
+}
+
+fn trace(lines: &str) -> (tempfile::NamedTempFile, Settings) {
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    file.write_all(lines.as_bytes()).expect("it is written");
+    let files = vec![file.path().to_path_buf()];
+    (file, one(Requests::Mooncake(Mooncake { files }), Eviction::Lru))
+}
+
+#[test]
+fn traces_of_requests_are_looked_up() {
+    let lines = "{\"timestamp\": 0, \"input_length\": 1500, \"hash_ids\": [1, 2, 3]}\n\n\
+                 {\"timestamp\": 20, \"hash_ids\": [1, 2, 4]}\n{\"timestamp\": 10, \"hash_ids\": [9]}\n";
+    let (_file, settings) = trace(lines);
+    let once = Target {
+        endless: false,
+        ..drive(64)
+    };
+    let mut source = settings.source(&once, 1).expect("it fits");
+    // 1, 2, 3, 4 and 9 are written, 1 and 2 hit.
+    assert_eq!(take(&mut source, 1000).len(), 5);
+    assert!((measure(&source, "hit_ratio") - 2.0 / 7.0).abs() < 1e-9);
+    // When it begins again everything is new.
+    let mut source = settings.source(&drive(64), 1).expect("it fits");
+    assert_eq!(take(&mut source, 50).len(), 1000);
+    assert!((measure(&source, "hit_ratio") - 2.0 / 7.0).abs() < 1e-3);
+}
+
+#[test]
+fn bad_traces_are_named() {
+    let (file, settings) = trace("{\"timestamp\": 0, \"hash_ids\": [1]}\n{\"timestamp\": 0}\n");
+    let mut source = settings.source(&drive(64), 1).expect("it fits");
+    let mut requests = Vec::new();
+    assert_eq!(source.next_batch(&mut requests, 10).expect("what came before"), 1);
+    let error = source
+        .next_batch(&mut requests, 10)
+        .expect_err("a bad line")
+        .to_string();
+    let name = file.path().display();
+    assert_eq!(
+        error,
+        format!("{name}:2: the line is not JSON with timestamp (milliseconds) and hash_ids (a list of numbers)")
+    );
+    assert_eq!(source.next_batch(&mut requests, 10).expect("the end"), 0);
+}
+
+/// A catalogue that fits is written once, and then there is nothing to do.
+#[test]
+fn it_ends_when_everything_is_there() {
+    let mut source = one(popular(50.0, 0.5), Eviction::Lru)
+        .source(&drive(16), 1)
+        .expect("it fits");
+    assert_eq!(take(&mut source, 10_000).len(), 128);
+}
+
+#[test]
+fn half_of_what_is_missed_is_written() {
+    let mut settings = one(popular(10_000.0, 0.0), Eviction::Lru);
+    settings.classes.get_mut("all").expect("the class").admit_percent = 50.0;
+    let mut source = settings.source(&drive(64), 1).expect("it fits");
+    ask(&mut source, 100_000.0);
+    let written = source.workers[0].counters.written_bytes as f64 / 65536.0;
+    assert!((written / (100_000.0 * 0.99) - 0.5).abs() < 0.01, "{written}");
+}
+
+#[test]
+fn impossible_settings_are_named() {
+    let with = |change: fn(&mut Settings)| {
+        let mut settings = one(Requests::default(), Eviction::Lru);
+        change(&mut settings);
+        settings.source(&drive(64), 1).expect_err("it cannot be").to_string()
+    };
+    assert_eq!(
+        with(|settings| settings.classes.clear()),
+        "classes: is missing; name a class of objects, as in [workload.classes.chat]"
+    );
+    assert_eq!(
+        with(|settings| settings.used_percent = 0.0),
+        "used_percent = 0: must be from 0.1 to 100"
+    );
+    assert_eq!(
+        with(|settings| settings.classes.get_mut("all").expect("it").ranks = 3),
+        "classes.all.chunk_bytes = 65536: must be a multiple of 12288 bytes, at most 1 GiB"
+    );
+    assert_eq!(
+        with(|settings| settings.classes.get_mut("all").expect("it").chunk_bytes = 64 * MIB),
+        "classes.all: has room for 1 chunks in a worker's share, 2 are needed; use a larger share or scale"
+    );
+    assert_eq!(
+        with(|settings| settings.classes.get_mut("all").expect("it").requests = Requests::Mooncake(Mooncake::default())),
+        "classes.all.requests.files: is missing; name the trace's files"
+    );
+}

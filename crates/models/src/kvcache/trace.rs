@@ -1,0 +1,154 @@
+//! Requests from traces in Mooncake's format: a line of JSON for each, with its time and the keys of its chunks.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::requests::Prompt;
+use workload::WorkloadError;
+use workload::random::mix;
+use workload::trace::{Line, Lines, MooncakeRequest};
+
+/// A trace of requests in Mooncake's format (README of kvcache-ai/Mooncake, FAST '25).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Mooncake {
+    /// Files, in order: plain, gzip or zstd. At least one.
+    pub files: Vec<PathBuf>,
+}
+
+impl Mooncake {
+    pub(super) fn check(&self, place: &str) -> Result<(), WorkloadError> {
+        if self.files.is_empty() {
+            let problem = "is missing; name the trace's files";
+            return Err(WorkloadError::setting(format!("{place}.files"), problem));
+        }
+        Ok(())
+    }
+}
+
+/// Reads them, one after another.
+pub(super) struct Trace {
+    files: Vec<PathBuf>,
+    open: Option<Lines>,
+    /// The file after the one that is open.
+    next_file: usize,
+    endless: bool,
+    /// One in so many prompts is taken, by what it begins with.
+    sampled: u64,
+    /// How often the files have begun: what comes again is new.
+    pass: u64,
+    /// Requests since then.
+    requests: u64,
+    /// When the pass began, and the last request.
+    pass_began_ns: u64,
+    last_ns: u64,
+}
+
+impl std::fmt::Debug for Trace {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = formatter.debug_struct("Trace");
+        debug
+            .field("files", &self.files)
+            .field("pass", &self.pass)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Trace {
+    pub(super) fn new(settings: &Mooncake, sampled: u64, endless: bool) -> Result<Trace, WorkloadError> {
+        let mut trace = Trace {
+            files: settings.files.clone(),
+            open: None,
+            next_file: 0,
+            endless,
+            sampled,
+            pass: 0,
+            requests: 0,
+            pass_began_ns: 0,
+            last_ns: 0,
+        };
+        trace.open_next()?;
+        Ok(trace)
+    }
+
+    /// The file that is open.
+    fn file(&self) -> String {
+        self.files[self.next_file - 1].display().to_string()
+    }
+
+    /// Opens the next file; false after the last one.
+    fn open_next(&mut self) -> Result<bool, WorkloadError> {
+        if self.next_file == self.files.len() && self.endless && self.requests > 0 {
+            (self.next_file, self.requests) = (0, 0);
+            self.pass += 1;
+            self.pass_began_ns = self.last_ns;
+        }
+        let Some(file) = self.files.get(self.next_file) else {
+            self.open = None;
+            return Ok(false);
+        };
+        self.next_file += 1;
+        let opened = Lines::open(Path::new(file), Arc::default());
+        self.open = Some(opened.map_err(|source| WorkloadError::Io {
+            file: self.file(),
+            source,
+        })?);
+        Ok(true)
+    }
+
+    /// The next request; false when the files have ended.
+    pub(super) fn next(&mut self, prompt: &mut Prompt) -> Result<bool, WorkloadError> {
+        loop {
+            let Some(lines) = &mut self.open else {
+                return Ok(false);
+            };
+            let parsed = match lines.take_line() {
+                Ok(Line::Text(line)) => MooncakeRequest::parse(line),
+                Ok(Line::TooLong(_)) => Err("the line is longer than 64 KiB".to_string()),
+                Ok(Line::End) => {
+                    self.open_next()?;
+                    continue;
+                }
+                Err(source) => {
+                    let file = self.file();
+                    self.open = None;
+                    return Err(WorkloadError::Io { file, source });
+                }
+            };
+            let line = lines.number();
+            match parsed {
+                Ok(Some(request)) if self.takes(&request) => {
+                    self.fill(request, prompt);
+                    return Ok(true);
+                }
+                Ok(_) => {}
+                Err(problem) => {
+                    let file = self.file();
+                    self.open = None;
+                    return Err(WorkloadError::Line { file, line, problem });
+                }
+            }
+        }
+    }
+
+    /// Prompts that begin alike are taken together, or not at all.
+    fn takes(&self, request: &MooncakeRequest) -> bool {
+        request
+            .hash_ids
+            .first()
+            .is_some_and(|first| mix(*first).is_multiple_of(self.sampled))
+    }
+
+    fn fill(&mut self, request: MooncakeRequest, prompt: &mut Prompt) {
+        // Requests may be a little out of order; the tier's clock never goes back.
+        self.last_ns = self.last_ns.max(self.pass_began_ns + request.time_ns());
+        self.requests += 1;
+        prompt.at_ns = self.last_ns;
+        prompt.chunk_ns = 0;
+        prompt.session = mix(request.hash_ids[0]);
+        let pass = mix(self.pass);
+        prompt.chunks.extend(request.hash_ids.iter().map(|id| id ^ pass));
+    }
+}
