@@ -217,7 +217,7 @@ impl Profile {
         names.try_fold(first, |value, name| value.get(name))
     }
 
-    /// The device, with overrides.
+    /// The device, with overrides. A reclaim unit that is not a whole number of stripes gets the nearest size that is.
     ///
     /// # Errors
     /// An unknown field or a value of the wrong kind: names file (or override) and field.
@@ -228,7 +228,11 @@ impl Profile {
     /// As [`Profile::config`]; messages say that it is in another place than the file.
     pub(crate) fn config_at(&self, place: &str, overrides: &Overrides) -> Result<DeviceConfig, LabError> {
         let changed = self.values_with(place, overrides)?;
-        find::deserialize(place, Value::Table(changed))
+        let mut config: DeviceConfig = find::deserialize(place, Value::Table(changed))?;
+        // Sizes are published as round numbers, and a drive's are whole stripes.
+        let geometry = &mut config.geometry;
+        geometry.reclaim_unit_bytes = geometry.nearest_reclaim_unit_bytes(geometry.reclaim_unit_bytes);
+        Ok(config)
     }
 
     /// The same profile with other values, such as those of a member of its ensemble.
@@ -279,5 +283,27 @@ fn other_capacity(path: &str) -> Option<&'static str> {
         "geometry.capacity_bytes" => Some("geometry.physical_bytes"),
         "geometry.physical_bytes" => Some("geometry.capacity_bytes"),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 64 dies of 48 KiB make stripes of 3 MiB, of which no power of two consists.
+    #[test]
+    fn a_reclaim_unit_is_as_near_as_stripes_allow() {
+        let profile = Profile::find("pm9d3a").expect("it is built in");
+        for (wanted, found) in [
+            ("16GiB", 5461 * (3 << 20)),
+            ("8GiB", 2731 * (3 << 20)),
+            ("6GiB", 6 << 30),
+            ("4MiB", 3 << 20),
+            ("2MiB", 2 << 20),
+        ] {
+            let overrides = Overrides::from_iter([("geometry.reclaim_unit_bytes".to_string(), Value::from(wanted))]);
+            let config = profile.config(&overrides).expect("it can be read");
+            assert_eq!(config.geometry.reclaim_unit_bytes, found, "{wanted}");
+        }
     }
 }

@@ -165,6 +165,28 @@ impl Default for Geometry {
 }
 
 impl Geometry {
+    /// Bytes of one program unit on each block of a superblock, of which a reclaim unit is made; 0 or cut off for a geometry that cannot be.
+    pub fn stripe_bytes(&self) -> u64 {
+        let dies = u64::from(self.channels).saturating_mul(u64::from(self.dies_per_channel));
+        let blocks = (dies / u64::from(self.reclaim_groups.max(1))).saturating_mul(u64::from(self.planes_per_die));
+        blocks.saturating_mul(self.program_unit_bytes.unwrap_or(self.mapping_unit_bytes))
+    }
+
+    /// The size of a reclaim unit that this geometry can have and that is nearest to a wanted one; the wanted one if there is none.
+    pub fn nearest_reclaim_unit_bytes(&self, wanted_bytes: u64) -> u64 {
+        let stripe_bytes = self.stripe_bytes();
+        if stripe_bytes == 0 || wanted_bytes < stripe_bytes {
+            return wanted_bytes;
+        }
+        let below_bytes = wanted_bytes - wanted_bytes % stripe_bytes;
+        let above_bytes = below_bytes.saturating_add(stripe_bytes);
+        if above_bytes - wanted_bytes < wanted_bytes - below_bytes && above_bytes <= RECLAIM_UNIT_BYTES_MAX {
+            above_bytes
+        } else {
+            below_bytes
+        }
+    }
+
     fn check(&self) -> Result<(), ConfigError> {
         let unit = self.mapping_unit_bytes;
         ConfigError::unless(

@@ -378,7 +378,7 @@ impl Shape {
         };
         let blocks_per_superblock = dies_per_group * geometry.planes_per_die;
         let page_bytes = geometry.mapping_unit_bytes;
-        let stripe_bytes = u64::from(blocks_per_superblock) * geometry.program_unit_bytes.unwrap_or(page_bytes);
+        let stripe_bytes = geometry.stripe_bytes();
         if !geometry.reclaim_unit_bytes.is_multiple_of(stripe_bytes) {
             let allowed = format!(
                 "must be a multiple of {stripe_bytes} bytes: one program unit on each of the {blocks_per_superblock} \
