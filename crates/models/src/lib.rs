@@ -1,13 +1,14 @@
 //! Programs as workloads: models of caches, file systems and databases, and the catalogue of all kinds of workloads.
 //!
 //! ```text
-//! cachelib, f2fs, kvcache, lsm                        \
+//! btree, cachelib, f2fs, kvcache, lsm                 \
 //! workload::{fio::JobFile, trace, tenants}::Settings   > Spec -> dyn workload::Source -> batches of Request
 //! ```
 //!
 //! A model decides what a program would write, where and when, and keeps none of its data. It has no clock and no threads and
 //! touches no device; all randomness comes from a seed. What a source, a request and a target are is of `workload`.
 
+pub mod btree;
 pub mod cachelib;
 mod distribution;
 pub mod f2fs;
@@ -15,5 +16,6 @@ pub mod kvcache;
 pub mod lsm;
 mod queue;
 mod spec;
+pub mod ycsb;
 
 pub use spec::{FindJobs, Spec};

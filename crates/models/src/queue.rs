@@ -15,6 +15,20 @@ impl RequestQueue {
         self.requests.push(request);
     }
 
+    /// A request of so many bytes, in pieces that are no larger than `piece_bytes`.
+    pub(crate) fn push_pieces(&mut self, whole: Request, bytes: u64, piece_bytes: u64) {
+        let mut done = 0;
+        while done < bytes {
+            let piece = piece_bytes.min(bytes - done);
+            self.push(Request {
+                offset_bytes: whole.offset_bytes + done,
+                bytes: piece as u32,
+                ..whole
+            });
+            done += piece;
+        }
+    }
+
     /// Requests that are ready to be taken.
     pub(crate) fn ready(&self) -> usize {
         self.requests.len() - self.taken

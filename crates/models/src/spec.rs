@@ -13,10 +13,19 @@ use toml::{Table, Value};
 use workload::fio::JobFile;
 use workload::{Source, Target, Workload, WorkloadError, classifier, deserialize, tenants, trace};
 
-use crate::{cachelib, f2fs, kvcache, lsm};
+use crate::{btree, cachelib, f2fs, kvcache, lsm};
 
 /// Names of the kinds.
-const KINDS: [&str; 7] = ["fio", "trace", "cachelib", "kvcache_tier", "f2fs", "lsm", "tenants"];
+const KINDS: [&str; 8] = [
+    "fio",
+    "trace",
+    "cachelib",
+    "kvcache_tier",
+    "f2fs",
+    "lsm",
+    "btree",
+    "tenants",
+];
 
 /// Finds a job file by its name.
 pub type FindJobs<'a> = &'a dyn Fn(&str) -> Result<JobFile, WorkloadError>;
@@ -40,6 +49,7 @@ enum Kind {
     KvcacheTier(Box<kvcache::Settings>),
     F2fs(Box<f2fs::Settings>),
     Lsm(Box<lsm::Settings>),
+    Btree(Box<btree::Settings>),
     Tenants(tenants::Settings<Spec>),
 }
 
@@ -75,6 +85,7 @@ impl Spec {
             "kvcache_tier" => Kind::KvcacheTier(deserialize(place, Value::Table(settings))?),
             "f2fs" => Kind::F2fs(deserialize(place, Value::Table(settings))?),
             "lsm" => Kind::Lsm(deserialize(place, Value::Table(settings))?),
+            "btree" => Kind::Btree(deserialize(place, Value::Table(settings))?),
             "tenants" => {
                 let read = |place: &str, table: &Table| Spec::parse(place, table, find_jobs);
                 Kind::Tenants(tenants::Settings::parse(place, &settings, &read)?)
@@ -113,6 +124,7 @@ impl Kind {
             Kind::KvcacheTier(settings) => Box::new(settings.source(target, seed)?),
             Kind::F2fs(settings) => Box::new(settings.source(target, seed)?),
             Kind::Lsm(settings) => Box::new(settings.source(target, seed)?),
+            Kind::Btree(settings) => Box::new(settings.source(target, seed)?),
             Kind::Tenants(settings) => Box::new(settings.source(target, seed)?),
         })
     }
@@ -125,7 +137,7 @@ impl Workload for Spec {
             Kind::Cachelib(settings) => settings.trace.iter_mut().collect(),
             Kind::KvcacheTier(settings) => settings.files_mut(),
             Kind::Tenants(settings) => settings.files_mut(),
-            Kind::Fio(_) | Kind::F2fs(_) | Kind::Lsm(_) => Vec::new(),
+            Kind::Fio(_) | Kind::F2fs(_) | Kind::Lsm(_) | Kind::Btree(_) => Vec::new(),
         }
     }
 
@@ -199,12 +211,12 @@ mod tests {
         for (text, message) in [
             (
                 "file = \"x\"",
-                "workload.kind: is missing; known are fio, trace, cachelib, kvcache_tier, f2fs, lsm, tenants",
+                "workload.kind: is missing; known are fio, trace, cachelib, kvcache_tier, f2fs, lsm, btree, tenants",
             ),
             (
                 "kind = \"cachlib\"",
                 "workload.kind = \"cachlib\": is not a kind of workload (did you mean cachelib?); known are fio, trace, cachelib, kvcache_tier, \
-                 f2fs, lsm, tenants",
+                 f2fs, lsm, btree, tenants",
             ),
             ("kind = \"fio\"", "workload.file: is missing; name a job file"),
             (

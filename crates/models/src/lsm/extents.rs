@@ -1,6 +1,6 @@
 //! Space on the drive: files get the first free extents, in 4 KiB blocks.
 //!
-//! What lies between an LSM tree and the drive is a file system. This one has no metadata: a file takes the first free extent that
+//! What lies between a database and the drive is a file system. This one has no metadata: a file takes the first free extent that
 //! holds all of it, or if there is none the first free extents until it has enough; a deleted file's extents are free at once.
 
 use std::collections::BTreeMap;

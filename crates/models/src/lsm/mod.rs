@@ -13,7 +13,6 @@
 //! It leaves out: deletes, compression, column families, filter and index blocks, the manifest, concurrent compactions and stalls.
 
 mod extents;
-mod keys;
 mod output;
 mod rules;
 mod source;
@@ -24,12 +23,12 @@ mod tree;
 
 use serde::{Deserialize, Serialize};
 
-pub use keys::Popularity;
+pub use crate::ycsb::{Mix, Popularity};
 pub use output::Placement;
-pub use source::{Lsm, Mix};
+pub use source::Lsm;
 
+use crate::ycsb::Keys;
 use extents::{BLOCK_BYTES, Space};
-use keys::Keys;
 use output::Output;
 use rules::Rules;
 use tree::Tree;

@@ -145,21 +145,18 @@ impl Output {
                 skip -= length;
                 continue;
             }
-            let mut block = u64::from(extent.first) + skip;
-            let end = (block + left).min(u64::from(extent.first) + length);
-            left -= end - block;
+            let blocks = left.min(length - skip);
+            let whole = Request {
+                stream: stream as u16,
+                operation,
+                offset_bytes: (u64::from(extent.first) + skip) * BLOCK_BYTES,
+                bytes: 0,
+                placement,
+            };
+            self.queue
+                .push_pieces(whole, blocks * BLOCK_BYTES, self.request_blocks * BLOCK_BYTES);
+            left -= blocks;
             skip = 0;
-            while block < end {
-                let blocks = self.request_blocks.min(end - block);
-                self.queue.push(Request {
-                    stream: stream as u16,
-                    operation,
-                    offset_bytes: block * BLOCK_BYTES,
-                    bytes: (blocks * BLOCK_BYTES) as u32,
-                    placement,
-                });
-                block += blocks;
-            }
             if left == 0 {
                 return;
             }

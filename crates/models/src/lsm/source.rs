@@ -1,46 +1,8 @@
 //! The workload: all records are inserted, then the mix goes on; and what the tree measures of itself.
 
-use serde::{Deserialize, Serialize};
-
-use super::keys::{Keys, Popularity};
 use super::tree::{Full, Tree};
+use crate::ycsb::{Keys, Mix, Operation};
 use workload::{Measure, Request, Source, WorkloadError};
-
-/// Which operations (YCSB's core workloads).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mix {
-    /// Inserts of all records, and no more; on an endless run they are put again in the same order.
-    Load,
-    /// 50 % reads, 50 % updates.
-    A,
-    /// 95 % reads, 5 % updates.
-    B,
-    /// Reads; they write nothing.
-    C,
-    /// 95 % reads of new records, 5 % inserts.
-    D,
-    /// 95 % scans of up to 100 records, 5 % inserts.
-    E,
-    /// 50 % reads, 50 % reads that are followed by an update.
-    F,
-    /// Updates (db_bench's `overwrite`).
-    Overwrite,
-}
-
-/// Longest scan (YCSB's `maxscanlength`).
-const SCAN_ENTRIES: u32 = 100;
-
-impl Mix {
-    /// Which records are popular.
-    pub(super) fn popularity(self) -> Popularity {
-        match self {
-            Mix::D => Popularity::Latest,
-            Mix::Overwrite => Popularity::Uniform,
-            _ => Popularity::Zipf,
-        }
-    }
-}
 
 /// A tree under load.
 #[derive(Debug)]
@@ -97,51 +59,19 @@ impl Lsm {
             self.tree.put(key)?;
             return Ok(true);
         }
-        match self.mix {
-            Mix::Load if self.endless => self.update()?,
-            Mix::Load => return Ok(false),
-            Mix::A => self.read_or_update(50)?,
-            Mix::B => self.read_or_update(95)?,
-            Mix::C if self.tree.rules.reads => self.read_or_update(100)?,
-            Mix::C => return Ok(false),
-            Mix::D | Mix::E => {
-                if !self.keys.chance(95) {
-                    // Without room for another record an old one is put again.
-                    let key = self.keys.insert().unwrap_or_else(|| self.keys.existing());
-                    self.tree.put(key)?;
-                } else if self.mix == Mix::D {
-                    self.read_or_update(100)?;
-                } else {
-                    let entries = self.keys.length(SCAN_ENTRIES);
-                    let key = self.keys.existing();
-                    self.tree.scan(key, entries);
-                }
-            }
-            Mix::F => {
-                let key = self.keys.existing();
+        if (self.mix == Mix::Load && !self.endless) || (self.mix == Mix::C && !self.tree.rules.reads) {
+            return Ok(false);
+        }
+        match self.mix.next(&mut self.keys) {
+            Operation::Read(key) => self.tree.get(key),
+            Operation::Scan(key, entries) => self.tree.scan(key, entries),
+            Operation::Put(key) => self.tree.put(key)?,
+            Operation::ReadAndPut(key) => {
                 self.tree.get(key);
-                if self.keys.chance(50) {
-                    self.tree.put(key)?;
-                }
+                self.tree.put(key)?;
             }
-            Mix::Overwrite => self.update()?,
         }
         Ok(true)
-    }
-
-    fn update(&mut self) -> Result<(), Full> {
-        let key = self.keys.existing();
-        self.tree.put(key)
-    }
-
-    fn read_or_update(&mut self, read_percent: u32) -> Result<(), Full> {
-        let reads = self.keys.chance(read_percent);
-        let key = self.keys.existing();
-        if !reads {
-            return self.tree.put(key);
-        }
-        self.tree.get(key);
-        Ok(())
     }
 }
 

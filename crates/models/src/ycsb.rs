@@ -1,4 +1,4 @@
-//! Keys: which one an operation is about.
+//! Operations on records by key, as YCSB's core workloads mix them.
 //!
 //! A key is its place in the order of all keys. YCSB hashes the numbers of its records, so that neither popular nor new records are
 //! neighbours; here a permutation of the numbers does that. Popularity is YCSB's: Zipf with exponent 0.99, uniform, or `latest`: Zipf by
@@ -21,6 +21,81 @@ pub enum Popularity {
     Uniform,
     /// The newest.
     Latest,
+}
+
+/// Which operations (YCSB's core workloads).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mix {
+    /// Inserts of all records, and no more; on an endless run they are put again in the same order.
+    Load,
+    /// 50 % reads, 50 % updates.
+    A,
+    /// 95 % reads, 5 % updates.
+    B,
+    /// Reads; they write nothing.
+    C,
+    /// 95 % reads of new records, 5 % inserts.
+    D,
+    /// 95 % scans of up to 100 records, 5 % inserts.
+    E,
+    /// 50 % reads, 50 % reads that are followed by an update.
+    F,
+    /// Updates (db_bench's `overwrite`).
+    Overwrite,
+}
+
+/// Longest scan (YCSB's `maxscanlength`).
+const SCAN_ENTRIES: u32 = 100;
+
+/// An operation on the record with a key, or on those from it on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Read(u32),
+    Put(u32),
+    /// So many records.
+    Scan(u32, u32),
+    ReadAndPut(u32),
+}
+
+impl Mix {
+    /// Which records are popular.
+    pub(crate) fn popularity(self) -> Popularity {
+        match self {
+            Mix::D => Popularity::Latest,
+            Mix::Overwrite => Popularity::Uniform,
+            _ => Popularity::Zipf,
+        }
+    }
+
+    /// The next operation when all records are loaded.
+    pub(crate) fn next(self, keys: &mut Keys) -> Operation {
+        let reads_percent = match self {
+            Mix::Load | Mix::Overwrite => return Operation::Put(keys.existing()),
+            Mix::C => return Operation::Read(keys.existing()),
+            Mix::F => {
+                let key = keys.existing();
+                return if keys.chance(50) {
+                    Operation::ReadAndPut(key)
+                } else {
+                    Operation::Read(key)
+                };
+            }
+            Mix::A => 50,
+            Mix::B | Mix::D | Mix::E => 95,
+        };
+        let reads = keys.chance(reads_percent);
+        match self {
+            // Without room for another record an old one is put again.
+            Mix::D | Mix::E if !reads => Operation::Put(keys.insert().unwrap_or_else(|| keys.existing())),
+            Mix::E => {
+                let entries = keys.length(SCAN_ENTRIES);
+                Operation::Scan(keys.existing(), entries)
+            }
+            _ if reads => Operation::Read(keys.existing()),
+            _ => Operation::Put(keys.existing()),
+        }
+    }
 }
 
 /// A bijection of 0..`count`: two rounds of mixing on the next power of two, repeated until the result is small enough.
@@ -83,6 +158,11 @@ impl Keys {
     /// Number of records.
     pub fn records(&self) -> u32 {
         self.records
+    }
+
+    /// Records that there can be.
+    pub fn most(&self) -> u32 {
+        self.permutation.count
     }
 
     /// The key of a new record; none if there is no room.

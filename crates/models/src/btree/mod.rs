@@ -1,0 +1,212 @@
+//! B-tree: a model of the storage engine of a database, from its operations to what its log, its buffer pool and its pages write.
+//!
+//! ```text
+//! driver (YCSB, TPC-C) -> pages touched -> pool (least recently used out, dirty pages back) -> store (in place, zones, copy on write) -> output
+//!                                      \-> log (ring), which says when dirty pages have to go (checkpoints)                          /
+//! ```
+//!
+//! Leaf pages are numbered; a record is in the page that its key falls into. Inner pages are left out: they are a percent of the leaves, and stay
+//! in the pool. Three stores write pages back:
+//!
+//! - **in place** (InnoDB, PostgreSQL, LeanStore): every page at its own place, torn pages prevented by a doublewrite buffer, by images in
+//!   the log, or by the drive;
+//! - **out of place** (ZLeanStore; "How to Write to SSDs", arXiv 2603.09927): compressed pages, packed into zones that are written in sequence and
+//!   collected, pages of about the same time of death together;
+//! - **copy on write** (WiredTiger): every page at the first free place of the file, the old one free after the next checkpoint.
+//!
+//! What shrinks on a twin of 1/d: the number of records and pages, pool, log, doublewrite buffer and zones. Pages do not.
+//!
+//! It leaves out: splits and merges (pages are loaded with room), inner pages, undo, deletes, secondary indexes, prefetching, and the file system.
+
+mod driver;
+mod log;
+mod output;
+mod pool;
+mod source;
+mod store;
+#[cfg(test)]
+mod tests;
+mod tpcc;
+mod zones;
+
+use serde::{Deserialize, Serialize};
+
+pub use driver::DriverKind;
+pub use log::Checkpoints;
+pub use output::Placement;
+pub use source::BTree;
+pub use store::{Layout, TornPages};
+
+use crate::ycsb::{Mix, Popularity};
+use driver::Driver;
+use log::Log;
+use output::Output;
+use pool::Pool;
+use source::Parts;
+use store::Store;
+use workload::{Target, WorkloadError, multiple_of, within};
+
+/// Everything on the drive is in whole blocks.
+const BLOCK_BYTES: u64 = 4096;
+
+/// The `[workload]` table of `kind = "btree"`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Who asks. `ycsb`.
+    pub driver: DriverKind,
+    /// YCSB: which operations, after all records were loaded in order. `a`.
+    pub mix: Mix,
+    /// YCSB: which records are popular. None: as the mix says; uniform for `overwrite`.
+    pub popularity: Option<Popularity>,
+    /// YCSB: exponent of Zipf. 0.99.
+    pub zipf_exponent: f64,
+    /// Bytes of all pages before compression, as a share of the drive, percent. 50.
+    pub data_percent: f64,
+    /// YCSB: bytes of a record, key and value. 128.
+    pub record_bytes: u64,
+    /// Bytes of a page. 4 KiB (LeanStore); InnoDB 16 KiB, PostgreSQL 8 KiB.
+    #[serde(with = "base::size")]
+    pub page_bytes: u64,
+    /// YCSB: how full pages are, percent. 69 (ln 2: what random inserts leave).
+    pub page_fill_percent: f64,
+    /// Pages that the buffer pool holds, percent of all. 10.
+    pub pool_percent: f64,
+    /// Where pages are written. `in_place`.
+    pub layout: Layout,
+    /// What prevents torn pages in place. `doublewrite`.
+    pub torn_pages: TornPages,
+    /// In place: bytes of the doublewrite buffer, a ring, full size. 64 MiB.
+    #[serde(with = "base::size")]
+    pub doublewrite_bytes: u64,
+    /// Pages that are written back together. 64.
+    pub flush_pages: u32,
+    /// There is a log. True.
+    pub wal: bool,
+    /// Bytes of the log, a ring, full size. 1 GiB (`max_wal_size` of PostgreSQL).
+    #[serde(with = "base::size")]
+    pub log_bytes: u64,
+    /// Bytes that an entry of the log has beside the record. 50.
+    pub log_header_bytes: u64,
+    /// Transactions after which the log is synced, the last block being written again by the next; 0: whole blocks only. 0.
+    pub transactions_per_sync: u32,
+    /// When dirty pages have to be written because of the log. `fuzzy`.
+    pub checkpoints: Checkpoints,
+    /// Out of place, copy on write: space for pages, percent of the drive; what it has beyond the data is for collecting. 90.
+    pub space_percent: f64,
+    /// Out of place, copy on write: size of a compressed page, percent. 100.
+    pub compressed_percent: f64,
+    /// Out of place: bytes of a zone, full size. 1 GiB.
+    #[serde(with = "base::size")]
+    pub zone_bytes: u64,
+    /// Out of place: groups of pages by time of death, each with zones of its own. 4.
+    pub groups: u32,
+    /// Which placement index a write gets. `stream`.
+    pub placement: Placement,
+    /// Out of place: the drive is told of collected zones. True.
+    pub discard: bool,
+    /// Reads are produced too. False.
+    pub reads: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            driver: DriverKind::Ycsb,
+            mix: Mix::A,
+            popularity: None,
+            zipf_exponent: 0.99,
+            data_percent: 50.0,
+            record_bytes: 128,
+            page_bytes: 4096,
+            page_fill_percent: 69.0,
+            pool_percent: 10.0,
+            layout: Layout::InPlace,
+            torn_pages: TornPages::Doublewrite,
+            doublewrite_bytes: 64 << 20,
+            flush_pages: 64,
+            wal: true,
+            log_bytes: 1 << 30,
+            log_header_bytes: 50,
+            transactions_per_sync: 0,
+            checkpoints: Checkpoints::Fuzzy,
+            space_percent: 90.0,
+            compressed_percent: 100.0,
+            zone_bytes: 1 << 30,
+            groups: 4,
+            placement: Placement::Stream,
+            discard: true,
+            reads: false,
+        }
+    }
+}
+
+/// Fewest pages of a tree, and of its pool.
+const LEAST_PAGES: u64 = 256;
+const LEAST_POOL_PAGES: u64 = 32;
+
+impl Settings {
+    /// The workload on a drive.
+    ///
+    /// # Errors
+    /// A setting that cannot be, or that does not fit the drive.
+    pub fn source(&self, target: &Target, seed: u64) -> Result<BTree, WorkloadError> {
+        self.check()?;
+        let capacity_bytes = target.capacity_bytes();
+        let pages = (capacity_bytes as f64 * self.data_percent / 100.0) as u64 / self.page_bytes;
+        let setting = || format!("data_percent = {}", self.data_percent);
+        if pages < LEAST_PAGES {
+            let problem = format!("is {pages} pages on a drive of {capacity_bytes} bytes, {LEAST_PAGES} are needed");
+            return Err(WorkloadError::setting(setting(), problem));
+        }
+        let pages = u32::try_from(pages).map_err(|_| {
+            let problem = format!("is {pages} pages, more than 32 bits can number; use a twin, or larger pages");
+            WorkloadError::setting(setting(), problem)
+        })?;
+        let driver = Driver::new(self, pages, target.denominator(), seed)?;
+        let log = self
+            .wal
+            .then(|| Log::new(self.scaled(self.log_bytes, target), self.transactions_per_sync));
+        let log_bytes = log.as_ref().map_or(0, Log::bytes);
+        let store = Store::new(self, pages, log_bytes, target)?;
+        let pool_pages = (f64::from(pages) * self.pool_percent / 100.0) as u64;
+        let pool = Pool::new(pages, pool_pages.max(LEAST_POOL_PAGES) as u32);
+        let output = Output::new(self, target);
+        Ok(BTree::new(
+            self,
+            Parts {
+                driver,
+                log,
+                pool,
+                store,
+                output,
+            },
+            target.endless,
+        ))
+    }
+
+    /// Bytes of a ring or zone on the target: whole blocks and pages, several at least.
+    fn scaled(&self, bytes: u64, target: &Target) -> u64 {
+        let unit_bytes = self.page_bytes.max(target.unit_bytes());
+        (bytes / target.denominator())
+            .next_multiple_of(unit_bytes)
+            .max(16 * unit_bytes)
+    }
+
+    fn check(&self) -> Result<(), WorkloadError> {
+        within("data_percent", self.data_percent, 0.1..=98.0)?;
+        within("zipf_exponent", self.zipf_exponent, 0.0..=10.0)?;
+        multiple_of(BLOCK_BYTES, "page_bytes", self.page_bytes, 64 << 10)?;
+        within("page_fill_percent", self.page_fill_percent, 1.0..=100.0)?;
+        within("record_bytes", self.record_bytes, 1..=self.page_bytes)?;
+        within("pool_percent", self.pool_percent, 0.01..=100.0)?;
+        multiple_of(BLOCK_BYTES, "doublewrite_bytes", self.doublewrite_bytes, 1 << 40)?;
+        within("flush_pages", self.flush_pages, 1..=65_536)?;
+        multiple_of(BLOCK_BYTES, "log_bytes", self.log_bytes, 1 << 44)?;
+        within("log_header_bytes", self.log_header_bytes, 0..=65_536)?;
+        within("space_percent", self.space_percent, 1.0..=99.0)?;
+        within("compressed_percent", self.compressed_percent, 1.0..=100.0)?;
+        multiple_of(BLOCK_BYTES, "zone_bytes", self.zone_bytes, 1 << 40)?;
+        within("groups", self.groups, 1..=32)
+    }
+}

@@ -1,0 +1,126 @@
+//! Requests to the drive, and which placement index each write gets.
+
+use serde::{Deserialize, Serialize};
+
+use super::Settings;
+use crate::queue::RequestQueue;
+use workload::{Operation, PlacementIndex, Request, Target};
+
+/// Which placement index a write gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Placement {
+    /// No directives.
+    None,
+    /// The log 0, the doublewrite buffer 1, pages from 2 on, one for each group of an out-of-place store; the last of the drive takes the rest.
+    Stream,
+}
+
+/// Who writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stream {
+    Log,
+    Doublewrite,
+    /// Pages of a group; 0 where there are none.
+    Pages(u32),
+    /// The same, when they are moved because their zone is collected.
+    Moved(u32),
+}
+
+/// What a request is about, as streams of the workload.
+pub(super) const STREAMS: [&str; 6] = ["log", "doublewrite", "pages", "moved", "read", "discard"];
+const READ: u16 = 4;
+const DISCARD: u16 = 5;
+
+/// Largest write.
+const WRITE_BYTES: u64 = 1 << 20;
+
+/// Makes requests and counts them.
+#[derive(Debug)]
+pub(super) struct Output {
+    /// Requests that are ready to be taken.
+    pub(super) queue: RequestQueue,
+    placement: Placement,
+    placement_count: u16,
+    write_bytes: u64,
+    reads: bool,
+    /// Bytes written by streams.
+    pub(super) written_bytes: [u64; 4],
+}
+
+impl Output {
+    pub(super) fn new(settings: &Settings, target: &Target) -> Output {
+        let write_bytes = match target.twin {
+            Some(twin) if !twin.keep_requests => twin.size(WRITE_BYTES).next_multiple_of(settings.page_bytes),
+            _ => WRITE_BYTES,
+        };
+        Output {
+            queue: RequestQueue::default(),
+            placement: settings.placement,
+            placement_count: target.placement_count,
+            write_bytes,
+            reads: settings.reads,
+            written_bytes: [0; 4],
+        }
+    }
+
+    /// Largest write.
+    pub(super) fn write_bytes(&self) -> u64 {
+        self.write_bytes
+    }
+
+    fn place(&self, stream: Stream) -> Option<PlacementIndex> {
+        let last = self.placement_count.checked_sub(1)?;
+        let wanted = match (self.placement, stream) {
+            (Placement::None, _) => return None,
+            (Placement::Stream, Stream::Log) => 0,
+            (Placement::Stream, Stream::Doublewrite) => 1,
+            (Placement::Stream, Stream::Pages(group) | Stream::Moved(group)) => 2 + group,
+        };
+        Some(PlacementIndex(wanted.min(u32::from(last)) as u16))
+    }
+
+    /// Writes bytes in sequence.
+    pub(super) fn write(&mut self, stream: Stream, offset_bytes: u64, bytes: u64) {
+        let number = match stream {
+            Stream::Log => 0,
+            Stream::Doublewrite => 1,
+            Stream::Pages(_) => 2,
+            Stream::Moved(_) => 3,
+        };
+        self.written_bytes[number] += bytes;
+        let whole = Request {
+            stream: number as u16,
+            operation: Operation::Write,
+            offset_bytes,
+            bytes: 0,
+            placement: self.place(stream),
+        };
+        self.queue.push_pieces(whole, bytes, self.write_bytes);
+    }
+
+    /// A page is read.
+    pub(super) fn read(&mut self, offset_bytes: u64, bytes: u64) {
+        if self.reads {
+            self.queue.push(Request {
+                stream: READ,
+                operation: Operation::Read,
+                offset_bytes,
+                bytes: bytes as u32,
+                placement: None,
+            });
+        }
+    }
+
+    /// Nothing is there any more.
+    pub(super) fn discard(&mut self, offset_bytes: u64, bytes: u64) {
+        let whole = Request {
+            stream: DISCARD,
+            operation: Operation::Trim,
+            offset_bytes,
+            bytes: 0,
+            placement: None,
+        };
+        self.queue.push_pieces(whole, bytes, 1 << 30);
+    }
+}

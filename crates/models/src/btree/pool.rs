@@ -1,0 +1,189 @@
+//! The buffer pool: pages by recency, and the dirty ones by the log's position at their first change.
+
+use std::collections::VecDeque;
+
+/// No frame.
+const NONE: u32 = u32::MAX;
+
+#[derive(Debug, Clone, Copy)]
+struct Frame {
+    page: u32,
+    newer: u32,
+    older: u32,
+    /// Where the log was when it was changed first since it was written; none: it is clean.
+    dirty_since: Option<u64>,
+}
+
+/// Pages in memory.
+#[derive(Debug)]
+pub(super) struct Pool {
+    frames: Vec<Frame>,
+    capacity: u32,
+    /// Frame of each page.
+    of_page: Vec<u32>,
+    newest: u32,
+    oldest: u32,
+    /// Dirty pages in the order of their first change. An entry holds as long as the page is dirty since then.
+    dirty: VecDeque<(u64, u32)>,
+    dirty_pages: u32,
+}
+
+impl Pool {
+    /// For so many of a tree's pages.
+    pub(super) fn new(pages: u32, capacity: u32) -> Pool {
+        Pool {
+            frames: Vec::new(),
+            capacity: capacity.min(pages),
+            of_page: vec![NONE; pages as usize],
+            newest: NONE,
+            oldest: NONE,
+            dirty: VecDeque::new(),
+            dirty_pages: 0,
+        }
+    }
+
+    /// Pages of the tree.
+    pub(super) fn tree_pages(&self) -> u32 {
+        self.of_page.len() as u32
+    }
+
+    /// Uses a page; whether it is there.
+    pub(super) fn use_of(&mut self, page: u32) -> bool {
+        let frame = self.of_page[page as usize];
+        if frame == NONE {
+            return false;
+        }
+        if frame != self.newest {
+            self.unlink(frame);
+            self.link(frame);
+        }
+        true
+    }
+
+    /// The page that leaves next, if there is no room.
+    pub(super) fn next_out(&self) -> Option<u32> {
+        (self.frames.len() as u32 == self.capacity).then(|| self.frames[self.oldest as usize].page)
+    }
+
+    /// Loads a page that is not there, in the place of [`Pool::next_out`], which is clean.
+    pub(super) fn load(&mut self, page: u32) {
+        assert_eq!(self.of_page[page as usize], NONE, "page {page} is loaded twice");
+        let frame = if (self.frames.len() as u32) < self.capacity {
+            self.frames.push(Frame {
+                page,
+                newer: NONE,
+                older: NONE,
+                dirty_since: None,
+            });
+            self.frames.len() as u32 - 1
+        } else {
+            let frame = self.oldest;
+            let held = &mut self.frames[frame as usize];
+            assert!(
+                held.dirty_since.is_none(),
+                "page {} leaves the pool and is dirty",
+                held.page
+            );
+            self.of_page[held.page as usize] = NONE;
+            held.page = page;
+            self.unlink(frame);
+            frame
+        };
+        self.of_page[page as usize] = frame;
+        self.link(frame);
+    }
+
+    /// A page that is there is changed; `log_bytes` is the position of the log.
+    pub(super) fn change(&mut self, page: u32, log_bytes: u64) {
+        let frame = &mut self.frames[self.of_page[page as usize] as usize];
+        if frame.dirty_since.is_none() {
+            frame.dirty_since = Some(log_bytes);
+            self.dirty.push_back((log_bytes, page));
+            self.dirty_pages += 1;
+        }
+    }
+
+    /// A page was written. If it is no longer there it was clean already.
+    pub(super) fn clean(&mut self, page: u32) {
+        let frame = self.of_page[page as usize];
+        if frame != NONE && self.frames[frame as usize].dirty_since.take().is_some() {
+            self.dirty_pages -= 1;
+        }
+    }
+
+    fn is_dirty_since(&self, page: u32, since: u64) -> bool {
+        let frame = self.of_page[page as usize];
+        frame != NONE && self.frames[frame as usize].dirty_since == Some(since)
+    }
+
+    /// Whether a page is there and dirty.
+    pub(super) fn is_dirty(&self, page: u32) -> bool {
+        let frame = self.of_page[page as usize];
+        frame != NONE && self.frames[frame as usize].dirty_since.is_some()
+    }
+
+    /// Where the log was at the oldest change that is not written.
+    pub(super) fn oldest_change(&mut self) -> Option<u64> {
+        while let Some(&(since, page)) = self.dirty.front() {
+            if self.is_dirty_since(page, since) {
+                return Some(since);
+            }
+            self.dirty.pop_front();
+        }
+        None
+    }
+
+    /// Up to so many pages that have been dirty for longest.
+    pub(super) fn oldest_dirty(&self, most: usize, pages: &mut Vec<u32>) {
+        let valid = self
+            .dirty
+            .iter()
+            .filter(|(since, page)| self.is_dirty_since(*page, *since));
+        pages.extend(valid.take(most).map(|(_, page)| *page));
+    }
+
+    /// Up to so many dirty pages from those that leave next; at most eight times as many are looked at.
+    pub(super) fn dirty_out(&self, most: usize, pages: &mut Vec<u32>) {
+        let mut frame = self.oldest;
+        for _ in 0..8 * most {
+            if frame == NONE || pages.len() == most {
+                return;
+            }
+            let held = self.frames[frame as usize];
+            if held.dirty_since.is_some() {
+                pages.push(held.page);
+            }
+            frame = held.newer;
+        }
+    }
+
+    /// All dirty pages in the order of their places.
+    pub(super) fn all_dirty(&self, pages: &mut Vec<u32>) {
+        let dirty = self.frames.iter().filter(|frame| frame.dirty_since.is_some());
+        pages.extend(dirty.map(|frame| frame.page));
+        pages.sort_unstable();
+        assert_eq!(pages.len() as u32, self.dirty_pages, "dirty pages are counted");
+    }
+
+    fn unlink(&mut self, frame: u32) {
+        let Frame { newer, older, .. } = self.frames[frame as usize];
+        match newer {
+            NONE => self.newest = older,
+            newer => self.frames[newer as usize].older = older,
+        }
+        match older {
+            NONE => self.oldest = newer,
+            older => self.frames[older as usize].newer = newer,
+        }
+    }
+
+    fn link(&mut self, frame: u32) {
+        let held = &mut self.frames[frame as usize];
+        (held.newer, held.older) = (NONE, self.newest);
+        match self.newest {
+            NONE => self.oldest = frame,
+            newest => self.frames[newest as usize].newer = frame,
+        }
+        self.newest = frame;
+    }
+}

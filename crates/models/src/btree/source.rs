@@ -1,0 +1,263 @@
+//! The engine at work: all pages are loaded, then operations go on; and what it measures of itself.
+
+use super::driver::{Driver, Touch};
+use super::log::{Checkpoints, Log};
+use super::output::{Output, STREAMS};
+use super::pool::Pool;
+use super::store::{Store, TornPages};
+use super::{Layout, Settings};
+use workload::{Measure, Request, Source, WorkloadError};
+
+/// What a tree is made of.
+#[derive(Debug)]
+pub(super) struct Parts {
+    pub(super) driver: Driver,
+    pub(super) log: Option<Log>,
+    pub(super) pool: Pool,
+    pub(super) store: Store,
+    pub(super) output: Output,
+}
+
+/// So many operations in a row without a write are the end: nothing is changed.
+const IDLE_OPERATIONS: u64 = 10_000_000;
+
+/// A tree under load.
+#[derive(Debug)]
+pub struct BTree {
+    pub(super) parts: Parts,
+    pages: u32,
+    flush_pages: usize,
+    log_header_bytes: u64,
+    checkpoints: Checkpoints,
+    /// Bytes that the log gets for the first change of a page after a checkpoint; 0: none.
+    image_bytes: u64,
+    /// Number of the checkpoint after which each page was logged as a whole.
+    imaged_at: Vec<u32>,
+    /// The next page to load.
+    loaded: u32,
+    endless: bool,
+    /// Checkpoints begun; where the log was at the last; its pages that are not written, the last ones first, and their number at its beginning.
+    checkpoint: u32,
+    checkpoint_began: u64,
+    checkpoint_left: Vec<u32>,
+    checkpoint_pages: usize,
+    touches: Vec<Touch>,
+    batch: Vec<u32>,
+    idle: u64,
+    pub(super) counters: Counters,
+}
+
+/// What is counted of the tree.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counters {
+    pub(super) operations: u64,
+    touched: u64,
+    hits: u64,
+    /// Bytes of records that were changed.
+    pub(super) changed_bytes: u64,
+    /// Pages written back.
+    pub(super) page_writes: u64,
+    /// Bytes written when loading ended.
+    loaded_bytes: u64,
+}
+
+impl BTree {
+    pub(super) fn new(settings: &Settings, parts: Parts, endless: bool) -> BTree {
+        let pages = parts.pool.tree_pages();
+        let has_images = settings.layout == Layout::InPlace && settings.torn_pages == TornPages::FullPageWrites;
+        let image_bytes = if has_images && settings.wal {
+            settings.page_bytes
+        } else {
+            0
+        };
+        BTree {
+            parts,
+            pages,
+            flush_pages: settings.flush_pages as usize,
+            log_header_bytes: settings.log_header_bytes,
+            checkpoints: settings.checkpoints,
+            image_bytes,
+            imaged_at: if image_bytes > 0 {
+                vec![0; pages as usize]
+            } else {
+                Vec::new()
+            },
+            loaded: 0,
+            endless,
+            checkpoint: 1,
+            checkpoint_began: 0,
+            checkpoint_left: Vec::new(),
+            checkpoint_pages: 0,
+            touches: Vec::new(),
+            batch: Vec::new(),
+            idle: 0,
+            counters: Counters::default(),
+        }
+    }
+
+    /// The next operation; false at the end.
+    pub(super) fn step(&mut self) -> bool {
+        if self.loaded < self.pages {
+            let end = self.pages.min(self.loaded + self.flush_pages as u32);
+            self.batch.clear();
+            self.batch.extend(self.loaded..end);
+            self.parts.store.write(&self.batch, &mut self.parts.output);
+            self.loaded = end;
+            self.counters.loaded_bytes = self.parts.output.written_bytes.iter().sum();
+            return true;
+        }
+        let mut touches = std::mem::take(&mut self.touches);
+        let goes_on = self.parts.driver.next(self.endless, &mut touches);
+        for touch in &touches {
+            self.touch(touch);
+        }
+        let changes = touches.iter().any(|touch| touch.changed_bytes > 0);
+        self.touches = touches;
+        if !goes_on {
+            return false;
+        }
+        self.counters.operations += 1;
+        self.idle = if changes { 0 } else { self.idle + 1 };
+        if changes {
+            if let Some(log) = &mut self.parts.log {
+                log.commit(&mut self.parts.output);
+            }
+            self.keep_up();
+        }
+        self.idle < IDLE_OPERATIONS
+    }
+
+    fn touch(&mut self, touch: &Touch) {
+        self.counters.touched += 1;
+        if self.parts.pool.use_of(touch.page) {
+            self.counters.hits += 1;
+        } else {
+            if let Some(out) = self.parts.pool.next_out()
+                && self.parts.pool.is_dirty(out)
+            {
+                let mut batch = std::mem::take(&mut self.batch);
+                batch.clear();
+                self.parts.pool.dirty_out(self.flush_pages, &mut batch);
+                self.flush(&batch);
+                self.batch = batch;
+            }
+            self.parts.store.read(touch.page, &mut self.parts.output);
+            self.parts.pool.load(touch.page);
+        }
+        if touch.changed_bytes == 0 {
+            return;
+        }
+        self.counters.changed_bytes += touch.changed_bytes;
+        let position = self.parts.log.as_ref().map_or(0, Log::end_bytes);
+        self.parts.pool.change(touch.page, position);
+        let Some(log) = &mut self.parts.log else { return };
+        log.append(touch.changed_bytes + self.log_header_bytes);
+        if self.image_bytes > 0 {
+            let imaged_at = &mut self.imaged_at[touch.page as usize];
+            if *imaged_at != self.checkpoint {
+                *imaged_at = self.checkpoint;
+                log.append(self.image_bytes);
+            }
+        }
+    }
+
+    /// Writes dirty pages back.
+    fn flush(&mut self, pages: &[u32]) {
+        self.counters.page_writes += pages.len() as u64;
+        self.parts.store.write(pages, &mut self.parts.output);
+        for page in pages {
+            self.parts.pool.clean(*page);
+        }
+    }
+
+    /// Writes what the log demands.
+    fn keep_up(&mut self) {
+        let Some(log) = &self.parts.log else { return };
+        let (position, ring_bytes) = (log.end_bytes(), log.bytes());
+        let mut batch = std::mem::take(&mut self.batch);
+        match self.checkpoints {
+            Checkpoints::Fuzzy => {
+                while let Some(since) = self.parts.pool.oldest_change()
+                    && position - since > ring_bytes / 4 * 3
+                {
+                    batch.clear();
+                    self.parts.pool.oldest_dirty(self.flush_pages, &mut batch);
+                    self.flush(&batch);
+                }
+                if position - self.checkpoint_began >= ring_bytes / 4 {
+                    self.complete_checkpoint(position);
+                }
+            }
+            Checkpoints::Spread => {
+                if position - self.checkpoint_began >= ring_bytes / 2 && self.checkpoint_left.is_empty() {
+                    self.complete_checkpoint(position);
+                    self.parts.pool.all_dirty(&mut self.checkpoint_left);
+                    self.checkpoint_left.reverse();
+                    self.checkpoint_pages = self.checkpoint_left.len();
+                }
+                let part = (position - self.checkpoint_began) as f64 / (0.45 * ring_bytes as f64);
+                let due = (part.min(1.0) * self.checkpoint_pages as f64) as usize;
+                let left = self.checkpoint_pages - due;
+                while self.checkpoint_left.len() > left
+                    && (self.checkpoint_left.len() - left >= self.flush_pages || due == self.checkpoint_pages)
+                {
+                    let first = self.checkpoint_left.len().saturating_sub(self.flush_pages);
+                    batch.clear();
+                    batch.extend(self.checkpoint_left.drain(first..).rev());
+                    // Those that went meanwhile, to make room, need not go again.
+                    batch.retain(|page| self.parts.pool.is_dirty(*page));
+                    self.flush(&batch);
+                }
+            }
+        }
+        self.batch = batch;
+    }
+
+    fn complete_checkpoint(&mut self, position: u64) {
+        self.checkpoint += 1;
+        self.checkpoint_began = position;
+        self.parts.store.checkpoint();
+    }
+}
+
+impl Source for BTree {
+    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+        while self.parts.output.queue.ready() < limit && self.step() {}
+        Ok(self.parts.output.queue.take(requests, limit))
+    }
+
+    fn streams(&self) -> Vec<String> {
+        STREAMS.map(String::from).to_vec()
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        let ratio = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
+        let counters = &self.counters;
+        let written = &self.parts.output.written_bytes;
+        let all: u64 = written.iter().sum();
+        let since_load = all - counters.loaded_bytes;
+        let (collections, moved) = match &self.parts.store {
+            Store::OutOfPlace(zones) => (zones.collections, zones.moved_pages),
+            _ => (0, 0),
+        };
+        let mut measures = vec![
+            Measure::new("operations", counters.operations as f64),
+            Measure::new("pool_hit_ratio", ratio(counters.hits, counters.touched)),
+            Measure::new("loaded_bytes", counters.loaded_bytes as f64),
+            Measure::new("page_writes", counters.page_writes as f64),
+            Measure::new("tree_waf", ratio(since_load, counters.changed_bytes)),
+            Measure::new(
+                "written_bytes_per_page",
+                ratio(since_load - written[0], counters.page_writes),
+            ),
+            Measure::new("log_bytes_per_page", ratio(written[0], counters.page_writes)),
+            Measure::new("checkpoints", f64::from(self.checkpoint - 1)),
+            Measure::new("collections", collections as f64),
+            Measure::new("moved_share", ratio(moved, counters.page_writes + moved)),
+        ];
+        for (stream, bytes) in STREAMS.iter().zip(written) {
+            measures.push(Measure::new(format!("{stream}.share"), ratio(*bytes, all)));
+        }
+        measures
+    }
+}

@@ -1,0 +1,242 @@
+//! Where pages are written back.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use serde::{Deserialize, Serialize};
+
+use super::output::{Output, Stream};
+use super::zones::Zones;
+use super::{BLOCK_BYTES, Settings};
+use workload::{Target, WorkloadError};
+
+/// Where pages are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Layout {
+    /// Each at its own place.
+    InPlace,
+    /// In zones, in sequence.
+    OutOfPlace,
+    /// At the first free place.
+    CopyOnWrite,
+}
+
+/// What prevents torn pages in place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TornPages {
+    /// Nothing: the drive writes pages in one piece.
+    None,
+    /// Pages are written twice, first to the doublewrite buffer (InnoDB).
+    Doublewrite,
+    /// The first change of a page after a checkpoint logs all of it (PostgreSQL's `full_page_writes`).
+    FullPageWrites,
+}
+
+/// Pages on the drive.
+#[derive(Debug)]
+pub(super) enum Store {
+    InPlace(InPlace),
+    OutOfPlace(Box<Zones>),
+    CopyOnWrite(Copies),
+}
+
+impl Store {
+    /// For so many pages, behind the log.
+    pub(super) fn new(
+        settings: &Settings,
+        pages: u32,
+        log_bytes: u64,
+        target: &Target,
+    ) -> Result<Store, WorkloadError> {
+        let unit_bytes = settings.page_bytes.max(target.unit_bytes());
+        let first_bytes = log_bytes.next_multiple_of(unit_bytes);
+        let capacity_bytes = target.capacity_bytes();
+        let no_room = |needed_bytes: u64, remedy: &str| {
+            let needed = base::Bytes(needed_bytes);
+            let problem = format!(
+                "needs {needed} with log and buffers, the drive has {}; {remedy}",
+                base::Bytes(capacity_bytes)
+            );
+            WorkloadError::setting(format!("data_percent = {}", settings.data_percent), problem)
+        };
+        if settings.layout == Layout::InPlace {
+            let ring_bytes = match settings.torn_pages {
+                TornPages::Doublewrite => settings.scaled(settings.doublewrite_bytes, target),
+                TornPages::None | TornPages::FullPageWrites => 0,
+            };
+            let place = InPlace {
+                page_bytes: settings.page_bytes,
+                ring_start: first_bytes,
+                ring_bytes,
+                ring_end: 0,
+                pages_start: (first_bytes + ring_bytes).next_multiple_of(unit_bytes),
+            };
+            let needed_bytes = place.offset_bytes(pages);
+            if needed_bytes > capacity_bytes {
+                return Err(no_room(needed_bytes, "use less, or a smaller log"));
+            }
+            return Ok(Store::InPlace(place));
+        }
+        let space_bytes = (capacity_bytes as f64 * settings.space_percent / 100.0) as u64;
+        let space_bytes = space_bytes.min(capacity_bytes - first_bytes.min(capacity_bytes));
+        let stored_bytes = ((settings.page_bytes as f64 * settings.compressed_percent / 100.0) as u64).max(1);
+        let found = if settings.layout == Layout::OutOfPlace {
+            let zone_bytes = settings.scaled(settings.zone_bytes, target);
+            Zones::new(pages, stored_bytes, (first_bytes, space_bytes), zone_bytes, settings)
+                .map(|zones| Store::OutOfPlace(Box::new(zones)))
+        } else {
+            Copies::new(pages, stored_bytes, first_bytes, space_bytes).map(Store::CopyOnWrite)
+        };
+        found.map_err(|needed_bytes| {
+            no_room(
+                needed_bytes,
+                "use less data, more space_percent, fewer groups or smaller zones",
+            )
+        })
+    }
+
+    /// Writes pages back, or for the first time.
+    pub(super) fn write(&mut self, pages: &[u32], output: &mut Output) {
+        match self {
+            Store::InPlace(place) => place.write(pages, output),
+            Store::OutOfPlace(zones) => zones.write(pages, output),
+            Store::CopyOnWrite(copies) => copies.write(pages, output),
+        }
+    }
+
+    /// A page is read, which was written before.
+    pub(super) fn read(&self, page: u32, output: &mut Output) {
+        match self {
+            Store::InPlace(place) => output.read(place.offset_bytes(page), place.page_bytes),
+            Store::OutOfPlace(zones) => {
+                let (offset, bytes) = zones.blocks_of(page);
+                output.read(offset, bytes);
+            }
+            Store::CopyOnWrite(copies) => {
+                output.read(copies.offset_bytes(copies.slot_of[page as usize]), copies.slot_bytes);
+            }
+        }
+    }
+
+    /// A checkpoint is complete.
+    pub(super) fn checkpoint(&mut self) {
+        if let Store::CopyOnWrite(copies) = self {
+            copies.checkpoint();
+        }
+    }
+}
+
+/// Every page at its place.
+#[derive(Debug)]
+pub(super) struct InPlace {
+    page_bytes: u64,
+    ring_start: u64,
+    ring_bytes: u64,
+    /// Bytes written to the doublewrite buffer.
+    ring_end: u64,
+    pages_start: u64,
+}
+
+impl InPlace {
+    fn offset_bytes(&self, page: u32) -> u64 {
+        self.pages_start + u64::from(page) * self.page_bytes
+    }
+
+    fn write(&mut self, pages: &[u32], output: &mut Output) {
+        let mut left = if self.ring_bytes > 0 {
+            pages.len() as u64 * self.page_bytes
+        } else {
+            0
+        };
+        while left > 0 {
+            let at = self.ring_end % self.ring_bytes;
+            let bytes = left.min(self.ring_bytes - at);
+            output.write(Stream::Doublewrite, self.ring_start + at, bytes);
+            self.ring_end += bytes;
+            left -= bytes;
+        }
+        for page in pages {
+            output.write(Stream::Pages(0), self.offset_bytes(*page), self.page_bytes);
+        }
+    }
+}
+
+/// No place.
+const NONE: u32 = u32::MAX;
+
+/// Every page at the first free place; all places are of one size.
+#[derive(Debug)]
+pub(super) struct Copies {
+    start_bytes: u64,
+    slot_bytes: u64,
+    slots: u32,
+    /// Slots that were never used begin here.
+    untouched: u32,
+    free: BinaryHeap<Reverse<u32>>,
+    slot_of: Vec<u32>,
+    /// Free after the next checkpoint, and after this one.
+    left_since: Vec<u32>,
+}
+
+impl Copies {
+    /// Or the bytes that it needs.
+    fn new(pages: u32, stored_bytes: u64, start_bytes: u64, space_bytes: u64) -> Result<Copies, u64> {
+        let slot_bytes = stored_bytes.next_multiple_of(BLOCK_BYTES);
+        let slots = space_bytes / slot_bytes;
+        // What a checkpoint changes is there twice.
+        let least = u64::from(pages) + u64::from(pages) / 20 + 64;
+        if slots < least {
+            return Err(start_bytes + least * slot_bytes);
+        }
+        Ok(Copies {
+            start_bytes,
+            slot_bytes,
+            slots: slots.min(u64::from(NONE - 1)) as u32,
+            untouched: 0,
+            free: BinaryHeap::new(),
+            slot_of: vec![NONE; pages as usize],
+            left_since: Vec::new(),
+        })
+    }
+
+    fn offset_bytes(&self, slot: u32) -> u64 {
+        self.start_bytes + u64::from(slot) * self.slot_bytes
+    }
+
+    fn write(&mut self, pages: &[u32], output: &mut Output) {
+        for page in pages {
+            if self.free.is_empty() && self.untouched == self.slots {
+                // The file may not grow: the checkpoint comes early.
+                self.checkpoint();
+            }
+            let slot = self.free.pop().map_or(self.untouched, |Reverse(slot)| slot);
+            self.untouched = self.untouched.max(slot + 1);
+            assert!(
+                slot < self.slots,
+                "there is always a free place: {} pages lie on {}",
+                self.slot_of.len(),
+                self.slots
+            );
+            let left = std::mem::replace(&mut self.slot_of[*page as usize], slot);
+            if left != NONE {
+                self.left_since.push(left);
+            }
+            output.write(Stream::Pages(0), self.offset_bytes(slot), self.slot_bytes);
+        }
+    }
+
+    fn checkpoint(&mut self) {
+        self.free.extend(self.left_since.drain(..).map(Reverse));
+    }
+
+    /// First byte and length of every page.
+    #[cfg(test)]
+    pub(super) fn places(&self) -> Vec<(u64, u64)> {
+        let written = self.slot_of.iter().filter(|slot| **slot != NONE);
+        written
+            .map(|slot| (self.offset_bytes(*slot), self.slot_bytes))
+            .collect()
+    }
+}

@@ -1,0 +1,360 @@
+//! The engine against an account of its pages, what its log allows, and known formulas.
+
+use super::*;
+use crate::queue::RequestQueue;
+use workload::{Measure, Operation, PlacementIndex, Request, Source, Twin};
+
+const MIB: u64 = 1 << 20;
+
+fn drive(mib: u64) -> Target {
+    Target {
+        device_bytes: mib * MIB,
+        placement_count: 8,
+        endless: true,
+        ..Target::default()
+    }
+}
+
+fn small(layout: Layout) -> Settings {
+    Settings {
+        layout,
+        log_bytes: MIB,
+        doublewrite_bytes: MIB,
+        zone_bytes: MIB,
+        flush_pages: 16,
+        ..Settings::default()
+    }
+}
+
+fn measure(tree: &BTree, name: &str) -> f64 {
+    let found = tree
+        .measures()
+        .into_iter()
+        .find(|measure: &Measure| measure.name == name);
+    found.unwrap_or_else(|| panic!("no measure {name}")).value
+}
+
+/// Steps that are carried out, their requests forgotten.
+fn run(settings: &Settings, target: &Target, seed: u64, operations: u64) -> BTree {
+    let mut tree = settings.source(target, seed).expect("it fits");
+    while tree.counters.operations < operations {
+        assert!(tree.step());
+        if tree.parts.output.queue.ready() > 100_000 {
+            tree.parts.output.queue = RequestQueue::default();
+        }
+    }
+    tree
+}
+
+/// A replay of the requests holds every page where the store has it, and no two pages share a byte.
+#[test]
+fn every_page_is_where_a_replay_has_it() {
+    for (layout, compressed_percent, driver) in [
+        (Layout::OutOfPlace, 100.0, DriverKind::Ycsb),
+        (Layout::OutOfPlace, 37.0, DriverKind::Ycsb),
+        (Layout::CopyOnWrite, 60.0, DriverKind::Ycsb),
+        (Layout::OutOfPlace, 80.0, DriverKind::Tpcc),
+    ] {
+        let settings = Settings {
+            driver,
+            mix: Mix::Overwrite,
+            compressed_percent,
+            data_percent: 70.0,
+            page_bytes: 8192,
+            ..small(layout)
+        };
+        let mut tree = settings.source(&drive(128), 5).expect("it fits");
+        for _ in 0..40_000 {
+            assert!(tree.step());
+        }
+        let mut written = vec![false; (128 * MIB / BLOCK_BYTES) as usize];
+        let mut requests: Vec<Request> = Vec::new();
+        tree.parts.output.queue.take(&mut requests, usize::MAX);
+        for request in requests {
+            let first = (request.offset_bytes / BLOCK_BYTES) as usize;
+            let blocks = &mut written[first..first + (u64::from(request.bytes) / BLOCK_BYTES) as usize];
+            blocks.fill(request.operation == Operation::Write);
+        }
+        let mut places = match &tree.parts.store {
+            Store::OutOfPlace(zones) => {
+                assert!(zones.collections > 10, "{}", zones.collections);
+                zones.check()
+            }
+            Store::CopyOnWrite(copies) => copies.places(),
+            Store::InPlace(_) => unreachable!("pages have their places"),
+        };
+        assert_eq!(places.len() as u32, tree.parts.pool.tree_pages());
+        places.sort_unstable();
+        assert!(
+            places.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0),
+            "{layout:?}: pages overlap"
+        );
+        for (first, bytes) in places {
+            let blocks = first / BLOCK_BYTES..(first + bytes).div_ceil(BLOCK_BYTES);
+            assert!(
+                blocks.into_iter().all(|block| written[block as usize]),
+                "{layout:?}: a page is not there"
+            );
+        }
+    }
+}
+
+/// What is written in place is written to the doublewrite buffer too, byte for byte, and at the page's own place.
+#[test]
+fn pages_in_place_are_written_twice() {
+    let settings = small(Layout::InPlace);
+    let mut tree = settings.source(&drive(64), 5).expect("it fits");
+    for _ in 0..20_000 {
+        assert!(tree.step());
+    }
+    let [_, doublewrite, pages, moved] = tree.parts.output.written_bytes;
+    assert_eq!((doublewrite, moved), (pages, 0));
+    let mut requests: Vec<Request> = Vec::new();
+    tree.parts.output.queue.take(&mut requests, usize::MAX);
+    let (log, ring) = (0..MIB, MIB..2 * MIB);
+    for request in requests {
+        let at = request.offset_bytes;
+        let (is_right, index) = match request.stream {
+            0 => (log.contains(&at), 0),
+            1 => (ring.contains(&at), 1),
+            _ => (at >= ring.end && at % 4096 == 0 && request.bytes == 4096, 2),
+        };
+        assert!(is_right, "{request:?}");
+        assert_eq!(request.placement, Some(PlacementIndex(index)));
+    }
+    let once = Settings {
+        torn_pages: TornPages::None,
+        ..settings
+    };
+    assert_eq!(run(&once, &drive(64), 5, 20_000).parts.output.written_bytes[1], 0);
+}
+
+/// The log holds every change once, and the first of a page after a checkpoint with all of the page.
+#[test]
+fn the_log_holds_changes_and_images() {
+    let settings = Settings {
+        torn_pages: TornPages::FullPageWrites,
+        checkpoints: Checkpoints::Spread,
+        mix: Mix::Overwrite,
+        ..small(Layout::InPlace)
+    };
+    let tree = run(&settings, &drive(64), 5, 50_000);
+    let logged = tree.parts.log.as_ref().expect("there is one").end_bytes();
+    let changes = tree.counters.changed_bytes + 50 * tree.counters.operations;
+    let images = (logged - changes) / 4096;
+    assert_eq!(changes + images * 4096, logged);
+    // Half a log of entries, nearly all with an image, is a checkpoint.
+    let checkpoints = measure(&tree, "checkpoints");
+    assert!(images > 40_000 && images <= 50_000, "{images}");
+    assert!(
+        (checkpoints / (logged as f64 / (MIB as f64 / 2.0)) - 1.0).abs() < 0.05,
+        "{checkpoints}"
+    );
+    // The log is written once, but for what is still in memory.
+    let written = tree.parts.output.written_bytes[0];
+    assert!(logged - written < MIB && written <= logged, "{logged} {written}");
+    // Synced after every transaction, the last block is written again by each.
+    let synced = Settings {
+        torn_pages: TornPages::None,
+        transactions_per_sync: 1,
+        ..settings
+    };
+    let tree = run(&synced, &drive(64), 5, 50_000);
+    let written = tree.parts.output.written_bytes[0];
+    assert!((50_000 * 4096..50_000 * 4096 * 21 / 20).contains(&written), "{written}");
+}
+
+/// No change is older than the log allows.
+#[test]
+fn dirty_pages_go_before_the_log_comes_round() {
+    for checkpoints in [Checkpoints::Fuzzy, Checkpoints::Spread] {
+        let settings = Settings {
+            checkpoints,
+            pool_percent: 90.0,
+            mix: Mix::Overwrite,
+            ..small(Layout::InPlace)
+        };
+        let mut tree = settings.source(&drive(64), 5).expect("it fits");
+        for _ in 0..60_000 {
+            assert!(tree.step());
+            let position = tree.parts.log.as_ref().expect("there is one").end_bytes();
+            if let Some(since) = tree.parts.pool.oldest_change() {
+                assert!(position - since <= MIB + 4096, "{checkpoints:?}: {since} at {position}");
+            }
+        }
+        assert!(measure(&tree, "checkpoints") > 10.0);
+    }
+}
+
+/// Under uniform reads the pool is hit as often as its share of the pages; without the log, pages are written when they leave.
+#[test]
+fn the_pool_is_hit_by_its_share() {
+    let settings = Settings {
+        wal: false,
+        popularity: Some(Popularity::Uniform),
+        pool_percent: 30.0,
+        ..small(Layout::InPlace)
+    };
+    let tree = run(&settings, &drive(64), 5, 200_000);
+    let hits = measure(&tree, "pool_hit_ratio");
+    assert!((hits - 0.3).abs() < 0.01, "{hits}");
+    // Half of the operations change a page; it is written once for all changes until it leaves.
+    let writes = measure(&tree, "page_writes") / 200_000.0;
+    assert!((0.3..0.5).contains(&writes), "{writes}");
+}
+
+/// Of uniform overwrites a zone that is collected still has x of its pages, where the share of the space that is used is (x - 1) / ln x
+/// (Menon, "A performance comparison of RAID-5 and log-structured arrays", 1995).
+#[test]
+fn zones_are_collected_at_the_price_of_theory() {
+    for used in [0.6, 0.75, 0.85] {
+        let settings = Settings {
+            wal: false,
+            mix: Mix::Overwrite,
+            data_percent: used * 90.0,
+            pool_percent: 0.01,
+            groups: 1,
+            flush_pages: 1,
+            zone_bytes: MIB / 2,
+            ..small(Layout::OutOfPlace)
+        };
+        let target = drive(256);
+        let mut tree = run(&settings, &target, 5, 150_000);
+        let moved = |tree: &BTree| match &tree.parts.store {
+            Store::OutOfPlace(zones) => zones.moved_pages as f64,
+            _ => unreachable!("it has zones"),
+        };
+        let (before, began) = (moved(&tree), tree.counters.page_writes);
+        while tree.counters.operations < 300_000 {
+            assert!(tree.step());
+        }
+        let moved_share =
+            (moved(&tree) - before) / (moved(&tree) - before + (tree.counters.page_writes - began) as f64);
+        let (mut low, mut high) = (1e-9, 1.0 - 1e-9);
+        for _ in 0..100 {
+            let middle: f64 = (low + high) / 2.0;
+            if (middle - 1.0) / middle.ln() < used {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        assert!(
+            (moved_share / low - 1.0).abs() < 0.06,
+            "{used}: {moved_share}, not {low}"
+        );
+    }
+}
+
+/// Grouped by time of death, pages of skewed popularity cost less to collect.
+#[test]
+fn groups_are_collected_for_less() {
+    let moved = |groups: u32| {
+        let settings = Settings {
+            mix: Mix::Overwrite,
+            popularity: Some(Popularity::Zipf),
+            // A record fills a page: popularity is not averaged over its neighbours.
+            record_bytes: 2800,
+            data_percent: 75.0,
+            pool_percent: 1.0,
+            groups,
+            ..small(Layout::OutOfPlace)
+        };
+        measure(&run(&settings, &drive(256), 5, 600_000), "moved_share")
+    };
+    let (one, four) = (moved(1), moved(4));
+    assert!(four < 0.85 * one, "{one} {four}");
+}
+
+#[test]
+fn transactions_touch_what_they_should() {
+    let mut tpcc = tpcc::Tpcc::new(4096, 100_000, 7).expect("five warehouses");
+    let mut touches = Vec::new();
+    let (mut changed, mut pages) = (0, std::collections::HashSet::new());
+    for _ in 0..100_000 {
+        tpcc.next(&mut touches);
+        assert!(touches.iter().all(|touch| touch.page < 100_000));
+        changed += touches.iter().filter(|touch| touch.changed_bytes > 0).count();
+        pages.extend(touches.iter().map(|touch| touch.page));
+        touches.clear();
+    }
+    // 45 % x 12, 43 % x 2, 4 % x 20 changes.
+    let per_transaction = changed as f64 / 100_000.0;
+    assert!((per_transaction - 7.06).abs() < 0.1, "{per_transaction}");
+    assert!(pages.len() > 60_000, "{}", pages.len());
+}
+
+#[test]
+fn a_twin_is_alike() {
+    for layout in [Layout::InPlace, Layout::OutOfPlace] {
+        let settings = Settings {
+            log_bytes: 32 * MIB,
+            doublewrite_bytes: 32 * MIB,
+            zone_bytes: 8 * MIB,
+            data_percent: 70.0,
+            ..small(layout)
+        };
+        let at = |denominator: u64| {
+            let target = Target {
+                twin: (denominator > 1).then_some(Twin {
+                    denominator,
+                    device_bytes: 1024 * MIB / denominator,
+                    mapping_unit_bytes: 4096,
+                    keep_requests: false,
+                }),
+                ..drive(1024)
+            };
+            let tree = run(&settings, &target, 5, 2_000_000 / denominator);
+            ["pool_hit_ratio", "tree_waf", "written_bytes_per_page", "moved_share"].map(|name| measure(&tree, name))
+        };
+        let (full, twin) = (at(1), at(16));
+        for (full, twin) in full.into_iter().zip(twin) {
+            assert!((full - twin).abs() <= 0.03 * full, "{layout:?}: {full} and {twin}");
+        }
+    }
+}
+
+#[test]
+fn nothing_to_change_is_an_end() {
+    let settings = Settings {
+        mix: Mix::Load,
+        ..small(Layout::InPlace)
+    };
+    let once = Target {
+        endless: false,
+        ..drive(64)
+    };
+    let mut tree = settings.source(&once, 1).expect("it fits");
+    let mut requests = Vec::new();
+    while tree.next_batch(&mut requests, 1000).expect("requests") > 0 {}
+    assert_eq!(measure(&tree, "page_writes"), 0.0);
+    assert!(measure(&tree, "loaded_bytes") > 63.0 * MIB as f64);
+}
+
+#[test]
+fn impossible_settings_are_named() {
+    let with = |change: fn(&mut Settings), layout| {
+        let mut settings = small(layout);
+        change(&mut settings);
+        settings.source(&drive(64), 1).expect_err("it cannot be").to_string()
+    };
+    assert_eq!(
+        with(|settings| settings.data_percent = 98.0, Layout::InPlace),
+        "data_percent = 98: needs 64.7 MiB with log and buffers, the drive has 64 MiB; use less, or a smaller log"
+    );
+    assert!(
+        with(|settings| settings.data_percent = 89.0, Layout::OutOfPlace).contains("use less data, more space_percent"),
+    );
+    assert_eq!(
+        with(|settings| settings.page_bytes = 1000, Layout::InPlace),
+        "page_bytes = 1000: must be a multiple of 4096 bytes, at most 64 KiB"
+    );
+    assert_eq!(
+        with(|settings| settings.data_percent = 0.5, Layout::InPlace),
+        "data_percent = 0.5: is 81 pages on a drive of 67108864 bytes, 256 are needed"
+    );
+    assert_eq!(
+        with(|settings| settings.driver = DriverKind::Tpcc, Layout::InPlace),
+        "data_percent = 50: is 8192 pages, a warehouse needs 16986; use more, or a larger scale"
+    );
+}
