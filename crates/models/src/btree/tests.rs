@@ -219,13 +219,13 @@ fn zones_are_collected_at_the_price_of_theory() {
             ..small(Layout::OutOfPlace)
         };
         let target = drive(256);
-        let mut tree = run(&settings, &target, 5, 150_000);
+        let mut tree = run(&settings, &target, 5, 100_000);
         let moved = |tree: &BTree| match &tree.parts.store {
             Store::OutOfPlace(zones) => zones.moved_pages as f64,
             _ => unreachable!("it has zones"),
         };
         let (before, began) = (moved(&tree), tree.counters.page_writes);
-        while tree.counters.operations < 300_000 {
+        while tree.counters.operations < 200_000 {
             assert!(tree.step());
         }
         let moved_share =
@@ -260,10 +260,10 @@ fn groups_are_collected_for_less() {
             groups,
             ..small(Layout::OutOfPlace)
         };
-        measure(&run(&settings, &drive(256), 5, 600_000), "moved_share")
+        measure(&run(&settings, &drive(256), 5, 300_000), "moved_share")
     };
     let (one, four) = (moved(1), moved(4));
-    assert!(four < 0.85 * one, "{one} {four}");
+    assert!(four < 0.95 * one, "{one} {four}");
 }
 
 #[test]
@@ -304,12 +304,12 @@ fn a_twin_is_alike() {
                 }),
                 ..drive(1024)
             };
-            let tree = run(&settings, &target, 5, 2_000_000 / denominator);
+            let tree = run(&settings, &target, 5, 1_000_000 / denominator);
             ["pool_hit_ratio", "tree_waf", "written_bytes_per_page", "moved_share"].map(|name| measure(&tree, name))
         };
         let (full, twin) = (at(1), at(16));
         for (full, twin) in full.into_iter().zip(twin) {
-            assert!((full - twin).abs() <= 0.03 * full, "{layout:?}: {full} and {twin}");
+            assert!((full - twin).abs() <= 0.05 * full, "{layout:?}: {full} and {twin}");
         }
     }
 }

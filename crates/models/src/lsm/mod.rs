@@ -29,7 +29,7 @@ pub use source::Lsm;
 
 use crate::ycsb::Keys;
 use extents::{BLOCK_BYTES, Space};
-use output::Output;
+use output::{Output, Placer};
 use rules::Rules;
 use tree::Tree;
 use workload::{Target, WorkloadError, multiple_of, within};
@@ -40,7 +40,7 @@ use workload::{Target, WorkloadError, multiple_of, within};
 pub struct Settings {
     /// Which operations, after every record was inserted once: `load`, `a` to `f` of YCSB, or `overwrite`. `a`.
     pub mix: Mix,
-    /// All records are first written sorted into the last level, as an ingestion of files does; otherwise they are inserted one by one
+    /// All records are first written, sorted, into the levels in which a tree of that size has them; otherwise they are inserted one by one
     /// in random order, which alone writes the drive many times over. True, but for `load`.
     pub bulk_load: bool,
     /// Which records are popular. None: YCSB's, latest for d and Zipf for the others; uniform for `overwrite` (db_bench).
@@ -86,6 +86,10 @@ pub struct Settings {
     pub write_bytes: u64,
     /// Which placement index a write gets. `level`.
     pub placement: Placement,
+    /// With `placement = "table"`: the placement index of the log, of level 0, of level 1, ...; the last is that of all deeper ones.
+    pub placement_table: Vec<u16>,
+    /// The log's space is used again by the next log (`recycle_log_file_num`). False.
+    pub recycle_wal: bool,
     /// The drive is told of deleted files. True.
     pub discard: bool,
     /// Reads are produced too, of applications and of compactions. False.
@@ -116,6 +120,8 @@ impl Default for Settings {
             writes_per_sync: 0,
             write_bytes: 1 << 20,
             placement: Placement::Level,
+            placement_table: Vec::new(),
+            recycle_wal: false,
             discard: true,
             reads: false,
         }
@@ -130,6 +136,9 @@ pub enum Compaction {
     Levelled,
     /// Runs of similar size become one (RocksDB's universal compaction).
     Tiered,
+    /// Nothing is merged: the oldest tables are deleted when all are larger than `data_percent` (RocksDB's FIFO compaction, a cache of what
+    /// was put last). Nothing is loaded.
+    Fifo,
 }
 
 /// Fewest entries of a memtable or table.
@@ -158,18 +167,27 @@ impl Settings {
             return Err(WorkloadError::setting(setting, problem));
         }
         let sizes = (rules.write_bytes, rules.memtable_entries * entry_bytes);
-        let tiered = rules.tiered;
         let output = Output::new(
-            self.placement,
-            target.placement_count,
-            tiered,
+            Placer {
+                placement: self.placement,
+                table: self.placement_table.clone(),
+                count: target.placement_count,
+            },
+            rules.compaction != Compaction::Levelled,
             self.levels as usize,
             sizes,
         );
         let popularity = self.popularity.unwrap_or(self.mix.popularity());
         let keys = Keys::new(most, target.denominator(), popularity, self.zipf_exponent, seed);
-        let bulk = self.bulk_load && self.mix != Mix::Load;
-        let tree = Tree::new(rules, Space::new(blocks), output);
+        let bulk = (self.bulk_load && self.mix != Mix::Load) || self.compaction == Compaction::Fifo;
+        let tree = Tree::new(
+            Rules {
+                most_entries: records,
+                ..rules
+            },
+            Space::new(blocks),
+            output,
+        );
         Ok(Lsm::new(tree, keys, self.mix, records as u32, bulk, target.endless))
     }
 
@@ -197,7 +215,9 @@ impl Settings {
             levels: self.levels,
             level_zero_tables: self.level_zero_tables,
             dynamic_levels: self.dynamic_levels,
-            tiered: self.compaction == Compaction::Tiered,
+            compaction: self.compaction,
+            most_entries: 0,
+            recycle_wal: self.recycle_wal,
             size_ratio_percent: self.size_ratio_percent,
             space_amplification_percent: self.space_amplification_percent,
             wal: self.wal,
@@ -209,6 +229,10 @@ impl Settings {
     }
 
     fn check(&self) -> Result<(), WorkloadError> {
+        if self.placement == Placement::Table && self.placement_table.is_empty() {
+            let problem = "is empty; give the placement index of the log, then those of the levels";
+            return Err(WorkloadError::setting("placement_table", problem));
+        }
         within("data_percent", self.data_percent, 0.1..=95.0)?;
         within("zipf_exponent", self.zipf_exponent, 0.0..=10.0)?;
         within("value_bytes", self.value_bytes, 1..=16 << 20)?;

@@ -17,6 +17,8 @@ pub enum Placement {
     /// RocksDB's hints (`Compaction::CalculateSSTWriteHint`, `WALWriteLifetimeHint`), a hint's number being its handle as with F2FS: log short
     /// (2); level 0 and the base level medium (3), the next one long (4), deeper ones extreme (5). Tiered tables carry no hint (0).
     Rocksdb,
+    /// As `placement_table` says.
+    Table,
     /// By the mean lifetime that files of the level have had so far, in powers of four of a memtable's bytes.
     Lifetime,
 }
@@ -30,14 +32,25 @@ pub enum Maker {
     Level(usize),
 }
 
+/// What placement indices follow from.
+#[derive(Debug, Clone)]
+pub struct Placer {
+    /// The rule.
+    pub placement: Placement,
+    /// Of [`Placement::Table`]: the log's, then those of the levels.
+    pub table: Vec<u16>,
+    /// Placement indices of the drive.
+    pub count: u16,
+}
+
 /// Makes requests and counts them.
 #[derive(Debug)]
 pub struct Output {
     /// Requests that are ready to be taken.
     pub(crate) queue: RequestQueue,
-    placement: Placement,
-    placement_count: u16,
-    tiered: bool,
+    placer: Placer,
+    /// Tables of level 0 make up the tree: there are no others.
+    only_runs: bool,
     levels: usize,
     request_blocks: u64,
     memtable_bytes: u64,
@@ -60,13 +73,11 @@ const LIFETIME_WEIGHT: f64 = 0.02;
 
 impl Output {
     /// Nothing yet.
-    pub fn new(placement: Placement, placement_count: u16, tiered: bool, levels: usize, sizes: (u64, u64)) -> Output {
+    pub fn new(placer: Placer, only_runs: bool, levels: usize, sizes: (u64, u64)) -> Output {
         let (request_bytes, memtable_bytes) = sizes;
         Output {
             queue: RequestQueue::default(),
-            placement,
-            placement_count,
-            tiered,
+            only_runs,
             levels,
             request_blocks: request_bytes / BLOCK_BYTES,
             memtable_bytes,
@@ -74,20 +85,27 @@ impl Output {
             base: 1,
             bytes_written: 0,
             wal_bytes: 0,
-            handle_bytes: vec![0; usize::from(placement_count).max(1)],
+            handle_bytes: vec![0; usize::from(placer.count).max(1)],
+            placer,
             bytes_discarded: 0,
         }
     }
 
     fn place(&self, maker: Maker) -> Option<PlacementIndex> {
-        let last = self.placement_count.checked_sub(1)?;
-        let wanted = match (self.placement, maker) {
+        let last = self.placer.count.checked_sub(1)?;
+        let of_table = |place: usize| {
+            let table = &self.placer.table;
+            usize::from(table[place.min(table.len() - 1)])
+        };
+        let wanted = match (self.placer.placement, maker) {
             (Placement::None, _) => return None,
             (Placement::Level, Maker::Wal) => 0,
             (Placement::Level, Maker::Level(level)) => level,
             (Placement::Rocksdb, Maker::Wal) => 2,
-            (Placement::Rocksdb, Maker::Level(_)) if self.tiered => 0,
+            (Placement::Rocksdb, Maker::Level(_)) if self.only_runs => 0,
             (Placement::Rocksdb, Maker::Level(level)) => 3 + level.saturating_sub(self.base).min(2),
+            (Placement::Table, Maker::Wal) => of_table(0),
+            (Placement::Table, Maker::Level(level)) => of_table(1 + level),
             (Placement::Lifetime, Maker::Wal) => 0,
             (Placement::Lifetime, Maker::Level(level)) => {
                 let memtables = (self.lifetimes[level] / self.memtable_bytes as f64) as u64;

@@ -1,5 +1,7 @@
 //! The settings as the tree uses them: in entries, and scaled for a twin.
 
+use super::Compaction;
+
 /// How the tree behaves.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
@@ -13,7 +15,9 @@ pub struct Rules {
     pub(super) levels: u32,
     pub(super) level_zero_tables: u32,
     pub(super) dynamic_levels: bool,
-    pub(super) tiered: bool,
+    pub(super) compaction: Compaction,
+    /// Entries after which a FIFO tree deletes.
+    pub(super) most_entries: u64,
     pub(super) size_ratio_percent: u64,
     pub(super) space_amplification_percent: u64,
     pub(super) wal: bool,
@@ -21,6 +25,7 @@ pub struct Rules {
     pub(super) writes_per_sync: u32,
     /// Bytes of the log that are written at once.
     pub(super) write_bytes: u64,
+    pub(super) recycle_wal: bool,
     pub(super) discard: bool,
     pub(super) reads: bool,
 }

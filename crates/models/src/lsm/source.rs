@@ -1,5 +1,8 @@
 //! The workload: all records are inserted, then the mix goes on; and what the tree measures of itself.
 
+use rustc_hash::FxHashSet;
+
+use super::Compaction;
 use super::tree::{Full, Tree};
 use crate::ycsb::{Keys, Mix, Operation};
 use workload::{Measure, Request, Source, WorkloadError};
@@ -12,27 +15,64 @@ pub struct Lsm {
     mix: Mix,
     /// Records to insert before the mix.
     load: u32,
-    /// Keys to load in one go, sorted, the last ones first; none if records are inserted one by one.
-    bulk: Vec<u32>,
+    /// Keys to load in one go by the levels that they go to, the deepest last, sorted, the last ones first; none if records are inserted one by
+    /// one.
+    bulk: Vec<(usize, Vec<u32>)>,
     endless: bool,
     error: Option<WorkloadError>,
     ended: bool,
 }
 
+/// Makes so many records, and says which of them are in which levels of a settled tree: all in the last, and above newer versions of those
+/// that are put most.
+fn bulk_by_level(tree: &Tree, keys: &mut Keys, load: u32) -> Vec<(usize, Vec<u32>)> {
+    let mut all: Vec<u32> = (0..load)
+        .map(|_| keys.insert().expect("there is room for what is loaded"))
+        .collect();
+    let descending = |keys: &mut Vec<u32>| keys.sort_unstable_by_key(|key| std::cmp::Reverse(*key));
+    descending(&mut all);
+    match tree.rules.compaction {
+        Compaction::Fifo => return Vec::new(),
+        Compaction::Tiered => return vec![(0, all)],
+        Compaction::Levelled => {}
+    }
+    let settled = tree.settled(u64::from(load));
+    let used = settled.iter().enumerate().filter(|(_, entries)| **entries > 0);
+    used.map(|(number, entries)| {
+        if *entries == u64::from(load) {
+            return (number + 1, all.clone());
+        }
+        let mut chosen = FxHashSet::default();
+        for _ in 0..DRAWS_PER_ENTRY * entries {
+            chosen.insert(keys.existing());
+            if chosen.len() as u64 == *entries {
+                break;
+            }
+        }
+        let mut chosen: Vec<u32> = chosen.into_iter().collect();
+        descending(&mut chosen);
+        (number + 1, chosen)
+    })
+    .collect()
+}
+
+/// A level that is to be loaded takes what so many draws by popularity have given.
+const DRAWS_PER_ENTRY: u64 = 8;
+
 impl Lsm {
     pub(super) fn new(tree: Tree, keys: Keys, mix: Mix, load: u32, bulk: bool, endless: bool) -> Lsm {
         let mut keys = keys;
-        let mut sorted = Vec::new();
-        if bulk {
-            sorted.extend((0..load).map(|_| keys.insert().expect("there is room for what is loaded")));
-            sorted.sort_unstable_by_key(|key| std::cmp::Reverse(*key));
-        }
+        let bulk = if bulk {
+            bulk_by_level(&tree, &mut keys, load)
+        } else {
+            Vec::new()
+        };
         Lsm {
             tree,
             keys,
             mix,
             load,
-            bulk: sorted,
+            bulk,
             endless,
             error: None,
             ended: false,
@@ -45,13 +85,22 @@ impl Lsm {
         self.keys.records()
     }
 
+    /// Whether all records are there.
+    #[cfg(test)]
+    pub(super) fn is_loaded(&self) -> bool {
+        self.bulk.is_empty() && self.keys.records() >= self.load
+    }
+
     /// The next operation; false at the end.
     pub(super) fn step(&mut self) -> Result<bool, Full> {
-        if !self.bulk.is_empty() {
-            let entries = (self.tree.rules.table_entries as usize).min(self.bulk.len());
-            let mut part = self.bulk.split_off(self.bulk.len() - entries);
+        if let Some((level, keys)) = self.bulk.last_mut() {
+            let entries = (self.tree.rules.table_entries as usize).min(keys.len());
+            let mut part = keys.split_off(keys.len() - entries);
             part.reverse();
-            self.tree.ingest(&part)?;
+            self.tree.ingest(&part, *level)?;
+            if keys.is_empty() {
+                self.bulk.pop();
+            }
             return Ok(true);
         }
         if self.keys.records() < self.load {

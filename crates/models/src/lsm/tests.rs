@@ -433,3 +433,77 @@ fn impossible_settings_are_refused() {
         settings
     );
 }
+
+/// A bulk load leaves the levels as a long run of updates leaves them.
+#[test]
+fn a_bulk_load_is_a_settled_tree() {
+    for dynamic_levels in [true, false] {
+        let settings = Settings {
+            dynamic_levels,
+            level_multiplier: 4,
+            bulk_load: true,
+            ..small(Mix::Overwrite)
+        };
+        let mut loaded = settings.source(&drive(128), 1).expect("it fits");
+        while loaded.tree.counters.loaded_bytes == 0 || !loaded.is_loaded() {
+            assert!(loaded.step().expect("there is room"));
+        }
+        let before = loaded.tree.entries.clone();
+        let after = run(&settings, &drive(128), 1, 600 * MIB).tree.entries.clone();
+        let all: u64 = after.iter().sum();
+        for (level, (before, after)) in before.iter().zip(&after).enumerate() {
+            assert!(
+                before.abs_diff(*after) < all / 12,
+                "level {}: {before}, then {after} of {all}",
+                level + 1
+            );
+        }
+        assert!(before.iter().filter(|entries| **entries > 0).count() >= 3, "{before:?}");
+    }
+}
+
+/// FIFO: what was put last is there, up to the size; nothing is merged.
+#[test]
+fn the_oldest_tables_go() {
+    let settings = Settings {
+        compaction: Compaction::Fifo,
+        data_percent: 30.0,
+        ..small(Mix::Overwrite)
+    };
+    let source = run(&settings, &drive(64), 1, 200 * MIB);
+    assert_eq!(
+        (source.tree.counters.compactions, measure(&source, "loaded_bytes")),
+        (0, 0.0)
+    );
+    let share = source.tree.table_entries() as f64 * 1023.0 / (64.0 * 0.3 * MIB as f64);
+    assert!((0.95..=1.0).contains(&share), "{share}");
+    check(&source);
+}
+
+/// The next log lies where the last one was, and the table of placement indices is followed.
+#[test]
+fn logs_are_recycled_and_placed_as_the_table_says() {
+    let settings = Settings {
+        recycle_wal: true,
+        placement: Placement::Table,
+        placement_table: vec![5, 1, 2],
+        ..small(Mix::Overwrite)
+    };
+    let mut source = settings.source(&drive(64), 3).expect("it fits");
+    let mut requests: Vec<Request> = Vec::new();
+    for _ in 0..60_000 {
+        assert!(source.step().expect("there is room"));
+    }
+    source.tree.output.queue.take(&mut requests, usize::MAX);
+    let writes = requests.iter().filter(|request| request.operation == Operation::Write);
+    let mut log_end = 0;
+    for request in writes {
+        let expected = [5, 1, 2][usize::from(request.stream).min(2)];
+        assert_eq!(request.placement, Some(PlacementIndex(expected)), "{request:?}");
+        if request.stream == 0 {
+            log_end = log_end.max(request.offset_bytes + u64::from(request.bytes));
+        }
+    }
+    assert!(log_end <= 256 * 1024, "one log's space is enough: {log_end}");
+    check(&source);
+}

@@ -8,6 +8,7 @@
 //! than a reclaim unit could notice. Facts: RocksDB, `db/version_set.cc` (scores, targets of levels),
 //! `db/compaction/compaction_picker_level.cc` and `compaction_picker_universal.cc`.
 
+use super::Compaction;
 use super::extents::{BLOCK_BYTES, Extent, Space};
 use super::output::{Maker, Output};
 use super::rules::Rules;
@@ -138,26 +139,61 @@ impl Tree {
         let run = self.write_tables(&keys, 0)?;
         self.runs.push(run);
         let wal = std::mem::take(&mut self.wal);
-        self.delete_extents(&wal.extents);
+        if self.rules.recycle_wal {
+            self.wal.extents = wal.extents;
+        } else {
+            self.delete_extents(&wal.extents);
+        }
         keys.clear();
         self.memtable = keys;
         self.counters.flushes += 1;
         Ok(())
     }
 
-    /// Writes sorted keys, all larger than those before, straight into the last level: how a bulk load fills a tree.
-    pub fn ingest(&mut self, keys: &[u32]) -> Result<(), Full> {
-        let level = if self.rules.tiered {
+    /// Entries of each level, the first being level 1, in a tree of so many records that has been updated for long: the last one has all of
+    /// them, those above newer versions of some.
+    pub fn settled(&self, records: u64) -> Vec<u64> {
+        let mut settled = vec![0; self.levels.len()];
+        let deepest = settled.len() - 1;
+        if self.rules.dynamic_levels {
+            let mut entries = records;
+            for level in settled.iter_mut().skip(1).rev() {
+                *level = entries;
+                entries /= self.rules.multiplier;
+                if entries <= self.rules.base_entries {
+                    break;
+                }
+            }
+        } else {
+            let mut target = self.rules.base_entries;
+            for (number, level) in settled.iter_mut().enumerate() {
+                *level = if number == deepest {
+                    records
+                } else {
+                    records.min(target)
+                };
+                if *level == records {
+                    break;
+                }
+                target = target.saturating_mul(self.rules.multiplier);
+            }
+        }
+        settled
+    }
+
+    /// Writes sorted keys, all larger than those before, straight into a level (0: into a tiered tree's oldest run): how a bulk load fills a tree.
+    pub fn ingest(&mut self, keys: &[u32], level: usize) -> Result<(), Full> {
+        let tier = if level == 0 {
             self.tier(u64::from(u32::MAX))
         } else {
-            self.levels.len()
+            level
         };
         let written = self.output.bytes_written;
-        let tables = self.write_tables(keys, level)?;
+        let tables = self.write_tables(keys, tier)?;
         // What a load costs says nothing of the mix that follows, so it is counted apart.
-        self.counters.level_bytes[level] -= keys.len() as u64 * self.rules.entry_bytes;
+        self.counters.level_bytes[tier] -= keys.len() as u64 * self.rules.entry_bytes;
         self.counters.loaded_bytes += self.output.bytes_written - written;
-        if self.rules.tiered {
+        if level == 0 {
             if self.runs.is_empty() {
                 self.runs.push(Vec::new());
             }
@@ -170,10 +206,28 @@ impl Tree {
     }
 
     fn compact(&mut self) -> Result<(), Full> {
-        if self.rules.tiered {
-            self.compact_tiers()
-        } else {
-            self.compact_levels()
+        match self.rules.compaction {
+            Compaction::Levelled => self.compact_levels(),
+            Compaction::Tiered => self.compact_tiers(),
+            Compaction::Fifo => {
+                self.delete_oldest();
+                Ok(())
+            }
+        }
+    }
+
+    /// FIFO: runs beyond what the tree may have are deleted, the oldest first.
+    fn delete_oldest(&mut self) {
+        let entries = |run: &Vec<Table>| run.iter().map(|table| table.keys.len() as u64).sum::<u64>();
+        let mut all: u64 = self.runs.iter().map(entries).sum();
+        let mut deleted = 0;
+        while all > self.rules.most_entries {
+            all -= entries(&self.runs[deleted]);
+            deleted += 1;
+        }
+        let runs: Vec<Vec<Table>> = self.runs.drain(..deleted).collect();
+        for run in runs {
+            self.delete_tables(run, 0);
         }
     }
 
