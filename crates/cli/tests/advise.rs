@@ -412,7 +412,7 @@ fn inputs_that_make_no_sense_are_refused() {
     elsewhere("/dev/null", &["/dev/null", "not an NVMe device"]);
     elsewhere("/dev/nvme99n1", &["/dev/nvme99n1", "there is no such device"]);
     served.stop();
-    elsewhere(&target, &["refused"]);
+    elsewhere(&target, &["nobody listens there", "warp serve --tcp"]);
     let served = ServerProcess::start(&folder, &[&SERVE[..], &["--fdp", "off"]].concat());
     let target = format!("tcp:{}", served.address());
     elsewhere(

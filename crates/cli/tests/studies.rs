@@ -222,7 +222,7 @@ fn a_job_runs_on_a_served_drive_as_in_the_lab() {
     let local = ["run", "more.fio", "--on", "/dev/no-such-drive"];
     refused(&folder, &local, &["/dev/no-such-drive", "destroys", "--overwrite"]);
     let none = [&local[..], &["--overwrite"]].concat();
-    refused(&folder, &none, &["/dev/no-such-drive", "No such file"]);
+    refused(&folder, &none, &["/dev/no-such-drive", "there is no such device"]);
     let other = ["run", "more.fio", "--on", "/dev/null", "--overwrite"];
     refused(&folder, &other, &["/dev/null", "no block device"]);
     refused(&folder, &["run", "more.fio", "--on", "here"], &["tcp:ADDRESS:PORT"]);

@@ -127,6 +127,8 @@ impl Supervisor {
             "drive.img",
             "--checkpoint",
             "2",
+            "--nqn",
+            NQN,
         ]);
         command.args(["--tcp", &self.tcp.to_string(), "--metrics", &self.metrics.to_string()]);
         command.args(["--metrics-token", "token"]);
