@@ -16,6 +16,13 @@ pub mod kvcache;
 pub mod lsm;
 mod queue;
 mod spec;
+#[cfg(test)]
+mod testing;
 pub mod ycsb;
 
 pub use spec::{FindJobs, Spec};
+
+/// A share of counts; of nothing it is 0.
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}

@@ -168,6 +168,14 @@ impl Target {
         self.twin.map_or(1, |twin| twin.denominator)
     }
 
+    /// The size of a request of so many bytes: on a twin smaller, unless requests keep their sizes there.
+    pub fn request_bytes(&self, bytes: u64) -> u64 {
+        match self.twin {
+            Some(twin) if !twin.keep_requests => twin.size(bytes),
+            _ => bytes,
+        }
+    }
+
     /// Smallest unit that a request should be made of, bytes: 4 KiB, or the twin's mapping unit.
     pub fn unit_bytes(&self) -> u64 {
         self.twin.map_or(4096, |twin| twin.mapping_unit_bytes)

@@ -6,6 +6,7 @@ use super::output::{Output, STREAMS};
 use super::pool::Pool;
 use super::store::{Store, TornPages};
 use super::{Layout, Settings};
+use crate::ratio;
 use workload::{Measure, Request, Source, WorkloadError};
 
 /// What a tree is made of.
@@ -231,7 +232,6 @@ impl Source for BTree {
     }
 
     fn measures(&self) -> Vec<Measure> {
-        let ratio = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
         let counters = &self.counters;
         let written = &self.parts.output.written_bytes;
         let all: u64 = written.iter().sum();

@@ -2,18 +2,8 @@
 
 use super::*;
 use crate::queue::RequestQueue;
-use workload::{Measure, Operation, PlacementIndex, Request, Source, Twin};
-
-const MIB: u64 = 1 << 20;
-
-fn drive(mib: u64) -> Target {
-    Target {
-        device_bytes: mib * MIB,
-        placement_count: 8,
-        endless: true,
-        ..Target::default()
-    }
-}
+use crate::testing::{MIB, drive, measure};
+use workload::{Operation, PlacementIndex, Request, Source, Twin};
 
 fn small(layout: Layout) -> Settings {
     Settings {
@@ -24,14 +14,6 @@ fn small(layout: Layout) -> Settings {
         flush_pages: 16,
         ..Settings::default()
     }
-}
-
-fn measure(tree: &BTree, name: &str) -> f64 {
-    let found = tree
-        .measures()
-        .into_iter()
-        .find(|measure: &Measure| measure.name == name);
-    found.unwrap_or_else(|| panic!("no measure {name}")).value
 }
 
 /// Steps that are carried out, their requests forgotten.

@@ -1,5 +1,6 @@
 //! What the cache counts of itself, and the figures made of it.
 
+use crate::ratio;
 use workload::Measure;
 
 /// Counts since the start.
@@ -57,7 +58,6 @@ impl Counters {
 
     /// The figures, by name.
     pub(super) fn measures(&self, recent: &Recent) -> Vec<Measure> {
-        let ratio = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
         let flash_hits = self.soc_hits + self.loc_hits;
         let item_bytes = self.soc_item_bytes + self.loc_item_bytes;
         let values = [

@@ -48,10 +48,7 @@ impl Layout {
                 .max(REGION_BYTES_MIN.min(settings.region_bytes)),
             None => settings.region_bytes,
         };
-        let device_max_write_bytes = match target.twin {
-            Some(twin) if !twin.keep_requests => twin.size(settings.device_max_write_bytes),
-            _ => settings.device_max_write_bytes,
-        };
+        let device_max_write_bytes = target.request_bytes(settings.device_max_write_bytes);
         // Addresses have 32 bits and count such units.
         let reachable = (target.device_bytes >> 32).next_power_of_two();
         let layout = Layout {

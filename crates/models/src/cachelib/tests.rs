@@ -3,6 +3,7 @@
 mod in_time;
 
 use super::*;
+use crate::testing::measure;
 use workload::{Operation, PlacementIndex, Request, Source, Twin};
 
 const GIB: u64 = 1 << 30;
@@ -57,15 +58,6 @@ fn requests(source: &mut CacheSource, bytes: u64, batch: usize) -> Vec<Request> 
 
 fn is_write(request: &&Request) -> bool {
     request.operation == Operation::Write
-}
-
-fn measure(source: &CacheSource, name: &str) -> f64 {
-    let measures = source.measures();
-    measures
-        .iter()
-        .find(|measure| measure.name == name)
-        .expect("a measure of that name")
-        .value
 }
 
 #[test]

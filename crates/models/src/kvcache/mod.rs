@@ -178,10 +178,7 @@ impl Settings {
             "the tiers lie within the drive: {start_bytes} bytes of {}",
             target.capacity_bytes()
         );
-        let write_bytes = match target.twin {
-            Some(twin) if !twin.keep_requests => twin.size(self.write_bytes),
-            _ => self.write_bytes,
-        };
+        let write_bytes = target.request_bytes(self.write_bytes);
         let output = Output::new(self, target.placement_count, write_bytes, ranges.len());
         Ok(KvCache::new(workers, ranges, output))
     }
@@ -237,11 +234,8 @@ impl Settings {
 impl Class {
     /// The slots of a worker that has so many bytes from here on.
     fn place(&self, name: &str, start_bytes: u64, bytes: u64, target: &Target) -> Result<Place, WorkloadError> {
-        let slot_bytes = self.chunk_bytes / u64::from(self.ranks);
-        let slot_bytes = match target.twin {
-            Some(twin) if !twin.keep_requests => twin.size(slot_bytes),
-            _ => slot_bytes.next_multiple_of(target.unit_bytes()),
-        };
+        let slot_bytes = target.request_bytes(self.chunk_bytes / u64::from(self.ranks));
+        let slot_bytes = slot_bytes.next_multiple_of(target.unit_bytes());
         let slots = bytes / (slot_bytes * u64::from(self.ranks));
         let place = Place {
             start_bytes,

@@ -1,5 +1,6 @@
 //! The workers at work, in the order of their clocks; and what is counted of them.
 
+use crate::ratio;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -219,7 +220,6 @@ impl Source for KvCache {
     }
 
     fn measures(&self) -> Vec<Measure> {
-        let ratio = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
         let sum = self.counters(None);
         let mut measures = vec![
             Measure::new("hit_ratio", ratio(sum.hits, sum.asked)),

@@ -4,18 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
 use super::*;
-use workload::{Measure, Operation, PlacementIndex, Request, Source, Twin};
-
-const MIB: u64 = 1 << 20;
-
-fn drive(mib: u64) -> Target {
-    Target {
-        device_bytes: mib * MIB,
-        placement_count: 8,
-        endless: true,
-        ..Target::default()
-    }
-}
+use crate::testing::{MIB, drive, measure};
+use workload::{Operation, PlacementIndex, Request, Source, Twin};
 
 /// One worker with chunks of 64 KiB.
 fn one(requests: Requests, eviction: Eviction) -> Settings {
@@ -38,14 +28,6 @@ fn popular(catalogue_percent: f64, zipf_exponent: f64) -> Requests {
         zipf_exponent,
         ..Popular::default()
     })
-}
-
-fn measure(source: &KvCache, name: &str) -> f64 {
-    let found = source
-        .measures()
-        .into_iter()
-        .find(|measure: &Measure| measure.name == name);
-    found.unwrap_or_else(|| panic!("no measure {name}")).value
 }
 
 fn take(source: &mut KvCache, count: usize) -> Vec<Request> {

@@ -202,10 +202,7 @@ impl Settings {
             }
             Ok(entries)
         };
-        let write_bytes = match target.twin {
-            Some(twin) if !twin.keep_requests => twin.size(self.write_bytes),
-            _ => self.write_bytes,
-        };
+        let write_bytes = target.request_bytes(self.write_bytes);
         Ok(Rules {
             entry_bytes,
             memtable_entries: scaled("memtable_bytes", self.memtable_bytes)?,

@@ -1,5 +1,6 @@
 //! The workload: all records are inserted, then the mix goes on; and what the tree measures of itself.
 
+use crate::ratio;
 use rustc_hash::FxHashSet;
 
 use super::Compaction;
@@ -154,7 +155,6 @@ impl Source for Lsm {
     fn measures(&self) -> Vec<Measure> {
         let tree = &self.tree;
         let (counters, output) = (&tree.counters, &tree.output);
-        let ratio = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
         let tables: u64 = counters.level_bytes.iter().sum();
         let mut measures = vec![
             Measure::new("application_bytes", counters.application_bytes as f64),

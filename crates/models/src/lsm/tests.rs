@@ -1,18 +1,8 @@
 //! The tree against a plain set of keys, an account of its space, and known formulas.
 
 use super::*;
-use workload::{Measure, Operation, PlacementIndex, Request, Source, Twin};
-
-const MIB: u64 = 1 << 20;
-
-fn drive(mib: u64) -> Target {
-    Target {
-        device_bytes: mib * MIB,
-        placement_count: 8,
-        endless: true,
-        ..Target::default()
-    }
-}
+use crate::testing::{MIB, drive, measure};
+use workload::{Operation, PlacementIndex, Request, Source, Twin};
 
 /// A tree of a few levels on a small drive: memtables of 256 entries, a base level of four of them.
 fn small(mix: Mix) -> Settings {
@@ -38,14 +28,6 @@ fn run(settings: &Settings, target: &Target, seed: u64, bytes: u64) -> Lsm {
         );
     }
     source
-}
-
-fn measure(source: &Lsm, name: &str) -> f64 {
-    let found = source
-        .measures()
-        .into_iter()
-        .find(|measure: &Measure| measure.name == name);
-    found.unwrap_or_else(|| panic!("no measure {name}")).value
 }
 
 /// All tables, level 0 or tiers first.

@@ -1,0 +1,21 @@
+//! What the tests of the models share.
+
+use workload::{Source, Target};
+
+pub(crate) const MIB: u64 = 1 << 20;
+
+/// A drive with eight placement indices, for an endless run.
+pub(crate) fn drive(mib: u64) -> Target {
+    Target {
+        device_bytes: mib * MIB,
+        placement_count: 8,
+        endless: true,
+        ..Target::default()
+    }
+}
+
+/// A figure that a model measures of itself, which it has to have.
+pub(crate) fn measure(source: &impl Source, name: &str) -> f64 {
+    let found = source.measures().into_iter().find(|measure| measure.name == name);
+    found.unwrap_or_else(|| panic!("no measure {name}")).value
+}
