@@ -23,6 +23,7 @@ pub mod vfio_user;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::time::Duration;
 
 pub use clock::Clock;
 pub use error::ServeError;
@@ -69,4 +70,14 @@ pub(crate) fn give_way() {
     while WAITING.load(Ordering::Acquire) > 0 && SERVED.load(Ordering::Acquire) == served {
         std::thread::yield_now();
     }
+}
+
+/// Between two parts of a long command: about as long as a part takes at most, so that such a command has half of a
+/// processor, and half of the drive's time, and the others the rest. Yielding is not enough where there are fewer
+/// processors than threads: the scheduler gives whoever never sleeps milliseconds at a time.
+const PAUSE_BETWEEN_PARTS: Duration = Duration::from_micros(100);
+
+/// Lets everybody else have the drive and the processor before the next part of a long command.
+pub(crate) fn pause_between_parts() {
+    std::thread::sleep(PAUSE_BETWEEN_PARTS);
 }

@@ -40,6 +40,11 @@ enum Command {
 }
 
 impl PcieController {
+    /// Whether a long command has parts left: other hosts of the drive have a pause before the next.
+    pub fn is_in_parts(&self) -> bool {
+        !self.unfinished.is_empty()
+    }
+
     /// Looks at the doorbells. Whether [`PcieController::process`] has something to do; events and commands whose time
     /// comes are not seen here.
     pub fn has_work(&mut self, bus: Bus<'_>) -> bool {

@@ -28,7 +28,7 @@ use super::doorbells::DoorbellPage;
 use super::memory::{GuestMemory, Range};
 use super::vectors::{Change, Vectors};
 use crate::clock::sleep_before;
-use crate::{Clock, Shared, give_way, locked};
+use crate::{Clock, Shared, give_way, locked, pause_between_parts};
 
 /// How long the worker spins before it sleeps.
 const SPIN: Duration = Duration::from_micros(20);
@@ -236,7 +236,10 @@ impl Worker {
             return false;
         }
         // Between two batches there is less time than a thread takes to wake up that waits for the drive.
-        give_way();
+        match self.controller.is_in_parts() {
+            true => pause_between_parts(),
+            false => give_way(),
+        }
         self.controller
             .process(&mut locked(&self.shared), bus, self.clock.now());
         self.start_sync();

@@ -15,7 +15,7 @@ use ssd::Nanos;
 use super::{CloseReason, Completion, OUTPUT_BYTES, Progress, ReadyCommand, Session};
 use crate::tcp::fabrics::{Command, Queue};
 use crate::tcp::output::Data;
-use crate::{give_way, locked};
+use crate::{locked, pause_between_parts};
 
 impl Session {
     /// Completions that are held keep their data; what they have must not grow without limit.
@@ -30,7 +30,7 @@ impl Session {
         }
         let context = Arc::clone(&self.context);
         if std::mem::take(&mut self.gives_way) {
-            give_way();
+            pause_between_parts();
         }
         let mut subsystem = locked(&context.shared);
         let now = context.clock.now();
