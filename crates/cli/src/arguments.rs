@@ -57,6 +57,8 @@ pub enum Command {
     Devices(Devices),
     /// List job files, or what one would do; or all fio options that are understood
     Jobs(Jobs),
+    /// Say how long what a workload writes lives, and how far two workloads are apart in that
+    Lifetimes(Lifetimes),
     /// Write a workload as fio iologs, to be replayed on a real drive
     Export(Export),
     /// Say what a device profile means: geometry, reclaim units, spare, memory
@@ -190,6 +192,29 @@ pub struct Capture {
         value_name = "COMMAND"
     )]
     pub command: Vec<OsString>,
+}
+
+#[derive(Args)]
+pub struct Lifetimes {
+    /// Job file, workload or block trace, as for `warp run`
+    pub workload: String,
+    /// Another one, to be compared with it
+    pub other: Option<String>,
+    /// Device profile that both are laid out on
+    #[arg(long, default_value = "warp_default")]
+    pub device: String,
+    /// Lay them out on a twin of the drive, 1/N of its size
+    #[arg(long, default_value = "1/64")]
+    pub scale: Scale,
+    /// Change a setting of both, e.g. --set geometry.over_provisioning=0.2
+    #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
+    pub set: Vec<(String, Value)>,
+    /// Drive-writes after which one that never ends is cut off
+    #[arg(long, value_name = "CAPACITIES", default_value_t = 4.0)]
+    pub write: f64,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Args)]

@@ -16,6 +16,7 @@ mod export;
 mod faults;
 mod guest;
 mod inspect;
+mod lifetimes;
 mod manual;
 mod output;
 mod reproduce;
@@ -74,6 +75,7 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
         Command::Compare(command) => runs::compare(command).map_err(AnyError::from),
         Command::List(command) => studies::list(command).map_err(AnyError::from),
         Command::New(command) => studies::new(command).map_err(AnyError::from),
+        Command::Lifetimes(command) => lifetimes::lifetimes(command).map_err(AnyError::from),
         Command::Export(command) => export::export(command).map_err(AnyError::from),
         Command::Explain(command) => show::explain(command).map_err(AnyError::from),
         Command::Bench(command) => bench::bench(command),

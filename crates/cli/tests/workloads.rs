@@ -239,3 +239,59 @@ fn a_capture_that_cannot_be_had_is_refused() {
     refused(&folder, &["capture", "/dev/null", "--", "touch", "it_ran"], &[reason]);
     refused(&folder, &["capture", "/dev/null"], &["COMMAND"]);
 }
+
+#[test]
+fn lifetimes_are_those_of_the_workload_and_their_distance_is_between_two() {
+    let folder = folder();
+    let same = json(&prints(
+        &folder,
+        &["lifetimes", "innodb", "innodb", "--scale", "1/1024", "--json"],
+    ));
+    assert_eq!(same["kolmogorov_smirnov"]["distance"], 0.0);
+    let measured = json(&prints(
+        &folder,
+        &[
+            "lifetimes",
+            "innodb",
+            "rocksdb",
+            "--scale",
+            "1/1024",
+            "--write",
+            "3",
+            "--json",
+        ],
+    ));
+    let distance = measured["kolmogorov_smirnov"]["distance"].as_f64();
+    assert!(distance > Some(0.2) && distance < Some(1.0), "{measured}");
+    let innodb = &measured["workloads"][0];
+    let streams = innodb["streams"].as_array().expect("its streams");
+    let of = |name: &str| {
+        let stream = streams.iter().find(|stream| stream["name"] == name);
+        stream.expect("it writes")["lifetimes"].clone()
+    };
+    let written: u64 = streams
+        .iter()
+        .filter_map(|one| one["lifetimes"]["written_bytes"].as_u64())
+        .sum();
+    assert_eq!(Some(written), innodb["lifetimes"]["written_bytes"].as_u64());
+    let half = |of: &serde_json::Value| of["end_within"][2]["bytes"].as_u64();
+    assert!(half(&of("doublewrite")) < half(&of("pages")).or(Some(u64::MAX)));
+    let table = prints(
+        &folder,
+        &["lifetimes", "innodb", "rocksdb", "--scale", "1/1024", "--write", "1"],
+    );
+    assert!(
+        table.contains("Kolmogorov-Smirnov") && table.contains("  doublewrite"),
+        "{table}"
+    );
+    refused(
+        &folder,
+        &["lifetimes", "random_read"],
+        &["random_read", "nothing has a lifetime"],
+    );
+    refused(
+        &folder,
+        &["lifetimes", "innodb", "--write", "0"],
+        &["--write", "above 0"],
+    );
+}

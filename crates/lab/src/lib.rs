@@ -28,6 +28,7 @@ pub mod fingerprint;
 pub mod golden;
 pub mod interval;
 pub mod judge;
+pub mod lifetimes;
 mod mapper;
 pub mod metric;
 pub mod policy;

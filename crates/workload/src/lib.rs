@@ -12,6 +12,7 @@
 pub mod classifier;
 pub mod error;
 pub mod fio;
+pub mod lifetimes;
 pub mod random;
 mod request;
 mod settings;

@@ -203,6 +203,11 @@ impl RunPlan {
         &self.cell
     }
 
+    /// What its workload sees of the drive.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
     /// Whether it runs in virtual time.
     pub fn is_timed(&self) -> bool {
         self.config.timing.is_some()

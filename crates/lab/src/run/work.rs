@@ -24,7 +24,7 @@ const BATCH_REQUESTS: usize = 1024;
 /// hundred of them.
 const PLACED_REQUESTS: usize = 8 * BATCH_REQUESTS;
 /// Requests without a write among them after which a run that ends when enough is written is given up: seconds of work.
-const UNWRITTEN_REQUESTS_MAX: usize = 1 << 24;
+pub(crate) const UNWRITTEN_REQUESTS_MAX: usize = 1 << 24;
 /// No request is longer: their bytes have 32 bits.
 const REQUEST_BYTES_MAX: u64 = u32::MAX as u64;
 /// Requests between two moments at which somebody who listens to the drive may read its log and change where data goes.

@@ -107,18 +107,18 @@ const SEGMENT_BYTES: u64 = 512 << 20;
 const GARBAGE_PERCENT: f64 = 15.0;
 
 /// Units of the drive that a classifier keeps something about.
-fn units(target: &Target) -> usize {
+pub(crate) fn units(target: &Target) -> usize {
     target.capacity_bytes().div_ceil(target.unit_bytes()) as usize
 }
 
 /// Units that a write touches.
-fn written_units(write: &Request, unit_bytes: u64) -> Range<u64> {
+pub(crate) fn written_units(write: &Request, unit_bytes: u64) -> Range<u64> {
     let end = write.offset_bytes + u64::from(write.bytes);
     write.offset_bytes / unit_bytes..end.div_ceil(unit_bytes)
 }
 
 /// Units that a trim covers; it leaves parts of units as they are.
-fn trimmed_units(trim: &Request, unit_bytes: u64) -> Range<u64> {
+pub(crate) fn trimmed_units(trim: &Request, unit_bytes: u64) -> Range<u64> {
     let end = trim.offset_bytes + u64::from(trim.bytes);
     trim.offset_bytes.div_ceil(unit_bytes)..end / unit_bytes
 }

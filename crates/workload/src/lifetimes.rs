@@ -1,0 +1,321 @@
+//! How long what a workload writes lives: the distance, in bytes written, from a write to the one that overwrites it or to its
+//! trim.
+//!
+//! Placement is worth what lifetimes differ, so a model of a program is as good as the lifetimes that it has. What is still
+//! there at the end of a workload has lived at least until then; Kaplan and Meier's estimate (J. Am. Stat. Assoc. 53, 1958)
+//! takes it into account, where a histogram of what died would call long lives short.
+
+use crate::classifier::{trimmed_units, units, written_units};
+use crate::{Operation, Request, Target};
+
+/// Bits of a distance that a bin keeps: bins are at most 1.6 % wide.
+const BIN_BITS: u32 = 7;
+const BINS_PER_OCTAVE: u64 = 1 << (BIN_BITS - 1);
+const BINS: usize = ((64 - BIN_BITS as u64 + 2) * BINS_PER_OCTAVE) as usize;
+/// Units written that can be counted; the bits above are the stream's.
+const POSITION_BITS: u32 = 48;
+
+/// The bin of a distance.
+fn bin(distance: u64) -> usize {
+    let shift = (u64::BITS - distance.leading_zeros()).saturating_sub(BIN_BITS);
+    (u64::from(shift) * BINS_PER_OCTAVE + (distance >> shift)) as usize
+}
+
+/// The largest distance in a bin.
+fn bin_end(bin: usize) -> u64 {
+    let bin = bin as u64;
+    let shift = (bin / BINS_PER_OCTAVE).saturating_sub(1);
+    let kept = bin - shift * BINS_PER_OCTAVE;
+    ((u128::from(kept) + 1) << shift)
+        .saturating_sub(1)
+        .min(u128::from(u64::MAX)) as u64
+}
+
+/// What is known of units that were written alike, by the distance.
+#[derive(Clone, Debug)]
+struct Lives {
+    /// Ended after this distance.
+    ended: Vec<u64>,
+    /// Seen until this distance, and still there.
+    open: Vec<u64>,
+    written: u64,
+}
+
+impl Lives {
+    fn new() -> Lives {
+        Lives {
+            ended: vec![0; BINS],
+            open: vec![0; BINS],
+            written: 0,
+        }
+    }
+}
+
+/// Follows a workload's requests and notes how long what they write lives. It keeps 8 bytes for each unit of the drive.
+#[derive(Debug)]
+pub struct Observer {
+    unit_bytes: u64,
+    /// Of each unit, its last write's number from 1 and that write's stream; 0: it holds nothing.
+    born: Vec<u64>,
+    /// Units written so far.
+    position: u64,
+    all: Lives,
+    streams: Vec<Lives>,
+}
+
+impl Observer {
+    /// Of a workload on this target with so many streams.
+    pub fn new(target: &Target, streams: usize) -> Observer {
+        Observer {
+            unit_bytes: target.unit_bytes(),
+            born: vec![0; units(target)],
+            position: 0,
+            all: Lives::new(),
+            streams: vec![Lives::new(); streams],
+        }
+    }
+
+    /// Bytes written so far, in whole units.
+    pub fn written_bytes(&self) -> u64 {
+        self.position * self.unit_bytes
+    }
+
+    /// Takes the next request.
+    ///
+    /// # Panics
+    /// It is not inside the target, or of a stream that there is not.
+    pub fn observe(&mut self, request: &Request) {
+        match request.operation {
+            Operation::Read => {}
+            Operation::Write => {
+                for unit in written_units(request, self.unit_bytes) {
+                    self.end(unit);
+                    self.position += 1;
+                    assert!(
+                        self.position < 1 << POSITION_BITS,
+                        "2^48 units are not written in a run"
+                    );
+                    self.born[unit as usize] = u64::from(request.stream) << POSITION_BITS | self.position;
+                    self.all.written += 1;
+                    self.streams[usize::from(request.stream)].written += 1;
+                }
+            }
+            Operation::Trim => {
+                for unit in trimmed_units(request, self.unit_bytes) {
+                    self.end(unit);
+                }
+            }
+        }
+    }
+
+    /// The life of what is in a unit, if there is something: the units written since, and its stream.
+    fn life(&self, born: u64) -> Option<(usize, usize)> {
+        let number = born & ((1 << POSITION_BITS) - 1);
+        (number > 0).then(|| (bin(self.position - number + 1), (born >> POSITION_BITS) as usize))
+    }
+
+    fn end(&mut self, unit: u64) {
+        let born = std::mem::take(&mut self.born[unit as usize]);
+        if let Some((bin, stream)) = self.life(born) {
+            self.all.ended[bin] += 1;
+            self.streams[stream].ended[bin] += 1;
+        }
+    }
+
+    /// What was seen: of all streams together, and of each.
+    pub fn finish(mut self) -> (Survival, Vec<Survival>) {
+        for unit in std::mem::take(&mut self.born) {
+            if let Some((bin, stream)) = self.life(unit) {
+                self.all.open[bin] += 1;
+                self.streams[stream].open[bin] += 1;
+            }
+        }
+        let survival = |lives: &Lives| Survival::of(lives, self.unit_bytes);
+        (survival(&self.all), self.streams.iter().map(survival).collect())
+    }
+}
+
+/// The share of what was written that lives longer than a distance.
+#[derive(Clone, Debug)]
+pub struct Survival {
+    unit_bytes: u64,
+    /// By bin, as far as something was seen to live that long.
+    alive: Vec<f64>,
+    /// Units written.
+    written: u64,
+    /// Units that were there at the end.
+    open: u64,
+}
+
+impl Survival {
+    /// Kaplan and Meier's estimate.
+    fn of(lives: &Lives, unit_bytes: u64) -> Survival {
+        let open: u64 = lives.open.iter().sum();
+        let mut at_risk = open + lives.ended.iter().sum::<u64>();
+        assert_eq!(at_risk, lives.written, "every unit written has ended or is there");
+        let mut share = 1.0;
+        let mut alive = Vec::new();
+        for (ended, open) in lives.ended.iter().zip(&lives.open) {
+            if at_risk == 0 {
+                break;
+            }
+            share *= 1.0 - *ended as f64 / at_risk as f64;
+            at_risk -= ended + open;
+            alive.push(share);
+        }
+        Survival {
+            unit_bytes,
+            alive,
+            written: lives.written,
+            open,
+        }
+    }
+
+    /// Bytes written, in whole units.
+    pub fn written_bytes(&self) -> u64 {
+        self.written * self.unit_bytes
+    }
+
+    /// The share of what was written that was there at the end.
+    pub fn open_share(&self) -> f64 {
+        if self.written == 0 {
+            0.0
+        } else {
+            self.open as f64 / self.written as f64
+        }
+    }
+
+    /// The distance within which this share of what was written ends, bytes; `None` if not that much was seen to end.
+    pub fn quantile(&self, share: f64) -> Option<u64> {
+        let bin = self.alive.iter().position(|alive| 1.0 - alive >= share)?;
+        Some(bin_end(bin).saturating_mul(self.unit_bytes))
+    }
+
+    /// The largest difference between two shares at the same distance, and that distance in bytes: Kolmogorov and Smirnov's, up
+    /// to the longest lives that were seen on both sides. 0 where one of them wrote nothing.
+    ///
+    /// # Panics
+    /// Their units differ in size.
+    pub fn distance(&self, other: &Survival) -> (f64, u64) {
+        assert_eq!(self.unit_bytes, other.unit_bytes, "units are of one size");
+        let differences = self
+            .alive
+            .iter()
+            .zip(&other.alive)
+            .map(|(own, other)| (own - other).abs());
+        let largest = differences.enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
+        largest.map_or((0.0, 0), |(bin, difference)| {
+            (difference, bin_end(bin).saturating_mul(self.unit_bytes))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use rand_xoshiro::rand_core::SeedableRng;
+
+    use super::*;
+    use crate::random::below;
+
+    const UNITS: u64 = 1000;
+
+    fn target() -> Target {
+        Target {
+            device_bytes: UNITS * 4096,
+            placement_count: 8,
+            endless: true,
+            twin: None,
+        }
+    }
+
+    fn request(operation: Operation, unit: u64, count: u32, stream: u16) -> Request {
+        Request {
+            stream,
+            operation,
+            offset_bytes: unit * 4096,
+            bytes: count * 4096,
+            placement: None,
+        }
+    }
+
+    fn write(unit: u64) -> Request {
+        request(Operation::Write, unit, 1, 0)
+    }
+
+    #[test]
+    fn bins_are_in_order_and_narrow() {
+        let mut last = 0;
+        for distance in (0..5000)
+            .chain((13..64).map(|bit| (1_u64 << bit) - 1))
+            .chain([u64::MAX])
+        {
+            let bin = bin(distance);
+            assert!(bin >= last && bin < BINS, "{distance}: bin {bin}");
+            let end = bin_end(bin);
+            assert!(
+                end >= distance && end - distance <= distance / 64,
+                "{distance}: ends at {end}"
+            );
+            last = bin;
+        }
+    }
+
+    #[test]
+    fn what_is_written_in_a_circle_lives_for_a_circle() {
+        let mut observer = Observer::new(&target(), 1);
+        for number in 0..10 * UNITS {
+            observer.observe(&write(number % UNITS));
+        }
+        let (all, streams) = observer.finish();
+        assert_eq!(all.written_bytes(), 10 * UNITS * 4096);
+        assert_eq!(all.quantile(0.01), all.quantile(0.99), "all live equally long");
+        let life = all.quantile(0.5).expect("nine circles ended") as f64 / 4096.0;
+        assert!((1.0..1.02).contains(&(life / UNITS as f64)), "{life}");
+        assert_eq!(streams[0].distance(&all).0, 0.0);
+        assert!((all.open_share() - 0.1).abs() < 1e-9);
+    }
+
+    #[test]
+    fn uniform_overwrites_live_geometrically_whatever_is_cut_off() {
+        for drives in [1, 3, 30] {
+            let mut observer = Observer::new(&target(), 2);
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
+            for unit in 0..UNITS {
+                observer.observe(&request(Operation::Write, unit, 1, 1));
+            }
+            for _ in 0..drives * UNITS {
+                observer.observe(&write(below(&mut random, UNITS)));
+            }
+            let (_, streams) = observer.finish();
+            let life = streams[0].quantile(0.5).expect("half ends within 0.7 of the drive") as f64 / 4096.0;
+            let expected = UNITS as f64 * 2.0_f64.ln();
+            assert!(
+                (0.85..1.15).contains(&(life / expected)),
+                "{drives}: {life} for {expected}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_trim_ends_a_life_and_streams_are_apart() {
+        let mut observer = Observer::new(&target(), 2);
+        observer.observe(&request(Operation::Write, 0, 4, 0));
+        observer.observe(&request(Operation::Write, 100, 16, 1));
+        observer.observe(&request(Operation::Trim, 0, 4, 1));
+        observer.observe(&request(Operation::Trim, 0, 4, 1));
+        observer.observe(&request(Operation::Read, 100, 16, 0));
+        observer.observe(&request(Operation::Write, 200, 8, 1));
+        let (all, streams) = observer.finish();
+        assert_eq!(streams[0].open_share(), 0.0);
+        assert_eq!(streams[0].quantile(1.0), Some(20 * 4096));
+        assert_eq!(streams[1].open_share(), 1.0);
+        assert_eq!(streams[1].quantile(0.01), None);
+        assert_eq!(
+            streams[0].distance(&streams[1]).0,
+            1.0,
+            "all of one is gone when all of the other is there"
+        );
+        assert_eq!(all.written_bytes(), 28 * 4096);
+    }
+}
