@@ -34,7 +34,7 @@ pub struct Measured {
     denominator: u64,
 }
 
-/// Follows a workload until it ends or has written so many drive-writes; until then it is told how far it is, and can be stopped.
+/// Follows a workload until it ends, has written so many drive-writes, or is stopped.
 ///
 /// # Errors
 /// The workload cannot be read, or writes nothing.
@@ -71,21 +71,16 @@ pub fn measure(name: &str, plan: &RunPlan, write_capacities: f64, progress: &Pro
 }
 
 /// The distance of two workloads and where it is, bytes.
-fn distance(a: &Survival, b: &Survival, denominator: u64) -> (f64, u64) {
-    let (distance, at) = a.distance(b);
-    (distance, at.saturating_mul(denominator))
-}
-
-/// Checks that two workloads can be compared.
 ///
 /// # Errors
 /// They were followed on different scales.
-fn comparable(a: &Measured, b: &Measured) -> Result<(), LabError> {
-    if a.denominator == b.denominator {
-        return Ok(());
+fn distance(a: &Measured, b: &Measured) -> Result<(f64, u64), LabError> {
+    if a.denominator != b.denominator {
+        let problem = format!("is on a twin of another size than {}; give --scale", a.name);
+        return Err(LabError::invalid(&b.name, problem));
     }
-    let problem = format!("is on a twin of another size than {}; give --scale", a.name);
-    Err(LabError::invalid(&b.name, problem))
+    let (distance, at) = a.all.distance(&b.all);
+    Ok((distance, at.saturating_mul(a.denominator)))
 }
 
 /// A table: a row for all of a workload, and one for each of its streams, where there are several; for two workloads how far their
@@ -99,8 +94,7 @@ pub fn table(measured: &[Measured]) -> Result<Rows, LabError> {
     let columns = columns.chain(shares).chain([Column::number("at the end", "%")]);
     let mut table = Rows::new(columns);
     if let [a, b] = measured {
-        comparable(a, b)?;
-        let (distance, at) = distance(&a.all, &b.all, a.denominator);
+        let (distance, at) = distance(a, b)?;
         let at = Value::Bytes(at);
         table.notes.push(format!(
             "Kolmogorov-Smirnov distance of the lifetimes of {} and {}: {distance:.3}, after {at} were written",
@@ -160,8 +154,7 @@ pub fn to_json(measured: &[Measured]) -> Result<Json, LabError> {
         "workloads": workloads.collect::<Vec<_>>(),
     });
     if let [a, b] = measured {
-        comparable(a, b)?;
-        let (distance, at) = distance(&a.all, &b.all, a.denominator);
+        let (distance, at) = distance(a, b)?;
         json["kolmogorov_smirnov"] = json!({ "distance": distance, "at_bytes": at });
     }
     Ok(json)

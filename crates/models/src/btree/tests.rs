@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::queue::RequestQueue;
-use crate::testing::{MIB, drive, measure};
-use workload::{Operation, PlacementIndex, Request, Source, Twin};
+use crate::testing::{MIB, drive, measure, twin};
+use workload::{Operation, PlacementIndex, Request, Source};
 
 fn small(layout: Layout) -> Settings {
     Settings {
@@ -277,16 +277,7 @@ fn a_twin_is_alike() {
             ..small(layout)
         };
         let at = |denominator: u64| {
-            let target = Target {
-                twin: (denominator > 1).then_some(Twin {
-                    denominator,
-                    device_bytes: 1024 * MIB / denominator,
-                    mapping_unit_bytes: 4096,
-                    keep_requests: false,
-                }),
-                ..drive(1024)
-            };
-            let tree = run(&settings, &target, 5, 1_000_000 / denominator);
+            let tree = run(&settings, &twin(1024, denominator), 5, 1_000_000 / denominator);
             ["pool_hit_ratio", "tree_waf", "written_bytes_per_page", "moved_share"].map(|name| measure(&tree, name))
         };
         let (full, twin) = (at(1), at(16));

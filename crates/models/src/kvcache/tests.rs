@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
 use super::*;
-use crate::testing::{MIB, drive, measure};
-use workload::{Operation, PlacementIndex, Request, Source, Twin};
+use crate::testing::{MIB, drive, measure, twin};
+use workload::{Operation, PlacementIndex, Request, Source};
 
 /// One worker with chunks of 64 KiB.
 fn one(requests: Requests, eviction: Eviction) -> Settings {
@@ -309,18 +309,8 @@ fn rates_and_placement_are_what_the_settings_say() {
 fn twins_are_hit_as_often() {
     for requests in [popular(200.0, 0.9), Requests::Conversation(Sessions::default())] {
         let run = |denominator: u64| {
-            let target = Target {
-                device_bytes: 2048 * MIB,
-                twin: (denominator > 1).then_some(Twin {
-                    denominator,
-                    device_bytes: 2048 * MIB / denominator,
-                    mapping_unit_bytes: 4096,
-                    keep_requests: false,
-                }),
-                ..drive(2048)
-            };
             let mut source = one(requests.clone(), Eviction::Lru)
-                .source(&target, 1)
+                .source(&twin(2048, denominator), 1)
                 .expect("it fits");
             ask(&mut source, 400_000.0 / (denominator as f64 / 16.0).max(1.0));
             (measure(&source, "all.slots"), measure(&source, "hit_ratio"))

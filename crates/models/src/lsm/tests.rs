@@ -1,8 +1,8 @@
 //! The tree against a plain set of keys, an account of its space, and known formulas.
 
 use super::*;
-use crate::testing::{MIB, drive, measure};
-use workload::{Operation, PlacementIndex, Request, Source, Twin};
+use crate::testing::{MIB, drive, measure, twin};
+use workload::{Operation, PlacementIndex, Request, Source};
 
 /// A tree of a few levels on a small drive: memtables of 256 entries, a base level of four of them.
 fn small(mix: Mix) -> Settings {
@@ -343,15 +343,7 @@ fn a_twin_is_like_the_drive() {
             base_level_bytes: 8 * MIB,
             ..small(Mix::Overwrite)
         };
-        let target = Target {
-            twin: (denominator > 1).then_some(Twin {
-                denominator,
-                device_bytes: 512 * MIB / denominator,
-                mapping_unit_bytes: BLOCK_BYTES,
-                keep_requests: false,
-            }),
-            ..drive(512)
-        };
+        let target = twin(512, denominator);
         let source = run(&settings, &target, 6, 1500 * MIB / denominator);
         (measure(&source, "table_waf"), measure(&source, "space_amplification"))
     };
