@@ -181,6 +181,9 @@ pub struct Capture {
     /// File to write (compressed if it ends with .zst), or a folder for it
     #[arg(long, value_name = "FILE", default_value = "capture.csv.zst")]
     pub out: PathBuf,
+    /// Another disk that is recorded with it, such as a namespace for the log; repeatable
+    #[arg(long, value_name = "DEVICE")]
+    pub also: Vec<PathBuf>,
     /// The kernel's buffer for each processor; what it cannot take is lost and counted
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "4MiB")]
     pub buffer: u64,
@@ -203,6 +206,9 @@ pub struct Lifetimes {
     /// Device profile that both are laid out on
     #[arg(long, default_value = "warp_default")]
     pub device: String,
+    /// Lay them out on a drive like the device, but of another capacity, such as 256M
+    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "scale")]
+    pub capacity: Option<u64>,
     /// Lay them out on a twin of the drive, 1/N of its size
     #[arg(long, default_value = "1/64")]
     pub scale: Scale,

@@ -29,12 +29,16 @@ const SIGNALLED: i32 = 128;
 
 pub fn capture(command: &Capture) -> Result<Outcome, AnyError> {
     host::capture::check()?;
-    let disk = Disk::of(&command.device)?;
+    let devices = std::iter::once(&command.device).chain(&command.also);
+    let disks = devices
+        .map(|device| Disk::of(device))
+        .collect::<Result<Vec<Disk>, _>>()?;
     let path = destination(&command.out)?;
-    let name = disk.name.clone();
+    let names: Vec<&str> = disks.iter().map(|disk| disk.name.as_str()).collect();
+    let names = names.join(" and ");
     // Nothing is left behind where nothing was captured.
     let out = Partial::create(&path)?;
-    let mut capture = host::capture::Capture::start(disk, out.writer()?, command.buffer)?;
+    let mut capture = host::capture::Capture::start(disks, out.writer()?, command.buffer)?;
     let progress = execute::stoppable();
     let program = command.command[0].display().to_string();
     let mut child = std::process::Command::new(&command.command[0])
@@ -57,7 +61,7 @@ pub fn capture(command: &Capture) -> Result<Outcome, AnyError> {
     let (summary, writer) = capture.finish()?;
     writer.finish().map_err(|error| unwritten(&path, error))?;
     out.keep()?;
-    say(&summary, &name, &path);
+    say(&summary, &names, &path);
     Ok(outcome(status))
 }
 
@@ -89,11 +93,11 @@ fn outcome(status: ExitStatus) -> Outcome {
 }
 
 /// What there is to know about it, on standard error: standard output is the command's.
-fn say(summary: &Summary, disk: &str, path: &Path) {
+fn say(summary: &Summary, disks: &str, path: &Path) {
     let written = summary.bytes_written;
     let share = (summary.bytes_of_files * 100).checked_div(written).unwrap_or(0);
     complain(&format!(
-        "captured {} requests to {disk}, {} written, {share} % of it to known files: {}",
+        "captured {} requests to {disks}, {} written, {share} % of it to known files: {}",
         summary.requests,
         Bytes(written),
         path.display()

@@ -33,7 +33,8 @@ pub fn lifetimes(command: &Lifetimes) -> Result<Outcome, LabError> {
 fn measure(command: &Lifetimes, name: &str, progress: &Progress) -> Result<Measured, LabError> {
     let selection = Selection {
         overrides: command.set.iter().cloned().collect(),
-        scale: Some(ScaleChoice::Fixed(command.scale)),
+        capacity_bytes: command.capacity,
+        scale: command.capacity.is_none().then_some(ScaleChoice::Fixed(command.scale)),
         write_capacities: Some(command.write),
         timed: Some(false),
         ..Selection::default()

@@ -164,12 +164,14 @@ mod tests {
     use std::collections::BTreeMap;
 
     /// An experiment with each kind of workload, and one in virtual time.
-    const EVERY_KIND: [&str; 7] = [
+    const EVERY_KIND: [&str; 9] = [
         "three_stream",
         "cachelib",
         "f2fs",
         "tenants",
         "lsm_levels",
+        "btree_out_of_place",
+        "kvcache_lmcache",
         "classifiers",
         "latency",
     ];

@@ -44,6 +44,9 @@ pub enum Metric {
     /// What the workload measured of itself, or the device for a tenant, by name (`hit_ratio`,
     /// `cache.write_amplification`).
     Measure(String),
+    /// The same, of bytes that a workload writes, in bytes of flash: times the write amplification of the end of the run
+    /// (`written_bytes_per_page`: bytes of flash for each page).
+    MeasureOnFlash(String),
 }
 
 /// Whose requests.
@@ -160,6 +163,7 @@ impl Metric {
             Metric::GcWaitShare(of) => format!("waited for GC, share{}", whose(of.job.as_ref(), of.direction)),
             Metric::GcWaitUs(of) => format!("wait for GC, us{}", whose(of.job.as_ref(), of.direction)),
             Metric::Measure(name) => name.replace('_', " "),
+            Metric::MeasureOnFlash(name) => format!("{} on flash", name.replace('_', " ")),
         }
     }
 
@@ -184,7 +188,10 @@ impl Metric {
 
     /// Whether its values are so large or so various that errors are said in percent.
     pub fn is_relative(&self) -> bool {
-        matches!(self, Metric::LatencyUs(_) | Metric::Iops(_) | Metric::BandwidthMbS(_))
+        matches!(
+            self,
+            Metric::LatencyUs(_) | Metric::Iops(_) | Metric::BandwidthMbS(_) | Metric::MeasureOnFlash(_)
+        )
     }
 
     /// The latency metric with this statistic; any other as it is.
@@ -227,6 +234,7 @@ impl Metric {
             handles.get(usize::from(*index)).copied().unwrap_or_default()
         };
         let timed = result.timed.as_ref();
+        let measure = |name: &str| result.measures.iter().find(|measure| measure.name == name);
         Some(match self {
             Metric::WriteAmplification => result.write_amplification(),
             Metric::TailWriteAmplification => result.tail_write_amplification(tail_capacities),
@@ -257,7 +265,8 @@ impl Metric {
                 let waits = total(timed?, of.job.as_deref(), of.direction)?.waits;
                 waits.sum_ns as f64 / waits.requests.max(1) as f64 / 1e3
             }
-            Metric::Measure(name) => result.measures.iter().find(|measure| measure.name == *name)?.value,
+            Metric::Measure(name) => measure(name)?.value,
+            Metric::MeasureOnFlash(name) => measure(name)?.value * result.tail_write_amplification(tail_capacities),
         })
     }
 }

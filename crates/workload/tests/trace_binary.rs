@@ -355,6 +355,22 @@ fn captures_have_files_and_processes() {
 }
 
 #[test]
+fn disks_of_a_capture_are_volumes() {
+    let capture = "time,process,file,operation,offset,length,disk\n\
+                   0,db,data,W,0,4096,nvme0n1\n0.5,db,log,W,0,4096,nvme0n2\n0.6,db,data,W,0,4096,nvme0n1\n";
+    let settings = Settings {
+        placement: PlacementRule::Volume,
+        ..Settings::default()
+    };
+    let requests = support::replay(capture, &settings, &support::drive(100));
+    let found: Vec<(u64, Option<u16>)> = requests
+        .iter()
+        .map(|request| (request.offset_bytes, request.placement.map(|index| index.0)))
+        .collect();
+    assert_eq!(found, [(0, Some(0)), (4096, Some(1)), (0, Some(0))]);
+}
+
+#[test]
 fn files_of_a_kind_have_names_that_differ_in_numbers() {
     let names = ["db/000012.sst", "db/000013.log", "db/000014.sst", "wal", "", "db/9.sst"];
     let lines = names.map(|name| format!("0.1,db,{name},W,0,4096\n"));

@@ -33,6 +33,8 @@ impl Operation {
 /// A request to a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockRequest<'a> {
+    /// Major and minor number of the disk.
+    pub disk: (u32, u32),
     /// Microseconds of the kernel's clock.
     pub time_us: u64,
     /// Name of the thread that issued it.
@@ -73,7 +75,8 @@ fn request<'a>(line: &'a str, event: &str) -> Option<Event<'a>> {
     // In front of the name, words; in the name, anything.
     let (place, after) = tail.split_once(" + ")?;
     let mut words = place.split_whitespace();
-    let (_disk, flags) = (words.next()?, words.next()?);
+    let (disk, flags) = (words.next()?, words.next()?);
+    let (major, minor) = disk.split_once(',')?;
     let sector: u64 = words.next_back()?.parse().ok()?;
     let (sectors, rest) = after.split_once(' ')?;
     let sectors: u64 = sectors.parse().ok()?;
@@ -82,6 +85,7 @@ fn request<'a>(line: &'a str, event: &str) -> Option<Event<'a>> {
         return Some(Event::Nothing);
     };
     Some(Event::Request(BlockRequest {
+        disk: (major.parse().ok()?, minor.parse().ok()?),
         time_us,
         thread: name,
         operation,
@@ -116,7 +120,12 @@ mod tests {
     use super::*;
 
     fn found<'a>(thread: &'a str, operation: Operation, sector: u64, sectors: u64) -> Event<'a> {
+        on(0, thread, operation, sector, sectors)
+    }
+
+    fn on<'a>(minor: u32, thread: &'a str, operation: Operation, sector: u64, sectors: u64) -> Event<'a> {
         Event::Request(BlockRequest {
+            disk: (259, minor),
             time_us: 123_456_789,
             thread,
             operation,
@@ -155,12 +164,13 @@ mod tests {
             ),
             ("block_rq_issue: 259,0 WS 4096 () x + 8 none,0,0 [fio]", Event::Unknown),
             ("block_rq_issue: 259,0", Event::Unknown),
+            ("block_rq_issue: 259 WS 4096 () 2048 + 8 [fio]", Event::Unknown),
             ("block_rq_insert: 259,0 WS 4096 () 2048 + 8 [fio]", Event::Unknown),
         ] {
             assert_eq!(parse(&format!("{head}{tail}\n"), "block_rq_issue"), wanted, "{tail}");
         }
         let queued = "<...>-9 [000] ..... 123.456789: block_bio_queue: 259,1 WS 2048 + 8 [dd]";
-        assert_eq!(parse(queued, "block_bio_queue"), found("dd", Operation::Write, 2048, 8));
+        assert_eq!(parse(queued, "block_bio_queue"), on(1, "dd", Operation::Write, 2048, 8));
     }
 
     #[test]

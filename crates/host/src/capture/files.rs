@@ -98,12 +98,12 @@ impl FileMap {
         map
     }
 
-    /// The files of these file systems. With several of them names begin with where they are mounted.
-    pub(super) fn of(mounts: &[Mount]) -> Result<FileMap, FileMapError> {
+    /// The files of these file systems. Where there are several, names begin with where they are mounted.
+    pub(super) fn of(mounts: &[Mount], are_several: bool) -> Result<FileMap, FileMapError> {
         let mut files = Vec::new();
         for mount in mounts {
             let found = file_map::directory(&mount.folder, None)?.owners;
-            let prefix = if mounts.len() > 1 {
+            let prefix = if are_several {
                 mount.folder.as_path()
             } else {
                 Path::new("")

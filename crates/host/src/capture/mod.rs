@@ -1,8 +1,8 @@
 //! What a program asks of a disk: the kernel's block events as a trace, with thread and file.
 //!
 //! ```text
-//! Disk (sysfs) -> tracefs instance -> events -> pending -> file maps -> lines of a capture
-//!                                    mounts  -> file_map, every second /
+//! Disks (sysfs) -> tracefs instance -> events -> pending -> file maps -> lines of a capture
+//!                                     mounts  -> file_map, every second /
 //! ```
 //!
 //! A request knows its thread; the file is found by place: files of the file systems on the disk are mapped at the
@@ -30,6 +30,8 @@ use tracefs::Instance;
 
 /// The first line of a capture.
 pub const HEADER: &str = "time,process,file,operation,offset,length";
+/// What it ends with where several disks are captured, as do all lines.
+const DISK_COLUMN: &str = ",disk";
 
 /// Files are mapped so often, and not more than a tenth of the time.
 const MAP_EVERY: Duration = Duration::from_secs(1);
@@ -69,6 +71,9 @@ pub enum CaptureError {
     /// It is no disk.
     #[error("{}: is no block device; give a disk or a partition, such as /dev/nvme0n1", .0.display())]
     NoDisk(PathBuf),
+    /// Two that are asked for are, or are parts of, one disk.
+    #[error("{0} is to be captured twice; give each disk once, and of several partitions the whole disk")]
+    Twice(String),
 }
 
 /// Whether there is anything to capture with.
@@ -139,15 +144,6 @@ impl Disk {
         })
     }
 
-    /// What is traced: what the disk gets, after merging; what is sent to it where that is not known by its number.
-    fn event(&self) -> &'static str {
-        if self.is_multipath {
-            "block_bio_queue"
-        } else {
-            "block_rq_issue"
-        }
-    }
-
     /// File systems whose files are mapped.
     fn mounts(&self) -> Vec<Mount> {
         let wanted = |mount: &Mount| match self.partition {
@@ -155,6 +151,15 @@ impl Disk {
             None => self.numbers.contains(&mount.number),
         };
         files::mounts().into_iter().filter(wanted).collect()
+    }
+}
+
+/// What is traced: what the disks get, after merging; what is sent to them where one is not known by its number there.
+fn event(disks: &[Disk]) -> &'static str {
+    if disks.iter().any(|disk| disk.is_multipath) {
+        "block_bio_queue"
+    } else {
+        "block_rq_issue"
     }
 }
 
@@ -189,6 +194,8 @@ pub struct Summary {
 /// A request that waits for the next map.
 #[derive(Clone, Debug)]
 struct Pending {
+    /// Place of its disk among those that are captured.
+    disk: usize,
     time_us: u64,
     thread: String,
     operation: Operation,
@@ -198,7 +205,6 @@ struct Pending {
 
 /// A capture under way.
 pub struct Capture<W> {
-    disk: Disk,
     instance: Instance,
     recorder: Recorder<W>,
     mapped: Instant,
@@ -206,16 +212,20 @@ pub struct Capture<W> {
 }
 
 impl<W: Write> Capture<W> {
-    /// Begins, with kernel buffers of so many bytes for each processor.
+    /// Begins, with kernel buffers of so many bytes for each processor. Several disks have a column that names them.
     ///
     /// # Errors
-    /// The kernel has no tracing, or it may not be used; `out` cannot be written.
-    pub fn start(disk: Disk, out: W, buffer_bytes: u64) -> Result<Capture<W>, CaptureError> {
-        let instance = Instance::start(disk.event(), &disk.numbers, buffer_bytes)?;
-        let mut recorder = Recorder::new(out)?;
-        recorder.range = disk.range;
+    /// The kernel has no tracing, or it may not be used; a disk is there twice; `out` cannot be written.
+    pub fn start(disks: Vec<Disk>, out: W, buffer_bytes: u64) -> Result<Capture<W>, CaptureError> {
+        for (place, disk) in disks.iter().enumerate() {
+            if disks[..place].iter().any(|other| other.name == disk.name) {
+                return Err(CaptureError::Twice(disk.name.clone()));
+            }
+        }
+        let numbers: Vec<(u32, u32)> = disks.iter().flat_map(|disk| disk.numbers.iter().copied()).collect();
+        let instance = Instance::start(event(&disks), &numbers, buffer_bytes)?;
+        let recorder = Recorder::new(out, disks)?;
         let mut capture = Capture {
-            disk,
             instance,
             recorder,
             mapped: Instant::now(),
@@ -230,8 +240,8 @@ impl<W: Write> Capture<W> {
     /// # Errors
     /// Events cannot be read, or the capture not be written.
     pub fn poll(&mut self) -> Result<bool, CaptureError> {
-        let event = self.disk.event();
         let recorder = &mut self.recorder;
+        let event = recorder.event;
         let came = self
             .instance
             .read_lines(|line| recorder.take(events::parse(line, event)))?;
@@ -247,8 +257,10 @@ impl<W: Write> Capture<W> {
     /// # Errors
     /// As [`Capture::poll`].
     pub fn finish(mut self) -> Result<(Summary, W), CaptureError> {
-        for mount in self.disk.mounts() {
-            mount.synchronise();
+        for recorded in &self.recorder.disks {
+            for mount in recorded.disk.mounts() {
+                mount.synchronise();
+            }
         }
         let mut last = Instant::now();
         while last.elapsed() < QUIET {
@@ -266,40 +278,58 @@ impl<W: Write> Capture<W> {
 
     fn map_files(&mut self) -> Result<(), CaptureError> {
         let begun = Instant::now();
-        let found = FileMap::of(&self.disk.mounts());
-        self.mapping = begun.elapsed();
-        self.mapped = Instant::now();
-        let map = match found {
-            Ok(map) => map,
-            Err(error) => {
+        let mounts: Vec<Vec<Mount>> = self
+            .recorder
+            .disks
+            .iter()
+            .map(|recorded| recorded.disk.mounts())
+            .collect();
+        let are_several = mounts.iter().flatten().count() > 1;
+        let mut maps = Vec::with_capacity(mounts.len());
+        for mounts in &mounts {
+            maps.push(FileMap::of(mounts, are_several).unwrap_or_else(|error| {
                 self.recorder.summary.without_files = Some(error.to_string());
                 FileMap::default()
-            }
-        };
-        self.recorder.write_pending(map)
+            }));
+        }
+        self.mapping = begun.elapsed();
+        self.mapped = Instant::now();
+        self.recorder.write_pending(maps)
     }
+}
+
+/// A disk of a capture.
+struct Recorded {
+    disk: Disk,
+    /// The map before.
+    before: FileMap,
 }
 
 /// Turns requests into lines.
 struct Recorder<W> {
     out: W,
+    event: &'static str,
+    disks: Vec<Recorded>,
     pending: Vec<Pending>,
-    range: (u64, u64),
-    /// The map before.
-    before: FileMap,
     began_us: Option<u64>,
     names: ThreadNames,
     summary: Summary,
 }
 
 impl<W: Write> Recorder<W> {
-    fn new(mut out: W) -> Result<Recorder<W>, CaptureError> {
-        writeln!(out, "{HEADER}").map_err(unwritten)?;
+    fn new(mut out: W, disks: Vec<Disk>) -> Result<Recorder<W>, CaptureError> {
+        let column = if disks.len() > 1 { DISK_COLUMN } else { "" };
+        writeln!(out, "{HEADER}{column}").map_err(unwritten)?;
+        let event = event(&disks);
+        let disks = disks.into_iter().map(|disk| Recorded {
+            disk,
+            before: FileMap::default(),
+        });
         Ok(Recorder {
             out,
+            event,
+            disks: disks.collect(),
             pending: Vec::new(),
-            range: (0, u64::MAX),
-            before: FileMap::default(),
             began_us: None,
             names: ThreadNames::default(),
             summary: Summary::default(),
@@ -315,8 +345,14 @@ impl<W: Write> Recorder<W> {
                 return;
             }
         };
-        if (self.range.0..self.range.1).contains(&request.offset_bytes) {
+        let is_of = |recorded: &Recorded| recorded.disk.numbers.contains(&request.disk);
+        let Some(disk) = self.disks.iter().position(is_of) else {
+            return;
+        };
+        let (first, end) = self.disks[disk].disk.range;
+        if (first..end).contains(&request.offset_bytes) {
             self.pending.push(Pending {
+                disk,
                 time_us: request.time_us,
                 thread: self.names.of(request.thread),
                 operation: request.operation,
@@ -326,24 +362,32 @@ impl<W: Write> Recorder<W> {
         }
     }
 
-    /// Writes what waits, with the files of this map or of the one before.
-    fn write_pending(&mut self, map: FileMap) -> Result<(), CaptureError> {
+    /// Writes what waits, with the files of these maps, one for each disk, or of the ones before.
+    fn write_pending(&mut self, maps: Vec<FileMap>) -> Result<(), CaptureError> {
+        let are_several = self.disks.len() > 1;
         for request in self.pending.drain(..) {
             let began = *self.began_us.get_or_insert(request.time_us);
             let since = request.time_us.saturating_sub(began);
-            let file = map.find(request.offset_bytes);
-            let file = file.or_else(|| self.before.find(request.offset_bytes));
+            let recorded = &self.disks[request.disk];
+            let file = maps[request.disk].find(request.offset_bytes);
+            let file = file.or_else(|| recorded.before.find(request.offset_bytes));
             let (seconds, micros) = (since / 1_000_000, since % 1_000_000);
             let (letter, at, bytes) = (request.operation.letter(), request.offset_bytes, request.bytes);
             let (thread, name) = (&request.thread, file.unwrap_or_default());
-            writeln!(self.out, "{seconds}.{micros:06},{thread},{name},{letter},{at},{bytes}").map_err(unwritten)?;
+            write!(self.out, "{seconds}.{micros:06},{thread},{name},{letter},{at},{bytes}").map_err(unwritten)?;
+            if are_several {
+                write!(self.out, ",{}", recorded.disk.name).map_err(unwritten)?;
+            }
+            self.out.write_all(b"\n").map_err(unwritten)?;
             self.summary.requests += 1;
             if request.operation == Operation::Write {
                 self.summary.bytes_written += bytes;
                 self.summary.bytes_of_files += if file.is_some() { bytes } else { 0 };
             }
         }
-        self.before = map;
+        for (recorded, map) in self.disks.iter_mut().zip(maps) {
+            recorded.before = map;
+        }
         Ok(())
     }
 }
@@ -386,10 +430,34 @@ impl ThreadNames {
 mod tests {
     use super::*;
 
+    fn disk(name: &str, minor: u32) -> Disk {
+        Disk {
+            name: name.to_string(),
+            numbers: vec![(259, minor)],
+            range: (0, 1 << 30),
+            partition: None,
+            is_multipath: false,
+        }
+    }
+
+    #[test]
+    fn several_disks_have_a_column_and_files_of_their_own() {
+        let disks = vec![disk("nvme0n1", 0), disk("nvme0n2", 3)];
+        let mut recorder = Recorder::new(Vec::new(), disks).expect("memory");
+        for number in ["259,3", "259,0", "259,7"] {
+            let line = format!("x-1 [000] ..... 10.000000: block_rq_issue: {number} WS 4096 () 0 + 8 none,0,0 [fio]");
+            recorder.take(events::parse(&line, "block_rq_issue"));
+        }
+        let map = |name: &str| FileMap::new([(name.to_string(), vec![(0, 4096)])]);
+        recorder.write_pending(vec![map("data"), map("log")]).expect("memory");
+        let text = String::from_utf8(recorder.out).expect("text");
+        let wanted = format!("{HEADER},disk\n0.000000,fio,log,W,0,4096,nvme0n2\n0.000000,fio,data,W,0,4096,nvme0n1\n");
+        assert_eq!(text, wanted);
+    }
+
     #[test]
     fn requests_are_of_the_file_that_is_there_next_or_was_before() {
-        let mut recorder = Recorder::new(Vec::new()).expect("memory");
-        recorder.range = (0, 1 << 30);
+        let mut recorder = Recorder::new(Vec::new(), vec![disk("nvme0n1", 0)]).expect("memory");
         let head = "x-1 [000] ..... 10.000000: block_rq_issue: 259,0";
         let issue = |recorder: &mut Recorder<Vec<u8>>, text: &str| {
             let line = format!("{head} {text}");
@@ -403,14 +471,16 @@ mod tests {
             )
         };
         recorder
-            .write_pending(map(&[("old", 0, 4096), ("a,b", 8192, 16384)]))
+            .write_pending(vec![map(&[("old", 0, 4096), ("a,b", 8192, 16384)])])
             .expect("memory");
         issue(&mut recorder, "WS 4096 () 0 + 8 none,0,0 [kworker/u4:1]");
         issue(&mut recorder, "W 4096 () 16 + 8 none,0,0 [fio]");
         issue(&mut recorder, "D 4096 () 64 + 8 none,0,0 [fio]");
         issue(&mut recorder, "W 512 () 2097152 + 1 none,0,0 [beyond]");
         issue(&mut recorder, "what is this");
-        recorder.write_pending(map(&[("new", 8192, 12288)])).expect("memory");
+        recorder
+            .write_pending(vec![map(&[("new", 8192, 12288)])])
+            .expect("memory");
         let text = String::from_utf8(recorder.out).expect("text");
         let wanted = format!(
             "{HEADER}\n0.000000,kworker,old,W,0,4096\n0.000000,fio,new,W,8192,4096\n0.000000,fio,,D,32768,4096\n"

@@ -59,10 +59,21 @@ pub struct ColumnSettings {
 
 /// The header of what `warp capture` writes.
 pub const CAPTURE_HEADER: &str = "time,process,file,operation,offset,length";
+/// What it ends with where several disks were captured.
+const DISK_COLUMN: &str = "disk";
+
+/// What a header says of the disks, if it is that of a capture: whether there are several.
+pub(super) fn capture_of_several(first_line: &[u8]) -> Option<bool> {
+    match first_line.strip_prefix(CAPTURE_HEADER.as_bytes())? {
+        b"" => Some(false),
+        [b',', rest @ ..] if rest == DISK_COLUMN.as_bytes() => Some(true),
+        _ => None,
+    }
+}
 
 impl ColumnSettings {
-    /// The columns of what `warp capture` writes: seconds, bytes, R, W or D.
-    pub(super) fn of_capture() -> ColumnSettings {
+    /// The columns of what `warp capture` writes: seconds, bytes, R, W or D; with the disk, where there are several.
+    pub(super) fn of_capture(are_several: bool) -> ColumnSettings {
         let column = |name: &str| Column::Name(name.to_string());
         let amount = |name: &str| AmountColumn {
             column: column(name),
@@ -84,7 +95,7 @@ impl ColumnSettings {
                 column: column("time"),
                 unit: TimeUnit::Seconds,
             }),
-            volume: None,
+            volume: are_several.then(|| column(DISK_COLUMN)),
             process: Some(column("process")),
             file: Some(column("file")),
             placement: None,

@@ -3,7 +3,7 @@
 use super::blkparse::{self, Blkparse};
 use super::blktrace::{self, Blktrace};
 use super::cloud::{self, Cloud, CloudTrace};
-use super::columns::{CAPTURE_HEADER, ColumnSettings, Columns};
+use super::columns::{ColumnSettings, Columns, capture_of_several};
 use super::field::{Fields, Problem};
 use super::iolog::{self, Iolog};
 use super::objects::{self, Mooncake, OracleGeneral};
@@ -25,7 +25,7 @@ impl Format {
         if vscsi::guess(head).is_some() {
             return Some(Format::Vscsi);
         }
-        if first_line == CAPTURE_HEADER.as_bytes() {
+        if capture_of_several(first_line).is_some() {
             return Some(Format::Capture);
         }
         if objects::is_mooncake(first_line) {
@@ -70,8 +70,13 @@ pub(super) enum Frame {
 }
 
 impl Parser {
-    /// For a file that begins with `head`, and those after it.
-    pub(super) fn new(format: Format, settings: &Settings, head: &[u8]) -> Result<Parser, WorkloadError> {
+    /// For a file with this first line, which begins with `head`, and those after it.
+    pub(super) fn new(
+        format: Format,
+        settings: &Settings,
+        first_line: &[u8],
+        head: &[u8],
+    ) -> Result<Parser, WorkloadError> {
         check_placement(format, settings)?;
         Ok(match (format, &settings.csv) {
             (Format::Csv, Some(columns)) => Parser::Columns(Box::new(Columns::new(columns, settings.file_by)?)),
@@ -93,7 +98,9 @@ impl Parser {
                 Parser::Blktrace(Box::new(Blktrace::new(settings.blkparse_action, settings.process_by)))
             }
             (Format::Capture, None) => {
-                Parser::Columns(Box::new(Columns::new(&ColumnSettings::of_capture(), settings.file_by)?))
+                let are_several = capture_of_several(first_line) == Some(true);
+                let columns = ColumnSettings::of_capture(are_several);
+                Parser::Columns(Box::new(Columns::new(&columns, settings.file_by)?))
             }
             (Format::Vscsi, None) => Parser::Vscsi(Vscsi::new(head)),
             (Format::OracleGeneral, None) => Parser::OracleGeneral(Box::default()),

@@ -142,7 +142,7 @@ impl Reader {
                 },
             });
         };
-        let mut parser = Parser::new(format, settings, lines.head())?;
+        let mut parser = Parser::new(format, settings, lines.first(), lines.head())?;
         parser.begin_file();
         Ok(Reader {
             files: Vec::new(),

@@ -1,0 +1,97 @@
+# shellcheck shell=bash
+# Programs beside their models: each runs in the guest on a drive without FDP and on one with it, is recorded, and its
+# recording and its model run in the lab on the same device. What the drive counted, what the lab counts for both, and how
+# far the lifetimes of what they write are apart.
+#
+# Uses: WARP, WORK, TESTS, TRANSCRIPTS (where recordings are kept, if anywhere), and what `run` has.
+
+PROGRAMS=$TESTS/measure/programs
+# The smallest drive on which the programs' own files are small against reclaim units, and those against the drive.
+PROGRAM_DRIVE=(--device warp_default --capacity 256M --set gc.block_remapping=false --set geometry.reclaim_unit_bytes=1GiB)
+PROGRAM_CAPACITY_BYTES=$((256 << 20))
+DATA_MIB=208 LOG_MIB=48
+
+# Names of the programs.
+programs() {
+    local file
+    for file in "$PROGRAMS"/*.toml; do
+        basename "$file" .toml
+    done
+}
+
+# A number of JSON on one line: KEY FILE
+json_number() {
+    sed -E 's/.*"'"$1"'":([0-9.]+).*/\1/' "$2"
+}
+
+# Host bytes and media bytes of a workload in the lab: WORKLOAD CAPACITIES ARGUMENTS...
+in_the_lab() {
+    local workload=$1 capacities=$2
+    shift 2
+    "$WARP" run "$workload" "${PROGRAM_DRIVE[@]}" --write "$capacities" --untimed --no-keep --out "$WORK/report" --json "$@" >"$WORK/lab"
+    echo "$(json_number host_bytes_written "$WORK/lab") $(json_number media_bytes_written "$WORK/lab")"
+}
+
+# One program with one placement: NAME fdp|none. Adds a line to $WORK/rows.
+run_program() {
+    local name=$1 placement=$2 status=0 fdp=on host media packages folder=$WORK/$1.$2 capacities replayed modelled none=()
+    packages=$(sed -n 's/^# packages: //p' "$PROGRAMS/$name.sh")
+    [ "$placement" = fdp ] || fdp=off
+    start_server vfio-user "${PROGRAM_DRIVE[@]}" --fdp $fdp --timing off --serial "$SERIAL"
+    prepare_measurement program.sh <<<"TRANSPORTS=pcie DATA_MIB=$DATA_MIB LOG_MIB=$LOG_MIB PLACEMENT=$placement FORMAT_512=1"
+    cat "$PROGRAMS/file_systems.sh" "$PROGRAMS/$name.sh" >"$WORK/host/program"
+    guest_boot "$LIMIT_S" "$WORK/host" nvme_core.multipath=N --memory 2G --with "$packages" "${VFIO_USER[@]}" || status=$?
+    boot_ended "$name, $placement" $status || true
+    host=$(metric "$METRICS_PORT" warp_host_written_bytes_total)
+    media=$(metric "$METRICS_PORT" warp_media_written_bytes_total)
+    end_servers
+    mkdir -p "$folder"
+    [ -s "$WORK/host/capture.csv.zst" ] || return 0
+    mv "$WORK/host/capture.csv.zst" "$folder/$name"
+    [ "$placement" = fdp ] && echo 'kind = "trace"
+placement = "volume"' >"$folder/replay.toml" || echo 'kind = "trace"' >"$folder/replay.toml"
+    echo "files = [\"$folder/$name\"]" >>"$folder/replay.toml"
+    capacities=$(awk -v host="$host" -v capacity=$PROGRAM_CAPACITY_BYTES 'BEGIN { printf "%.4f", host / capacity }')
+    replayed=$(in_the_lab "$folder/replay.toml" "$capacities")
+    [ "$placement" = fdp ] || none=(--set workload.placement=none)
+    modelled=$(in_the_lab "$PROGRAMS/$name.toml" "$capacities" "${none[@]}")
+    "$WARP" lifetimes "$folder/replay.toml" "$PROGRAMS/$name.toml" "${PROGRAM_DRIVE[@]}" --write "$capacities" >"$folder/lifetimes"
+    "$WARP" lifetimes "$folder/replay.toml" "$PROGRAMS/$name.toml" "${PROGRAM_DRIVE[@]}" --write "$capacities" --json >"$WORK/distance"
+    sed 's/^/# /' "$folder/lifetimes"
+    echo "$name $placement $host $media $replayed $modelled $(json_number distance "$WORK/distance")" >>"$WORK/rows"
+    [ -z "$TRANSCRIPTS" ] || { mkdir -p "$TRANSCRIPTS" && cp "$folder/$name" "$TRANSCRIPTS/$name.$placement.csv.zst"; }
+}
+
+# All programs, or those that are named.
+run_programs() {
+    local name placement names=("${ONLY[@]}")
+    [ ${#names[@]} -gt 0 ] || mapfile -t names < <(programs)
+    : >"$WORK/rows"
+    for name in "${names[@]}"; do
+        if ! [ -r "$PROGRAMS/$name.toml" ]; then
+            echo "tests/host: no program is called $name; known are $(programs | paste -sd ' ')" >&2
+            exit 2
+        fi
+        for placement in none fdp; do
+            echo "# $name, placement: $placement"
+            run_program "$name" "$placement"
+        done
+    done
+    awk 'BEGIN { print "| program | placement | drive-writes | WAF: program | its trace | its model | lifetimes apart |\n|---|---|---|---|---|---|---|" }
+        { printf "| %s | %s | %.1f | %.3f | %.3f | %.3f | %.3f |\n", $1, $2, $3 / '"$PROGRAM_CAPACITY_BYTES"', $4 / $3, $6 / $5, $8 / $7, $9 }' "$WORK/rows"
+    while read -r name placement host media host_replayed media_replayed host_modelled media_modelled distance; do
+        judge_program "$name, $placement: the trace's write amplification is the program's within 5 %" \
+            "$host $media $host_replayed $media_replayed"
+        judge_program "$name, $placement: the model's write amplification is the program's within 5 %" \
+            "$host $media $host_modelled $media_modelled"
+    done <"$WORK/rows"
+}
+
+# WHAT "HOST MEDIA HOST MEDIA"
+judge_program() {
+    if awk '{ ratio = ($4 / $3) / ($2 / $1); exit !(ratio > 0.95 && ratio < 1.05) }' <<<"$2"; then
+        on_report_line "ok - $1"
+    else
+        on_report_line "not ok - $1"
+    fi
+}
