@@ -8,6 +8,8 @@
 //! A model decides what a program would write, where and when, and keeps none of its data. It has no clock and no threads and
 //! touches no device; all randomness comes from a seed. What a source, a request and a target are is of `workload`.
 
+#[cfg(test)]
+mod any_settings;
 pub mod btree;
 pub mod cachelib;
 mod distribution;

@@ -16,7 +16,7 @@
 //!
 //! What shrinks on a twin of 1/d: the number of records and pages, pool, log, doublewrite buffer and zones. Pages do not.
 //!
-//! It leaves out: splits and merges (pages are loaded with room), inner pages, undo, deletes, secondary indexes, prefetching, and the file system.
+//! It leaves out: splits and merges (pages are loaded with room), inner pages, deletes, secondary indexes, prefetching, and the file system.
 
 mod driver;
 mod log;
@@ -90,6 +90,10 @@ pub struct Settings {
     pub log_header_bytes: u64,
     /// Transactions after which the log is synced, the last block being written again by the next; 0: whole blocks only. 0.
     pub transactions_per_sync: u32,
+    /// Bytes of undo pages, a ring beside the data, full size: each transaction that changes something changes the next of them, too. 0: old
+    /// versions are elsewhere (PostgreSQL: in the pages).
+    #[serde(with = "base::size")]
+    pub undo_bytes: u64,
     /// When dirty pages have to be written because of the log. `fuzzy`.
     pub checkpoints: Checkpoints,
     /// Out of place, copy on write: space for pages, percent of the drive; what it has beyond the data is for collecting. 90.
@@ -129,6 +133,7 @@ impl Default for Settings {
             log_bytes: 1 << 30,
             log_header_bytes: 50,
             transactions_per_sync: 0,
+            undo_bytes: 0,
             checkpoints: Checkpoints::Fuzzy,
             space_percent: 90.0,
             compressed_percent: 100.0,
@@ -168,12 +173,18 @@ impl Settings {
             .wal
             .then(|| Log::new(self.scaled(self.log_bytes, target), self.transactions_per_sync));
         let log_bytes = log.as_ref().map_or(0, Log::bytes);
-        let store = Store::new(self, pages, log_bytes, target)?;
+        let undo_pages = match self.undo_bytes {
+            0 => 0,
+            bytes => (self.scaled(bytes, target) / self.page_bytes) as u32,
+        };
+        let all_pages = pages.saturating_add(undo_pages);
+        let store = Store::new(self, all_pages, log_bytes, target)?;
         let pool_pages = (f64::from(pages) * self.pool_percent / 100.0) as u64;
-        let pool = Pool::new(pages, pool_pages.max(LEAST_POOL_PAGES) as u32);
+        let pool = Pool::new(all_pages, pool_pages.max(LEAST_POOL_PAGES) as u32);
         let output = Output::new(self, target);
         Ok(BTree::new(
             self,
+            undo_pages,
             Parts {
                 driver,
                 log,
@@ -204,6 +215,9 @@ impl Settings {
         within("flush_pages", self.flush_pages, 1..=65_536)?;
         multiple_of(BLOCK_BYTES, "log_bytes", self.log_bytes, 1 << 44)?;
         within("log_header_bytes", self.log_header_bytes, 0..=65_536)?;
+        if self.undo_bytes > 0 {
+            multiple_of(BLOCK_BYTES, "undo_bytes", self.undo_bytes, 1 << 40)?;
+        }
         within("space_percent", self.space_percent, 1.0..=99.0)?;
         within("compressed_percent", self.compressed_percent, 1.0..=100.0)?;
         multiple_of(BLOCK_BYTES, "zone_bytes", self.zone_bytes, 1 << 40)?;

@@ -26,7 +26,11 @@ const IDLE_OPERATIONS: u64 = 10_000_000;
 #[derive(Debug)]
 pub struct BTree {
     pub(super) parts: Parts,
+    /// Data, and behind it undo.
     pages: u32,
+    undo_pages: u32,
+    /// The next of the undo pages to change.
+    next_undo: u32,
     flush_pages: usize,
     log_header_bytes: u64,
     checkpoints: Checkpoints,
@@ -63,7 +67,8 @@ pub(super) struct Counters {
 }
 
 impl BTree {
-    pub(super) fn new(settings: &Settings, parts: Parts, endless: bool) -> BTree {
+    /// The last so many pages are undo's.
+    pub(super) fn new(settings: &Settings, undo_pages: u32, parts: Parts, endless: bool) -> BTree {
         let pages = parts.pool.tree_pages();
         let has_images = settings.layout == Layout::InPlace && settings.torn_pages == TornPages::FullPageWrites;
         let image_bytes = if has_images && settings.wal {
@@ -74,6 +79,8 @@ impl BTree {
         BTree {
             parts,
             pages,
+            undo_pages,
+            next_undo: 0,
             flush_pages: settings.flush_pages as usize,
             log_header_bytes: settings.log_header_bytes,
             checkpoints: settings.checkpoints,
@@ -112,8 +119,17 @@ impl BTree {
         for touch in &touches {
             self.touch(touch);
         }
-        let changes = touches.iter().any(|touch| touch.changed_bytes > 0);
+        let changed_bytes: u64 = touches.iter().map(|touch| touch.changed_bytes).sum();
+        let changes = changed_bytes > 0;
         self.touches = touches;
+        self.counters.changed_bytes += changed_bytes;
+        if changes && self.undo_pages > 0 {
+            self.touch(&Touch {
+                page: self.pages - self.undo_pages + self.next_undo,
+                changed_bytes,
+            });
+            self.next_undo = (self.next_undo + 1) % self.undo_pages;
+        }
         if !goes_on {
             return false;
         }
@@ -148,7 +164,6 @@ impl BTree {
         if touch.changed_bytes == 0 {
             return;
         }
-        self.counters.changed_bytes += touch.changed_bytes;
         let position = self.parts.log.as_ref().map_or(0, Log::end_bytes);
         self.parts.pool.change(touch.page, position);
         let Some(log) = &mut self.parts.log else { return };

@@ -185,6 +185,41 @@ fn the_pool_is_hit_by_its_share() {
     assert!((0.3..0.5).contains(&writes), "{writes}");
 }
 
+/// Where the pool is smaller than the ring of undo pages, every transaction writes one of them, and each is written again after a round.
+#[test]
+fn every_transaction_changes_the_next_undo_page() {
+    let settings = Settings {
+        mix: Mix::Overwrite,
+        torn_pages: TornPages::None,
+        wal: false,
+        undo_bytes: MIB,
+        pool_percent: 0.01,
+        flush_pages: 1,
+        ..small(Layout::InPlace)
+    };
+    let target = drive(128);
+    let mut tree = settings.source(&target, 5).expect("it fits");
+    let data_bytes = 64 * MIB;
+    let mut requests: Vec<Request> = Vec::new();
+    while tree.counters.operations < 3000 {
+        assert!(tree.step());
+    }
+    tree.parts.output.queue.take(&mut requests, usize::MAX);
+    let loaded = ((data_bytes + MIB) / 4096) as usize;
+    let undo: Vec<u64> = requests[loaded..]
+        .iter()
+        .filter(|request| request.offset_bytes >= data_bytes)
+        .map(|request| (request.offset_bytes - data_bytes) / 4096)
+        .collect();
+    assert!((2900..=3000).contains(&undo.len()), "{}", undo.len());
+    let in_turn = undo
+        .iter()
+        .enumerate()
+        .all(|(number, page)| *page == number as u64 % 256);
+    assert!(in_turn, "one after the other, in a circle of 256");
+    assert_eq!(tree.counters.changed_bytes, 3000 * settings.record_bytes);
+}
+
 /// Of uniform overwrites a zone that is collected still has x of its pages, where the share of the space that is used is (x - 1) / ln x
 /// (Menon, "A performance comparison of RAID-5 and log-structured arrays", 1995).
 #[test]

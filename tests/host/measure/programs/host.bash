@@ -9,7 +9,6 @@ PROGRAMS=$TESTS/measure/programs
 # The smallest drive on which the programs' own files are small against reclaim units, and those against the drive.
 PROGRAM_DRIVE=(--device warp_default --capacity 256M --set gc.block_remapping=false --set geometry.reclaim_unit_bytes=1GiB)
 PROGRAM_CAPACITY_BYTES=$((256 << 20))
-DATA_MIB=208 LOG_MIB=48
 
 # Names of the programs.
 programs() {
@@ -19,9 +18,9 @@ programs() {
     done
 }
 
-# A number of JSON on one line: KEY FILE
+# The first number with this key in JSON: KEY FILE
 json_number() {
-    sed -E 's/.*"'"$1"'":([0-9.]+).*/\1/' "$2"
+    grep -oE "\"$1\":[0-9.]+" "$2" | head -n 1 | cut -d : -f 2
 }
 
 # Host bytes and media bytes of a workload in the lab: WORKLOAD CAPACITIES ARGUMENTS...
@@ -34,11 +33,12 @@ in_the_lab() {
 
 # One program with one placement: NAME fdp|none. Adds a line to $WORK/rows.
 run_program() {
-    local name=$1 placement=$2 status=0 fdp=on host media packages folder=$WORK/$1.$2 capacities replayed modelled none=()
+    local name=$1 placement=$2 status=0 fdp=on host media packages folder=$WORK/$1.$2 capacities replayed modelled none=() log_mib
     packages=$(sed -n 's/^# packages: //p' "$PROGRAMS/$name.sh")
+    log_mib=$(sed -n 's/^# log: \(.*\) MiB/\1/p' "$PROGRAMS/$name.sh")
     [ "$placement" = fdp ] || fdp=off
     start_server vfio-user "${PROGRAM_DRIVE[@]}" --fdp $fdp --timing off --serial "$SERIAL"
-    prepare_measurement program.sh <<<"TRANSPORTS=pcie DATA_MIB=$DATA_MIB LOG_MIB=$LOG_MIB PLACEMENT=$placement FORMAT_512=1"
+    prepare_measurement program.sh <<<"TRANSPORTS=pcie DATA_MIB=$((PROGRAM_CAPACITY_BYTES / 1048576 - log_mib)) LOG_MIB=$log_mib PLACEMENT=$placement FORMAT_512=1"
     cat "$PROGRAMS/file_systems.sh" "$PROGRAMS/$name.sh" >"$WORK/host/program"
     guest_boot "$LIMIT_S" "$WORK/host" nvme_core.multipath=N --memory 2G --with "$packages" "${VFIO_USER[@]}" || status=$?
     boot_ended "$name, $placement" $status || true
@@ -48,6 +48,7 @@ run_program() {
     mkdir -p "$folder"
     [ -s "$WORK/host/capture.csv.zst" ] || return 0
     mv "$WORK/host/capture.csv.zst" "$folder/$name"
+    sed "s/^/# /" "$WORK/host/output" | tail -n 3
     [ "$placement" = fdp ] && echo 'kind = "trace"
 placement = "volume"' >"$folder/replay.toml" || echo 'kind = "trace"' >"$folder/replay.toml"
     echo "files = [\"$folder/$name\"]" >>"$folder/replay.toml"

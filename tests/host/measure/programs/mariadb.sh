@@ -2,6 +2,7 @@
 # InnoDB of MariaDB: rows updated at random by sysbench, a pool of a sixth of them. The doublewrite buffer is in the system
 # tablespace, which is with the log. Model: mariadb.toml.
 # packages: mariadb-server,sysbench
+# log: 48 MiB
 mkdir -p /mnt/data/db /mnt/log/db /run/mysqld
 cat >/tmp/my.cnf <<END
 [server]

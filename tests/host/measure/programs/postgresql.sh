@@ -2,6 +2,7 @@
 # PostgreSQL: rows updated at random, ten in a transaction; shared buffers hold all of them, so that pages go to the drive
 # at checkpoints. Model: postgresql.toml.
 # packages: postgresql
+# log: 48 MiB
 bin=$(echo /usr/lib/postgresql/*/bin)
 mkdir -p /mnt/data/pg /mnt/log/pg
 chown guest /mnt/data/pg /mnt/log/pg

@@ -1,0 +1,192 @@
+//! Any settings of any model: an error that names a setting, or a workload that stays on its drive.
+//!
+//! Settings are drawn from lists that hold defaults, limits, and what is beyond them. Whatever comes of it, it is the same
+//! for the same seed, whatever the sizes of the batches.
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+use workload::random::below;
+use workload::{Request, Source, Workload};
+
+use crate::Spec;
+use crate::testing::twin;
+
+/// Settings of each kind, with values in TOML.
+const KINDS: [(&str, &[(&str, &[&str])]); 3] = [
+    (
+        "btree",
+        &[
+            ("driver", &["\"ycsb\"", "\"tpcc\""]),
+            (
+                "mix",
+                &[
+                    "\"a\"",
+                    "\"b\"",
+                    "\"c\"",
+                    "\"d\"",
+                    "\"e\"",
+                    "\"f\"",
+                    "\"overwrite\"",
+                    "\"load\"",
+                ],
+            ),
+            ("popularity", &["\"zipf\"", "\"uniform\"", "\"latest\""]),
+            ("zipf_exponent", &["0.0", "0.5", "1.0", "3.0", "-1.0"]),
+            ("data_percent", &["1", "30", "75", "97", "0.0", "150"]),
+            ("record_bytes", &["16", "128", "4096", "5000"]),
+            ("page_bytes", &["4096", "16384", "65536", "1000"]),
+            ("page_fill_percent", &["1", "69", "100", "101"]),
+            ("pool_percent", &["0.01", "10", "100"]),
+            ("layout", &["\"in_place\"", "\"out_of_place\"", "\"copy_on_write\""]),
+            ("torn_pages", &["\"none\"", "\"doublewrite\"", "\"full_page_writes\""]),
+            ("doublewrite_bytes", &["4096", "1048576", "1073741824"]),
+            ("flush_pages", &["1", "64", "65536", "0"]),
+            ("wal", &["true", "false"]),
+            ("log_bytes", &["4096", "1048576", "1073741824"]),
+            ("transactions_per_sync", &["0", "1", "100"]),
+            ("undo_bytes", &["0", "4096", "1048576", "1000"]),
+            ("checkpoints", &["\"fuzzy\"", "\"spread\""]),
+            ("space_percent", &["10", "60", "90", "99"]),
+            ("compressed_percent", &["1", "37", "100"]),
+            ("zone_bytes", &["4096", "1048576", "1073741824"]),
+            ("groups", &["1", "4", "32", "33"]),
+            ("placement", &["\"none\"", "\"stream\""]),
+            ("discard", &["true", "false"]),
+            ("reads", &["true", "false"]),
+        ],
+    ),
+    (
+        "lsm",
+        &[
+            (
+                "mix",
+                &["\"a\"", "\"b\"", "\"d\"", "\"e\"", "\"f\"", "\"overwrite\"", "\"load\""],
+            ),
+            ("bulk_load", &["true", "false"]),
+            ("popularity", &["\"zipf\"", "\"uniform\"", "\"latest\""]),
+            ("data_percent", &["1", "30", "75", "95", "0.0"]),
+            ("key_bytes", &["0", "23", "1000"]),
+            ("value_bytes", &["100", "1000", "65536", "0"]),
+            ("compaction", &["\"levelled\"", "\"tiered\"", "\"fifo\""]),
+            ("memtable_bytes", &["65536", "1048576", "67108864"]),
+            ("table_bytes", &["65536", "1048576", "67108864"]),
+            ("base_level_bytes", &["1048576", "268435456"]),
+            ("level_multiplier", &["2", "10", "1"]),
+            ("levels", &["2", "7", "10", "11"]),
+            ("level_zero_tables", &["2", "4", "20"]),
+            ("dynamic_levels", &["true", "false"]),
+            ("size_ratio_percent", &["0", "1", "100"]),
+            ("space_amplification_percent", &["1", "200"]),
+            ("wal", &["true", "false"]),
+            ("writes_per_sync", &["0", "1", "50"]),
+            ("write_bytes", &["4096", "1048576", "1000"]),
+            (
+                "placement",
+                &["\"none\"", "\"level\"", "\"rocksdb\"", "\"lifetime\"", "\"table\""],
+            ),
+            ("placement_table", &["[0, 1, 200]", "[]"]),
+            ("recycle_wal", &["true", "false"]),
+            ("discard", &["true", "false"]),
+            ("reads", &["true", "false"]),
+        ],
+    ),
+    (
+        "kvcache_tier",
+        &[
+            ("used_percent", &["1", "50", "89", "100", "0", "101"]),
+            ("eviction", &["\"fifo\"", "\"lru\"", "\"lfu\"", "\"ttl\"", "\"prefix\""]),
+            ("ttl_seconds", &["1", "3600"]),
+            (
+                "placement",
+                &["\"none\"", "\"class\"", "\"worker\"", "\"rank\"", "\"session\""],
+            ),
+            ("first_placement", &["0", "1", "9"]),
+            ("write_bytes", &["4096", "131072", "5000"]),
+            ("discard", &["true", "false"]),
+            ("reads", &["true", "false"]),
+            (
+                "classes",
+                &[
+                    "{ one = {} }",
+                    "{ one = { workers = 3, chunk_bytes = \"256KiB\", ranks = 2 }, two = { share = 7, admit_percent = 10 } }",
+                    "{ talk = { chunk_bytes = \"64KiB\", requests = { kind = \"conversation\", sessions = 20 } } }",
+                    "{ agent = { chunk_bytes = \"64KiB\", requests = { kind = \"agent\", sessions = 5, turn_chunks = 3 } } }",
+                    "{ odd = { chunk_bytes = 5000, requests = { kind = \"popular\", catalogue_percent = 10 } } }",
+                    "{ none = { workers = 0 } }",
+                    "{}",
+                ],
+            ),
+        ],
+    ),
+];
+
+/// Settings of a kind, drawn: each with one in five.
+fn drawn(random: &mut Xoshiro256PlusPlus, kind: usize) -> String {
+    let (name, settings) = KINDS[kind];
+    let mut text = format!("kind = \"{name}\"\n");
+    for (setting, values) in settings {
+        if below(random, 5) == 0 {
+            let value = values[below(random, values.len() as u64) as usize];
+            text += &format!("{setting} = {value}\n");
+        }
+    }
+    text
+}
+
+fn requests(source: &mut dyn Source, batch: usize) -> Vec<Request> {
+    let mut requests = Vec::new();
+    while requests.len() < 3000 {
+        let limit = batch.min(3000 - requests.len());
+        match source.next_batch(&mut requests, limit) {
+            Ok(0) => break,
+            Ok(_) => {}
+            // Such as a drive that is full; it stays at its end.
+            Err(error) => {
+                assert!(!error.to_string().is_empty());
+                break;
+            }
+        }
+    }
+    requests
+}
+
+#[test]
+fn any_settings_are_an_error_or_a_workload_that_stays_on_its_drive() {
+    let mut ran = [0; KINDS.len()];
+    for seed in 0..300_u64 {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let kind = (seed % KINDS.len() as u64) as usize;
+        let text = drawn(&mut random, kind);
+        let denominator = [1, 64, 128][below(&mut random, 3) as usize];
+        let target = twin([32, 64, 100][below(&mut random, 3) as usize] * denominator, denominator);
+        let table = toml::from_str(&text).expect("TOML");
+        let made = Spec::parse("workload", &table, &|_| unreachable!("no job file is named"))
+            .and_then(|spec| Ok((spec.source(&target, seed)?, spec.source(&target, seed)?)));
+        let (mut source, mut again) = match made {
+            Ok(made) => made,
+            Err(error) => {
+                let sentence = error.to_string();
+                assert!(sentence.len() > 10, "seed {seed}: {sentence}\n{text}");
+                continue;
+            }
+        };
+        let found = requests(&mut *source, 100);
+        assert!(
+            found == requests(&mut *again, 7),
+            "seed {seed}: other requests in other batches\n{text}"
+        );
+        let streams = source.streams().len();
+        for request in &found {
+            let end = request.offset_bytes + u64::from(request.bytes);
+            assert!(
+                request.bytes > 0 && end <= target.capacity_bytes() && usize::from(request.stream) < streams,
+                "seed {seed}: {request:?} of {} bytes\n{text}",
+                target.capacity_bytes()
+            );
+            let is_placed = request.placement.is_none_or(|index| index.0 < target.placement_count);
+            assert!(is_placed, "seed {seed}: {request:?}\n{text}");
+        }
+        ran[kind] += usize::from(!found.is_empty());
+    }
+    assert!(ran.iter().all(|ran| *ran >= 10), "most are errors: {ran:?}");
+}
