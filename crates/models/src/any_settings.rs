@@ -11,8 +11,11 @@ use workload::{Request, Source, Workload};
 use crate::Spec;
 use crate::testing::twin;
 
-/// Settings of each kind, with values in TOML.
-const KINDS: [(&str, &[(&str, &[&str])]); 3] = [
+/// A setting, and values in TOML.
+type Choices = (&'static str, &'static [&'static str]);
+
+/// Settings of each kind.
+const KINDS: [(&str, &[Choices]); 3] = [
     (
         "btree",
         &[
