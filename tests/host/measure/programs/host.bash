@@ -49,17 +49,14 @@ run_program() {
     [ -s "$WORK/host/capture.csv.zst" ] || return 0
     mv "$WORK/host/capture.csv.zst" "$folder/$name"
     sed "s/^/# /" "$WORK/host/output" | tail -n 3
-    [ "$placement" = fdp ] && echo 'kind = "trace"
-placement = "volume"' >"$folder/replay.toml" || echo 'kind = "trace"' >"$folder/replay.toml"
-    echo "files = [\"$folder/$name\"]" >>"$folder/replay.toml"
+    printf 'kind = "trace"\nplacement = "volume"\nfiles = ["%s"]\n' "$folder/$name" >"$folder/replay.toml"
     capacities=$(awk -v host="$host" -v capacity=$PROGRAM_CAPACITY_BYTES 'BEGIN { printf "%.4f", host / capacity }')
-    replayed=$(in_the_lab "$folder/replay.toml" "$capacities")
     [ "$placement" = fdp ] || none=(--set workload.placement=none)
+    replayed=$(in_the_lab "$folder/replay.toml" "$capacities" "${none[@]}")
     modelled=$(in_the_lab "$PROGRAMS/$name.toml" "$capacities" "${none[@]}")
     "$WARP" lifetimes "$folder/replay.toml" "$PROGRAMS/$name.toml" "${PROGRAM_DRIVE[@]}" --write "$capacities" >"$folder/lifetimes"
-    "$WARP" lifetimes "$folder/replay.toml" "$PROGRAMS/$name.toml" "${PROGRAM_DRIVE[@]}" --write "$capacities" --json >"$WORK/distance"
     sed 's/^/# /' "$folder/lifetimes"
-    echo "$name $placement $host $media $replayed $modelled $(json_number distance "$WORK/distance")" >>"$WORK/rows"
+    echo "$name $placement $host $media $replayed $modelled $(sed -n 's/^Kolmogorov.*: \([0-9.]*\), after.*/\1/p' "$folder/lifetimes")" >>"$WORK/rows"
     [ -z "$TRANSCRIPTS" ] || { mkdir -p "$TRANSCRIPTS" && cp "$folder/$name" "$TRANSCRIPTS/$name.$placement.csv.zst"; }
 }
 
