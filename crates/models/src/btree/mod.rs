@@ -12,7 +12,7 @@
 //!   the log, or by the drive;
 //! - **out of place** (ZLeanStore; "How to Write to SSDs", arXiv 2603.09927): compressed pages, packed into zones that are written in sequence and
 //!   collected, pages of about the same time of death together;
-//! - **copy on write** (WiredTiger): every page at the first free place of the file, the old one free after the next checkpoint.
+//! - **copy on write** (WiredTiger, LMDB): every page at the first free place of the file, the old one free after the next checkpoint.
 //!
 //! What shrinks on a twin of 1/d: the number of records and pages, pool, log, doublewrite buffer and zones. Pages do not.
 //!
@@ -94,8 +94,14 @@ pub struct Settings {
     /// versions are elsewhere (PostgreSQL: in the pages).
     #[serde(with = "base::size")]
     pub undo_bytes: u64,
+    /// Pages of indexes, which grow with the data and which updates leave alone, percent of the drive. 0.
+    pub index_percent: f64,
+    /// Pages that are there before the data and never change, percent of the drive: system tables, what the file system has of its own. 0.
+    pub unchanged_percent: f64,
     /// When dirty pages have to be written because of the log. `fuzzy`.
     pub checkpoints: Checkpoints,
+    /// Transactions after which all dirty pages are written and a checkpoint is complete, whatever the log demands: LMDB's commit of so many. 0: never.
+    pub transactions_per_checkpoint: u64,
     /// Out of place, copy on write: space for pages, percent of the drive; what it has beyond the data is for collecting. 90.
     pub space_percent: f64,
     /// Out of place, copy on write: size of a compressed page, percent. 100.
@@ -134,7 +140,10 @@ impl Default for Settings {
             log_header_bytes: 50,
             transactions_per_sync: 0,
             undo_bytes: 0,
+            index_percent: 0.0,
+            unchanged_percent: 0.0,
             checkpoints: Checkpoints::Fuzzy,
+            transactions_per_checkpoint: 0,
             space_percent: 90.0,
             compressed_percent: 100.0,
             zone_bytes: 1 << 30,
@@ -158,7 +167,8 @@ impl Settings {
     pub fn source(&self, target: &Target, seed: u64) -> Result<BTree, WorkloadError> {
         self.check()?;
         let capacity_bytes = target.capacity_bytes();
-        let pages = (capacity_bytes as f64 * self.data_percent / 100.0) as u64 / self.page_bytes;
+        let pages_of = |percent: f64| (capacity_bytes as f64 * percent / 100.0) as u64 / self.page_bytes;
+        let pages = pages_of(self.data_percent);
         let setting = || format!("data_percent = {}", self.data_percent);
         if pages < LEAST_PAGES {
             let problem = format!("is {pages} pages on a drive of {capacity_bytes} bytes, {LEAST_PAGES} are needed");
@@ -177,14 +187,20 @@ impl Settings {
             0 => 0,
             bytes => (self.scaled(bytes, target) / self.page_bytes) as u32,
         };
-        let all_pages = pages.saturating_add(undo_pages);
+        let other_pages = |percent: f64| u32::try_from(pages_of(percent)).unwrap_or(u32::MAX);
+        let others = [
+            undo_pages,
+            other_pages(self.index_percent),
+            other_pages(self.unchanged_percent),
+        ];
+        let all_pages = others.iter().fold(pages, |sum, part| sum.saturating_add(*part));
         let store = Store::new(self, all_pages, log_bytes, target)?;
         let pool_pages = (f64::from(pages) * self.pool_percent / 100.0) as u64;
         let pool = Pool::new(all_pages, pool_pages.max(LEAST_POOL_PAGES) as u32);
         let output = Output::new(self, target);
         Ok(BTree::new(
             self,
-            undo_pages,
+            others,
             Parts {
                 driver,
                 log,
@@ -206,6 +222,8 @@ impl Settings {
 
     fn check(&self) -> Result<(), WorkloadError> {
         within("data_percent", self.data_percent, 0.1..=98.0)?;
+        within("index_percent", self.index_percent, 0.0..=98.0)?;
+        within("unchanged_percent", self.unchanged_percent, 0.0..=98.0)?;
         within("zipf_exponent", self.zipf_exponent, 0.0..=10.0)?;
         multiple_of(BLOCK_BYTES, "page_bytes", self.page_bytes, 64 << 10)?;
         within("page_fill_percent", self.page_fill_percent, 1.0..=100.0)?;

@@ -93,12 +93,12 @@ impl Pool {
         self.link(frame);
     }
 
-    /// A page that is there is changed; `log_bytes` is the position of the log.
-    pub(super) fn change(&mut self, page: u32, log_bytes: u64) {
+    /// A page that is there is changed; `log_bytes` is the position of the log, if there is one that asks for the oldest changes.
+    pub(super) fn change(&mut self, page: u32, log_bytes: Option<u64>) {
         let frame = &mut self.frames[self.of_page[page as usize] as usize];
         if frame.dirty_since.is_none() {
-            frame.dirty_since = Some(log_bytes);
-            self.dirty.push_back((log_bytes, page));
+            frame.dirty_since = Some(log_bytes.unwrap_or(0));
+            self.dirty.extend(log_bytes.map(|since| (since, page)));
             self.dirty_pages += 1;
         }
     }

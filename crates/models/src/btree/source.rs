@@ -1,5 +1,7 @@
 //! The engine at work: all pages are loaded, then operations go on; and what it measures of itself.
 
+use std::ops::Range;
+
 use super::driver::{Driver, Touch};
 use super::log::{Checkpoints, Log};
 use super::output::{Output, STREAMS};
@@ -26,7 +28,7 @@ const IDLE_OPERATIONS: u64 = 10_000_000;
 #[derive(Debug)]
 pub struct BTree {
     pub(super) parts: Parts,
-    /// Data, and behind it undo.
+    /// Data, and behind it undo. Pages that never change are behind both.
     pages: u32,
     undo_pages: u32,
     /// The next of the undo pages to change.
@@ -34,12 +36,15 @@ pub struct BTree {
     flush_pages: usize,
     log_header_bytes: u64,
     checkpoints: Checkpoints,
+    transactions_per_checkpoint: u64,
+    /// Transactions that changed something since the last checkpoint by their number.
+    transactions: u64,
     /// Bytes that the log gets for the first change of a page after a checkpoint; 0: none.
     image_bytes: u64,
     /// Number of the checkpoint after which each page was logged as a whole.
     imaged_at: Vec<u32>,
-    /// The next page to load.
-    loaded: u32,
+    /// Pages to load: those that are there first, data and undo, and along with these the index.
+    unloaded: [Range<u32>; 3],
     endless: bool,
     /// Checkpoints begun; where the log was at the last; its pages that are not written, the last ones first, and their number at its beginning.
     checkpoint: u32,
@@ -67,12 +72,19 @@ pub(super) struct Counters {
 }
 
 impl BTree {
-    /// The last so many pages are undo's.
-    pub(super) fn new(settings: &Settings, undo_pages: u32, parts: Parts, endless: bool) -> BTree {
-        let pages = parts.pool.tree_pages();
+    /// The last pages are undo's, an index's and others, so many of each.
+    pub(super) fn new(
+        settings: &Settings,
+        [undo_pages, index_pages, unchanged_pages]: [u32; 3],
+        parts: Parts,
+        endless: bool,
+    ) -> BTree {
+        let all_pages = parts.pool.tree_pages();
+        let pages = all_pages - unchanged_pages - index_pages;
         let has_images = settings.layout == Layout::InPlace && settings.torn_pages == TornPages::FullPageWrites;
+        // Without the hole between its records and its line pointers (PostgreSQL's `XLogRecordAssemble`).
         let image_bytes = if has_images && settings.wal {
-            settings.page_bytes
+            ((settings.page_bytes as f64 * settings.page_fill_percent / 100.0) as u64).max(1)
         } else {
             0
         };
@@ -84,13 +96,19 @@ impl BTree {
             flush_pages: settings.flush_pages as usize,
             log_header_bytes: settings.log_header_bytes,
             checkpoints: settings.checkpoints,
+            transactions_per_checkpoint: settings.transactions_per_checkpoint,
+            transactions: 0,
             image_bytes,
             imaged_at: if image_bytes > 0 {
                 vec![0; pages as usize]
             } else {
                 Vec::new()
             },
-            loaded: 0,
+            unloaded: [
+                all_pages - unchanged_pages..all_pages,
+                0..pages,
+                pages..all_pages - unchanged_pages,
+            ],
             endless,
             checkpoint: 1,
             checkpoint_began: 0,
@@ -105,13 +123,7 @@ impl BTree {
 
     /// The next operation; false at the end.
     pub(super) fn step(&mut self) -> bool {
-        if self.loaded < self.pages {
-            let end = self.pages.min(self.loaded + self.flush_pages as u32);
-            self.batch.clear();
-            self.batch.extend(self.loaded..end);
-            self.parts.store.write(&self.batch, &mut self.parts.output);
-            self.loaded = end;
-            self.counters.loaded_bytes = self.parts.output.written_bytes.iter().sum();
+        if self.load() {
             return true;
         }
         let mut touches = std::mem::take(&mut self.touches);
@@ -140,8 +152,37 @@ impl BTree {
                 log.commit(&mut self.parts.output);
             }
             self.keep_up();
+            self.transactions += 1;
+            if self.transactions == self.transactions_per_checkpoint {
+                self.transactions = 0;
+                self.write_all_dirty();
+            }
         }
         self.idle < IDLE_OPERATIONS
+    }
+
+    /// Loads the next pages; false if all are there. Indexes grow with the data.
+    fn load(&mut self) -> bool {
+        let [first, changing, index] = &mut self.unloaded;
+        // The parts that are left, of pages that are numbered from 0 and behind those.
+        let (of_changing, of_index) = (f64::from(changing.end), f64::from(index.end - changing.end));
+        let next = if first.start < first.end {
+            first
+        } else if index.len() as f64 * of_changing > changing.len() as f64 * of_index {
+            index
+        } else {
+            changing
+        };
+        if next.start == next.end {
+            return false;
+        }
+        let end = next.end.min(next.start + self.flush_pages as u32);
+        self.batch.clear();
+        self.batch.extend(next.start..end);
+        next.start = end;
+        self.parts.store.write(&self.batch, &mut self.parts.output);
+        self.counters.loaded_bytes = self.parts.output.written_bytes.iter().sum();
+        true
     }
 
     fn touch(&mut self, touch: &Touch) {
@@ -164,7 +205,7 @@ impl BTree {
         if touch.changed_bytes == 0 {
             return;
         }
-        let position = self.parts.log.as_ref().map_or(0, Log::end_bytes);
+        let position = self.parts.log.as_ref().map(Log::end_bytes);
         self.parts.pool.change(touch.page, position);
         let Some(log) = &mut self.parts.log else { return };
         log.append(touch.changed_bytes + self.log_header_bytes);
@@ -227,6 +268,17 @@ impl BTree {
             }
         }
         self.batch = batch;
+    }
+
+    /// A checkpoint at once, of all that is dirty, in the order of the pages.
+    fn write_all_dirty(&mut self) {
+        let mut batch = std::mem::take(&mut self.batch);
+        batch.clear();
+        self.parts.pool.all_dirty(&mut batch);
+        self.flush(&batch);
+        self.batch = batch;
+        let position = self.parts.log.as_ref().map_or(0, Log::end_bytes);
+        self.complete_checkpoint(position);
     }
 
     fn complete_checkpoint(&mut self, position: u64) {

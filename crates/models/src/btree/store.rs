@@ -30,7 +30,7 @@ pub enum TornPages {
     None,
     /// Pages are written twice, first to the doublewrite buffer (InnoDB).
     Doublewrite,
-    /// The first change of a page after a checkpoint logs all of it (PostgreSQL's `full_page_writes`).
+    /// The first change of a page after a checkpoint logs all that is in it (PostgreSQL's `full_page_writes`).
     FullPageWrites,
 }
 

@@ -26,18 +26,18 @@ sql() {
 }
 sql <<END
 CREATE TABLE records (id int PRIMARY KEY, field text) WITH (fillfactor = 80);
-INSERT INTO records SELECT id, repeat('x', 100) FROM generate_series(1, 800000) id;
+INSERT INTO records SELECT id, repeat('x', 100) FROM generate_series(1, 550000) id;
 VACUUM ANALYZE records;
 CHECKPOINT;
 END
 {
     echo "BEGIN;"
     for number in 1 2 3 4 5 6 7 8 9 10; do
-        echo "\\set id$number random(1, 800000)"
+        echo "\\set id$number random(1, 550000)"
         echo "UPDATE records SET field = repeat('y', 100) WHERE id = :id$number;"
     done
     echo "END;"
 } >/tmp/update.sql
-as_guest "$bin/pgbench --host=/tmp --no-vacuum --client=2 --transactions=6000 --file=/tmp/update.sql postgres"
+as_guest "$bin/pgbench --host=/tmp --no-vacuum --client=2 --transactions=10000 --file=/tmp/update.sql postgres"
 as_guest "$bin/pg_ctl --pgdata=/mnt/data/pg --wait stop" >/dev/null
 umount /mnt/data /mnt/log
