@@ -164,7 +164,7 @@ impl BTree {
     /// Loads the next pages; false if all are there. Indexes grow with the data.
     fn load(&mut self) -> bool {
         let [first, changing, index] = &mut self.unloaded;
-        // The parts that are left, of pages that are numbered from 0 and behind those.
+        // What has the larger part left is next; the index is numbered behind what changes.
         let (of_changing, of_index) = (f64::from(changing.end), f64::from(index.end - changing.end));
         let next = if first.start < first.end {
             first
