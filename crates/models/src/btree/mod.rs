@@ -12,7 +12,7 @@
 //!   the log, or by the drive;
 //! - **out of place** (ZLeanStore; "How to Write to SSDs", arXiv 2603.09927): compressed pages, packed into zones that are written in sequence and
 //!   collected, pages of about the same time of death together;
-//! - **copy on write** (WiredTiger, LMDB): every page at the first free place of the file, the old one free after the next checkpoint.
+//! - **copy on write** (WiredTiger, LMDB): every page at the first free place of the file, the old one free after the next checkpoint or the one after it.
 //!
 //! What shrinks on a twin of 1/d: the number of records and pages, pool, log, doublewrite buffer and zones. Pages do not.
 //!
@@ -102,6 +102,8 @@ pub struct Settings {
     pub checkpoints: Checkpoints,
     /// Transactions after which all dirty pages are written and a checkpoint is complete, whatever the log demands: LMDB's commit of so many. 0: never.
     pub transactions_per_checkpoint: u64,
+    /// Copy on write: checkpoints after which the place that a page has left is free. 1 (WiredTiger); LMDB 2.
+    pub checkpoints_kept: u32,
     /// Out of place, copy on write: space for pages, percent of the drive; what it has beyond the data is for collecting. 90.
     pub space_percent: f64,
     /// Out of place, copy on write: size of a compressed page, percent. 100.
@@ -144,6 +146,7 @@ impl Default for Settings {
             unchanged_percent: 0.0,
             checkpoints: Checkpoints::Fuzzy,
             transactions_per_checkpoint: 0,
+            checkpoints_kept: 1,
             space_percent: 90.0,
             compressed_percent: 100.0,
             zone_bytes: 1 << 30,
@@ -222,6 +225,7 @@ impl Settings {
 
     fn check(&self) -> Result<(), WorkloadError> {
         within("data_percent", self.data_percent, 0.1..=98.0)?;
+        within("checkpoints_kept", self.checkpoints_kept, 1..=16)?;
         within("index_percent", self.index_percent, 0.0..=98.0)?;
         within("unchanged_percent", self.unchanged_percent, 0.0..=98.0)?;
         within("zipf_exponent", self.zipf_exponent, 0.0..=10.0)?;

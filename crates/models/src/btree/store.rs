@@ -1,7 +1,7 @@
 //! Where pages are written back.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
@@ -87,7 +87,13 @@ impl Store {
             Zones::new(pages, stored_bytes, (first_bytes, space_bytes), zone_bytes, settings)
                 .map(|zones| Store::OutOfPlace(Box::new(zones)))
         } else {
-            Copies::new(pages, stored_bytes, first_bytes, space_bytes).map(Store::CopyOnWrite)
+            Copies::new(
+                pages,
+                stored_bytes,
+                (first_bytes, space_bytes),
+                settings.checkpoints_kept,
+            )
+            .map(Store::CopyOnWrite)
         };
         found.map_err(|needed_bytes| {
             no_room(
@@ -176,13 +182,18 @@ pub(super) struct Copies {
     untouched: u32,
     free: BinaryHeap<Reverse<u32>>,
     slot_of: Vec<u32>,
-    /// Free after the next checkpoint, and after this one.
-    left_since: Vec<u32>,
+    /// Slots that were left before each of the checkpoints that are kept, the oldest first; those of the last since it.
+    left: VecDeque<Vec<u32>>,
 }
 
 impl Copies {
     /// Or the bytes that it needs.
-    fn new(pages: u32, stored_bytes: u64, start_bytes: u64, space_bytes: u64) -> Result<Copies, u64> {
+    fn new(
+        pages: u32,
+        stored_bytes: u64,
+        (start_bytes, space_bytes): (u64, u64),
+        checkpoints_kept: u32,
+    ) -> Result<Copies, u64> {
         let slot_bytes = stored_bytes.next_multiple_of(BLOCK_BYTES);
         let slots = space_bytes / slot_bytes;
         // What a checkpoint changes is there twice.
@@ -197,7 +208,7 @@ impl Copies {
             untouched: 0,
             free: BinaryHeap::new(),
             slot_of: vec![NONE; pages as usize],
-            left_since: Vec::new(),
+            left: vec![Vec::new(); checkpoints_kept as usize].into(),
         })
     }
 
@@ -207,9 +218,11 @@ impl Copies {
 
     fn write(&mut self, pages: &[u32], output: &mut Output) {
         for page in pages {
-            if self.free.is_empty() && self.untouched == self.slots {
-                // The file may not grow: the checkpoint comes early.
-                self.checkpoint();
+            for _ in 0..self.left.len() {
+                if self.free.is_empty() && self.untouched == self.slots {
+                    // The file may not grow: the checkpoint comes early.
+                    self.checkpoint();
+                }
             }
             let slot = self.free.pop().map_or(self.untouched, |Reverse(slot)| slot);
             self.untouched = self.untouched.max(slot + 1);
@@ -221,14 +234,16 @@ impl Copies {
             );
             let left = std::mem::replace(&mut self.slot_of[*page as usize], slot);
             if left != NONE {
-                self.left_since.push(left);
+                self.left.back_mut().expect("one is kept at least").push(left);
             }
             output.write(Stream::Pages(0), self.offset_bytes(slot), self.slot_bytes);
         }
     }
 
     fn checkpoint(&mut self) {
-        self.free.extend(self.left_since.drain(..).map(Reverse));
+        let mut oldest = self.left.pop_front().expect("one is kept at least");
+        self.free.extend(oldest.drain(..).map(Reverse));
+        self.left.push_back(oldest);
     }
 
     /// First byte and length of every page.
