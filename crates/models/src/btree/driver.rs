@@ -74,8 +74,7 @@ pub(super) struct Ycsb {
 
 impl Ycsb {
     fn new(settings: &Settings, pages: u32, merged: u64, seed: u64) -> Ycsb {
-        let filled_bytes = settings.page_bytes as f64 * settings.page_fill_percent / 100.0;
-        let records_per_page = (filled_bytes as u64 / settings.record_bytes).max(1) as u32;
+        let records_per_page = (settings.filled_page_bytes() / settings.record_bytes).max(1) as u32;
         let most = pages.saturating_mul(records_per_page);
         let popularity = settings.popularity.unwrap_or(settings.mix.popularity());
         let mut keys = Keys::new(most, merged, popularity, settings.zipf_exponent, seed);

@@ -42,7 +42,7 @@ use driver::Driver;
 use log::Log;
 use output::Output;
 use pool::Pool;
-use source::Parts;
+use source::{PageCounts, Parts};
 use store::Store;
 use workload::{Target, WorkloadError, multiple_of, within};
 
@@ -171,39 +171,45 @@ impl Settings {
         self.check()?;
         let capacity_bytes = target.capacity_bytes();
         let pages_of = |percent: f64| (capacity_bytes as f64 * percent / 100.0) as u64 / self.page_bytes;
-        let pages = pages_of(self.data_percent);
+        let undo_bytes = match self.undo_bytes {
+            0 => 0,
+            bytes => self.scaled(bytes, target),
+        };
+        let counts = [
+            pages_of(self.data_percent),
+            undo_bytes / self.page_bytes,
+            pages_of(self.index_percent),
+            pages_of(self.unchanged_percent),
+        ];
+        let (pages, all_pages) = (counts[0], counts.iter().sum::<u64>());
         let setting = || format!("data_percent = {}", self.data_percent);
         if pages < LEAST_PAGES {
             let problem = format!("is {pages} pages on a drive of {capacity_bytes} bytes, {LEAST_PAGES} are needed");
             return Err(WorkloadError::setting(setting(), problem));
         }
-        let pages = u32::try_from(pages).map_err(|_| {
-            let problem = format!("is {pages} pages, more than 32 bits can number; use a twin, or larger pages");
-            WorkloadError::setting(setting(), problem)
-        })?;
-        let driver = Driver::new(self, pages, target.denominator(), seed)?;
+        if u32::try_from(all_pages).is_err() {
+            let problem = format!("is {all_pages} pages, more than 32 bits can number; use a twin, or larger pages");
+            return Err(WorkloadError::setting(setting(), problem));
+        }
+        let [data, undo, index, unchanged] = counts.map(|pages| pages as u32);
+        let counts = PageCounts {
+            data,
+            undo,
+            index,
+            unchanged,
+        };
+        let driver = Driver::new(self, data, target.denominator(), seed)?;
         let log = self
             .wal
             .then(|| Log::new(self.scaled(self.log_bytes, target), self.transactions_per_sync));
         let log_bytes = log.as_ref().map_or(0, Log::bytes);
-        let undo_pages = match self.undo_bytes {
-            0 => 0,
-            bytes => (self.scaled(bytes, target) / self.page_bytes) as u32,
-        };
-        let other_pages = |percent: f64| u32::try_from(pages_of(percent)).unwrap_or(u32::MAX);
-        let others = [
-            undo_pages,
-            other_pages(self.index_percent),
-            other_pages(self.unchanged_percent),
-        ];
-        let all_pages = others.iter().fold(pages, |sum, part| sum.saturating_add(*part));
-        let store = Store::new(self, all_pages, log_bytes, target)?;
-        let pool_pages = (f64::from(pages) * self.pool_percent / 100.0) as u64;
-        let pool = Pool::new(all_pages, pool_pages.max(LEAST_POOL_PAGES) as u32);
+        let store = Store::new(self, counts.all(), log_bytes, target)?;
+        let pool_pages = (f64::from(data) * self.pool_percent / 100.0) as u64;
+        let pool = Pool::new(counts.all(), pool_pages.max(LEAST_POOL_PAGES) as u32);
         let output = Output::new(self, target);
         Ok(BTree::new(
             self,
-            others,
+            counts,
             Parts {
                 driver,
                 log,
@@ -213,6 +219,11 @@ impl Settings {
             },
             target.endless,
         ))
+    }
+
+    /// Bytes that records fill of a page.
+    fn filled_page_bytes(&self) -> u64 {
+        (self.page_bytes as f64 * self.page_fill_percent / 100.0) as u64
     }
 
     /// Bytes of a ring or zone on the target: whole blocks and pages, several at least.

@@ -42,11 +42,6 @@ impl Pool {
         }
     }
 
-    /// Pages of the tree.
-    pub(super) fn tree_pages(&self) -> u32 {
-        self.of_page.len() as u32
-    }
-
     /// Uses a page; whether it is there.
     pub(super) fn use_of(&mut self, page: u32) -> bool {
         let frame = self.of_page[page as usize];
@@ -98,8 +93,9 @@ impl Pool {
         let frame = &mut self.frames[self.of_page[page as usize] as usize];
         if frame.dirty_since.is_none() {
             frame.dirty_since = Some(log_bytes.unwrap_or(0));
-            self.dirty.extend(log_bytes.map(|since| (since, page)));
             self.dirty_pages += 1;
+            self.forget_written();
+            self.dirty.extend(log_bytes.map(|since| (since, page)));
         }
     }
 
@@ -124,13 +120,17 @@ impl Pool {
 
     /// Where the log was at the oldest change that is not written.
     pub(super) fn oldest_change(&mut self) -> Option<u64> {
-        while let Some(&(since, page)) = self.dirty.front() {
-            if self.is_dirty_since(page, since) {
-                return Some(since);
-            }
+        self.forget_written();
+        self.dirty.front().map(|(since, _)| *since)
+    }
+
+    /// Drops entries that no longer hold, the oldest first: where nobody asks for the oldest change they would only grow.
+    fn forget_written(&mut self) {
+        while let Some(&(since, page)) = self.dirty.front()
+            && !self.is_dirty_since(page, since)
+        {
             self.dirty.pop_front();
         }
-        None
     }
 
     /// Up to so many pages that have been dirty for longest.
@@ -163,6 +163,12 @@ impl Pool {
         pages.extend(dirty.map(|frame| frame.page));
         pages.sort_unstable();
         assert_eq!(pages.len() as u32, self.dirty_pages, "dirty pages are counted");
+    }
+
+    /// Entries of the list of changes.
+    #[cfg(test)]
+    pub(super) fn remembered_changes(&self) -> usize {
+        self.dirty.len()
     }
 
     fn unlink(&mut self, frame: u32) {

@@ -11,6 +11,28 @@ use super::{Layout, Settings};
 use crate::ratio;
 use workload::{Measure, Request, Source, WorkloadError};
 
+/// How many pages are what, in the order of their numbers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PageCounts {
+    pub(super) data: u32,
+    pub(super) undo: u32,
+    /// Loaded along with the data, and never changed.
+    pub(super) index: u32,
+    /// There before the data, and never changed.
+    pub(super) unchanged: u32,
+}
+
+impl PageCounts {
+    /// Pages that operations change.
+    fn changing(&self) -> u32 {
+        self.data + self.undo
+    }
+
+    pub(super) fn all(&self) -> u32 {
+        self.changing() + self.index + self.unchanged
+    }
+}
+
 /// What a tree is made of.
 #[derive(Debug)]
 pub(super) struct Parts {
@@ -28,9 +50,7 @@ const IDLE_OPERATIONS: u64 = 10_000_000;
 #[derive(Debug)]
 pub struct BTree {
     pub(super) parts: Parts,
-    /// Data, and behind it undo. Pages that never change are behind both.
-    pages: u32,
-    undo_pages: u32,
+    pub(super) counts: PageCounts,
     /// The next of the undo pages to change.
     next_undo: u32,
     flush_pages: usize,
@@ -72,26 +92,18 @@ pub(super) struct Counters {
 }
 
 impl BTree {
-    /// The last pages are undo's, an index's and others, so many of each.
-    pub(super) fn new(
-        settings: &Settings,
-        [undo_pages, index_pages, unchanged_pages]: [u32; 3],
-        parts: Parts,
-        endless: bool,
-    ) -> BTree {
-        let all_pages = parts.pool.tree_pages();
-        let pages = all_pages - unchanged_pages - index_pages;
+    pub(super) fn new(settings: &Settings, counts: PageCounts, parts: Parts, endless: bool) -> BTree {
+        let index_end = counts.changing() + counts.index;
         let has_images = settings.layout == Layout::InPlace && settings.torn_pages == TornPages::FullPageWrites;
         // Without the hole between its records and its line pointers (PostgreSQL's `XLogRecordAssemble`).
         let image_bytes = if has_images && settings.wal {
-            ((settings.page_bytes as f64 * settings.page_fill_percent / 100.0) as u64).max(1)
+            settings.filled_page_bytes().max(1)
         } else {
             0
         };
         BTree {
             parts,
-            pages,
-            undo_pages,
+            counts,
             next_undo: 0,
             flush_pages: settings.flush_pages as usize,
             log_header_bytes: settings.log_header_bytes,
@@ -100,14 +112,14 @@ impl BTree {
             transactions: 0,
             image_bytes,
             imaged_at: if image_bytes > 0 {
-                vec![0; pages as usize]
+                vec![0; counts.changing() as usize]
             } else {
                 Vec::new()
             },
             unloaded: [
-                all_pages - unchanged_pages..all_pages,
-                0..pages,
-                pages..all_pages - unchanged_pages,
+                index_end..counts.all(),
+                0..counts.changing(),
+                counts.changing()..index_end,
             ],
             endless,
             checkpoint: 1,
@@ -135,12 +147,12 @@ impl BTree {
         let changes = changed_bytes > 0;
         self.touches = touches;
         self.counters.changed_bytes += changed_bytes;
-        if changes && self.undo_pages > 0 {
+        if changes && self.counts.undo > 0 {
             self.touch(&Touch {
-                page: self.pages - self.undo_pages + self.next_undo,
+                page: self.counts.data + self.next_undo,
                 changed_bytes,
             });
-            self.next_undo = (self.next_undo + 1) % self.undo_pages;
+            self.next_undo = (self.next_undo + 1) % self.counts.undo;
         }
         if !goes_on {
             return false;
@@ -164,11 +176,11 @@ impl BTree {
     /// Loads the next pages; false if all are there. Indexes grow with the data.
     fn load(&mut self) -> bool {
         let [first, changing, index] = &mut self.unloaded;
-        // What has the larger part left is next; the index is numbered behind what changes.
-        let (of_changing, of_index) = (f64::from(changing.end), f64::from(index.end - changing.end));
+        // Of the index and what changes, that of which the larger part is left.
+        let left = |part: &Range<u32>, of: u32| part.len() as u64 * u64::from(of);
         let next = if first.start < first.end {
             first
-        } else if index.len() as f64 * of_changing > changing.len() as f64 * of_index {
+        } else if left(index, self.counts.changing()) > left(changing, self.counts.index) {
             index
         } else {
             changing

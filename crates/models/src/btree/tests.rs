@@ -65,7 +65,7 @@ fn every_page_is_where_a_replay_has_it() {
             Store::CopyOnWrite(copies) => copies.places(),
             Store::InPlace(_) => unreachable!("pages have their places"),
         };
-        assert_eq!(places.len() as u32, tree.parts.pool.tree_pages());
+        assert_eq!(places.len() as u32, tree.counts.all());
         places.sort_unstable();
         assert!(
             places.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0),
@@ -166,6 +166,22 @@ fn dirty_pages_go_before_the_log_comes_round() {
             }
         }
         assert!(measure(&tree, "checkpoints") > 10.0);
+    }
+}
+
+/// However long it runs, no more changes are remembered than since the last checkpoint but one; none where no log asks for them.
+#[test]
+fn changes_are_forgotten_when_they_are_written() {
+    for (wal, most) in [(true, 2 * 8192), (false, 0)] {
+        let settings = Settings {
+            checkpoints: Checkpoints::Spread,
+            wal,
+            mix: Mix::Overwrite,
+            ..small(Layout::InPlace)
+        };
+        let tree = run(&settings, &drive(64), 5, 300_000);
+        assert!(measure(&tree, "page_writes") > 10.0 * 8192.0);
+        assert!(tree.parts.pool.remembered_changes() <= most);
     }
 }
 
@@ -375,5 +391,14 @@ fn impossible_settings_are_named() {
     assert_eq!(
         with(|settings| settings.driver = DriverKind::Tpcc, Layout::InPlace),
         "data_percent = 50: is 8192 pages, a warehouse needs 16986; use more, or a larger scale"
+    );
+    // 14 and 12 TiB are few enough by themselves.
+    let large = Settings {
+        unchanged_percent: 40.0,
+        ..small(Layout::InPlace)
+    };
+    assert_eq!(
+        large.source(&drive(28 << 20), 1).expect_err("too many").to_string(),
+        "data_percent = 50: is 6764573491 pages, more than 32 bits can number; use a twin, or larger pages"
     );
 }
