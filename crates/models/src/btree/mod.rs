@@ -14,7 +14,8 @@
 //!   collected, pages of about the same time of death together;
 //! - **copy on write** (WiredTiger, LMDB): every page at the first free place of the file, the old one free after the next checkpoint or the one after it.
 //!
-//! What shrinks on a twin of 1/d: the number of records and pages, pool, log, doublewrite buffer and zones. Pages do not.
+//! What shrinks on a twin of 1/d: the number of records and pages, pool, log, doublewrite buffer and zones, and transactions of a
+//! checkpoint. Pages do not.
 //!
 //! It leaves out: splits and merges (pages are loaded with room), inner pages, deletes, secondary indexes, prefetching, and the file system.
 
@@ -100,7 +101,8 @@ pub struct Settings {
     pub unchanged_percent: f64,
     /// When dirty pages have to be written because of the log. `fuzzy`.
     pub checkpoints: Checkpoints,
-    /// Transactions after which all dirty pages are written and a checkpoint is complete, whatever the log demands: LMDB's commit of so many. 0: never.
+    /// Transactions after which all dirty pages are written and a checkpoint is complete, whatever the log demands, on the full
+    /// drive: LMDB's commit of so many. 0: never.
     pub transactions_per_checkpoint: u64,
     /// Copy on write: checkpoints after which the place that a page has left is free. 1 (WiredTiger); LMDB 2.
     pub checkpoints_kept: u32,
@@ -217,7 +219,7 @@ impl Settings {
                 store,
                 output,
             },
-            target.endless,
+            target,
         ))
     }
 

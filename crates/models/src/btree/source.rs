@@ -9,7 +9,7 @@ use super::pool::Pool;
 use super::store::{Store, TornPages};
 use super::{Layout, Settings};
 use crate::ratio;
-use workload::{Measure, Request, Source, WorkloadError};
+use workload::{Measure, Request, Source, Target, WorkloadError};
 
 /// How many pages are what, in the order of their numbers.
 #[derive(Debug, Clone, Copy)]
@@ -92,7 +92,7 @@ pub(super) struct Counters {
 }
 
 impl BTree {
-    pub(super) fn new(settings: &Settings, counts: PageCounts, parts: Parts, endless: bool) -> BTree {
+    pub(super) fn new(settings: &Settings, counts: PageCounts, parts: Parts, target: &Target) -> BTree {
         let index_end = counts.changing() + counts.index;
         let has_images = settings.layout == Layout::InPlace && settings.torn_pages == TornPages::FullPageWrites;
         // Without the hole between its records and its line pointers (PostgreSQL's `XLogRecordAssemble`).
@@ -108,7 +108,10 @@ impl BTree {
             flush_pages: settings.flush_pages as usize,
             log_header_bytes: settings.log_header_bytes,
             checkpoints: settings.checkpoints,
-            transactions_per_checkpoint: settings.transactions_per_checkpoint,
+            transactions_per_checkpoint: match settings.transactions_per_checkpoint {
+                0 => 0,
+                many => (many / target.denominator()).max(1),
+            },
             transactions: 0,
             image_bytes,
             imaged_at: if image_bytes > 0 {
@@ -121,7 +124,7 @@ impl BTree {
                 0..counts.changing(),
                 counts.changing()..index_end,
             ],
-            endless,
+            endless: target.endless,
             checkpoint: 1,
             checkpoint_began: 0,
             checkpoint_left: Vec::new(),

@@ -330,14 +330,23 @@ fn transactions_touch_what_they_should() {
 
 #[test]
 fn a_twin_is_alike() {
-    for layout in [Layout::InPlace, Layout::OutOfPlace] {
-        let settings = Settings {
-            log_bytes: 32 * MIB,
-            doublewrite_bytes: 32 * MIB,
-            zone_bytes: 8 * MIB,
-            data_percent: 70.0,
-            ..small(layout)
-        };
+    let large = |layout| Settings {
+        log_bytes: 32 * MIB,
+        doublewrite_bytes: 32 * MIB,
+        zone_bytes: 8 * MIB,
+        data_percent: 70.0,
+        ..small(layout)
+    };
+    // A commit changes nearly as many pages as it has transactions.
+    let commits = Settings {
+        mix: Mix::Overwrite,
+        wal: false,
+        pool_percent: 100.0,
+        transactions_per_checkpoint: 16_384,
+        ..large(Layout::CopyOnWrite)
+    };
+    for settings in [large(Layout::InPlace), large(Layout::OutOfPlace), commits] {
+        let layout = settings.layout;
         let at = |denominator: u64| {
             let tree = run(&settings, &twin(1024, denominator), 5, 1_000_000 / denominator);
             ["pool_hit_ratio", "tree_waf", "written_bytes_per_page", "moved_share"].map(|name| measure(&tree, name))
