@@ -954,6 +954,35 @@ fn sums_of_another_boot_begin_anew() {
     stop(shared, drive);
 }
 
+/// Whoever is killed while the drive shuts down, before the state says so, has all sums; so has who is killed after that.
+#[test]
+fn a_shutdown_that_is_cut_short_keeps_the_sums() {
+    let (_folder, data) = folder();
+    let (shared, mut drive, _) = open_with(&data, config(0), true).unwrap();
+    write_pages(&Client::connect(&shared), 0, 100, 1);
+    let state = beside(&data, ".state");
+    let in_use = std::fs::read(&state).unwrap();
+    std::fs::remove_file(&state).unwrap();
+    std::fs::create_dir(&state).unwrap();
+    drive.close().expect_err("the state cannot be stored");
+    std::fs::remove_dir(&state).unwrap();
+    std::fs::write(&state, in_use).unwrap();
+    let before = crash(&data, "before.img");
+    let sums_in_use = std::fs::read(beside(&data, ".sums")).unwrap();
+    stop(shared, drive);
+    let after = crash(&data, "after.img");
+    std::fs::write(beside(&after, ".sums"), sums_in_use).unwrap();
+    for (copy, clean) in [(before, false), (after, true)] {
+        flip(&copy, 5 * PAGE_BYTES);
+        let (shared, drive, opened) = open(&copy, config(0)).unwrap();
+        assert_eq!((opened.clean, opened.checksums), (clean, Checksums::Kept));
+        let client = Client::connect(&shared);
+        assert_eq!(client.verify(0, 5), Status::SUCCESS);
+        assert_eq!(client.read(5, 1, PAGE_BYTES), Err(Status::UNRECOVERED_READ_ERROR));
+        stop(shared, drive);
+    }
+}
+
 #[test]
 fn a_scrub_finds_damage_and_what_has_no_sum() {
     let (_folder, data) = folder();

@@ -170,7 +170,15 @@ impl Sums {
         self.file.write_all_at(&self.header(boot(), closed), 0)
     }
 
-    /// The drive is shut down, with this digest: makes all sums durable.
+    /// Makes all sums durable: before the shutdown is, whose digest says that they are.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn make_durable(&self) -> Result<()> {
+        self.file.sync_data()
+    }
+
+    /// The drive is shut down, with this digest, and its sums are durable.
     ///
     /// # Errors
     /// The system's; the sums then begin anew at the next start.

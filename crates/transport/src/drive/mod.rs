@@ -432,14 +432,17 @@ impl ServedDrive {
         ))?;
         subsystem.device().save(&persistence.files.snapshot)?;
         let clean = CleanMark::of(subsystem.device());
+        let not_durable = "the checksums cannot be made durable";
         if let Some(sums) = persistence.storage.sums() {
-            let closed = sums.close(clean.digest());
-            closed.map_err(DriveError::io(
-                &persistence.files.sums,
-                "the checksums cannot be made durable",
-            ))?;
+            sums.make_durable()
+                .map_err(DriveError::io(&persistence.files.sums, not_durable))?;
         }
         persistence.write_state(&mut subsystem, Some(clean))?;
+        // After the state that knows this shutdown: sums of one that no state knows would not count.
+        if let Some(sums) = persistence.storage.sums() {
+            sums.close(clean.digest())
+                .map_err(DriveError::io(&persistence.files.sums, not_durable))?;
+        }
         assert_eq!(
             CleanMark::of(subsystem.device()),
             clean,
