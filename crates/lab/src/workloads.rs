@@ -87,7 +87,8 @@ pub(crate) fn text_of_workload(name: &str) -> Result<String, LabError> {
 pub struct WorkloadChanges {
     /// Options of a job file.
     pub jobs: Vec<fio::Override>,
-    /// Settings by dotted path: of a workload with a `kind`; of a job file, options as `SECTION.OPTION`, and `classifier.SETTING`.
+    /// Settings by dotted path: of a workload with a `kind`; of a job file, options as `SECTION.OPTION`, `classifier.SETTING`
+    /// and `share_percent`.
     pub settings: Overrides,
 }
 
@@ -130,7 +131,12 @@ pub fn read_workload(name: &str, changes: &WorkloadChanges) -> Result<Spec, LabE
     }
     let mut options = changes.jobs.clone();
     let mut classifier = toml::Table::new();
+    let mut share_percent = None;
     for (path, value) in &changes.settings {
+        if path == "share_percent" {
+            share_percent = Some(value.clone());
+            continue;
+        }
         if let Some(setting) = path.strip_prefix("classifier.") {
             classifier.insert(setting.to_string(), value.clone());
             continue;
@@ -145,13 +151,16 @@ pub fn read_workload(name: &str, changes: &WorkloadChanges) -> Result<Spec, LabE
             value: plain(value),
         });
     }
-    let spec = Spec::from(read_jobs(name, &options)?);
+    let mut spec = Spec::from(read_jobs(name, &options)?);
+    let invalid = |error: WorkloadError| LabError::invalid(name, error.to_string());
+    if let Some(share_percent) = share_percent {
+        spec = spec.with_share("workload", share_percent).map_err(invalid)?;
+    }
     if classifier.is_empty() {
         return Ok(spec);
     }
     let settings = workload::deserialize("workload.classifier", classifier.into());
-    let settings = settings.map_err(|error| LabError::invalid(name, error.to_string()))?;
-    Ok(spec.with_classifier(settings))
+    Ok(spec.with_classifier(settings.map_err(invalid)?))
 }
 
 /// The table of a workload that is not a job file, and what messages call it.

@@ -48,6 +48,7 @@ const KINDS: [(&str, &[Choices]); 3] = [
             ("log_bytes", &["4096", "1048576", "1073741824"]),
             ("transactions_per_sync", &["0", "1", "100"]),
             ("checkpoints_kept", &["1", "2", "16", "0"]),
+            ("children_per_inner_page", &["0", "2", "100", "1", "65536"]),
             ("transactions_per_checkpoint", &["0", "1", "1000"]),
             ("index_percent", &["0", "3", "40"]),
             ("unchanged_percent", &["0", "5", "40", "100"]),

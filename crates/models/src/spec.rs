@@ -38,6 +38,9 @@ pub struct Spec {
     #[serde(rename = "workload")]
     kind: Kind,
     classifier: Option<classifier::Settings>,
+    /// Share of the drive that it takes for its drive, percent; none: all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    share_percent: Option<f64>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -58,6 +61,7 @@ impl From<JobFile> for Spec {
         Spec {
             kind: Kind::Fio(jobs),
             classifier: None,
+            share_percent: None,
         }
     }
 }
@@ -71,6 +75,8 @@ impl Spec {
         let mut settings = table.clone();
         let classifier = settings.remove("classifier");
         let classifier = classifier.map(|value| deserialize(&format!("{place}.classifier"), value));
+        let share_percent = settings.remove("share_percent");
+        let share_percent = share_percent.map(|value| share(place, value)).transpose()?;
         let kind = match settings.remove("kind") {
             Some(Value::String(kind)) => kind,
             _ => {
@@ -95,6 +101,18 @@ impl Spec {
         Ok(Spec {
             kind,
             classifier: classifier.transpose()?,
+            share_percent,
+        })
+    }
+
+    /// The same workload on a part of the drive, from its beginning, of so many percent.
+    ///
+    /// # Errors
+    /// That is no share, or no number.
+    pub fn with_share(self, place: &str, share_percent: Value) -> Result<Spec, WorkloadError> {
+        Ok(Spec {
+            share_percent: Some(share(place, share_percent)?),
+            ..self
         })
     }
 
@@ -108,8 +126,8 @@ impl Spec {
 
     /// The job file, if it is nothing but that.
     pub fn jobs(&self) -> Option<&JobFile> {
-        match (&self.kind, &self.classifier) {
-            (Kind::Fio(jobs), None) => Some(jobs),
+        match (&self.kind, &self.classifier, self.share_percent) {
+            (Kind::Fio(jobs), None, None) => Some(jobs),
             _ => None,
         }
     }
@@ -146,6 +164,8 @@ impl Workload for Spec {
     }
 
     fn source(&self, target: &Target, seed: u64) -> Result<Box<dyn Source>, WorkloadError> {
+        let part = self.share_percent.map(|percent| target.part(0.0, percent).0);
+        let target = part.as_ref().unwrap_or(target);
         let build = || self.kind.source(target, seed);
         match &self.classifier {
             Some(_) if self.is_paced() => Err(WorkloadError::setting(
@@ -156,6 +176,13 @@ impl Workload for Spec {
             None => build(),
         }
     }
+}
+
+/// What a table says as `share_percent`.
+fn share(place: &str, value: Value) -> Result<f64, WorkloadError> {
+    let share_percent = deserialize(&format!("{place}.share_percent"), value)?;
+    tenants::check_share(place, share_percent)?;
+    Ok(share_percent)
 }
 
 /// The job file that a table of the kind `fio` names.
@@ -206,6 +233,38 @@ mod tests {
         assert_eq!(source.streams(), ["a"]);
     }
 
+    /// Any kind can be given a part of the drive; it writes as on a drive of that size, and nothing behind it.
+    #[test]
+    fn a_workload_on_a_part_of_the_drive_is_as_on_a_smaller_one() {
+        let kind = "kind = \"kvcache_tier\"\n[classes.chat]\nchunk_bytes = \"256KiB\"\n";
+        let target = |device_bytes: u64| Target {
+            device_bytes,
+            endless: true,
+            ..Target::default()
+        };
+        let requests = |spec: Spec, device_bytes: u64| {
+            let mut requests = Vec::new();
+            let mut source = spec.source(&target(device_bytes), 1).expect("it fits");
+            source.next_batch(&mut requests, 10_000).expect("requests");
+            requests
+        };
+        let whole = parse(kind).expect("a workload");
+        let part = parse(&format!("share_percent = 25\n{kind}")).expect("a workload");
+        let set = whole
+            .clone()
+            .with_share("workload", Value::Float(25.0))
+            .expect("a share");
+        let smaller = requests(whole.clone(), 64 << 20);
+        assert_eq!(requests(part, 256 << 20), smaller);
+        assert_eq!(requests(set, 256 << 20), smaller);
+        assert_ne!(requests(whole, 256 << 20), smaller);
+        assert!(
+            smaller
+                .iter()
+                .all(|request| request.offset_bytes + u64::from(request.bytes) <= 64 << 20)
+        );
+    }
+
     #[test]
     fn mistakes_name_the_setting() {
         for (text, message) in [
@@ -219,6 +278,10 @@ mod tests {
                  f2fs, lsm, btree, tenants",
             ),
             ("kind = \"fio\"", "workload.file: is missing; name a job file"),
+            (
+                "kind = \"lsm\"\nshare_percent = 120",
+                "workload.share_percent = 120: must be above 0 and at most 100",
+            ),
             (
                 "kind = \"fio\"\nfile = \"some_jobs\"\nbs = 4096",
                 "workload.bs: is not known here; fio takes only a file",

@@ -157,10 +157,39 @@ pub struct Target {
     pub twin: Option<Twin>,
 }
 
+/// Parts of a drive begin at multiples of this.
+const PART_ALIGNMENT_BYTES: u64 = 1 << 20;
+
 impl Target {
     /// Capacity that requests may use, bytes: the twin's, if there is one.
     pub fn capacity_bytes(&self) -> u64 {
         self.twin.map_or(self.device_bytes, |twin| twin.device_bytes)
+    }
+
+    /// What lies between two shares of the drive, percent, as a drive of its own; and the bytes from which and up to which it lies on this one (on its
+    /// twin, if there is one).
+    pub fn part(&self, from_percent: f64, to_percent: f64) -> (Target, std::ops::Range<u64>) {
+        assert!(
+            (0.0..=to_percent).contains(&from_percent),
+            "a part begins before it ends: {from_percent} to {to_percent} %"
+        );
+        let full = |percent: f64| {
+            let bytes = (self.device_bytes as f64 * (percent / 100.0).min(1.0)) as u64;
+            bytes / PART_ALIGNMENT_BYTES * PART_ALIGNMENT_BYTES
+        };
+        let (start, end) = (full(from_percent), full(to_percent));
+        let position = |bytes: u64| self.twin.map_or(bytes, |twin| twin.position(bytes, self.device_bytes));
+        let range = position(start)..position(end);
+        let twin = self.twin.map(|twin| Twin {
+            device_bytes: range.end - range.start,
+            ..twin
+        });
+        let part = Target {
+            device_bytes: end - start,
+            twin,
+            ..*self
+        };
+        (part, range)
     }
 
     /// How many times smaller everything is; 1 without a twin.

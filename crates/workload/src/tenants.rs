@@ -15,10 +15,8 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use crate::source::Range;
-use crate::{Measure, PlacementIndex, Request, Source, Target, Twin, Workload, WorkloadError, deserialize};
+use crate::{Measure, PlacementIndex, Request, Source, Target, Workload, WorkloadError, deserialize};
 
-/// Shares of the capacity begin at multiples of this.
-const ALIGNMENT_BYTES: u64 = 1 << 20;
 /// Requests that a tenant produces at once.
 const RUN_LENGTH: usize = 64;
 
@@ -121,12 +119,21 @@ impl<W: Workload> Settings<W> {
     }
 }
 
+/// Refuses what is no share of a drive; `place` is what messages call the table that has it.
+///
+/// # Errors
+/// `share_percent` is not above 0 and at most 100.
+pub fn check_share(place: &str, share_percent: f64) -> Result<(), WorkloadError> {
+    if share_percent > 0.0 && share_percent <= 100.0 {
+        return Ok(());
+    }
+    let setting = format!("{place}.share_percent = {share_percent}");
+    Err(WorkloadError::setting(setting, "must be above 0 and at most 100"))
+}
+
 impl TenantSettings {
     fn check(&self, place: &str) -> Result<(), WorkloadError> {
-        if !(self.share_percent > 0.0 && self.share_percent <= 100.0) {
-            let setting = format!("{place}.share_percent = {}", self.share_percent);
-            return Err(WorkloadError::setting(setting, "must be above 0 and at most 100"));
-        }
+        check_share(place, self.share_percent)?;
         if !(self.rate >= 0.0 && self.rate.is_finite()) {
             let setting = format!("{place}.rate = {}", self.rate);
             return Err(WorkloadError::setting(setting, "must be 0 or more"));
@@ -144,17 +151,7 @@ impl<W: Workload> Tenant<W> {
         first_stream: u16,
         seed: u64,
     ) -> Result<ActiveTenant, WorkloadError> {
-        let full = |percent: f64| {
-            let bytes = (target.device_bytes as f64 * (percent / 100.0).min(1.0)) as u64;
-            bytes / ALIGNMENT_BYTES * ALIGNMENT_BYTES
-        };
-        let (start, end) = (full(from_percent), full(to_percent));
-        let position = |bytes: u64| {
-            target
-                .twin
-                .map_or(bytes, |twin| twin.position(bytes, target.device_bytes))
-        };
-        let range = (position(start), position(end));
+        let (part, range) = target.part(from_percent, to_percent);
         let placement_indices = &self.placement_indices;
         if let Some(index) = placement_indices.iter().find(|index| index.0 >= target.placement_count)
             && target.placement_count > 0
@@ -168,17 +165,12 @@ impl<W: Workload> Tenant<W> {
         }
         let has_placement = target.placement_count > 0 && !placement_indices.is_empty();
         let own = Target {
-            device_bytes: end - start,
             placement_count: if has_placement {
                 placement_indices.len() as u16
             } else {
                 0
             },
-            endless: target.endless,
-            twin: target.twin.map(|twin| Twin {
-                device_bytes: range.1 - range.0,
-                ..twin
-            }),
+            ..part
         };
         if self.workload.is_paced() {
             let setting = format!("tenant {}: workload.pace", self.name);
@@ -193,7 +185,7 @@ impl<W: Workload> Tenant<W> {
             source,
             ready: Vec::new(),
             first_stream,
-            range,
+            range: (range.start, range.end),
             placement_indices: if has_placement {
                 placement_indices.clone()
             } else {

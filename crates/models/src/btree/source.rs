@@ -299,7 +299,7 @@ impl BTree {
     fn complete_checkpoint(&mut self, position: u64) {
         self.checkpoint += 1;
         self.checkpoint_began = position;
-        self.parts.store.checkpoint();
+        self.parts.store.checkpoint(&mut self.parts.output);
     }
 }
 
@@ -327,6 +327,7 @@ impl Source for BTree {
             Measure::new("pool_hit_ratio", ratio(counters.hits, counters.touched)),
             Measure::new("loaded_bytes", counters.loaded_bytes as f64),
             Measure::new("page_writes", counters.page_writes as f64),
+            Measure::new("inner_page_writes", self.parts.store.inner_page_writes() as f64),
             Measure::new("tree_waf", ratio(since_load, counters.changed_bytes)),
             Measure::new(
                 "written_bytes_per_page",

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
@@ -87,13 +88,7 @@ impl Store {
             Zones::new(pages, stored_bytes, (first_bytes, space_bytes), zone_bytes, settings)
                 .map(|zones| Store::OutOfPlace(Box::new(zones)))
         } else {
-            Copies::new(
-                pages,
-                stored_bytes,
-                (first_bytes, space_bytes),
-                settings.checkpoints_kept,
-            )
-            .map(Store::CopyOnWrite)
+            Copies::new(pages, stored_bytes, (first_bytes, space_bytes), settings).map(Store::CopyOnWrite)
         };
         found.map_err(|needed_bytes| {
             no_room(
@@ -126,10 +121,18 @@ impl Store {
         }
     }
 
-    /// A checkpoint is complete.
-    pub(super) fn checkpoint(&mut self) {
+    /// Completes a checkpoint.
+    pub(super) fn checkpoint(&mut self, output: &mut Output) {
         if let Store::CopyOnWrite(copies) = self {
-            copies.checkpoint();
+            copies.checkpoint(output);
+        }
+    }
+
+    /// Inner pages written.
+    pub(super) fn inner_page_writes(&self) -> u64 {
+        match self {
+            Store::CopyOnWrite(copies) => copies.inner.writes,
+            Store::InPlace(_) | Store::OutOfPlace(_) => 0,
         }
     }
 }
@@ -172,6 +175,72 @@ impl InPlace {
 /// No place.
 const NONE: u32 = u32::MAX;
 
+/// The pages above the leaves, up to the root. Who writes a page elsewhere has to change the one that points to it, so that with a checkpoint all are
+/// written of which a leaf has moved.
+#[derive(Debug)]
+struct Inner {
+    children: u32,
+    /// Numbers of the pages of each level, behind the leaves, the root's last; none: inner pages are left out.
+    levels: Vec<Range<u32>>,
+    /// Whose child has moved since the last checkpoint, of the lowest level.
+    stale: Vec<u32>,
+    is_stale: Vec<bool>,
+    /// Pages written.
+    writes: u64,
+}
+
+impl Inner {
+    fn new(leaves: u32, children: u32) -> Inner {
+        let mut levels: Vec<Range<u32>> = Vec::new();
+        let mut below = leaves;
+        while children > 0 && below > 1 {
+            let start = levels.last().map_or(leaves, |level| level.end);
+            below = below.div_ceil(children);
+            levels.push(start..start + below);
+        }
+        Inner {
+            children,
+            is_stale: vec![false; levels.first().map_or(0, Range::len)],
+            levels,
+            stale: Vec::new(),
+            writes: 0,
+        }
+    }
+
+    fn pages(&self) -> u32 {
+        self.levels.iter().map(|level| level.len() as u32).sum()
+    }
+
+    /// A leaf is elsewhere.
+    fn note(&mut self, leaf: u32) {
+        if !self.levels.is_empty() {
+            let parent = leaf / self.children;
+            if !std::mem::replace(&mut self.is_stale[parent as usize], true) {
+                self.stale.push(parent);
+            }
+        }
+    }
+
+    /// The pages that a checkpoint writes, from the lowest level to the root.
+    fn take_stale(&mut self) -> Vec<u32> {
+        let mut places = std::mem::take(&mut self.stale);
+        places.sort_unstable();
+        for place in &places {
+            self.is_stale[*place as usize] = false;
+        }
+        let mut pages = Vec::new();
+        for level in &self.levels {
+            pages.extend(places.iter().map(|place| level.start + place));
+            for place in &mut places {
+                *place /= self.children;
+            }
+            places.dedup();
+        }
+        self.writes += pages.len() as u64;
+        pages
+    }
+}
+
 /// Every page at the first free place; all places are of one size.
 #[derive(Debug)]
 pub(super) struct Copies {
@@ -181,7 +250,9 @@ pub(super) struct Copies {
     /// Slots that were never used begin here.
     untouched: u32,
     free: BinaryHeap<Reverse<u32>>,
+    /// Of leaves, and behind them of inner pages.
     slot_of: Vec<u32>,
+    inner: Inner,
     /// Slots that were left before each of the checkpoints that are kept, the oldest first; those of the last since it.
     left: VecDeque<Vec<u32>>,
 }
@@ -189,15 +260,17 @@ pub(super) struct Copies {
 impl Copies {
     /// Or the bytes that it needs.
     fn new(
-        pages: u32,
+        leaves: u32,
         stored_bytes: u64,
         (start_bytes, space_bytes): (u64, u64),
-        checkpoints_kept: u32,
+        settings: &Settings,
     ) -> Result<Copies, u64> {
         let slot_bytes = stored_bytes.next_multiple_of(BLOCK_BYTES);
         let slots = space_bytes / slot_bytes;
+        let inner = Inner::new(leaves, settings.children_per_inner_page);
+        let pages = u64::from(leaves) + u64::from(inner.pages());
         // What a checkpoint changes is there twice.
-        let least = u64::from(pages) + u64::from(pages) / 20 + 64;
+        let least = pages + u64::from(inner.pages()) + pages / 20 + 64;
         if slots < least {
             return Err(start_bytes + least * slot_bytes);
         }
@@ -208,7 +281,8 @@ impl Copies {
             untouched: 0,
             free: BinaryHeap::new(),
             slot_of: vec![NONE; pages as usize],
-            left: vec![Vec::new(); checkpoints_kept as usize].into(),
+            inner,
+            left: vec![Vec::new(); settings.checkpoints_kept as usize].into(),
         })
     }
 
@@ -216,34 +290,53 @@ impl Copies {
         self.start_bytes + u64::from(slot) * self.slot_bytes
     }
 
-    fn write(&mut self, pages: &[u32], output: &mut Output) {
-        for page in pages {
+    /// Places for which nothing has to leave.
+    fn free_slots(&self) -> u32 {
+        self.slots - self.untouched + self.free.len() as u32
+    }
+
+    fn write(&mut self, leaves: &[u32], output: &mut Output) {
+        for leaf in leaves {
             for _ in 0..self.left.len() {
-                if self.free.is_empty() && self.untouched == self.slots {
-                    // The file may not grow: the checkpoint comes early.
-                    self.checkpoint();
+                // The file may not grow, so the checkpoint comes early; it may have to write all inner pages.
+                if self.free_slots() <= self.inner.pages() {
+                    self.checkpoint(output);
                 }
             }
-            let slot = self.free.pop().map_or(self.untouched, |Reverse(slot)| slot);
-            self.untouched = self.untouched.max(slot + 1);
-            assert!(
-                slot < self.slots,
-                "there is always a free place: {} pages lie on {}",
-                self.slot_of.len(),
-                self.slots
-            );
-            let left = std::mem::replace(&mut self.slot_of[*page as usize], slot);
-            if left != NONE {
-                self.left.back_mut().expect("one is kept at least").push(left);
-            }
-            output.write(Stream::Pages(0), self.offset_bytes(slot), self.slot_bytes);
+            self.write_page(*leaf, output);
+            self.inner.note(*leaf);
         }
     }
 
-    fn checkpoint(&mut self) {
+    fn write_page(&mut self, page: u32, output: &mut Output) {
+        let slot = self.free.pop().map_or(self.untouched, |Reverse(slot)| slot);
+        self.untouched = self.untouched.max(slot + 1);
+        assert!(
+            slot < self.slots,
+            "there is always a free place: {} pages lie on {}",
+            self.slot_of.len(),
+            self.slots
+        );
+        let left = std::mem::replace(&mut self.slot_of[page as usize], slot);
+        if left != NONE {
+            self.left.back_mut().expect("one is kept at least").push(left);
+        }
+        output.write(Stream::Pages(0), self.offset_bytes(slot), self.slot_bytes);
+    }
+
+    fn checkpoint(&mut self, output: &mut Output) {
+        for page in self.inner.take_stale() {
+            self.write_page(page, output);
+        }
         let mut oldest = self.left.pop_front().expect("one is kept at least");
         self.free.extend(oldest.drain(..).map(Reverse));
         self.left.push_back(oldest);
+    }
+
+    /// Slots of all pages, inner ones last.
+    #[cfg(test)]
+    pub(super) fn slots_of_pages(&self) -> Vec<u32> {
+        self.slot_of.clone()
     }
 
     /// First byte and length of every page.

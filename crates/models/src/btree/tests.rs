@@ -65,7 +65,12 @@ fn every_page_is_where_a_replay_has_it() {
             Store::CopyOnWrite(copies) => copies.places(),
             Store::InPlace(_) => unreachable!("pages have their places"),
         };
-        assert_eq!(places.len() as u32, tree.counts.all());
+        let inner = match layout {
+            // Inner pages of 100 children, of 100 of them, and the root.
+            Layout::CopyOnWrite => tree.counts.all().div_ceil(100) + tree.counts.all().div_ceil(10_000) + 1,
+            _ => 0,
+        };
+        assert_eq!(places.len() as u32, tree.counts.all() + inner);
         places.sort_unstable();
         assert!(
             places.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0),
@@ -79,6 +84,72 @@ fn every_page_is_where_a_replay_has_it() {
             );
         }
     }
+}
+
+/// A commit of copy on write writes each changed leaf once, and with them the distinct inner pages above them, up to the root.
+#[test]
+fn a_commit_writes_the_paths_of_its_leaves() {
+    let settings = Settings {
+        mix: Mix::Overwrite,
+        pool_percent: 100.0,
+        data_percent: 50.0,
+        wal: false,
+        transactions_per_checkpoint: 100,
+        children_per_inner_page: 7,
+        flush_pages: 4096,
+        ..small(Layout::CopyOnWrite)
+    };
+    let mut tree = settings.source(&drive(64), 5).expect("it fits");
+    while tree.counters.operations < 100 {
+        assert!(tree.step());
+    }
+    let mut requests: Vec<Request> = Vec::new();
+    let mut commits = 0;
+    while commits < 50 {
+        requests.clear();
+        tree.parts.output.queue.take(&mut requests, usize::MAX);
+        let before = match &tree.parts.store {
+            Store::CopyOnWrite(copies) => copies.slots_of_pages(),
+            _ => unreachable!("it is copy on write"),
+        };
+        let operations = tree.counters.operations;
+        while tree.counters.operations < operations + 100 {
+            assert!(tree.step());
+        }
+        let Store::CopyOnWrite(copies) = &tree.parts.store else {
+            unreachable!("it is copy on write")
+        };
+        let moved: Vec<usize> = before
+            .iter()
+            .zip(copies.slots_of_pages())
+            .enumerate()
+            .filter(|(_, (old, new))| **old != *new)
+            .map(|(page, _)| page)
+            .collect();
+        // 64 MiB are 8192 leaves, 1171 pages above them, 168, 24, 4 and the root.
+        let leaves: Vec<usize> = moved.iter().copied().filter(|page| *page < 8192).collect();
+        assert!(leaves.len() > 90 && leaves.len() <= 100, "{}", leaves.len());
+        let mut expected = leaves.clone();
+        let (mut level, mut start) = (leaves, 8192);
+        for pages in [1171, 168, 24, 4, 1] {
+            level = level.iter().map(|page| page / 7).collect();
+            level.dedup();
+            expected.extend(level.iter().map(|page| start + page));
+            start += pages;
+        }
+        assert_eq!(moved, expected);
+        requests.clear();
+        tree.parts.output.queue.take(&mut requests, usize::MAX);
+        assert_eq!(requests.len(), expected.len());
+        commits += 1;
+    }
+    // Left out, nothing but leaves is written.
+    let without = Settings {
+        children_per_inner_page: 0,
+        ..settings
+    };
+    let tree = run(&without, &drive(64), 5, 5000);
+    assert_eq!(measure(&tree, "inner_page_writes"), 0.0);
 }
 
 /// What is written in place is written to the doublewrite buffer too, byte for byte, and at the page's own place.
