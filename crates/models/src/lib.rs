@@ -11,6 +11,7 @@
 #[cfg(test)]
 mod any_settings;
 pub mod btree;
+pub mod cache;
 pub mod cachelib;
 mod distribution;
 pub mod f2fs;

@@ -32,3 +32,36 @@ pub(crate) fn measure(source: &impl Source, name: &str) -> f64 {
     let found = source.measures().into_iter().find(|measure| measure.name == name);
     found.unwrap_or_else(|| panic!("no measure {name}")).value
 }
+
+/// Popularity of so many ranks by Zipf's law.
+pub(crate) fn zipf_weights(ranks: usize, exponent: f64) -> Vec<f64> {
+    (1..=ranks).map(|rank| (rank as f64).powf(-exponent)).collect()
+}
+
+/// Of a cache of so many slots under independent references: hit ratios by the approximation of Che, Tung and Wang (2002) of LRU, which holds
+/// all keys for one time that follows from the slots, and by that of FIFO (Martina, Garetto, Leonardi: "A unified approach to the performance
+/// analysis of caching systems", 2014).
+pub(crate) fn expected_hits(slots: f64, weights: &[f64], fifo: bool) -> f64 {
+    let total: f64 = weights.iter().sum();
+    let stored = |time: f64, rate: f64| {
+        if fifo {
+            rate * time / (1.0 + rate * time)
+        } else {
+            1.0 - (-rate * time).exp()
+        }
+    };
+    let (mut low, mut high) = (0.0, 1e12);
+    for _ in 0..200 {
+        let middle = (low + high) / 2.0;
+        let held: f64 = weights.iter().map(|weight| stored(middle, weight / total)).sum();
+        if held < slots {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    weights
+        .iter()
+        .map(|weight| weight / total * stored(low, weight / total))
+        .sum()
+}

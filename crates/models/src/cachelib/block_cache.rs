@@ -15,7 +15,7 @@
 
 use std::collections::VecDeque;
 
-use super::index::Index;
+use crate::cache::Index;
 
 /// Descriptor of an entry, bytes.
 const DESCRIPTOR_BYTES: u64 = 32;

@@ -16,14 +16,12 @@
 
 use std::collections::VecDeque;
 
-use super::admission::Gate;
 use super::bighash::BigHash;
 use super::block_cache::{BlockCache, ItemPlace};
 use super::counters::{Counters, Recent};
-use super::dram::Dram;
 use super::layout::{LOC_STREAM, Layout, SOC_STREAM};
 use super::navy::Navy;
-use super::{CacheOperation, Kind};
+use crate::cache::{CacheOperation, Dram, Gate, Kind, Offer};
 use workload::{Operation, PlacementIndex, Request};
 
 /// Reads are made of whole blocks of this size, the least that CacheLib reads from a device of 4 KiB blocks.
@@ -188,9 +186,12 @@ impl HybridCache {
         };
         let operations = self.counters.operations();
         if !fits
-            || !self
-                .gate
-                .admits(u64::from(bytes), operations, self.counters.written_bytes())
+            || !self.gate.admits(&Offer {
+                key,
+                bytes: u64::from(bytes),
+                operations,
+                written_bytes: self.counters.written_bytes(),
+            })
         {
             self.counters.rejected_items += 1;
             return;

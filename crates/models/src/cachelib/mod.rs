@@ -17,34 +17,26 @@
 //!
 //! It does not store values, or keep times to live.
 
-mod admission;
 mod bighash;
 mod block_cache;
 mod cache;
 mod counters;
-mod dram;
-mod generator;
-mod index;
 mod layout;
 mod navy;
 mod pace;
-mod preset;
 mod source;
 #[cfg(test)]
 mod tests;
-mod trace;
 
-pub use admission::Admission;
 pub use block_cache::RegionEviction;
 pub use pace::{Engines, Pace};
-pub use preset::{Preset, Statistics};
 pub use source::CacheSource;
-pub use trace::TraceFormat;
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cache::{Admission, CacheOperation, Preset, Statistics, StatisticsSettings, TraceFiles, TraceFormat};
 use workload::random::mix;
 use workload::{Target, WorkloadError, multiple_of, within};
 
@@ -107,28 +99,6 @@ pub struct Settings {
     pub pace: Option<Pace>,
 }
 
-/// Numbers of a preset to replace; see [`Statistics`].
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct StatisticsSettings {
-    /// See [`Statistics::get_percent`].
-    pub get_percent: Option<f64>,
-    /// See [`Statistics::set_percent`].
-    pub set_percent: Option<f64>,
-    /// See [`Statistics::absent_get_percent`].
-    pub absent_get_percent: Option<f64>,
-    /// See [`Statistics::zipf_alpha`].
-    pub zipf_alpha: Option<f64>,
-    /// See [`Statistics::working_set_percent`].
-    pub working_set_percent: Option<f64>,
-    /// See [`Statistics::large_set_weight`].
-    pub large_set_weight: Option<f64>,
-    /// See [`Statistics::key_bytes`].
-    pub key_bytes: Option<u32>,
-    /// See [`Statistics::value_quantiles`].
-    pub value_quantiles: Option<Vec<(f64, u32)>>,
-}
-
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
@@ -171,19 +141,16 @@ impl Settings {
 
     /// The preset's numbers with those of the settings.
     pub fn statistics(&self) -> Statistics {
-        let preset = self.preset.statistics();
-        let own = &self.statistics;
-        Statistics {
-            get_percent: own.get_percent.unwrap_or(preset.get_percent),
-            set_percent: own.set_percent.unwrap_or(preset.set_percent),
-            absent_get_percent: own.absent_get_percent.unwrap_or(preset.absent_get_percent),
-            lookaside: self.lookaside.unwrap_or(preset.lookaside),
-            zipf_alpha: own.zipf_alpha.unwrap_or(preset.zipf_alpha),
-            working_set_percent: own.working_set_percent.unwrap_or(preset.working_set_percent),
-            large_set_weight: own.large_set_weight.unwrap_or(preset.large_set_weight),
-            key_bytes: own.key_bytes.unwrap_or(preset.key_bytes),
-            value_quantiles: own.value_quantiles.clone().unwrap_or(preset.value_quantiles),
-            dram_percent: preset.dram_percent,
+        self.statistics.over(self.preset, self.lookaside)
+    }
+
+    /// The trace files, if there are any.
+    fn files(&self) -> TraceFiles {
+        TraceFiles {
+            files: self.trace.clone(),
+            format: self.trace_format,
+            amplification: self.amplification,
+            skip_bad_lines: self.skip_bad_lines,
         }
     }
 
@@ -212,50 +179,6 @@ impl Settings {
         within("amplification", self.amplification, 1..=65_536)?;
         self.admission.check()?;
         self.pace.iter().try_for_each(Pace::check)?;
-        self.check_statistics()
+        self.statistics().check()
     }
-
-    fn check_statistics(&self) -> Result<(), WorkloadError> {
-        let statistics = self.statistics();
-        let name = |name: &str| format!("statistics.{name}");
-        within(&name("get_percent"), statistics.get_percent, 0.0..=100.0)?;
-        within(&name("set_percent"), statistics.set_percent, 0.0..=100.0)?;
-        let both = statistics.get_percent + statistics.set_percent;
-        within(&name("get_percent + set_percent"), both, 1e-3..=100.0 + 1e-9)?;
-        within(&name("absent_get_percent"), statistics.absent_get_percent, 0.0..=100.0)?;
-        within(&name("zipf_alpha"), statistics.zipf_alpha, 0.0..=4.0)?;
-        within(&name("working_set_percent"), statistics.working_set_percent, 1e-6..=1e6)?;
-        within(&name("large_set_weight"), statistics.large_set_weight, 1e-3..=1e3)?;
-        within(&name("key_bytes"), statistics.key_bytes, 1..=256)?;
-        let quantiles = &statistics.value_quantiles;
-        let ordered = quantiles
-            .windows(2)
-            .all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1);
-        let ends =
-            quantiles.first().map(|first| first.0) == Some(0.0) && quantiles.last().map(|last| last.0) == Some(100.0);
-        let sizes = quantiles.iter().all(|(_, bytes)| (1..=1 << 30).contains(bytes));
-        if !(ordered && ends && sizes && quantiles.len() >= 2) {
-            let problem = "must be pairs of percent and bytes that rise from 0 to 100 percent, bytes from 1 to 1 GiB";
-            return Err(WorkloadError::setting(name("value_quantiles"), problem));
-        }
-        Ok(())
-    }
-}
-
-/// What is done with a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Get,
-    Set,
-    Delete,
-}
-
-/// One operation on the cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct CacheOperation {
-    kind: Kind,
-    /// Hash of the key.
-    key: u64,
-    /// Key and value; none for a get of a key that does not exist, and where a trace does not say.
-    bytes: Option<u32>,
 }

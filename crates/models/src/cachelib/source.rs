@@ -3,17 +3,14 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
-use super::admission::Gate;
 use super::bighash::BigHash;
 use super::block_cache::BlockCache;
 use super::cache::{Behaviour, HybridCache};
 use super::counters::{Counters, Recent};
-use super::dram::Dram;
-use super::generator::Generator;
 use super::layout::{LOC_STREAM, Layout, SOC_STREAM};
 use super::navy::Navy;
-use super::trace::Trace;
 use super::{CacheOperation, Pace, Settings};
+use crate::cache::{Dram, Gate, Operations};
 use workload::{
     Measure, Next, PacedHost, PlacementIndex, Range, Request, Source, TaggedRequest, Target, WorkloadError,
 };
@@ -55,13 +52,6 @@ impl std::fmt::Debug for CacheSource {
     }
 }
 
-/// Where the operations come from.
-#[derive(Debug)]
-enum Operations {
-    Generated(Box<Generator>),
-    Traced(Box<Trace>),
-}
-
 impl CacheSource {
     pub(super) fn new(settings: &Settings, target: &Target, seed: u64) -> Result<CacheSource, WorkloadError> {
         let layout = Layout::new(settings, target)?;
@@ -70,12 +60,7 @@ impl CacheSource {
         let gate_random = random.clone();
         random.jump();
         let denominator = target.denominator();
-        let operations = if settings.trace.is_empty() {
-            let generator = Generator::new(&statistics, target.device_bytes, denominator, random);
-            Operations::Generated(Box::new(generator))
-        } else {
-            Operations::Traced(Box::new(Trace::new(settings, target.endless)?))
-        };
+        let operations = Operations::new(&statistics, settings.files(), target, random)?;
         let soc = (layout.buckets > 0)
             .then(|| BigHash::new(layout.buckets, layout.bucket_bytes, settings.bloom_filter_bytes));
         let loc = layout.has_loc(settings).then(|| {
@@ -131,14 +116,9 @@ impl CacheSource {
             }
             *left -= 1;
         }
-        match &mut self.operations {
-            Operations::Generated(generator) => Ok(Some(generator.next())),
-            Operations::Traced(trace) => {
-                let operation = trace.next();
-                self.cache.counters.bad_lines = trace.bad_lines();
-                operation
-            }
-        }
+        let operation = self.operations.next();
+        self.cache.counters.bad_lines = self.operations.bad_lines();
+        operation
     }
 }
 
@@ -203,10 +183,7 @@ impl Source for CacheSource {
     }
 
     fn share_done(&self) -> Option<f64> {
-        match &self.operations {
-            Operations::Traced(trace) if self.left.is_none() => trace.share_done(),
-            Operations::Traced(_) | Operations::Generated(_) => None,
-        }
+        self.left.is_none().then(|| self.operations.share_done())?
     }
 
     fn measures(&self) -> Vec<Measure> {

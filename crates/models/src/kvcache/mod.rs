@@ -19,7 +19,6 @@ mod requests;
 mod source;
 #[cfg(test)]
 mod tests;
-mod tier;
 mod trace;
 
 use std::collections::BTreeMap;
@@ -27,16 +26,16 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::cache::Eviction;
 pub use output::Placement;
 pub use requests::{Popular, Requests, Sessions};
 pub use source::KvCache;
-pub use tier::Eviction;
 pub use trace::Mooncake;
 
+use crate::cache::Tier;
 use output::Output;
 use requests::Generator;
 use source::Worker;
-use tier::Tier;
 use workload::random::mix;
 use workload::{Range, Target, WorkloadError, multiple_of, within};
 
@@ -204,13 +203,14 @@ impl Settings {
             seed,
         )?;
         let ttl_ns = (self.ttl_seconds * SECOND_NS) as u64;
-        let tier = Tier::new(place.slots, self.eviction, ttl_ns);
+        let tier = Tier::new(place.slots, self.eviction);
         Ok(Worker::new(
             number,
             place,
             tier,
             generator,
             class.admit_percent,
+            ttl_ns,
             mix(seed),
         ))
     }

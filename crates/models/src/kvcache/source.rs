@@ -10,7 +10,7 @@ use rand_xoshiro::rand_core::SeedableRng;
 use super::Place;
 use super::output::{Output, Writer};
 use super::requests::{Generator, Prompt};
-use super::tier::Tier;
+use crate::cache::Tier;
 use workload::random::below;
 use workload::{Measure, Range, Request, Source, WorkloadError};
 
@@ -48,6 +48,7 @@ pub(super) struct Worker {
     pub(super) tier: Tier,
     generator: Generator,
     admit_percent: f64,
+    ttl_ns: u64,
     random: Xoshiro256PlusPlus,
     /// The request that comes next, or whose writes are being sent.
     prompt: Prompt,
@@ -67,6 +68,7 @@ impl Worker {
         tier: Tier,
         generator: Generator,
         admit_percent: f64,
+        ttl_ns: u64,
         seed: u64,
     ) -> Worker {
         Worker {
@@ -75,6 +77,7 @@ impl Worker {
             tier,
             generator,
             admit_percent,
+            ttl_ns,
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
             prompt: Prompt::default(),
             pieces: VecDeque::new(),
@@ -132,10 +135,10 @@ impl Worker {
                 // What is not stored cannot be continued.
                 break;
             }
-            let Some(stored) = self.tier.store(key, parent, now_ns) else {
+            let Some(stored) = self.tier.store(key, parent, now_ns.saturating_add(self.ttl_ns)) else {
                 break;
             };
-            self.counters.evictions += u64::from(stored.evicted);
+            self.counters.evictions += u64::from(stored.evicted.is_some());
             output.writes(writer, &self.place, stored.slot, &mut self.scratch);
             parent = Some(stored.slot);
         }

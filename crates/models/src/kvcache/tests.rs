@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
 use super::*;
-use crate::testing::{MIB, drive, measure, twin};
+use crate::testing::{MIB, drive, expected_hits, measure, twin, zipf_weights};
 use workload::{Operation, PlacementIndex, Request, Source};
 
 /// One worker with chunks of 64 KiB.
@@ -46,34 +46,6 @@ fn ask(source: &mut KvCache, chunks: f64) {
     }
 }
 
-/// Of a cache of so many slots under independent references: hit ratios by Che's approximation of LRU, and by that of FIFO
-/// (Martina, Garetto, Leonardi: "A unified approach to the performance analysis of caching systems", 2014).
-fn expected_hits(slots: f64, chunks: usize, exponent: f64, fifo: bool) -> f64 {
-    let weights: Vec<f64> = (1..=chunks).map(|rank| (rank as f64).powf(-exponent)).collect();
-    let total: f64 = weights.iter().sum();
-    let stored = |time: f64, rate: f64| {
-        if fifo {
-            rate * time / (1.0 + rate * time)
-        } else {
-            1.0 - (-rate * time).exp()
-        }
-    };
-    let (mut low, mut high) = (0.0, 1e12);
-    for _ in 0..200 {
-        let middle = (low + high) / 2.0;
-        let held: f64 = weights.iter().map(|weight| stored(middle, weight / total)).sum();
-        if held < slots {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    weights
-        .iter()
-        .map(|weight| weight / total * stored(low, weight / total))
-        .sum()
-}
-
 #[test]
 fn popular_chunks_are_hit_as_often_as_theory_says() {
     for exponent in [0.0, 0.8, 1.1] {
@@ -86,7 +58,7 @@ fn popular_chunks_are_hit_as_often_as_theory_says() {
             ask(&mut source, 400_000.0);
             let (all, ratio) = (measure(&source, "chunks_asked"), measure(&source, "hit_ratio"));
             let late = (ratio * all - hits * asked) / (all - asked);
-            let expected = expected_hits(1024.0, 3072, exponent, fifo);
+            let expected = expected_hits(1024.0, &zipf_weights(3072, exponent), fifo);
             assert!(
                 (late - expected).abs() < 0.01,
                 "{eviction:?}, {exponent}: {late}, not {expected}"
@@ -124,6 +96,7 @@ fn the_drive_holds_what_the_tiers_do() {
         Eviction::Lfu,
         Eviction::Ttl,
         Eviction::Prefix,
+        Eviction::Clock,
     ] {
         let settings = Settings {
             used_percent: 80.0,

@@ -15,11 +15,10 @@ use crate::WorkloadError;
 impl Format {
     /// The format of a file by its first line, by its first bytes, or by its name.
     pub(super) fn guess(name: &str, first_line: &[u8], head: &[u8]) -> Option<Format> {
-        let plain_name = name.trim_end_matches(".gz").trim_end_matches(".zst");
         if blktrace::guess(head) {
             return Some(Format::Blktrace);
         }
-        if plain_name.ends_with(".oracleGeneral") || plain_name.ends_with(".oracleGeneral.bin") {
+        if objects::ObjectRequest::is_named_so(name) {
             return Some(Format::OracleGeneral);
         }
         if vscsi::guess(head).is_some() {
@@ -42,8 +41,13 @@ impl Format {
             });
         }
         let starts_like_an_event = Fields::new(first_line).word().is_some_and(blkparse::is_device);
-        (starts_like_an_event || plain_name.ends_with(".blkparse")).then_some(Format::Blkparse)
+        (starts_like_an_event || uncompressed(name).ends_with(".blkparse")).then_some(Format::Blkparse)
     }
+}
+
+/// A file's name without what says that it is compressed.
+pub(super) fn uncompressed(name: &str) -> &str {
+    name.trim_end_matches(".gz").trim_end_matches(".zst")
 }
 
 /// The reader of a format.
@@ -142,7 +146,7 @@ impl Parser {
         match self {
             Parser::Blktrace(_) => Frame::Events,
             Parser::Vscsi(vscsi) => Frame::Records(vscsi.record_bytes()),
-            Parser::OracleGeneral(_) => Frame::Records(OracleGeneral::RECORD_BYTES),
+            Parser::OracleGeneral(_) => Frame::Records(objects::ObjectRequest::RECORD_BYTES),
             _ => Frame::Lines,
         }
     }

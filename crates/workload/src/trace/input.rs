@@ -162,6 +162,27 @@ impl Lines {
         }))
     }
 
+    /// Takes the next record of so many bytes, as if it were a line; one that the file cuts off is "too long".
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn take_record_of(&mut self, bytes: usize) -> io::Result<Line<'_>> {
+        self.take_record_as_line(bytes, |_| bytes)
+    }
+
+    /// The same for a record that says itself how long it is.
+    pub(super) fn take_record_as_line(
+        &mut self,
+        header_bytes: usize,
+        length: impl Fn(&[u8]) -> usize,
+    ) -> io::Result<Line<'_>> {
+        Ok(match self.take_record(header_bytes, length)? {
+            None => Line::End,
+            Some(record) if record.is_cut_off => Line::TooLong(record.bytes),
+            Some(record) => Line::Text(record.bytes),
+        })
+    }
+
     /// Reads on until so many bytes wait, or the stream ends.
     fn hold(&mut self, bytes: usize) -> io::Result<()> {
         if self.end - self.start < bytes && !self.ended {

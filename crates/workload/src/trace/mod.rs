@@ -38,7 +38,7 @@ pub use columns::{
 };
 pub use export::{ExportSettings, ExportSummary, Feed, IologVersion, export, export_per_placement};
 pub use input::{Line, Lines};
-pub use objects::MooncakeRequest;
+pub use objects::{MooncakeRequest, ObjectRequest};
 pub use reader::{Progress, Reader};
 pub use record::Record;
 pub use replay::{TimedSource, TraceSource};

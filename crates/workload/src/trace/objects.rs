@@ -19,6 +19,7 @@ use serde::Deserialize;
 
 use super::bytes::{u32_at, u64_at};
 use super::field::{Problem, SECOND_NS};
+use super::format::uncompressed;
 use super::record::{OFFSET_BYTES_END, Record};
 use crate::Operation;
 
@@ -35,6 +36,51 @@ struct Place {
     pass: u32,
 }
 
+/// A record of oracleGeneral: an object that is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ObjectRequest {
+    /// Seconds since the trace began.
+    pub seconds: u32,
+    /// The object's number.
+    pub object: u64,
+    /// Its size; 0 is no request.
+    pub bytes: u32,
+    /// It is never asked for again.
+    pub is_last: bool,
+}
+
+impl ObjectRequest {
+    /// Bytes of a record.
+    pub const RECORD_BYTES: usize = 24;
+
+    /// Whether a file is named as files of this format are.
+    pub fn is_named_so(name: &str) -> bool {
+        let plain_name = uncompressed(name);
+        plain_name.ends_with(".oracleGeneral") || plain_name.ends_with(".oracleGeneral.bin")
+    }
+
+    /// Reads a record, which is whole.
+    ///
+    /// # Errors
+    /// It is no such record: what is wrong with it, and what would be right.
+    pub fn parse(record: &[u8]) -> Result<ObjectRequest, String> {
+        ObjectRequest::read(record).map_err(|problem| problem.to_string())
+    }
+
+    fn read(record: &[u8]) -> Result<ObjectRequest, Problem> {
+        let next = u64_at(record, 16) as i64;
+        if next < -1 {
+            return Err(Problem::new("the next access", "-1 or the number of a request"));
+        }
+        Ok(ObjectRequest {
+            seconds: u32_at(record, 0),
+            object: u64_at(record, 4),
+            bytes: u32_at(record, 12),
+            is_last: next == -1 || next == i64::MAX,
+        })
+    }
+}
+
 /// Reads oracleGeneral.
 #[derive(Debug, Default)]
 pub(super) struct OracleGeneral {
@@ -46,24 +92,22 @@ pub(super) struct OracleGeneral {
 }
 
 impl OracleGeneral {
-    /// Bytes of a record.
-    pub(super) const RECORD_BYTES: usize = 24;
-
     pub(super) fn begin_pass(&mut self) {
         self.pass += 1;
     }
 
     /// The request of a record; what else happens goes to `then`.
     pub(super) fn parse(&mut self, record: &[u8], then: &mut Vec<Record>) -> Result<Option<Record>, Problem> {
-        let (object, bytes) = (u64_at(record, 4), u32_at(record, 12));
-        let next = u64_at(record, 16) as i64;
-        if next < -1 {
-            return Err(Problem::new("the next access", "-1 or the number of a request"));
-        }
+        let ObjectRequest {
+            seconds,
+            object,
+            bytes,
+            is_last,
+        } = ObjectRequest::read(record)?;
         if bytes == 0 {
             return Ok(None);
         }
-        let time_ns = u64::from(u32_at(record, 0)) * SECOND_NS;
+        let time_ns = u64::from(seconds) * SECOND_NS;
         let request = |operation, place: Place| {
             let found = Record::new(operation, place.unit * UNIT_BYTES, place.bytes.into())?;
             Ok(found.map(|found| Record { time_ns, ..found }))
@@ -73,7 +117,6 @@ impl OracleGeneral {
             Some(known) if known.bytes == bytes && known.pass == self.pass => (Operation::Read, known),
             _ => (Operation::Write, self.place(known, bytes)?),
         };
-        let is_last = next == -1 || next == i64::MAX;
         if let Some(left) = known.filter(|known| known.unit != place.unit) {
             then.extend(request(Operation::Trim, left)?);
         }

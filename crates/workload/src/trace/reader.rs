@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::blktrace;
 use super::field::Problem;
 use super::format::{Frame, Parser};
-use super::input::{Line, Lines, Raw};
+use super::input::{Line, Lines};
 use super::record::Record;
 use super::settings::{Format, Settings};
 use super::spool;
@@ -176,8 +176,8 @@ impl Reader {
             };
             let taken = match self.parser.frame() {
                 Frame::Lines => lines.take_line(),
-                Frame::Records(bytes) => record_as_line(lines.take_record(bytes, |_| bytes)),
-                Frame::Events => record_as_line(lines.take_record(blktrace::HEADER_BYTES, blktrace::event_bytes)),
+                Frame::Records(bytes) => lines.take_record_of(bytes),
+                Frame::Events => lines.take_record_as_line(blktrace::HEADER_BYTES, blktrace::event_bytes),
             };
             let (problem, line) = match taken {
                 Ok(Line::Text(line)) => match self.parser.parse(line, &mut self.waiting) {
@@ -314,14 +314,6 @@ fn file_bytes(file: &Path) -> io::Result<u64> {
 }
 
 /// A record in the place of a line; one that is cut off is no whole line.
-fn record_as_line(record: io::Result<Option<Raw<'_>>>) -> io::Result<Line<'_>> {
-    Ok(match record? {
-        None => Line::End,
-        Some(record) if record.is_cut_off => Line::TooLong(record.bytes),
-        Some(record) => Line::Text(record.bytes),
-    })
-}
-
 fn failed(file: &Path, source: io::Error) -> WorkloadError {
     WorkloadError::Io {
         file: spool::shown(file),

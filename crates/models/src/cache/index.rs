@@ -11,7 +11,7 @@ const SLOTS_MIN: usize = 1 << 10;
 
 /// From tags to numbers of items.
 #[derive(Debug)]
-pub(super) struct Index {
+pub(crate) struct Index {
     /// 0 where empty, else tag << 32 | number + 1.
     slots: Vec<u64>,
     /// Bits of a tag that do not belong to its place.
@@ -20,7 +20,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    pub(super) fn new() -> Index {
+    pub(crate) fn new() -> Index {
         Index {
             slots: vec![0; SLOTS_MIN],
             shift: 32 - SLOTS_MIN.trailing_zeros(),
@@ -29,7 +29,7 @@ impl Index {
     }
 
     /// The tag of a key's hash: bits that neither bucket numbers nor fingerprints use.
-    pub(super) fn tag(key: u64) -> u32 {
+    pub(crate) fn tag(key: u64) -> u32 {
         (key.wrapping_mul(0xd6e8_feb8_6659_fd93) >> 32) as u32
     }
 
@@ -54,12 +54,12 @@ impl Index {
     }
 
     /// The item with this tag that passes the test.
-    pub(super) fn find(&self, tag: u32, is_it: impl Fn(u32) -> bool) -> Option<u32> {
+    pub(crate) fn find(&self, tag: u32, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         self.position(tag, is_it).map(|at| self.slots[at] as u32 - 1)
     }
 
     /// Adds an item that is not there yet.
-    pub(super) fn insert(&mut self, tag: u32, item: u32) {
+    pub(crate) fn insert(&mut self, tag: u32, item: u32) {
         if self.used * 4 >= self.slots.len() * 3 {
             self.grow();
         }
@@ -87,7 +87,7 @@ impl Index {
     }
 
     /// Removes an item that is there.
-    pub(super) fn remove(&mut self, tag: u32, item: u32) {
+    pub(crate) fn remove(&mut self, tag: u32, item: u32) {
         let position = self.position(tag, |other| other == item);
         let mut hole = position.expect("an item that is removed was inserted before");
         let mask = self.slots.len() - 1;
@@ -112,8 +112,8 @@ impl Index {
 
 #[cfg(test)]
 mod tests {
-    use super::super::mix;
     use super::*;
+    use workload::random::mix;
 
     #[test]
     fn it_holds_what_a_map_holds() {

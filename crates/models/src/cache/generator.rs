@@ -9,15 +9,16 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 
 use super::preset::Statistics;
-use super::{CacheOperation, Kind, mix};
+use super::{CacheOperation, Kind};
 use crate::distribution::{Popularity, Sizes};
+use workload::random::mix;
 
 /// Keys and values above this are large.
 const LARGE_BYTES: u32 = 2048;
 
 /// Draws operations for ever.
 #[derive(Debug)]
-pub(super) struct Generator {
+pub(crate) struct Generator {
     random: Xoshiro256PlusPlus,
     popularity: Popularity,
     sizes: Sizes,
@@ -31,7 +32,7 @@ pub(super) struct Generator {
 
 impl Generator {
     /// For a drive of `device_bytes` at full size, of which a part 1/`denominator` is modelled.
-    pub(super) fn new(
+    pub(crate) fn new(
         statistics: &Statistics,
         device_bytes: u64,
         denominator: u64,
@@ -56,7 +57,7 @@ impl Generator {
         }
     }
 
-    pub(super) fn next(&mut self) -> CacheOperation {
+    pub(crate) fn next(&mut self) -> CacheOperation {
         let roll = self.random.next_u64() >> 32;
         if roll < self.bounds[0] {
             // A key of its own: nobody stores it, so nobody ever finds it.

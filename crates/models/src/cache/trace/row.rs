@@ -1,11 +1,13 @@
-//! Rows of the three forms of cache traces.
+//! Rows of the forms of cache traces.
 
 use std::hash::Hasher;
 
 use rustc_hash::FxHasher;
 
-use super::super::{CacheOperation, Kind, mix};
+use super::super::{CacheOperation, Kind};
 use super::TraceFormat;
+use workload::random::mix;
+use workload::trace::ObjectRequest;
 
 /// Longest key (KVReplayGenerator.h): longer ones are cut.
 const KEY_BYTES_MAX: u64 = 256;
@@ -100,6 +102,7 @@ pub(super) enum Reader {
     Kvcache { columns: Columns, header: bool },
     Cdn { header: bool },
     Twitter,
+    OracleGeneral,
 }
 
 type Fields<'a> = Vec<&'a [u8]>;
@@ -126,6 +129,7 @@ impl Reader {
         let unnamed = fields.len() >= 3 && kind_of(fields[1]).is_some() && is_number(fields[2]);
         let cdn = fields.len() >= CDN_FIELDS && header.is_none();
         match format {
+            TraceFormat::OracleGeneral => Ok(Reader::OracleGeneral),
             TraceFormat::Twitter => Ok(Reader::Twitter),
             TraceFormat::Auto if twitter => Ok(Reader::Twitter),
             TraceFormat::Cdn => Ok(Reader::Cdn {
@@ -165,7 +169,12 @@ impl Reader {
         }
     }
 
-    /// What a line says; nothing if it is empty or the header.
+    /// Bytes of a record, where rows are no lines.
+    pub(super) fn record_bytes(&self) -> Option<usize> {
+        matches!(self, Reader::OracleGeneral).then_some(ObjectRequest::RECORD_BYTES)
+    }
+
+    /// What a line or record says; nothing if it is empty or the header.
     pub(super) fn row(&mut self, line: &[u8]) -> Result<Option<Row>, String> {
         if line.is_empty() {
             return Ok(None);
@@ -179,6 +188,7 @@ impl Reader {
             Reader::Kvcache { columns, .. } => kvcache_row(*columns, &split(line)).map(Some),
             Reader::Cdn { .. } => cdn_row(&split(line)).map(Some),
             Reader::Twitter => twitter_row(&split(line)).map(Some),
+            Reader::OracleGeneral => object_row(line),
         }
     }
 }
@@ -252,6 +262,20 @@ fn twitter_row(fields: &Fields<'_>) -> Result<Row, String> {
         number(fields, 3, "value size")?,
     )?;
     Ok(Row::Repeated(operation, 1))
+}
+
+/// An object that is asked for; none of no size.
+fn object_row(record: &[u8]) -> Result<Option<Row>, String> {
+    let request = ObjectRequest::parse(record)?;
+    let operation = CacheOperation {
+        kind: Kind::Get,
+        key: mix(request.object),
+        bytes: Some(request.bytes),
+    };
+    if request.bytes > 1 << 30 {
+        return Err(format!("an object of {} bytes is larger than 1 GiB", request.bytes));
+    }
+    Ok((request.bytes > 0).then_some(Row::Repeated(operation, 1)))
 }
 
 fn cdn_row(fields: &Fields<'_>) -> Result<Row, String> {

@@ -1,11 +1,17 @@
-//! Admission: which of the items that fall out of DRAM flash may have.
+//! Admission: which of the items that come to flash may stay there.
 //!
 //! The dynamic policy compares the bytes written with a target rate once per interval and turns the probability of admission up or
 //! down, within limits (CacheLib docs, "Admission policy"; navy/admission_policy/DynamicRandomAP.{h,cpp}, whose constants these are). It needs a clock,
 //! and a workload has none: time passes with operations, at a rate that the settings state.
+//!
+//! The policy of the second request remembers what was offered of late (CacheLib's RejectFirstAP.h does so with Bloom filters, which sometimes err;
+//! here keys are remembered exactly, 40 bytes each).
+
+use std::collections::VecDeque;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use workload::WorkloadError;
@@ -33,6 +39,11 @@ pub enum Admission {
         /// Cache operations per second of the drive at full size, by which time passes.
         operations_per_second: f64,
     },
+    /// Those that were offered before, not long ago: what comes once is not written.
+    SecondRequest {
+        /// How long ago at most, operations on the cache of the drive at full size; on a twin 1/d.
+        window_operations: u64,
+    },
 }
 
 fn max_rate() -> u64 {
@@ -53,7 +64,7 @@ const CHANGE_WINDOW: f64 = 0.25;
 const FACTOR_BOUNDS: (f64, f64) = (0.001, 10.0);
 
 impl Admission {
-    pub(super) fn check(&self) -> Result<(), WorkloadError> {
+    pub(crate) fn check(&self) -> Result<(), WorkloadError> {
         match *self {
             Admission::Probabilistic { admit_percent } if !(0.0..=100.0).contains(&admit_percent) => {
                 let setting = format!("admission.admit_percent = {admit_percent}");
@@ -74,14 +85,56 @@ impl Admission {
                 );
                 Err(WorkloadError::setting(setting, "both rates must be above 0"))
             }
+            Admission::SecondRequest { window_operations: 0 } => Err(WorkloadError::setting(
+                "admission.window_operations = 0",
+                "must be at least 1, or nothing would ever be written",
+            )),
             _ => Ok(()),
         }
     }
 }
 
+/// What may be written: an item, and how far the cache is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Offer {
+    /// Hash of its key.
+    pub(crate) key: u64,
+    /// Key and value.
+    pub(crate) bytes: u64,
+    /// Operations on the cache so far.
+    pub(crate) operations: u64,
+    /// Bytes written to flash so far.
+    pub(crate) written_bytes: u64,
+}
+
+/// Keys that were offered of late.
+#[derive(Debug, Default)]
+struct Offered {
+    /// When a key was offered last, by operations.
+    last: FxHashMap<u64, u64>,
+    /// Offers, the oldest first.
+    order: VecDeque<(u64, u64)>,
+}
+
+impl Offered {
+    /// Remembers an offer, and says whether there was one of the same key within the window.
+    fn again(&mut self, key: u64, now: u64, window: u64) -> bool {
+        while let Some(&(then, old)) = self.order.front()
+            && now - then > window
+        {
+            self.order.pop_front();
+            if self.last.get(&old) == Some(&then) {
+                self.last.remove(&old);
+            }
+        }
+        self.order.push_back((now, key));
+        self.last.insert(key, now).is_some()
+    }
+}
+
 /// An admission policy at work.
 #[derive(Debug)]
-pub(super) struct Gate {
+pub(crate) struct Gate {
     policy: Admission,
     random: Xoshiro256PlusPlus,
     /// How many times smaller than the drive everything is.
@@ -90,10 +143,11 @@ pub(super) struct Gate {
     factor: f64,
     updated_at_seconds: f64,
     written_bytes_then: u64,
+    offered: Offered,
 }
 
 impl Gate {
-    pub(super) fn new(policy: Admission, denominator: u64, random: Xoshiro256PlusPlus) -> Gate {
+    pub(crate) fn new(policy: Admission, denominator: u64, random: Xoshiro256PlusPlus) -> Gate {
         Gate {
             policy,
             random,
@@ -101,11 +155,12 @@ impl Gate {
             factor: 1.0,
             updated_at_seconds: 0.0,
             written_bytes_then: 0,
+            offered: Offered::default(),
         }
     }
 
-    /// Whether an item (key and value) that would write so many bytes may go to flash, after so many operations and so many bytes written.
-    pub(super) fn admits(&mut self, bytes: u64, operations: u64, written_bytes: u64) -> bool {
+    /// Whether an item may go to flash.
+    pub(crate) fn admits(&mut self, offer: &Offer) -> bool {
         match self.policy {
             Admission::Always => true,
             Admission::Probabilistic { admit_percent } => self.draw() * 100.0 < admit_percent,
@@ -114,16 +169,20 @@ impl Gate {
                 max_bytes_per_second,
                 operations_per_second,
             } => {
-                let now = operations as f64 * self.denominator / operations_per_second;
+                let now = offer.operations as f64 * self.denominator / operations_per_second;
                 if now - self.updated_at_seconds >= INTERVAL_SECONDS {
                     self.update(
                         now,
-                        written_bytes,
+                        offer.written_bytes,
                         target_bytes_per_second as f64,
                         max_bytes_per_second as f64,
                     );
                 }
-                self.draw() < base_probability(bytes) * self.factor
+                self.draw() < base_probability(offer.bytes) * self.factor
+            }
+            Admission::SecondRequest { window_operations } => {
+                let window = (window_operations as f64 / self.denominator) as u64;
+                self.offered.again(offer.key, offer.operations, window.max(1))
             }
         }
     }
@@ -163,10 +222,48 @@ mod tests {
         Gate::new(policy, denominator, Xoshiro256PlusPlus::seed_from_u64(1))
     }
 
+    fn offer(key: u64, bytes: u64, operations: u64, written_bytes: u64) -> Offer {
+        Offer {
+            key,
+            bytes,
+            operations,
+            written_bytes,
+        }
+    }
+
+    #[test]
+    fn what_comes_twice_within_the_window_is_admitted() {
+        let random = |step: u64| workload::random::mix(step) % 300;
+        for (window, denominator) in [(1, 1), (100, 1), (6400, 64), (1_000_000, 1)] {
+            let mut gate = gate(
+                Admission::SecondRequest {
+                    window_operations: window,
+                },
+                denominator,
+            );
+            let (mut last, mut admitted) = (std::collections::HashMap::new(), 0);
+            // Not every operation offers something.
+            for now in (1..30_000_u64).filter(|now| now % 3 > 0) {
+                let before = last.insert(random(now), now);
+                let expected = before.is_some_and(|before| now - before <= window / denominator);
+                assert_eq!(gate.admits(&offer(random(now), 100, now, 0)), expected, "at {now}");
+                admitted += u64::from(expected);
+            }
+            assert!(admitted > 10, "window {window}: {admitted}");
+            let known = gate.offered.last.len() as u64;
+            assert!(
+                known <= (window / denominator).min(300) + 1,
+                "{known} keys are remembered"
+            );
+        }
+    }
+
     #[test]
     fn a_share_is_admitted() {
         let mut gate = gate(Admission::Probabilistic { admit_percent: 30.0 }, 1);
-        let admitted = (0..100_000).filter(|step| gate.admits(100, *step, 0)).count();
+        let admitted = (0..100_000)
+            .filter(|step| gate.admits(&offer(*step, 100, *step, 0)))
+            .count();
         assert!(admitted.abs_diff(30_000) < 600, "{admitted}");
     }
 
@@ -188,7 +285,7 @@ mod tests {
             let steps = (1..).find(|steps| seconds(*steps) > 4.0 * 86_400.0).unwrap();
             let (mut written, mut after_a_day) = (0, 0);
             for step in 0..steps {
-                written += offered_bytes * u64::from(gate.admits(4096, step * STEP, written));
+                written += offered_bytes * u64::from(gate.admits(&offer(step, 4096, step * STEP, written)));
                 after_a_day = if step == steps / 4 { written } else { after_a_day };
             }
             let rate = (written - after_a_day) as f64 * denominator as f64 / seconds(steps - steps / 4);

@@ -25,18 +25,18 @@ struct Item {
 
 /// What fell out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Eviction {
+pub(crate) struct FallenOut {
     /// Hash of its key.
-    pub(super) key: u64,
+    pub(crate) key: u64,
     /// Key and value.
-    pub(super) bytes: u32,
+    pub(crate) bytes: u32,
     /// Flash had it when it came.
-    pub(super) clean: bool,
+    pub(crate) clean: bool,
 }
 
 /// Items by recency.
 #[derive(Debug)]
-pub(super) struct Dram {
+pub(crate) struct Dram {
     capacity_bytes: u64,
     used_bytes: u64,
     index: Index,
@@ -47,7 +47,7 @@ pub(super) struct Dram {
 }
 
 impl Dram {
-    pub(super) fn new(capacity_bytes: u64) -> Dram {
+    pub(crate) fn new(capacity_bytes: u64) -> Dram {
         Dram {
             capacity_bytes,
             used_bytes: 0,
@@ -65,7 +65,7 @@ impl Dram {
     }
 
     /// Looks up a key; a hit makes it the most recent.
-    pub(super) fn touch(&mut self, key: u64) -> bool {
+    pub(crate) fn touch(&mut self, key: u64) -> bool {
         let Some(item) = self.find(key) else { return false };
         if self.newest != item {
             self.unlink(item);
@@ -75,7 +75,7 @@ impl Dram {
     }
 
     /// Removes a key; says whether it was there, and clean.
-    pub(super) fn remove(&mut self, key: u64) -> Option<bool> {
+    pub(crate) fn remove(&mut self, key: u64) -> Option<bool> {
         let item = self.find(key)?;
         let clean = self.items[item as usize].clean;
         self.release(item);
@@ -83,7 +83,7 @@ impl Dram {
     }
 
     /// Adds a key that is not there as the most recent. What does not fit any more comes out of [`Dram::evict`].
-    pub(super) fn insert(&mut self, key: u64, bytes: u32, clean: bool) {
+    pub(crate) fn insert(&mut self, key: u64, bytes: u32, clean: bool) {
         let new = Item {
             key,
             bytes,
@@ -109,13 +109,13 @@ impl Dram {
     }
 
     /// Takes out the least recent item while there are more bytes than there is space.
-    pub(super) fn evict(&mut self) -> Option<Eviction> {
+    pub(crate) fn evict(&mut self) -> Option<FallenOut> {
         if self.used_bytes <= self.capacity_bytes {
             return None;
         }
         let Item { key, bytes, clean, .. } = self.items[self.oldest as usize];
         self.release(self.oldest);
-        Some(Eviction { key, bytes, clean })
+        Some(FallenOut { key, bytes, clean })
     }
 
     fn release(&mut self, item: u32) {
@@ -154,8 +154,9 @@ impl Dram {
 
 #[cfg(test)]
 mod tests {
-    use super::super::mix;
     use super::*;
+    use crate::testing::{expected_hits, zipf_weights};
+    use workload::random::mix;
 
     #[test]
     fn the_least_recent_goes_first() {
@@ -166,7 +167,7 @@ mod tests {
         assert_eq!(dram.evict(), None);
         assert!(dram.touch(1) && !dram.touch(4));
         dram.insert(4, 100, false);
-        let gone = Eviction {
+        let gone = FallenOut {
             key: 2,
             bytes: 100,
             clean: true,
@@ -210,35 +211,14 @@ mod tests {
         hits as f64 / lookups as f64
     }
 
-    /// Che, Tung and Wang 2002: the list holds a key for a time T that is the same for all keys, and T follows from the capacity.
-    fn che(weights: &[f64], slots: usize) -> f64 {
-        let total: f64 = weights.iter().sum();
-        let filled = |time: f64| {
-            weights
-                .iter()
-                .map(|weight| 1.0 - (-weight / total * time).exp())
-                .sum::<f64>()
-        };
-        let (mut low, mut high) = (0.0, 1e9);
-        for _ in 0..100 {
-            let middle = (low + high) / 2.0;
-            if filled(middle) < slots as f64 {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        weights
-            .iter()
-            .map(|weight| weight / total * (1.0 - (-weight / total * low).exp()))
-            .sum()
-    }
-
     #[test]
     fn hits_of_an_irm_zipf_stream_are_ches() {
         for (alpha, slots) in [(0.7, 2_000), (0.9, 5_000), (1.2, 500)] {
-            let weights: Vec<f64> = (1..=20_000).map(|rank| f64::from(rank).powf(-alpha)).collect();
-            let (measured, expected) = (hit_ratio(&weights, slots, 300_000), che(&weights, slots));
+            let weights = zipf_weights(20_000, alpha);
+            let (measured, expected) = (
+                hit_ratio(&weights, slots, 300_000),
+                expected_hits(slots as f64, &weights, false),
+            );
             assert!(
                 (measured - expected).abs() < 0.01 * expected,
                 "alpha {alpha}, {slots} slots: measured {measured}, Che {expected}"

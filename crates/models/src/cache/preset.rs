@@ -15,6 +15,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use workload::{WorkloadError, within};
+
 /// A published workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -67,6 +69,87 @@ pub struct Statistics {
     pub value_quantiles: Vec<(f64, u32)>,
     /// DRAM of the cache, percent of the drive's capacity.
     pub dram_percent: f64,
+}
+
+/// Numbers of a preset to replace; see [`Statistics`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StatisticsSettings {
+    /// See [`Statistics::get_percent`].
+    pub get_percent: Option<f64>,
+    /// See [`Statistics::set_percent`].
+    pub set_percent: Option<f64>,
+    /// See [`Statistics::absent_get_percent`].
+    pub absent_get_percent: Option<f64>,
+    /// See [`Statistics::zipf_alpha`].
+    pub zipf_alpha: Option<f64>,
+    /// See [`Statistics::working_set_percent`].
+    pub working_set_percent: Option<f64>,
+    /// See [`Statistics::large_set_weight`].
+    pub large_set_weight: Option<f64>,
+    /// See [`Statistics::key_bytes`].
+    pub key_bytes: Option<u32>,
+    /// See [`Statistics::value_quantiles`].
+    pub value_quantiles: Option<Vec<(f64, u32)>>,
+}
+
+impl StatisticsSettings {
+    /// A preset's numbers with these in their places.
+    pub(crate) fn over(&self, preset: Preset, lookaside: Option<bool>) -> Statistics {
+        let preset = preset.statistics();
+        Statistics {
+            get_percent: self.get_percent.unwrap_or(preset.get_percent),
+            set_percent: self.set_percent.unwrap_or(preset.set_percent),
+            absent_get_percent: self.absent_get_percent.unwrap_or(preset.absent_get_percent),
+            lookaside: lookaside.unwrap_or(preset.lookaside),
+            zipf_alpha: self.zipf_alpha.unwrap_or(preset.zipf_alpha),
+            working_set_percent: self.working_set_percent.unwrap_or(preset.working_set_percent),
+            large_set_weight: self.large_set_weight.unwrap_or(preset.large_set_weight),
+            key_bytes: self.key_bytes.unwrap_or(preset.key_bytes),
+            value_quantiles: self.value_quantiles.clone().unwrap_or(preset.value_quantiles),
+            dram_percent: preset.dram_percent,
+        }
+    }
+}
+
+impl Statistics {
+    pub(crate) fn check(&self) -> Result<(), WorkloadError> {
+        let name = |name: &str| format!("statistics.{name}");
+        within(&name("get_percent"), self.get_percent, 0.0..=100.0)?;
+        within(&name("set_percent"), self.set_percent, 0.0..=100.0)?;
+        let both = self.get_percent + self.set_percent;
+        within(&name("get_percent + set_percent"), both, 1e-3..=100.0 + 1e-9)?;
+        within(&name("absent_get_percent"), self.absent_get_percent, 0.0..=100.0)?;
+        within(&name("zipf_alpha"), self.zipf_alpha, 0.0..=4.0)?;
+        within(&name("working_set_percent"), self.working_set_percent, 1e-6..=1e6)?;
+        within(&name("large_set_weight"), self.large_set_weight, 1e-3..=1e3)?;
+        within(&name("key_bytes"), self.key_bytes, 1..=256)?;
+        check_quantiles(
+            &name("value_quantiles"),
+            &self.value_quantiles,
+            (1 << 30, "1 GiB"),
+            "bytes",
+        )
+    }
+}
+
+/// Quantiles as [`crate::distribution::Sizes`] takes them.
+pub(crate) fn check_quantiles(
+    name: &str,
+    quantiles: &[(f64, u32)],
+    (most, shown_most): (u32, &str),
+    unit: &str,
+) -> Result<(), WorkloadError> {
+    let rises = |pair: &[(f64, u32)]| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1;
+    let ends =
+        quantiles.first().map(|first| first.0) == Some(0.0) && quantiles.last().map(|last| last.0) == Some(100.0);
+    let possible = quantiles.iter().all(|(_, value)| (1..=most).contains(value));
+    if ends && possible && quantiles.len() >= 2 && quantiles.windows(2).all(rises) {
+        return Ok(());
+    }
+    let problem =
+        format!("must be pairs of percent and {unit} that rise from 0 to 100 percent, {unit} from 1 to {shown_most}");
+    Err(WorkloadError::setting(name, problem))
 }
 
 impl Preset {

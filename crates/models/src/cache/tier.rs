@@ -1,4 +1,4 @@
-//! A tier: which chunks a worker's slots hold, and which one leaves for the next.
+//! A tier: which objects slots of one size hold, and which one leaves for the next.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +15,10 @@ pub enum Eviction {
     Lru,
     /// The one that was used least often; of several, least recently.
     Lfu,
-    /// As `fifo`; and after a time all leave.
+    /// The one whose time is over first; and when it is, each leaves.
     Ttl,
+    /// In the order of writing, but one that was used since then, or since it was passed over, is passed over (CLOCK, second chance).
+    Clock,
     /// The least recently used one that no stored chunk continues: a chunk never leaves before those behind it in a prompt, without which it
     /// would be of use, and they without it not.
     Prefix,
@@ -31,7 +33,10 @@ struct Slot {
     key: u64,
     /// Its place in the order of leaving: the least goes first.
     order: (u64, u64),
-    written_ns: u64,
+    /// When its time is over.
+    expires_ns: u64,
+    /// It was used since it was written or passed over.
+    was_used: bool,
     /// The chunk before it in its prompt, and the number of stored ones behind it.
     parent: u32,
     children: u32,
@@ -39,9 +44,8 @@ struct Slot {
 
 /// Slots and what they hold.
 #[derive(Debug)]
-pub(super) struct Tier {
+pub(crate) struct Tier {
     eviction: Eviction,
-    ttl_ns: u64,
     slots: Vec<Slot>,
     /// Slots that hold nothing, the next one last.
     free: Vec<u32>,
@@ -54,52 +58,85 @@ pub(super) struct Tier {
 
 /// A chunk has got a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stored {
-    pub(super) slot: u32,
-    /// Another chunk has left it.
-    pub(super) evicted: bool,
+pub(crate) struct Stored {
+    pub(crate) slot: u32,
+    /// The key of another chunk that has left it.
+    pub(crate) evicted: Option<u64>,
 }
 
 impl Tier {
-    pub(super) fn new(slots: u32, eviction: Eviction, ttl_ns: u64) -> Tier {
-        let empty = Slot {
-            key: 0,
-            order: (0, 0),
-            written_ns: 0,
-            parent: NONE,
-            children: 0,
-        };
-        Tier {
+    pub(crate) fn new(slots: u32, eviction: Eviction) -> Tier {
+        let mut tier = Tier {
             eviction,
-            ttl_ns,
-            slots: vec![empty; slots as usize],
-            free: (0..slots).rev().collect(),
+            slots: Vec::new(),
+            free: Vec::new(),
             index: FxHashMap::default(),
             order: BTreeSet::new(),
             ticks: 0,
-        }
+        };
+        tier.grow(slots);
+        tier
+    }
+
+    /// So many slots more, behind those that there are.
+    pub(crate) fn grow(&mut self, slots: u32) {
+        let empty = Slot {
+            key: 0,
+            order: (0, 0),
+            expires_ns: u64::MAX,
+            was_used: false,
+            parent: NONE,
+            children: 0,
+        };
+        let first = self.slots.len() as u32;
+        assert!(slots < NONE - first, "a tier has less than 2^32 - 1 slots");
+        self.slots.resize((first + slots) as usize, empty);
+        self.free.extend((first..first + slots).rev());
+    }
+
+    /// Whether a chunk can only be stored where another one leaves.
+    pub(crate) fn is_full(&self) -> bool {
+        self.free.is_empty()
+    }
+
+    /// The chunk that is in a slot, or that left it last.
+    pub(crate) fn key(&self, slot: u32) -> u64 {
+        self.slots[slot as usize].key
+    }
+
+    /// When the time of a stored chunk is over.
+    pub(crate) fn expires_ns(&self, slot: u32) -> u64 {
+        self.slots[slot as usize].expires_ns
+    }
+
+    /// Takes a stored chunk out: the slot that it leaves.
+    pub(crate) fn take(&mut self, key: u64) -> Option<u32> {
+        let slot = *self.index.get(&key)?;
+        self.remove(slot);
+        self.free.push(slot);
+        Some(slot)
     }
 
     /// Chunks that are stored.
-    pub(super) fn stored(&self) -> usize {
+    pub(crate) fn stored(&self) -> usize {
         self.index.len()
     }
 
     /// Keys of the stored chunks with their slots.
     #[cfg(test)]
-    pub(super) fn chunks(&self) -> impl Iterator<Item = (u64, u32)> {
+    pub(crate) fn chunks(&self) -> impl Iterator<Item = (u64, u32)> {
         self.index.iter().map(|(key, slot)| (*key, *slot))
     }
 
     /// The key of the chunk that a stored one continues, if that is stored.
     #[cfg(test)]
-    pub(super) fn parent(&self, slot: u32) -> Option<u64> {
+    pub(crate) fn parent(&self, slot: u32) -> Option<u64> {
         let parent = self.slots[slot as usize].parent;
         (parent != NONE).then(|| self.slots[parent as usize].key)
     }
 
     /// The slot of a chunk that is asked for, if it is stored.
-    pub(super) fn use_of(&mut self, key: u64) -> Option<u32> {
+    pub(crate) fn use_of(&mut self, key: u64) -> Option<u32> {
         let slot = *self.index.get(&key)?;
         self.ticks += 1;
         let (uses, _) = self.slots[slot as usize].order;
@@ -107,33 +144,48 @@ impl Tier {
             Eviction::Fifo | Eviction::Ttl => {}
             Eviction::Lru | Eviction::Prefix => self.reorder(slot, (self.ticks, 0)),
             Eviction::Lfu => self.reorder(slot, (uses + 1, self.ticks)),
+            Eviction::Clock => self.slots[slot as usize].was_used = true,
         }
         Some(slot)
     }
 
+    /// The next one to leave.
+    fn victim(&mut self) -> Option<u32> {
+        loop {
+            let slot = self.order.first()?.2;
+            if !std::mem::take(&mut self.slots[slot as usize].was_used) {
+                return Some(slot);
+            }
+            self.ticks += 1;
+            self.reorder(slot, (self.ticks, 0));
+        }
+    }
+
     /// Stores a chunk that is not there, behind another one of its prompt; none if nothing may leave for it.
-    pub(super) fn store(&mut self, key: u64, parent: Option<u32>, now_ns: u64) -> Option<Stored> {
+    pub(crate) fn store(&mut self, key: u64, parent: Option<u32>, expires_ns: u64) -> Option<Stored> {
         let (slot, evicted) = match self.free.pop() {
-            Some(slot) => (slot, false),
+            Some(slot) => (slot, None),
             None => {
-                let victim = self.order.first()?.2;
+                let victim = self.victim()?;
                 if self.eviction == Eviction::Prefix && Some(victim) == parent {
                     return None;
                 }
                 self.remove(victim);
-                (victim, true)
+                (victim, Some(self.slots[victim as usize].key))
             }
         };
         let parent = parent.filter(|_| self.eviction == Eviction::Prefix);
         self.ticks += 1;
         let order = match self.eviction {
             Eviction::Lfu => (1, self.ticks),
+            Eviction::Ttl => (expires_ns, self.ticks),
             _ => (self.ticks, 0),
         };
         self.slots[slot as usize] = Slot {
             key,
             order,
-            written_ns: now_ns,
+            expires_ns,
+            was_used: false,
             parent: parent.unwrap_or(NONE),
             children: 0,
         };
@@ -154,12 +206,12 @@ impl Tier {
     }
 
     /// Chunks whose time is over leave; their slots go to `left`.
-    pub(super) fn expire(&mut self, now_ns: u64, left: &mut Vec<u32>) {
+    pub(crate) fn expire(&mut self, now_ns: u64, left: &mut Vec<u32>) {
         if self.eviction != Eviction::Ttl {
             return;
         }
         while let Some(&(_, _, slot)) = self.order.first() {
-            if self.slots[slot as usize].written_ns.saturating_add(self.ttl_ns) > now_ns {
+            if self.slots[slot as usize].expires_ns > now_ns {
                 return;
             }
             self.remove(slot);

@@ -1,26 +1,27 @@
 //! Cache operations from trace files.
 //!
 //! ```text
-//! files (plain, gzip, zstd) -> lines -> row (kvcache, cdn, twitter) -> one operation per repetition, suffix and piece
+//! files (plain, gzip, zstd) -> lines -> row (kvcache, cdn, twitter, oracle_general) -> one operation per repetition, suffix and piece
 //! ```
 //!
-//! What a file is follows from its first line, unless the settings say it. A row that cannot be understood names file and line and ends
+//! What a file is follows from its name or its first line, unless the settings say it. A row that cannot be understood names file and line and ends
 //! the run, or is counted. Only one line is in memory at a time.
 //!
 //! Times are passed over: operations follow each other as fast as the cache takes them, and nothing expires.
 
 mod row;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use super::{CacheOperation, Settings, mix};
+use super::CacheOperation;
 use row::{Reader, Row};
 use workload::WorkloadError;
-use workload::trace::{Line, Lines};
+use workload::random::mix;
+use workload::trace::{Line, Lines, ObjectRequest};
 
 /// What trace files are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,10 +36,22 @@ pub enum TraceFormat {
     Cdn,
     /// Twitter's cache traces (README of github.com/twitter/cache-trace).
     Twitter,
+    /// libCacheSim's oracleGeneral (`oracleGeneralBin.h`): each record asks for an object of its size. Files whose names end so are read so.
+    OracleGeneral,
+}
+
+/// Trace files, and how they are read.
+#[derive(Debug, Clone)]
+pub(crate) struct TraceFiles {
+    pub(crate) files: Vec<PathBuf>,
+    pub(crate) format: TraceFormat,
+    /// Every line stands for so many keys.
+    pub(crate) amplification: u32,
+    pub(crate) skip_bad_lines: bool,
 }
 
 /// Trace files, one after another.
-pub(super) struct Trace {
+pub(crate) struct Trace {
     files: Vec<String>,
     format: TraceFormat,
     amplification: u32,
@@ -69,9 +82,9 @@ impl std::fmt::Debug for Trace {
 
 impl Trace {
     /// Opens the first file.
-    pub(super) fn new(settings: &Settings, endless: bool) -> Result<Trace, WorkloadError> {
+    pub(crate) fn new(settings: TraceFiles, endless: bool) -> Result<Trace, WorkloadError> {
         let mut bytes_total = 0;
-        for file in &settings.trace {
+        for file in &settings.files {
             let metadata = std::fs::metadata(file).map_err(|source| WorkloadError::Io {
                 file: file.display().to_string(),
                 source,
@@ -79,8 +92,8 @@ impl Trace {
             bytes_total += metadata.len();
         }
         let mut trace = Trace {
-            files: settings.trace.iter().map(|file| file.display().to_string()).collect(),
-            format: settings.trace_format,
+            files: settings.files.iter().map(|file| file.display().to_string()).collect(),
+            format: settings.format,
             amplification: settings.amplification,
             skip_bad_lines: settings.skip_bad_lines,
             endless,
@@ -98,12 +111,12 @@ impl Trace {
     }
 
     /// Lines passed over so far.
-    pub(super) fn bad_lines(&self) -> u64 {
+    pub(crate) fn bad_lines(&self) -> u64 {
         self.bad_lines
     }
 
     /// Part of the files that was read.
-    pub(super) fn share_done(&self) -> Option<f64> {
+    pub(crate) fn share_done(&self) -> Option<f64> {
         let read = self.bytes_read.load(Ordering::Relaxed) as f64;
         (!self.endless).then(|| (read / self.bytes_total.max(1) as f64).min(1.0))
     }
@@ -126,17 +139,18 @@ impl Trace {
         };
         self.next_file += 1;
         let lines = Lines::open(Path::new(&file), self.bytes_read.clone()).map_err(|source| self.io_error(source))?;
-        let reader = Reader::new(self.format, lines.first()).map_err(|problem| WorkloadError::Line {
-            file,
-            line: 1,
-            problem,
-        })?;
+        let format = match self.format {
+            TraceFormat::Auto if ObjectRequest::is_named_so(&file) => TraceFormat::OracleGeneral,
+            format => format,
+        };
+        let reader =
+            Reader::new(format, lines.first()).map_err(|problem| WorkloadError::Line { file, line: 1, problem })?;
         self.open = Some((lines, reader));
         Ok(true)
     }
 
     /// The next operation; none when the files have ended.
-    pub(super) fn next(&mut self) -> Result<Option<CacheOperation>, WorkloadError> {
+    pub(crate) fn next(&mut self) -> Result<Option<CacheOperation>, WorkloadError> {
         while self.done == self.row.operations() * self.amplification {
             if !self.next_row()? {
                 return Ok(None);
@@ -165,8 +179,14 @@ impl Trace {
             let Some((lines, reader)) = &mut self.open else {
                 return Ok(false);
             };
-            let parsed = match lines.take_line() {
+            let record_bytes = reader.record_bytes();
+            let taken = match record_bytes {
+                Some(bytes) => lines.take_record_of(bytes),
+                None => lines.take_line(),
+            };
+            let parsed = match taken {
                 Ok(Line::Text(text)) => reader.row(text),
+                Ok(Line::TooLong(_)) if record_bytes.is_some() => Err("the record is cut off".to_string()),
                 Ok(Line::TooLong(_)) => Err("the line is longer than any of a cache trace".to_string()),
                 Ok(Line::End) => {
                     if !self.open_next()? {
@@ -201,7 +221,7 @@ mod tests {
 
     fn trace_of(
         texts: &[&str],
-        change: impl FnOnce(&mut Settings),
+        change: impl FnOnce(&mut TraceFiles),
         endless: bool,
     ) -> (Trace, Vec<tempfile::NamedTempFile>) {
         let files: Vec<tempfile::NamedTempFile> = texts
@@ -212,12 +232,14 @@ mod tests {
                 file
             })
             .collect();
-        let mut settings = Settings {
-            trace: files.iter().map(|file| file.path().to_path_buf()).collect(),
-            ..Settings::default()
+        let mut settings = TraceFiles {
+            files: files.iter().map(|file| file.path().to_path_buf()).collect(),
+            format: TraceFormat::Auto,
+            amplification: 1,
+            skip_bad_lines: false,
         };
         change(&mut settings);
-        (Trace::new(&settings, endless).unwrap(), files)
+        (Trace::new(settings, endless).unwrap(), files)
     }
 
     fn all(trace: &mut Trace) -> Vec<CacheOperation> {
@@ -271,6 +293,37 @@ mod tests {
             (Delete, None),
         ];
         assert_eq!(kinds_and_sizes(&all(&mut trace)), expected);
+    }
+
+    #[test]
+    fn records_of_objects_are_gets() {
+        let record = |object: u64, bytes: u32| {
+            let next = u64::MAX.to_le_bytes();
+            [
+                &7_u32.to_le_bytes()[..],
+                &object.to_le_bytes(),
+                &bytes.to_le_bytes(),
+                &next,
+            ]
+            .concat()
+        };
+        let mut file = tempfile::Builder::new().suffix(".oracleGeneral").tempfile().unwrap();
+        file.write_all(&[record(1, 5000), record(2, 0), record(1, 5000), record(3, 70)].concat())
+            .unwrap();
+        let files = TraceFiles {
+            files: vec![file.path().to_path_buf()],
+            format: TraceFormat::Auto,
+            amplification: 1,
+            skip_bad_lines: false,
+        };
+        let operations = all(&mut Trace::new(files.clone(), false).unwrap());
+        let expected = [5000, 5000, 70].map(|bytes| (Kind::Get, Some(bytes)));
+        assert_eq!(kinds_and_sizes(&operations), expected);
+        assert!(operations[0].key == operations[1].key && operations[1].key != operations[2].key);
+        file.write_all(&[1, 2, 3]).unwrap();
+        let mut trace = Trace::new(files, false).unwrap();
+        let error = (0..4).find_map(|_| trace.next().err()).unwrap().to_string();
+        assert!(error.ends_with(":5: the record is cut off"), "{error}");
     }
 
     #[test]

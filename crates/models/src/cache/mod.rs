@@ -1,0 +1,50 @@
+//! What several kinds of caches are made of.
+//!
+//! ```text
+//! preset (published numbers) -> generator \
+//! trace (files)                            > operations: gets, sets, deletes of keys with sizes -> dram -> admission -> a cache's flash
+//! tier: slots of one size with an order of eviction
+//! ```
+//!
+//! Nothing here knows of a drive: where objects lie and which requests that makes is of each kind (`cachelib`, `kvcache`, `objects`).
+
+mod admission;
+mod dram;
+mod generator;
+mod index;
+mod operations;
+mod preset;
+mod tier;
+mod trace;
+
+pub use admission::Admission;
+pub use preset::{Preset, Statistics, StatisticsSettings};
+pub use tier::Eviction;
+pub use trace::TraceFormat;
+
+pub(crate) use admission::{Gate, Offer};
+pub(crate) use dram::Dram;
+pub(crate) use generator::Generator;
+pub(crate) use index::Index;
+pub(crate) use operations::Operations;
+pub(crate) use preset::check_quantiles;
+pub(crate) use tier::Tier;
+pub(crate) use trace::TraceFiles;
+
+/// What is done with a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Get,
+    Set,
+    Delete,
+}
+
+/// One operation on a cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CacheOperation {
+    pub(crate) kind: Kind,
+    /// Hash of the key.
+    pub(crate) key: u64,
+    /// Key and value; none for a get of a key that does not exist, and where a trace does not say.
+    pub(crate) bytes: Option<u32>,
+}

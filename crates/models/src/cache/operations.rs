@@ -1,0 +1,54 @@
+//! What a cache is asked, wherever it comes from.
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::trace::{Trace, TraceFiles};
+use super::{CacheOperation, Generator, Statistics};
+use workload::{Target, WorkloadError};
+
+/// Where the operations come from.
+#[derive(Debug)]
+pub(crate) enum Operations {
+    Generated(Box<Generator>),
+    Traced(Box<Trace>),
+}
+
+impl Operations {
+    /// From the files, if there are any, else by the statistics.
+    pub(crate) fn new(
+        statistics: &Statistics,
+        files: TraceFiles,
+        target: &Target,
+        random: Xoshiro256PlusPlus,
+    ) -> Result<Operations, WorkloadError> {
+        if files.files.is_empty() {
+            let generator = Generator::new(statistics, target.device_bytes, target.denominator(), random);
+            return Ok(Operations::Generated(Box::new(generator)));
+        }
+        Ok(Operations::Traced(Box::new(Trace::new(files, target.endless)?)))
+    }
+
+    /// The next one; none when the files have ended.
+    pub(crate) fn next(&mut self) -> Result<Option<CacheOperation>, WorkloadError> {
+        match self {
+            Operations::Generated(generator) => Ok(Some(generator.next())),
+            Operations::Traced(trace) => trace.next(),
+        }
+    }
+
+    /// Lines of the files that were passed over.
+    pub(crate) fn bad_lines(&self) -> u64 {
+        match self {
+            Operations::Generated(_) => 0,
+            Operations::Traced(trace) => trace.bad_lines(),
+        }
+    }
+
+    /// Part of the files that was read.
+    pub(crate) fn share_done(&self) -> Option<f64> {
+        match self {
+            Operations::Generated(_) => None,
+            Operations::Traced(trace) => trace.share_done(),
+        }
+    }
+}
