@@ -15,7 +15,7 @@ use crate::testing::twin;
 type Choices = (&'static str, &'static [&'static str]);
 
 /// Settings of each kind.
-const KINDS: [(&str, &[Choices]); 3] = [
+const KINDS: [(&str, &[Choices]); 4] = [
     (
         "btree",
         &[
@@ -99,10 +99,61 @@ const KINDS: [(&str, &[Choices]); 3] = [
         ],
     ),
     (
+        "object_cache",
+        &[
+            ("used_percent", &["1", "50", "89", "100", "0", "101"]),
+            ("layout", &["\"slots\"", "\"segments\""]),
+            (
+                "eviction",
+                &[
+                    "\"fifo\"",
+                    "\"lru\"",
+                    "\"lfu\"",
+                    "\"ttl\"",
+                    "\"clock\"",
+                    "\"least_valid\"",
+                ],
+            ),
+            ("groups", &["\"none\"", "\"class\"", "\"ttl\"", "\"rewritten\""]),
+            ("placement", &["true", "false"]),
+            ("slot_bytes", &["4096", "65536", "1000"]),
+            ("growth_factor", &["1.05", "2", "1024", "1.0"]),
+            ("slab_bytes", &["1048576", "4194304", "4096"]),
+            ("segment_bytes", &["1048576", "67108864", "262144"]),
+            ("reinsert_uses", &["0", "1", "3"]),
+            ("max_object_bytes", &["1", "5000", "262144", "1048576"]),
+            ("write_bytes", &["4096", "131072", "1073741824", "5000"]),
+            ("discard", &["true", "false"]),
+            ("reads", &["true", "false"]),
+            (
+                "admission",
+                &[
+                    "{ policy = \"probabilistic\", admit_percent = 40 }",
+                    "{ policy = \"second_request\", window_operations = 100000 }",
+                    "{ policy = \"second_request\", window_operations = 0 }",
+                ],
+            ),
+            ("dram_bytes", &["0", "4096", "16777216"]),
+            (
+                "ttl_quantiles",
+                &["[[0, 1], [100, 1]]", "[[0, 1], [50, 60], [100, 86400]]", "[[0, 1]]"],
+            ),
+            ("operations_per_second", &["0.1", "1000", "1e9", "0"]),
+            (
+                "preset",
+                &["\"cdn\"", "\"twitter12\"", "\"twitter37\"", "\"kvcache_202206\""],
+            ),
+            ("lookaside", &["true"]),
+        ],
+    ),
+    (
         "kvcache_tier",
         &[
             ("used_percent", &["1", "50", "89", "100", "0", "101"]),
-            ("eviction", &["\"fifo\"", "\"lru\"", "\"lfu\"", "\"ttl\"", "\"prefix\""]),
+            (
+                "eviction",
+                &["\"fifo\"", "\"lru\"", "\"lfu\"", "\"ttl\"", "\"prefix\"", "\"clock\""],
+            ),
             ("ttl_seconds", &["1", "3600"]),
             (
                 "placement",
@@ -161,7 +212,7 @@ fn requests(source: &mut dyn Source, batch: usize) -> Vec<Request> {
 #[test]
 fn any_settings_are_an_error_or_a_workload_that_stays_on_its_drive() {
     let mut ran = [0; KINDS.len()];
-    for seed in 0..300_u64 {
+    for seed in 0..400_u64 {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let kind = (seed % KINDS.len() as u64) as usize;
         let text = drawn(&mut random, kind);

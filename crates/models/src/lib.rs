@@ -1,7 +1,7 @@
 //! Programs as workloads: models of caches, file systems and databases, and the catalogue of all kinds of workloads.
 //!
 //! ```text
-//! btree, cachelib, f2fs, kvcache, lsm                 \
+//! btree, cachelib, f2fs, kvcache, lsm, objects        \
 //! workload::{fio::JobFile, trace, tenants}::Settings   > Spec -> dyn workload::Source -> batches of Request
 //! ```
 //!
@@ -17,6 +17,7 @@ mod distribution;
 pub mod f2fs;
 pub mod kvcache;
 pub mod lsm;
+pub mod objects;
 mod queue;
 mod spec;
 #[cfg(test)]

@@ -13,14 +13,15 @@ use toml::{Table, Value};
 use workload::fio::JobFile;
 use workload::{Source, Target, Workload, WorkloadError, classifier, deserialize, tenants, trace};
 
-use crate::{btree, cachelib, f2fs, kvcache, lsm};
+use crate::{btree, cachelib, f2fs, kvcache, lsm, objects};
 
 /// Names of the kinds.
-const KINDS: [&str; 8] = [
+const KINDS: [&str; 9] = [
     "fio",
     "trace",
     "cachelib",
     "kvcache_tier",
+    "object_cache",
     "f2fs",
     "lsm",
     "btree",
@@ -50,6 +51,7 @@ enum Kind {
     Trace(Box<trace::Settings>),
     Cachelib(Box<cachelib::Settings>),
     KvcacheTier(Box<kvcache::Settings>),
+    ObjectCache(Box<objects::Settings>),
     F2fs(Box<f2fs::Settings>),
     Lsm(Box<lsm::Settings>),
     Btree(Box<btree::Settings>),
@@ -89,6 +91,7 @@ impl Spec {
             "trace" => Kind::Trace(deserialize(place, Value::Table(settings))?),
             "cachelib" => Kind::Cachelib(deserialize(place, Value::Table(settings))?),
             "kvcache_tier" => Kind::KvcacheTier(deserialize(place, Value::Table(settings))?),
+            "object_cache" => Kind::ObjectCache(deserialize(place, Value::Table(settings))?),
             "f2fs" => Kind::F2fs(deserialize(place, Value::Table(settings))?),
             "lsm" => Kind::Lsm(deserialize(place, Value::Table(settings))?),
             "btree" => Kind::Btree(deserialize(place, Value::Table(settings))?),
@@ -140,6 +143,7 @@ impl Kind {
             Kind::Trace(settings) => Box::new(settings.source(target, seed)?),
             Kind::Cachelib(settings) => Box::new(settings.source(target, seed)?),
             Kind::KvcacheTier(settings) => Box::new(settings.source(target, seed)?),
+            Kind::ObjectCache(settings) => Box::new(settings.source(target, seed)?),
             Kind::F2fs(settings) => Box::new(settings.source(target, seed)?),
             Kind::Lsm(settings) => Box::new(settings.source(target, seed)?),
             Kind::Btree(settings) => Box::new(settings.source(target, seed)?),
@@ -154,6 +158,7 @@ impl Workload for Spec {
             Kind::Trace(settings) => settings.files.iter_mut().collect(),
             Kind::Cachelib(settings) => settings.trace.iter_mut().collect(),
             Kind::KvcacheTier(settings) => settings.files_mut(),
+            Kind::ObjectCache(settings) => settings.trace.iter_mut().collect(),
             Kind::Tenants(settings) => settings.files_mut(),
             Kind::Fio(_) | Kind::F2fs(_) | Kind::Lsm(_) | Kind::Btree(_) => Vec::new(),
         }
@@ -270,12 +275,12 @@ mod tests {
         for (text, message) in [
             (
                 "file = \"x\"",
-                "workload.kind: is missing; known are fio, trace, cachelib, kvcache_tier, f2fs, lsm, btree, tenants",
+                "workload.kind: is missing; known are fio, trace, cachelib, kvcache_tier, object_cache, f2fs, lsm, btree, tenants",
             ),
             (
                 "kind = \"cachlib\"",
                 "workload.kind = \"cachlib\": is not a kind of workload (did you mean cachelib?); known are fio, trace, cachelib, kvcache_tier, \
-                 f2fs, lsm, btree, tenants",
+                 object_cache, f2fs, lsm, btree, tenants",
             ),
             ("kind = \"fio\"", "workload.file: is missing; name a job file"),
             (

@@ -1,0 +1,97 @@
+//! Which objects are alike: by size class, by time to live, by whether they were written before.
+
+use serde::{Deserialize, Serialize};
+
+use super::Settings;
+use crate::distribution::Sizes;
+use workload::Target;
+use workload::random::mix;
+
+/// What times to live are drawn with, so that they have nothing to do with sizes.
+const TTL_SALT: u64 = 0x7474_6c00;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Which objects are kept apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Groups {
+    /// None: one group.
+    None,
+    /// By size class.
+    Class,
+    /// By time to live: a group for each interval of `ttl_quantiles`.
+    Ttl,
+    /// Segments: what is written again apart from what is new.
+    Rewritten,
+}
+
+/// Sorts objects.
+#[derive(Debug)]
+pub(super) struct Sorter {
+    groups: Groups,
+    /// Upper bounds of the size classes, bytes, rising.
+    pub(super) class_bytes: Vec<u64>,
+    /// Times to live in seconds, and where their intervals end, of 2^32.
+    ttl: Option<(Sizes, Vec<u64>)>,
+}
+
+impl Sorter {
+    pub(super) fn new(settings: &Settings, target: &Target) -> Sorter {
+        let unit_bytes = target.unit_bytes();
+        let mut class_bytes = vec![settings.slot_bytes.next_multiple_of(unit_bytes)];
+        while class_bytes[class_bytes.len() - 1] < settings.max_object_bytes {
+            let last = class_bytes[class_bytes.len() - 1];
+            let next = ((last as f64 * settings.growth_factor) as u64).next_multiple_of(unit_bytes);
+            // The last one ends with the largest object.
+            let most = settings.max_object_bytes.next_multiple_of(unit_bytes);
+            class_bytes.push(next.max(last + unit_bytes).min(most));
+        }
+        let ttl = (!settings.ttl_quantiles.is_empty()).then(|| {
+            let ends = settings.ttl_quantiles[1..].iter();
+            let ends = ends.map(|(percent, _)| (percent / 100.0 * 4_294_967_296.0) as u64);
+            (Sizes::new(&settings.ttl_quantiles), ends.collect())
+        });
+        Sorter {
+            groups: settings.groups,
+            class_bytes,
+            ttl,
+        }
+    }
+
+    /// Names of the groups.
+    pub(super) fn names(&self) -> Vec<String> {
+        match (self.groups, &self.ttl) {
+            (Groups::Class, _) => self.class_bytes.iter().map(|bytes| format!("class_{bytes}")).collect(),
+            (Groups::Ttl, Some((_, ends))) => (0..ends.len()).map(|interval| format!("ttl_{interval}")).collect(),
+            (Groups::Rewritten, _) => ["new", "rewritten"].map(String::from).to_vec(),
+            (Groups::None | Groups::Ttl, _) => vec!["objects".to_string()],
+        }
+    }
+
+    /// The size class of an object that is not too large.
+    pub(super) fn class(&self, bytes: u32) -> usize {
+        let class = self.class_bytes.partition_point(|bound| *bound < u64::from(bytes));
+        assert!(class < self.class_bytes.len(), "an object of {bytes} bytes has a class");
+        class
+    }
+
+    /// The group of an object.
+    pub(super) fn group(&self, key: u64, bytes: u32, is_rewritten: bool) -> usize {
+        match (self.groups, &self.ttl) {
+            (Groups::Class, _) => self.class(bytes),
+            (Groups::Ttl, Some((_, ends))) => {
+                let bits = u64::from(mix(key ^ TTL_SALT) as u32);
+                ends.partition_point(|end| *end <= bits).min(ends.len() - 1)
+            }
+            (Groups::Rewritten, _) => usize::from(is_rewritten),
+            (Groups::None | Groups::Ttl, _) => 0,
+        }
+    }
+
+    /// When the time of an object is over that is stored now, nanoseconds.
+    pub(super) fn expires_ns(&self, key: u64, now_ns: u64) -> u64 {
+        let Some((seconds, _)) = &self.ttl else { return u64::MAX };
+        let seconds = u64::from(seconds.of(mix(key ^ TTL_SALT) as u32));
+        now_ns.saturating_add(seconds * SECOND_NS)
+    }
+}

@@ -1,0 +1,92 @@
+//! Requests to the drive, and which placement index each write gets.
+
+use super::Settings;
+use crate::queue::RequestQueue;
+use workload::{Operation, PlacementIndex, Request, Target};
+
+/// Makes requests and counts them.
+#[derive(Debug)]
+pub(super) struct Output {
+    /// Requests that are ready to be taken.
+    pub(super) queue: RequestQueue,
+    /// By group.
+    placements: Vec<Option<PlacementIndex>>,
+    /// Largest write.
+    pub(super) write_bytes: u64,
+    /// Requests are of whole units.
+    pub(super) unit_bytes: u64,
+    reads: bool,
+    discard: bool,
+    /// Bytes written, and discarded.
+    pub(super) written_bytes: u64,
+    pub(super) discarded_bytes: u64,
+}
+
+impl Output {
+    pub(super) fn new(settings: &Settings, target: &Target, groups: usize) -> Output {
+        let count = usize::from(target.placement_count);
+        let is_placed = settings.placement && count > 0;
+        // More groups than indices: neighbours share one.
+        let index = |group: usize| if groups <= count { group } else { group * count / groups };
+        let place = |group| is_placed.then(|| PlacementIndex(index(group) as u16));
+        Output {
+            queue: RequestQueue::default(),
+            placements: (0..groups).map(place).collect(),
+            write_bytes: target.request_bytes(settings.write_bytes),
+            unit_bytes: target.unit_bytes(),
+            reads: settings.reads,
+            discard: settings.discard,
+            written_bytes: 0,
+            discarded_bytes: 0,
+        }
+    }
+
+    /// Whole units that so many bytes take.
+    pub(super) fn whole(&self, bytes: u32) -> u64 {
+        u64::from(bytes).next_multiple_of(self.unit_bytes)
+    }
+
+    /// Writes of a group.
+    pub(super) fn write(&mut self, group: usize, offset_bytes: u64, bytes: u64) {
+        assert!(
+            offset_bytes.is_multiple_of(self.unit_bytes) && bytes.is_multiple_of(self.unit_bytes),
+            "a write at {offset_bytes} of {bytes} bytes is of whole units"
+        );
+        self.written_bytes += bytes;
+        let request = Request {
+            stream: group as u16,
+            operation: Operation::Write,
+            offset_bytes,
+            bytes: 0,
+            placement: self.placements[group],
+        };
+        self.queue.push_pieces(request, bytes, self.write_bytes);
+    }
+
+    /// An object is read: the units that it lies in.
+    pub(super) fn read(&mut self, offset_bytes: u64, bytes: u32) {
+        if self.reads {
+            let start = offset_bytes - offset_bytes % self.unit_bytes;
+            let end = (offset_bytes + u64::from(bytes)).next_multiple_of(self.unit_bytes);
+            self.other(self.placements.len(), Operation::Read, start, end - start);
+        }
+    }
+
+    /// What lay here is gone.
+    pub(super) fn discard(&mut self, offset_bytes: u64, bytes: u64) {
+        if self.discard {
+            self.discarded_bytes += bytes;
+            self.other(self.placements.len() + 1, Operation::Trim, offset_bytes, bytes);
+        }
+    }
+
+    fn other(&mut self, stream: usize, operation: Operation, offset_bytes: u64, bytes: u64) {
+        self.queue.push(Request {
+            stream: stream as u16,
+            operation,
+            offset_bytes,
+            bytes: bytes as u32,
+            placement: None,
+        });
+    }
+}

@@ -1,0 +1,362 @@
+//! Objects packed into segments, which are written and leave as a whole.
+//!
+//! ```text
+//! free -> open (one for each group, filled and written in order) -> closed (waiting for the eviction) -> free
+//! ```
+//!
+//! A closed segment of which nothing is stored any more is free at once, as in extstore. Objects that are written again keep their times
+//! to live and begin without uses, so that no object is written twice for one that is new.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use rustc_hash::FxHashMap;
+
+use super::Eviction;
+use super::groups::Sorter;
+use super::output::Output;
+use super::source::{Counters, Object};
+
+/// Where an object is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Held {
+    pub(super) segment: u32,
+    /// First byte in its segment.
+    pub(super) offset_bytes: u32,
+    pub(super) bytes: u32,
+    /// Uses since it was written.
+    uses: u32,
+    expires_ns: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    Free,
+    Open,
+    Closed,
+}
+
+/// A segment and what was written to it.
+#[derive(Debug)]
+pub(super) struct Segment {
+    pub(super) state: State,
+    group: usize,
+    /// Objects that were put here, some of which have left: keys and places.
+    objects: Vec<(u64, u32)>,
+    /// Bytes of those that are still stored.
+    pub(super) valid_bytes: u64,
+    /// Bytes that are filled, and those of them that are written.
+    filled_bytes: u64,
+    pub(super) written_bytes: u64,
+    /// When the time of all its objects is over.
+    expires_ns: u64,
+    uses: u64,
+    used_at: u64,
+    closed_at: u64,
+    /// Its place in the order of leaving, if it is closed.
+    order: (u64, u64),
+}
+
+impl Segment {
+    fn free() -> Segment {
+        Segment {
+            state: State::Free,
+            group: 0,
+            objects: Vec::new(),
+            valid_bytes: 0,
+            filled_bytes: 0,
+            written_bytes: 0,
+            expires_ns: 0,
+            uses: 0,
+            used_at: 0,
+            closed_at: 0,
+            order: (0, 0),
+        }
+    }
+
+    /// Its place in the order of leaving: the least goes first.
+    fn order_by(&self, eviction: Eviction) -> (u64, u64) {
+        let first = match eviction {
+            Eviction::Fifo | Eviction::Clock => return (self.closed_at, 0),
+            Eviction::Lru => self.used_at,
+            Eviction::Lfu => self.uses,
+            Eviction::Ttl => self.expires_ns,
+            Eviction::LeastValid => self.valid_bytes,
+        };
+        (first, self.closed_at)
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Segments {
+    eviction: Eviction,
+    reinsert_uses: u32,
+    pub(super) segment_bytes: u64,
+    pub(super) segments: Vec<Segment>,
+    free: VecDeque<u32>,
+    /// The open one of each group.
+    open: Vec<Option<u32>>,
+    order: BTreeSet<(u64, u64, u32)>,
+    pub(super) index: FxHashMap<u64, Held>,
+    /// Uses and closings so far.
+    ticks: u64,
+    /// Objects that are on their way into a segment, and whether they are written again; empty between two of them.
+    pending: VecDeque<(Object, bool)>,
+}
+
+impl Segments {
+    pub(super) fn new(
+        count: u32,
+        segment_bytes: u64,
+        groups: usize,
+        eviction: Eviction,
+        reinsert_uses: u32,
+    ) -> Segments {
+        Segments {
+            eviction,
+            reinsert_uses,
+            segment_bytes,
+            segments: (0..count).map(|_| Segment::free()).collect(),
+            free: (0..count).collect(),
+            open: vec![None; groups],
+            order: BTreeSet::new(),
+            index: FxHashMap::default(),
+            ticks: 0,
+            pending: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn stored(&self) -> usize {
+        self.index.len()
+    }
+
+    pub(super) fn contains(&self, key: u64) -> bool {
+        self.index.contains_key(&key)
+    }
+
+    /// First byte of a segment.
+    pub(super) fn start_bytes(&self, segment: u32) -> u64 {
+        u64::from(segment) * self.segment_bytes
+    }
+
+    /// Gives a closed segment its place in the order anew.
+    fn reorder(&mut self, number: u32) {
+        let segment = &mut self.segments[number as usize];
+        let order = segment.order_by(self.eviction);
+        if segment.state != State::Closed || order == segment.order {
+            return;
+        }
+        let before = std::mem::replace(&mut segment.order, order);
+        let was_there = self.order.remove(&(before.0, before.1, number));
+        assert!(was_there, "a closed segment has its place in the order");
+        self.order.insert((order.0, order.1, number));
+    }
+
+    /// The size of an object that is asked for, if it is stored and its time is not over.
+    pub(super) fn use_of(
+        &mut self,
+        key: u64,
+        now_ns: u64,
+        counters: &mut Counters,
+        output: &mut Output,
+    ) -> Option<u32> {
+        let held = self.index.get_mut(&key)?;
+        if held.expires_ns <= now_ns {
+            counters.expired += 1;
+            self.remove(key, counters, output);
+            return None;
+        }
+        held.uses = held.uses.saturating_add(1);
+        let held = *held;
+        self.ticks += 1;
+        let segment = &mut self.segments[held.segment as usize];
+        segment.uses += 1;
+        segment.used_at = self.ticks;
+        // What is not written yet comes from the write buffer.
+        if u64::from(held.offset_bytes) + u64::from(held.bytes) <= segment.written_bytes {
+            output.read(
+                self.start_bytes(held.segment) + u64::from(held.offset_bytes),
+                held.bytes,
+            );
+        }
+        self.reorder(held.segment);
+        Some(held.bytes)
+    }
+
+    /// Takes an object out, if it is stored.
+    pub(super) fn remove(&mut self, key: u64, counters: &mut Counters, output: &mut Output) {
+        let Some(held) = self.index.remove(&key) else { return };
+        counters.stored_bytes -= u64::from(held.bytes);
+        let segment = &mut self.segments[held.segment as usize];
+        assert!(
+            segment.state != State::Free && segment.valid_bytes >= u64::from(held.bytes),
+            "segment {} holds the object that leaves it",
+            held.segment
+        );
+        segment.valid_bytes -= u64::from(held.bytes);
+        if segment.state == State::Closed && segment.valid_bytes == 0 {
+            self.release(held.segment, output);
+            self.free.push_back(held.segment);
+        } else {
+            self.reorder(held.segment);
+        }
+    }
+
+    /// A closed segment without objects leaves the order, and is free.
+    fn release(&mut self, number: u32, output: &mut Output) {
+        let segment = &mut self.segments[number as usize];
+        assert!(
+            segment.state == State::Closed && segment.valid_bytes == 0 && segment.written_bytes == self.segment_bytes,
+            "segment {number} is written as a whole before it leaves, and empty when it does: {segment:?}"
+        );
+        let was_there = self.order.remove(&(segment.order.0, segment.order.1, number));
+        assert!(was_there, "a closed segment has its place in the order");
+        *segment = Segment::free();
+        output.discard(self.start_bytes(number), self.segment_bytes);
+    }
+
+    /// A closed segment leaves with what is in it; objects that were used often enough wait to be written again.
+    fn evict(&mut self, number: u32, now_ns: u64, counters: &mut Counters, output: &mut Output) {
+        let objects = std::mem::take(&mut self.segments[number as usize].objects);
+        for (key, offset_bytes) in objects {
+            let here = |held: &Held| held.segment == number && held.offset_bytes == offset_bytes;
+            let Some(held) = self.index.get(&key).copied().filter(here) else {
+                continue;
+            };
+            self.index.remove(&key);
+            counters.stored_bytes -= u64::from(held.bytes);
+            self.segments[number as usize].valid_bytes -= u64::from(held.bytes);
+            if held.expires_ns <= now_ns {
+                counters.expired += 1;
+            } else if self.reinsert_uses > 0 && held.uses >= self.reinsert_uses {
+                let object = Object {
+                    key,
+                    bytes: held.bytes,
+                    expires_ns: held.expires_ns,
+                };
+                counters.rewritten_bytes += u64::from(held.bytes);
+                self.pending.push_back((object, true));
+            } else {
+                counters.evictions += 1;
+            }
+        }
+        self.release(number, output);
+    }
+
+    /// A segment that is free, for which another one leaves if there is none.
+    fn take_free(&mut self, now_ns: u64, counters: &mut Counters, output: &mut Output) -> u32 {
+        if let Some(free) = self.free.pop_front() {
+            return free;
+        }
+        let first = self.order.first().expect("there are more segments than groups");
+        let victim = first.2;
+        self.evict(victim, now_ns, counters, output);
+        victim
+    }
+
+    /// Stores an object that is not there.
+    pub(super) fn store(
+        &mut self,
+        object: Object,
+        now_ns: u64,
+        sorter: &Sorter,
+        counters: &mut Counters,
+        output: &mut Output,
+    ) {
+        assert!(self.pending.is_empty(), "one object after another");
+        self.pending.push_back((object, false));
+        while let Some((object, is_rewritten)) = self.pending.pop_front() {
+            let group = sorter.group(object.key, object.bytes, is_rewritten);
+            let number = self.segment_for(group, object.bytes, now_ns, counters, output);
+            self.put(number, object);
+            counters.stored_bytes += u64::from(object.bytes);
+            let waiting = self.segments[number as usize].filled_bytes / output.write_bytes * output.write_bytes;
+            self.write_up_to(number, waiting, output);
+        }
+    }
+
+    /// The open segment of a group with room for so many bytes.
+    fn segment_for(
+        &mut self,
+        group: usize,
+        bytes: u32,
+        now_ns: u64,
+        counters: &mut Counters,
+        output: &mut Output,
+    ) -> u32 {
+        if let Some(open) = self.open[group] {
+            if self.segments[open as usize].filled_bytes + u64::from(bytes) <= self.segment_bytes {
+                return open;
+            }
+            self.open[group] = None;
+            self.close(open, output);
+        }
+        let number = self.take_free(now_ns, counters, output);
+        let segment = &mut self.segments[number as usize];
+        assert_eq!(segment.state, State::Free, "segment {number} is opened when it is free");
+        segment.state = State::Open;
+        segment.group = group;
+        self.open[group] = Some(number);
+        number
+    }
+
+    fn put(&mut self, number: u32, object: Object) {
+        let segment = &mut self.segments[number as usize];
+        let held = Held {
+            segment: number,
+            offset_bytes: segment.filled_bytes as u32,
+            bytes: object.bytes,
+            uses: 0,
+            expires_ns: object.expires_ns,
+        };
+        segment.objects.push((object.key, held.offset_bytes));
+        segment.filled_bytes += u64::from(object.bytes);
+        segment.valid_bytes += u64::from(object.bytes);
+        segment.expires_ns = segment.expires_ns.max(object.expires_ns);
+        let before = self.index.insert(object.key, held);
+        assert!(before.is_none(), "object {} is stored twice: {before:?}", object.key);
+    }
+
+    fn write_up_to(&mut self, number: u32, end_bytes: u64, output: &mut Output) {
+        let start_bytes = self.start_bytes(number);
+        let segment = &mut self.segments[number as usize];
+        if end_bytes > segment.written_bytes {
+            output.write(
+                segment.group,
+                start_bytes + segment.written_bytes,
+                end_bytes - segment.written_bytes,
+            );
+            segment.written_bytes = end_bytes;
+        }
+    }
+
+    /// Writes the rest of a segment, which waits for the eviction then.
+    fn close(&mut self, number: u32, output: &mut Output) {
+        self.write_up_to(number, self.segment_bytes, output);
+        self.ticks += 1;
+        let segment = &mut self.segments[number as usize];
+        segment.state = State::Closed;
+        segment.closed_at = self.ticks;
+        segment.used_at = self.ticks;
+        segment.order = segment.order_by(self.eviction);
+        self.order.insert((segment.order.0, segment.order.1, number));
+        if segment.valid_bytes == 0 {
+            self.release(number, output);
+            self.free.push_back(number);
+        }
+    }
+
+    /// Segments leave in which the time of all objects is over, where the eviction looks for them.
+    pub(super) fn expire(&mut self, now_ns: u64, counters: &mut Counters, output: &mut Output) {
+        if self.eviction != Eviction::Ttl {
+            return;
+        }
+        while let Some(&(expires_ns, _, number)) = self.order.first()
+            && expires_ns <= now_ns
+        {
+            self.evict(number, now_ns, counters, output);
+            assert!(self.pending.is_empty(), "what is over is not written again");
+            self.free.push_back(number);
+        }
+    }
+}

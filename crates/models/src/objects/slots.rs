@@ -1,0 +1,170 @@
+//! Objects in slots of size classes, overwritten in place.
+//!
+//! Slabs belong to the class that took them for ever, as in memcached without its slab mover. An object that has grown or shrunk into another
+//! class leaves its slot and takes one there.
+
+use rustc_hash::FxHashMap;
+
+use super::groups::Sorter;
+use super::output::Output;
+use super::source::{Counters, Object};
+use crate::cache::{Eviction, Tier};
+
+/// Slots of a size.
+#[derive(Debug)]
+pub(super) struct Class {
+    slot_bytes: u64,
+    slots_of_slab: u32,
+    pub(super) tier: Tier,
+    /// Numbers of its slabs.
+    slabs: Vec<u32>,
+    /// Sizes of the objects in its slots.
+    bytes: Vec<u32>,
+}
+
+impl Class {
+    /// First byte of a slot.
+    pub(super) fn offset_bytes(&self, slot: u32, slab_bytes: u64) -> u64 {
+        let slab = self.slabs[(slot / self.slots_of_slab) as usize];
+        u64::from(slab) * slab_bytes + u64::from(slot % self.slots_of_slab) * self.slot_bytes
+    }
+}
+
+#[cfg(test)]
+impl Class {
+    /// Size of the object in a slot.
+    pub(super) fn bytes_of(&self, slot: u32) -> u64 {
+        self.bytes[slot as usize].into()
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Slots {
+    pub(super) classes: Vec<Class>,
+    /// The class of each stored object.
+    pub(super) homes: FxHashMap<u64, u16>,
+    pub(super) slab_bytes: u64,
+    slabs: u32,
+    slabs_taken: u32,
+    left: Vec<u32>,
+}
+
+impl Slots {
+    pub(super) fn new(class_bytes: &[u64], slab_bytes: u64, slabs: u32, eviction: Eviction) -> Slots {
+        let class = |slot_bytes: &u64| Class {
+            slot_bytes: *slot_bytes,
+            slots_of_slab: (slab_bytes / slot_bytes) as u32,
+            tier: Tier::new(0, eviction),
+            slabs: Vec::new(),
+            bytes: Vec::new(),
+        };
+        let classes: Vec<Class> = class_bytes.iter().map(class).collect();
+        assert!(
+            classes.iter().all(|class| class.slots_of_slab > 0),
+            "a slab of {slab_bytes} bytes holds a slot of each class"
+        );
+        Slots {
+            classes,
+            homes: FxHashMap::default(),
+            slab_bytes,
+            slabs,
+            slabs_taken: 0,
+            left: Vec::new(),
+        }
+    }
+
+    /// Objects that are stored.
+    pub(super) fn stored(&self) -> usize {
+        self.homes.len()
+    }
+
+    pub(super) fn contains(&self, key: u64) -> bool {
+        self.homes.contains_key(&key)
+    }
+
+    /// The size of an object that is asked for, if it is stored and its time is not over.
+    pub(super) fn use_of(
+        &mut self,
+        key: u64,
+        now_ns: u64,
+        counters: &mut Counters,
+        output: &mut Output,
+    ) -> Option<u32> {
+        let class = &mut self.classes[usize::from(*self.homes.get(&key)?)];
+        let slot = class.tier.use_of(key);
+        let slot = slot.expect("an object with a class is in a slot of it");
+        if class.tier.expires_ns(slot) <= now_ns {
+            counters.expired += 1;
+            self.remove(key, counters, output);
+            return None;
+        }
+        let bytes = class.bytes[slot as usize];
+        output.read(class.offset_bytes(slot, self.slab_bytes), bytes);
+        Some(bytes)
+    }
+
+    /// Takes an object out, if it is stored.
+    pub(super) fn remove(&mut self, key: u64, counters: &mut Counters, output: &mut Output) {
+        let Some(home) = self.homes.remove(&key) else { return };
+        let slot = self.classes[usize::from(home)].tier.take(key);
+        self.leave(
+            usize::from(home),
+            slot.expect("it is in a slot of its class"),
+            counters,
+            output,
+        );
+    }
+
+    /// What an object's slot held is gone.
+    fn leave(&mut self, class: usize, slot: u32, counters: &mut Counters, output: &mut Output) {
+        let class = &mut self.classes[class];
+        let bytes = std::mem::take(&mut class.bytes[slot as usize]);
+        counters.stored_bytes -= u64::from(bytes);
+        output.discard(class.offset_bytes(slot, self.slab_bytes), output.whole(bytes));
+    }
+
+    /// Stores an object that is not there.
+    pub(super) fn store(&mut self, object: Object, sorter: &Sorter, counters: &mut Counters, output: &mut Output) {
+        let home = sorter.class(object.bytes);
+        let class = &mut self.classes[home];
+        if class.tier.is_full() && self.slabs_taken < self.slabs {
+            class.slabs.push(self.slabs_taken);
+            class.tier.grow(class.slots_of_slab);
+            class.bytes.resize(class.slabs.len() * class.slots_of_slab as usize, 0);
+            self.slabs_taken += 1;
+        }
+        let Some(stored) = class.tier.store(object.key, None, object.expires_ns) else {
+            counters.without_slot += 1;
+            return;
+        };
+        if let Some(evicted) = stored.evicted {
+            counters.evictions += 1;
+            let was_home = self.homes.remove(&evicted);
+            assert_eq!(was_home, Some(home as u16), "who leaves a slot was in its class");
+        }
+        let before = std::mem::replace(&mut class.bytes[stored.slot as usize], object.bytes);
+        assert_eq!(before > 0, stored.evicted.is_some(), "a free slot holds nothing");
+        counters.stored_bytes = counters.stored_bytes + u64::from(object.bytes) - u64::from(before);
+        self.homes.insert(object.key, home as u16);
+        let offset_bytes = class.offset_bytes(stored.slot, self.slab_bytes);
+        let group = sorter.group(object.key, object.bytes, false);
+        output.write(group, offset_bytes, output.whole(object.bytes));
+    }
+
+    /// Objects leave whose time is over, where the eviction looks for them.
+    pub(super) fn expire(&mut self, now_ns: u64, counters: &mut Counters, output: &mut Output) {
+        for at in 0..self.classes.len() {
+            let mut left = std::mem::take(&mut self.left);
+            self.classes[at].tier.expire(now_ns, &mut left);
+            counters.expired += left.len() as u64;
+            for slot in left.drain(..) {
+                let key = self.classes[at].tier.key(slot);
+                let home = self.homes.remove(&key);
+                assert_eq!(home, Some(at as u16), "what expires was in its class");
+                self.leave(at, slot, counters, output);
+            }
+            self.left = left;
+        }
+    }
+}

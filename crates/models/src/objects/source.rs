@@ -1,0 +1,347 @@
+//! The cache at work: operations in, requests and measures out.
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+
+use super::groups::Sorter;
+use super::output::Output;
+use super::segments::Segments;
+use super::slots::Slots;
+use super::{Layout, Settings};
+use crate::cache::{CacheOperation, Dram, Gate, Kind, Offer, Operations};
+use crate::ratio;
+use workload::random::mix;
+use workload::{Measure, Request, Source, Target, WorkloadError};
+
+/// So many operations in a row without a request are the end: the cache holds all that is asked for, and never writes again.
+const IDLE_OPERATIONS: u64 = 10_000_000;
+/// What keys of a trace are sampled with on a twin.
+const SAMPLE_SALT: u64 = 0x7361_6d70_6c65;
+
+/// An object that comes to flash.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Object {
+    pub(super) key: u64,
+    /// Key and value.
+    pub(super) bytes: u32,
+    pub(super) expires_ns: u64,
+}
+
+/// What is counted of the cache.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counters {
+    operations: u64,
+    gets: u64,
+    dram_hits: u64,
+    flash_hits: u64,
+    sets: u64,
+    /// Objects that flash did not get: by the admission, because they are too large, and because their class has no slot.
+    rejected: u64,
+    too_large: u64,
+    pub(super) without_slot: u64,
+    /// Objects that left for others, and because their time was over.
+    pub(super) evictions: u64,
+    pub(super) expired: u64,
+    /// Bytes of objects that were admitted, that were written again, and that are stored.
+    admitted_bytes: u64,
+    pub(super) rewritten_bytes: u64,
+    pub(super) stored_bytes: u64,
+}
+
+/// Objects on flash.
+#[derive(Debug)]
+pub(super) enum Store {
+    Slots(Slots),
+    Segments(Segments),
+}
+
+impl Store {
+    fn new(settings: &Settings, target: &Target, sorter: &Sorter, groups: usize) -> Result<Store, WorkloadError> {
+        let (space_bytes, segment_bytes) = settings.space(target);
+        let (setting, bytes, needed) = match settings.layout {
+            // A slab is no smaller on a twin, but it is of whole units there.
+            Layout::Slots => (
+                "slab_bytes",
+                settings.slab_bytes.next_multiple_of(target.unit_bytes()),
+                1,
+            ),
+            Layout::Segments => ("segment_bytes", segment_bytes, groups as u64 + 2),
+        };
+        let count = space_bytes / bytes;
+        if count < needed {
+            let problem = format!(
+                "the space has room for {count} of {}, {needed} are needed; use smaller ones, fewer groups, or a larger scale",
+                base::Bytes(bytes)
+            );
+            return Err(WorkloadError::setting(setting, problem));
+        }
+        let count = u32::try_from(count).unwrap_or(u32::MAX - 1);
+        Ok(match settings.layout {
+            Layout::Slots => {
+                let eviction = settings.slot_eviction()?;
+                Store::Slots(Slots::new(&sorter.class_bytes, bytes, count, eviction))
+            }
+            Layout::Segments => {
+                let (eviction, uses) = (settings.eviction, settings.reinsert_uses);
+                Store::Segments(Segments::new(count, bytes, groups, eviction, uses))
+            }
+        })
+    }
+
+    /// Objects that are stored.
+    pub(super) fn stored(&self) -> usize {
+        match self {
+            Store::Slots(slots) => slots.stored(),
+            Store::Segments(segments) => segments.stored(),
+        }
+    }
+
+    fn contains(&self, key: u64) -> bool {
+        match self {
+            Store::Slots(slots) => slots.contains(key),
+            Store::Segments(segments) => segments.contains(key),
+        }
+    }
+}
+
+/// A cache of objects under load.
+pub struct ObjectCache {
+    operations: Operations,
+    /// One key in so many is taken of a trace.
+    sampled: u64,
+    lookaside: bool,
+    max_object_bytes: u64,
+    /// Nanoseconds from one operation to the next.
+    operation_ns: f64,
+    has_dram: bool,
+    dram: Dram,
+    gate: Gate,
+    pub(super) sorter: Sorter,
+    pub(super) store: Store,
+    pub(super) output: Output,
+    pub(super) counters: Counters,
+    error: Option<WorkloadError>,
+    ended: bool,
+}
+
+impl std::fmt::Debug for ObjectCache {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = formatter.debug_struct("ObjectCache");
+        debug.field("counters", &self.counters).finish_non_exhaustive()
+    }
+}
+
+impl ObjectCache {
+    pub(super) fn new(settings: &Settings, target: &Target, seed: u64) -> Result<ObjectCache, WorkloadError> {
+        let statistics = settings.statistics();
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let gate_random = random.clone();
+        random.jump();
+        let denominator = target.denominator();
+        let sorter = Sorter::new(settings, target);
+        let groups = sorter.names().len();
+        let dram_bytes = settings.dram_bytes / denominator;
+        Ok(ObjectCache {
+            operations: Operations::new(&statistics, settings.files(), target, random)?,
+            sampled: if settings.trace.is_empty() { 1 } else { denominator },
+            lookaside: statistics.lookaside,
+            max_object_bytes: settings.max_object_bytes,
+            operation_ns: denominator as f64 * 1e9 / settings.operations_per_second,
+            has_dram: dram_bytes > 0,
+            dram: Dram::new(dram_bytes),
+            gate: Gate::new(settings.admission, denominator, gate_random),
+            store: Store::new(settings, target, &sorter, groups)?,
+            sorter,
+            output: Output::new(settings, target, groups),
+            counters: Counters::default(),
+            error: None,
+            ended: false,
+        })
+    }
+
+    fn now_ns(&self) -> u64 {
+        (self.counters.operations as f64 * self.operation_ns) as u64
+    }
+
+    /// Carries out the next operation; false at the end.
+    pub(super) fn step(&mut self) -> Result<bool, WorkloadError> {
+        let Some(operation) = self.operations.next()? else {
+            return Ok(false);
+        };
+        if self.sampled == 1 || mix(operation.key ^ SAMPLE_SALT).is_multiple_of(self.sampled) {
+            self.take(operation);
+        }
+        Ok(true)
+    }
+
+    fn take(&mut self, operation: CacheOperation) {
+        self.counters.operations += 1;
+        let now_ns = self.now_ns();
+        match &mut self.store {
+            Store::Slots(slots) => slots.expire(now_ns, &mut self.counters, &mut self.output),
+            Store::Segments(segments) => segments.expire(now_ns, &mut self.counters, &mut self.output),
+        }
+        match (operation.kind, operation.bytes) {
+            (Kind::Get, bytes) => self.get(operation.key, bytes),
+            (Kind::Set, Some(bytes)) => self.set(operation.key, bytes),
+            (Kind::Set, None) | (Kind::Delete, _) => self.remove(operation.key),
+        }
+    }
+
+    fn get(&mut self, key: u64, bytes: Option<u32>) {
+        self.counters.gets += 1;
+        if self.has_dram && self.dram.touch(key) {
+            self.counters.dram_hits += 1;
+            return;
+        }
+        let now_ns = self.now_ns();
+        let (counters, output) = (&mut self.counters, &mut self.output);
+        let found = match &mut self.store {
+            Store::Slots(slots) => slots.use_of(key, now_ns, counters, output),
+            Store::Segments(segments) => segments.use_of(key, now_ns, counters, output),
+        };
+        match (found, bytes) {
+            (Some(found), _) => {
+                self.counters.flash_hits += 1;
+                if self.has_dram {
+                    self.keep(key, found);
+                }
+            }
+            (None, Some(bytes)) if self.lookaside => self.set(key, bytes),
+            (None, _) => {}
+        }
+    }
+
+    fn set(&mut self, key: u64, bytes: u32) {
+        self.counters.sets += 1;
+        self.remove(key);
+        self.keep(key, bytes);
+    }
+
+    fn remove(&mut self, key: u64) {
+        self.dram.remove(key);
+        let (counters, output) = (&mut self.counters, &mut self.output);
+        match &mut self.store {
+            Store::Slots(slots) => slots.remove(key, counters, output),
+            Store::Segments(segments) => segments.remove(key, counters, output),
+        }
+    }
+
+    /// An object comes into memory; what falls out of it comes to flash, unless it is there.
+    fn keep(&mut self, key: u64, bytes: u32) {
+        if !self.has_dram {
+            self.offer(key, bytes);
+            return;
+        }
+        self.dram.insert(key, bytes, false);
+        while let Some(fallen_out) = self.dram.evict() {
+            if !self.store.contains(fallen_out.key) {
+                self.offer(fallen_out.key, fallen_out.bytes);
+            }
+        }
+    }
+
+    /// Offers an object that is not there to flash.
+    fn offer(&mut self, key: u64, bytes: u32) {
+        if u64::from(bytes) > self.max_object_bytes {
+            self.counters.too_large += 1;
+            return;
+        }
+        let is_admitted = self.gate.admits(&Offer {
+            key,
+            bytes: bytes.into(),
+            operations: self.counters.operations,
+            written_bytes: self.output.written_bytes,
+        });
+        if !is_admitted {
+            self.counters.rejected += 1;
+            return;
+        }
+        self.counters.admitted_bytes += u64::from(bytes);
+        let now_ns = self.now_ns();
+        let expires_ns = self.sorter.expires_ns(key, now_ns);
+        let object = Object { key, bytes, expires_ns };
+        let (sorter, counters, output) = (&self.sorter, &mut self.counters, &mut self.output);
+        match &mut self.store {
+            Store::Slots(slots) => slots.store(object, sorter, counters, output),
+            Store::Segments(segments) => segments.store(object, now_ns, sorter, counters, output),
+        }
+    }
+}
+
+fn never_writes() -> WorkloadError {
+    let problem = format!(
+        "no request in {IDLE_OPERATIONS} operations in a row, as the cache holds all that is asked for, or admits nothing of it: use more keys \
+         (statistics.working_set_percent) or sets, a smaller used_percent, another admission, or reads = true"
+    );
+    WorkloadError::setting("kind = \"object_cache\"", problem)
+}
+
+impl Source for ObjectCache {
+    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+        let mut idle = 0;
+        while self.output.queue.ready() < limit && !self.ended {
+            let ready = self.output.queue.ready();
+            let stepped = self.step();
+            idle = if self.output.queue.ready() > ready { 0 } else { idle + 1 };
+            match stepped {
+                Ok(more) => self.ended = !more,
+                Err(error) => {
+                    self.ended = true;
+                    self.error = Some(error);
+                }
+            }
+            if idle == IDLE_OPERATIONS && !self.ended {
+                self.ended = true;
+                self.error = Some(never_writes());
+            }
+        }
+        match self.error.take_if(|_| self.output.queue.ready() == 0) {
+            Some(error) => Err(error),
+            None => Ok(self.output.queue.take(requests, limit)),
+        }
+    }
+
+    fn streams(&self) -> Vec<String> {
+        let names = self.sorter.names().into_iter();
+        names.chain(["read", "discard"].map(String::from)).collect()
+    }
+
+    fn share_done(&self) -> Option<f64> {
+        self.operations.share_done()
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        let counters = &self.counters;
+        let written = self.output.written_bytes;
+        let count = |name: &str, value: u64| Measure::new(name, value as f64);
+        vec![
+            Measure::new(
+                "hit_ratio",
+                ratio(counters.dram_hits + counters.flash_hits, counters.gets),
+            ),
+            Measure::new("dram.hit_ratio", ratio(counters.dram_hits, counters.gets)),
+            Measure::new(
+                "flash.hit_ratio",
+                ratio(counters.flash_hits, counters.gets - counters.dram_hits),
+            ),
+            count("gets", counters.gets),
+            count("sets", counters.sets),
+            count("rejected_objects", counters.rejected),
+            count("too_large_objects", counters.too_large),
+            count("objects_without_slot", counters.without_slot),
+            count("evictions", counters.evictions),
+            count("expired", counters.expired),
+            count("objects", self.store.stored() as u64),
+            count("object_bytes", counters.stored_bytes),
+            count("written_bytes", written),
+            Measure::new("rewritten_share", ratio(counters.rewritten_bytes, written)),
+            Measure::new(
+                "application_write_amplification",
+                ratio(written, counters.admitted_bytes),
+            ),
+            count("discarded_bytes", self.output.discarded_bytes),
+            count("bad_lines", self.operations.bad_lines()),
+        ]
+    }
+}

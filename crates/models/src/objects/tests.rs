@@ -1,0 +1,402 @@
+//! Object caches against what is known of caches, an account of their bytes, and a replay of their requests.
+
+use std::collections::{HashMap, HashSet};
+
+use super::segments::State;
+use super::source::Store;
+use super::*;
+use crate::queue::RequestQueue;
+use crate::testing::{MIB, drive, expected_hits, measure, twin, zipf_weights};
+use workload::{Operation, PlacementIndex, Request, Source};
+
+/// Gets of objects whose sizes are within these bounds, with a set after each miss.
+fn gets(layout: Layout, bytes: (u32, u32), working_set_percent: f64, zipf_alpha: f64) -> Settings {
+    Settings {
+        layout,
+        used_percent: 100.0,
+        segment_bytes: MIB,
+        write_bytes: 256 << 10,
+        max_object_bytes: 256 << 10,
+        statistics: StatisticsSettings {
+            // A key is a byte.
+            key_bytes: Some(1),
+            value_quantiles: Some(vec![(0.0, bytes.0 - 1), (100.0, bytes.1 - 1)]),
+            working_set_percent: Some(working_set_percent),
+            zipf_alpha: Some(zipf_alpha),
+            ..StatisticsSettings::default()
+        },
+        ..Settings::default()
+    }
+}
+
+fn take(source: &mut ObjectCache, count: usize) -> Vec<Request> {
+    let mut requests = Vec::new();
+    while requests.len() < count && source.next_batch(&mut requests, 1000).expect("requests") > 0 {}
+    requests
+}
+
+/// Asks until there were so many gets and sets.
+fn ask(source: &mut ObjectCache, operations: u64) {
+    for at in 0..operations {
+        assert!(source.step().expect("a step"));
+        if at % 1000 == 0 {
+            source.output.queue = RequestQueue::default();
+        }
+    }
+}
+
+/// The hit ratio behind the first so many operations.
+fn late_hits(settings: &Settings, first: u64, then: u64) -> f64 {
+    let mut source = settings.source(&drive(64), 1).expect("it fits");
+    let hits = |source: &ObjectCache| measure(source, "hit_ratio") * measure(source, "gets");
+    ask(&mut source, first);
+    let (before, gets) = (hits(&source), measure(&source, "gets"));
+    ask(&mut source, then);
+    (hits(&source) - before) / (measure(&source, "gets") - gets)
+}
+
+/// Objects of 16 KiB, 4096 of them in 64 MiB, of 12,288 keys: slots of one class, and segments which leave in the order of writing.
+#[test]
+fn objects_of_one_size_are_hit_as_often_as_theory_says() {
+    for exponent in [0.0, 0.8, 1.1] {
+        let weights = zipf_weights(12_288, exponent);
+        let cases = [
+            (Layout::Slots, Eviction::Lru, false),
+            (Layout::Slots, Eviction::Fifo, true),
+            (Layout::Segments, Eviction::Fifo, true),
+        ];
+        for (layout, eviction, fifo) in cases {
+            let mut settings = gets(layout, (16 << 10, 16 << 10), 300.0, exponent);
+            settings.eviction = eviction;
+            let late = late_hits(&settings, 200_000, 800_000);
+            let expected = expected_hits(4096.0, &weights, fifo);
+            assert!(
+                (late - expected).abs() < 0.01,
+                "{layout:?}, {eviction:?}, {exponent}: {late}, not {expected}"
+            );
+        }
+    }
+}
+
+/// What was used passes by: CLOCK is better than FIFO, and no better than LRU by more than a little; so are segments with reinsertion.
+#[test]
+fn what_was_used_stays_where_it_is_passed_over() {
+    let hits = |layout: Layout, eviction: Eviction, reinsert_uses: u32| {
+        let mut settings = gets(layout, (16 << 10, 16 << 10), 300.0, 1.1);
+        settings.eviction = eviction;
+        settings.reinsert_uses = reinsert_uses;
+        late_hits(&settings, 200_000, 400_000)
+    };
+    let fifo = hits(Layout::Slots, Eviction::Fifo, 0);
+    let clock = hits(Layout::Slots, Eviction::Clock, 0);
+    let lfu = hits(Layout::Slots, Eviction::Lfu, 0);
+    let rewritten = hits(Layout::Segments, Eviction::Fifo, 1);
+    assert!(clock > fifo + 0.01, "{clock} {fifo}");
+    assert!(lfu > fifo + 0.02, "{lfu} {fifo}");
+    // Second chances are what both give.
+    assert!((rewritten - clock).abs() < 0.01, "{rewritten} {clock}");
+}
+
+/// All that a cache can be made of: layouts with their evictions and groups.
+fn any_caches() -> Vec<Settings> {
+    let mut all = Vec::new();
+    let common = |layout| {
+        let mut settings = gets(layout, (100, 200_000), 250.0, 0.9);
+        settings.used_percent = 75.0;
+        settings.discard = true;
+        settings.statistics.get_percent = Some(80.0);
+        settings.statistics.set_percent = Some(15.0);
+        settings.ttl_quantiles = vec![(0.0, 1), (40.0, 20), (100.0, 1000)];
+        settings.operations_per_second = 1000.0;
+        settings
+    };
+    for eviction in [
+        Eviction::Fifo,
+        Eviction::Lru,
+        Eviction::Lfu,
+        Eviction::Ttl,
+        Eviction::Clock,
+    ] {
+        for groups in [Groups::None, Groups::Class, Groups::Ttl] {
+            all.push(Settings {
+                eviction,
+                groups,
+                ..common(Layout::Slots)
+            });
+        }
+    }
+    for eviction in [
+        Eviction::Fifo,
+        Eviction::Lru,
+        Eviction::Lfu,
+        Eviction::Ttl,
+        Eviction::LeastValid,
+    ] {
+        for groups in [Groups::None, Groups::Class, Groups::Ttl, Groups::Rewritten] {
+            all.push(Settings {
+                eviction,
+                groups,
+                growth_factor: 4.0,
+                reinsert_uses: 1,
+                segment_bytes: 1_000 << 10,
+                ..common(Layout::Segments)
+            });
+        }
+    }
+    all
+}
+
+/// Where the objects lie: key, first byte, bytes. No two share a byte.
+fn places(source: &ObjectCache) -> Vec<(u64, u64, u64)> {
+    let mut places = Vec::new();
+    match &source.store {
+        Store::Slots(slots) => {
+            for (key, home) in &slots.homes {
+                let class = &slots.classes[usize::from(*home)];
+                let (_, slot) = class.tier.chunks().find(|(held, _)| held == key).expect("it is there");
+                places.push((*key, class.offset_bytes(slot, slots.slab_bytes), class.bytes_of(slot)));
+            }
+            let held: usize = slots.classes.iter().map(|class| class.tier.stored()).sum();
+            assert_eq!(held, slots.homes.len(), "each object has one slot");
+        }
+        Store::Segments(segments) => {
+            let mut valid: HashMap<u32, u64> = HashMap::new();
+            for (key, held) in &segments.index {
+                let start = segments.start_bytes(held.segment) + u64::from(held.offset_bytes);
+                places.push((*key, start, held.bytes.into()));
+                *valid.entry(held.segment).or_default() += u64::from(held.bytes);
+            }
+            for (number, segment) in segments.segments.iter().enumerate() {
+                let expected = valid.get(&(number as u32)).copied().unwrap_or(0);
+                assert_eq!(segment.valid_bytes, expected, "segment {number} counts what it holds");
+                assert!(
+                    segment.state != State::Free || expected == 0,
+                    "segment {number} is free"
+                );
+            }
+        }
+    }
+    places.sort_unstable_by_key(|(_, start, _)| *start);
+    for pair in places.windows(2) {
+        assert!(pair[0].1 + pair[0].2 <= pair[1].1, "{pair:?} share bytes");
+    }
+    places
+}
+
+/// Bytes of a segment that still wait in its write buffer, by its first byte.
+fn waiting(source: &ObjectCache) -> HashSet<u64> {
+    let Store::Segments(segments) = &source.store else {
+        return HashSet::new();
+    };
+    let open =
+        (0..segments.segments.len() as u32).filter(|number| segments.segments[*number as usize].state == State::Open);
+    open.flat_map(|number| {
+        let start = segments.start_bytes(number);
+        let written = segments.segments[number as usize].written_bytes;
+        (start + written) / BLOCK_BYTES..(start + segments.segment_bytes) / BLOCK_BYTES
+    })
+    .collect()
+}
+
+/// A replay of the requests has written, and not discarded, every block that an object lies in; what is counted is what was asked for.
+#[test]
+fn the_drive_holds_what_the_cache_does() {
+    for settings in any_caches() {
+        let mut source = settings.source(&drive(64), 7).expect("it fits");
+        let groups = source.sorter.names().len();
+        let (mut blocks, mut written_bytes, mut discarded_bytes) = (HashSet::new(), 0, 0);
+        for _ in 0..60_000 {
+            assert!(source.step().expect("a step"));
+            let mut requests = Vec::new();
+            source.output.queue.take(&mut requests, usize::MAX);
+            for request in requests {
+                let end = request.offset_bytes + u64::from(request.bytes);
+                assert!(end <= 48 * MIB, "{request:?} is within three quarters of the drive");
+                let range = request.offset_bytes / BLOCK_BYTES..end / BLOCK_BYTES;
+                if request.operation == Operation::Write {
+                    assert!(request.bytes <= 256 << 10 && usize::from(request.stream) < groups);
+                    assert_eq!(
+                        request.placement,
+                        Some(PlacementIndex((request.stream as usize * 8 / groups.max(8)) as u16))
+                    );
+                    written_bytes += u64::from(request.bytes);
+                    blocks.extend(range);
+                } else {
+                    discarded_bytes += u64::from(request.bytes);
+                    range.for_each(|block| assert!(blocks.remove(&block), "{block} was not written: {settings:?}"));
+                }
+            }
+        }
+        assert!(
+            measure(&source, "evictions") + measure(&source, "expired") > 1000.0,
+            "{settings:?}"
+        );
+        assert_eq!(measure(&source, "written_bytes"), written_bytes as f64);
+        assert_eq!(measure(&source, "discarded_bytes"), discarded_bytes as f64);
+        let waiting = waiting(&source);
+        let places = places(&source);
+        let stored: u64 = places.iter().map(|(_, _, bytes)| bytes).sum();
+        assert_eq!(measure(&source, "object_bytes"), stored as f64);
+        assert_eq!(measure(&source, "objects"), places.len() as f64);
+        for (key, start, bytes) in places {
+            for block in start / BLOCK_BYTES..(start + bytes).div_ceil(BLOCK_BYTES) {
+                assert!(
+                    blocks.contains(&block) || waiting.contains(&block),
+                    "block {block} of object {key} is neither written nor waiting: {settings:?}"
+                );
+            }
+        }
+    }
+}
+
+/// Segments in the order of writing are written round and round; with one group each write begins where the one before ended.
+#[test]
+fn segments_of_one_group_are_written_in_order() {
+    let settings = gets(Layout::Segments, (100, 200_000), 400.0, 0.8);
+    let requests = take(&mut settings.source(&drive(64), 1).expect("it fits"), 3000);
+    let breaks = requests.windows(2).filter(|pair| {
+        let end = pair[0].offset_bytes + u64::from(pair[0].bytes);
+        pair[1].offset_bytes != end % (64 * MIB)
+    });
+    assert_eq!(breaks.count(), 0);
+}
+
+/// What comes once is not written: as many objects are as were offered before within the window.
+#[test]
+fn the_second_request_is_written() {
+    let with = |window_operations: u64| {
+        let mut settings = gets(Layout::Slots, (4096, 4096), 1000.0, 0.7);
+        settings.admission = Admission::SecondRequest { window_operations };
+        let mut source = settings.source(&drive(64), 1).expect("it fits");
+        ask(&mut source, 300_000);
+        (
+            measure(&source, "written_bytes") / 4096.0,
+            measure(&source, "rejected_objects"),
+            measure(&source, "sets"),
+        )
+    };
+    let (short, long) = (with(1000), with(1_000_000));
+    assert_eq!(
+        (short.0 + short.1, long.0 + long.1),
+        (short.2, long.2),
+        "each is written or rejected"
+    );
+    assert!(short.0 < long.0 / 5.0 && long.0 < long.2 / 1.5, "{short:?} {long:?}");
+}
+
+/// Objects come to flash when they fall out of memory, and those that are there are not written again.
+#[test]
+fn memory_in_front_takes_the_popular_ones() {
+    let run = |dram_bytes: u64| {
+        let mut settings = gets(Layout::Segments, (4096, 4096), 200.0, 1.0);
+        settings.dram_bytes = dram_bytes;
+        let mut source = settings.source(&drive(64), 1).expect("it fits");
+        ask(&mut source, 300_000);
+        source
+    };
+    let (without, with) = (run(0), run(8 * MIB));
+    assert_eq!(measure(&without, "dram.hit_ratio"), 0.0);
+    // 8 MiB hold 2032 objects of 4096 + 31 bytes, of 32,768 keys.
+    let expected = expected_hits(2032.0, &zipf_weights(32_768, 1.0), false);
+    assert!((measure(&with, "dram.hit_ratio") - expected).abs() < 0.02);
+    assert!(measure(&with, "hit_ratio") > measure(&without, "hit_ratio"));
+    assert!(measure(&with, "flash.hit_ratio") < measure(&without, "flash.hit_ratio"));
+    places(&with);
+}
+
+/// Times pass with operations: nothing that is older than its time is hit.
+#[test]
+fn objects_live_as_long_as_they_may() {
+    for (layout, eviction) in [
+        (Layout::Slots, Eviction::Ttl),
+        (Layout::Slots, Eviction::Lru),
+        (Layout::Segments, Eviction::Ttl),
+        (Layout::Segments, Eviction::Fifo),
+    ] {
+        let mut settings = gets(layout, (4096, 4096), 50.0, 0.0);
+        settings.eviction = eviction;
+        // All 8192 keys fit; one is asked for every 8192 operations, and lives for 8192.
+        settings.operations_per_second = 8192.0;
+        settings.ttl_quantiles = vec![(0.0, 1), (100.0, 1)];
+        let mut source = settings.source(&drive(64), 1).expect("it fits");
+        ask(&mut source, 300_000);
+        // Poisson arrivals: after one that is written, on average one more comes within the time; all of them are hits.
+        let hits = measure(&source, "hit_ratio");
+        assert!((hits - 0.5).abs() < 0.01, "{layout:?}, {eviction:?}: {hits}");
+        assert!(measure(&source, "expired") > 100_000.0 && measure(&source, "evictions") == 0.0);
+    }
+}
+
+/// A twin is hit as often, writes a share as large again, and holds an object in d.
+#[test]
+fn twins_are_hit_as_often() {
+    for (layout, eviction) in [(Layout::Slots, Eviction::Lru), (Layout::Segments, Eviction::Fifo)] {
+        let run = |denominator: u64| {
+            let mut settings = gets(layout, (5000, 50_000), 200.0, 0.9);
+            settings.eviction = eviction;
+            let mut source = settings.source(&twin(4096, denominator), 1).expect("it fits");
+            ask(&mut source, 3_200_000 / denominator);
+            (
+                measure(&source, "hit_ratio"),
+                measure(&source, "objects") * denominator as f64,
+                measure(&source, "application_write_amplification"),
+            )
+        };
+        let (full, small) = (run(1), run(64));
+        assert!((full.0 - small.0).abs() < 0.02, "{full:?} {small:?}");
+        assert!((full.1 / small.1 - 1.0).abs() < 0.05, "{full:?} {small:?}");
+        assert!((full.2 / small.2 - 1.0).abs() < 0.05, "{full:?} {small:?}");
+    }
+}
+
+/// A slot holds its object, and is at most a step of the growth factor larger.
+#[test]
+fn slots_waste_no_more_than_the_growth_factor_says() {
+    for growth_factor in [1.1, 1.25, 2.0] {
+        let mut settings = gets(Layout::Slots, (40_000, 200_000), 300.0, 0.5);
+        settings.growth_factor = growth_factor;
+        let source = settings.source(&drive(64), 1).expect("it fits");
+        let bounds = &source.sorter.class_bytes;
+        assert_eq!((bounds[0], bounds[bounds.len() - 1]), (4096, 256 << 10));
+        for pair in bounds.windows(2) {
+            assert!(pair[1] as f64 <= pair[0] as f64 * growth_factor + 4096.0, "{pair:?}");
+        }
+    }
+}
+
+#[test]
+fn impossible_settings_are_named() {
+    let with = |change: fn(&mut Settings)| {
+        let mut settings = gets(Layout::Segments, (4096, 4096), 300.0, 0.5);
+        change(&mut settings);
+        settings.source(&drive(64), 1).expect_err("it cannot be").to_string()
+    };
+    assert_eq!(
+        with(|settings| settings.eviction = Eviction::Clock),
+        "eviction = \"clock\": is of slots; with layout = \"segments\" use fifo with reinsert_uses, which passes over objects that were used"
+    );
+    assert_eq!(
+        with(|settings| (settings.layout, settings.eviction) = (Layout::Slots, Eviction::LeastValid)),
+        "eviction = \"least_valid\": is of segments; with layout = \"slots\" use fifo, lru, lfu, ttl or clock"
+    );
+    assert_eq!(
+        with(|settings| settings.groups = Groups::Rewritten),
+        "groups = \"rewritten\": needs reinsert_uses of at least 1, or nothing is written again"
+    );
+    assert_eq!(
+        with(|settings| settings.groups = Groups::Ttl),
+        "groups = \"ttl\": needs ttl_quantiles: each of its intervals is a group"
+    );
+    assert_eq!(
+        with(|settings| settings.segment_bytes = 64 * MIB),
+        "segment_bytes: the space has room for 1 of 64 MiB, 3 are needed; use smaller ones, fewer groups, or a larger scale"
+    );
+    assert_eq!(
+        with(|settings| settings.max_object_bytes = 2 * MIB),
+        "segment_bytes = 1048576: is smaller than the largest object or slot; use at least 2 MiB, or a smaller max_object_bytes or slot_bytes"
+    );
+    assert_eq!(
+        with(|settings| settings.ttl_quantiles = vec![(0.0, 0), (100.0, 5)]),
+        "ttl_quantiles: must be pairs of percent and seconds that rise from 0 to 100 percent, seconds from 1 to 4294967295"
+    );
+}
