@@ -14,7 +14,7 @@
 //! expires), the cyclone cache of Apache Traffic Server (one group, in order; "evacuation" of what is used), and most logs of published flash caches.
 //!
 //! What shrinks on a twin of 1/d: the space, DRAM, the number of keys (each stands for d neighbouring ranks), windows and rates that count
-//! operations, segments (not below four of the largest objects), and, without timing, writes. Of a trace one key in d is taken. Objects,
+//! operations, segments (not below the largest object), and, without timing, writes. Of a trace one key in d is taken. Objects,
 //! slots, slabs and times to live stay as they are.
 //!
 //! It leaves out: an index on flash and checkpoints (their keys are in memory), headers of objects, slabs that move from one class to
@@ -40,8 +40,6 @@ use workload::{Target, WorkloadError, multiple_of, within};
 
 /// Slots, slabs, segments and writes are of whole blocks.
 const BLOCK_BYTES: u64 = 4096;
-/// A segment of a twin holds at least so many of the largest objects.
-const SEGMENT_OBJECTS_MIN: u64 = 4;
 
 /// How objects lie on the drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -191,7 +189,7 @@ impl Settings {
         let space_bytes = (target.capacity_bytes() as f64 * self.used_percent / 100.0) as u64;
         let unit_bytes = target.unit_bytes();
         let full_bytes = self.segment_bytes.next_multiple_of(unit_bytes);
-        let least_bytes = (SEGMENT_OBJECTS_MIN * self.max_object_bytes).next_multiple_of(unit_bytes);
+        let least_bytes = self.max_object_bytes.next_multiple_of(unit_bytes);
         let segment_bytes = match target.twin {
             Some(twin) => twin.size(full_bytes).max(least_bytes.min(full_bytes)),
             None => full_bytes,

@@ -334,6 +334,7 @@ fn twins_are_hit_as_often() {
         let run = |denominator: u64| {
             let mut settings = gets(layout, (5000, 50_000), 200.0, 0.9);
             settings.eviction = eviction;
+            settings.segment_bytes = 64 * MIB;
             let mut source = settings.source(&twin(4096, denominator), 1).expect("it fits");
             ask(&mut source, 3_200_000 / denominator);
             (
