@@ -164,7 +164,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     /// An experiment with each kind of workload, and one in virtual time.
-    const EVERY_KIND: [&str; 9] = [
+    const EVERY_KIND: [&str; 10] = [
         "three_stream",
         "cachelib",
         "f2fs",
@@ -172,6 +172,7 @@ mod tests {
         "lsm_levels",
         "btree_out_of_place",
         "kvcache_lmcache",
+        "object_cache",
         "classifiers",
         "latency",
     ];

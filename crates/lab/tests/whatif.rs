@@ -153,6 +153,27 @@ fn what_cannot_be_answered_is_refused_with_a_remedy() {
 }
 
 #[test]
+fn a_cache_is_asked_for_its_groups() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cache = folder.path().join("objects.toml");
+    let text = "kind = \"object_cache\"\npreset = \"twitter37\"\nused_percent = 95\nmax_object_bytes = \"160KiB\"\n\
+                growth_factor = 4\ngroups = \"class\"\neviction = \"lru\"\n";
+    std::fs::write(&cache, text).expect("a folder to write to");
+    let answer = answer(Question {
+        device: "warp_default".to_string(),
+        scale: Some("1/256".parse().expect("a scale")),
+        write_capacities: Some(4.0),
+        ..Question::new(&cache.display().to_string())
+    });
+    let (none, own) = (
+        amplification(&answer, "none"),
+        amplification(&answer, "the workload's own"),
+    );
+    assert!(own < none - 0.1, "{own} {none}");
+    assert!(answer.how[0].contains("each group of objects"), "{:?}", answer.how);
+}
+
+#[test]
 fn a_job_file_is_asked_for_what_it_asks_for() {
     let answer = answer(Question {
         device: "ssd_b".to_string(),

@@ -143,6 +143,9 @@ fn classified<'a>(table: &Table, settings: impl IntoIterator<Item = (&'a str, Va
 fn own(kind: &str) -> Vec<String> {
     match kind {
         "cachelib" => directive("CacheLib: \"deviceEnableFDP\": true and \"navyEnableIoUring\": true".to_string()),
+        "object_cache" => {
+            directive("one placement identifier for each group of objects that the cache keeps apart".to_string())
+        }
         "fio" => vec!["fio: the job file as it is (dataplacement=fdp, plids)".to_string()],
         _ => directive("as the workload does (docs/workloads.md)".to_string()),
     }
