@@ -130,15 +130,11 @@ pub fn read_workload(name: &str, changes: &WorkloadChanges) -> Result<Spec, LabE
         return changes.parse(&file, &table);
     }
     let mut options = changes.jobs.clone();
-    let mut classifier = toml::Table::new();
-    let mut share_percent = None;
+    let mut of_any = toml::Table::new();
     for (path, value) in &changes.settings {
-        if path == "share_percent" {
-            share_percent = Some(value.clone());
-            continue;
-        }
-        if let Some(setting) = path.strip_prefix("classifier.") {
-            classifier.insert(setting.to_string(), value.clone());
+        if path == "share_percent" || path.starts_with("classifier.") {
+            find::insert(&mut of_any, path, value.clone())
+                .map_err(|problem| LabError::invalid(name, format!("workload.{path}: {problem}")))?;
             continue;
         }
         let (section, option) = path.split_once('.').ok_or_else(|| {
@@ -151,16 +147,8 @@ pub fn read_workload(name: &str, changes: &WorkloadChanges) -> Result<Spec, LabE
             value: plain(value),
         });
     }
-    let mut spec = Spec::from(read_jobs(name, &options)?);
-    let invalid = |error: WorkloadError| LabError::invalid(name, error.to_string());
-    if let Some(share_percent) = share_percent {
-        spec = spec.with_share("workload", share_percent).map_err(invalid)?;
-    }
-    if classifier.is_empty() {
-        return Ok(spec);
-    }
-    let settings = workload::deserialize("workload.classifier", classifier.into());
-    Ok(spec.with_classifier(settings.map_err(invalid)?))
+    let spec = Spec::from(read_jobs(name, &options)?).with("workload", of_any);
+    spec.map_err(|error| LabError::invalid(name, error.to_string()))
 }
 
 /// The table of a workload that is not a job file, and what messages call it.

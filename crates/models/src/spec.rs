@@ -28,6 +28,9 @@ const KINDS: [&str; 9] = [
     "tenants",
 ];
 
+/// What any kind takes beside its own settings.
+const OF_ANY: [&str; 2] = ["classifier", "share_percent"];
+
 /// Finds a job file by its name.
 pub type FindJobs<'a> = &'a dyn Fn(&str) -> Result<JobFile, WorkloadError>;
 
@@ -60,8 +63,14 @@ enum Kind {
 
 impl From<JobFile> for Spec {
     fn from(jobs: JobFile) -> Spec {
+        Spec::from(Kind::Fio(jobs))
+    }
+}
+
+impl From<Kind> for Spec {
+    fn from(kind: Kind) -> Spec {
         Spec {
-            kind: Kind::Fio(jobs),
+            kind,
             classifier: None,
             share_percent: None,
         }
@@ -75,10 +84,7 @@ impl Spec {
     /// A setting that is not known or impossible.
     pub fn parse(place: &str, table: &Table, find_jobs: FindJobs<'_>) -> Result<Spec, WorkloadError> {
         let mut settings = table.clone();
-        let classifier = settings.remove("classifier");
-        let classifier = classifier.map(|value| deserialize(&format!("{place}.classifier"), value));
-        let share_percent = settings.remove("share_percent");
-        let share_percent = share_percent.map(|value| share(place, value)).transpose()?;
+        let of_any = OF_ANY.iter().filter_map(|key| settings.remove_entry(*key)).collect();
         let kind = match settings.remove("kind") {
             Some(Value::String(kind)) => kind,
             _ => {
@@ -101,30 +107,31 @@ impl Spec {
             }
             other => return Err(unknown_kind(place, other)),
         };
-        Ok(Spec {
-            kind,
-            classifier: classifier.transpose()?,
-            share_percent,
-        })
+        Spec::from(kind).with(place, of_any)
     }
 
-    /// The same workload on a part of the drive, from its beginning, of so many percent.
+    /// The same workload with what any kind takes beside its own settings: a `classifier`, which places in the place of what it asks for itself,
+    /// and a `share_percent`, the part of the drive, from its beginning, that it takes for its drive. `place` is what messages call the table.
     ///
     /// # Errors
-    /// That is no share, or no number.
-    pub fn with_share(self, place: &str, share_percent: Value) -> Result<Spec, WorkloadError> {
-        Ok(Spec {
-            share_percent: Some(share(place, share_percent)?),
-            ..self
-        })
-    }
-
-    /// The same workload, placed by a classifier in the place of what it asks for itself, or of the classifier that it had.
-    pub fn with_classifier(self, classifier: classifier::Settings) -> Spec {
-        Spec {
-            classifier: Some(classifier),
-            ..self
+    /// A setting that is not known or impossible.
+    pub fn with(mut self, place: &str, of_any: Table) -> Result<Spec, WorkloadError> {
+        for (key, value) in of_any {
+            let setting = format!("{place}.{key}");
+            match key.as_str() {
+                "classifier" => self.classifier = Some(deserialize(&setting, value)?),
+                "share_percent" => {
+                    let share_percent = deserialize(&setting, value)?;
+                    tenants::check_share(place, share_percent)?;
+                    self.share_percent = Some(share_percent);
+                }
+                _ => {
+                    let problem = format!("is not known; any kind takes {}", OF_ANY.join(" and "));
+                    return Err(WorkloadError::setting(setting, problem));
+                }
+            }
         }
+        Ok(self)
     }
 
     /// The job file, if it is nothing but that.
@@ -181,13 +188,6 @@ impl Workload for Spec {
             None => build(),
         }
     }
-}
-
-/// What a table says as `share_percent`.
-fn share(place: &str, value: Value) -> Result<f64, WorkloadError> {
-    let share_percent = deserialize(&format!("{place}.share_percent"), value)?;
-    tenants::check_share(place, share_percent)?;
-    Ok(share_percent)
 }
 
 /// The job file that a table of the kind `fio` names.
@@ -255,10 +255,8 @@ mod tests {
         };
         let whole = parse(kind).expect("a workload");
         let part = parse(&format!("share_percent = 25\n{kind}")).expect("a workload");
-        let set = whole
-            .clone()
-            .with_share("workload", Value::Float(25.0))
-            .expect("a share");
+        let share = Table::from_iter([("share_percent".to_string(), Value::Float(25.0))]);
+        let set = whole.clone().with("workload", share).expect("a share");
         let smaller = requests(whole.clone(), 64 << 20);
         assert_eq!(requests(part, 256 << 20), smaller);
         assert_eq!(requests(set, 256 << 20), smaller);

@@ -185,7 +185,7 @@ impl<W: Workload> Tenant<W> {
             source,
             ready: Vec::new(),
             first_stream,
-            range: (range.start, range.end),
+            range,
             placement_indices: if has_placement {
                 placement_indices.clone()
             } else {
@@ -208,8 +208,8 @@ struct ActiveTenant {
     ready: Vec<Request>,
     /// Number of its first stream among all.
     first_stream: u16,
-    /// Its first byte on the drive, and the first one after it.
-    range: (u64, u64),
+    /// Its bytes on the drive.
+    range: std::ops::Range<u64>,
     placement_indices: Vec<PlacementIndex>,
     rate: f64,
     issued_bytes: u64,
@@ -232,10 +232,9 @@ impl ActiveTenant {
             self.has_ended = true;
             return Ok(None);
         };
-        let (start, end) = self.range;
-        request.offset_bytes += start;
+        request.offset_bytes += self.range.start;
         assert!(
-            request.offset_bytes + u64::from(request.bytes) <= end,
+            request.offset_bytes + u64::from(request.bytes) <= self.range.end,
             "the workload of tenant {} leaves its part of the drive",
             self.name
         );
@@ -290,8 +289,8 @@ impl Source for Tenants {
     fn ranges(&self) -> Vec<Range> {
         let range = |tenant: &ActiveTenant| Range {
             name: tenant.name.clone(),
-            start_bytes: tenant.range.0,
-            end_bytes: tenant.range.1,
+            start_bytes: tenant.range.start,
+            end_bytes: tenant.range.end,
         };
         self.tenants.iter().map(range).collect()
     }

@@ -106,8 +106,8 @@ pub struct Settings {
     pub transactions_per_checkpoint: u64,
     /// Copy on write: checkpoints after which the place that a page has left is free. 1 (WiredTiger); LMDB 2.
     pub checkpoints_kept: u32,
-    /// Copy on write: children of an inner page; inner pages are written with each checkpoint before which one of them has moved. 0: they are
-    /// left out. 100 (keys of some 20 bytes, as full as `page_fill_percent`).
+    /// Copy on write: children of an inner page; they are written, up to the root, with each checkpoint before which one of their children has moved. 0:
+    /// they are left out. 100 (keys of some 20 bytes, as full as `page_fill_percent`).
     pub children_per_inner_page: u32,
     /// Out of place, copy on write: space for pages, percent of the drive; what it has beyond the data is for collecting. 90.
     pub space_percent: f64,

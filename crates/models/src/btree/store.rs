@@ -1,7 +1,7 @@
 //! Where pages are written back.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -183,8 +183,7 @@ struct Inner {
     /// Numbers of the pages of each level, behind the leaves, the root's last; none: inner pages are left out.
     levels: Vec<Range<u32>>,
     /// Whose child has moved since the last checkpoint, of the lowest level.
-    stale: Vec<u32>,
-    is_stale: Vec<bool>,
+    stale: BTreeSet<u32>,
     /// Pages written.
     writes: u64,
 }
@@ -200,9 +199,8 @@ impl Inner {
         }
         Inner {
             children,
-            is_stale: vec![false; levels.first().map_or(0, Range::len)],
             levels,
-            stale: Vec::new(),
+            stale: BTreeSet::new(),
             writes: 0,
         }
     }
@@ -214,20 +212,13 @@ impl Inner {
     /// A leaf is elsewhere.
     fn note(&mut self, leaf: u32) {
         if !self.levels.is_empty() {
-            let parent = leaf / self.children;
-            if !std::mem::replace(&mut self.is_stale[parent as usize], true) {
-                self.stale.push(parent);
-            }
+            self.stale.insert(leaf / self.children);
         }
     }
 
     /// The pages that a checkpoint writes, from the lowest level to the root.
     fn take_stale(&mut self) -> Vec<u32> {
-        let mut places = std::mem::take(&mut self.stale);
-        places.sort_unstable();
-        for place in &places {
-            self.is_stale[*place as usize] = false;
-        }
+        let mut places: Vec<u32> = std::mem::take(&mut self.stale).into_iter().collect();
         let mut pages = Vec::new();
         for level in &self.levels {
             pages.extend(places.iter().map(|place| level.start + place));
@@ -251,7 +242,7 @@ pub(super) struct Copies {
     untouched: u32,
     free: BinaryHeap<Reverse<u32>>,
     /// Of leaves, and behind them of inner pages.
-    slot_of: Vec<u32>,
+    pub(super) slot_of: Vec<u32>,
     inner: Inner,
     /// Slots that were left before each of the checkpoints that are kept, the oldest first; those of the last since it.
     left: VecDeque<Vec<u32>>,
@@ -331,12 +322,6 @@ impl Copies {
         let mut oldest = self.left.pop_front().expect("one is kept at least");
         self.free.extend(oldest.drain(..).map(Reverse));
         self.left.push_back(oldest);
-    }
-
-    /// Slots of all pages, inner ones last.
-    #[cfg(test)]
-    pub(super) fn slots_of_pages(&self) -> Vec<u32> {
-        self.slot_of.clone()
     }
 
     /// First byte and length of every page.

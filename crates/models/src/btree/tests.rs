@@ -103,25 +103,20 @@ fn a_commit_writes_the_paths_of_its_leaves() {
     while tree.counters.operations < 100 {
         assert!(tree.step());
     }
-    let mut requests: Vec<Request> = Vec::new();
-    let mut commits = 0;
-    while commits < 50 {
-        requests.clear();
-        tree.parts.output.queue.take(&mut requests, usize::MAX);
-        let before = match &tree.parts.store {
-            Store::CopyOnWrite(copies) => copies.slots_of_pages(),
-            _ => unreachable!("it is copy on write"),
-        };
+    let slots = |tree: &BTree| match &tree.parts.store {
+        Store::CopyOnWrite(copies) => copies.slot_of.clone(),
+        _ => unreachable!("it is copy on write"),
+    };
+    for _ in 0..50 {
+        tree.parts.output.queue = RequestQueue::default();
+        let before = slots(&tree);
         let operations = tree.counters.operations;
         while tree.counters.operations < operations + 100 {
             assert!(tree.step());
         }
-        let Store::CopyOnWrite(copies) = &tree.parts.store else {
-            unreachable!("it is copy on write")
-        };
         let moved: Vec<usize> = before
             .iter()
-            .zip(copies.slots_of_pages())
+            .zip(slots(&tree))
             .enumerate()
             .filter(|(_, (old, new))| **old != *new)
             .map(|(page, _)| page)
@@ -138,10 +133,7 @@ fn a_commit_writes_the_paths_of_its_leaves() {
             start += pages;
         }
         assert_eq!(moved, expected);
-        requests.clear();
-        tree.parts.output.queue.take(&mut requests, usize::MAX);
-        assert_eq!(requests.len(), expected.len());
-        commits += 1;
+        assert_eq!(tree.parts.output.queue.ready(), expected.len());
     }
     // Left out, nothing but leaves is written.
     let without = Settings {

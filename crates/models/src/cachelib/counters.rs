@@ -31,8 +31,6 @@ pub(super) struct Counters {
     pub(super) rejected_items: u64,
     /// Items admitted that were lost because too much was in flight, by engine.
     pub(super) inserts_rejected: [u64; 2],
-    /// Lines of a trace that were passed over.
-    pub(super) bad_lines: u64,
 }
 
 impl Counters {
@@ -57,7 +55,7 @@ impl Counters {
     }
 
     /// The figures, by name.
-    pub(super) fn measures(&self, recent: &Recent) -> Vec<Measure> {
+    pub(super) fn measures(&self, recent: &Recent, bad_lines: u64) -> Vec<Measure> {
         let flash_hits = self.soc_hits + self.loc_hits;
         let item_bytes = self.soc_item_bytes + self.loc_item_bytes;
         let values = [
@@ -87,7 +85,7 @@ impl Counters {
                 "application_write_amplification",
                 ratio(self.written_bytes(), item_bytes),
             ),
-            ("bad_lines", self.bad_lines as f64),
+            ("bad_lines", bad_lines as f64),
         ];
         values
             .into_iter()

@@ -116,9 +116,7 @@ impl CacheSource {
             }
             *left -= 1;
         }
-        let operation = self.operations.next();
-        self.cache.counters.bad_lines = self.operations.bad_lines();
-        operation
+        self.operations.next()
     }
 }
 
@@ -187,7 +185,10 @@ impl Source for CacheSource {
     }
 
     fn measures(&self) -> Vec<Measure> {
-        let mut measures = self.cache.counters.measures(&self.cache.recent);
+        let mut measures = self
+            .cache
+            .counters
+            .measures(&self.cache.recent, self.operations.bad_lines());
         if let (Some(clock), Some(navy)) = (&self.clock, &self.cache.navy) {
             let rejected = |engine| self.cache.counters.inserts_rejected_percent(engine);
             let seconds = clock.now_ns.max(1) as f64 / 1e9;

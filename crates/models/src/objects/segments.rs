@@ -185,7 +185,18 @@ impl Segments {
 
     /// Takes an object out, if it is stored.
     pub(super) fn remove(&mut self, key: u64, counters: &mut Counters, output: &mut Output) {
-        let Some(held) = self.index.remove(&key) else { return };
+        let Some(held) = self.forget(key, counters) else { return };
+        let segment = &self.segments[held.segment as usize];
+        if segment.state == State::Closed && segment.valid_bytes == 0 {
+            self.release(held.segment, output);
+        } else {
+            self.reorder(held.segment);
+        }
+    }
+
+    /// An object is no longer stored, if it was; what is left of its segment is the caller's.
+    fn forget(&mut self, key: u64, counters: &mut Counters) -> Option<Held> {
+        let held = self.index.remove(&key)?;
         counters.stored_bytes -= u64::from(held.bytes);
         let segment = &mut self.segments[held.segment as usize];
         assert!(
@@ -194,12 +205,7 @@ impl Segments {
             held.segment
         );
         segment.valid_bytes -= u64::from(held.bytes);
-        if segment.state == State::Closed && segment.valid_bytes == 0 {
-            self.release(held.segment, output);
-            self.free.push_back(held.segment);
-        } else {
-            self.reorder(held.segment);
-        }
+        Some(held)
     }
 
     /// A closed segment without objects leaves the order, and is free.
@@ -212,6 +218,7 @@ impl Segments {
         let was_there = self.order.remove(&(segment.order.0, segment.order.1, number));
         assert!(was_there, "a closed segment has its place in the order");
         *segment = Segment::free();
+        self.free.push_back(number);
         output.discard(self.start_bytes(number), self.segment_bytes);
     }
 
@@ -223,9 +230,7 @@ impl Segments {
             let Some(held) = self.index.get(&key).copied().filter(here) else {
                 continue;
             };
-            self.index.remove(&key);
-            counters.stored_bytes -= u64::from(held.bytes);
-            self.segments[number as usize].valid_bytes -= u64::from(held.bytes);
+            self.forget(key, counters);
             if held.expires_ns <= now_ns {
                 counters.expired += 1;
             } else if self.reinsert_uses > 0 && held.uses >= self.reinsert_uses {
@@ -245,13 +250,11 @@ impl Segments {
 
     /// A segment that is free, for which another one leaves if there is none.
     fn take_free(&mut self, now_ns: u64, counters: &mut Counters, output: &mut Output) -> u32 {
-        if let Some(free) = self.free.pop_front() {
-            return free;
+        if self.free.is_empty() {
+            let first = self.order.first().expect("there are more segments than groups");
+            self.evict(first.2, now_ns, counters, output);
         }
-        let first = self.order.first().expect("there are more segments than groups");
-        let victim = first.2;
-        self.evict(victim, now_ns, counters, output);
-        victim
+        self.free.pop_front().expect("who leaves is free")
     }
 
     /// Stores an object that is not there.
@@ -342,7 +345,6 @@ impl Segments {
         self.order.insert((segment.order.0, segment.order.1, number));
         if segment.valid_bytes == 0 {
             self.release(number, output);
-            self.free.push_back(number);
         }
     }
 
@@ -356,7 +358,6 @@ impl Segments {
         {
             self.evict(number, now_ns, counters, output);
             assert!(self.pending.is_empty(), "what is over is not written again");
-            self.free.push_back(number);
         }
     }
 }

@@ -41,6 +41,7 @@ impl Class {
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Slots {
+    eviction: Eviction,
     pub(super) classes: Vec<Class>,
     /// The class of each stored object.
     pub(super) homes: FxHashMap<u64, u16>,
@@ -65,6 +66,7 @@ impl Slots {
             "a slab of {slab_bytes} bytes holds a slot of each class"
         );
         Slots {
+            eviction,
             classes,
             homes: FxHashMap::default(),
             slab_bytes,
@@ -154,6 +156,9 @@ impl Slots {
 
     /// Objects leave whose time is over, where the eviction looks for them.
     pub(super) fn expire(&mut self, now_ns: u64, counters: &mut Counters, output: &mut Output) {
+        if self.eviction != Eviction::Ttl {
+            return;
+        }
         for at in 0..self.classes.len() {
             let mut left = std::mem::take(&mut self.left);
             self.classes[at].tier.expire(now_ns, &mut left);

@@ -102,6 +102,38 @@ impl Store {
             Store::Segments(segments) => segments.contains(key),
         }
     }
+
+    /// What is over leaves, where the eviction looks for it.
+    fn expire(&mut self, now_ns: u64, counters: &mut Counters, output: &mut Output) {
+        match self {
+            Store::Slots(slots) => slots.expire(now_ns, counters, output),
+            Store::Segments(segments) => segments.expire(now_ns, counters, output),
+        }
+    }
+
+    /// The size of an object that is asked for, if it is stored and its time is not over.
+    fn use_of(&mut self, key: u64, now_ns: u64, counters: &mut Counters, output: &mut Output) -> Option<u32> {
+        match self {
+            Store::Slots(slots) => slots.use_of(key, now_ns, counters, output),
+            Store::Segments(segments) => segments.use_of(key, now_ns, counters, output),
+        }
+    }
+
+    /// Takes an object out, if it is stored.
+    fn remove(&mut self, key: u64, counters: &mut Counters, output: &mut Output) {
+        match self {
+            Store::Slots(slots) => slots.remove(key, counters, output),
+            Store::Segments(segments) => segments.remove(key, counters, output),
+        }
+    }
+
+    /// Stores an object that is not there.
+    fn store(&mut self, object: Object, now_ns: u64, sorter: &Sorter, counters: &mut Counters, output: &mut Output) {
+        match self {
+            Store::Slots(slots) => slots.store(object, sorter, counters, output),
+            Store::Segments(segments) => segments.store(object, now_ns, sorter, counters, output),
+        }
+    }
 }
 
 /// A cache of objects under load.
@@ -177,10 +209,7 @@ impl ObjectCache {
     fn take(&mut self, operation: CacheOperation) {
         self.counters.operations += 1;
         let now_ns = self.now_ns();
-        match &mut self.store {
-            Store::Slots(slots) => slots.expire(now_ns, &mut self.counters, &mut self.output),
-            Store::Segments(segments) => segments.expire(now_ns, &mut self.counters, &mut self.output),
-        }
+        self.store.expire(now_ns, &mut self.counters, &mut self.output);
         match (operation.kind, operation.bytes) {
             (Kind::Get, bytes) => self.get(operation.key, bytes),
             (Kind::Set, Some(bytes)) => self.set(operation.key, bytes),
@@ -195,11 +224,7 @@ impl ObjectCache {
             return;
         }
         let now_ns = self.now_ns();
-        let (counters, output) = (&mut self.counters, &mut self.output);
-        let found = match &mut self.store {
-            Store::Slots(slots) => slots.use_of(key, now_ns, counters, output),
-            Store::Segments(segments) => segments.use_of(key, now_ns, counters, output),
-        };
+        let found = self.store.use_of(key, now_ns, &mut self.counters, &mut self.output);
         match (found, bytes) {
             (Some(found), _) => {
                 self.counters.flash_hits += 1;
@@ -220,11 +245,7 @@ impl ObjectCache {
 
     fn remove(&mut self, key: u64) {
         self.dram.remove(key);
-        let (counters, output) = (&mut self.counters, &mut self.output);
-        match &mut self.store {
-            Store::Slots(slots) => slots.remove(key, counters, output),
-            Store::Segments(segments) => segments.remove(key, counters, output),
-        }
+        self.store.remove(key, &mut self.counters, &mut self.output);
     }
 
     /// An object comes into memory; what falls out of it comes to flash, unless it is there.
@@ -261,11 +282,8 @@ impl ObjectCache {
         let now_ns = self.now_ns();
         let expires_ns = self.sorter.expires_ns(key, now_ns);
         let object = Object { key, bytes, expires_ns };
-        let (sorter, counters, output) = (&self.sorter, &mut self.counters, &mut self.output);
-        match &mut self.store {
-            Store::Slots(slots) => slots.store(object, sorter, counters, output),
-            Store::Segments(segments) => segments.store(object, now_ns, sorter, counters, output),
-        }
+        self.store
+            .store(object, now_ns, &self.sorter, &mut self.counters, &mut self.output);
     }
 }
 

@@ -313,7 +313,6 @@ fn file_bytes(file: &Path) -> io::Result<u64> {
     Ok(std::fs::metadata(file)?.len())
 }
 
-/// A record in the place of a line; one that is cut off is no whole line.
 fn failed(file: &Path, source: io::Error) -> WorkloadError {
     WorkloadError::Io {
         file: spool::shown(file),
