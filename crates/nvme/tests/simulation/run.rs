@@ -135,6 +135,8 @@ impl Run {
                 }
             }
             Operation::Fail { fault } => {
+                // One that has not struck yet is not there beside it: the model knows of one.
+                self.disarm();
                 self.control.arm(Some(*fault));
                 self.model.fault = Some(*fault);
                 if *fault == Fault::Planned {
