@@ -327,7 +327,6 @@ impl Source for BTree {
             Measure::new("pool_hit_ratio", ratio(counters.hits, counters.touched)),
             Measure::new("loaded_bytes", counters.loaded_bytes as f64),
             Measure::new("page_writes", counters.page_writes as f64),
-            Measure::new("inner_page_writes", self.parts.store.inner_page_writes() as f64),
             Measure::new("tree_waf", ratio(since_load, counters.changed_bytes)),
             Measure::new(
                 "written_bytes_per_page",
@@ -338,6 +337,9 @@ impl Source for BTree {
             Measure::new("collections", collections as f64),
             Measure::new("moved_share", ratio(moved, counters.page_writes + moved)),
         ];
+        if let Some(writes) = self.parts.store.inner_page_writes() {
+            measures.push(Measure::new("inner_page_writes", writes as f64));
+        }
         for (stream, bytes) in STREAMS.iter().zip(written) {
             measures.push(Measure::new(format!("{stream}.share"), ratio(*bytes, all)));
         }

@@ -128,11 +128,11 @@ impl Store {
         }
     }
 
-    /// Inner pages written.
-    pub(super) fn inner_page_writes(&self) -> u64 {
+    /// Inner pages written, by a store that writes them.
+    pub(super) fn inner_page_writes(&self) -> Option<u64> {
         match self {
-            Store::CopyOnWrite(copies) => copies.inner.writes,
-            Store::InPlace(_) | Store::OutOfPlace(_) => 0,
+            Store::CopyOnWrite(copies) => Some(copies.inner.writes),
+            Store::InPlace(_) | Store::OutOfPlace(_) => None,
         }
     }
 }
