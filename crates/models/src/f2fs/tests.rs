@@ -3,8 +3,8 @@
 use super::file_system::FileSystem;
 use super::layout::BLOCK_BYTES;
 use super::nodes::UNWRITTEN;
-use super::personality::fileserver::Choice;
 use super::personality::file_count;
+use super::personality::fileserver::Choice;
 use super::*;
 use crate::testing::twin;
 use workload::{Operation, Request, Source, Twin};
