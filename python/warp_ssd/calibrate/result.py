@@ -223,7 +223,7 @@ def _add_ensemble(document: TOMLDocument, members: Sequence[Member], widening: f
     document[residual] = float(f"{widening:.3g}")
     document[ensemble] = tomlkit.aot()
     for member in members:
-        document[ensemble].append(_member_table(member))  # type: ignore[union-attr]
+        document[ensemble].append(_member_table(member))
 
 
 def _member_table(member: Member) -> Any:
