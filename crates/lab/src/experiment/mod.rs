@@ -13,8 +13,9 @@ use serde::Deserialize;
 use toml::Value;
 
 use crate::cell::RunSettings;
-use crate::claim::{Claim, PaperFigures};
+use crate::claim::{Claim, PaperFigures, Predicted};
 use crate::coordinates::Coordinates;
+use crate::ensemble::Ensemble;
 use crate::error::LabError;
 use crate::feedback;
 use crate::find;
@@ -75,9 +76,15 @@ pub struct Experiment {
     /// Numbers to compare with.
     #[serde(default)]
     pub published: Vec<PaperFigures>,
+    /// What to put among them that nobody has published.
+    #[serde(default)]
+    pub predicted: Vec<Predicted>,
     /// What has to hold.
     #[serde(default)]
     pub claims: Vec<Claim>,
+    /// Other settings of device and workload that explain what is published as well: what the paper leaves open.
+    #[serde(skip)]
+    pub ensemble: Option<Ensemble>,
 }
 
 /// A change to a cell.
@@ -158,10 +165,7 @@ impl Experiment {
     /// # Errors
     /// There is none, or its file is not one: names file and field.
     pub fn find(name: &str) -> Result<Experiment, LabError> {
-        let found = match Experiment::file_of(name) {
-            Some(file) => find::find::<BuiltIn>("experiment", "experiments", &file, "toml")?,
-            None => Experiment::built_in(name)?,
-        };
+        let found = Experiment::text_file(name)?;
         Experiment::parse(&found.file, &found.text)
     }
 
@@ -175,6 +179,21 @@ impl Experiment {
         let found = places.iter().find(|place| Path::new(place).exists()).cloned();
         // A path that leads nowhere is looked for there, and nowhere else.
         found.or_else(|| name.contains('/').then(|| places[1].clone()))
+    }
+
+    /// The text of an experiment's file, by the names of [`Experiment::find`].
+    ///
+    /// # Errors
+    /// There is none, or it cannot be read.
+    pub fn text(name: &str) -> Result<String, LabError> {
+        Ok(Experiment::text_file(name)?.text)
+    }
+
+    fn text_file(name: &str) -> Result<find::TextFile, LabError> {
+        match Experiment::file_of(name) {
+            Some(file) => find::find::<BuiltIn>("experiment", "experiments", &file, "toml"),
+            None => Experiment::built_in(name),
+        }
     }
 
     fn built_in(slug: &str) -> Result<find::TextFile, LabError> {
@@ -235,12 +254,14 @@ impl Experiment {
     /// # Errors
     /// As [`Experiment::find`].
     pub fn from_table(file: &str, mut table: toml::Table) -> Result<Experiment, LabError> {
+        let ensemble = Ensemble::take(file, &mut table)?;
         say_what_is_left_out(&mut table);
         let mut experiment: Experiment = find::deserialize(file, Value::Table(table))?;
         let mut folders = file.trim_end_matches(BUILT_IN).rsplit('/');
         let folder = folders.nth(1).filter(|folder| !matches!(*folder, "." | ".."));
         experiment.slug = folder.unwrap_or("experiment").to_string();
         experiment.file = file.to_string();
+        experiment.ensemble = ensemble;
         if experiment.title.is_empty() {
             experiment.title.clone_from(&experiment.slug);
         }
@@ -290,8 +311,10 @@ impl Experiment {
         let coordinates = self.coordinates();
         let claims = self.claims.iter().map(|claim| claim.check(&coordinates));
         let published = self.published.iter().map(|row| row.check(&coordinates));
+        let predicted = self.predicted.iter().map(|row| row.check(&coordinates));
         claims
             .chain(published)
+            .chain(predicted)
             .collect::<Result<(), String>>()
             .map_err(|problem| LabError::invalid(&self.file, problem))
     }
@@ -341,7 +364,9 @@ impl Experiment {
             variants: Vec::new(),
             grid: Vec::new(),
             published: Vec::new(),
+            predicted: Vec::new(),
             claims: Vec::new(),
+            ensemble: None,
         }
     }
 
