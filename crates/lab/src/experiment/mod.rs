@@ -158,11 +158,19 @@ impl Experiment {
     /// # Errors
     /// There is none, or its file is not one: names file and field.
     pub fn find(name: &str) -> Result<Experiment, LabError> {
-        let found = match Experiment::file_of(name) {
-            Some(file) => find::find::<BuiltIn>("experiment", "experiments", &file, "toml")?,
-            None => Experiment::built_in(name)?,
-        };
+        let found = Experiment::text(name)?;
         Experiment::parse(&found.file, &found.text)
+    }
+
+    /// The text of an experiment, found as by [`Experiment::find`].
+    ///
+    /// # Errors
+    /// There is none, or it cannot be read.
+    pub fn text(name: &str) -> Result<find::TextFile, LabError> {
+        match Experiment::file_of(name) {
+            Some(file) => find::find::<BuiltIn>("experiment", "experiments", &file, "toml"),
+            None => Experiment::built_in(name),
+        }
     }
 
     /// The file that a name means, if it means one that is not built in.
