@@ -317,11 +317,7 @@ impl Experiment {
     /// # Errors
     /// As [`Experiment::find`], or there is no device for the workload.
     pub fn find_or_workload(name: &str, device: Option<&str>) -> Result<Experiment, LabError> {
-        let is_name_of = |names: Vec<String>| names.iter().any(|known| known == name);
-        let is_workload = workloads::is_workload_file(name)
-            || (is_name_of([workloads::job_names(), workloads::workload_names()].concat())
-                && !is_name_of(Experiment::names()));
-        if !is_workload {
+        if !Experiment::is_workload(name) {
             return Experiment::find(name);
         }
         let device = device.ok_or_else(|| {
@@ -329,6 +325,13 @@ impl Experiment {
             LabError::invalid(name, problem)
         })?;
         Ok(Experiment::of_workload(name, device))
+    }
+
+    /// Whether a name is a workload's and no experiment's.
+    pub fn is_workload(name: &str) -> bool {
+        let is_name_of = |names: Vec<String>| names.iter().any(|known| known == name);
+        let names = || [workloads::job_names(), workloads::workload_names()].concat();
+        workloads::is_workload_file(name) || (is_name_of(names()) && !is_name_of(Experiment::names()))
     }
 
     /// A workload on a device, as an experiment of one cell: it ends by itself, on the drive at full size.
