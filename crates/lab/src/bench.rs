@@ -296,7 +296,9 @@ fn measure_timed(
                 return None;
             }
             let some = left.min(64 * 1024);
-            let _ = runner.advance(device, some).expect("a job file has nothing to read");
+            let _ = runner
+                .advance(device, some, u64::MAX)
+                .expect("a job file has nothing to read");
             watch.advanced(some * bytes);
             left -= some;
         }

@@ -29,6 +29,7 @@ pub mod golden;
 pub mod interval;
 pub mod judge;
 pub mod lifetimes;
+pub mod live;
 mod mapper;
 pub mod metric;
 pub mod policy;

@@ -6,6 +6,7 @@ use ssd::{Event, Nanos};
 use workload::Range;
 
 use crate::feedback::DriveLog;
+use crate::live::LiveLog;
 
 /// See the module.
 #[derive(Default)]
@@ -19,6 +20,8 @@ pub(crate) struct Recorder {
     ranges: Vec<(Range, u32, u64)>,
     /// The events that the drive keeps for who listens.
     pub(crate) drive_log: Option<DriveLog>,
+    /// What happened lately, for who watches.
+    pub(crate) live_log: Option<LiveLog>,
 }
 
 impl Recorder {
@@ -40,6 +43,15 @@ impl Recorder {
             .collect();
     }
 
+    /// What it counts, for a run that is set back to now. The logs are not part of it.
+    pub(crate) fn counts(&self) -> Recorder {
+        Recorder {
+            timed: self.timed,
+            ranges: self.ranges.clone(),
+            ..Recorder::default()
+        }
+    }
+
     /// What was copied of each of these parts.
     pub(crate) fn copies(&self) -> impl Iterator<Item = (&Range, u64)> {
         self.ranges.iter().map(|(range, _, copied)| (range, *copied))
@@ -52,6 +64,9 @@ impl ssd::EventSink for Recorder {
     }
 
     fn event(&mut self, event: &Event) {
+        if let Some(log) = &mut self.live_log {
+            log.note(event);
+        }
         let Event::Reclaim(reclaim) = event else { return };
         if self.keep {
             self.gc_log.push(reclaim.clone());

@@ -34,7 +34,7 @@ pub mod unit;
 
 pub use base::PlacementIndex;
 pub use config::DeviceConfig;
-pub use device::{Device, Write};
+pub use device::{Device, UnitView, Write};
 pub use endurance::{Endurance, EnduranceConfig};
 pub use error::{ConfigError, HostError, SnapshotError};
 pub use event::{Event, EventSink};

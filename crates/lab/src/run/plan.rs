@@ -69,7 +69,7 @@ impl Workload {
     }
 
     /// Its requests, unless it is a job file in virtual time, whose jobs are apart.
-    fn source(&self) -> Option<&dyn Source> {
+    pub(super) fn source(&self) -> Option<&dyn Source> {
         match self {
             Workload::Untimed(source) => Some(&**source),
             Workload::Timed(runner) => runner.source(),
@@ -127,8 +127,28 @@ impl RunPlan {
         RunPlan::on_twin(self.cell.clone(), scale)
     }
 
+    /// Bytes that the host is to write; `None` where the workload says when it is done.
+    pub fn write_bytes(&self) -> Option<u64> {
+        self.cell.run.limits(self.layout.capacity_bytes()).write_bytes
+    }
+
+    /// Bytes that it is likely to write: what it is to write, or the capacity.
+    pub(crate) fn workload_bytes(&self) -> u64 {
+        self.workload_work
+    }
+
+    /// The device that was laid out.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Scale of the twin that it runs on; of several the first.
+    pub fn scale(&self) -> Scale {
+        self.scale
+    }
+
     /// Whether the scale is to be found.
-    pub(super) fn searches(&self) -> bool {
+    pub(crate) fn searches(&self) -> bool {
         !self.scales.is_empty()
     }
 

@@ -1,6 +1,8 @@
 //! One run from its first write to its result.
 
-use ssd::{Device, Endurance, Lpn, Nanos, Stats, Write};
+use std::ops::Deref;
+
+use ssd::{Device, DeviceConfig, Endurance, Lpn, Nanos, Stats, Write};
 use workload::{Measure, Operation, Request, Source};
 
 use super::Options;
@@ -10,6 +12,7 @@ use super::result::{CellResult, Sample};
 use crate::cell::RunSettings;
 use crate::error::LabError;
 use crate::feedback::{Feedback, FeedbackResult};
+use crate::live::{LiveLog, Phase, Position};
 use crate::mapper::Mapper;
 use crate::policy::Placer;
 use crate::recorder::Recorder;
@@ -30,23 +33,28 @@ const REQUEST_BYTES_MAX: u64 = u32::MAX as u64;
 /// Requests between two moments at which somebody who listens to the drive may read its log and change where data goes.
 const LISTENED_REQUESTS: usize = 64;
 
+/// How far a step of a run goes, at most.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stride {
+    /// Requests; extents while the drive is filled before the workload.
+    pub(crate) requests: u64,
+    /// Bytes written by the host since the workload began.
+    pub(crate) host_bytes: u64,
+}
+
+impl Stride {
+    /// As far as is good for speed.
+    const LONGEST: Stride = Stride {
+        requests: u64::MAX,
+        host_bytes: u64::MAX,
+    };
+}
+
 /// Runs a cell, on a new device or on the one that its snapshot holds, and saves the device if that is asked for.
 pub(super) fn run_cell(plan: &RunPlan, options: Options<'_>, watch: &dyn Watch) -> Result<CellResult, LabError> {
-    let mut device = plan.device()?;
-    device.set_victim_policy(options.policies.victim.map(|make| make()));
-    let mut workload = plan.workload()?;
-    if let (Workload::Timed(runner), Some(file)) = (&mut workload, plan.cell().workload.jobs())
-        && options.fio_logs
-    {
-        runner.open_logs(file)?;
-    }
-    let mut run = Run::begin(plan, device, options, watch);
-    let begins_at = run.prefill();
-    let complete = match workload {
-        Workload::Timed(runner) => run.work_in_time(*runner, begins_at)?,
-        Workload::Untimed(source) => run.work(source)?,
-    };
-    let mut result = run.result(complete);
+    let mut run = Run::begin(plan, options)?;
+    while run.step(Stride::LONGEST, watch)? {}
+    let mut result = run.result();
     if let Some(path) = options.save {
         let origin = TwinOrigin {
             scale: plan.scale,
@@ -62,18 +70,28 @@ pub(super) fn run_cell(plan: &RunPlan, options: Options<'_>, watch: &dyn Watch) 
     Ok(result)
 }
 
-struct Run<'a> {
+/// A run on its way. It goes on in steps, and what comes out does not depend on how long they are.
+pub(crate) struct Run<P> {
     device: Device<Recorder>,
     mapper: Mapper,
-    plan: &'a RunPlan,
+    plan: P,
     /// Says where writes go, instead of the workload.
     placer: Option<Placer>,
     writes: Vec<Write>,
+    stage: Stage,
+    /// Whether it wrote everything it should; otherwise it was stopped.
+    complete: bool,
+    /// What was written before the workload.
+    filled: Filled,
+    /// Where the workload ended, if it has.
+    ended_at: Position,
     /// Counters when the workload began.
     start: Stats,
     samples: Vec<Sample>,
     timed: Option<TimedResult>,
     feedback: Option<Feedback>,
+    /// What who listened read and did, at the end.
+    heard: Option<FeedbackResult>,
     measures: Vec<Measure>,
     /// See [`CellResult::steady`].
     steady: Option<SteadyState>,
@@ -81,11 +99,81 @@ struct Run<'a> {
     pages_read: [u64; 2],
     /// Work of the workload that the watch knows of.
     reported: u64,
-    watch: &'a dyn Watch,
 }
 
-impl<'a> Run<'a> {
-    fn begin(plan: &'a RunPlan, device: Device, options: Options<'_>, watch: &'a dyn Watch) -> Run<'a> {
+/// Where a run is.
+enum Stage {
+    /// The drive is filled before the workload.
+    Filling(Fill, Workload),
+    /// As fast as the device takes requests.
+    Untimed(Untimed),
+    /// In virtual time.
+    Timed(Box<InTime>),
+    /// Nothing more comes.
+    Ended,
+}
+
+/// The drive is written in order and without directives, in extents of a mebibyte or less.
+struct Fill {
+    /// When the extents in flight are done, if the device has timing.
+    completions: [Nanos; Fill::IN_FLIGHT],
+    now: Nanos,
+    extents: usize,
+    written: u64,
+    pages_left: u64,
+    next_lpn: u32,
+}
+
+/// What was written before the workload.
+#[derive(Clone, Copy, Default)]
+struct Filled {
+    bytes: u64,
+    extents: u64,
+}
+
+impl Fill {
+    /// Extents in flight, if the device has timing.
+    const IN_FLIGHT: usize = 32;
+    /// Longer than any buffer takes to be programmed and any reclaim unit to be erased.
+    const REST_NS: Nanos = 10_000_000_000;
+    /// Extents of a step at most.
+    const STEP_EXTENTS: u64 = 1024;
+}
+
+/// A workload whose requests are taken as fast as the device takes them.
+struct Untimed {
+    source: Box<dyn Source>,
+    /// What was taken from it, and how much of that is carried out.
+    requests: Vec<Request>,
+    done: usize,
+    written: u64,
+    /// Requests taken from it.
+    taken: u64,
+    /// Requests since one that writes.
+    since_write: usize,
+    next_sample: u64,
+}
+
+/// A workload in virtual time.
+struct InTime {
+    runner: Runner,
+    begins_at: Nanos,
+    /// Requests submitted at the next look at what was written.
+    next_look: u64,
+    next_sample: u64,
+}
+
+impl<P: Deref<Target = RunPlan>> Run<P> {
+    /// A run at its beginning.
+    pub(crate) fn begin(plan: P, options: Options<'_>) -> Result<Run<P>, LabError> {
+        let mut device = plan.device()?;
+        device.set_victim_policy(options.policies.victim.map(|make| make()));
+        let mut workload = plan.workload()?;
+        if let (Workload::Timed(runner), Some(file)) = (&mut workload, plan.cell().workload.jobs())
+            && options.fio_logs
+        {
+            runner.open_logs(file)?;
+        }
         let layout = &plan.layout;
         let recorder = Recorder::new(options.keep_gc_log, plan.config.timing.is_some());
         let (device, ()) = device.replace_sink(recorder);
@@ -98,133 +186,229 @@ impl<'a> Run<'a> {
             None => placement,
         };
         let placer = placement.map(|policy| Placer::new(policy, layout.page_bytes, plan.target.placement_count));
-        Run {
+        let pages_left = (plan.cell().run.prefill_capacities * f64::from(layout.logical_pages)) as u64;
+        let fill = Fill {
+            completions: [0; Fill::IN_FLIGHT],
+            now: 0,
+            extents: 0,
+            written: 0,
+            pages_left,
+            next_lpn: 0,
+        };
+        Ok(Run {
             start: device.stats().clone(),
             device,
             mapper: plan.mapper(),
-            plan,
             placer,
             writes: Vec::new(),
+            stage: Stage::Filling(fill, workload),
+            complete: true,
+            filled: Filled::default(),
+            ended_at: Position::default(),
             samples: Vec::new(),
             timed: None,
             feedback,
+            heard: None,
             measures: Vec::new(),
             steady: None,
             pages_read: [0; 2],
             reported: 0,
-            watch,
-        }
+            plan,
+        })
     }
 
-    fn settings(&self) -> &'a RunSettings {
+    fn settings(&self) -> &RunSettings {
         &self.plan.cell().run
-    }
-
-    /// Tells the watch that this share of the workload is done.
-    fn report(&mut self, share: f64) {
-        let work = (share.clamp(0.0, 1.0) * self.plan.workload_work as f64) as u64;
-        self.watch.advanced(work.saturating_sub(self.reported));
-        self.reported = self.reported.max(work);
     }
 
     fn capacity_bytes(&self) -> u64 {
         self.plan.layout.capacity_bytes()
     }
 
-    /// Writes the device sequentially without directives, in extents of a mebibyte or less, and lets it do what it
-    /// owes; returns the device's time.
-    fn prefill(&mut self) -> Nanos {
-        /// Extents in flight, if the device has timing.
-        const IN_FLIGHT: usize = 32;
-        /// Longer than any buffer takes to be programmed and any reclaim unit to be erased.
-        const REST_NS: Nanos = 10_000_000_000;
-        let mut completions = [0; IN_FLIGHT];
-        let (mut now, mut extents, mut written) = (0, 0, 0);
+    /// Goes on by a step; false if there is nothing more to do.
+    ///
+    /// # Errors
+    /// What the workload reads cannot be read, or a placement policy fails; the run has then ended.
+    pub(crate) fn step(&mut self, stride: Stride, watch: &dyn Watch) -> Result<bool, LabError> {
+        assert!(stride.requests > 0, "a step goes somewhere");
+        self.ended_at = self.position();
+        match std::mem::replace(&mut self.stage, Stage::Ended) {
+            Stage::Filling(mut fill, workload) => {
+                let goes_on = self.fill_on(&mut fill, stride.requests, watch);
+                self.stage = match goes_on {
+                    true => Stage::Filling(fill, workload),
+                    false => self.begin_workload(&fill, workload),
+                };
+                Ok(true)
+            }
+            Stage::Untimed(mut work) => {
+                if self.work_on(&mut work, stride, watch)? {
+                    self.stage = Stage::Untimed(work);
+                    return Ok(true);
+                }
+                self.ended_at = Position {
+                    host_bytes: work.written,
+                    requests: work.carried_out(),
+                    ..self.ended_at
+                };
+                self.end_workload(work.written, Some(&*work.source), watch);
+                Ok(false)
+            }
+            Stage::Timed(mut work) => {
+                if self.work_on_in_time(&mut work, stride, watch)? {
+                    self.stage = Stage::Timed(work);
+                    return Ok(true);
+                }
+                self.end_in_time(*work, watch)?;
+                Ok(false)
+            }
+            Stage::Ended => Ok(false),
+        }
+    }
+
+    /// Tells the watch that this share of the workload is done.
+    fn report(&mut self, share: f64, watch: &dyn Watch) {
+        let work = (share.clamp(0.0, 1.0) * self.plan.workload_work as f64) as u64;
+        watch.advanced(work.saturating_sub(self.reported));
+        self.reported = self.reported.max(work);
+    }
+
+    /// Goes on filling the drive; false if that is done.
+    fn fill_on(&mut self, fill: &mut Fill, extents: u64, watch: &dyn Watch) -> bool {
         let layout = &self.plan.layout;
-        let extent = ((1 << 20) / layout.page_bytes).max(1) as u32;
-        let mut left = (self.settings().prefill_capacities * f64::from(layout.logical_pages)) as u64;
-        let mut lpn = 0;
-        while left > 0 && !self.watch.stopped() {
+        let (page_bytes, logical_pages) = (layout.page_bytes, layout.logical_pages);
+        let extent = ((1 << 20) / page_bytes).max(1) as u32;
+        for _ in 0..extents.min(Fill::STEP_EXTENTS) {
+            if fill.pages_left == 0 || watch.stopped() {
+                return false;
+            }
             let pages = extent
-                .min(layout.logical_pages - lpn)
-                .min(left.min(u64::from(u32::MAX)) as u32);
-            let host_bytes = u64::from(pages) * layout.page_bytes;
+                .min(logical_pages - fill.next_lpn)
+                .min(fill.pages_left.min(u64::from(u32::MAX)) as u32);
+            let host_bytes = u64::from(pages) * page_bytes;
             let write = Write {
-                first: Lpn(lpn),
+                first: Lpn(fill.next_lpn),
                 pages,
                 host_bytes,
                 placement: self.mapper.default_placement(&mut self.device),
             };
-            let slot = &mut completions[extents % IN_FLIGHT];
-            now = now.max(*slot);
-            let done = self.device.write(now, &write).expect("the extent is within the device");
-            *slot = done.at;
-            extents += 1;
-            self.watch.advanced(host_bytes);
-            written += host_bytes;
-            lpn = (lpn + pages) % layout.logical_pages;
-            left -= u64::from(pages);
+            let slot = &mut fill.completions[fill.extents % Fill::IN_FLIGHT];
+            fill.now = fill.now.max(*slot);
+            let done = self.device.write(fill.now, &write);
+            *slot = done.expect("the extent is within the device").at;
+            fill.extents += 1;
+            watch.advanced(host_bytes);
+            fill.written += host_bytes;
+            fill.next_lpn = (fill.next_lpn + pages) % logical_pages;
+            fill.pages_left -= u64::from(pages);
         }
+        true
+    }
+
+    /// The drive is filled: lets it do what it owes, and begins to count.
+    fn begin_workload(&mut self, fill: &Fill, workload: Workload) -> Stage {
         assert_eq!(
             self.stats().host_bytes_written(),
-            written,
-            "the device counts what the prefill wrote, and nobody else wrote"
+            fill.written,
+            "the device counts what filled it, and nobody else wrote"
         );
         self.start = self.device.stats().clone();
+        self.filled = Filled {
+            bytes: fill.written,
+            extents: fill.extents as u64,
+        };
+        let is_timed = self.plan.config.timing.is_some();
+        let begins_at = match fill.completions.into_iter().max() {
+            Some(last) if fill.extents > 0 && is_timed => last + Fill::REST_NS,
+            _ => 0,
+        };
+        let source = workload.source();
+        let ranges = source.map(Source::ranges).unwrap_or_default();
         let recorder = self.device.sink_mut();
         recorder.gc_log.clear();
         recorder.recent.clear();
+        recorder.watch_ranges(ranges, self.plan.layout.page_bytes);
         if let Some(feedback) = &self.feedback {
             let entries = self.plan.config.events.log_entries;
             let log = feedback.drive_log(&self.plan.layout, &self.plan.handles, entries, &self.start);
             recorder.drive_log = Some(log);
         }
-        match completions.into_iter().max() {
-            Some(last) if extents > 0 && self.plan.config.timing.is_some() => last + REST_NS,
-            _ => 0,
+        let next_sample = self.sample_bytes();
+        match workload {
+            Workload::Untimed(source) => Stage::Untimed(Untimed::new(source, next_sample)),
+            Workload::Timed(mut runner) => {
+                runner.begin(begins_at);
+                runner.set_placer(self.placer.take());
+                Stage::Timed(Box::new(InTime {
+                    next_look: self.look_requests(),
+                    runner: *runner,
+                    begins_at,
+                    next_sample,
+                }))
+            }
         }
     }
 
-    /// Runs the workload in virtual time, which begins at `begins_at` of the device's; false if it was stopped.
-    fn work_in_time(&mut self, mut runner: Runner, begins_at: Nanos) -> Result<bool, LabError> {
-        /// Requests between two looks at what was written; fewer if somebody listens who must not come late.
-        const REQUESTS: u64 = 4096;
-        let requests = self.feedback.as_ref().map_or(REQUESTS, |_| LISTENED_REQUESTS as u64);
-        runner.begin(begins_at);
-        runner.set_placer(self.placer.take());
-        let every = self.sample_bytes();
-        let mut next_sample = every;
-        let mut complete = true;
-        let ranges = runner.source().map(Source::ranges).unwrap_or_default();
-        self.device.sink_mut().watch_ranges(ranges, self.plan.layout.page_bytes);
-        while runner.advance(&mut self.device, requests)? {
-            let written = runner.written();
-            self.listen(written);
-            self.report(runner.share_done());
-            if written >= next_sample {
-                self.sample();
-                next_sample = written - written % every + every;
-                if self.is_steady() {
-                    runner.stop();
-                }
-            }
-            if complete && self.watch.stopped() {
-                complete = false;
-                runner.stop();
-            }
+    /// Requests in virtual time between two looks at what was written; fewer if somebody listens who must not come late.
+    fn look_requests(&self) -> u64 {
+        self.feedback.as_ref().map_or(4096, |_| LISTENED_REQUESTS as u64)
+    }
+
+    /// Goes on in virtual time; false if it has ended.
+    fn work_on_in_time(&mut self, work: &mut InTime, stride: Stride, watch: &dyn Watch) -> Result<bool, LabError> {
+        let runner = &mut work.runner;
+        let to_look = work.next_look.saturating_sub(runner.submitted()).max(1);
+        if !runner.advance(&mut self.device, to_look.min(stride.requests), stride.host_bytes)? {
+            return Ok(false);
         }
-        self.report(1.0);
-        self.check_written(runner.written());
-        if let Some(source) = runner.source() {
-            self.measures = self.measures_of(source);
+        if runner.submitted() < work.next_look {
+            return Ok(true);
         }
+        work.next_look = runner.submitted() + self.look_requests();
+        let written = runner.written();
+        self.listen(written);
+        self.report(work.runner.share_done(), watch);
+        if self.sample_due(written, &mut work.next_sample) && self.is_steady() {
+            work.runner.stop();
+        }
+        if self.complete && watch.stopped() {
+            self.complete = false;
+            work.runner.stop();
+        }
+        Ok(true)
+    }
+
+    fn end_in_time(&mut self, work: InTime, watch: &dyn Watch) -> Result<(), LabError> {
+        let mut runner = work.runner;
+        self.ended_at = Position {
+            host_bytes: runner.written(),
+            requests: runner.submitted(),
+            now_ns: runner.now().saturating_sub(work.begins_at),
+            ..self.ended_at
+        };
         self.pages_read = runner.pages_read();
+        self.end_workload(runner.written(), runner.source(), watch);
         runner.close_logs()?;
         self.timed = Some(runner.finish());
         for reclaim in &mut self.device.sink_mut().gc_log {
-            reclaim.now -= begins_at;
+            reclaim.now -= work.begins_at;
         }
-        Ok(complete)
+        Ok(())
+    }
+
+    /// The workload has ended: holds what it wrote against the counters, and keeps what it measured.
+    fn end_workload(&mut self, written: u64, source: Option<&dyn Source>, watch: &dyn Watch) {
+        self.report(1.0, watch);
+        self.check_written(written);
+        if let Some(source) = source {
+            self.measures = self.measures_of(source);
+        }
+        let log = self.device.sink_mut().drive_log.take();
+        if let Some((feedback, log)) = self.feedback.take().zip(log) {
+            let heard = feedback.finish(log);
+            self.measures.extend(heard.measures());
+            self.heard = Some(heard);
+        }
     }
 
     /// Reads the drive's log, if somebody does and it is time.
@@ -234,7 +418,7 @@ impl<'a> Run<'a> {
         };
         let stats = self.device.stats().since(&self.start);
         let log = self.device.sink_mut().drive_log.as_mut();
-        feedback.read(log.expect("it was made after the prefill"), &stats, written);
+        feedback.read(log.expect("it was made when the workload began"), &stats, written);
     }
 
     /// Host bytes between two samples.
@@ -242,71 +426,83 @@ impl<'a> Run<'a> {
         ((self.settings().sample_capacities * self.capacity_bytes() as f64) as u64).max(1)
     }
 
-    /// Runs the workload until enough is written; false if it was stopped.
-    fn work(&mut self, mut workload: Box<dyn Source>) -> Result<bool, LabError> {
-        self.device
-            .sink_mut()
-            .watch_ranges(workload.ranges(), self.plan.layout.page_bytes);
+    /// Takes a sample if it is time; says whether it was.
+    fn sample_due(&mut self, written: u64, next_sample: &mut u64) -> bool {
+        if written < *next_sample {
+            return false;
+        }
+        let every = self.sample_bytes();
+        let sample = self.sample();
+        self.samples.push(sample);
+        *next_sample = written - written % every + every;
+        true
+    }
+
+    /// Goes on to the end of a batch at most; false if enough is written, or nothing more comes.
+    fn work_on(&mut self, work: &mut Untimed, stride: Stride, watch: &dyn Watch) -> Result<bool, LabError> {
         let limits = self.settings().limits(self.capacity_bytes());
         let target = limits.write_bytes.unwrap_or(u64::MAX);
-        let every = self.sample_bytes();
-        let mut next_sample = every;
+        if work.is_carried_out() {
+            if watch.stopped() {
+                self.complete = false;
+                return Ok(false);
+            }
+            if work.written >= target || !self.take_requests(work)? {
+                return Ok(false);
+            }
+        }
+        let batch_end = work.batch_end();
+        let end = batch_end.min(
+            work.done
+                + usize::try_from(stride.requests)
+                    .unwrap_or(usize::MAX)
+                    .min(BATCH_REQUESTS),
+        );
+        let most = target.min(stride.host_bytes);
+        while work.done < end && work.written < most {
+            work.written += self.take(&work.requests[work.done]);
+            work.done += 1;
+        }
+        self.write_out();
+        // What is looked at stands at the ends of batches alone, however long the steps are.
+        if work.done < batch_end && work.written < target {
+            return Ok(true);
+        }
+        self.listen(work.written);
+        if self.sample_due(work.written, &mut work.next_sample) && self.is_steady() {
+            return Ok(false);
+        }
+        if work.is_carried_out() {
+            self.report(
+                match limits.write_bytes {
+                    Some(bytes) => work.written as f64 / bytes as f64,
+                    None => work.source.share_done().unwrap_or(0.0),
+                },
+                watch,
+            );
+        }
+        Ok(work.written < target)
+    }
+
+    /// Takes the next requests from the workload; false if there are none: it wrote all it has.
+    fn take_requests(&mut self, work: &mut Untimed) -> Result<bool, LabError> {
         // What a workload measures of itself must not run ahead of what is written; job files measure nothing.
         let ahead = match (&self.placer, self.plan.cell().workload.jobs()) {
             _ if self.feedback.is_some() => LISTENED_REQUESTS,
             (Some(_), Some(_)) => PLACED_REQUESTS,
             _ => BATCH_REQUESTS,
         };
-        let mut requests: Vec<Request> = Vec::with_capacity(ahead);
-        let mut written: u64 = 0;
-        let mut since_write: usize = 0;
-        let mut complete = true;
-        'work: while written < target {
-            if self.watch.stopped() {
-                complete = false;
-                break;
-            }
-            requests.clear();
-            if workload.next_batch(&mut requests, ahead)? == 0 {
-                break; // A workload that ends: it wrote all it has.
-            }
-            since_write = match requests.iter().any(|request| request.operation == Operation::Write) {
-                true => 0,
-                false => since_write + requests.len(),
-            };
-            if since_write > UNWRITTEN_REQUESTS_MAX && limits.write_bytes.is_some() {
-                let problem = "the workload reads on and on without a write, so what --write asks for is never written; leave --write out, or let it write";
-                return Err(LabError::invalid(&self.plan.cell().key.to_string(), problem));
-            }
-            if let Some(placer) = &self.placer {
-                placer.place(&mut requests)?;
-            }
-            for batch in requests.chunks(BATCH_REQUESTS) {
-                for request in batch {
-                    if written >= target {
-                        break;
-                    }
-                    written += self.take(request);
-                }
-                self.write_out();
-                self.listen(written);
-                if written >= next_sample {
-                    self.sample();
-                    next_sample = written - written % every + every;
-                    if self.is_steady() {
-                        break 'work;
-                    }
-                }
-            }
-            self.report(match limits.write_bytes {
-                Some(bytes) => written as f64 / bytes as f64,
-                None => workload.share_done().unwrap_or(0.0),
-            });
+        if work.take(ahead)? == 0 {
+            return Ok(false);
         }
-        self.report(1.0);
-        self.check_written(written);
-        self.measures = self.measures_of(&*workload);
-        Ok(complete)
+        if work.since_write > UNWRITTEN_REQUESTS_MAX && self.settings().write_capacities.is_some() {
+            let problem = "the workload reads on and on without a write, so what --write asks for is never written; leave --write out, or let it write";
+            return Err(LabError::invalid(&self.plan.cell().key.to_string(), problem));
+        }
+        if let Some(placer) = &self.placer {
+            placer.place(&mut work.requests)?;
+        }
+        Ok(true)
     }
 
     /// What the workload measured, and what the device did for each part of the drive that belongs to somebody.
@@ -368,11 +564,12 @@ impl<'a> Run<'a> {
         assert!(written < most, "the workload ended when it had written enough");
     }
 
-    fn stats(&self) -> Stats {
+    /// The counters since the workload began.
+    pub(crate) fn stats(&self) -> Stats {
         self.device.stats().since(&self.start)
     }
 
-    fn sample(&mut self) {
+    fn sample(&self) -> Sample {
         let stats = self.stats();
         let occupancy = self.device.occupancy();
         let (host_bytes, media_bytes) = (stats.host_bytes_written(), stats.media_bytes_written());
@@ -385,13 +582,13 @@ impl<'a> Run<'a> {
             host_bytes >= host_before && media_bytes >= media_before,
             "what was written is not unwritten"
         );
-        self.samples.push(Sample {
+        Sample {
             host_bytes,
             media_bytes,
             owners: stats.handles.iter().copied().chain([stats.shared]).collect(),
             units: occupancy.iter().map(|row| row.units).collect(),
             valid_pages: occupancy.iter().map(|row| row.valid_pages).collect(),
-        });
+        }
     }
 
     /// Whether the run goes on until it is steady, and is. It is asked at every sample, and looks after every drive-write.
@@ -417,24 +614,29 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn result(&mut self, complete: bool) -> CellResult {
+    /// What was measured; the run is not told on after that.
+    fn result(&mut self) -> CellResult {
+        let samples = std::mem::take(&mut self.samples);
+        CellResult {
+            gc_log: std::mem::take(&mut self.device.sink_mut().gc_log),
+            measures: std::mem::take(&mut self.measures),
+            timed: self.timed.take(),
+            feedback: self.heard.take(),
+            ..self.result_with(samples)
+        }
+    }
+
+    /// The counters and the series as of now.
+    fn result_with(&self, mut samples: Vec<Sample>) -> CellResult {
         let stats = self.stats();
-        let log = self.device.sink_mut().drive_log.take();
-        let feedback = self
-            .feedback
-            .take()
-            .zip(log)
-            .map(|(feedback, log)| feedback.finish(log));
-        self.measures.extend(feedback.iter().flat_map(FeedbackResult::measures));
-        if self
-            .samples
+        if samples
             .last()
             .is_none_or(|sample| sample.host_bytes < stats.host_bytes_written())
         {
-            self.sample();
+            samples.push(self.sample());
         }
         assert_eq!(
-            self.samples.last().map(|sample| sample.host_bytes),
+            samples.last().map(|sample| sample.host_bytes),
             Some(stats.host_bytes_written()),
             "the series ends with the run"
         );
@@ -453,7 +655,7 @@ impl<'a> Run<'a> {
             scale: self.plan.scale,
             search: None,
             unsaved: None,
-            complete,
+            complete: self.complete && matches!(self.stage, Stage::Ended),
             capacity_bytes: self.capacity_bytes(),
             superblocks: self.plan.layout.superblocks(),
             unit_pages: twin::unit_pages(&self.plan.layout),
@@ -462,13 +664,279 @@ impl<'a> Run<'a> {
             without_effect: self.plan.without_effect(),
             pages_read: self.pages_read,
             stats,
-            samples: std::mem::take(&mut self.samples),
-            gc_log: std::mem::take(&mut self.device.sink_mut().gc_log),
+            samples,
+            gc_log: Vec::new(),
             block_erases,
             endurance: self.endurance(),
-            measures: std::mem::take(&mut self.measures),
-            timed: self.timed.take(),
-            feedback,
+            measures: Vec::new(),
+            timed: None,
+            feedback: None,
         }
+    }
+}
+
+/// A moment of a run without time: the drive, and how much of the workload was carried out.
+pub(crate) struct Checkpoint {
+    device: Device,
+    recorder: Recorder,
+    start: Stats,
+    samples: Vec<Sample>,
+    steady: Option<SteadyState>,
+    filled: Filled,
+    written: u64,
+    taken: u64,
+    since_write: usize,
+    next_sample: u64,
+}
+
+impl Checkpoint {
+    /// Bytes that the workload had written.
+    pub(crate) fn host_bytes(&self) -> u64 {
+        self.written
+    }
+}
+
+/// For who watches a run.
+impl<P: Deref<Target = RunPlan>> Run<P> {
+    pub(crate) fn plan(&self) -> &P {
+        &self.plan
+    }
+
+    pub(crate) fn device(&self) -> &Device<Recorder> {
+        &self.device
+    }
+
+    pub(crate) fn samples(&self) -> &[Sample] {
+        &self.samples
+    }
+
+    /// Keeps what happens from now on.
+    pub(crate) fn keep_live_log(&mut self) {
+        self.device.sink_mut().live_log = Some(LiveLog::default());
+    }
+
+    /// What happened.
+    ///
+    /// # Panics
+    /// Nobody asked for it to be kept.
+    pub(crate) fn live_log(&mut self) -> &mut LiveLog {
+        let log = self.device.sink_mut().live_log.as_mut();
+        log.expect("what happens is kept")
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        match &self.stage {
+            Stage::Filling(..) => Phase::Filling,
+            Stage::Untimed(_) | Stage::Timed(_) => Phase::Running,
+            Stage::Ended => Phase::Ended,
+        }
+    }
+
+    /// Extents that were written before the workload.
+    pub(crate) fn extents_filled(&self) -> u64 {
+        match &self.stage {
+            Stage::Filling(fill, _) => fill.extents as u64,
+            _ => self.filled.extents,
+        }
+    }
+
+    pub(crate) fn position(&self) -> Position {
+        match &self.stage {
+            Stage::Filling(fill, _) => Position {
+                filled_bytes: fill.written,
+                ..Position::default()
+            },
+            Stage::Untimed(work) => Position {
+                filled_bytes: self.filled.bytes,
+                host_bytes: work.written,
+                requests: work.carried_out(),
+                now_ns: 0,
+            },
+            Stage::Timed(work) => Position {
+                filled_bytes: self.filled.bytes,
+                host_bytes: work.runner.written(),
+                requests: work.runner.submitted(),
+                now_ns: work.runner.now().saturating_sub(work.begins_at),
+            },
+            Stage::Ended => Position {
+                filled_bytes: self.filled.bytes,
+                ..self.ended_at
+            },
+        }
+    }
+
+    /// What was measured so far.
+    pub(crate) fn result_now(&self) -> CellResult {
+        let source = match &self.stage {
+            Stage::Untimed(work) => Some(&*work.source),
+            Stage::Timed(work) => work.runner.source(),
+            Stage::Filling(..) | Stage::Ended => None,
+        };
+        CellResult {
+            measures: source.map_or_else(|| self.measures.clone(), |source| self.measures_of(source)),
+            timed: self.timed.clone(),
+            feedback: self.heard.clone(),
+            ..self.result_with(self.samples.clone())
+        }
+    }
+
+    /// This moment, if the run can be set back to it: between two batches, without time, and where nobody decides from outside. `None` too where there is
+    /// no memory for it.
+    pub(crate) fn checkpoint(&self) -> Option<Checkpoint> {
+        let Stage::Untimed(work) = &self.stage else {
+            return None;
+        };
+        if !work.is_carried_out() || self.placer.is_some() {
+            return None;
+        }
+        Some(Checkpoint {
+            device: self.device.try_clone().ok()?,
+            recorder: self.device.sink().counts(),
+            start: self.start.clone(),
+            samples: self.samples.clone(),
+            steady: self.steady,
+            filled: self.filled,
+            written: work.written,
+            taken: work.taken,
+            since_write: work.since_write,
+            next_sample: work.next_sample,
+        })
+    }
+
+    /// Goes back, or on, to a moment of this run.
+    ///
+    /// # Errors
+    /// What the workload reads cannot be read any more, or there is no memory.
+    pub(crate) fn set_back(&mut self, to: &Checkpoint) -> Result<(), LabError> {
+        let work = self.work_at(to)?;
+        let device = to.device.try_clone().map_err(no_memory)?;
+        let mut recorder = to.recorder.counts();
+        recorder.live_log = self.device.sink_mut().live_log.take().map(|_| LiveLog::default());
+        self.device = device.replace_sink(recorder).0;
+        self.writes.clear();
+        self.start = to.start.clone();
+        self.samples.clone_from(&to.samples);
+        self.steady = to.steady;
+        self.filled = to.filled;
+        self.complete = true;
+        self.measures.clear();
+        self.stage = Stage::Untimed(work);
+        assert_eq!(
+            self.stats().host_bytes_written(),
+            to.written,
+            "the drive is that of the moment"
+        );
+        Ok(())
+    }
+
+    /// The workload of this run's plan, so many requests on.
+    fn work_at(&self, moment: &Checkpoint) -> Result<Untimed, LabError> {
+        let mut work = Untimed::new(self.plan.source()?, moment.next_sample);
+        while work.taken < moment.taken {
+            let ahead = (moment.taken - work.taken).min(BATCH_REQUESTS as u64) as usize;
+            if work.take(ahead)? == 0 {
+                break; // Another workload may be shorter.
+            }
+            work.done = work.requests.len();
+        }
+        work.requests.clear();
+        work.done = 0;
+        work.written = moment.written;
+        work.since_write = moment.since_write;
+        Ok(work)
+    }
+
+    /// The run with another plan from this moment on; `None` where the drive would have to be another one, or time counts.
+    pub(crate) fn fork(&self, plan: &P) -> Result<Option<Run<P>>, LabError>
+    where
+        P: Clone,
+    {
+        let Stage::Untimed(work) = &self.stage else {
+            return Ok(None);
+        };
+        let alike = DeviceConfig {
+            gc: self.plan.config.gc.clone(),
+            ..plan.config.clone()
+        };
+        let listens = self.placer.is_some() || plan.cell().feedback.is_some();
+        if listens || alike != self.plan.config || plan.cell().snapshot.is_some() {
+            return Ok(None);
+        }
+        let mut device = self.device.try_clone().map_err(no_memory)?;
+        if device.set_gc_rules(&plan.config.gc).is_err() {
+            return Ok(None);
+        }
+        let moment = Checkpoint {
+            recorder: self.device.sink().counts(),
+            start: self.start.clone(),
+            samples: self.samples.clone(),
+            steady: self.steady,
+            filled: self.filled,
+            written: work.written,
+            taken: work.carried_out(),
+            since_write: work.since_write,
+            next_sample: work.next_sample,
+            device,
+        };
+        let mut fork = Run::begin(plan.clone(), Options::default())?;
+        fork.keep_live_log();
+        fork.set_back(&moment)?;
+        Ok(Some(fork))
+    }
+}
+
+fn no_memory(error: std::io::Error) -> LabError {
+    LabError::invalid(
+        "memory",
+        format!("there is none for another drive: {error}; end another session or lane"),
+    )
+}
+
+impl Untimed {
+    fn new(source: Box<dyn Source>, next_sample: u64) -> Untimed {
+        Untimed {
+            source,
+            requests: Vec::with_capacity(BATCH_REQUESTS),
+            done: 0,
+            written: 0,
+            taken: 0,
+            since_write: 0,
+            next_sample,
+        }
+    }
+
+    /// Whether everything that was taken from the source is carried out.
+    fn is_carried_out(&self) -> bool {
+        self.done == self.requests.len()
+    }
+
+    /// Requests that were carried out.
+    fn carried_out(&self) -> u64 {
+        self.taken - (self.requests.len() - self.done) as u64
+    }
+
+    /// Where the batch ends that is being carried out.
+    fn batch_end(&self) -> usize {
+        let next = (self.done / BATCH_REQUESTS + 1) * BATCH_REQUESTS;
+        next.min(self.requests.len())
+    }
+
+    /// Takes up to so many requests from the source; returns how many came.
+    fn take(&mut self, ahead: usize) -> Result<usize, LabError> {
+        assert!(
+            self.is_carried_out(),
+            "requests are carried out before others are taken"
+        );
+        self.requests.clear();
+        self.done = 0;
+        let came = self.source.next_batch(&mut self.requests, ahead)?;
+        assert_eq!(came, self.requests.len(), "a source counts what it gives");
+        self.taken += came as u64;
+        let writes = |request: &Request| request.operation == Operation::Write;
+        self.since_write = match self.requests.iter().any(writes) {
+            true => 0,
+            false => self.since_write + came,
+        };
+        Ok(came)
     }
 }

@@ -205,6 +205,11 @@ impl Runner {
         self.written
     }
 
+    /// Requests that were submitted.
+    pub(crate) fn submitted(&self) -> u64 {
+        self.submitted
+    }
+
     /// Pages that were read, and how many of them had not been written.
     pub(crate) fn pages_read(&self) -> [u64; 2] {
         self.pages_read
@@ -231,13 +236,18 @@ impl Runner {
         self.stopped = true;
     }
 
-    /// Goes on until about so many more requests were submitted; false if the workload has ended.
+    /// Goes on until about so many more requests were submitted, or so many bytes were written in all; false if the workload has ended.
     ///
     /// # Errors
     /// What the workload reads cannot be read.
-    pub(crate) fn advance(&mut self, device: &mut Device<Recorder>, requests: u64) -> Result<bool, LabError> {
-        let until = self.submitted + requests;
-        while self.submitted < until {
+    pub(crate) fn advance(
+        &mut self,
+        device: &mut Device<Recorder>,
+        requests: u64,
+        host_bytes: u64,
+    ) -> Result<bool, LabError> {
+        let until = self.submitted.saturating_add(requests);
+        while self.submitted < until && self.written < host_bytes {
             let Some(Reverse(turn)) = self.turns.pop() else {
                 let error = self.lanes.iter_mut().find_map(|lane| lane.error.take());
                 return error.map_or(Ok(false), |error| Err(error.into()));

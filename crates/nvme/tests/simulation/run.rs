@@ -866,17 +866,17 @@ impl Run {
             return self.queue_command(front, controller, command);
         }
         front.ring(&mut self.subsystem, now, queue);
-        let sent = std::mem::take(&mut front.sent);
+        let announced = std::mem::take(&mut front.sent);
         let mut held = Vec::new();
         if how == 2 {
             let mut entries = front.process(&mut self.subsystem, now)?;
-            for sent in sent {
+            for sent in &announced {
                 let place = entries
                     .iter()
                     .position(|entry| (entry.queue, entry.cid) == (queue, sent.submission.cid));
                 match place.map(|index| entries.remove(index)) {
-                    Some(entry) => self.settle_one(front, controller, &sent, entry)?,
-                    None => held.push(self.carry_out_held(controller, &sent)?),
+                    Some(entry) => self.settle_one(front, controller, sent, entry)?,
+                    None => held.push(self.carry_out_held(controller, sent)?),
                 }
             }
             self.note_events(controller, entries)?;
@@ -893,7 +893,11 @@ impl Run {
         front.put(0, submission, (Way::None, 0, 0));
         front.ring(&mut self.subsystem, now, 0);
         let entries = front.work(&mut self.subsystem, now)?;
-        let (of_queue, others): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(|entry| entry.queue == queue);
+        let (mut of_queue, others): (Vec<Entry>, Vec<Entry>) =
+            entries.into_iter().partition(|entry| entry.queue == queue);
+        if how == 1 {
+            held = self.settle_overtaken(front, controller, &announced, &mut of_queue)?;
+        }
         let found: Vec<(u16, u16, bool)> = of_queue
             .iter()
             .map(|entry| (entry.cid, entry.status, entry.do_not_retry))
@@ -905,6 +909,31 @@ impl Run {
         equal("completions of the deleted queue", found, expected)?;
         let sent = std::mem::take(&mut front.sent);
         self.settle_all(front, controller, sent, others)
+    }
+
+    /// Which queue comes first is the controller's choice (NVM Express Base 2.1, round robin arbitration): commands that were announced before
+    /// the deletion of their queue may still be carried out before it, from the first one on. Takes their completions
+    /// out of `of_queue`, but those of commands that wait until they are durable, which it returns.
+    fn settle_overtaken(
+        &mut self,
+        front: &mut Front,
+        controller: u16,
+        announced: &[PlacedCommand],
+        of_queue: &mut Vec<Entry>,
+    ) -> Result<Vec<u16>, String> {
+        let mut held = Vec::new();
+        for sent in announced {
+            let Some(place) = of_queue.iter().position(|entry| entry.cid == sent.submission.cid) else {
+                break;
+            };
+            if of_queue[place].status == status::ABORTED_SQ_DELETION {
+                held.push(self.carry_out_held(controller, sent)?);
+            } else {
+                let entry = of_queue.remove(place);
+                self.settle_one(front, controller, sent, entry)?;
+            }
+        }
+        Ok(held)
     }
 
     /// A command that is carried out and waits until it is durable; its completion never comes, because its queue goes.

@@ -12,6 +12,7 @@ mod check;
 mod collect;
 mod place;
 mod timed;
+mod view;
 mod write;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -36,6 +37,8 @@ use crate::timing::{Completion, Timing, TimingConfig};
 use crate::types::{Lpn, Nanos, Owner, Placement, Ppn, RgId, RuId, RuhId};
 use crate::unit::{ReclaimUnit, UnitState};
 use place::OpenUnit;
+
+pub use view::UnitView;
 
 /// One host write, in mapping units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,143 @@
+//! What a device looks like from outside: its reclaim units one by one, and other rules for the same state.
+
+use serde::Serialize;
+
+use super::{Device, Engine};
+use crate::cast::{count, index, wide};
+use crate::config::{DeviceConfig, GcConfig};
+use crate::error::ConfigError;
+use crate::event::EventSink;
+use crate::layout::Layout;
+use crate::types::{Owner, RgId, RuId};
+use crate::unit::UnitState;
+
+/// A reclaim unit, or the free room of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct UnitView {
+    /// Which.
+    pub unit: RuId,
+    /// Its reclaim group.
+    pub group: RgId,
+    /// Whose data it holds; `None` while it is free.
+    pub owner: Option<Owner>,
+    /// Where it is in its life.
+    pub state: UnitState,
+    /// Its size in pages. A superblock that is free and not divided is one unit.
+    pub pages: u32,
+    /// Valid pages.
+    pub valid_pages: u32,
+    /// Pages that take no more: of an open unit those that hold data, of a closed one all, of a free one none.
+    pub written_pages: u32,
+}
+
+impl<S: EventSink> Device<S> {
+    /// Every reclaim unit, in the order of the flash. Takes as long as there are units.
+    pub fn units(&self) -> impl Iterator<Item = UnitView> {
+        self.engine.units()
+    }
+
+    /// Room for reclaim units that is free, in slices: the smallest parts that a handle can be given.
+    pub fn free_slices(&self) -> u64 {
+        let groups = &self.engine.state.groups;
+        groups.iter().map(|group| group.free_slices).sum()
+    }
+
+    /// Lets other rules choose what is collected, and when, from now on: `handle_selection`, `unit_selection`, `allocation` and the two
+    /// marks. What is on the drive stays as it is.
+    ///
+    /// # Errors
+    /// Another setting of collection would change what the drive is made of, or the marks are none; nothing is changed then.
+    pub fn set_gc_rules(&mut self, gc: &GcConfig) -> Result<(), ConfigError> {
+        self.engine.set_gc_rules(gc)
+    }
+}
+
+impl Engine {
+    fn units(&self) -> impl Iterator<Item = UnitView> {
+        let written = self.open_pages();
+        (0..count(self.state.superblocks.len())).flat_map(move |superblock| {
+            let entry = &self.state.superblocks[index(superblock)];
+            // Room that is free is whole again, whatever it was divided into before.
+            let class = if entry.parts_used == 0 { 0 } else { entry.class };
+            let class = self.layout.classes[usize::from(class)];
+            let first = superblock * self.layout.slices_per_superblock;
+            let group = RgId::of(index(superblock / self.layout.superblocks_per_group));
+            let written = written.clone();
+            (0..class.divisor)
+                .map(move |part| self.unit_view(RuId(first + part * class.slices), group, class.pages, &written))
+        })
+    }
+
+    fn unit_view(&self, unit: RuId, group: RgId, pages: u32, written: &[(RuId, u32)]) -> UnitView {
+        let entry = &self.state.units[unit.index()];
+        let free = UnitView {
+            unit,
+            group,
+            owner: None,
+            state: UnitState::Free,
+            pages,
+            valid_pages: 0,
+            written_pages: 0,
+        };
+        if entry.state == UnitState::Free {
+            return free;
+        }
+        assert_eq!(entry.pages, pages, "a reclaim unit has the size of its class");
+        assert_eq!(entry.group, group.0, "a reclaim unit lies in its group");
+        let open = written.iter().find(|(open, _)| *open == unit);
+        UnitView {
+            owner: Some(entry.owner),
+            state: entry.state,
+            valid_pages: entry.valid_pages,
+            written_pages: open.map_or(pages, |(_, pages)| *pages),
+            ..free
+        }
+    }
+
+    /// Pages that hold data in each open reclaim unit.
+    fn open_pages(&self) -> std::rc::Rc<[(RuId, u32)]> {
+        let owners = self.state.groups.iter().flat_map(|group| &group.owners);
+        let open = owners.flat_map(|owner| owner.open.iter().flatten().chain(&owner.collecting));
+        open.map(|open| (open.unit, open.written)).collect()
+    }
+
+    fn set_gc_rules(&mut self, gc: &GcConfig) -> Result<(), ConfigError> {
+        let config = DeviceConfig {
+            gc: gc.clone(),
+            ..self.config.clone()
+        };
+        let layout = Layout::new(&config)?;
+        let rules_of = |gc: &GcConfig| GcConfig {
+            handle_selection: self.config.gc.handle_selection,
+            unit_selection: self.config.gc.unit_selection,
+            background_mark: self.config.gc.background_mark,
+            foreground_mark: self.config.gc.foreground_mark,
+            allocation: self.config.gc.allocation,
+            ..gc.clone()
+        };
+        ConfigError::unless(
+            rules_of(gc) == self.config.gc,
+            "gc",
+            "other settings",
+            "only handle_selection, unit_selection, allocation and the marks can change while a drive is in use; make a new one for the others",
+        )?;
+        let marks_of = |layout: &Layout| Layout {
+            background_free_slices: self.layout.background_free_slices,
+            foreground_free_slices: self.layout.foreground_free_slices,
+            ..layout.clone()
+        };
+        assert_eq!(
+            marks_of(&layout),
+            self.layout,
+            "rules of collection change nothing of the layout but the marks"
+        );
+        assert_eq!(
+            wide(self.state.units.len()),
+            u64::from(layout.slices()),
+            "the tables fit"
+        );
+        self.config = config;
+        self.layout = layout;
+        Ok(())
+    }
+}
