@@ -7,6 +7,7 @@ mod guest;
 mod runs;
 mod served;
 mod studies;
+mod studio;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -27,6 +28,7 @@ pub use guest::{Guest, Transport};
 pub use runs::{Compare, Keep, Runs, RunsCommand};
 pub use served::ServedDrive;
 pub use studies::{List, New, NewThing};
+pub use studio::Studio;
 
 /// An open, programmable SSD with NVMe Flexible Data Placement.
 #[derive(Parser)]
@@ -67,6 +69,8 @@ pub enum Command {
     Bench(Bench),
     /// Serve a drive to QEMU (vfio-user) and to NVMe/TCP hosts
     Serve(Box<Serve>),
+    /// Watch drives at work in the browser: pause, go back, change, branch off, compare
+    Studio(Box<Studio>),
     /// Have a served drive fail, see how it does, or have it work again
     Faults(Faults),
     /// Run a command in a Linux with an FDP drive: a stock kernel in QEMU, with nvme-cli and fio

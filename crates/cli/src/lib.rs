@@ -26,6 +26,7 @@ mod runs;
 mod serve;
 mod show;
 mod studies;
+mod studio;
 mod target;
 mod whatif;
 
@@ -80,6 +81,7 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
         Command::Explain(command) => show::explain(command).map_err(AnyError::from),
         Command::Bench(command) => bench::bench(command),
         Command::Serve(command) => serve::serve(command),
+        Command::Studio(command) => studio::studio(command),
         Command::Faults(command) => faults::faults(command),
         Command::Guest(command) => guest::guest(command),
         Command::Inspect(command) => inspect::inspect(command),

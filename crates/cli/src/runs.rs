@@ -35,16 +35,8 @@ pub fn runs(command: &Runs) -> Result<Outcome, LabError> {
 fn list(store: &Store, command: &Runs) -> Result<Outcome, LabError> {
     let runs = store.runs(command.limit as usize)?;
     if command.json {
-        let fields = ["id", "at", "target", "title", "warp", "engine", "seconds"];
-        let of = |run: &lab::store::KeptRun| {
-            let known = fields.map(|field| (field.to_string(), run.document[field].clone()));
-            let mut known: serde_json::Map<String, Value> = known.into_iter().collect();
-            known.insert("devices".to_string(), run.devices().into());
-            known.insert("runs".to_string(), run.cells().len().into());
-            known.insert("waf".to_string(), run.write_amplification().into());
-            Value::Object(known)
-        };
-        print(&format!("{}\n", Value::Array(runs.iter().map(of).collect())));
+        let rows = Value::Array(runs.iter().map(lab::store::KeptRun::row_json).collect());
+        print(&format!("{rows}\n"));
         return Ok(Outcome::Done);
     }
     if runs.is_empty() {

@@ -258,6 +258,17 @@ impl KeptRun {
         }
     }
 
+    /// What a list of runs says of it, as JSON.
+    pub fn row_json(&self) -> Value {
+        let fields = ["id", "at", "target", "title", "warp", "engine", "seconds"];
+        let known = fields.map(|field| (field.to_string(), self.document[field].clone()));
+        let mut known: serde_json::Map<String, Value> = known.into_iter().collect();
+        known.insert("devices".to_string(), self.devices().into());
+        known.insert("runs".to_string(), self.cells().len().into());
+        known.insert("waf".to_string(), self.write_amplification().into());
+        Value::Object(known)
+    }
+
     /// The cells of its result.
     pub fn cells(&self) -> &[Value] {
         self.document["result"]["cells"].as_array().map_or(&[], Vec::as_slice)

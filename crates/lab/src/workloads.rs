@@ -8,7 +8,7 @@
 
 use std::path::Path;
 
-use models::Spec;
+use models::{JobsOf, Spec};
 use rust_embed::RustEmbed;
 use serde::Deserialize;
 use toml::Value;
@@ -53,11 +53,19 @@ impl WorkloadChoice {
 /// There is none, or a line of it (or a change) is wrong.
 pub fn read_jobs(name: &str, changes: &[fio::Override]) -> Result<JobFile, LabError> {
     let found = find::find::<BuiltInJobs>("job file", "jobs", name, "fio")?;
+    jobs_of_text(&found.text, &found.file, changes)
+}
+
+/// Reads the text of a job file, with changed options; `file` is what messages call it.
+///
+/// # Errors
+/// A line of it (or a change) is wrong.
+pub fn jobs_of_text(text: &str, file: &str, changes: &[fio::Override]) -> Result<JobFile, LabError> {
     let surroundings = fio::Surroundings {
         read: &|path| std::fs::read_to_string(path).or_else(|error| built_in_jobs(path).ok_or(error)),
         ..fio::Surroundings::default()
     };
-    Ok(fio::parse_within(&found.text, &found.file, changes, &surroundings)?)
+    Ok(fio::parse_within(text, file, changes, &surroundings)?)
 }
 
 /// The text of a job file of `jobs/` that is built in, for those that include it.
@@ -70,7 +78,7 @@ fn built_in_jobs(path: &Path) -> Option<String> {
 ///
 /// # Errors
 /// There is none.
-pub(crate) fn text_of_jobs(name: &str) -> Result<String, LabError> {
+pub fn text_of_jobs(name: &str) -> Result<String, LabError> {
     Ok(find::find::<BuiltInJobs>("job file", "jobs", name, "fio")?.text)
 }
 
@@ -78,7 +86,7 @@ pub(crate) fn text_of_jobs(name: &str) -> Result<String, LabError> {
 ///
 /// # Errors
 /// There is none.
-pub(crate) fn text_of_workload(name: &str) -> Result<String, LabError> {
+pub fn text_of_workload(name: &str) -> Result<String, LabError> {
     Ok(find::find::<BuiltInWorkloads>("workload", "workloads", name, "toml")?.text)
 }
 
@@ -93,30 +101,73 @@ pub struct WorkloadChanges {
 }
 
 impl WorkloadChanges {
-    /// Changes a workload's table and reads it.
-    pub(crate) fn parse(&self, file: &str, table: &toml::Table) -> Result<Spec, LabError> {
+    /// Changes a workload's table and reads it; `file` is what messages call it.
+    ///
+    /// # Errors
+    /// Something in it, or a change, is wrong: names it.
+    pub fn parse(&self, file: &str, table: &toml::Table) -> Result<Spec, LabError> {
         let mut table = table.clone();
+        let is_job_file = table.get("kind").and_then(Value::as_str) == Some("fio");
+        if is_job_file {
+            // The settings of a job file are its options, wherever it stands.
+            let jobs = self.of_jobs(file, &mut table)?;
+            return WorkloadChanges {
+                jobs,
+                settings: Overrides::new(),
+            }
+            .read(file, &table);
+        }
         for (path, value) in &self.settings {
             find::insert(&mut table, path, value.clone())
                 .map_err(|problem| LabError::invalid(file, format!("workload.{path}: {problem}")))?;
         }
         // The job files of tenants share no sections but the global one.
-        let is_job_file = table.get("kind").and_then(Value::as_str) == Some("fio");
         let of_section = |change: &&fio::Override| change.section != "global";
-        if let Some(change) = self.jobs.iter().find(of_section).filter(|_| !is_job_file) {
+        if let Some(change) = self.jobs.iter().find(of_section) {
             let problem = format!(
                 "jobs.{}: the workload is no job file, so no section is meant; jobs.global is for all that are in it",
                 change.section
             );
             return Err(LabError::invalid(file, problem));
         }
-        let find_jobs = |name: &str| {
-            read_jobs(name, &self.jobs).map_err(|error| match error {
+        self.read(file, &table)
+    }
+
+    /// Reads a workload's table, whose settings are changed already.
+    fn read(&self, file: &str, table: &toml::Table) -> Result<Spec, LabError> {
+        let find_jobs = |jobs: JobsOf<'_>| {
+            let (place, jobs) = match jobs {
+                JobsOf::File(name) => (format!("file = \"{name}\""), read_jobs(name, &self.jobs)),
+                JobsOf::Text(text) => ("text".to_string(), jobs_of_text(text, "workload.text", &self.jobs)),
+            };
+            jobs.map_err(|error| match error {
                 LabError::Job(error) => error.into(),
-                other => WorkloadError::setting(format!("file = \"{name}\""), other.to_string()),
+                other => WorkloadError::setting(place, other.to_string()),
             })
         };
-        Spec::parse("workload", &table, &find_jobs).map_err(|error| LabError::invalid(file, error.to_string()))
+        Spec::parse("workload", table, &find_jobs).map_err(|error| LabError::invalid(file, error.to_string()))
+    }
+
+    /// The changed options of a job file; settings that any workload has go into its table. `file` is what messages call it.
+    fn of_jobs(&self, file: &str, of_any: &mut toml::Table) -> Result<Vec<fio::Override>, LabError> {
+        let mut options = self.jobs.clone();
+        for (path, value) in &self.settings {
+            if path == "share_percent" || path.starts_with("classifier.") {
+                find::insert(of_any, path, value.clone())
+                    .map_err(|problem| LabError::invalid(file, format!("workload.{path}: {problem}")))?;
+                continue;
+            }
+            let (section, option) = path.split_once('.').ok_or_else(|| {
+                let problem = format!("workload.{path}: a setting of a job file is SECTION.OPTION, such as global.bs");
+                LabError::invalid(file, problem)
+            })?;
+            options.push(fio::Override {
+                section: section.to_string(),
+                option: option.to_string(),
+                value: plain(value),
+            });
+        }
+        Ok(options)
     }
 }
 
@@ -129,24 +180,8 @@ pub fn read_workload(name: &str, changes: &WorkloadChanges) -> Result<Spec, LabE
     if let Some((file, table)) = table_file(name)? {
         return changes.parse(&file, &table);
     }
-    let mut options = changes.jobs.clone();
     let mut of_any = toml::Table::new();
-    for (path, value) in &changes.settings {
-        if path == "share_percent" || path.starts_with("classifier.") {
-            find::insert(&mut of_any, path, value.clone())
-                .map_err(|problem| LabError::invalid(name, format!("workload.{path}: {problem}")))?;
-            continue;
-        }
-        let (section, option) = path.split_once('.').ok_or_else(|| {
-            let problem = format!("workload.{path}: a setting of a job file is SECTION.OPTION, such as global.bs");
-            LabError::invalid(name, problem)
-        })?;
-        options.push(fio::Override {
-            section: section.to_string(),
-            option: option.to_string(),
-            value: plain(value),
-        });
-    }
+    let options = changes.of_jobs(name, &mut of_any)?;
     let spec = Spec::from(read_jobs(name, &options)?).with("workload", of_any);
     spec.map_err(|error| LabError::invalid(name, error.to_string()))
 }

@@ -305,7 +305,7 @@ fn paced_cell(operations_per_second: u32) -> Cell {
         "kind = \"cachelib\"\nsoc_percent = 40\ndram_bytes = \"64KiB\"\nregion_bytes = \"1MiB\"\nreads = true\n\
          [pace]\noperations_per_second = {operations_per_second}\nmax_concurrent_inserts = 1000\n"
     );
-    let find_jobs = |name: &str| panic!("{name} is not asked for");
+    let find_jobs = |jobs: models::JobsOf<'_>| panic!("{jobs:?} is not asked for");
     let table = toml::from_str(&text).expect("a table");
     let run = RunSettings {
         write_capacities: Some(0.5),

@@ -24,7 +24,7 @@ mod spec;
 mod testing;
 pub mod ycsb;
 
-pub use spec::{FindJobs, Spec};
+pub use spec::{FindJobs, JobsOf, Spec};
 
 /// A share of counts; of nothing it is 0.
 fn ratio(part: u64, whole: u64) -> f64 {

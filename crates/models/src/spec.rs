@@ -31,8 +31,17 @@ const KINDS: [&str; 9] = [
 /// What any kind takes beside its own settings.
 const OF_ANY: [&str; 2] = ["classifier", "share_percent"];
 
-/// Finds a job file by its name.
-pub type FindJobs<'a> = &'a dyn Fn(&str) -> Result<JobFile, WorkloadError>;
+/// A job file that a table says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobsOf<'a> {
+    /// By its name or path.
+    File(&'a str),
+    /// The text itself.
+    Text(&'a str),
+}
+
+/// Reads a job file.
+pub type FindJobs<'a> = &'a dyn Fn(JobsOf<'_>) -> Result<JobFile, WorkloadError>;
 
 /// A workload. Serialized it is complete but for the contents of the files that it reads when it runs ([`Workload::files_mut`]), and
 /// for where it stood.
@@ -192,16 +201,21 @@ impl Workload for Spec {
 
 /// The job file that a table of the kind `fio` names.
 fn jobs(place: &str, mut settings: Table, find_jobs: FindJobs<'_>) -> Result<JobFile, WorkloadError> {
-    let file = settings.remove("file");
+    let (file, text) = (settings.remove("file"), settings.remove("text"));
     if let Some(key) = settings.keys().next() {
-        let problem = "is not known here; fio takes only a file";
+        let problem = "is not known here; fio takes only a file, or its text";
         return Err(WorkloadError::setting(format!("{place}.{key}"), problem));
     }
-    match file {
-        Some(Value::String(file)) => find_jobs(&file),
+    match (file, text) {
+        (Some(Value::String(file)), None) => find_jobs(JobsOf::File(&file)),
+        (None, Some(Value::String(text))) => find_jobs(JobsOf::Text(&text)),
+        (Some(_), Some(_)) => Err(WorkloadError::setting(
+            format!("{place}.text"),
+            "cannot be had together with a file",
+        )),
         _ => Err(WorkloadError::setting(
             format!("{place}.file"),
-            "is missing; name a job file",
+            "is missing; name a job file, or give its text",
         )),
     }
 }
@@ -217,9 +231,12 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<Spec, WorkloadError> {
-        let find_jobs = |name: &str| {
-            assert_eq!(name, "some_jobs");
-            Ok(workload::fio::parse("[a]\nrw=write\n", "some_jobs.fio")?)
+        let find_jobs = |jobs: JobsOf<'_>| match jobs {
+            JobsOf::File(name) => {
+                assert_eq!(name, "some_jobs");
+                Ok(workload::fio::parse("[a]\nrw=write\n", "some_jobs.fio")?)
+            }
+            JobsOf::Text(text) => Ok(workload::fio::parse(text, "workload.text")?),
         };
         Spec::parse("workload", &toml::from_str(text).expect("TOML"), &find_jobs)
     }
@@ -236,6 +253,16 @@ mod tests {
         let mut source = spec.source(&target, 1).expect("it fits");
         assert_eq!(source.next_batch(&mut requests, 3).expect("requests"), 3);
         assert_eq!(source.streams(), ["a"]);
+    }
+
+    #[test]
+    fn a_job_file_may_stand_in_the_table_itself() {
+        let spec = parse("kind = \"fio\"\ntext = \"\"\"\n[one]\nrw=write\n[two]\nrw=randwrite\n\"\"\"").expect("a workload");
+        let jobs = spec.jobs().expect("it is a job file");
+        let names: Vec<&str> = jobs.jobs.iter().map(|job| job.name.as_str()).collect();
+        assert_eq!(names, ["one", "two"]);
+        let error = parse("kind = \"fio\"\ntext = \"[one]\\nrw=wrote\"").expect_err("no such work").to_string();
+        assert!(error.starts_with("workload.text:2: rw=wrote"), "{error}");
     }
 
     /// Any kind can be given a part of the drive; it writes as on a drive of that size, and nothing behind it.
@@ -280,14 +307,21 @@ mod tests {
                 "workload.kind = \"cachlib\": is not a kind of workload (did you mean cachelib?); known are fio, trace, cachelib, kvcache_tier, \
                  object_cache, f2fs, lsm, btree, tenants",
             ),
-            ("kind = \"fio\"", "workload.file: is missing; name a job file"),
+            (
+                "kind = \"fio\"",
+                "workload.file: is missing; name a job file, or give its text",
+            ),
+            (
+                "kind = \"fio\"\nfile = \"some_jobs\"\ntext = \"[a]\"",
+                "workload.text: cannot be had together with a file",
+            ),
             (
                 "kind = \"lsm\"\nshare_percent = 120",
                 "workload.share_percent = 120: must be above 0 and at most 100",
             ),
             (
                 "kind = \"fio\"\nfile = \"some_jobs\"\nbs = 4096",
-                "workload.bs: is not known here; fio takes only a file",
+                "workload.bs: is not known here; fio takes only a file, or its text",
             ),
         ] {
             assert_eq!(parse(text).expect_err(text).to_string(), message);

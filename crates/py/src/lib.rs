@@ -90,7 +90,8 @@ fn profile_text(name: &str) -> PyResult<String> {
 ///     Name or path of the experiment.
 #[pyfunction]
 fn experiment_text(name: &str) -> PyResult<String> {
-    lab::experiment::Experiment::text(name).map_err(convert::warp_error)
+    let found = lab::experiment::Experiment::text(name).map_err(convert::warp_error)?;
+    Ok(found.text)
 }
 
 /// Bytes of memory that runs may use: nine tenths of what the system says is available.

@@ -53,7 +53,10 @@ pub enum ServeError {
     )]
     HostsRequired(SocketAddr),
     /// Whoever is not on this machine has to show a token.
-    #[error("{0} is not loopback, so whoever reaches it could read from it; give a token (--metrics-token FILE)")]
+    #[error(
+        "{0} is not loopback, so whoever reaches it could read from it; give a token (warp serve --metrics-token FILE, \
+         warp studio --token FILE)"
+    )]
     TokenRequired(SocketAddr),
     /// A token that could be guessed.
     #[error("the token is too short; give {bytes} bytes or more")]

@@ -2,12 +2,18 @@
 //!
 //! ```text
 //! listener -> a connection, if there is a place -> one request's head, in time -> pages -> answer, in time -> closed
-//!                                                      \-> PUT, DELETE, with the token -> a small body -> changes -^
+//!                                                    | \-> PUT, DELETE, with the token -> a small body -> changes -^
+//!                                                    |-> an App: a body in time -> a worker, in time -> answer ----^
+//!                                                    \-> an App: WebSocket -> a conversation until one side ends it
 //! ```
 //!
-//! It answers GET and HEAD, whose bodies it does not read; PUT and DELETE only where there is a token, on loopback too;
-//! and closes a connection after its answer. It has a thread of its own, which never waits for a peer: one that does
+//! A [`Site`] answers GET and HEAD, whose bodies are not read; PUT and DELETE only where there is a token, on loopback too. An
+//! [`App`] also takes POST and WebSockets, and refuses what another site had a browser send. A connection is
+//! closed after its answer. The server has a thread of its own, which never waits for a peer: one that does
 //! not send or does not read loses its connection. [`ask`] is the other side, for the command.
+
+mod app;
+mod socket;
 
 use std::convert::Infallible;
 use std::io::{Error, ErrorKind};
@@ -28,6 +34,9 @@ use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::error::ServeError;
+
+pub use app::{Answer, App, Cache, Method as AppMethod, Question, compressed};
+pub use socket::{COMMANDS_A_SECOND, Conversation, MESSAGE_BYTES_MAX, SPEECHES_A_SECOND, Speech};
 
 /// Connections at the same time; those beyond are closed at once.
 pub const CONNECTIONS_MAX: usize = 64;
@@ -121,6 +130,18 @@ impl HttpServer {
     /// # Errors
     /// The address cannot be had, or must not be served without a token.
     pub fn start(name: &str, options: HttpOptions, site: Site) -> Result<HttpServer, ServeError> {
+        HttpServer::serve(name, options, Served::Site(site))
+    }
+
+    /// Starts to serve an app.
+    ///
+    /// # Errors
+    /// As [`HttpServer::start`].
+    pub fn start_app(name: &str, options: HttpOptions, app: Arc<dyn App>) -> Result<HttpServer, ServeError> {
+        HttpServer::serve(name, options, Served::App(app))
+    }
+
+    fn serve(name: &str, options: HttpOptions, served: Served) -> Result<HttpServer, ServeError> {
         options.check()?;
         let address = options.listen;
         let failed = |error| ServeError::listening(address, error);
@@ -129,19 +150,21 @@ impl HttpServer {
         let address = listener.local_addr().map_err(failed)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
+            .max_blocking_threads(app::WORKERS)
             .build()
             .map_err(failed)?;
         let (stop, stopped) = oneshot::channel();
         let work = move || {
             runtime.block_on(async {
                 let token = options.token;
-                let serving = serve(listener, Arc::new(Guarded { site, token }));
+                let serving = serve(listener, Arc::new(Guarded { address, served, token }));
                 tokio::select! {
                     () = serving => {}
                     _ = stopped => {}
                 }
             });
-            // Connections that are left are dropped with the runtime.
+            // Connections that are left are dropped with the runtime; a worker that is at it is not waited for.
+            runtime.shutdown_background();
         };
         let thread = std::thread::Builder::new()
             .name(name.to_string())
@@ -164,8 +187,25 @@ impl HttpServer {
 
 /// What is served, and what is to be shown for it.
 struct Guarded {
-    site: Site,
+    /// Where it listens.
+    address: SocketAddr,
+    served: Served,
     token: Option<String>,
+}
+
+enum Served {
+    Site(Site),
+    App(Arc<dyn App>),
+}
+
+impl Served {
+    /// Time for a connection, from its beginning to the end of the answer.
+    fn connection_time(&self) -> Duration {
+        match self {
+            Served::Site(_) => CONNECTION_TIME,
+            Served::App(_) => app::CONNECTION_TIME,
+        }
+    }
 }
 
 async fn serve(listener: TcpListener, site: Arc<Guarded>) {
@@ -184,23 +224,33 @@ async fn serve(listener: TcpListener, site: Arc<Guarded>) {
 }
 
 async fn connection(stream: TcpStream, place: OwnedSemaphorePermit, site: Arc<Guarded>) {
-    let service = service_fn(|request| async { Ok::<_, Infallible>(site.answer(request).await) });
+    // A conversation keeps the place after the connection has become its own.
+    let place = Arc::new(place);
+    let time = site.served.connection_time();
+    let service = service_fn(|request| async { Ok::<_, Infallible>(site.answer(request, &place).await) });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)
         .max_buf_size(HEAD_BYTES_MAX)
         .max_headers(FIELDS_MAX)
         .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
     // However it ends is the peer's business.
-    let _ = tokio::time::timeout(CONNECTION_TIME, connection).await;
-    drop(place);
+    let _ = tokio::time::timeout(time, connection).await;
 }
 
 impl Guarded {
-    async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    async fn answer(&self, request: Request<Incoming>, place: &Arc<OwnedSemaphorePermit>) -> Response<Full<Bytes>> {
+        match &self.served {
+            Served::Site(site) => self.answer_of_site(site, request).await,
+            Served::App(app) => self.answer_of_app(app, request, place).await,
+        }
+    }
+
+    async fn answer_of_site(&self, site: &Site, request: Request<Incoming>) -> Response<Full<Bytes>> {
         // Where there is no token anybody of this machine may read, and nobody change anything.
-        let changes = self.site.changes.as_ref().filter(|_| self.token.is_some());
+        let changes = site.changes.as_ref().filter(|_| self.token.is_some());
         let is_change = matches!(*request.method(), Method::PUT | Method::DELETE);
         let changes = changes.filter(|_| is_change);
         if changes.is_none() && !matches!(*request.method(), Method::GET | Method::HEAD) {
@@ -218,7 +268,7 @@ impl Guarded {
         }
         let path = request.uri().path().to_string();
         let page = match changes {
-            None => (self.site.pages)(&path),
+            None => (site.pages)(&path),
             Some(changes) => {
                 let Ok(change) = change_of(request).await else {
                     let text = "a change has at most 65536 bytes, of UTF-8\n";
@@ -232,7 +282,7 @@ impl Guarded {
             }
         };
         let Some(page) = page else {
-            return plain(StatusCode::NOT_FOUND, self.site.hint, None);
+            return plain(StatusCode::NOT_FOUND, site.hint, None);
         };
         let mut response = Response::new(Full::from(page.body));
         let kind = HeaderValue::from_static(page.content_type);
@@ -242,9 +292,13 @@ impl Guarded {
 
     /// Whether the request carries the token, if one is needed.
     fn admits(&self, request: &Request<Incoming>) -> bool {
-        let Some(token) = &self.token else { return true };
         let given = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
-        let given = given.and_then(|value| value.strip_prefix(b"Bearer "));
+        self.is_token(given.and_then(|value| value.strip_prefix(b"Bearer ")))
+    }
+
+    /// Whether this is the token, if one is needed.
+    fn is_token(&self, given: Option<&[u8]>) -> bool {
+        let Some(token) = &self.token else { return true };
         // How long it takes does not say how much of it is right.
         let differs = |given: &[u8]| {
             token

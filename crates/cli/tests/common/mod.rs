@@ -102,8 +102,13 @@ pub struct ServerProcess {
 
 impl ServerProcess {
     pub fn start(folder: &TempDir, arguments: &[&str]) -> ServerProcess {
+        ServerProcess::start_command(folder, "serve", arguments)
+    }
+
+    /// A command that serves until Ctrl-C.
+    pub fn start_command(folder: &TempDir, name: &str, arguments: &[&str]) -> ServerProcess {
         let mut command = Command::new(env!("CARGO_BIN_EXE_warp"));
-        command.arg("serve").args(arguments).current_dir(folder);
+        command.arg(name).args(arguments).current_dir(folder);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = command.spawn().expect("the program runs");
         let mut output = BufReader::new(process.stdout.take().expect("it is piped"));

@@ -165,8 +165,19 @@ impl Experiment {
     /// # Errors
     /// There is none, or its file is not one: names file and field.
     pub fn find(name: &str) -> Result<Experiment, LabError> {
-        let found = Experiment::text_file(name)?;
+        let found = Experiment::text(name)?;
         Experiment::parse(&found.file, &found.text)
+    }
+
+    /// The text of an experiment, found as by [`Experiment::find`].
+    ///
+    /// # Errors
+    /// There is none, or it cannot be read.
+    pub fn text(name: &str) -> Result<find::TextFile, LabError> {
+        match Experiment::file_of(name) {
+            Some(file) => find::find::<BuiltIn>("experiment", "experiments", &file, "toml"),
+            None => Experiment::built_in(name),
+        }
     }
 
     /// The file that a name means, if it means one that is not built in.
@@ -179,21 +190,6 @@ impl Experiment {
         let found = places.iter().find(|place| Path::new(place).exists()).cloned();
         // A path that leads nowhere is looked for there, and nowhere else.
         found.or_else(|| name.contains('/').then(|| places[1].clone()))
-    }
-
-    /// The text of an experiment's file, by the names of [`Experiment::find`].
-    ///
-    /// # Errors
-    /// There is none, or it cannot be read.
-    pub fn text(name: &str) -> Result<String, LabError> {
-        Ok(Experiment::text_file(name)?.text)
-    }
-
-    fn text_file(name: &str) -> Result<find::TextFile, LabError> {
-        match Experiment::file_of(name) {
-            Some(file) => find::find::<BuiltIn>("experiment", "experiments", &file, "toml"),
-            None => Experiment::built_in(name),
-        }
     }
 
     fn built_in(slug: &str) -> Result<find::TextFile, LabError> {
@@ -332,11 +328,7 @@ impl Experiment {
     /// # Errors
     /// As [`Experiment::find`], or there is no device for the workload.
     pub fn find_or_workload(name: &str, device: Option<&str>) -> Result<Experiment, LabError> {
-        let is_name_of = |names: Vec<String>| names.iter().any(|known| known == name);
-        let is_workload = workloads::is_workload_file(name)
-            || (is_name_of([workloads::job_names(), workloads::workload_names()].concat())
-                && !is_name_of(Experiment::names()));
-        if !is_workload {
+        if !Experiment::is_workload(name) {
             return Experiment::find(name);
         }
         let device = device.ok_or_else(|| {
@@ -344,6 +336,13 @@ impl Experiment {
             LabError::invalid(name, problem)
         })?;
         Ok(Experiment::of_workload(name, device))
+    }
+
+    /// Whether a name is a workload's and no experiment's.
+    pub fn is_workload(name: &str) -> bool {
+        let is_name_of = |names: Vec<String>| names.iter().any(|known| known == name);
+        let names = || [workloads::job_names(), workloads::workload_names()].concat();
+        workloads::is_workload_file(name) || (is_name_of(names()) && !is_name_of(Experiment::names()))
     }
 
     /// A workload on a device, as an experiment of one cell: it ends by itself, on the drive at full size.

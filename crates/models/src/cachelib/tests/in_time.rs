@@ -181,7 +181,7 @@ fn callers_wait_for_reads_so_a_slow_drive_is_asked_less() {
 
 #[test]
 fn a_pace_is_for_a_cache_alone_and_its_numbers_are_checked() {
-    let find_jobs = |name: &str| panic!("{name} is not asked for");
+    let find_jobs = |jobs: crate::JobsOf<'_>| panic!("{jobs:?} is not asked for");
     let spec = |text: &str| crate::Spec::parse("workload", &toml::from_str(text).unwrap(), &find_jobs);
     let refused = |text: &str| {
         let error = spec(text).and_then(|spec| spec.source(&target(GIB, 1), 1).map(|_| ()));

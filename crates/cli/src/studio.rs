@@ -1,0 +1,102 @@
+//! `warp studio`: a page in which drives live, until Ctrl-C.
+
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+
+use lab::LabError;
+use studio::order::Beginning;
+use studio::{Order, StudioOptions};
+use transport::http::HttpOptions;
+
+use crate::arguments::Studio;
+use crate::output::complain;
+use crate::serve::token;
+use crate::{AnyError, Outcome, print};
+
+pub fn studio(command: &Studio) -> Result<Outcome, AnyError> {
+    let token = command.token.as_deref().map(token).transpose()?;
+    let order = order(command)?;
+    let (stop, stopped) = mpsc::channel();
+    ctrlc::set_handler(move || {
+        let _ = stop.send(());
+    })?;
+    let http = HttpOptions {
+        listen: command.listen,
+        token: token.clone(),
+    };
+    let options = StudioOptions {
+        // Whoever is at this machine may run its files; a page may not.
+        granted: command.target.iter().map(std::path::PathBuf::from).collect(),
+        ..StudioOptions::new(http)
+    };
+    let studio = studio::Studio::start(options)?;
+    let session = match order.map(|order| studio.begin(order)).transpose() {
+        Ok(session) => session,
+        Err(error) => {
+            studio.stop();
+            return Err(error.into());
+        }
+    };
+    let query = token.map_or_else(String::new, |token| format!("?token={}", escaped(&token)));
+    let place = session.map_or_else(String::new, |session| format!("#/session/{session}"));
+    let url = format!("http://{}/{query}{place}", studio.local_address());
+    print(&format!("{url}\nCtrl-C ends it.\n"));
+    if !command.no_open {
+        open(&url);
+    }
+    // The other end is the handler's, which lives as long as the process.
+    let _ = stopped.recv();
+    studio.stop();
+    print("stopped\n");
+    Ok(Outcome::Done)
+}
+
+/// What the command line orders, if it names something to begin with.
+fn order(command: &Studio) -> Result<Option<Order>, LabError> {
+    let Some(target) = &command.target else { return Ok(None) };
+    let beginning = Beginning {
+        target,
+        device: command.device.as_deref(),
+        scale: command.scale,
+        write: command.write,
+        only: &command.only,
+        set: command.set.iter().cloned().collect(),
+        seed: command.seed,
+    };
+    Order::to_begin(&beginning).map(Some)
+}
+
+/// A token as a part of an address.
+fn escaped(token: &str) -> String {
+    let escape = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        other => format!("%{other:02X}"),
+    };
+    token.bytes().map(escape).collect()
+}
+
+/// Opens a browser where there is a display. Where it does not open, the address stands there.
+fn open(url: &str) {
+    let has_display = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
+    if !has_display {
+        return;
+    }
+    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let started = Command::new(opener).arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    match started {
+        // It ends when the browser has the address; nobody has to wait for that.
+        Ok(mut child) => drop(std::thread::spawn(move || child.wait())),
+        Err(error) => complain(&format!("{opener} does not start ({error}); open the address in a browser")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_escaped_in_an_address() {
+        assert_eq!(escaped("abc-123"), "abc-123");
+        assert_eq!(escaped("a/b+c=&#"), "a%2Fb%2Bc%3D%26%23");
+    }
+}

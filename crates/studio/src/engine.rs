@@ -1,0 +1,526 @@
+//! The engine of a session: a thread on which its lanes run, side by side by what their hosts have written.
+//!
+//! ```text
+//! commands -> what is wanted (play, speed, goals) -> the lane that is furthest behind goes on a little -> again
+//!                                                 \-> 30 times a second: State, and pages are told that it changed
+//! ```
+//!
+//! A lane is taken on in small steps, so a command is heard and a page sees something new at once; what comes out does not depend on the steps.
+//! Units are looked at only when a page is there. The thread ends when it is told to; a mistake of the model ends its session and nothing else.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError};
+use std::time::{Duration, Instant};
+
+use lab::LabError;
+use lab::live::Forked;
+use serde_json::json;
+use toml::Table;
+
+use crate::export::{ExportLane, Material};
+use crate::frames::Phase;
+use crate::lane::{Branch, Lane};
+use crate::memory::{Memory, Share};
+use crate::order::{LANES_MAX, LanePlan, Order, OrderFork, OrderLane, Prepared, merged};
+use crate::session::Shared;
+
+/// Between two publications.
+const FRAME_TIME: Duration = Duration::from_millis(33);
+/// How long a session that stands still waits for a command.
+const REST: Duration = Duration::from_millis(500);
+/// Requests that a lane takes in a step, at most.
+const STEP_REQUESTS: u64 = 8192;
+/// Host bytes of a step: this part of the capacity, within bounds.
+const STEPS_A_CAPACITY: u64 = 400;
+const STEP_BYTES_MIN: u64 = 4 << 20;
+const STEP_BYTES_MAX: u64 = 256 << 20;
+/// Checkpoints of a lane, at most, and the part of what is left that they may take.
+const CHECKPOINTS_MAX: u64 = 32;
+const CHECKPOINTS_SHARE: u64 = 4;
+
+/// What a page wants.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Want {
+    /// Go on.
+    Play,
+    /// Stand still.
+    Pause,
+    /// Go on no faster than this.
+    Speed(Option<u64>),
+    /// Take so many requests and stand still.
+    Step(u64),
+    /// Come to the moment at which the hosts have written so much.
+    Seek(u64),
+    /// Branch off a lane.
+    Fork {
+        /// Which.
+        lane: usize,
+        /// What the branch is called.
+        name: String,
+        /// What is other.
+        set: Table,
+    },
+    /// Let go of a lane.
+    Drop(usize),
+}
+
+/// What the engine is told.
+pub enum Command {
+    /// A page wants something.
+    Want(u64, Want),
+    /// A page has come: show everything.
+    Show,
+    /// Somebody exports.
+    Export(SyncSender<Material>),
+    /// End.
+    Stop,
+}
+
+/// See the module.
+pub struct Engine {
+    prepared: Arc<Prepared>,
+    shared: Arc<Shared>,
+    memory: Memory,
+    commands: Receiver<Command>,
+    lanes: Vec<Lane>,
+    is_running: bool,
+    speed: Option<Speed>,
+    published_at: Instant,
+    is_changed: bool,
+}
+
+/// How fast hosts may write.
+struct Speed {
+    bytes_per_second: u64,
+    since: Instant,
+    from_bytes: u64,
+}
+
+impl Speed {
+    /// What hosts may have written by now.
+    fn allowed(&self) -> u64 {
+        let written = self.bytes_per_second as f64 * self.since.elapsed().as_secs_f64();
+        self.from_bytes.saturating_add(written as u64)
+    }
+}
+
+/// Memory for a lane: its run, and checkpoints as there is room.
+///
+/// # Errors
+/// There is not enough for the run.
+pub fn share(memory: &Memory, plan: &LanePlan) -> Result<Share, LabError> {
+    let run_bytes = plan.plan.memory_bytes;
+    let room = memory.left().saturating_sub(run_bytes) / CHECKPOINTS_SHARE;
+    let checkpoints = run_bytes.saturating_mul(CHECKPOINTS_MAX).min(room);
+    memory.take(run_bytes + checkpoints).or_else(|_| memory.take(run_bytes))
+}
+
+impl Engine {
+    /// An engine with its lanes at their beginning.
+    ///
+    /// # Errors
+    /// A lane that cannot begin, or for which there is no memory.
+    pub fn new(
+        prepared: Arc<Prepared>,
+        lanes: Vec<(LanePlan, Share)>,
+        shared: Arc<Shared>,
+        memory: Memory,
+        commands: Receiver<Command>,
+    ) -> Result<Engine, LabError> {
+        let mut engine = Engine {
+            prepared,
+            shared,
+            memory,
+            commands,
+            lanes: Vec::new(),
+            is_running: false,
+            speed: None,
+            published_at: Instant::now(),
+            is_changed: false,
+        };
+        for (plan, share) in lanes {
+            let mut lane = Lane::new(plan, None, share);
+            lane.begin()?;
+            engine.lanes.push(lane);
+        }
+        for fork in engine.prepared.order.forks.clone() {
+            engine.add_fork(fork.of, &fork.name, &fork.set, fork.at_host_bytes)?;
+        }
+        engine.lanes_changed();
+        engine.publish();
+        Ok(engine)
+    }
+
+    /// Runs until it is told to end.
+    pub fn run(mut self) {
+        while self.hear() == Heard::Nothing {
+            self.branch_off();
+            self.work();
+            if self.is_changed && self.published_at.elapsed() >= FRAME_TIME {
+                self.publish();
+            }
+        }
+    }
+
+    /// Does what it was told meanwhile; where there is nothing to do it waits for that.
+    fn hear(&mut self) -> Heard {
+        let mut wait = self.wait();
+        loop {
+            let command = match wait {
+                Some(time) => match self.commands.recv_timeout(time) {
+                    Ok(command) => command,
+                    Err(RecvTimeoutError::Timeout) => return Heard::Nothing,
+                    Err(RecvTimeoutError::Disconnected) => return Heard::End,
+                },
+                None => match self.commands.try_recv() {
+                    Ok(command) => command,
+                    Err(TryRecvError::Empty) => return Heard::Nothing,
+                    Err(TryRecvError::Disconnected) => return Heard::End,
+                },
+            };
+            match command {
+                Command::Stop => return Heard::End,
+                Command::Show => self.is_changed = true,
+                Command::Export(to) => {
+                    // Who asked may have gone.
+                    let _ = to.try_send(self.material());
+                }
+                Command::Want(page, want) => self.carry_out(page, want),
+            }
+            wait = None;
+        }
+    }
+
+    /// How long there is nothing to do; `None` where there is.
+    fn wait(&self) -> Option<Duration> {
+        if self.next().is_some() {
+            return None;
+        }
+        if self.is_changed {
+            return Some(FRAME_TIME.saturating_sub(self.published_at.elapsed()));
+        }
+        let waits_for_time = self.is_running && self.speed.is_some() && self.lanes.iter().any(|lane| !lane.is_over());
+        Some(if waits_for_time { FRAME_TIME / 4 } else { REST })
+    }
+
+    /// Does what a page wants, or tells it why not.
+    fn carry_out(&mut self, page: u64, want: Want) {
+        self.is_changed = true;
+        let outcome = match want {
+            Want::Play => {
+                self.is_running = self.lanes.iter().any(|lane| !lane.is_over());
+                self.keep_speed();
+                self.lanes_changed();
+                Ok(())
+            }
+            Want::Pause => {
+                self.is_running = false;
+                self.lanes_changed();
+                Ok(())
+            }
+            Want::Speed(bytes_per_second) => {
+                let from_bytes = self.front();
+                self.speed = bytes_per_second.map(|bytes_per_second| Speed {
+                    bytes_per_second,
+                    since: Instant::now(),
+                    from_bytes,
+                });
+                self.lanes_changed();
+                Ok(())
+            }
+            Want::Step(requests) => {
+                self.is_running = false;
+                for lane in self.lanes.iter_mut().filter(|lane| !lane.is_over()) {
+                    lane.advance(u64::MAX, requests.min(STEP_REQUESTS));
+                }
+                self.lanes_changed();
+                Ok(())
+            }
+            Want::Seek(host_bytes) => {
+                self.seek(host_bytes);
+                Ok(())
+            }
+            Want::Fork { lane, name, set } => self.fork(lane, &name, &set),
+            Want::Drop(lane) => self.drop_lane(lane),
+        };
+        if let Err(error) = outcome {
+            self.shared.with(|state| state.refuse(page, error.to_string()));
+            self.shared.changed();
+        }
+    }
+
+    /// The most that a host has written.
+    fn front(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.position().host_bytes).max().unwrap_or(0)
+    }
+
+    /// Time that stood still is not made up for.
+    fn keep_speed(&mut self) {
+        let from_bytes = self.front();
+        if let Some(speed) = &mut self.speed {
+            speed.since = Instant::now();
+            speed.from_bytes = from_bytes;
+        }
+    }
+
+    fn seek(&mut self, host_bytes: u64) {
+        for index in 0..self.lanes.len() {
+            let branch = self.lanes[index].branch;
+            // A drive that was branched off within its run cannot be set back beyond that: it branches off again.
+            let is_before = branch.is_some_and(|branch| host_bytes < branch.at_host_bytes);
+            let is_here = branch.and_then(|branch| branch.forked) == Some(Forked::Here);
+            if is_before && is_here {
+                self.lanes[index].wait();
+            } else {
+                self.lanes[index].seek(host_bytes);
+            }
+        }
+        self.keep_speed();
+    }
+
+    /// The lane that is to go on next and how far, if one is: the one that is furthest behind.
+    fn next(&self) -> Option<(usize, u64)> {
+        let of_session = match (self.is_running, &self.speed) {
+            (false, _) => 0,
+            (true, None) => u64::MAX,
+            (true, Some(speed)) => speed.allowed(),
+        };
+        let is_to_go = |lane: &&(usize, &Lane)| {
+            let (_, lane) = lane;
+            let goal = lane.goal.unwrap_or(of_session);
+            let fills = lane.is_filling() && (self.is_running || lane.goal.is_some());
+            !lane.waits() && !lane.is_over() && (fills || lane.position().host_bytes < goal)
+        };
+        let lanes: Vec<(usize, &Lane)> = self.lanes.iter().enumerate().collect();
+        let order = |lane: &Lane| {
+            let position = lane.position();
+            let filled = if lane.is_filling() { position.filled_bytes } else { u64::MAX };
+            (position.host_bytes, filled)
+        };
+        let going = lanes.iter().filter(is_to_go);
+        let (index, lane) = going.min_by_key(|(_, lane)| order(lane))?;
+        let host_bytes = lane.position().host_bytes;
+        let goal = lane.goal.unwrap_or(of_session);
+        let step = (lane.plan.plan.layout().capacity_bytes() / STEPS_A_CAPACITY).clamp(STEP_BYTES_MIN, STEP_BYTES_MAX);
+        let branches = self.lanes.iter().filter(|lane| lane.waits()).filter_map(|lane| lane.branch);
+        let next_branch = branches.filter(|branch| branch.of == *index && branch.at_host_bytes > host_bytes);
+        let next_branch = next_branch.map(|branch| branch.at_host_bytes).min().unwrap_or(u64::MAX);
+        Some((*index, goal.min(host_bytes.saturating_add(step)).min(next_branch)))
+    }
+
+    /// Goes on a little, if there is anything to do.
+    fn work(&mut self) {
+        let Some((index, host_bytes)) = self.next() else {
+            return;
+        };
+        let lane = &mut self.lanes[index];
+        let was_over = lane.is_over();
+        lane.advance(host_bytes, STEP_REQUESTS);
+        self.is_changed = true;
+        if !was_over && lane.is_over() {
+            self.is_running &= !self.lanes.iter().all(Lane::is_over);
+            self.lanes_changed();
+        }
+    }
+
+    /// Has the lanes branch off that wait for that, where the moment has come.
+    fn branch_off(&mut self) {
+        for index in 0..self.lanes.len() {
+            let Some(branch) = self.lanes[index].branch.filter(|_| self.lanes[index].waits()) else {
+                continue;
+            };
+            let parent = &self.lanes[branch.of];
+            let has_come = parent.position().host_bytes >= branch.at_host_bytes && !parent.is_filling();
+            if self.lanes[index].failure().is_some() || parent.waits() || !(has_come || parent.is_over()) {
+                continue;
+            }
+            self.branch_now(index, branch);
+            self.lanes_changed();
+        }
+    }
+
+    fn branch_now(&mut self, index: usize, branch: Branch) {
+        let parent = self.lanes[branch.of].run().expect("it was looked at");
+        let goal = self.lanes[branch.of].goal;
+        let lane = &self.lanes[index];
+        match parent.fork(Arc::clone(&lane.plan.plan), lane.checkpoint_bytes()) {
+            Ok((run, forked)) => {
+                let lane = &mut self.lanes[index];
+                lane.branch = Some(Branch { forked: Some(forked), ..branch });
+                lane.take_run(run);
+                lane.goal = match forked {
+                    Forked::Here => goal,
+                    // It has the way to that moment still before it.
+                    Forked::FromStart => Some(goal.unwrap_or(0).max(branch.at_host_bytes)),
+                };
+            }
+            Err(error) => self.lanes[index].fail(error.to_string()),
+        }
+    }
+
+    /// Branches off a lane where it is.
+    fn fork(&mut self, of: usize, name: &str, set: &Table) -> Result<(), LabError> {
+        let Some(parent) = self.lanes.get_mut(of) else {
+            return Err(LabError::invalid("fork", format!("there is no lane {of}")));
+        };
+        if parent.waits() || parent.goal.is_some() || parent.failure().is_some() {
+            let problem = format!("{} is not where a branch can be yet; wait until it stands or runs", parent.plan.name);
+            return Err(LabError::invalid("fork", problem));
+        }
+        // A moment that comes again: the first at which so much is written, not one of several after a write.
+        let mut at_host_bytes = parent.position().host_bytes;
+        if parent.position().requests > 0 && !parent.is_over() {
+            at_host_bytes += 1;
+            while parent.position().host_bytes < at_host_bytes && !parent.is_over() {
+                parent.advance(at_host_bytes, STEP_REQUESTS);
+            }
+            at_host_bytes = parent.position().host_bytes;
+        }
+        self.add_fork(of, name, set, at_host_bytes)?;
+        self.branch_off();
+        self.lanes_changed();
+        Ok(())
+    }
+
+    /// Adds a lane that waits until it branches off.
+    fn add_fork(&mut self, of: usize, name: &str, set: &Table, at_host_bytes: u64) -> Result<(), LabError> {
+        if self.lanes.len() == LANES_MAX {
+            let problem = format!("a session has at most {LANES_MAX} lanes; drop one first");
+            return Err(LabError::invalid("fork", problem));
+        }
+        if self.lanes.iter().any(|lane| lane.plan.name == name) {
+            return Err(LabError::invalid("fork", format!("{name:?} is there already; give another name")));
+        }
+        crate::order::check_set(set)?;
+        let parent = &self.lanes[of].plan;
+        let plan = self.prepared.lane(name, &parent.only, &merged(&parent.set, set))?;
+        let share = share(&self.memory, &plan)?;
+        let branch = Branch {
+            of,
+            at_host_bytes,
+            forked: None,
+        };
+        self.lanes.push(Lane::new(plan, Some(branch), share));
+        Ok(())
+    }
+
+    fn drop_lane(&mut self, index: usize) -> Result<(), LabError> {
+        let refuse = |problem: String| Err(LabError::invalid("drop", problem));
+        let Some(lane) = self.lanes.get(index) else {
+            return refuse(format!("there is no lane {index}"));
+        };
+        let branches = |lane: &Lane, of: usize| lane.branch.is_some_and(|branch| branch.of == of);
+        if let Some(branch) = self.lanes.iter().find(|lane| branches(lane, index)) {
+            return refuse(format!("{} branches off {}; drop that first", branch.plan.name, lane.plan.name));
+        }
+        if self.lanes.len() == 1 {
+            return refuse("it is the only lane; end the session instead".to_string());
+        }
+        if lane.branch.is_none() && self.lanes.iter().filter(|lane| lane.branch.is_none()).count() == 1 {
+            return refuse(format!("{} is the only lane that branches off none; end the session instead", lane.plan.name));
+        }
+        self.lanes.remove(index);
+        for branch in self.lanes.iter_mut().filter_map(|lane| lane.branch.as_mut()) {
+            branch.of -= usize::from(branch.of > index);
+        }
+        self.lanes_changed();
+        Ok(())
+    }
+
+    /// The Order that makes the session again.
+    fn order(&self) -> Order {
+        let is_lane = |lane: &&Lane| lane.branch.is_none();
+        let lanes = self.lanes.iter().filter(is_lane).map(|lane| OrderLane {
+            name: lane.plan.name.clone(),
+            only: lane.plan.only.clone(),
+            set: lane.plan.set.clone(),
+        });
+        let fork = |lane: &Lane| {
+            let branch = lane.branch?;
+            Some(OrderFork {
+                of: branch.of,
+                name: lane.plan.name.clone(),
+                at_host_bytes: branch.at_host_bytes,
+                // The settings of what it branches off are said there.
+                set: lane.plan.set.iter().filter(|(path, value)| self.lanes[branch.of].plan.set.get(*path) != Some(*value)).map(|(path, value)| (path.clone(), value.clone())).collect(),
+            })
+        };
+        Order {
+            lanes: lanes.collect(),
+            forks: self.lanes.iter().filter_map(fork).collect(),
+            ..self.prepared.order.clone()
+        }
+    }
+
+    /// Has pages told what the session is now.
+    fn lanes_changed(&mut self) {
+        self.is_changed = true;
+        let lanes: Vec<serde_json::Value> = self.lanes.iter().map(Lane::description).collect();
+        let names: Vec<&str> = self.lanes.iter().map(|lane| lane.plan.name.as_str()).collect();
+        let message = json!({
+            "type": "session",
+            "id": self.shared.id,
+            "title": self.prepared.title(),
+            "lanes": lanes,
+            "speed": self.speed.as_ref().map(|speed| speed.bytes_per_second),
+            "running": self.is_running,
+        });
+        let order = self.order();
+        self.shared.with(|state| {
+            state.session = Arc::from(message.to_string());
+            state.version += 1;
+            state.order = order;
+            state.keep_lanes(&names);
+        });
+        self.shared.changed();
+    }
+
+    /// Tells what is new.
+    fn publish(&mut self) {
+        self.is_changed = false;
+        self.published_at = Instant::now();
+        let is_watched = self.shared.is_watched();
+        let is_running = self.is_running;
+        let published: Vec<_> = self.lanes.iter_mut().map(|lane| lane.publish(is_running, is_watched)).collect();
+        let phase = self.phase();
+        self.shared.with(|state| {
+            state.phase = phase;
+            for (index, (lane, published)) in self.lanes.iter().zip(published).enumerate() {
+                published.put(&mut state.lanes, index, &lane.plan.name, lane.series());
+            }
+        });
+        self.shared.changed();
+    }
+
+    /// What the session as a whole is doing: what its busiest lane does.
+    fn phase(&self) -> Phase {
+        let phases: Vec<Phase> = self.lanes.iter().map(|lane| lane.phase(self.is_running)).collect();
+        let order = [Phase::Running, Phase::Filling, Phase::Paused, Phase::Waiting, Phase::Failed];
+        order.into_iter().find(|phase| phases.contains(phase)).unwrap_or(Phase::Ended)
+    }
+
+    /// What exports are made of.
+    fn material(&self) -> Material {
+        let lane = |lane: &Lane| {
+            let (log, series) = lane.history();
+            ExportLane {
+                plan: lane.plan.clone(),
+                branch: lane.branch,
+                result: lane.result(),
+                log,
+                series,
+            }
+        };
+        Material {
+            prepared: Arc::clone(&self.prepared),
+            order: self.order(),
+            lanes: self.lanes.iter().map(lane).collect(),
+        }
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Heard {
+    Nothing,
+    End,
+}

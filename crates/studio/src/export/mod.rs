@@ -1,0 +1,157 @@
+//! What is taken out of a session: a report, results, an experiment, a program, a trace.
+//!
+//! ```text
+//! Engine -> Material (owned, so that the engine goes on) -> a file, on whose thread asked
+//! ```
+//!
+//! Each is made by what makes it elsewhere: the lab's report and JSON, the experiment's own format. Runs that are not over are in it as far
+//! as they are.
+
+mod experiment;
+mod python;
+mod trace;
+
+use std::sync::Arc;
+
+use lab::interval::NO_INTERVALS;
+use lab::report::{Library, Report};
+use lab::run::CellResult;
+use lab::{LabError, export};
+
+use crate::lane::{Branch, Log};
+use crate::order::{LanePlan, Order, Prepared};
+use crate::series::Series;
+
+/// A session at a moment.
+pub struct Material {
+    /// What was ordered.
+    pub prepared: Arc<Prepared>,
+    /// The Order that makes the session again.
+    pub order: Order,
+    /// Its lanes.
+    pub lanes: Vec<ExportLane>,
+}
+
+/// A lane at a moment.
+pub struct ExportLane {
+    /// What is run.
+    pub plan: LanePlan,
+    /// What it branched off.
+    pub branch: Option<Branch>,
+    /// What was measured; `None` of one that waits.
+    pub result: Option<CellResult>,
+    /// Its last events.
+    pub log: Log,
+    /// Its time series.
+    pub series: Series,
+}
+
+/// A form of an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A page with tables and plots.
+    Report,
+    /// Results as JSON.
+    Result,
+    /// An experiment to run.
+    Experiment,
+    /// A program to run.
+    Python,
+    /// A trace for Perfetto.
+    Trace,
+}
+
+impl Form {
+    /// All of them.
+    pub const ALL: [Form; 5] = [Form::Report, Form::Result, Form::Experiment, Form::Python, Form::Trace];
+
+    /// What its file is called.
+    pub fn file_name(self) -> &'static str {
+        match self {
+            Form::Report => "report.html",
+            Form::Result => "result.json",
+            Form::Experiment => "experiment.toml",
+            Form::Python => "run.py",
+            Form::Trace => "trace.json",
+        }
+    }
+
+    /// The form of this file.
+    pub fn of(file_name: &str) -> Option<Form> {
+        Form::ALL.into_iter().find(|form| form.file_name() == file_name)
+    }
+
+    /// Its media type.
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Form::Report => "text/html; charset=utf-8",
+            Form::Result | Form::Trace => "application/json",
+            Form::Experiment => "application/toml; charset=utf-8",
+            Form::Python => "text/x-python; charset=utf-8",
+        }
+    }
+}
+
+impl Material {
+    /// The file of a form.
+    ///
+    /// # Errors
+    /// Nothing was measured yet, or a file of a report cannot be made.
+    pub fn write(&self, form: Form) -> Result<Vec<u8>, LabError> {
+        match form {
+            Form::Report => self.report(),
+            Form::Result => {
+                let axes = self.axes();
+                let json = export::to_json(&axes, self.tail_capacities(), &self.results()?, true);
+                Ok(json.to_string().into_bytes())
+            }
+            Form::Experiment => Ok(experiment::text(self)?.into_bytes()),
+            Form::Python => Ok(python::text(self)?.into_bytes()),
+            Form::Trace => Ok(trace::text(self).into_bytes()),
+        }
+    }
+
+    /// What was measured, each under the name of its lane.
+    fn results(&self) -> Result<Vec<CellResult>, LabError> {
+        let named = |lane: &ExportLane| {
+            let mut result = lane.result.clone()?;
+            result.key.variant.clone_from(&lane.plan.name);
+            Some(result)
+        };
+        let results: Vec<CellResult> = self.lanes.iter().filter_map(named).collect();
+        if results.is_empty() {
+            return Err(LabError::invalid("export", "nothing was measured yet; let the session run first"));
+        }
+        Ok(results)
+    }
+
+    fn axes(&self) -> Vec<String> {
+        self.prepared.experiment.axes()
+    }
+
+    fn tail_capacities(&self) -> f64 {
+        self.lanes[0].plan.settings.tail_capacities
+    }
+
+    fn report(&self) -> Result<Vec<u8>, LabError> {
+        let (results, axes) = (self.results()?, self.axes());
+        let experiment = &self.prepared.experiment;
+        let report = Report {
+            title: self.prepared.title(),
+            headline: None,
+            answers: &[],
+            source: &experiment.source,
+            notes: &experiment.notes,
+            axes: &axes,
+            tail_capacities: self.tail_capacities(),
+            results: &results,
+            intervals: &NO_INTERVALS,
+            comparisons: &[],
+            verdicts: &[],
+        };
+        let folder = tempfile::tempdir().map_err(|source| LabError::output(&std::env::temp_dir(), source))?;
+        let file = folder.path().join(Form::Report.file_name());
+        report.write(Library::Inside, &file)?;
+        std::fs::read(&file).map_err(|source| LabError::output(&file, source))
+    }
+}

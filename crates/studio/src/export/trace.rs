@@ -1,0 +1,167 @@
+//! A session as a trace, for Perfetto and `chrome://tracing`.
+//!
+//! ```text
+//! a process for each lane: a track for each reclaim group (collections as slices), one for each handle (openings and closings as instants),
+//!                          counters of write amplification and free units
+//! ```
+//!
+//! The axis is virtual time where a lane has it. Elsewhere it is what the host has written: a microsecond is a mebibyte, and a collection
+//! is as long as the bytes that it copied. The trace says so itself.
+
+use serde_json::{Value, json};
+
+use super::{ExportLane, Material};
+use crate::frames::EventRecord;
+use crate::lane::LoggedEvent;
+
+/// Host bytes of a microsecond on the axis of a lane without time.
+const BYTES_A_MICROSECOND: f64 = 1_048_576.0;
+/// Tracks of a reclaim group, where collections overlap.
+const TRACKS_MAX: usize = 8;
+/// Numbers of tracks: those of groups, then those of owners.
+const OWNER_TRACKS: usize = 1 << 20;
+
+/// The text of the file.
+pub fn text(material: &Material) -> String {
+    let mut events = Vec::new();
+    for (index, lane) in material.lanes.iter().enumerate() {
+        Tracks::new(index, lane, &mut events).write();
+    }
+    let lanes = material.lanes.iter().map(|lane| {
+        json!({
+            "name": lane.plan.name,
+            "axis": axis(lane),
+            "events_left_out": lane.log.left_out,
+        })
+    });
+    let metadata = json!({
+        "made_by": format!("warp studio {}", env!("CARGO_PKG_VERSION")),
+        "title": material.prepared.title(),
+        "lanes": lanes.collect::<Vec<Value>>(),
+    });
+    json!({ "displayTimeUnit": "ns", "otherData": metadata, "traceEvents": events }).to_string()
+}
+
+/// What the axis of a lane is.
+fn axis(lane: &ExportLane) -> &'static str {
+    if lane.plan.plan.is_timed() {
+        "virtual time"
+    } else {
+        "host bytes written: 1 microsecond is 1 MiB; a collection is as long as the bytes that it copied"
+    }
+}
+
+struct Tracks<'a> {
+    process: usize,
+    lane: &'a ExportLane,
+    events: &'a mut Vec<Value>,
+    /// Ends of the last slices on the tracks of each group.
+    ends: Vec<Vec<f64>>,
+}
+
+impl<'a> Tracks<'a> {
+    fn new(process: usize, lane: &'a ExportLane, events: &'a mut Vec<Value>) -> Tracks<'a> {
+        Tracks {
+            process,
+            lane,
+            events,
+            ends: vec![Vec::new(); usize::from(lane.plan.plan.layout().groups)],
+        }
+    }
+
+    fn write(mut self) {
+        self.name("process_name", 0, &self.lane.plan.name);
+        for logged in &self.lane.log.events {
+            match logged.record.kind {
+                3 => self.collection(logged),
+                kind => self.instant(kind, &logged.record),
+            }
+        }
+        for (group, tracks) in std::mem::take(&mut self.ends).iter().enumerate() {
+            for track in 0..tracks.len() {
+                let more = if track > 0 { format!(" ({})", track + 1) } else { String::new() };
+                self.name("thread_name", group * TRACKS_MAX + track, &format!("reclaim group {group}{more}"));
+            }
+        }
+        let handles = self.lane.plan.plan.layout().handles.len();
+        for owner in 0..handles {
+            self.name("thread_name", OWNER_TRACKS + owner, &format!("RUH {owner}"));
+        }
+        self.name("thread_name", OWNER_TRACKS + handles, "shared pool");
+        for (host_bytes, media_bytes, beside) in self.lane.series.moments() {
+            let at = self.at(host_bytes, beside.now_ns);
+            if host_bytes > 0.0 {
+                self.counter("write amplification", at, media_bytes / host_bytes);
+            }
+            self.counter("free units", at, beside.free_units as f64);
+        }
+    }
+
+    /// Where a moment is on the axis, in microseconds.
+    fn at(&self, host_bytes: f64, now_ns: u64) -> f64 {
+        if self.lane.plan.plan.is_timed() {
+            now_ns as f64 / 1e3
+        } else {
+            host_bytes / BYTES_A_MICROSECOND
+        }
+    }
+
+    fn name(&mut self, kind: &str, track: usize, name: &str) {
+        self.events.push(json!({ "ph": "M", "pid": self.process, "tid": track, "name": kind, "args": { "name": name } }));
+    }
+
+    fn counter(&mut self, name: &str, at: f64, value: f64) {
+        self.events.push(json!({ "ph": "C", "pid": self.process, "name": name, "ts": at, "args": { name: value } }));
+    }
+
+    fn instant(&mut self, kind: u8, record: &EventRecord) {
+        let name = match kind {
+            1 => format!("open {}", record.unit),
+            2 => format!("close {}", record.unit),
+            _ => format!("redirect {} pages", record.pages),
+        };
+        let at = self.at(record.host_bytes as f64, record.now_ns);
+        self.events.push(json!({
+            "ph": "i", "s": "t", "pid": self.process, "tid": OWNER_TRACKS + usize::from(record.owner), "name": name, "ts": at,
+            "args": { "unit_pages": record.pages, "written_pages": record.valid_pages, "host_bytes": record.host_bytes },
+        }));
+    }
+
+    fn collection(&mut self, logged: &LoggedEvent) {
+        let record = &logged.record;
+        let begin = self.at(record.host_bytes as f64, record.now_ns);
+        let page_bytes = self.lane.plan.plan.layout().page_bytes;
+        let long = if self.lane.plan.plan.is_timed() {
+            logged.elapsed_ns as f64 / 1e3
+        } else {
+            (u64::from(record.copied_pages) * page_bytes) as f64 / BYTES_A_MICROSECOND
+        };
+        let group = usize::from(logged.group);
+        let track = self.track(group, begin, long);
+        let cause = ["background", "foreground", "forced"][usize::from(record.why)];
+        self.events.push(json!({
+            "ph": "X", "pid": self.process, "tid": group * TRACKS_MAX + track, "name": format!("collect {}", record.unit), "cat": cause,
+            "ts": begin, "dur": long,
+            "args": {
+                "cause": cause, "victim_owner": record.owner, "destination_owner": record.destination_owner, "unit_pages": record.pages,
+                "valid_pages": record.valid_pages, "copied_pages": record.copied_pages, "host_bytes": record.host_bytes,
+            },
+        }));
+    }
+
+    /// A track of a group that is free then; of those that are all taken, the one that is free first.
+    fn track(&mut self, group: usize, begin: f64, long: f64) -> usize {
+        let ends = &mut self.ends[group];
+        let free = ends.iter().position(|end| *end <= begin);
+        let track = free.unwrap_or_else(|| {
+            if ends.len() < TRACKS_MAX {
+                ends.push(0.0);
+                return ends.len() - 1;
+            }
+            let first = ends.iter().enumerate().min_by(|one, other| one.1.total_cmp(other.1));
+            first.expect("a group has tracks").0
+        });
+        ends[track] = begin + long;
+        track
+    }
+}

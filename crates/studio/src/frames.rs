@@ -1,0 +1,337 @@
+//! Frames: what a page is told of a lane, as bytes.
+//!
+//! ```text
+//! head (88 bytes) | owners, 40 each | units that changed, 16 each | events, 40 each | samples, 16 + 16 for each owner
+//! ```
+//!
+//! Little endian, as numbers of JavaScript: counts that may be larger than 32 bits are `f64`. The same layout is read by
+//! `web/src/wire/frame.ts`. A frame is made for one page from what it has seen last; nothing is kept here.
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+/// Version of the layout.
+pub const VERSION: u8 = 1;
+/// Bytes before the first owner.
+pub const HEAD_BYTES: usize = 88;
+/// Bytes of an owner.
+pub const OWNER_BYTES: usize = 40;
+/// Bytes of a unit.
+pub const UNIT_BYTES: usize = 16;
+/// Bytes of an event.
+pub const EVENT_BYTES: usize = 40;
+/// Bytes of a sample beside those of its owners.
+pub const SAMPLE_BYTES: usize = 16;
+/// Bytes of an owner in a sample.
+pub const SAMPLE_OWNER_BYTES: usize = 16;
+/// Flag: forget all units, samples and events that came before.
+pub const WHOLE: u8 = 1;
+/// Owner of nothing.
+pub const NO_OWNER: u8 = 255;
+/// The unit that there is none of.
+pub const NO_UNIT: u32 = u32::MAX;
+
+/// What a lane is doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Phase {
+    /// It has not begun.
+    #[default]
+    Waiting = 0,
+    /// The drive is written before the workload begins.
+    Filling = 1,
+    /// The workload runs.
+    Running = 2,
+    /// It stands still, somewhere within the run.
+    Paused = 3,
+    /// The run is over.
+    Ended = 4,
+    /// The run cannot go on.
+    Failed = 5,
+}
+
+impl Phase {
+    /// Its name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Waiting => "waiting",
+            Phase::Filling => "filling",
+            Phase::Running => "running",
+            Phase::Paused => "paused",
+            Phase::Ended => "ended",
+            Phase::Failed => "failed",
+        }
+    }
+}
+
+/// The counters of an owner: a reclaim unit handle, or the shared pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OwnerRecord {
+    /// Bytes that the host wrote through it.
+    pub host_bytes: u64,
+    /// Pages that collection copied out of its units.
+    pub copied_out_pages: u64,
+    /// Pages that collection copied into its units.
+    pub received_pages: u64,
+    /// Valid pages that its units hold.
+    pub valid_pages: u64,
+    /// Units that it holds.
+    pub units: u32,
+    /// Units of it that were reclaimed.
+    pub reclaimed: u64,
+}
+
+/// A reclaim unit, or a slice that is no unit's first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnitRecord {
+    /// 0 free, 1 open for the host, 2 open for collection, 3 closed.
+    pub state: u8,
+    /// Whose data it holds, as an index of the owners; [`NO_OWNER`].
+    pub owner: u8,
+    /// Its reclaim group.
+    pub group: u16,
+    /// Valid pages.
+    pub valid_pages: u32,
+    /// Pages that are written.
+    pub written_pages: u32,
+}
+
+/// What happened to a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventRecord {
+    /// 1 open, 2 close, 3 reclaim, 4 redirect.
+    pub kind: u8,
+    /// Whose it was.
+    pub owner: u8,
+    /// Of a close: 0 full, 1 host update, 2 room needed, 3 isolation changed; of a reclaim: 0 background, 1 foreground, 2 forced.
+    pub why: u8,
+    /// Of a reclaim: who took the copies.
+    pub destination_owner: u8,
+    /// The unit.
+    pub unit: u32,
+    /// Its pages.
+    pub pages: u32,
+    /// Of a reclaim: pages that were valid; of a close: that were written.
+    pub valid_pages: u32,
+    /// Of a reclaim: pages that were copied.
+    pub copied_pages: u32,
+    /// Of a reclaim: the unit that took copies; [`NO_UNIT`].
+    pub destination: u32,
+    /// Bytes that the host had written then.
+    pub host_bytes: u64,
+    /// Virtual time then.
+    pub now_ns: u64,
+}
+
+/// The numbers of a frame's head that are no counts of its rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Head {
+    /// What the lane is doing.
+    pub phase: Phase,
+    /// Units that are free.
+    pub free_units: u32,
+    /// Bytes that the host wrote since the workload began.
+    pub host_bytes: u64,
+    /// Bytes that were programmed since.
+    pub media_bytes: u64,
+    /// Bytes that were written before.
+    pub filled_bytes: u64,
+    /// Virtual time; 0 without.
+    pub now_ns: u64,
+    /// Collections so far.
+    pub collections: u64,
+    /// Requests taken from the workload.
+    pub requests: u64,
+    /// Pages that the engine programs in a second, lately.
+    pub pages_per_second: f64,
+}
+
+/// The rows of a frame.
+pub struct Rows<'a> {
+    /// All owners.
+    pub owners: &'a [OwnerRecord],
+    /// Units that changed, with their indices.
+    pub units: &'a [(u32, UnitRecord)],
+    /// Events that are new, the oldest first.
+    pub events: &'a [EventRecord],
+    /// Events that happened since the frame before and are not among them.
+    pub events_left_out: u64,
+    /// Samples that are new: for each the host's and the media's bytes, then host bytes and pages copied out of each owner.
+    pub samples: &'a [f64],
+}
+
+/// A frame of lane `lane`; `is_whole`: everything, not only what changed.
+///
+/// # Panics
+/// The samples are not those of so many owners.
+pub fn encode(lane: u8, is_whole: bool, head: &Head, rows: &Rows<'_>) -> Bytes {
+    let sample_values = 2 + 2 * rows.owners.len();
+    assert!(rows.samples.len().is_multiple_of(sample_values), "samples are whole");
+    let samples = rows.samples.len() / sample_values;
+    let bytes = HEAD_BYTES
+        + rows.owners.len() * OWNER_BYTES
+        + rows.units.len() * UNIT_BYTES
+        + rows.events.len() * EVENT_BYTES
+        + rows.samples.len() * size_of::<f64>();
+    let mut out = BytesMut::with_capacity(bytes);
+    out.put_u8(VERSION);
+    out.put_u8(lane);
+    out.put_u8(head.phase as u8);
+    out.put_u8(if is_whole { WHOLE } else { 0 });
+    for count in [rows.owners.len(), rows.units.len(), rows.events.len(), samples] {
+        out.put_u32_le(u32::try_from(count).expect("a drive has fewer rows"));
+    }
+    out.put_u32_le(head.free_units);
+    for number in [
+        head.host_bytes,
+        head.media_bytes,
+        head.filled_bytes,
+        head.now_ns,
+        head.collections,
+        head.requests,
+        rows.events_left_out,
+    ] {
+        out.put_f64_le(number as f64);
+    }
+    out.put_f64_le(head.pages_per_second);
+    assert_eq!(out.len(), HEAD_BYTES, "the head has its length");
+    put_owners(&mut out, rows.owners);
+    put_units(&mut out, rows.units);
+    put_events(&mut out, rows.events);
+    for value in rows.samples {
+        out.put_f64_le(*value);
+    }
+    assert_eq!(out.len(), bytes, "a frame has the length that its counts ask for");
+    out.freeze()
+}
+
+fn put_owners(out: &mut BytesMut, owners: &[OwnerRecord]) {
+    for owner in owners {
+        for number in [owner.host_bytes, owner.copied_out_pages, owner.received_pages, owner.valid_pages] {
+            out.put_f64_le(number as f64);
+        }
+        out.put_u32_le(owner.units);
+        out.put_u32_le(owner.reclaimed as u32);
+    }
+}
+
+fn put_units(out: &mut BytesMut, units: &[(u32, UnitRecord)]) {
+    for (unit, record) in units {
+        out.put_u32_le(*unit);
+        out.put_u8(record.state);
+        out.put_u8(record.owner);
+        out.put_u16_le(record.group);
+        out.put_u32_le(record.valid_pages);
+        out.put_u32_le(record.written_pages);
+    }
+}
+
+fn put_events(out: &mut BytesMut, events: &[EventRecord]) {
+    for event in events {
+        for byte in [event.kind, event.owner, event.why, event.destination_owner] {
+            out.put_u8(byte);
+        }
+        for number in [event.unit, event.pages, event.valid_pages, event.copied_pages, event.destination] {
+            out.put_u32_le(number);
+        }
+        out.put_f64_le(event.host_bytes as f64);
+        out.put_f64_le(event.now_ns as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn f64_at(frame: &[u8], at: usize) -> f64 {
+        f64::from_le_bytes(frame[at..at + 8].try_into().expect("eight bytes"))
+    }
+
+    fn u32_at(frame: &[u8], at: usize) -> u32 {
+        u32::from_le_bytes(frame[at..at + 4].try_into().expect("four bytes"))
+    }
+
+    /// Every field at the place where the page reads it.
+    #[test]
+    fn a_frame_is_laid_out_as_it_is_said() {
+        let head = Head {
+            phase: Phase::Paused,
+            free_units: 5,
+            host_bytes: 6,
+            media_bytes: 7,
+            filled_bytes: 8,
+            now_ns: 9,
+            collections: 10,
+            requests: 11,
+            pages_per_second: 12.5,
+        };
+        let owner = |first: u64| OwnerRecord {
+            host_bytes: first,
+            copied_out_pages: first + 1,
+            received_pages: first + 2,
+            valid_pages: first + 3,
+            units: 24,
+            reclaimed: (1 << 32) + 25,
+        };
+        let unit = UnitRecord {
+            state: 3,
+            owner: 1,
+            group: 0x0201,
+            valid_pages: 30,
+            written_pages: 31,
+        };
+        let event = EventRecord {
+            kind: 3,
+            owner: 1,
+            why: 2,
+            destination_owner: NO_OWNER,
+            unit: 40,
+            pages: 41,
+            valid_pages: 42,
+            copied_pages: 43,
+            destination: NO_UNIT,
+            host_bytes: 44,
+            now_ns: 45,
+        };
+        let rows = Rows {
+            owners: &[owner(20), owner(120)],
+            units: &[(29, unit)],
+            events: &[event],
+            events_left_out: 13,
+            samples: &[50.0, 51.0, 52.0, 53.0, 54.0, 55.0],
+        };
+        let frame = encode(4, true, &head, &rows);
+        assert_eq!(&frame[..4], [1, 4, 3, 1]);
+        assert_eq!([4, 8, 12, 16, 20].map(|at| u32_at(&frame, at)), [2, 1, 1, 1, 5]);
+        let numbers = [24, 32, 40, 48, 56, 64, 72, 80].map(|at| f64_at(&frame, at));
+        assert_eq!(numbers, [6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 13.0, 12.5]);
+        let second = HEAD_BYTES + OWNER_BYTES;
+        assert_eq!([0, 8, 16, 24].map(|at| f64_at(&frame, second + at)), [120.0, 121.0, 122.0, 123.0]);
+        assert_eq!([32, 36].map(|at| u32_at(&frame, second + at)), [24, 25]);
+        let at = second + OWNER_BYTES;
+        assert_eq!(u32_at(&frame, at), 29);
+        assert_eq!(&frame[at + 4..at + 8], [3, 1, 0x01, 0x02]);
+        assert_eq!([8, 12].map(|offset| u32_at(&frame, at + offset)), [30, 31]);
+        let at = at + UNIT_BYTES;
+        assert_eq!(&frame[at..at + 4], [3, 1, 2, 255]);
+        let numbers = [4, 8, 12, 16, 20].map(|offset| u32_at(&frame, at + offset));
+        assert_eq!(numbers, [40, 41, 42, 43, u32::MAX]);
+        assert_eq!([24, 32].map(|offset| f64_at(&frame, at + offset)), [44.0, 45.0]);
+        let at = at + EVENT_BYTES;
+        assert_eq!([0, 8, 16, 40].map(|offset| f64_at(&frame, at + offset)), [50.0, 51.0, 52.0, 55.0]);
+        assert_eq!(frame.len(), at + SAMPLE_BYTES + 2 * SAMPLE_OWNER_BYTES);
+    }
+
+    #[test]
+    fn a_frame_of_nothing_is_its_head() {
+        let rows = Rows {
+            owners: &[],
+            units: &[],
+            events: &[],
+            events_left_out: 0,
+            samples: &[],
+        };
+        let frame = encode(0, false, &Head::default(), &rows);
+        assert_eq!(frame.len(), HEAD_BYTES);
+        assert_eq!(&frame[..4], [1, 0, 0, 0]);
+    }
+}

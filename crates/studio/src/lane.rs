@@ -1,0 +1,647 @@
+//! A lane of a session: a run with what is known of it beside its drive.
+//!
+//! ```text
+//! LiveRun -> advance -> events (log, new ones), moments of the series -> Snapshot -> State
+//! ```
+//!
+//! It belongs to the engine's thread. It does not know pages.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+use lab::LabError;
+use lab::live::{Forked, LiveRun, Position};
+use lab::run::CellResult;
+use serde_json::{Value, json};
+use ssd::config::Isolation;
+use ssd::event::{CloseReason, Trigger};
+use ssd::unit::UnitState;
+use ssd::{Event, Layout, Owner, Stats};
+
+use crate::frames::{EventRecord, Head, NO_OWNER, NO_UNIT, OwnerRecord, Phase, UnitRecord};
+use crate::memory::Share;
+use crate::order::LanePlan;
+use crate::results;
+use crate::series::{Beside, Moment, Series};
+use crate::state::{EventRing, LaneState, Snapshot};
+
+/// Events that a lane keeps for a trace of it.
+const LOG_MAX: usize = 20_000;
+/// How much of the speed that was measured last counts for the speed that is told.
+const SPEED_WEIGHT: f64 = 0.3;
+
+/// An event with what a trace needs.
+#[derive(Clone, Copy, Debug)]
+pub struct LoggedEvent {
+    /// As pages are told.
+    pub record: EventRecord,
+    /// The reclaim group.
+    pub group: u16,
+    /// Of a reclaim, in virtual time: until the victim was erased.
+    pub elapsed_ns: u64,
+}
+
+/// The last events of a lane.
+#[derive(Clone, Debug, Default)]
+pub struct Log {
+    /// The events, the oldest first.
+    pub events: VecDeque<LoggedEvent>,
+    /// How many there were before and between them that are not kept.
+    pub left_out: u64,
+}
+
+/// What a lane branched off, if it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Branch {
+    /// Which lane.
+    pub of: usize,
+    /// Bytes that the host had written there.
+    pub at_host_bytes: u64,
+    /// How it branched off, once it has.
+    pub forked: Option<Forked>,
+}
+
+/// See the module.
+pub struct Lane {
+    /// What is run.
+    pub plan: LanePlan,
+    /// What it branched off.
+    pub branch: Option<Branch>,
+    /// Where it is to come to before anything else: a moment that somebody looks for.
+    pub goal: Option<u64>,
+    run: Option<LiveRun>,
+    failed: Option<String>,
+    result: Option<Arc<str>>,
+    latency: Option<Arc<str>>,
+    epoch: u64,
+    series: Series,
+    is_forgotten: bool,
+    log: Log,
+    new_events: Vec<EventRecord>,
+    new_left_out: u64,
+    /// Pages of the units that were opened, by the unit.
+    opened_pages: Vec<u32>,
+    /// Bytes that the host had written when events were taken last.
+    events_at: u64,
+    units: Arc<Vec<UnitRecord>>,
+    holdings: Vec<(u32, u64)>,
+    measured: (Instant, u64),
+    pages_per_second: f64,
+    share: Share,
+}
+
+impl Lane {
+    /// A lane without a run.
+    pub fn new(plan: LanePlan, branch: Option<Branch>, share: Share) -> Lane {
+        let layout = plan.plan.layout();
+        let owners = layout.handles.len() + 1;
+        Lane {
+            branch,
+            goal: None,
+            run: None,
+            failed: None,
+            result: None,
+            latency: None,
+            epoch: 1,
+            series: Series::new(owners, layout.capacity_bytes()),
+            is_forgotten: true,
+            log: Log::default(),
+            new_events: Vec::new(),
+            new_left_out: 0,
+            opened_pages: vec![0; layout.slices() as usize],
+            events_at: 0,
+            units: Arc::new(Vec::new()),
+            holdings: vec![(0, 0); owners],
+            measured: (Instant::now(), 0),
+            pages_per_second: 0.0,
+            share,
+            plan,
+        }
+    }
+
+    /// Memory that its checkpoints may take.
+    pub fn checkpoint_bytes(&self) -> u64 {
+        self.share.bytes() - self.plan.plan.memory_bytes
+    }
+
+    /// Gives it a run at its beginning.
+    ///
+    /// # Errors
+    /// As [`LiveRun::begin`].
+    pub fn begin(&mut self) -> Result<(), LabError> {
+        let run = LiveRun::begin(Arc::clone(&self.plan.plan), self.checkpoint_bytes())?;
+        self.take_run(run);
+        Ok(())
+    }
+
+    /// Goes on with a run of which nothing was told.
+    pub fn take_run(&mut self, run: LiveRun) {
+        self.run = Some(run);
+        self.forget();
+        self.after();
+    }
+
+    /// Waits again for what it branched off.
+    pub fn wait(&mut self) {
+        assert!(self.branch.is_some(), "a lane that branches off has one to wait for");
+        self.run = None;
+        self.goal = None;
+        self.units = Arc::new(Vec::new());
+        self.forget();
+        self.series.forget_after(0);
+    }
+
+    /// Its run.
+    pub fn run(&self) -> Option<&LiveRun> {
+        self.run.as_ref()
+    }
+
+    /// Whether it waits for what it branches off.
+    pub fn waits(&self) -> bool {
+        self.run.is_none()
+    }
+
+    /// How far it is.
+    pub fn position(&self) -> Position {
+        self.run.as_ref().map(LiveRun::position).unwrap_or_default()
+    }
+
+    /// Whether nothing more comes of it.
+    pub fn is_over(&self) -> bool {
+        self.failed.is_some() || self.run.as_ref().is_some_and(|run| run.phase() == lab::live::Phase::Ended)
+    }
+
+    /// Whether the drive is being filled.
+    pub fn is_filling(&self) -> bool {
+        self.run.as_ref().is_some_and(|run| run.phase() == lab::live::Phase::Filling)
+    }
+
+    /// What was told of it does not hold any more.
+    fn forget(&mut self) {
+        self.epoch += 1;
+        self.is_forgotten = true;
+        self.result = None;
+        self.failed = None;
+        self.new_events.clear();
+        self.events_at = self.position().host_bytes;
+        self.measured = (Instant::now(), self.programmed());
+    }
+
+    /// Goes on until the host has written so much, or so many requests were taken.
+    pub fn advance(&mut self, host_bytes: u64, requests: u64) {
+        let Some(run) = &mut self.run else { return };
+        if let Err(error) = run.advance(host_bytes, requests) {
+            self.failed = Some(error.to_string());
+        }
+        self.after();
+    }
+
+    /// Sets it back, to come to a moment from there.
+    pub fn seek(&mut self, host_bytes: u64) {
+        let Some(run) = &mut self.run else { return };
+        let before = run.position();
+        match run.begin_seek(host_bytes) {
+            Ok(()) if run.position() == before => {}
+            Ok(()) => {
+                let now = run.position().host_bytes;
+                self.series.forget_after(host_bytes.max(now));
+                self.log.left_out += self.log.events.len() as u64;
+                self.log.events.clear();
+                let _ = self.run.as_mut().map(LiveRun::take_events);
+                self.forget();
+            }
+            Err(error) => self.failed = Some(error.to_string()),
+        }
+        self.goal = Some(host_bytes);
+        self.arrive();
+    }
+
+    /// Takes what came of going on.
+    fn after(&mut self) {
+        self.take_events();
+        let (host_bytes, is_over) = (self.position().host_bytes, self.is_over());
+        if !self.waits() && !self.is_filling() && (self.series.is_due(host_bytes) || is_over) {
+            self.take_moment();
+        }
+        let ended = self.run.as_ref().filter(|_| is_over && self.result.is_none() && self.failed.is_none());
+        if let Some(result) = ended.map(LiveRun::result) {
+            self.result = Some(Arc::from(results::cell(&self.plan, &result).to_string()));
+            self.latency = results::latency(&result).map(|json| Arc::from(json.to_string()));
+        }
+        self.arrive();
+    }
+
+    /// Whether a moment that is looked for has come.
+    fn arrive(&mut self) {
+        let host_bytes = self.position().host_bytes;
+        if self.goal.is_some_and(|goal| host_bytes >= goal && !self.is_filling()) || self.is_over() {
+            self.goal = None;
+        }
+    }
+
+    fn take_moment(&mut self) {
+        let run = self.run.as_ref().expect("whoever asks has looked");
+        let stats = run.stats();
+        let owners: Vec<(u64, u64)> = rows(&stats).map(|row| (row.host_bytes_written, row.gc_pages_copied)).collect();
+        let position = run.position();
+        let moment = Moment {
+            host_bytes: position.host_bytes,
+            media_bytes: stats.media_bytes_written(),
+            owners: &owners,
+            beside: Beside {
+                now_ns: position.now_ns,
+                free_units: run.free_units(),
+            },
+        };
+        if self.series.take(&moment) {
+            // A page cannot forget every second one.
+            self.is_forgotten = true;
+            self.epoch += 1;
+        }
+    }
+
+    fn take_events(&mut self) {
+        let Some(run) = &mut self.run else { return };
+        let taken = run.take_events();
+        let now = run.position();
+        let is_timed = self.plan.plan.is_timed();
+        let handles = self.plan.plan.layout().handles.len();
+        if taken.left_out > 0 {
+            self.new_left_out += taken.left_out + self.new_events.len() as u64;
+            self.new_events.clear();
+            self.log.left_out += taken.left_out;
+        }
+        // Only a collection says when it was; the others happened at about the same time.
+        let page_bytes = self.plan.plan.layout().page_bytes;
+        let begun_at = now.filled_bytes;
+        for event in &taken.events {
+            let mut now_ns = now.now_ns;
+            if let Event::Reclaim(reclaim) = &event.event {
+                let at = (reclaim.host_pages_written * page_bytes).saturating_sub(begun_at);
+                self.events_at = at.clamp(self.events_at, now.host_bytes.max(self.events_at));
+                now_ns = if is_timed { reclaim.now } else { 0 };
+            }
+            let destination = event.destination.map(|unit| unit.0);
+            let logged = record(&event.event, destination, handles, &mut self.opened_pages, self.events_at, now_ns);
+            self.log.events.push_back(logged);
+            self.new_events.push(logged.record);
+        }
+        self.events_at = now.host_bytes;
+        let more = self.log.events.len().saturating_sub(LOG_MAX);
+        self.log.events.drain(..more);
+        self.log.left_out += more as u64;
+    }
+
+    /// Pages that were programmed so far, those of the filling as well.
+    fn programmed(&self) -> u64 {
+        let Some(run) = &self.run else { return 0 };
+        let page_bytes = self.plan.plan.layout().page_bytes;
+        let filled = if self.is_filling() { 0 } else { run.position().filled_bytes };
+        (run.stats().media_bytes_written() + filled) / page_bytes
+    }
+
+    /// How fast it is lately; nothing when it stands still.
+    fn measure(&mut self, works: bool) {
+        let (at, pages) = self.measured;
+        let now = self.programmed();
+        let seconds = at.elapsed().as_secs_f64();
+        self.measured = (Instant::now(), now);
+        let speed = now.saturating_sub(pages) as f64 / seconds.max(1e-6);
+        self.pages_per_second = match works && !self.is_over() {
+            false => 0.0,
+            true if self.pages_per_second == 0.0 => speed,
+            true => self.pages_per_second + SPEED_WEIGHT * (speed - self.pages_per_second),
+        };
+    }
+
+    /// What it is doing, in a session that goes on or not.
+    pub fn phase(&self, is_running: bool) -> Phase {
+        let Some(run) = &self.run else {
+            return if self.failed.is_some() { Phase::Failed } else { Phase::Waiting };
+        };
+        let works = is_running || self.goal.is_some();
+        match run.phase() {
+            _ if self.failed.is_some() => Phase::Failed,
+            lab::live::Phase::Ended => Phase::Ended,
+            lab::live::Phase::Filling if works => Phase::Filling,
+            lab::live::Phase::Running if works => Phase::Running,
+            _ if run.position() == Position::default() => Phase::Waiting,
+            _ => Phase::Paused,
+        }
+    }
+
+    /// Why it cannot go on, if it cannot.
+    pub fn failure(&self) -> Option<&str> {
+        self.failed.as_deref()
+    }
+
+    /// It cannot go on.
+    pub fn fail(&mut self, sentence: String) {
+        self.failed = Some(sentence);
+        self.goal = None;
+    }
+
+    /// Looks at all units, if somebody wants to see them.
+    fn look(&mut self) {
+        let Some(run) = &self.run else {
+            self.units = Arc::new(Vec::new());
+            return;
+        };
+        let layout = self.plan.plan.layout();
+        let slices_per_group = layout.slices_per_superblock * layout.superblocks_per_group;
+        let handles = layout.handles.len();
+        let free = |slice: u32| UnitRecord {
+            state: 0,
+            owner: NO_OWNER,
+            group: (slice / slices_per_group) as u16,
+            valid_pages: 0,
+            written_pages: 0,
+        };
+        let mut units: Vec<UnitRecord> = (0..layout.slices()).map(free).collect();
+        self.holdings.fill((0, 0));
+        for view in run.units() {
+            let owner = view.owner.map(|owner| owner_index(owner, handles));
+            units[view.unit.0 as usize] = UnitRecord {
+                state: state_number(view.state),
+                owner: owner.unwrap_or(NO_OWNER),
+                group: view.group.0,
+                valid_pages: view.valid_pages,
+                written_pages: view.written_pages,
+            };
+            if let Some(owner) = owner {
+                let holding = &mut self.holdings[usize::from(owner)];
+                holding.0 += 1;
+                holding.1 += u64::from(view.valid_pages);
+            }
+        }
+        self.units = Arc::new(units);
+    }
+
+    /// Tells what is new of it; `is_watched`: units too.
+    pub fn publish(&mut self, is_running: bool, is_watched: bool) -> Published {
+        self.measure(is_running || self.goal.is_some());
+        if is_watched {
+            self.look();
+        }
+        let snapshot = Arc::new(self.snapshot(is_running));
+        Published {
+            snapshot,
+            epoch: self.epoch,
+            series: std::mem::take(&mut self.is_forgotten).then(|| self.series.clone()),
+            events: std::mem::take(&mut self.new_events),
+            events_left_out: std::mem::take(&mut self.new_left_out),
+            result: self.result.clone(),
+            latency: self.latency.clone(),
+        }
+    }
+
+    fn snapshot(&self, is_running: bool) -> Snapshot {
+        let phase = self.phase(is_running);
+        let Some(run) = &self.run else {
+            let head = Head { phase, ..Head::default() };
+            let owners = vec![OwnerRecord::default(); self.holdings.len()];
+            return Snapshot {
+                head,
+                owners,
+                units: Arc::clone(&self.units),
+            };
+        };
+        let (stats, position) = (run.stats(), run.position());
+        let is_filling = self.is_filling();
+        let collections = stats.background_collections + stats.foreground_collections + stats.forced_collections;
+        let head = Head {
+            phase,
+            free_units: run.free_units() as u32,
+            host_bytes: position.host_bytes,
+            media_bytes: if is_filling { 0 } else { stats.media_bytes_written() },
+            filled_bytes: position.filled_bytes,
+            now_ns: position.now_ns,
+            collections: if is_filling { 0 } else { collections },
+            requests: position.requests,
+            pages_per_second: self.pages_per_second,
+        };
+        let counted = |number: u64| if is_filling { 0 } else { number };
+        let owner = |(row, (units, valid_pages)): (&ssd::OwnerStats, &(u32, u64))| OwnerRecord {
+            host_bytes: counted(row.host_bytes_written),
+            copied_out_pages: counted(row.gc_pages_copied),
+            received_pages: counted(row.gc_pages_received),
+            valid_pages: *valid_pages,
+            units: *units,
+            reclaimed: counted(row.units_reclaimed),
+        };
+        Snapshot {
+            head,
+            owners: rows(&stats).zip(&self.holdings).map(owner).collect(),
+            units: Arc::clone(&self.units),
+        }
+    }
+
+    /// What it is, as JSON of the session.
+    pub fn description(&self) -> Value {
+        let (cell, layout) = (self.plan.plan.cell(), self.plan.plan.layout());
+        let groups = u64::from(layout.groups);
+        let slices = u64::from(layout.slices_per_superblock);
+        let forked = self.branch.and_then(|branch| branch.forked);
+        let handles = layout.handles.iter().enumerate().map(|(handle, settings)| {
+            let isolation = match settings.isolation {
+                Isolation::InitiallyIsolated => "II",
+                // An adaptive handle is persistently isolated while its group can pay for it.
+                Isolation::PersistentlyIsolated | Isolation::Adaptive => "PI",
+            };
+            json!({ "name": format!("RUH {handle}"), "isolation": isolation })
+        });
+        let pool = json!({ "name": "shared pool", "isolation": null });
+        json!({
+            "name": self.plan.name,
+            "device": cell.key.device,
+            "workload": cell.workload_name,
+            "scale": self.plan.plan.scale().to_string(),
+            "seed": cell.seed,
+            "of": self.branch.map(|branch| branch.of),
+            "forked": forked.map(|forked| match forked { Forked::Here => "here", Forked::FromStart => "start" }),
+            "page_bytes": layout.page_bytes,
+            "capacity_bytes": layout.capacity_bytes(),
+            "physical_bytes": u64::from(layout.physical_pages) * layout.page_bytes,
+            "unit_pages": layout.slice_pages,
+            "units": layout.slices(),
+            "superblocks": layout.superblocks(),
+            "groups": layout.groups,
+            "owners": handles.chain([pool]).collect::<Vec<Value>>(),
+            "placements": results::placements(&self.plan),
+            "marks": {
+                "background_free_units": groups * layout.background_free_slices / slices,
+                "foreground_free_units": groups * layout.foreground_free_slices / slices,
+            },
+            "timed": self.plan.plan.is_timed(),
+            "write_bytes": self.plan.plan.write_bytes(),
+            "settings": results::settings(&self.plan),
+            "error": self.failed,
+        })
+    }
+
+    /// What was measured so far.
+    pub fn result(&self) -> Option<CellResult> {
+        self.run.as_ref().map(LiveRun::result)
+    }
+
+    /// Its events and its series, for a trace.
+    pub fn history(&self) -> (Log, Series) {
+        (self.log.clone(), self.series.clone())
+    }
+
+    /// The moments that pages are not told of yet.
+    pub fn series(&self) -> &Series {
+        &self.series
+    }
+}
+
+/// What the engine hands to the state.
+pub struct Published {
+    snapshot: Arc<Snapshot>,
+    epoch: u64,
+    /// The series, where pages are to forget the one before.
+    series: Option<Series>,
+    events: Vec<EventRecord>,
+    events_left_out: u64,
+    result: Option<Arc<str>>,
+    latency: Option<Arc<str>>,
+}
+
+impl Published {
+    /// Puts it in the place of what was told before of lane `index`, of this name and with this series.
+    pub fn put(self, lanes: &mut Vec<LaneState>, index: usize, name: &str, series: &Series) {
+        if index == lanes.len() {
+            lanes.push(LaneState {
+                name: name.to_string(),
+                snapshot: Arc::default(),
+                epoch: 0,
+                series: series.clone(),
+                events: EventRing::default(),
+                result: None,
+                latency: None,
+            });
+        }
+        let lane = &mut lanes[index];
+        assert_eq!(lane.name, name, "lanes stand in their order");
+        match self.series {
+            Some(series) => lane.series = series,
+            None => lane.series.catch_up(series),
+        }
+        lane.snapshot = self.snapshot;
+        lane.epoch = self.epoch;
+        lane.events.extend(self.events_left_out, &self.events);
+        lane.result = self.result;
+        lane.latency = self.latency;
+    }
+}
+
+/// The counters of each owner.
+fn rows(stats: &Stats) -> impl Iterator<Item = &ssd::OwnerStats> {
+    stats.handles.iter().chain([&stats.shared])
+}
+
+/// An owner as pages know it: the handles, then the shared pool.
+fn owner_index(owner: Owner, handles: usize) -> u8 {
+    let index = owner.handle().map_or(handles, |handle| usize::from(handle.0));
+    u8::try_from(index).expect("a device has at most 128 handles")
+}
+
+fn state_number(state: UnitState) -> u8 {
+    match state {
+        UnitState::Free => 0,
+        UnitState::OpenForHost => 1,
+        UnitState::OpenForCollection => 2,
+        UnitState::Closed => 3,
+    }
+}
+
+fn record(
+    event: &Event,
+    destination: Option<u32>,
+    handles: usize,
+    opened_pages: &mut [u32],
+    host_bytes: u64,
+    now_ns: u64,
+) -> LoggedEvent {
+    let nothing = EventRecord {
+        kind: 0,
+        owner: NO_OWNER,
+        why: 0,
+        destination_owner: NO_OWNER,
+        unit: NO_UNIT,
+        pages: 0,
+        valid_pages: 0,
+        copied_pages: 0,
+        destination: destination.unwrap_or(NO_UNIT),
+        host_bytes,
+        now_ns,
+    };
+    let (record, group, elapsed_ns) = match event {
+        Event::Open { group, unit, owner, unit_pages, .. } => {
+            opened_pages[unit.0 as usize] = *unit_pages;
+            let record = EventRecord {
+                kind: 1,
+                owner: owner_index(*owner, handles),
+                unit: unit.0,
+                pages: *unit_pages,
+                ..nothing
+            };
+            (record, group.0, 0)
+        }
+        Event::Close { group, unit, owner, unwritten_pages, reason } => {
+            let pages = opened_pages[unit.0 as usize];
+            let record = EventRecord {
+                kind: 2,
+                owner: owner_index(*owner, handles),
+                why: close_number(*reason),
+                unit: unit.0,
+                pages,
+                valid_pages: pages.saturating_sub(*unwritten_pages),
+                ..nothing
+            };
+            (record, group.0, 0)
+        }
+        Event::Reclaim(reclaim) => {
+            let record = EventRecord {
+                kind: 3,
+                owner: owner_index(reclaim.victim_owner, handles),
+                why: trigger_number(reclaim.trigger),
+                destination_owner: owner_index(reclaim.destination_owner, handles),
+                unit: reclaim.victim.0,
+                pages: reclaim.unit_pages,
+                valid_pages: reclaim.valid_pages,
+                copied_pages: reclaim.pages_copied,
+                ..nothing
+            };
+            (record, reclaim.group.0, reclaim.elapsed_ns)
+        }
+        Event::Redirect { from, pages, .. } => {
+            let record = EventRecord {
+                kind: 4,
+                pages: *pages,
+                ..nothing
+            };
+            (record, from.0, 0)
+        }
+        Event::HostWrite(_) | Event::Deallocate { .. } => unreachable!("nobody listens to the host's commands"),
+    };
+    LoggedEvent { record, group, elapsed_ns }
+}
+
+fn close_number(reason: CloseReason) -> u8 {
+    match reason {
+        CloseReason::Full => 0,
+        CloseReason::HostUpdate => 1,
+        CloseReason::RoomNeeded => 2,
+        CloseReason::IsolationChanged => 3,
+    }
+}
+
+fn trigger_number(trigger: Trigger) -> u8 {
+    match trigger {
+        Trigger::Background => 0,
+        Trigger::Foreground => 1,
+        Trigger::Forced => 2,
+    }
+}

@@ -1,0 +1,27 @@
+//! The studio: a server for a page in which drives live.
+//!
+//! ```text
+//! page -> Order -> session: Engine (a thread; lanes of lab::live) -> State -> frames -> page
+//!     \-> catalogue, texts, store, exports
+//! ```
+//!
+//! The page itself is in `web/`. Nothing is modelled, measured or judged here: runs, results, reports and names are the lab's.
+
+pub mod assets;
+mod catalogue;
+mod engine;
+mod export;
+pub mod frames;
+mod lane;
+mod memory;
+pub mod order;
+mod page;
+mod results;
+mod series;
+mod session;
+mod state;
+mod studio;
+pub mod texts;
+
+pub use order::Order;
+pub use studio::{SESSIONS_MAX, Studio, StudioOptions};

@@ -1,0 +1,595 @@
+//! Orders: what a session is to run, as a page says it and as a permalink holds it.
+//!
+//! ```text
+//! JSON -> Order (checked) -> lab::Selection of each lane -> Experiment::select -> run::prepare -> Lane
+//! ```
+//!
+//! The same Order gives the same integers on every machine. Whoever sends one reads no file of this machine with it: what it
+//! names is in the catalogue, and what it brings along is text.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use lab::LabError;
+use lab::cell::RunSettings;
+use lab::experiment::Experiment;
+use lab::profile::Profile;
+use lab::run::RunPlan;
+use lab::selection::{RunSet, Selection};
+use lab::twin::{self, ScaleChoice};
+use lab::workloads::{self, WorkloadChoice};
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use crate::texts;
+
+/// Lanes of a session.
+pub const LANES_MAX: usize = 8;
+/// Settings of a lane.
+const SETTINGS_MAX: usize = 64;
+/// Bytes of a name.
+const NAME_BYTES_MAX: usize = 80;
+
+/// What to run. See the module.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Order {
+    /// An experiment of the catalogue.
+    #[serde(default)]
+    pub experiment: Option<String>,
+    /// A workload, by itself or instead of the experiment's.
+    #[serde(default)]
+    pub workload: Option<OrderWorkload>,
+    /// A device of the catalogue; without one the experiment's, if it has only one.
+    #[serde(default)]
+    pub device: Option<String>,
+    /// The scale of the twin, such as `1/512`.
+    #[serde(default)]
+    pub scale: Option<String>,
+    /// Bytes that the host writes, in multiples of the capacity.
+    #[serde(default)]
+    pub write: Option<f64>,
+    /// Bytes written in order before the workload, in multiples of the capacity.
+    #[serde(default)]
+    pub prefill: Option<f64>,
+    /// Whether to run in virtual time.
+    #[serde(default)]
+    pub timed: Option<bool>,
+    /// Seed of device and workload.
+    #[serde(default = "first_seed")]
+    pub seed: u64,
+    /// What runs side by side.
+    pub lanes: Vec<OrderLane>,
+    /// What branches off them later.
+    #[serde(default)]
+    pub forks: Vec<OrderFork>,
+}
+
+fn first_seed() -> u64 {
+    1
+}
+
+/// A workload: one of the catalogue, or a text.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OrderWorkload {
+    /// A name of the catalogue; with a text what it is called, whose ending says what it is: `.fio` a job file, `.toml` a
+    /// workload with a `kind`, anything else a block trace.
+    pub name: String,
+    /// The text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+/// One run of a session.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OrderLane {
+    /// What it is called.
+    pub name: String,
+    /// Names of the variant and the grid values that it is.
+    #[serde(default)]
+    pub only: Vec<String>,
+    /// Settings of the device by dotted path; those behind `workload.` are of the workload.
+    #[serde(default)]
+    pub set: Table,
+}
+
+/// A run that branches off another one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OrderFork {
+    /// Which, among the lanes and then the forks before.
+    pub of: usize,
+    /// What it is called.
+    pub name: String,
+    /// Bytes that the host has written then.
+    pub at_host_bytes: u64,
+    /// What is other than in that one.
+    #[serde(default)]
+    pub set: Table,
+}
+
+/// A lane that is ready to run.
+#[derive(Clone)]
+pub struct LanePlan {
+    /// What it is called.
+    pub name: String,
+    /// Names of the variant and the grid values that it is.
+    pub only: Vec<String>,
+    /// Its settings, those of what it branched off included.
+    pub set: Table,
+    /// How it is run, but for what its variant changes.
+    pub settings: RunSettings,
+    /// The run.
+    pub plan: Arc<RunPlan>,
+}
+
+/// An Order with all that it names.
+pub struct Prepared {
+    /// What was ordered.
+    pub order: Order,
+    /// The experiment that the lanes are cells of.
+    pub experiment: Experiment,
+    /// The workload that the lanes have, if the Order says one.
+    workload: Option<WorkloadChoice>,
+    /// Where the texts are that runs read as files.
+    folder: Option<tempfile::TempDir>,
+}
+
+/// Refuses an Order, with the place in it.
+fn refused(place: &str, problem: impl Into<String>) -> LabError {
+    LabError::invalid(place, problem)
+}
+
+impl Order {
+    /// Reads an Order.
+    ///
+    /// # Errors
+    /// It is no JSON, or says something that an Order does not: one sentence.
+    pub fn parse(text: &[u8]) -> Result<Order, LabError> {
+        let order: Order = serde_json::from_slice(text).map_err(|error| refused("order", error.to_string()))?;
+        order.check()?;
+        Ok(order)
+    }
+
+    /// Refuses what makes no sense before anything is looked up.
+    fn check(&self) -> Result<(), LabError> {
+        if self.lanes.is_empty() {
+            return Err(refused("lanes", "give at least one"));
+        }
+        let count = self.lanes.len() + self.forks.len();
+        if count > LANES_MAX {
+            return Err(refused("lanes", format!("{count} with the forks; a session has at most {LANES_MAX}")));
+        }
+        let names = self.lanes.iter().map(|lane| &lane.name);
+        let names: Vec<&String> = names.chain(self.forks.iter().map(|fork| &fork.name)).collect();
+        for (index, name) in names.iter().enumerate() {
+            check_name(name)?;
+            if names[..index].contains(name) {
+                return Err(refused("lanes", format!("two are called {name:?}; give each another name")));
+            }
+        }
+        for set in self.lanes.iter().map(|lane| &lane.set).chain(self.forks.iter().map(|fork| &fork.set)) {
+            check_set(set)?;
+        }
+        for (index, fork) in self.forks.iter().enumerate() {
+            if fork.of >= self.lanes.len() + index {
+                let problem = format!("{} branches off lane {}, which there is not before it", fork.name, fork.of);
+                return Err(refused("forks", problem));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a session begins with that a command line names.
+pub struct Beginning<'a> {
+    /// An experiment or a workload, as for `warp run`.
+    pub target: &'a str,
+    /// The device.
+    pub device: Option<&'a str>,
+    /// The scale.
+    pub scale: Option<ScaleChoice>,
+    /// Bytes that the host writes, in multiples of the capacity.
+    pub write: Option<f64>,
+    /// Names of variants and grid values.
+    pub only: &'a [String],
+    /// Settings of all lanes.
+    pub set: Table,
+    /// The seed.
+    pub seed: u64,
+}
+
+impl Order {
+    /// The Order of a session with a lane for each variant of an experiment, or with one of a workload.
+    ///
+    /// # Errors
+    /// There is no such thing, or a name that it does not have.
+    pub fn to_begin(beginning: &Beginning<'_>) -> Result<Order, LabError> {
+        let mut order = Order {
+            device: beginning.device.map(str::to_string),
+            scale: beginning.scale.map(|scale| scale.to_string()),
+            write: beginning.write,
+            seed: beginning.seed,
+            ..Order::default()
+        };
+        let lane = |name: &str, only: Vec<String>| OrderLane {
+            name: name.to_string(),
+            only,
+            set: beginning.set.clone(),
+        };
+        if Experiment::is_workload(beginning.target) {
+            let name = Path::new(beginning.target).file_stem().unwrap_or_default().to_string_lossy();
+            order.workload = Some(OrderWorkload {
+                name: beginning.target.to_string(),
+                text: None,
+            });
+            order.scale.get_or_insert_with(|| ScaleChoice::AUTO.to_string());
+            order.lanes = vec![lane(&name, Vec::new())];
+            return Ok(order);
+        }
+        let experiment = Experiment::find(beginning.target)?;
+        order.experiment = Some(beginning.target.to_string());
+        if order.device.is_none() {
+            order.device = experiment.devices.first().cloned();
+        }
+        let chosen = |name: &&String| beginning.only.contains(name);
+        let coordinates = experiment.coordinates();
+        let axes = experiment.axes();
+        let values = axes.iter().filter_map(|axis| {
+            let values = coordinates.values(axis);
+            values.iter().find(chosen).or(values.first()).cloned()
+        });
+        let values: Vec<String> = values.collect();
+        let variants = coordinates.values("variant");
+        let is_any = variants.iter().any(|variant| beginning.only.contains(variant));
+        let variants = variants.iter().filter(|variant| !is_any || chosen(variant));
+        let lanes = variants.take(LANES_MAX).map(|variant| {
+            let only = [vec![variant.clone()], values.clone()].concat();
+            lane(variant, only)
+        });
+        order.lanes = lanes.collect();
+        if order.lanes.is_empty() {
+            order.lanes = vec![lane(&experiment.slug, values)];
+        }
+        let known = |name: &&String| !order.lanes.iter().any(|lane| lane.only.contains(name));
+        if let Some(unknown) = beginning.only.iter().find(known) {
+            let problem = format!("{unknown}: no variant or value of {}, or the second of an axis", experiment.slug);
+            return Err(refused("only (--only)", problem));
+        }
+        Ok(order)
+    }
+}
+
+/// Refuses what a lane cannot be called.
+pub fn check_name(name: &str) -> Result<(), LabError> {
+    if name.is_empty() || name.len() > NAME_BYTES_MAX || name.chars().any(char::is_control) {
+        let problem = format!("{:?}: give a name of 1 to {NAME_BYTES_MAX} bytes", shown(name));
+        return Err(refused("lanes, name", problem));
+    }
+    Ok(())
+}
+
+/// What was sent, short enough for a sentence.
+fn shown(text: &str) -> String {
+    text.chars().take(NAME_BYTES_MAX).collect()
+}
+
+/// Refuses settings that are too many, or that name files of this machine.
+pub fn check_set(set: &Table) -> Result<(), LabError> {
+    if set.len() > SETTINGS_MAX {
+        return Err(refused("set", format!("{} settings; give at most {SETTINGS_MAX}", set.len())));
+    }
+    set.iter().try_for_each(|(path, value)| {
+        let last = path.rsplit('.').next().unwrap_or_default();
+        texts::check_setting(last, value).map_err(|problem| refused(&format!("set {}", shown(path)), problem))
+    })
+}
+
+/// Refuses a name that is not in a list of what there is; a path is none.
+fn known(what: &str, name: &str, names: &[String]) -> Result<(), LabError> {
+    if names.iter().any(|known| known == name) {
+        return Ok(());
+    }
+    Err(LabError::Unknown {
+        what: what.to_string(),
+        name: shown(name),
+        hint: base::hint(name, names.iter().map(String::as_str)),
+        known: names.join(", "),
+    })
+}
+
+/// Refuses an experiment that is not in the catalogue.
+///
+/// # Errors
+/// There is none of this name.
+pub fn known_experiment(name: &str) -> Result<(), LabError> {
+    known("experiment", name, &[Experiment::names(), Experiment::names_here()].concat())
+}
+
+/// Refuses a device that is not in the catalogue.
+///
+/// # Errors
+/// There is none of this name.
+pub fn known_device(name: &str) -> Result<(), LabError> {
+    known("device", name, &Profile::names())
+}
+
+/// Refuses a workload that is not in the catalogue.
+///
+/// # Errors
+/// There is none of this name.
+pub fn known_workload(name: &str) -> Result<(), LabError> {
+    known("workload", name, &[workloads::job_names(), workloads::workload_names()].concat())
+}
+
+impl Prepared {
+    /// Looks up what an Order names. `granted` are files that whoever started the server named.
+    ///
+    /// # Errors
+    /// A name that there is not, a text that is wrong: one sentence.
+    pub fn new(order: Order, granted: &[PathBuf]) -> Result<Prepared, LabError> {
+        order.check()?;
+        let mut folder = None;
+        let workload = order.workload.as_ref().map(|workload| choice(workload, granted, &mut folder)).transpose()?;
+        let experiment = base_experiment(&order, granted, workload.as_ref())?;
+        Ok(Prepared {
+            order,
+            experiment,
+            workload,
+            folder,
+        })
+    }
+
+    /// Lays out the lanes that it begins with.
+    ///
+    /// # Errors
+    /// As [`Prepared::lane`].
+    pub fn lanes(&self) -> Result<Vec<LanePlan>, LabError> {
+        let lanes = self.order.lanes.iter();
+        lanes.map(|lane| self.lane(&lane.name, &lane.only, &lane.set)).collect()
+    }
+
+    /// Lays out a lane of the session.
+    ///
+    /// # Errors
+    /// A setting that is impossible, or it is not one run: one sentence.
+    pub fn lane(&self, name: &str, only: &[String], set: &Table) -> Result<LanePlan, LabError> {
+        check_name(name)?;
+        check_set(set)?;
+        let named = |error: LabError| refused(&format!("lane {name}"), self.as_ordered(&error));
+        let RunSet { settings, mut cells, .. } = self.experiment.select(&self.selection(only, set)?).map_err(named)?;
+        if cells.len() != 1 {
+            let names: Vec<String> = cells.iter().take(4).map(|cell| cell.key.to_string()).collect();
+            let problem = format!(
+                "is {} runs ({}{}); name a variant and a value of each axis in only",
+                cells.len(),
+                names.join(", "),
+                if cells.len() > names.len() { ", ..." } else { "" }
+            );
+            return Err(refused(&format!("lane {name}"), problem));
+        }
+        let cell = &mut cells[0];
+        if let ScaleChoice::Auto { largest } = cell.run.scale {
+            // A session shows one twin; the one that a search begins with.
+            let sizes = twin::sizes(&cell.key.device, &cell.device, largest).map_err(named)?;
+            cell.run.scale = ScaleChoice::Fixed(sizes[0]);
+        }
+        let plan = lab::run::prepare(cells).map_err(named)?.remove(0);
+        Ok(LanePlan {
+            settings: RunSettings {
+                scale: plan.cell().run.scale,
+                timed: Some(plan.is_timed()),
+                ..settings
+            },
+            name: name.to_string(),
+            only: only.to_vec(),
+            set: set.clone(),
+            plan: Arc::new(plan),
+        })
+    }
+
+    /// What is selected for a lane: the words of `warp run`.
+    fn selection(&self, only: &[String], set: &Table) -> Result<Selection, LabError> {
+        let order = &self.order;
+        let scale = order.scale.as_deref().map(str::parse::<ScaleChoice>).transpose();
+        Ok(Selection {
+            overrides: set.clone(),
+            device: order.device.clone(),
+            only: (!only.is_empty()).then(|| only.to_vec()),
+            scale: scale.map_err(|problem| refused("scale", problem))?,
+            write_capacities: order.write,
+            prefill_capacities: order.prefill,
+            timed: order.timed,
+            seeds: Some(vec![order.seed]),
+            workload: self.workload.clone(),
+            ..Selection::default()
+        })
+    }
+
+    /// A sentence about a file as who ordered it knows that.
+    fn as_ordered(&self, error: &LabError) -> String {
+        let sentence = error.to_string();
+        match &self.folder {
+            Some(folder) => sentence.replace(&format!("{}/", folder.path().display()), ""),
+            None => sentence,
+        }
+    }
+
+    /// The workload of all lanes as an experiment says it, if the Order says one.
+    pub fn workload_value(&self) -> Option<Value> {
+        Some(match self.workload.as_ref()? {
+            WorkloadChoice::Named(name) => Value::from(name.as_str()),
+            WorkloadChoice::Table(table) => Value::Table(table.clone()),
+        })
+    }
+
+    /// The session in a line.
+    pub fn title(&self) -> &str {
+        &self.experiment.title
+    }
+}
+
+/// The experiment that the lanes are cells of: the one that is named, or the workload on the device.
+fn base_experiment(
+    order: &Order,
+    granted: &[PathBuf],
+    workload: Option<&WorkloadChoice>,
+) -> Result<Experiment, LabError> {
+    let is_granted = |name: &str| granted.iter().any(|path| path == Path::new(name));
+    if let Some(device) = order.device.as_ref().filter(|device| !is_granted(device)) {
+        known_device(device)?;
+    }
+    if let Some(name) = &order.experiment {
+        if !is_granted(name) {
+            known_experiment(name)?;
+        }
+        let experiment = Experiment::find(name)?;
+        if order.device.is_none() && experiment.devices.len() > 1 {
+            let problem = format!("is missing; the experiment names {}", experiment.devices.join(", "));
+            return Err(refused("device", problem));
+        }
+        return Ok(experiment);
+    }
+    let (Some(named), Some(choice)) = (&order.workload, workload) else {
+        return Err(refused("order", "names neither an experiment nor a workload; give one of them"));
+    };
+    let device = order.device.as_ref().ok_or_else(|| refused("device", "is missing; a workload needs one"))?;
+    let mut experiment = Experiment::of_workload(&named.name, device);
+    experiment.workload = Some(choice.clone());
+    Ok(experiment)
+}
+
+/// The workload that an Order says. A trace becomes a file in a folder of its own.
+fn choice(
+    workload: &OrderWorkload,
+    granted: &[PathBuf],
+    folder: &mut Option<tempfile::TempDir>,
+) -> Result<WorkloadChoice, LabError> {
+    let Some(text) = &workload.text else {
+        if !granted.iter().any(|path| path == Path::new(&workload.name)) {
+            known_workload(&workload.name)?;
+        }
+        return Ok(WorkloadChoice::Named(workload.name.clone()));
+    };
+    texts::check_file_name(&workload.name).map_err(|problem| refused("workload, name", problem))?;
+    match texts::table(&workload.name, text) {
+        Ok(Some(table)) => Ok(WorkloadChoice::Table(table)),
+        Ok(None) => {
+            let made = tempfile::Builder::new().prefix("warp-studio-").tempdir();
+            let made = made.map_err(|source| LabError::output(&std::env::temp_dir(), source))?;
+            let file = made.path().join(&workload.name);
+            std::fs::write(&file, text).map_err(|source| LabError::output(&file, source))?;
+            *folder = Some(made);
+            Ok(WorkloadChoice::Named(file.display().to_string()))
+        }
+        Err(problems) => {
+            let first = &problems[0];
+            let line = first.line.map_or(String::new(), |line| format!(":{line}"));
+            Err(refused(&format!("{}{line}", workload.name), first.message.clone()))
+        }
+    }
+}
+
+/// Settings of a branch over those of what it branched off.
+pub fn merged(base: &Table, over: &Table) -> Table {
+    let mut set = base.clone();
+    set.extend(over.clone());
+    set
+}
+
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(text: &str) -> Result<Vec<LanePlan>, String> {
+        let order = Order::parse(text.as_bytes()).map_err(|error| error.to_string())?;
+        let prepared = Prepared::new(order, &[]).map_err(|error| error.to_string())?;
+        prepared.lanes().map_err(|error| error.to_string())
+    }
+
+    fn refusal(text: &str) -> String {
+        order(text).err().unwrap_or_else(|| panic!("{text} is accepted"))
+    }
+
+    #[test]
+    fn an_order_comes_back_as_it_was() {
+        let text = r#"{"experiment":"three_stream","workload":null,"device":"ssd_a","scale":"1/512","write":3.0,"prefill":null,"timed":false,"seed":1,
+            "lanes":[{"name":"FDP","only":["FDP","80/20"],"set":{"gc.unit_selection":"fifo","geometry.over_provisioning":0.28}}],
+            "forks":[{"of":0,"name":"OP","at_host_bytes":123456,"set":{"geometry.over_provisioning":0.1}}]}"#;
+        let order = Order::parse(text.as_bytes()).expect("an order");
+        let again = serde_json::to_vec(&order).expect("it serializes");
+        assert_eq!(Order::parse(&again).expect("an order"), order);
+        let same: serde_json::Value = serde_json::from_slice(&again).expect("JSON");
+        assert_eq!(same, serde_json::from_str::<serde_json::Value>(text).expect("JSON"));
+    }
+
+    #[test]
+    fn an_order_is_lanes_of_one_run_each() {
+        let lanes = order(
+            r#"{"experiment":"three_stream","device":"ssd_a","scale":"1/2048","write":0.5,
+                "lanes":[{"name":"a","only":["FDP","80/20"]},{"name":"b","only":["NoFDP","80/20"],"set":{"gc.unit_selection":"fifo"}}]}"#,
+        )
+        .expect("two runs");
+        let keys: Vec<String> = lanes.iter().map(|lane| lane.plan.cell().key.to_string()).collect();
+        assert_eq!(keys, ["ssd_a | FDP | 80/20", "ssd_a | NoFDP | 80/20"]);
+    }
+
+    #[test]
+    fn what_an_order_says_wrongly_is_said_in_a_sentence() {
+        for (text, says) in [
+            ("{", "order: EOF while parsing"),
+            ("[]", "order: "),
+            (r#"{"lanes":[]}"#, "lanes: give at least one"),
+            (r#"{"lanes":[{"name":"a"}]}"#, "names neither an experiment nor a workload"),
+            (r#"{"lanes":[{"name":"a"},{"name":"a"}],"experiment":"three_stream"}"#, "two are called \"a\""),
+            (r#"{"lanes":[{"name":""}],"experiment":"three_stream"}"#, "give a name of 1 to 80 bytes"),
+            (r#"{"lanes":[{"name":"a"}],"experiment":"three_streams"}"#, "did you mean three_stream?"),
+            (r#"{"lanes":[{"name":"a"}],"experiment":"../three_stream"}"#, "there is no experiment ../three_stream"),
+            (r#"{"lanes":[{"name":"a"}],"experiment":"three_stream"}"#, "device: is missing; the experiment names ssd_a"),
+            (r#"{"lanes":[{"name":"a"}],"experiment":"three_stream","device":"/etc/passwd"}"#, "there is no device /etc/passwd"),
+            (r#"{"lanes":[{"name":"a"}],"experiment":"three_stream","device":"ssd_a"}"#, "lane a: is 9 runs"),
+            (r#"{"lanes":[{"name":"a"}],"workload":{"name":"three_stream"}}"#, "device: is missing; a workload needs one"),
+            (r#"{"lanes":[{"name":"a"}],"workload":{"name":"/dev/zero"},"device":"ssd_a"}"#, "there is no workload /dev/zero"),
+            (r#"{"lanes":[{"name":"a"}],"workload":{"name":"a/b.fio","text":""},"device":"ssd_a"}"#, "workload, name"),
+            (
+                r#"{"lanes":[{"name":"a"}],"workload":{"name":"mine.fio","text":"[job]\nrw=wrote\n"},"device":"ssd_a"}"#,
+                "mine.fio:2: rw=wrote",
+            ),
+            (
+                r#"{"lanes":[{"name":"a"}],"workload":{"name":"kvcache_202206"},"device":"ssd_a","scale":"1/512"}"#,
+                "lane a: ",
+            ),
+            (
+                r#"{"lanes":[{"name":"a","set":{"geometry.over_provisoning":0.2}}],"workload":{"name":"kvcache_202206"},"device":"ssd_a","scale":"1/512","write":1.0}"#,
+                "over_provisoning",
+            ),
+            (
+                r#"{"lanes":[{"name":"a","set":{"workload.files":["/dev/zero"]}}],"workload":{"name":"kvcache_202206"},"device":"ssd_a","write":1.0}"#,
+                "set workload.files: names a file of this machine",
+            ),
+            (
+                r#"{"lanes":[{"name":"a"}],"forks":[{"of":1,"name":"b","at_host_bytes":1}],"workload":{"name":"kvcache_202206"},"device":"ssd_a","write":1.0}"#,
+                "b branches off lane 1",
+            ),
+            (
+                r#"{"lanes":[{"name":"a"}],"workload":{"name":"kvcache_202206"},"device":"ssd_a","write":1.0,"scale":"half"}"#,
+                "scale: scale \"half\" is not of the form",
+            ),
+            (
+                r#"{"lanes":[{"name":"a"}],"workload":{"name":"kvcache_202206"},"device":"ssd_a","write":-1.0,"scale":"1/512"}"#,
+                "above 0 and at most 1000",
+            ),
+        ] {
+            let refused = refusal(text);
+            assert!(refused.contains(says), "{text}: {refused}");
+        }
+        let lanes: Vec<String> = (0..9).map(|lane| format!("{{\"name\":\"{lane}\"}}")).collect();
+        let many = format!("{{\"experiment\":\"three_stream\",\"lanes\":[{}]}}", lanes.join(","));
+        assert!(refusal(&many).contains("at most 8"));
+        let deep = "[".repeat(100_000);
+        assert!(refusal(&deep).contains("recursion limit"));
+    }
+}

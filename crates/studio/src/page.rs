@@ -1,0 +1,196 @@
+//! A page that looks at a session: what it says becomes commands, what is new becomes messages.
+//!
+//! ```text
+//! text -> Want -> engine;   State -> session, refusals, results, latencies (text), frames (binary)
+//! ```
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::json;
+use tokio::sync::watch;
+use toml::Table;
+use transport::http::{Conversation, Speech};
+
+use crate::engine::{Command, Want};
+use crate::session::{Session, Watching};
+use crate::state::Seen;
+
+/// Refusals that wait to be sent; of more the oldest go.
+const REFUSALS_MAX: usize = 16;
+
+/// What a page says.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
+enum Said {
+    Play {},
+    Pause {},
+    Speed {
+        host_bytes_per_second: Option<f64>,
+    },
+    Step {
+        #[serde(default = "one")]
+        requests: u64,
+    },
+    Seek {
+        host_bytes: f64,
+    },
+    Fork {
+        lane: usize,
+        name: String,
+        #[serde(default)]
+        set: Table,
+    },
+    Drop {
+        lane: usize,
+    },
+}
+
+fn one() -> u64 {
+    1
+}
+
+impl Said {
+    /// What that is to the engine.
+    fn want(self) -> Result<Want, String> {
+        let bytes = |name: &str, number: f64| {
+            // JavaScript has no integers; nothing has written more.
+            let is_count = (0.0..=9e18).contains(&number);
+            is_count.then_some(number as u64).ok_or_else(|| format!("{name}: {number} is no number of bytes"))
+        };
+        Ok(match self {
+            Said::Play {} => Want::Play,
+            Said::Pause {} => Want::Pause,
+            Said::Speed { host_bytes_per_second } => {
+                let speed = host_bytes_per_second.map(|speed| bytes("host_bytes_per_second", speed));
+                Want::Speed(speed.transpose()?.map(|speed| speed.max(1)))
+            }
+            Said::Step { requests } => Want::Step(requests.max(1)),
+            Said::Seek { host_bytes } => Want::Seek(bytes("host_bytes", host_bytes)?),
+            Said::Fork { lane, name, set } => Want::Fork { lane, name, set },
+            Said::Drop { lane } => Want::Drop(lane),
+        })
+    }
+}
+
+/// See the module.
+pub struct Page {
+    id: u64,
+    session: Arc<Session>,
+    /// Kept as long as the page is there.
+    _watching: Watching,
+    version: u64,
+    lanes: Vec<Seen>,
+    /// The lane that is looked at next for something new.
+    cursor: usize,
+    refusals: VecDeque<String>,
+    is_over: bool,
+}
+
+impl Page {
+    /// A page that was told nothing yet.
+    pub fn new(id: u64, session: Arc<Session>, watching: Watching) -> Page {
+        Page {
+            id,
+            session,
+            _watching: watching,
+            version: 0,
+            lanes: Vec::new(),
+            cursor: 0,
+            refusals: VecDeque::new(),
+            is_over: false,
+        }
+    }
+
+    fn refuse(&mut self, sentence: impl Into<String>) {
+        if self.refusals.len() == REFUSALS_MAX {
+            self.refusals.pop_front();
+        }
+        self.refusals.push_back(sentence.into());
+        self.session.shared.changed();
+    }
+
+    /// The session's own message, if it is new to the page.
+    fn session_text(&mut self) -> Option<String> {
+        let (version, text, lanes) = self.session.shared.with(|state| {
+            let is_new = state.version != self.version;
+            let text = is_new.then(|| state.session.to_string());
+            (state.version, text, state.lanes.iter().map(|lane| lane.name.clone()).collect::<Vec<String>>())
+        });
+        let text = text?;
+        self.version = version;
+        if self.lanes.len() != lanes.len() || self.lanes.iter().zip(&lanes).any(|(seen, name)| seen.name() != name) {
+            // Rows of lanes moved: all of them are told anew.
+            self.lanes = lanes.iter().map(|name| Seen::new(name)).collect();
+        }
+        self.cursor = 0;
+        Some(text)
+    }
+
+    /// What is new of the lanes, one message at a time.
+    fn lane_speech(&mut self) -> Option<Speech> {
+        while self.cursor < self.lanes.len() {
+            let (index, seen) = (self.cursor, &mut self.lanes[self.cursor]);
+            let found = self.session.shared.with(|state| {
+                let lane = state.lanes.get(index).filter(|lane| lane.name == seen.name())?;
+                Some((seen.news(lane), seen.text(index, lane)))
+            });
+            match found {
+                Some((Some(news), text)) => {
+                    if let Some(text) = text {
+                        // After the frame that it belongs to.
+                        seen.hold(text);
+                    }
+                    return Some(Speech::Binary(news.frame(index as u8)));
+                }
+                Some((None, Some(text))) => return Some(Speech::Text(text)),
+                Some((None, None)) | None => {}
+            }
+            if let Some(text) = seen.held() {
+                return Some(Speech::Text(text));
+            }
+            self.cursor += 1;
+        }
+        self.cursor = 0;
+        None
+    }
+}
+
+impl Conversation for Page {
+    fn hear(&mut self, text: &str) {
+        let want = serde_json::from_str::<Said>(text).map_err(|error| format!("command: {error}"));
+        let told = want.and_then(Said::want).and_then(|want| {
+            let told = self.session.tell(Command::Want(self.id, want));
+            told.map_err(str::to_string)
+        });
+        if let Err(sentence) = told {
+            self.refuse(sentence);
+        }
+    }
+
+    fn speak(&mut self) -> Option<Speech> {
+        if self.is_over {
+            return None;
+        }
+        if let Some(text) = self.session_text() {
+            return Some(Speech::Text(text));
+        }
+        let refusal = self.refusals.pop_front().or_else(|| self.session.shared.with(|state| state.take_refusal(self.id)));
+        if let Some(message) = refusal {
+            return Some(Speech::Text(json!({ "type": "error", "message": message }).to_string()));
+        }
+        if let Some(speech) = self.lane_speech() {
+            return Some(speech);
+        }
+        if self.session.shared.is_over() {
+            self.is_over = true;
+            return Some(Speech::End("the session is over".to_string()));
+        }
+        None
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.session.shared.changes()
+    }
+}

@@ -1,0 +1,210 @@
+//! Sessions: each an engine on a thread of its own, and what it shows to pages.
+//!
+//! ```text
+//! Order -> Prepared -> Session (thread: Engine) <- commands <- Page, exports
+//!                            \-> State ---------> Page
+//! ```
+//!
+//! A session ends when it is told to, or when nobody has asked for it for a while. What it took is given back when its thread has ended.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use lab::LabError;
+use tokio::sync::watch;
+
+use crate::engine::{Command, Engine, share};
+use crate::export::Material;
+use crate::frames::Phase;
+use crate::memory::Memory;
+use crate::order::{LanePlan, Order, Prepared};
+use crate::page::Page;
+use crate::state::State;
+
+/// Commands that wait for an engine.
+const COMMANDS_MAX: usize = 64;
+/// Time for the material of an export.
+const MATERIAL_TIME: Duration = Duration::from_secs(30);
+
+/// What engine and pages share.
+pub struct Shared {
+    /// The session's name.
+    pub id: String,
+    state: Mutex<State>,
+    changes: watch::Sender<u64>,
+    pages: AtomicUsize,
+    seen_at: Mutex<Instant>,
+    is_over: AtomicBool,
+}
+
+impl Shared {
+    /// Works on the state, without waiting for anybody.
+    pub fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+        // An engine whose assert fails has its session end; what it showed last can still be read.
+        work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Has pages look.
+    pub fn changed(&self) {
+        self.changes.send_modify(|changes| *changes += 1);
+    }
+
+    /// Whether a page is there.
+    pub fn is_watched(&self) -> bool {
+        self.pages.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether the session is over.
+    pub fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    /// When there may be something new.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Somebody has asked for it.
+    fn see(&self) {
+        *self.seen_at.lock().expect("nobody panics with it") = Instant::now();
+    }
+}
+
+/// A page that looks at a session, for as long as it does.
+pub struct Watching(Arc<Shared>);
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let pages = self.0.pages.fetch_sub(1, Ordering::Relaxed);
+        assert!(pages > 0, "a page goes once");
+        self.0.see();
+    }
+}
+
+/// See the module.
+pub struct Session {
+    /// What it shows.
+    pub shared: Arc<Shared>,
+    /// What it is about.
+    pub title: String,
+    commands: SyncSender<Command>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Session {
+    /// Begins a session. `slot` is kept until its thread has ended.
+    ///
+    /// # Errors
+    /// A lane that cannot be, or for which there is no memory.
+    pub fn begin<S: Send + 'static>(id: u64, prepared: Prepared, memory: &Memory, slot: S) -> Result<Session, LabError> {
+        let prepared = Arc::new(prepared);
+        let plans: Vec<LanePlan> = prepared.lanes()?;
+        let mut lanes = Vec::new();
+        for plan in plans {
+            let share = share(memory, &plan)?;
+            lanes.push((plan, share));
+        }
+        let shared = Arc::new(Shared {
+            id: format!("s{id}"),
+            state: Mutex::new(State::new(prepared.order.clone())),
+            changes: watch::Sender::new(0),
+            pages: AtomicUsize::new(0),
+            seen_at: Mutex::new(Instant::now()),
+            is_over: AtomicBool::new(false),
+        });
+        let (commands, heard) = sync_channel(COMMANDS_MAX);
+        let title = prepared.title().to_string();
+        let engine = Engine::new(prepared, lanes, Arc::clone(&shared), memory.clone(), heard)?;
+        let of_thread = Arc::clone(&shared);
+        let work = move || {
+            let ended = std::panic::catch_unwind(AssertUnwindSafe(|| engine.run()));
+            if ended.is_err() {
+                // Whoever looks is told; the sentence of the assert is on standard error.
+                of_thread.with(|state| state.phase = Phase::Failed);
+            }
+            of_thread.is_over.store(true, Ordering::Relaxed);
+            of_thread.changed();
+            drop(slot);
+        };
+        let thread = std::thread::Builder::new().name(format!("studio {}", shared.id)).spawn(work);
+        let thread = thread.map_err(|error| LabError::invalid("session", format!("has no thread: {error}; end another one")))?;
+        Ok(Session {
+            shared,
+            title,
+            commands,
+            thread: Mutex::new(Some(thread)),
+        })
+    }
+
+    /// What it is doing, and how many lanes it has.
+    pub fn phase(&self) -> (Phase, usize) {
+        self.shared.with(|state| (state.phase, state.lanes.len()))
+    }
+
+    /// The Order that makes it again.
+    pub fn order(&self) -> Order {
+        self.shared.see();
+        self.shared.with(|state| state.order.clone())
+    }
+
+    /// Tells the engine something, if it has room for it.
+    ///
+    /// # Errors
+    /// It is busy, or over.
+    pub fn tell(&self, command: Command) -> Result<(), &'static str> {
+        self.commands.try_send(command).map_err(|error| match error {
+            TrySendError::Full(_) => "the session is busy; try again",
+            TrySendError::Disconnected(_) => "the session is over; begin another one",
+        })
+    }
+
+    /// A page that looks at it from now on.
+    pub fn page(self: &Arc<Session>) -> Page {
+        static PAGES: AtomicU64 = AtomicU64::new(1);
+        self.shared.pages.fetch_add(1, Ordering::Relaxed);
+        let watching = Watching(Arc::clone(&self.shared));
+        // A session that is busy shows itself soon.
+        let _ = self.tell(Command::Show);
+        Page::new(PAGES.fetch_add(1, Ordering::Relaxed), Arc::clone(self), watching)
+    }
+
+    /// What exports are made of.
+    ///
+    /// # Errors
+    /// It does not answer in time, or is over.
+    pub fn material(&self) -> Result<Material, &'static str> {
+        self.shared.see();
+        let (to, from) = sync_channel(1);
+        self.tell(Command::Export(to))?;
+        from.recv_timeout(MATERIAL_TIME).map_err(|_| "the session does not answer; try again")
+    }
+
+    /// How long nobody has asked for it.
+    pub fn idle(&self) -> Duration {
+        if self.shared.is_watched() {
+            self.shared.see();
+        }
+        self.shared.seen_at.lock().expect("nobody panics with it").elapsed()
+    }
+
+    /// Ends it; its thread is not waited for.
+    pub fn end(&self) {
+        if self.tell(Command::Stop).is_err() {
+            // It is busy: it ends when it has heard what was said before.
+            let commands = self.commands.clone();
+            std::thread::spawn(move || commands.send(Command::Stop));
+        }
+    }
+
+    /// Waits until its thread has ended.
+    pub fn join(&self) {
+        if let Some(thread) = self.thread.lock().expect("nobody panics with it").take() {
+            // It does not panic: what does is caught.
+            let _ = thread.join();
+        }
+    }
+}

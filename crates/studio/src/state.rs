@@ -1,0 +1,368 @@
+//! What a session shows: the newest state of its lanes, from which each page is told what is new to it.
+//!
+//! ```text
+//! engine, at frame times -> State (behind a lock, held for copies of pointers and short rows) -> Page -> frames
+//! ```
+//!
+//! A page is a reader with a memory of what it was sent. However slowly it reads, it costs no more than that memory; what came in
+//! between is not sent any more, and events among it are counted.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::frames::{EventRecord, Head, OwnerRecord, Phase, Rows, UnitRecord, encode};
+use crate::order::Order;
+use crate::series::Series;
+
+/// Events that are kept for pages that have not seen them.
+pub const EVENTS_KEPT: usize = 1024;
+/// Refusals that wait for their pages.
+const REFUSALS_MAX: usize = 64;
+
+/// A moment of a lane.
+#[derive(Default)]
+pub struct Snapshot {
+    /// Its numbers.
+    pub head: Head,
+    /// Its owners.
+    pub owners: Vec<OwnerRecord>,
+    /// A record for each slice of the drive; the same as before where nobody looked.
+    pub units: Arc<Vec<UnitRecord>>,
+}
+
+/// The last events, and how many there were.
+#[derive(Default)]
+pub struct EventRing {
+    records: VecDeque<EventRecord>,
+    total: u64,
+}
+
+impl EventRing {
+    /// Adds events, before which some were left out.
+    pub fn extend(&mut self, left_out: u64, new: &[EventRecord]) {
+        if left_out > 0 {
+            // What is kept is without gaps.
+            self.records.clear();
+            self.total += left_out;
+        }
+        let skipped = new.len().saturating_sub(EVENTS_KEPT);
+        self.records.extend(&new[skipped..]);
+        let more = self.records.len().saturating_sub(EVENTS_KEPT);
+        self.records.drain(..more);
+        self.total += new.len() as u64;
+        assert!(self.records.len() as u64 <= self.total, "what is kept has happened");
+    }
+
+    /// What happened after so many events, and how many of that are not kept.
+    fn since(&self, seen: u64) -> (Vec<EventRecord>, u64) {
+        let first = self.total - self.records.len() as u64;
+        let skipped = seen.saturating_sub(first).min(self.records.len() as u64);
+        let records = self.records.iter().skip(skipped as usize).copied().collect();
+        (records, first.saturating_sub(seen))
+    }
+}
+
+/// A lane, as pages are told of it.
+pub struct LaneState {
+    /// Its name.
+    pub name: String,
+    /// Its newest moment.
+    pub snapshot: Arc<Snapshot>,
+    /// Grows when what was told before does not hold any more.
+    pub epoch: u64,
+    /// Its time series.
+    pub series: Series,
+    /// Its last events.
+    pub events: EventRing,
+    /// What came out, as JSON, when it has ended.
+    pub result: Option<Arc<str>>,
+    /// Latencies so far, as the inside of a JSON object.
+    pub latency: Option<Arc<str>>,
+}
+
+/// See the module.
+pub struct State {
+    /// The message that says what the session is.
+    pub session: Arc<str>,
+    /// Grows with every other message; changed when lanes come or go.
+    pub version: u64,
+    /// The lanes.
+    pub lanes: Vec<LaneState>,
+    /// What the session is doing.
+    pub phase: Phase,
+    /// The Order that makes this session again.
+    pub order: Order,
+    refusals: VecDeque<(u64, String)>,
+}
+
+impl State {
+    /// Nothing yet.
+    pub fn new(order: Order) -> State {
+        State {
+            session: Arc::from(""),
+            version: 0,
+            lanes: Vec::new(),
+            phase: Phase::Waiting,
+            order,
+            refusals: VecDeque::new(),
+        }
+    }
+
+    /// Leaves only the lanes of these names, in their order.
+    pub fn keep_lanes(&mut self, names: &[&str]) {
+        self.lanes.retain(|lane| names.contains(&lane.name.as_str()));
+    }
+
+    /// Has a page told that what it wanted is refused.
+    pub fn refuse(&mut self, page: u64, sentence: String) {
+        if self.refusals.len() == REFUSALS_MAX {
+            self.refusals.pop_front();
+        }
+        self.refusals.push_back((page, sentence));
+    }
+
+    /// The next refusal of a page.
+    pub fn take_refusal(&mut self, page: u64) -> Option<String> {
+        let place = self.refusals.iter().position(|(of, _)| *of == page)?;
+        self.refusals.remove(place).map(|(_, sentence)| sentence)
+    }
+}
+
+/// What a page was told of a lane.
+#[derive(Default)]
+pub struct Seen {
+    name: String,
+    snapshot: Option<Arc<Snapshot>>,
+    epoch: u64,
+    moments: usize,
+    events: u64,
+    result: Option<Arc<str>>,
+    latency: Option<Arc<str>>,
+    held: Option<String>,
+}
+
+/// What is new of a lane to a page, taken out of the state, to be made a frame of without the lock.
+pub struct News {
+    before: Option<Arc<Snapshot>>,
+    now: Arc<Snapshot>,
+    events: Vec<EventRecord>,
+    events_left_out: u64,
+    samples: Vec<f64>,
+}
+
+impl Seen {
+    /// Nothing of a lane of this name.
+    pub fn new(name: &str) -> Seen {
+        Seen {
+            name: name.to_string(),
+            ..Seen::default()
+        }
+    }
+
+    /// The lane's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Keeps a message until the next one.
+    pub fn hold(&mut self, text: String) {
+        self.held = Some(text);
+    }
+
+    /// The message that was kept.
+    pub fn held(&mut self) -> Option<String> {
+        self.held.take()
+    }
+
+    /// The message that is new to it, if there is one.
+    pub fn text(&mut self, index: usize, lane: &LaneState) -> Option<String> {
+        if is_other(&self.latency, &lane.latency) {
+            self.latency.clone_from(&lane.latency);
+            let latency = lane.latency.as_ref().map(|inside| format!("{{\"type\":\"latency\",\"lane\":{index},{inside}}}"));
+            return latency.or_else(|| self.text(index, lane));
+        }
+        if is_other(&self.result, &lane.result) {
+            self.result.clone_from(&lane.result);
+            let result = lane.result.as_ref();
+            return result.map(|json| format!("{{\"type\":\"result\",\"lane\":{index},\"result\":{json}}}"));
+        }
+        None
+    }
+
+    /// What is new to it, if anything is; it is taken for told.
+    pub fn news(&mut self, lane: &LaneState) -> Option<News> {
+        let is_same = self.snapshot.as_ref().is_some_and(|seen| Arc::ptr_eq(seen, &lane.snapshot));
+        if is_same && self.epoch == lane.epoch {
+            return None;
+        }
+        if self.epoch != lane.epoch {
+            *self = Seen {
+                name: std::mem::take(&mut self.name),
+                held: self.held.take(),
+                epoch: lane.epoch,
+                result: self.result.take(),
+                latency: self.latency.take(),
+                // What happened before there was a page is no news.
+                events: self.events,
+                ..Seen::default()
+            };
+        }
+        let is_first = self.snapshot.is_none();
+        let (events, events_left_out) = lane.events.since(self.events);
+        let news = News {
+            before: self.snapshot.replace(Arc::clone(&lane.snapshot)),
+            now: Arc::clone(&lane.snapshot),
+            samples: lane.series.since(self.moments).to_vec(),
+            events,
+            events_left_out: if is_first && self.events == 0 { 0 } else { events_left_out },
+        };
+        self.moments = lane.series.len();
+        self.events = lane.events.total;
+        Some(news)
+    }
+}
+
+/// Whether a text is not the one that was told.
+fn is_other(told: &Option<Arc<str>>, now: &Option<Arc<str>>) -> bool {
+    match (told, now) {
+        (Some(told), Some(now)) => !Arc::ptr_eq(told, now),
+        (told, now) => told.is_some() != now.is_some(),
+    }
+}
+
+impl News {
+    /// A frame of it.
+    pub fn frame(&self, lane: u8) -> bytes::Bytes {
+        let now = &self.now;
+        let known = self.before.as_ref().filter(|before| before.units.len() == now.units.len());
+        let units = now.units.iter().enumerate();
+        let is_new = |index: usize, unit: &UnitRecord| match known {
+            Some(before) => before.units[index] != *unit,
+            None => true,
+        };
+        let same = known.is_some_and(|before| Arc::ptr_eq(&before.units, &now.units));
+        let units: Vec<(u32, UnitRecord)> = match same {
+            true => Vec::new(),
+            false => units
+                .filter(|(index, unit)| is_new(*index, unit))
+                .map(|(index, unit)| (index as u32, *unit))
+                .collect(),
+        };
+        let rows = Rows {
+            owners: &now.owners,
+            units: &units,
+            events: &self.events,
+            events_left_out: self.events_left_out,
+            samples: &self.samples,
+        };
+        encode(lane, self.before.is_none(), &now.head, &rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frames::{NO_OWNER, NO_UNIT};
+    use crate::series::{Beside, Moment};
+
+    fn event(unit: u32) -> EventRecord {
+        EventRecord {
+            kind: 1,
+            owner: 0,
+            why: 0,
+            destination_owner: NO_OWNER,
+            unit,
+            pages: 1,
+            valid_pages: 0,
+            copied_pages: 0,
+            destination: NO_UNIT,
+            host_bytes: 0,
+            now_ns: 0,
+        }
+    }
+
+    #[test]
+    fn events_that_are_not_told_are_counted() {
+        let mut ring = EventRing::default();
+        let of = |ring: &EventRing, seen: u64| {
+            let (events, left_out) = ring.since(seen);
+            (events.iter().map(|event| event.unit).collect::<Vec<_>>(), left_out)
+        };
+        ring.extend(0, &[event(0), event(1)]);
+        assert_eq!(of(&ring, 0), (vec![0, 1], 0));
+        assert_eq!(of(&ring, 1), (vec![1], 0));
+        ring.extend(3, &[event(5)]);
+        assert_eq!(of(&ring, 2), (vec![5], 3));
+        assert_eq!(of(&ring, 6), (vec![], 0));
+        let many: Vec<EventRecord> = (6..6 + 2 * EVENTS_KEPT as u32).map(event).collect();
+        ring.extend(0, &many);
+        let (events, left_out) = of(&ring, 6);
+        assert_eq!((events.len(), left_out), (EVENTS_KEPT, EVENTS_KEPT as u64));
+        assert_eq!(events.last(), Some(&(5 + 2 * EVENTS_KEPT as u32)));
+    }
+
+    fn unit(valid_pages: u32) -> UnitRecord {
+        UnitRecord {
+            state: 3,
+            owner: 0,
+            group: 0,
+            valid_pages,
+            written_pages: 8,
+        }
+    }
+
+    fn lane(units: Vec<UnitRecord>, epoch: u64) -> LaneState {
+        let mut series = Series::new(1, 100);
+        series.take(&Moment {
+            host_bytes: 1,
+            media_bytes: 1,
+            owners: &[(1, 0)],
+            beside: Beside::default(),
+        });
+        let snapshot = Snapshot {
+            owners: vec![OwnerRecord::default()],
+            units: Arc::new(units),
+            ..Snapshot::default()
+        };
+        LaneState {
+            name: String::new(),
+            snapshot: Arc::new(snapshot),
+            epoch,
+            series,
+            events: EventRing::default(),
+            result: None,
+            latency: None,
+        }
+    }
+
+    fn counts(frame: &[u8]) -> (bool, u32, u32) {
+        let at = |at: usize| u32::from_le_bytes(frame[at..at + 4].try_into().expect("four bytes"));
+        (frame[3] == 1, at(8), at(16))
+    }
+
+    #[test]
+    fn a_page_is_told_what_is_new_to_it() {
+        let mut seen = Seen::default();
+        let before = lane(vec![unit(1), unit(2)], 1);
+        let frame = seen.news(&before).expect("everything is new").frame(0);
+        assert_eq!(counts(&frame), (true, 2, 1));
+        assert!(seen.news(&before).is_none(), "it is told already");
+        let after = lane(vec![unit(1), unit(3)], 1);
+        let frame = seen.news(&after).expect("a unit changed").frame(0);
+        assert_eq!(counts(&frame), (false, 1, 0));
+        let back = lane(vec![unit(1), unit(2)], 2);
+        let frame = seen.news(&back).expect("it was set back").frame(0);
+        assert_eq!(counts(&frame), (true, 2, 1));
+    }
+
+    #[test]
+    fn a_refusal_is_for_the_page_that_asked() {
+        let mut state = State::new(Order::default());
+        state.refuse(1, "one".to_string());
+        state.refuse(2, "two".to_string());
+        assert_eq!(state.take_refusal(2).as_deref(), Some("two"));
+        assert_eq!(state.take_refusal(2), None);
+        (0..1000).for_each(|number| state.refuse(3, number.to_string()));
+        assert_eq!(state.take_refusal(1), None, "what nobody takes goes");
+    }
+}

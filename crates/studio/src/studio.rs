@@ -1,0 +1,377 @@
+//! The server: questions of pages, and what is done about them.
+//!
+//! ```text
+//! http::App -> assets | /api/... -> catalogue, texts, sessions, exports, the store
+//!          \-> WebSocket -> Page
+//! ```
+//!
+//! Everything that a peer can make grow has a bound: sessions, lanes, memory, commands, messages. Answers are JSON, refusals
+//! `{"error": "one sentence"}`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use lab::LabError;
+use lab::store::{KeptRun, Store};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use transport::ServeError;
+use transport::http::{Answer, App, AppMethod, Conversation, HttpOptions, HttpServer, Question};
+
+use crate::export::Form;
+use crate::memory::Memory;
+use crate::order::{Order, Prepared};
+use crate::session::Session;
+use crate::{assets, catalogue, texts};
+
+/// Sessions at the same time.
+pub const SESSIONS_MAX: usize = 16;
+/// Runs of the store that are listed.
+const RUNS_MAX: usize = 200;
+/// How long a session without a page is kept.
+const IDLE_MAX: Duration = Duration::from_secs(600);
+/// Part of the machine's free memory that sessions may take.
+const MEMORY_SHARE: u64 = 2;
+
+/// How to serve.
+#[derive(Clone, Debug)]
+pub struct StudioOptions {
+    /// Where, and for whom.
+    pub http: HttpOptions,
+    /// Files beside the catalogue that may be run, because whoever starts the server named them.
+    pub granted: Vec<PathBuf>,
+    /// How long a session without a page is kept.
+    pub idle_max: Duration,
+    /// Memory that sessions may take together.
+    pub memory_bytes: u64,
+}
+
+impl StudioOptions {
+    /// The usual ones.
+    pub fn new(http: HttpOptions) -> StudioOptions {
+        StudioOptions {
+            http,
+            granted: Vec::new(),
+            idle_max: IDLE_MAX,
+            memory_bytes: lab::run::memory_available() / MEMORY_SHARE,
+        }
+    }
+}
+
+/// A running studio.
+pub struct Studio {
+    server: HttpServer,
+    inner: Arc<Inner>,
+}
+
+impl Studio {
+    /// Starts to serve.
+    ///
+    /// # Errors
+    /// As [`HttpServer::start_app`].
+    pub fn start(options: StudioOptions) -> Result<Studio, ServeError> {
+        assets::prepare();
+        let inner = Arc::new(Inner {
+            memory: Memory::new(options.memory_bytes),
+            slots: Arc::new(Semaphore::new(SESSIONS_MAX)),
+            sessions: Mutex::new(Sessions::default()),
+            building: Mutex::new(()),
+            granted: options.granted,
+        });
+        let server = HttpServer::start_app("studio", options.http, Arc::clone(&inner) as Arc<dyn App>)?;
+        watch_idle(Arc::downgrade(&inner), options.idle_max);
+        Ok(Studio { server, inner })
+    }
+
+    /// Where it listens.
+    pub fn local_address(&self) -> std::net::SocketAddr {
+        self.server.local_address()
+    }
+
+    /// Begins a session, as a page would; returns its name.
+    ///
+    /// # Errors
+    /// As a page is refused.
+    pub fn begin(&self, order: Order) -> Result<String, LabError> {
+        self.inner.begin(order).map_err(|refusal| match refusal {
+            Refusal::Order(error) => error,
+            Refusal::Full => LabError::invalid("sessions", "there are as many as there can be"),
+        })
+    }
+
+    /// Ends all sessions and the server.
+    pub fn stop(self) {
+        self.server.stop();
+        let sessions = std::mem::take(&mut self.inner.sessions().of);
+        sessions.values().for_each(|session| session.end());
+        sessions.values().for_each(|session| session.join());
+    }
+}
+
+/// Ends sessions that nobody asks for, as long as there is a studio.
+fn watch_idle(studio: Weak<Inner>, idle_max: Duration) {
+    let every = (idle_max / 8).clamp(Duration::from_millis(20), Duration::from_secs(5));
+    let watch = move || {
+        while let Some(inner) = studio.upgrade() {
+            inner.end_idle(idle_max);
+            drop(inner);
+            std::thread::sleep(every);
+        }
+    };
+    let started = std::thread::Builder::new().name("studio idle".to_string()).spawn(watch);
+    // Without a thread for it sessions are kept until they are ended.
+    drop(started);
+}
+
+#[derive(Default)]
+struct Sessions {
+    of: BTreeMap<u64, Arc<Session>>,
+    last: u64,
+}
+
+struct Inner {
+    memory: Memory,
+    slots: Arc<Semaphore>,
+    sessions: Mutex<Sessions>,
+    /// One Order is laid out at a time, so that what is built before its memory is counted is bounded.
+    building: Mutex<()>,
+    granted: Vec<PathBuf>,
+}
+
+/// Why there is no session.
+enum Refusal {
+    Order(LabError),
+    Full,
+}
+
+impl From<LabError> for Refusal {
+    fn from(error: LabError) -> Refusal {
+        Refusal::Order(error)
+    }
+}
+
+impl Inner {
+    fn sessions(&self) -> std::sync::MutexGuard<'_, Sessions> {
+        self.sessions.lock().expect("nobody panics with it")
+    }
+
+    fn begin(&self, order: Order) -> Result<String, Refusal> {
+        let slot: OwnedSemaphorePermit = Arc::clone(&self.slots).try_acquire_owned().map_err(|_| Refusal::Full)?;
+        // Whoever panicked while building has built nothing.
+        let building = self.building.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let prepared = Prepared::new(order, &self.granted)?;
+        let id = {
+            let mut sessions = self.sessions();
+            sessions.last += 1;
+            sessions.last
+        };
+        let session = Session::begin(id, prepared, &self.memory, slot)?;
+        drop(building);
+        let name = session.shared.id.clone();
+        self.sessions().of.insert(id, Arc::new(session));
+        Ok(name)
+    }
+
+    fn session(&self, name: &str) -> Option<Arc<Session>> {
+        let id: u64 = name.strip_prefix('s')?.parse().ok()?;
+        let session = self.sessions().of.get(&id).cloned()?;
+        (session.shared.id == name).then_some(session)
+    }
+
+    fn end(&self, name: &str) -> bool {
+        let Some(session) = self.session(name) else { return false };
+        self.sessions().of.retain(|_, other| !Arc::ptr_eq(other, &session));
+        session.end();
+        true
+    }
+
+    fn end_idle(&self, idle_max: Duration) {
+        let sessions: Vec<Arc<Session>> = self.sessions().of.values().cloned().collect();
+        for session in sessions.iter().filter(|session| session.idle() > idle_max || session.shared.is_over()) {
+            self.end(&session.shared.id);
+        }
+    }
+
+    fn answer_api(&self, question: &Question) -> Answer {
+        let parts: Vec<&str> = question.path.trim_start_matches('/').split('/').collect();
+        let known = match parts[..] {
+            ["api", "about"] => self.get(question, || Ok(json(about()))),
+            ["api", "catalogue"] => self.get(question, || Ok(json(catalogue::all()?))),
+            ["api", "options"] => self.get(question, || Ok(json(catalogue::options()))),
+            ["api", "runs"] => self.get(question, || Ok(json(runs()?))),
+            ["api", "text", kind, name] => self.get(question, || Ok(text(kind, name))),
+            ["api", "check"] => self.post(question, check),
+            ["api", "sessions"] if question.method == AppMethod::Post => self.post(question, |body| self.post_session(body)),
+            ["api", "sessions"] => self.get(question, || Ok(json(self.list()))),
+            ["api", "sessions", name] if question.method == AppMethod::Delete => {
+                if self.end(name) {
+                    Answer::new(204, "application/json", "")
+                } else {
+                    no_session(name)
+                }
+            }
+            ["api", "sessions", name, "order"] => self.get(question, || {
+                let session = self.session(name);
+                Ok(session.map_or_else(|| no_session(name), |session| json(json!(session.order()))))
+            }),
+            ["api", "sessions", name, "export", file] => self.get(question, || Ok(self.export(name, file))),
+            ["api", "drive", ..] => error(404, "no drive is watched here; start `warp serve --studio ADDRESS`"),
+            _ => error(404, "there is nothing here; the page is at /"),
+        };
+        known
+    }
+
+    fn get(&self, question: &Question, answer: impl FnOnce() -> Result<Answer, LabError>) -> Answer {
+        if question.method != AppMethod::Get {
+            return error(405, "this is only asked for (GET)");
+        }
+        answer().unwrap_or_else(|problem| error(status_of(&problem), problem.to_string()))
+    }
+
+    fn post(&self, question: &Question, answer: impl FnOnce(&[u8]) -> Result<Answer, LabError>) -> Answer {
+        if question.method != AppMethod::Post {
+            return error(405, "this is only sent to (POST)");
+        }
+        answer(&question.body).unwrap_or_else(|problem| error(status_of(&problem), problem.to_string()))
+    }
+
+    fn post_session(&self, body: &[u8]) -> Result<Answer, LabError> {
+        match self.begin(Order::parse(body)?) {
+            Ok(id) => {
+                let mut answer = json(json!({ "id": id }));
+                answer.status = 201;
+                Ok(answer)
+            }
+            Err(Refusal::Order(error)) => Err(error),
+            Err(Refusal::Full) => Ok(error(
+                429,
+                format!("there are {SESSIONS_MAX} sessions already; end one of them first"),
+            )),
+        }
+    }
+
+    fn list(&self) -> Value {
+        let sessions: Vec<Arc<Session>> = self.sessions().of.values().cloned().collect();
+        let entry = |session: &Arc<Session>| {
+            let (phase, lanes) = session.phase();
+            json!({ "id": session.shared.id, "title": session.title, "phase": phase.name(), "lanes": lanes })
+        };
+        sessions.iter().map(entry).collect()
+    }
+
+    fn export(&self, name: &str, file: &str) -> Answer {
+        let Some(session) = self.session(name) else {
+            return no_session(name);
+        };
+        let Some(form) = Form::of(file) else {
+            let names = Form::ALL.map(Form::file_name).join(", ");
+            return error(404, format!("there is no export of this name; there are {names}"));
+        };
+        let material = match session.material() {
+            Ok(material) => material,
+            Err(problem) => return error(503, problem),
+        };
+        match material.write(form) {
+            Ok(bytes) => {
+                let mut answer = Answer::new(200, form.content_type(), bytes);
+                answer.file_name = Some(form.file_name().to_string());
+                answer
+            }
+            Err(problem) => error(409, problem.to_string()),
+        }
+    }
+}
+
+impl App for Inner {
+    fn at_once(&self, question: &Question) -> Option<Answer> {
+        if !is_api(&question.path) {
+            let found = (question.method == AppMethod::Get).then(|| assets::answer(&question.path, question.takes_gzip));
+            return Some(found.flatten().unwrap_or_else(|| error(404, "there is nothing here; the page is at /")));
+        }
+        None
+    }
+
+    fn answer(&self, question: &Question) -> Answer {
+        self.answer_api(question)
+    }
+
+    fn converse(&self, path: &str) -> Result<Box<dyn Conversation>, Answer> {
+        let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+        let ["api", "sessions", name, "live"] = parts[..] else {
+            return Err(error(404, "nobody talks here; a session does at /api/sessions/ID/live"));
+        };
+        match self.session(name) {
+            Some(session) => Ok(Box::new(session.page())),
+            None => Err(no_session(name)),
+        }
+    }
+
+    fn is_public(&self, path: &str) -> bool {
+        !is_api(path)
+    }
+
+    fn refusal(&self, status: u16, problem: &str) -> Answer {
+        error(status, problem)
+    }
+}
+
+fn is_api(path: &str) -> bool {
+    path == "/api" || path.starts_with("/api/")
+}
+
+fn json(value: Value) -> Answer {
+    Answer::new(200, "application/json", value.to_string())
+}
+
+fn error(status: u16, problem: impl Into<String>) -> Answer {
+    let body = json!({ "error": problem.into() }).to_string();
+    Answer::new(status, "application/json", body)
+}
+
+/// The status of a problem: of a name that there is not, and of everything else that a page can say better.
+fn status_of(problem: &LabError) -> u16 {
+    match problem {
+        LabError::Unknown { .. } => 404,
+        LabError::Output { .. } => 500,
+        _ => 400,
+    }
+}
+
+fn no_session(name: &str) -> Answer {
+    let name: String = name.chars().take(20).collect();
+    error(404, format!("there is no session {name}; it may have ended, begin another one"))
+}
+
+fn about() -> Value {
+    json!({ "version": env!("CARGO_PKG_VERSION"), "drive": false, "actions": false })
+}
+
+fn runs() -> Result<Value, LabError> {
+    let runs = Store::of_user()?.runs(RUNS_MAX)?;
+    Ok(runs.iter().map(KeptRun::row_json).collect())
+}
+
+fn text(kind: &str, name: &str) -> Answer {
+    match catalogue::text(kind, name) {
+        Some(Ok(text)) => Answer::new(200, "text/plain; charset=utf-8", text),
+        Some(Err(problem)) => error(status_of(&problem), problem.to_string()),
+        None => error(404, "there are texts of jobs, workloads, devices and experiments"),
+    }
+}
+
+/// A text that is to be checked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ToCheck {
+    name: String,
+    text: String,
+}
+
+fn check(body: &[u8]) -> Result<Answer, LabError> {
+    let to_check: ToCheck = serde_json::from_slice(body).map_err(|error| LabError::invalid("check", error.to_string()))?;
+    let problems = texts::problems(&to_check.name, &to_check.text);
+    Ok(json(json!({ "problems": problems })))
+}

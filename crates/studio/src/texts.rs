@@ -1,0 +1,190 @@
+//! Texts that a page sends: job files, tables of workloads, traces; what is wrong with them, line by line.
+//!
+//! A text comes from whoever reaches the server, so it must not lead to files, pipes or devices of this machine, nor to its environment:
+//! what could is refused here, before anything reads it.
+
+use lab::workloads;
+use serde::Serialize;
+use toml::{Table, Value};
+use workload::fio::JobError;
+
+/// Bytes of a file's name.
+const FILE_NAME_BYTES_MAX: usize = 64;
+/// Problems that are told.
+const PROBLEMS_MAX: usize = 100;
+/// Settings of workloads whose values are files.
+const FILE_SETTINGS: [&str; 3] = ["file", "files", "trace"];
+/// Options of job files that read another file.
+const FILE_OPTIONS: [&str; 2] = ["include", "dp_scheme"];
+
+/// Something that is wrong with a text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// The line, from 1, if it is about one.
+    pub line: Option<usize>,
+    /// What is wrong, and what to do.
+    pub message: String,
+}
+
+impl Problem {
+    fn new(line: Option<usize>, message: impl Into<String>) -> Problem {
+        Problem {
+            line,
+            message: message.into(),
+        }
+    }
+}
+
+/// Refuses what no file should be called.
+///
+/// # Errors
+/// What would be right.
+pub fn check_file_name(name: &str) -> Result<(), String> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._- ".contains(&byte);
+    if name.is_empty() || name.len() > FILE_NAME_BYTES_MAX || name.starts_with(['.', '-', ' ']) || !name.bytes().all(is_plain) {
+        return Err(format!(
+            "give a file's name of 1 to {FILE_NAME_BYTES_MAX} letters, digits, points, spaces and hyphens, such as mine.fio"
+        ));
+    }
+    Ok(())
+}
+
+/// The table of a workload that a text is; `None` of a block trace, which is a file.
+///
+/// # Errors
+/// Everything that is wrong with it, at least one problem.
+pub fn table(name: &str, text: &str) -> Result<Option<Table>, Vec<Problem>> {
+    if name.ends_with(".fio") {
+        check_job_file(text).map_err(|problem| vec![problem])?;
+        workloads::jobs_of_text(text, name, &[]).map_err(|error| problems_of(&error))?;
+        return Ok(Some(Table::from_iter([
+            ("kind".to_string(), Value::from("fio")),
+            ("text".to_string(), Value::from(text)),
+        ])));
+    }
+    if !name.ends_with(".toml") {
+        return Ok(None);
+    }
+    let table: Table = toml::from_str(text).map_err(|error| vec![problem_of_toml(&error, text)])?;
+    check_table(&table).map_err(|problem| vec![Problem::new(None, problem)])?;
+    let changes = workloads::WorkloadChanges::default();
+    changes.parse(name, &table).map_err(|error| problems_of(&error))?;
+    Ok(Some(table))
+}
+
+/// What is wrong with a text; nothing, if it can be run.
+pub fn problems(name: &str, text: &str) -> Vec<Problem> {
+    if let Err(problem) = check_file_name(name) {
+        return vec![Problem::new(None, problem)];
+    }
+    table(name, text).err().unwrap_or_default()
+}
+
+fn problem_of_toml(error: &toml::de::Error, text: &str) -> Problem {
+    let before = error.span().and_then(|span| text.get(..span.start));
+    let line = before.map(|before| before.matches('\n').count() + 1);
+    Problem::new(line, error.message().replace('\n', ", "))
+}
+
+fn problems_of(error: &lab::LabError) -> Vec<Problem> {
+    let lab::LabError::Job(error) = error else {
+        return vec![Problem::new(None, error.to_string())];
+    };
+    let of = |error: &JobError| {
+        let message = format!("{}: {}; {}", error.subject, error.problem, error.remedy);
+        Problem::new(Some(error.line).filter(|line| *line > 0), message)
+    };
+    let all = [error].into_iter().chain(&error.others);
+    all.take(PROBLEMS_MAX).map(of).collect()
+}
+
+/// Refuses options of a job file that lead out of it.
+fn check_job_file(text: &str) -> Result<(), Problem> {
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim_start();
+        if line.starts_with([';', '#']) {
+            continue;
+        }
+        let word = line.split(|letter: char| letter == '=' || letter.is_whitespace()).next();
+        let refuse = |problem: &str| Err(Problem::new(Some(index + 1), problem));
+        if word.is_some_and(|word| FILE_OPTIONS.contains(&word)) {
+            return refuse("it names a file of this machine, which a page does not read; put what it says here");
+        }
+        if line.contains("${") {
+            return refuse("it names a variable of this machine, which a page does not read; write its value");
+        }
+    }
+    Ok(())
+}
+
+/// Refuses settings of a workload that lead out of it, however deep they stand.
+fn check_table(table: &Table) -> Result<(), String> {
+    table.iter().try_for_each(|(key, value)| {
+        check_setting(key, value).map_err(|problem| format!("{key}: {problem}"))
+    })
+}
+
+/// Refuses a setting that leads to a file or a variable of this machine. A job file of the catalogue is none.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_setting(key: &str, value: &Value) -> Result<(), String> {
+    let is_known_job = |value: &Value| {
+        value.as_str().is_some_and(|name| workloads::job_names().iter().any(|known| known == name))
+    };
+    let names_file = FILE_SETTINGS.contains(&key) || FILE_OPTIONS.contains(&key);
+    if names_file && !(key == "file" && is_known_job(value)) {
+        return Err("names a file of this machine, which a page does not read; send its text".to_string());
+    }
+    match value {
+        Value::String(text) if key == "text" => check_job_file(text).map_err(|problem| problem.message),
+        Value::String(text) if text.contains("${") => {
+            Err("names a variable of this machine, which a page does not read; write its value".to_string())
+        }
+        Value::Table(table) => check_table(table),
+        Value::Array(values) => values.iter().try_for_each(|value| check_setting("", value)),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mistake_of_a_job_file_has_its_line() {
+        let found = problems("mine.fio", "[global]\nrw=wrote\nbs=4k\n[one]\nbss=8k\n");
+        let lines: Vec<Option<usize>> = found.iter().map(|problem| problem.line).collect();
+        assert_eq!(lines, [Some(2), Some(5)], "{found:?}");
+        assert!(found[0].message.starts_with("rw=wrote: "), "{found:?}");
+        assert_eq!(problems("mine.fio", "[one]\nrw=write\n"), []);
+    }
+
+    #[test]
+    fn a_mistake_of_a_table_has_its_line_or_its_setting() {
+        let found = problems("mine.toml", "kind = \"lsm\"\nthis is none\n");
+        assert_eq!(found[0].line, Some(2), "{found:?}");
+        let found = problems("mine.toml", "kind = \"lms\"\n");
+        assert!(found[0].message.contains("did you mean lsm?"), "{found:?}");
+    }
+
+    #[test]
+    fn nothing_leads_out_of_a_text() {
+        for (name, text) in [
+            ("a.fio", "include /dev/zero\n[one]\nrw=write\n"),
+            ("a.fio", "[one]\nrw=write\ndp_scheme=/dev/zero\n"),
+            ("a.fio", "[one]\nrw=write\nsize=${HOME}\n"),
+            ("a.toml", "kind = \"trace\"\nfiles = [\"/dev/zero\"]\n"),
+            ("a.toml", "kind = \"fio\"\nfile = \"/dev/zero\"\n"),
+            ("a.toml", "kind = \"fio\"\ntext = \"\"\"\n[one]\n  include /dev/zero\n\"\"\"\n"),
+            ("a.toml", "kind = \"tenants\"\n[[tenants]]\nworkload = { kind = \"cachelib\", trace = \"/dev/zero\" }\n"),
+            ("a.toml", "kind = \"cachelib\"\ntrace = \"${HOME}/x\"\n"),
+            ("../a.fio", ""),
+            ("/etc/passwd", ""),
+            ("", ""),
+        ] {
+            assert_ne!(problems(name, text), [], "{name}: {text}");
+        }
+        assert_eq!(problems("a.toml", "kind = \"fio\"\nfile = \"two_sequential\"\n"), []);
+    }
+}

@@ -1,0 +1,143 @@
+//! What is taken out of a session gives the same integers elsewhere.
+
+mod common;
+
+use std::process::Command;
+
+use common::{Message, Socket, begin, get, order, small_order, start};
+use lab::experiment::Experiment;
+use lab::selection::Selection;
+use serde_json::{Value, json};
+use studio::Studio;
+
+/// Runs a session to its end; its name and its results.
+fn played(studio: &Studio, order: &Value) -> (String, Vec<Value>) {
+    let address = studio.local_address();
+    let id = begin(address, order);
+    let mut page = Socket::open(address, &format!("/api/sessions/{id}/live"));
+    page.send(&json!({ "do": "play" }));
+    let lanes = order["lanes"].as_array().expect("lanes").len();
+    let mut found = vec![Value::Null; lanes];
+    page.wait("all results", |message| {
+        if let Message::Text(text) = message
+            && text["type"] == "result"
+        {
+            found[text["lane"].as_u64().expect("a lane") as usize] = text["result"].clone();
+        }
+        found.iter().all(|result| !result.is_null()).then_some(())
+    });
+    (id, found)
+}
+
+fn export(studio: &Studio, id: &str, file: &str) -> String {
+    let answer = get(studio.local_address(), &format!("/api/sessions/{id}/export/{file}"));
+    assert_eq!(answer.status, 200, "{file}: {}", answer.text());
+    assert!(answer.head.contains(&format!("filename=\"{file}\"")), "{}", answer.head);
+    answer.text()
+}
+
+/// Host and media bytes of an experiment's text, run as `warp run` runs it.
+fn run(text: &str) -> Vec<(String, u64, u64)> {
+    let experiment = Experiment::parse("mine/experiment.toml", text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let cells = experiment.select(&Selection::default()).unwrap_or_else(|error| panic!("{error}\n{text}")).cells;
+    let plans = lab::run::prepare(cells).expect("it can be run");
+    let results = lab::run::run_all(&plans, false, 8 << 30, &()).expect("it runs");
+    let row = |result: &lab::run::CellResult| {
+        (result.key.variant.clone(), result.stats.host_bytes_written(), result.stats.media_bytes_written())
+    };
+    results.iter().map(row).collect()
+}
+
+#[track_caller]
+fn assert_equal(rows: &[(String, u64, u64)], results: &[Value], names: &[&str]) {
+    assert_eq!(rows.len(), results.len());
+    for ((row, result), name) in rows.iter().zip(results).zip(names) {
+        let number = |key: &str| result[key].as_u64().expect("a number");
+        assert_eq!((row.0.as_str(), row.1, row.2), (*name, number("host_bytes_written"), number("media_bytes_written")));
+    }
+}
+
+#[test]
+fn an_experiment_of_variants_grid_values_and_settings() {
+    let studio = start();
+    let mut order = order();
+    order["lanes"][1]["set"] = json!({ "gc.unit_selection": "fifo", "geometry.over_provisioning": 0.35 });
+    let (id, results) = played(&studio, &order);
+    let text = export(&studio, &id, "experiment.toml");
+    assert_equal(&run(&text), &results, &["FDP", "NoFDP"]);
+    studio.stop();
+}
+
+#[test]
+fn an_experiment_of_a_job_file_that_was_sent() {
+    let studio = start();
+    let order = json!({
+        "workload": { "name": "mine.fio", "text": "[global]\nrw=randwrite\nbs=16k\n[hot]\nsize=10%\n[cold]\noffset=10%\nsize=80%\nfdp=1\nplids=1\n" },
+        "device": "ssd_a", "scale": "1/2048", "write": 1.5, "prefill": 1.0, "seed": 7,
+        "lanes": [{ "name": "as it is" }, { "name": "larger", "set": { "workload.hot.bs": "64k" } }],
+    });
+    let (id, results) = played(&studio, &order);
+    assert_ne!(results[0]["media_bytes_written"], results[1]["media_bytes_written"], "the setting does something");
+    let text = export(&studio, &id, "experiment.toml");
+    assert_equal(&run(&text), &results, &["as it is", "larger"]);
+    studio.stop();
+}
+
+#[test]
+fn an_experiment_of_a_workload_of_the_catalogue() {
+    let studio = start();
+    let order = json!({
+        "workload": { "name": "kvcache_202206" }, "device": "ssd_a", "scale": "1/2048", "write": 0.5, "seed": 3, "lanes": [{ "name": "cache" }],
+    });
+    let (id, results) = played(&studio, &order);
+    assert_equal(&run(&export(&studio, &id, "experiment.toml")), &results, &["cache"]);
+    studio.stop();
+}
+
+/// The program is Python, and the experiment in it is the one that is exported.
+#[test]
+fn a_program_holds_the_experiment() {
+    let studio = start();
+    let (id, results) = played(&studio, &small_order());
+    let program = export(&studio, &id, "run.py");
+    let stub = "import sys, types\nstub = types.ModuleType('warp_ssd')\nclass Result:\n    def summary(self):\n        return ''\n\
+                def run(experiment):\n    import json\n    print(json.dumps(experiment))\n    return Result()\nstub.run = run\n\
+                sys.modules['warp_ssd'] = stub\n";
+    let output = Command::new("python3").arg("-c").arg(format!("{stub}{program}")).output();
+    let output = output.expect("Python is there, as for the package's own tests");
+    assert!(output.status.success(), "{}\n{program}", String::from_utf8_lossy(&output.stderr));
+    let experiment: Value = serde_json::from_slice(&output.stdout).expect("the experiment as JSON");
+    let text = toml::to_string(&experiment).expect("it is TOML");
+    assert_equal(&run(&text), &results, &["FDP"]);
+    studio.stop();
+}
+
+#[test]
+fn results_a_report_and_a_trace() {
+    let studio = start();
+    let (id, results) = played(&studio, &order());
+    let json: Value = serde_json::from_str(&export(&studio, &id, "result.json")).expect("JSON");
+    assert_eq!(json["format"], "warp-results");
+    for (cell, result) in json["cells"].as_array().expect("cells").iter().zip(&results) {
+        for key in ["waf", "tail_waf", "host_bytes_written", "media_bytes_written", "owners"] {
+            assert_eq!(cell[key], result[key], "{key}");
+        }
+    }
+    let report = export(&studio, &id, "report.html");
+    assert!(report.contains("NoFDP") && report.contains("</html>"));
+    let trace: Value = serde_json::from_str(&export(&studio, &id, "trace.json")).expect("JSON");
+    let events = trace["traceEvents"].as_array().expect("events");
+    let of = |kind: &str| events.iter().filter(|event| event["ph"] == kind).count();
+    assert!(of("X") > 10 && of("i") > 10 && of("C") > 100 && of("M") > 4, "{} {} {} {}", of("X"), of("i"), of("C"), of("M"));
+    let axis = trace["otherData"]["lanes"][0]["axis"].as_str().expect("it says what its axis is");
+    assert!(axis.contains("host bytes written"), "{axis}");
+    // Slices of a track do not overlap.
+    let mut ends = std::collections::BTreeMap::new();
+    for event in events.iter().filter(|event| event["ph"] == "X") {
+        let number = |key: &str| event[key].as_f64().expect("a number");
+        let track = (event["pid"].as_u64(), event["tid"].as_u64());
+        let end = ends.insert(track, number("ts") + number("dur")).unwrap_or(0.0);
+        assert!(number("ts") >= end - 1e-6 || track.1.is_some_and(|track| track % 8 == 7), "{event}");
+    }
+    studio.stop();
+}

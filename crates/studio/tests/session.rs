@@ -1,0 +1,279 @@
+//! What a page sees of a session is what a run gives that nobody watched, however it was paused, set back and branched off.
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::{Message, Socket, begin, get, options, order, small_order, start};
+use lab::experiment::Experiment;
+use lab::run::CellResult;
+use lab::selection::Selection;
+use lab::twin::{Scale, ScaleChoice};
+use serde_json::{Value, json};
+use studio::Studio;
+use toml::Table;
+
+const PAUSED: u8 = 3;
+const ENDED: u8 = 4;
+
+/// The same run, as `warp run` has it.
+fn unwatched(variant: &str, set: &[(&str, toml::Value)]) -> CellResult {
+    let experiment = Experiment::find("three_stream").expect("it is built in");
+    let selection = Selection {
+        device: Some("ssd_a".to_string()),
+        only: Some(vec![variant.to_string(), "80/20".to_string()]),
+        scale: Some(ScaleChoice::Fixed(Scale(2048))),
+        write_capacities: Some(2.0),
+        overrides: set.iter().map(|(path, value)| (path.to_string(), value.clone())).collect::<Table>(),
+        ..Selection::default()
+    };
+    let plans = lab::run::prepare(experiment.select(&selection).expect("a selection").cells).expect("a run");
+    let results = lab::run::run_all(&plans, false, 8 << 30, &()).expect("it runs");
+    results.into_iter().next().expect("one run")
+}
+
+/// A result of a session against that of a run.
+#[track_caller]
+fn assert_equal(cell: &Value, run: &CellResult) {
+    let number = |key: &str| cell[key].as_u64().unwrap_or_else(|| panic!("{key}: {cell}"));
+    assert_eq!(number("host_bytes_written"), run.stats.host_bytes_written());
+    assert_eq!(number("media_bytes_written"), run.stats.media_bytes_written());
+    assert_eq!(number("media_bytes_erased"), run.stats.media_bytes_erased());
+    let copied = |index: usize| cell["owners"][index]["gc_pages_copied"].as_u64();
+    let rows = run.stats.handles.iter().chain([&run.stats.shared]);
+    for (index, row) in rows.enumerate() {
+        assert_eq!(copied(index), Some(row.gc_pages_copied), "owner {index}");
+    }
+    assert_eq!(cell["complete"], json!(true));
+}
+
+fn watch(studio: &Studio, id: &str) -> Socket {
+    Socket::open(studio.local_address(), &format!("/api/sessions/{id}/live"))
+}
+
+/// The results of so many lanes, when they have ended.
+fn results(page: &mut Socket, lanes: usize) -> Vec<Value> {
+    let mut found: Vec<Option<Value>> = vec![None; lanes];
+    page.wait("all results", |message| {
+        if let Message::Text(text) = message
+            && text["type"] == "result"
+        {
+            let lane = text["lane"].as_u64().expect("a lane") as usize;
+            found[lane] = Some(text["result"].clone());
+        }
+        found.iter().all(Option::is_some).then_some(())
+    });
+    found.into_iter().flatten().collect()
+}
+
+#[test]
+fn lanes_side_by_side_end_as_runs_that_nobody_watched() {
+    let studio = start();
+    let id = begin(studio.local_address(), &order());
+    let mut page = watch(&studio, &id);
+    let session = page.text("session");
+    assert_eq!(session["id"], id.as_str());
+    assert_eq!(session["running"], json!(false));
+    let lane = &session["lanes"][1];
+    assert_eq!((lane["name"].as_str(), lane["device"].as_str()), (Some("NoFDP"), Some("ssd_a")));
+    assert_eq!(lane["scale"], "1/2048");
+    let owners = lane["owners"].as_array().expect("owners");
+    assert_eq!(owners.last().expect("a pool")["name"], "shared pool");
+    let first = page.frame_of(0, "a first frame", |_| true);
+    assert!(first.is_whole);
+    assert_eq!(first.units.len() as u64, lane["units"].as_u64().expect("units"));
+    page.send(&json!({ "do": "play" }));
+    let found = results(&mut page, 2);
+    for (cell, variant) in found.iter().zip(["FDP", "NoFDP"]) {
+        let run = unwatched(variant, &[]);
+        assert_equal(cell, &run);
+        assert_eq!(cell["waf"].as_f64(), run.stats.write_amplification());
+    }
+    // A page that comes later is told the same.
+    let mut other = watch(&studio, &id);
+    assert_eq!(results(&mut other, 2), found);
+    studio.stop();
+}
+
+/// Frames add up to the state, and series grow.
+#[test]
+fn frames_add_up_to_what_a_page_that_comes_later_is_told() {
+    let studio = start();
+    let id = begin(studio.local_address(), &small_order());
+    let mut page = watch(&studio, &id);
+    page.send(&json!({ "do": "play" }));
+    let (mut units, mut samples, mut frames) = (std::collections::BTreeMap::new(), Vec::new(), 0);
+    let last = page.wait("the end", |message| match message {
+        Message::Frame(frame) => {
+            let head = common::Head::of(frame);
+            if head.is_whole {
+                units.clear();
+                samples.clear();
+            }
+            units.extend(head.units.iter().copied());
+            samples.extend(head.samples.iter().copied());
+            frames += 1;
+            (head.phase == ENDED).then_some(head)
+        }
+        _ => None,
+    });
+    let mut other = watch(&studio, &id);
+    let whole = other.frame_of(0, "a whole frame", |head| head.is_whole);
+    assert_eq!(whole.units.into_iter().collect::<std::collections::BTreeMap<_, _>>(), units);
+    assert_eq!(whole.samples, samples);
+    assert_eq!((whole.host_bytes, whole.owners), (last.host_bytes, last.owners));
+    assert!(frames > 1 && samples.len() > 50, "{frames} frames, {} samples", samples.len());
+    assert!(samples.windows(2).all(|pair| pair[0] < pair[1]), "in their order");
+    studio.stop();
+}
+
+#[test]
+fn going_back_and_on_again_changes_no_integer() {
+    let studio = start();
+    let id = begin(studio.local_address(), &small_order());
+    let mut page = watch(&studio, &id);
+    page.send(&json!({ "do": "play" }));
+    let before = results(&mut page, 1).remove(0);
+    let end = before["host_bytes_written"].as_u64().expect("a number");
+    let half = end / 2;
+    let stand = |page: &mut Socket, host_bytes: u64| {
+        page.send(&json!({ "do": "seek", "host_bytes": host_bytes }));
+        page.frame_of(0, "it stands there", |head| head.phase == PAUSED && head.host_bytes >= host_bytes && head.host_bytes < host_bytes + (64 << 20))
+    };
+    let first = stand(&mut page, half);
+    stand(&mut page, half / 3);
+    let again = stand(&mut page, half);
+    assert_eq!((first.host_bytes, first.media_bytes), (again.host_bytes, again.media_bytes));
+    assert_eq!(first.owners, again.owners, "seen from before and from behind");
+    page.send(&json!({ "do": "play" }));
+    assert_eq!(results(&mut page, 1).remove(0), before);
+    assert_equal(&before, &unwatched("FDP", &[]));
+    studio.stop();
+}
+
+#[test]
+fn a_branch_of_another_drive_is_a_run_of_it_from_the_start() {
+    let studio = start();
+    let id = begin(studio.local_address(), &small_order());
+    let mut page = watch(&studio, &id);
+    page.send(&json!({ "do": "seek", "host_bytes": 1e9 }));
+    page.frame_of(0, "it stands there", |head| head.phase == PAUSED && head.host_bytes >= 1_000_000_000);
+    page.send(&json!({ "do": "fork", "lane": 0, "name": "more spare", "set": { "geometry.over_provisioning": 0.4 } }));
+    let session = page.wait("the branch", |message| match message {
+        Message::Text(text) if text["type"] == "session" && text["lanes"].as_array().map(Vec::len) == Some(2) => {
+            text["lanes"][1]["forked"].as_str().map(|_| text.clone())
+        }
+        _ => None,
+    });
+    assert_eq!(session["lanes"][1]["of"], json!(0));
+    assert_eq!(session["lanes"][1]["forked"], "start");
+    page.send(&json!({ "do": "play" }));
+    let found = results(&mut page, 2);
+    assert_equal(&found[0], &unwatched("FDP", &[]));
+    assert_equal(&found[1], &unwatched("FDP", &[("geometry.over_provisioning", 0.4.into())]));
+    studio.stop();
+}
+
+/// A link: the Order of a session in which somebody branched off, in another session.
+#[test]
+fn the_order_of_a_session_makes_it_again() {
+    let studio = start();
+    let address = studio.local_address();
+    let id = begin(address, &small_order());
+    let mut page = watch(&studio, &id);
+    page.send(&json!({ "do": "seek", "host_bytes": 2e9 }));
+    page.frame_of(0, "it stands there", |head| head.phase == PAUSED && head.host_bytes >= 2_000_000_000);
+    page.send(&json!({ "do": "fork", "lane": 0, "name": "fifo", "set": { "gc.unit_selection": "fifo" } }));
+    page.wait("the branch", |message| match message {
+        Message::Text(text) if text["type"] == "session" => text["lanes"][1]["forked"].as_str().map(str::to_string),
+        _ => None,
+    });
+    page.send(&json!({ "do": "play" }));
+    let found = results(&mut page, 2);
+    let link = get(address, &format!("/api/sessions/{id}/order")).json();
+    assert_eq!(link["forks"][0]["set"], json!({ "gc.unit_selection": "fifo" }));
+    let again = begin(address, &link);
+    let mut page = watch(&studio, &again);
+    page.send(&json!({ "do": "play" }));
+    assert_eq!(results(&mut page, 2), found);
+    assert_eq!(get(address, &format!("/api/sessions/{again}/order")).json(), link);
+    // Back to before the branch and on again.
+    page.send(&json!({ "do": "seek", "host_bytes": 1e9 }));
+    page.frame_of(0, "it stands there", |head| head.phase == PAUSED && head.host_bytes >= 1_000_000_000);
+    page.send(&json!({ "do": "play" }));
+    assert_eq!(results(&mut page, 2), found);
+    studio.stop();
+}
+
+#[test]
+fn speed_step_drop_and_refusals() {
+    let studio = start();
+    let id = begin(studio.local_address(), &order());
+    let mut page = watch(&studio, &id);
+    for _ in 0..3 {
+        page.send(&json!({ "do": "step", "requests": 10 }));
+    }
+    page.frame_of(0, "three steps", |head| head.requests >= 30);
+    page.send(&json!({ "do": "speed", "host_bytes_per_second": 8 << 20 }));
+    page.send(&json!({ "do": "play" }));
+    let begun = Instant::now();
+    let from = page.frame_of(0, "it goes on", |head| head.phase == 2).host_bytes;
+    let to = page.frame_of(0, "two seconds of it", |head| head.host_bytes >= from + (16 << 20)).host_bytes;
+    let expected = Duration::from_secs_f64((to - from) as f64 / f64::from(8 << 20));
+    assert!(begun.elapsed() > expected.mul_f64(0.6), "{:?} for {expected:?}", begun.elapsed());
+    for (command, says) in [
+        (json!({ "do": "drop", "lane": 7 }), "there is no lane 7"),
+        (json!({ "do": "fork", "lane": 7, "name": "x" }), "there is no lane 7"),
+        (json!({ "do": "fork", "lane": 0, "name": "FDP" }), "is there already"),
+        (json!({ "do": "fork", "lane": 0, "name": "x", "set": { "gc.unit_selection": "best" } }), "lane x"),
+        (json!({ "do": "fork", "lane": 0, "name": "x", "set": { "workload.file": "/dev/zero" } }), "names a file"),
+        (json!({ "do": "dance" }), "unknown variant"),
+        (json!({ "do": "seek", "host_bytes": -1 }), "no number of bytes"),
+        (json!({ "do": "play", "now": true }), "unknown field"),
+        (json!(7), "command: "),
+    ] {
+        page.send(&command);
+        let error = page.text("error")["message"].as_str().expect("a sentence").to_string();
+        assert!(error.contains(says), "{command}: {error}");
+    }
+    page.send(&json!({ "do": "drop", "lane": 0 }));
+    let session = page.wait("one lane", |message| match message {
+        Message::Text(text) if text["type"] == "session" && text["lanes"].as_array().map(Vec::len) == Some(1) => Some(text.clone()),
+        _ => None,
+    });
+    assert_eq!(session["lanes"][0]["name"], "NoFDP");
+    page.send(&json!({ "do": "drop", "lane": 0 }));
+    assert!(page.text("error")["message"].as_str().is_some_and(|text| text.contains("the only lane")));
+    studio.stop();
+}
+
+#[test]
+fn a_session_ends_when_nobody_asks_for_it() {
+    let idle = StudioIdle::start();
+    let address = idle.0.local_address();
+    let id = begin(address, &small_order());
+    let page = Socket::open(address, &format!("/api/sessions/{id}/live"));
+    std::thread::sleep(Duration::from_millis(900));
+    assert_eq!(get(address, "/api/sessions").json().as_array().map(Vec::len), Some(1), "a page is there");
+    drop(page);
+    let begun = Instant::now();
+    while get(address, "/api/sessions").json() != json!([]) {
+        assert!(begun.elapsed() < common::PATIENCE, "it is still there");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let gone = get(address, &format!("/api/sessions/{id}/order"));
+    assert_eq!(gone.status, 404);
+    idle.0.stop();
+}
+
+struct StudioIdle(Studio);
+
+impl StudioIdle {
+    fn start() -> StudioIdle {
+        let options = studio::StudioOptions {
+            idle_max: Duration::from_millis(400),
+            ..options()
+        };
+        StudioIdle(Studio::start(options).expect("a port"))
+    }
+}
