@@ -93,7 +93,7 @@ export class SimulatedDrive {
             placements: config.placement === "NoFDP" ? [] : config.placement === "Mixed" ? ["sequential, overwrite", "random"] : ["sequential", "random", "overwrite"],
             marks: { background_free_units: 20, foreground_free_units: 8 },
             timed: config.timed,
-            write_bytes: config.writeCapacities * this.logical * PAGE_BYTES,
+            write_bytes: config.workload === "served" ? null : config.writeCapacities * this.logical * PAGE_BYTES,
             settings: { "gc.unit_selection": "greedy", "handles.isolation": "initially_isolated", "geometry.over_provisioning": op, ...config.settings },
         };
     }

@@ -78,6 +78,7 @@ const VIEWS = {
         await page.goto(`${address}#/tour/mixing`);
         await page.waitForSelector(".caption");
         await playTo(page, 1.5);
+        await page.waitForTimeout(1500);
     },
     drive: async (page) => {
         await page.goto(`${address}#/drive`);
@@ -111,6 +112,10 @@ for (const [name, go] of Object.entries(VIEWS)) {
             await page.screenshot({ path: file, fullPage: whole });
             const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
             console.log(`${file}${over > 0 ? ` is ${over} pixels too wide` : ""}`);
+            if (over > 0) {
+                const culprits = await page.evaluate(() => [...document.querySelectorAll("body *")].filter((one) => one.getBoundingClientRect().right > document.documentElement.clientWidth + 1 && one.closest(".scroll, .choice, .cm-scroller") === null).slice(0, 5).map((one) => `${one.tagName} ${one.className} ${Math.round(one.getBoundingClientRect().right)}`));
+                console.log(culprits);
+            }
             await page.close();
         }
     }

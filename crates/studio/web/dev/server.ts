@@ -60,7 +60,7 @@ function options(): { name: string; help: string; values: string[] }[] {
 }
 
 function problemsOf(text: string): Problem[] {
-    const known = new Set(options().map((one) => one.name));
+    const known = new Set([...options().map((one) => one.name), ...["filename", "ioengine", "cmd_type", "dataplacement", "plids", "stonewall"]]);
     return text.split("\n").flatMap((line, index): Problem[] => {
         const name = /^\s*(\w+)\s*(?:=|$)/.exec(line)?.[1];
         return name === undefined || known.has(name) || !/fio|\[/.test(text) ? [] : [{ line: index + 1, message: `${name}: no such option; \`warp jobs --options\` lists those that are understood` }];
@@ -243,7 +243,7 @@ let made = 0;
 let served: SimulatedSession | null = null;
 
 function servedDrive(): SimulatedSession {
-    served ??= new SimulatedSession("drive", { experiment: null, workload: { name: "served" }, device: "ssd_a", scale: "1/512", write: 1000, prefill: null, timed: true, seed: 1, lanes: [{ name: "served drive", only: ["FDP"], set: {} }], forks: [] }, true);
+    served ??= new SimulatedSession("drive", { experiment: null, workload: { name: "served" }, device: "ssd_a", scale: "1/512", write: 40, prefill: null, timed: true, seed: 1, lanes: [{ name: "served drive", only: ["FDP"], set: {} }], forks: [] }, true);
     return served;
 }
 

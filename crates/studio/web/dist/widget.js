@@ -1275,13 +1275,13 @@ var Yt = class {
 		this.options = r, this.scale = n;
 		let { state: i } = this, a = i.lane, o = Math.max(1, Math.floor(e * n));
 		this.heading = r.grouping === "physical" ? 0 : Math.round(24 * n);
-		let s = this.keys(), c = Vt(r.grouping === "handle" ? s.map((e, t) => t === 0 ? a.units : 0) : s.map((e) => r.grouping === "group" ? this.countOfGroup(e) : a.units), o, t * n, this.heading, r.grouping === "handle" ? 2 : 0, n);
+		let s = this.keys(), c = r.grouping === "handle", l = Vt(this.counts(s), o, t * n, this.heading, +!!c, n);
 		this.layout = new Ut(r.grouping, a.units, s, this.keyOf, {
-			pitch: c,
+			pitch: l,
 			width: o
 		}, this.heading);
-		let l = r.grouping === "handle" ? Math.max(Math.floor(t * n), Math.ceil(a.units / this.layout.shape.columns + 2 * s.length) * c + s.length * this.heading) : this.layout.shape.height;
-		return this.colours = Dt(a.owners, tn(i)), this.above.canvas.width = o, this.above.canvas.height = l, this.renderer.begin(o, Math.max(1, l), this.layout.shape.size, this.rendererColours()), this.drawnLooks = new Uint32Array(a.units).fill(4294967295), this.generation = i.generation, this.flights = [], this.isAboveClean = !1, this.drawAll(), l / n;
+		let u = c ? Math.max(Math.floor(t * n), this.layout.shape.height) : this.layout.shape.height;
+		return this.colours = Dt(a.owners, tn(i)), this.above.canvas.width = o, this.above.canvas.height = u, this.renderer.begin(o, Math.max(1, u), this.layout.shape.size, this.rendererColours()), this.drawnLooks = new Uint32Array(a.units).fill(4294967295), this.generation = i.generation, this.flights = [], this.isAboveClean = !1, this.drawAll(), u / n;
 	}
 	rendererColours() {
 		return {
@@ -1297,17 +1297,20 @@ var Yt = class {
 		let t = this.state.owners[e];
 		return t !== void 0 && (t.units > 0 || t.hostBytes > 0 || t.received > 0);
 	}
-	countOfGroup(e) {
-		let t = 0;
-		for (let n = 0; n < this.state.lane.units; n += 1) this.state.group[n] === e && (t += 1);
-		return t;
+	counts(e) {
+		let t = new Map(e.map((e) => [e, 0]));
+		for (let e = 0; e < this.state.lane.units; e += 1) {
+			let n = this.keyOf(e);
+			t.set(n, (t.get(n) ?? 0) + 1);
+		}
+		return [...t.values()];
 	}
-	keyOf = (e) => this.options.grouping === "handle" ? this.state.owner[e] : this.options.grouping === "group" ? this.state.group[e] : 0;
+	keyOf = (e) => this.options.grouping === "handle" ? this.state.owner[this.state.unitOf(e)] : this.options.grouping === "group" ? this.state.group[e] : 0;
 	lookOf(e) {
-		let { state: t } = this, n = t.state[e];
-		if (n === 0) return Lt(255, 0, 0, 0);
-		let r = Math.max(t.unitPages, t.written[e]);
-		return Lt(t.owner[e], n, t.valid[e] / r, t.written[e] / r);
+		let { state: t } = this, n = t.unitOf(e), r = t.state[n];
+		if (r === 0) return Lt(255, 0, 0, 0);
+		let i = t.pagesOf(n);
+		return Lt(t.owner[n], r, t.valid[n] / i, t.written[n] / i);
 	}
 	put(e, t, n) {
 		this.batch.add(e, t, n), this.batch.isFull && this.flush();
@@ -1326,7 +1329,7 @@ var Yt = class {
 		}
 	}
 	get isOutdated() {
-		return this.layout === null || this.options.grouping === "handle" && this.keys().length !== this.layout.regions.length;
+		return this.layout === null ? !0 : this.options.grouping === "handle" ? this.layout.shape.height > this.tiles.height || this.keys().length !== this.layout.regions.length : !1;
 	}
 	picture(e) {
 		let t = performance.now(), { layout: n, state: r } = this;
@@ -1343,7 +1346,7 @@ var Yt = class {
 		for (let i = 0; i < t.changedCount; i += 1) {
 			let a = t.changed[i];
 			if (n) {
-				let n = e.x[a], i = e.y[a], o = e.move(a, t.owner[a]);
+				let n = e.x[a], i = e.y[a], o = e.move(a, this.keyOf(a));
 				if (o === "full") return this.redeal(), r + t.lane.units;
 				o === "moved" && (this.put(n, i, Lt(255, 7, 0, 0)), this.drawnLooks[a] = 4294967295);
 			}
@@ -3887,10 +3890,13 @@ function Fs(e) {
 		e.bars
 	]), i]), be(() => {
 		let t = n.current;
-		if (t === null) return;
-		t.setData(e.data);
-		let r = (e.data[0]?.length ?? 0) - 1;
-		r >= 0 && (t.cursor.left ?? -1) < 0 && t.setLegend({ idx: r });
+		if (t === null || (t.setData(e.data), (t.cursor.left ?? -1) >= 0 || (e.data[0]?.length ?? 0) === 0)) return;
+		let r = e.data.map((e) => {
+			let t = e.length - 1;
+			for (; t > 0 && (e[t] === null || e[t] === void 0);) --t;
+			return t;
+		});
+		t.setLegend({ idxs: r });
 	}, [e.data, e.xEnd]), /* @__PURE__ */ K("div", {
 		class: "plot",
 		ref: t,
@@ -3964,14 +3970,15 @@ function Ls({ session: e }) {
 			/* @__PURE__ */ K("div", {
 				class: "bar",
 				children: [
+					/* @__PURE__ */ K("h2", { children: "Curves" }),
 					/* @__PURE__ */ K(on, {
 						label: "curves",
 						value: t.value,
 						onChange: (e) => t.value = e,
 						choices: [
-							["waf", "write amplification"],
-							["handles", "of each handle"],
-							["time", "latency and bandwidth"],
+							["waf", "WAF"],
+							["handles", "by handle"],
+							["time", "latency"],
 							["wear", "wear"]
 						]
 					}),
@@ -4095,7 +4102,7 @@ function Hs({ state: e }) {
 	});
 	if (t === null) return /* @__PURE__ */ K("p", {
 		class: "empty",
-		children: "No request was complete yet. Numbers come once a second while it runs."
+		children: "No latencies yet: they come while it runs, and for good when it has ended."
 	});
 	let { series: n } = t;
 	return /* @__PURE__ */ K(x, { children: [n !== void 0 && n.seconds.length > 1 && /* @__PURE__ */ K(Fs, {
@@ -4309,14 +4316,17 @@ var Ws = (...e) => e.map((e) => ({
 	{
 		path: "handles.separation_bytes",
 		label: "separation inside the drive",
-		values: [
-			"0",
+		values: [{
+			label: "none",
+			value: 0
+		}, ...[
 			"64MiB",
-			"256MiB"
+			"256MiB",
+			"1GiB"
 		].map((e) => ({
-			label: e === "0" ? "none" : e,
+			label: e.replace(/(\d+)/, "$1 "),
 			value: e
-		})),
+		}))],
 		hint: "a size: 64MiB"
 	},
 	{
@@ -4352,8 +4362,14 @@ function Zs(e, t) {
 	let n = e.settings[t];
 	return n === void 0 ? "" : Ys(n);
 }
+function Qs(e, t) {
+	for (let n = 2, r = e;; n += 1) {
+		if (!t.includes(r)) return r;
+		r = `${e} ${n}`;
+	}
+}
 // src/parts/ForkDialog.tsx
-function Qs({ path: e, value: t, other: n }) {
+function $s({ path: e, value: t, other: n }) {
 	let r = Ks.find((t) => t.path === e.value);
 	return /* @__PURE__ */ K(x, { children: [/* @__PURE__ */ K("label", { children: ["setting", /* @__PURE__ */ K("select", {
 		value: e.value,
@@ -4391,17 +4407,17 @@ function Qs({ path: e, value: t, other: n }) {
 		}, e.label))
 	})] })] });
 }
-function $s(e, t, n) {
+function ec(e, t, n) {
 	return e === "other" ? n.trim() === "" ? {} : { [n.trim()]: Js(t) } : { [e]: JSON.parse(t) };
 }
-function ec({ session: e, open: t }) {
+function tc({ session: e, open: t }) {
 	let n = Se(null), r = ut(0), i = ut("geometry.over_provisioning"), a = ut("0.28"), o = ut(""), s = ut("");
 	be(() => {
 		t.value ? n.current?.showModal() : n.current?.close();
 	}, [t.value]);
 	let c = e.lanes.value, l = c[Math.min(r.value, c.length - 1)];
 	if (l === void 0) return null;
-	let u = $s(i.value, a.value, o.value), d = i.value === "other" ? "" : Zs(l.lane, i.value), f = Xs(u);
+	let u = ec(i.value, a.value, o.value), d = i.value === "other" ? "" : Zs(l.lane, i.value), f = Qs(Xs(u) || "fork", c.map((e) => e.lane.name));
 	return /* @__PURE__ */ K("dialog", {
 		ref: n,
 		onClose: () => t.value = !1,
@@ -4436,7 +4452,7 @@ function ec({ session: e, open: t }) {
 						]
 					}, t))
 				})] }),
-				/* @__PURE__ */ K(Qs, {
+				/* @__PURE__ */ K($s, {
 					path: i,
 					value: a,
 					other: o
@@ -4471,7 +4487,7 @@ function ec({ session: e, open: t }) {
 	});
 }
 // src/parts/Notice.tsx
-function tc({ kind: e, onClose: t, children: n }) {
+function nc({ kind: e, onClose: t, children: n }) {
 	return /* @__PURE__ */ K("div", {
 		class: `notice ${e}`,
 		role: e === "error" ? "alert" : "status",
@@ -4485,24 +4501,24 @@ function tc({ kind: e, onClose: t, children: n }) {
 	});
 }
 // src/state/headline.ts
-var nc = 5e-4;
-function rc(e) {
+var rc = 5e-4;
+function ic(e) {
 	let t = Math.abs(e) * 100;
 	return t >= 10 ? t.toFixed(0) : t.toFixed(1);
 }
-function ic(e, t, n, r, i) {
+function ac(e, t, n, r, i) {
 	let a = n / r - 1, o = `${dn(n)} against ${dn(r)}`;
-	if (Math.abs(a) < nc) return {
+	if (Math.abs(a) < rc) return {
 		figure: "±0 %",
 		sentence: `${e.lane.name} and ${t.lane.name} write the same to the flash${i}: ${o}.`
 	};
 	let s = a < 0 ? "less" : "more";
 	return {
-		figure: `${a < 0 ? "−" : "+"}${rc(a)} %`,
-		sentence: `${e.lane.name} writes ${rc(a)} % ${s} to the flash than ${t.lane.name}${i}: ${o}.`
+		figure: `${a < 0 ? "−" : "+"}${ic(a)} %`,
+		sentence: `${e.lane.name} writes ${ic(a)} % ${s} to the flash than ${t.lane.name}${i}: ${o}.`
 	};
 }
-function ac(e, t) {
+function oc(e, t) {
 	if (e[0] === void 0) return null;
 	if (e.every((e) => e.phase === "filling" || e.phase === "waiting" && e.hostBytes === 0) && e.some((e) => e.phase === "filling")) return {
 		figure: "–",
@@ -4511,7 +4527,7 @@ function ac(e, t) {
 	let n = e.at(-1);
 	if (n !== void 0 && n.lane.of !== null) {
 		let r = e[n.lane.of], i = t.at(-1)?.at_host_bytes ?? 0, a = xn(n, i), o = r === void 0 ? null : xn(r, i);
-		return r !== void 0 && a !== null && o !== null ? ic(n, r, a, o, i > 0 ? " since the fork" : "") : {
+		return r !== void 0 && a !== null && o !== null ? ac(n, r, a, o, i > 0 ? " since the fork" : "") : {
 			figure: "–",
 			sentence: `${n.lane.name} is forked from ${r?.lane.name ?? "the first lane"}. Press play to see where they part.`
 		};
@@ -4532,10 +4548,10 @@ function ac(e, t) {
 		};
 	}
 	let i = [...r].sort((e, t) => e.waf - t.waf), a = i[0], o = i.at(-1);
-	return ic(a, o, a.waf, o.waf, " so far");
+	return ac(a, o, a.waf, o.waf, " so far");
 }
 // src/map/UnitMap.tsx
-function oc({ session: e, state: t, grouping: n, mostHeight: r = 380 }) {
+function sc({ session: e, state: t, grouping: n, mostHeight: r = 380 }) {
 	let i = Se(null), a = Se(null), o = Se(null), s = Se(null), [c, l] = B(r), [u, d] = B([]), [f, p] = B(null), m = Se(() => {}), h = n.value;
 	xe(() => {
 		let c = i.current;
@@ -4620,7 +4636,7 @@ function oc({ session: e, state: t, grouping: n, mostHeight: r = 380 }) {
 					class: "above",
 					"aria-hidden": "true"
 				}),
-				h !== "physical" && /* @__PURE__ */ K(sc, {
+				h !== "physical" && /* @__PURE__ */ K(cc, {
 					session: e,
 					state: t,
 					regions: u,
@@ -4628,14 +4644,14 @@ function oc({ session: e, state: t, grouping: n, mostHeight: r = 380 }) {
 					scale: o.current?.width ? o.current.width / (i.current?.clientWidth || 1) : 1
 				})
 			]
-		}), /* @__PURE__ */ K(uc, {
+		}), /* @__PURE__ */ K(dc, {
 			session: e,
 			state: t,
 			unit: f
 		})]
 	});
 }
-function sc({ session: e, state: t, regions: n, grouping: r, scale: i }) {
+function cc({ session: e, state: t, regions: n, grouping: r, scale: i }) {
 	e.told.value;
 	let a = Dt(t.lane.owners, tn(t));
 	return /* @__PURE__ */ K(x, { children: n.map((e) => {
@@ -4674,30 +4690,30 @@ function sc({ session: e, state: t, regions: n, grouping: r, scale: i }) {
 		}, e.key);
 	}) });
 }
-var cc = {
+var lc = {
 	0: "free",
 	1: "open for the host",
 	2: "open for collection",
 	3: "closed"
 };
-function lc(e, t) {
-	let n = e.state[t] ?? 0, r = e.lane.groups > 1 ? `, reclaim group ${e.group[t]}` : "";
-	if (n === 0) return `free${r}`;
-	let i = Math.max(e.unitPages, e.written[t] ?? 0), a = e.lane.owners[e.owner[t] ?? 255], o = a?.isolation === null || a === void 0 ? "" : ` (${a.isolation})`, s = e.valid[t] ?? 0, c = e.written[t] ?? 0, l = c < i ? `, room for ${pn(i - c)}` : "";
-	return `${a?.name ?? "nobody"}${o}, ${cc[n] ?? "unknown"}${r}: ${fn(s / i)} valid (${pn(s)} of ${pn(i)} pages), ${pn(c)} written${l}`;
+function uc(e, t) {
+	let n = e.unitOf(t), r = e.state[n] ?? 0, i = e.lane.groups > 1 ? `, reclaim group ${e.group[n]}` : "";
+	if (r === 0) return `free${i}`;
+	let a = e.pagesOf(n), o = e.lane.owners[e.owner[n] ?? 255], s = o?.isolation === null || o === void 0 ? "" : ` (${o.isolation})`, c = e.valid[n] ?? 0, l = e.written[n] ?? 0, u = l < a ? `, room for ${pn(a - l)}` : "";
+	return `${o?.name ?? "nobody"}${s}, ${lc[r] ?? "unknown"}${i}: ${fn(c / a)} valid (${pn(c)} of ${pn(a)} pages), ${pn(l)} written${u}`;
 }
-function uc({ session: e, state: t, unit: n }) {
+function dc({ session: e, state: t, unit: n }) {
 	return e.told.value, /* @__PURE__ */ K("p", {
 		class: "unit-line",
 		"aria-live": "polite",
 		children: n === null ? "Point at a unit, or go from one to the next with the arrow keys." : /* @__PURE__ */ K(x, { children: [
-			/* @__PURE__ */ K("b", { children: ["unit ", n] }),
+			/* @__PURE__ */ K("b", { children: ["unit ", t.unitOf(n)] }),
 			" ",
-			lc(t, n)
+			uc(t, n)
 		] })
 	});
 }
-function dc() {
+function fc() {
 	return /* @__PURE__ */ K("p", {
 		class: "legend",
 		children: [
@@ -4709,7 +4725,7 @@ function dc() {
 	});
 }
 // src/parts/LanePanel.tsx
-var fc = {
+var pc = {
 	waiting: "waiting",
 	filling: "filling before the run",
 	running: "running",
@@ -4717,7 +4733,7 @@ var fc = {
 	ended: "ended",
 	failed: "failed"
 };
-function pc({ session: e, state: t, index: n, grouping: r, mostHeight: i }) {
+function mc({ session: e, state: t, index: n, grouping: r, mostHeight: i }) {
 	e.told.value;
 	let { lane: a } = t, o = e.lanes.value.length === 1;
 	return /* @__PURE__ */ K("article", {
@@ -4765,56 +4781,65 @@ function pc({ session: e, state: t, index: n, grouping: r, mostHeight: i }) {
 					/* @__PURE__ */ K("p", {
 						class: "lane-phase",
 						"data-phase": t.phase,
-						children: fc[t.phase]
+						children: pc[t.phase]
 					})
 				]
 			}),
-			/* @__PURE__ */ K(oc, {
+			typeof a.error == "string" && /* @__PURE__ */ K(nc, {
+				kind: "error",
+				children: a.error
+			}),
+			/* @__PURE__ */ K(sc, {
 				session: e,
 				state: t,
 				grouping: r,
 				mostHeight: i
 			}),
-			/* @__PURE__ */ K(hc, { state: t }),
-			/* @__PURE__ */ K(gc, { state: t }),
-			/* @__PURE__ */ K("dl", {
-				class: "facts",
+			/* @__PURE__ */ K("div", {
+				class: "lane-side",
 				children: [
-					/* @__PURE__ */ K(mc, {
-						name: "host",
-						value: `${mn(t.capacities)} ×`,
-						title: cn(t.hostBytes)
+					/* @__PURE__ */ K(gc, { state: t }),
+					/* @__PURE__ */ K(_c, { state: t }),
+					/* @__PURE__ */ K("dl", {
+						class: "facts",
+						children: [
+							/* @__PURE__ */ K(hc, {
+								name: "host",
+								value: `${mn(t.capacities)} ×`,
+								title: cn(t.hostBytes)
+							}),
+							/* @__PURE__ */ K(hc, {
+								name: "flash",
+								value: `${mn(t.mediaBytes / a.capacity_bytes)} ×`,
+								title: cn(t.mediaBytes)
+							}),
+							/* @__PURE__ */ K(hc, {
+								name: "collections",
+								value: gn(t.collections)
+							}),
+							/* @__PURE__ */ K(hc, {
+								name: "requests",
+								value: gn(t.requests)
+							}),
+							/* @__PURE__ */ K(hc, {
+								name: "pages/s",
+								value: t.pagesPerSecond > 0 ? gn(t.pagesPerSecond) : "–"
+							})
+						]
 					}),
-					/* @__PURE__ */ K(mc, {
-						name: "flash",
-						value: `${mn(t.mediaBytes / a.capacity_bytes)} ×`,
-						title: cn(t.mediaBytes)
-					}),
-					/* @__PURE__ */ K(mc, {
-						name: "collections",
-						value: gn(t.collections)
-					}),
-					/* @__PURE__ */ K(mc, {
-						name: "requests",
-						value: gn(t.requests)
-					}),
-					/* @__PURE__ */ K(mc, {
-						name: "pages/s",
-						value: t.pagesPerSecond > 0 ? gn(t.pagesPerSecond) : "–"
-					})
+					/* @__PURE__ */ K(yc, { state: t })
 				]
-			}),
-			/* @__PURE__ */ K(vc, { state: t })
+			})
 		]
 	});
 }
-function mc({ name: e, value: t, title: n }) {
+function hc({ name: e, value: t, title: n }) {
 	return /* @__PURE__ */ K("div", { children: [/* @__PURE__ */ K("dt", { children: e }), /* @__PURE__ */ K("dd", {
 		title: n,
 		children: t
 	})] });
 }
-function hc({ state: e }) {
+function gc({ state: e }) {
 	let { marks: t, superblocks: n } = e.lane, r = Math.max(8, Math.min(n, Math.max(t.background_free_units, t.foreground_free_units) * 4)), i = (e) => `${Math.min(100, e / r * 100)}%`, a = e.freeUnits <= t.foreground_free_units ? "foreground" : e.freeUnits <= t.background_free_units ? "background" : "calm", o = {
 		calm: "no collection",
 		background: "background collection",
@@ -4827,8 +4852,8 @@ function hc({ state: e }) {
 		children: [
 			/* @__PURE__ */ K("p", { children: [
 				/* @__PURE__ */ K("b", { children: pn(e.freeUnits) }),
-				" free units ",
-				/* @__PURE__ */ K("span", { children: o })
+				" free units, ",
+				o
 			] }),
 			/* @__PURE__ */ K("div", {
 				class: "gauge",
@@ -4862,7 +4887,7 @@ function hc({ state: e }) {
 		]
 	});
 }
-function gc({ state: e }) {
+function _c({ state: e }) {
 	let { lane: t } = e, n = Dt(t.owners, tn(e)), r = t.owners.map((e, t) => ({
 		owner: e,
 		index: t
@@ -4944,7 +4969,7 @@ function gc({ state: e }) {
 		})
 	});
 }
-var _c = {
+var vc = {
 	nothing_written: "nothing written: the host wrote nothing",
 	never_collected: "never collected: no reclaim unit was reclaimed, so a WAF of 1 says nothing; write more",
 	not_steady: "not steady: it ended before it was steady; write more",
@@ -4956,17 +4981,17 @@ var _c = {
 	not_converged: "not converged: no two twins agreed",
 	too_few_pages: "too few pages: the twin's reclaim units are too small; take a larger scale"
 };
-function vc({ state: e }) {
+function yc({ state: e }) {
 	let t = e.result?.findings ?? [];
 	return t.length === 0 ? null : /* @__PURE__ */ K("ul", {
 		class: "findings",
-		children: t.map((e) => /* @__PURE__ */ K("li", { children: e.message ?? _c[e.name] ?? e.name.replaceAll("_", " ") }, e.name))
+		children: t.map((e) => /* @__PURE__ */ K("li", { children: e.message ?? vc[e.name] ?? e.name.replaceAll("_", " ") }, e.name))
 	});
 }
 // src/parts/Stage.tsx
-function yc({ session: e }) {
+function bc({ session: e }) {
 	e.told.value;
-	let t = ac(e.lanes.value, e.order.value?.forks ?? []);
+	let t = oc(e.lanes.value, e.order.value?.forks ?? []);
 	return /* @__PURE__ */ K("div", {
 		class: "headline",
 		"data-tour": "headline",
@@ -4979,7 +5004,7 @@ function yc({ session: e }) {
 		})]
 	});
 }
-function bc({ session: e }) {
+function xc({ session: e }) {
 	let t = ut("handle"), n = e.lanes.value;
 	if (n.length === 0) return /* @__PURE__ */ K("div", {
 		class: "lanes skeleton",
@@ -4992,7 +5017,7 @@ function bc({ session: e }) {
 			})
 		})
 	});
-	let r = n.some((e) => e.lane.groups > 1), i = n.length === 1 ? 420 : 400;
+	let r = n.some((e) => e.lane.groups > 1), i = n.some((e) => e.lane.units > 16384), a = n.length > 1 ? 400 : i ? 620 : 430;
 	return /* @__PURE__ */ K("section", {
 		"aria-label": "Drive",
 		children: [/* @__PURE__ */ K("div", {
@@ -5009,35 +5034,35 @@ function bc({ session: e }) {
 						["physical", "physical order"]
 					]
 				}),
-				/* @__PURE__ */ K(dc, {})
+				/* @__PURE__ */ K(fc, {})
 			]
 		}), /* @__PURE__ */ K("div", {
 			class: "lanes",
 			"data-lanes": n.length,
-			children: n.map((n, r) => /* @__PURE__ */ K(pc, {
+			children: n.map((n, r) => /* @__PURE__ */ K(mc, {
 				session: e,
 				state: n,
 				index: r,
 				grouping: t,
-				mostHeight: i
+				mostHeight: a
 			}, `${r} ${n.lane.name}`))
 		})]
 	});
 }
 // src/parts/Transport.tsx
-var xc = [
+var Sc = [
 	["0.001 ×/s", .001],
 	["0.01 ×/s", .01],
 	["0.05 ×/s", .05],
 	["0.2 ×/s", .2],
 	["1 ×/s", 1],
 	["full speed", null]
-], Sc = [
+], Cc = [
 	1,
 	100,
 	1e4
-], Cc = 1e4, wc = 120;
-function Tc({ session: e }) {
+], wc = 1e4, Tc = 120;
+function Ec({ session: e }) {
 	e.told.value;
 	let t = e.lanes.value, n = t[0], r = ut(null), i = Se(0), a = Se(null);
 	if (be(() => {
@@ -5048,11 +5073,11 @@ function Tc({ session: e }) {
 		return document.addEventListener("keydown", t), () => document.removeEventListener("keydown", t);
 	}, [e]), n === void 0) return null;
 	let o = n.lane.capacity_bytes, s = e.endBytes, c = r.value ?? e.seeking.value ?? e.hostBytes, l = t.every((e) => e.phase === "ended" || e.phase === "failed"), u = e.running.value && !l, d = (t, n) => {
-		let a = t / Cc * s;
+		let a = t / wc * s;
 		r.value = n ? null : a;
 		let o = performance.now();
-		(n || o - i.current > wc) && (i.current = o, e.seek(a));
-	}, f = e.speed.value, p = xc.some(([, e]) => e === null ? f === null : f !== null && Math.abs(e * o - f) < o * 1e-6);
+		(n || o - i.current > Tc) && (i.current = o, e.seek(a));
+	}, f = e.speed.value, p = Sc.some(([, e]) => e === null ? f === null : f !== null && Math.abs(e * o - f) < o * 1e-6);
 	return /* @__PURE__ */ K("div", {
 		class: "transport",
 		ref: a,
@@ -5081,7 +5106,7 @@ function Tc({ session: e }) {
 				class: "steps",
 				role: "group",
 				"aria-label": "Step",
-				children: Sc.map((t) => /* @__PURE__ */ K("button", {
+				children: Cc.map((t) => /* @__PURE__ */ K("button", {
 					type: "button",
 					onClick: () => e.step(t),
 					disabled: l,
@@ -5095,9 +5120,9 @@ function Tc({ session: e }) {
 				children: [/* @__PURE__ */ K("input", {
 					type: "range",
 					min: 0,
-					max: Cc,
+					max: wc,
 					step: 1,
-					value: s === 0 ? 0 : Math.round(c / s * Cc),
+					value: s === 0 ? 0 : Math.round(c / s * wc),
 					"aria-label": "Where in the run",
 					"aria-valuetext": `${mn(c / o)} of ${mn(s / o)} drive-writes`,
 					onInput: (e) => d(Number(e.currentTarget.value), !1),
@@ -5126,12 +5151,12 @@ function Tc({ session: e }) {
 					class: "hidden",
 					children: "Speed"
 				}), /* @__PURE__ */ K("select", {
-					value: p ? String(xc.findIndex(([, e]) => e === null ? f === null : f !== null && Math.abs(e * o - f) < o * 1e-6)) : "given",
+					value: p ? String(Sc.findIndex(([, e]) => e === null ? f === null : f !== null && Math.abs(e * o - f) < o * 1e-6)) : "given",
 					onChange: (t) => {
-						let n = xc[Number(t.currentTarget.value)]?.[1];
+						let n = Sc[Number(t.currentTarget.value)]?.[1];
 						n !== void 0 && e.setSpeed(n === null ? null : n * o);
 					},
-					children: [xc.map(([e], t) => /* @__PURE__ */ K("option", {
+					children: [Sc.map(([e], t) => /* @__PURE__ */ K("option", {
 						value: t,
 						children: e
 					}, e)), !p && /* @__PURE__ */ K("option", {
@@ -5144,12 +5169,12 @@ function Tc({ session: e }) {
 	});
 }
 // src/wire/api.ts
-var Ec = "warp.token", Dc = class extends Error {
+var Dc = "warp.token", Oc = class extends Error {
 	status;
 	constructor(e, t) {
 		super(t), this.status = e;
 	}
-}, Oc = class e {
+}, kc = class e {
 	base;
 	token;
 	constructor(e, t) {
@@ -5157,7 +5182,7 @@ var Ec = "warp.token", Dc = class extends Error {
 	}
 	static ofPage() {
 		let t = new URL(location.href), n = t.searchParams.get("token");
-		return n !== null && (sessionStorage.setItem(Ec, n), t.searchParams.delete("token"), history.replaceState(null, "", t)), new e(t.origin, sessionStorage.getItem(Ec));
+		return n !== null && (sessionStorage.setItem(Dc, n), t.searchParams.delete("token"), history.replaceState(null, "", t)), new e(t.origin, sessionStorage.getItem(Dc));
 	}
 	async ask(e, t, n) {
 		let r = {};
@@ -5170,11 +5195,11 @@ var Ec = "warp.token", Dc = class extends Error {
 				body: n === void 0 ? null : JSON.stringify(n)
 			});
 		} catch {
-			throw new Dc(0, "The server does not answer. Start it again with `warp studio`; this page goes on by itself.");
+			throw new Oc(0, "The server does not answer. Start it again with `warp studio`; this page goes on by itself.");
 		}
 		if (i.ok) return i;
 		let a = await i.json().catch(() => null), o = typeof a == "object" && a && "error" in a && typeof a.error == "string" ? a.error : `The server answered ${i.status} to ${e} ${t}.`;
-		throw new Dc(i.status, o);
+		throw new Oc(i.status, o);
 	}
 	async json(e) {
 		return await (await this.ask("GET", e)).json();
@@ -5208,21 +5233,21 @@ var Ec = "warp.token", Dc = class extends Error {
 		await this.ask("POST", `/api/drive/${e}`, t);
 	}
 	socket(e) {
-		let t = this.base.replace(/^http/, "ws") + e, n = this.token === null ? [] : [`warp.token.${kc(new TextEncoder().encode(this.token))}`], r = new WebSocket(t, n);
+		let t = this.base.replace(/^http/, "ws") + e, n = this.token === null ? [] : [`warp.token.${Ac(new TextEncoder().encode(this.token))}`], r = new WebSocket(t, n);
 		return r.binaryType = "arraybuffer", r;
 	}
 };
-function kc(e) {
+function Ac(e) {
 	let t = "";
 	for (let n of e) t += String.fromCharCode(n);
 	return btoa(t).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 // src/wire/live.ts
-var Ac = 300, jc = 8e3;
-function Mc(e) {
-	return Math.min(jc, Ac * 1.7 ** e);
+var jc = 300, Mc = 8e3;
+function Nc(e) {
+	return Math.min(Mc, jc * 1.7 ** e);
 }
-var Nc = class {
+var Pc = class {
 	api;
 	path;
 	listener;
@@ -5240,11 +5265,11 @@ var Nc = class {
 			await this.isKnown(this.api);
 		} catch (e) {
 			if (this.closed) return;
-			if (e instanceof Dc && e.status === 404) {
+			if (e instanceof Oc && e.status === 404) {
 				this.closed = !0, this.listener.onConnection("gone");
 				return;
 			}
-			e instanceof Dc && e.status !== 0 && this.listener.onTrouble(e.message), this.again();
+			e instanceof Oc && e.status !== 0 && this.listener.onTrouble(e.message), this.again();
 			return;
 		}
 		if (this.closed) return;
@@ -5264,7 +5289,7 @@ var Nc = class {
 		}
 	}
 	again() {
-		this.tries += 1, this.listener.onConnection("lost"), this.timer = setTimeout(() => void this.open(), Mc(this.tries - 1));
+		this.tries += 1, this.listener.onConnection("lost"), this.timer = setTimeout(() => void this.open(), Nc(this.tries - 1));
 	}
 	send(e) {
 		return this.socket?.readyState === WebSocket.OPEN && (this.socket.send(JSON.stringify(e)), !0);
@@ -5272,7 +5297,7 @@ var Nc = class {
 	close() {
 		this.closed = !0, clearTimeout(this.timer), this.socket?.close();
 	}
-}, Pc = 64, Fc = class {
+}, Fc = 64, Ic = class {
 	values = /* @__PURE__ */ new Float64Array(256);
 	length = 0;
 	push(e) {
@@ -5288,7 +5313,7 @@ var Nc = class {
 	clear() {
 		this.length = 0;
 	}
-}, Ic = class {
+}, Lc = class {
 	lane;
 	phase = "waiting";
 	hostBytes = 0;
@@ -5306,12 +5331,14 @@ var Nc = class {
 	group;
 	valid;
 	written;
+	span;
+	openedPages;
 	changed;
 	changedCount = 0;
 	generation = 0;
 	isChanged;
-	sampleHost = new Fc();
-	sampleMedia = new Fc();
+	sampleHost = new Ic();
+	sampleMedia = new Ic();
 	sampleOwnerHost;
 	sampleOwnerCopied;
 	events = [];
@@ -5322,14 +5349,14 @@ var Nc = class {
 	constructor(e) {
 		this.lane = e;
 		let t = e.units;
-		this.state = new Uint8Array(t), this.owner = new Uint8Array(t).fill(255), this.group = new Uint16Array(t), this.valid = new Uint32Array(t), this.written = new Uint32Array(t), this.changed = new Uint32Array(t), this.isChanged = new Uint8Array(t), this.freeUnits = t, this.sampleOwnerHost = e.owners.map(() => new Fc()), this.sampleOwnerCopied = e.owners.map(() => new Fc()), this.forget();
+		this.state = new Uint8Array(t), this.owner = new Uint8Array(t).fill(255), this.group = new Uint16Array(t), this.valid = new Uint32Array(t), this.written = new Uint32Array(t), this.span = new Uint8Array(t).fill(1), this.openedPages = new Uint32Array(t), this.changed = new Uint32Array(t), this.isChanged = new Uint8Array(t), this.freeUnits = t, this.sampleOwnerHost = e.owners.map(() => new Ic()), this.sampleOwnerCopied = e.owners.map(() => new Ic()), this.forget();
 	}
 	fits(e) {
 		let t = this.lane;
 		return t.units === e.units && t.owners.length === e.owners.length && t.unit_pages === e.unit_pages && t.device === e.device;
 	}
 	forget() {
-		this.state.fill(0), this.owner.fill(255), this.valid.fill(0), this.written.fill(0);
+		this.state.fill(0), this.owner.fill(255), this.valid.fill(0), this.written.fill(0), this.span.fill(1), this.openedPages.fill(0);
 		let e = Math.max(1, Math.ceil(this.lane.units / Math.max(1, this.lane.groups)));
 		for (let t = 0; t < this.lane.units; t += 1) this.group[t] = Math.floor(t / e), this.note(t);
 		this.sampleHost.clear(), this.sampleMedia.clear();
@@ -5345,7 +5372,7 @@ var Nc = class {
 		this.changedCount = 0;
 	}
 	apply(e) {
-		e.whole && this.forget(), this.phase = e.phase, this.hostBytes = e.hostBytes, this.mediaBytes = e.mediaBytes, this.filledBytes = e.filledBytes, this.nowNs = e.nowNs, this.collections = e.collections, this.requests = e.requests, this.freeUnits = e.freeUnits, this.pagesPerSecond = e.pagesPerSecond, this.eventsLeftOut += e.eventsLeftOut, this.applyOwners(e), this.applyUnits(e), this.applyEvents(e), this.applySamples(e);
+		e.whole && this.forget(), this.phase = e.phase, this.hostBytes = e.hostBytes, this.mediaBytes = e.mediaBytes, this.filledBytes = e.filledBytes, this.nowNs = e.nowNs, this.collections = e.collections, this.requests = e.requests, this.freeUnits = e.freeUnits, this.pagesPerSecond = e.pagesPerSecond, this.eventsLeftOut += e.eventsLeftOut, this.applyOwners(e), this.applyEvents(e), this.applyUnits(e), this.applySamples(e);
 	}
 	applyOwners(e) {
 		for (; this.owners.length < e.owners;) this.owners.push({
@@ -5366,13 +5393,31 @@ var Nc = class {
 			let n = e.unit(t);
 			if (n >= this.state.length) continue;
 			let r = e.unitState(t);
-			this.state[n] = r, this.owner[n] = r === 0 ? 255 : e.unitOwner(t), this.group[n] = e.unitGroup(t), this.valid[n] = e.unitValid(t), this.written[n] = e.unitWritten(t), this.note(n);
+			this.state[n] = r, this.owner[n] = r === 0 ? 255 : e.unitOwner(t), this.group[n] = e.unitGroup(t), this.valid[n] = e.unitValid(t), this.written[n] = e.unitWritten(t), this.slices > 1 && this.spread(n), this.note(n);
 		}
+	}
+	get slices() {
+		return Math.max(1, Math.min(255, Math.round(this.lane.units / Math.max(1, this.lane.superblocks))));
+	}
+	spread(e) {
+		let t = this.state[e] === 0;
+		t && (this.openedPages[e] = 0);
+		let n = Math.max(this.openedPages[e], this.written[e]), r = t ? 1 : Math.max(1, Math.min(this.slices, Math.ceil(n / this.unitPages))), i = Math.max(1, this.span[e]);
+		this.span[e] = r;
+		for (let t = 1; t < Math.max(r, i) && e + t < this.span.length; t += 1) this.span[e + t] = t < r ? 0 : 1, this.note(e + t);
+	}
+	unitOf(e) {
+		let t = e;
+		for (; t > 0 && this.span[t] === 0;) --t;
+		return t;
+	}
+	pagesOf(e) {
+		return Math.max(1, this.span[this.unitOf(e)]) * this.unitPages;
 	}
 	applyEvents(e) {
 		for (let t = 0; t < e.events; t += 1) {
 			let n = e.event(t);
-			n.number = this.eventNumber, this.eventNumber += 1, this.events.push(n), n.kind === "reclaim" && this.moves.length < Pc && this.moves.push(n);
+			n.number = this.eventNumber, this.eventNumber += 1, this.events.push(n), n.kind === "open" && n.unit < this.openedPages.length && (this.openedPages[n.unit] = n.pages), n.kind === "reclaim" && this.moves.length < Fc && this.moves.push(n);
 		}
 		this.events.length > 8192 && (this.events = this.events.slice(-4096));
 	}
@@ -5400,7 +5445,7 @@ var Nc = class {
 		let t = this.state[e];
 		return t === 1 || t === 2;
 	}
-}, Lc = 120, Rc = class e {
+}, Rc = 120, zc = class e {
 	api;
 	id;
 	title = W("");
@@ -5418,7 +5463,7 @@ var Nc = class {
 	toldAt = 0;
 	toldTimer;
 	constructor(e, t, n, r) {
-		this.api = e, this.id = t, this.live = new Nc(e, n, r, this);
+		this.api = e, this.id = t, this.live = new Pc(e, n, r, this);
 	}
 	static of(t, n) {
 		let r = `/api/sessions/${encodeURIComponent(n)}/live`;
@@ -5439,9 +5484,9 @@ var Nc = class {
 	}
 	tell() {
 		let e = performance.now();
-		e - this.toldAt >= Lc ? (this.toldAt = e, this.told.value += 1) : this.toldTimer ??= setTimeout(() => {
+		e - this.toldAt >= Rc ? (this.toldAt = e, this.told.value += 1) : this.toldTimer ??= setTimeout(() => {
 			this.toldTimer = void 0, this.toldAt = performance.now(), this.told.value += 1;
-		}, Lc);
+		}, Rc);
 	}
 	onMessage(e) {
 		switch (e.type) {
@@ -5470,7 +5515,7 @@ var Nc = class {
 		let t = this.lanes.value;
 		this.lanes.value = e.map((e, n) => {
 			let r = t[n];
-			return r === void 0 || !r.fits(e) || r.lane.name !== e.name ? new Ic(e) : (r.lane = e, r);
+			return r === void 0 || !r.fits(e) || r.lane.name !== e.name ? new Lc(e) : (r.lane = e, r);
 		});
 	}
 	async learnOrder() {
@@ -5532,9 +5577,9 @@ var Nc = class {
 	close() {
 		clearTimeout(this.toldTimer), this.live.close();
 	}
-}, zc = ".uplot,.uplot *,.uplot :before,.uplot :after{box-sizing:border-box}.uplot{width:min-content;font-family:system-ui,-apple-system,Segoe UI,Roboto,Helvetica Neue,Arial,Noto Sans,sans-serif,Apple Color Emoji,Segoe UI Emoji,Segoe UI Symbol,Noto Color Emoji;line-height:1.5}.u-title{text-align:center;font-size:18px;font-weight:700}.u-wrap{-webkit-user-select:none;user-select:none;position:relative}.u-over,.u-under{position:absolute}.u-under{overflow:hidden}.uplot canvas{width:100%;height:100%;display:block;position:relative}.u-axis{position:absolute}.u-legend{text-align:center;margin:auto;font-size:14px}.u-inline{display:block}.u-inline *{display:inline-block}.u-inline tr{margin-right:16px}.u-legend th{font-weight:600}.u-legend th>*{vertical-align:middle;display:inline-block}.u-legend .u-marker{width:1em;height:1em;margin-right:4px;background-clip:padding-box!important}.u-inline.u-live th:after{content:\":\";vertical-align:middle}.u-inline:not(.u-live) .u-value{display:none}.u-series>*{padding:4px}.u-series th{cursor:pointer}.u-legend .u-off>*{opacity:.3}.u-select{pointer-events:none;background:#00000012;position:absolute}.u-cursor-x,.u-cursor-y{pointer-events:none;will-change:transform;position:absolute;top:0;left:0}.u-hz .u-cursor-x,.u-vt .u-cursor-y{border-right:1px dashed #607d8b;height:100%}.u-hz .u-cursor-y,.u-vt .u-cursor-x{border-bottom:1px dashed #607d8b;width:100%}.u-cursor-pt{pointer-events:none;will-change:transform;border:0 solid;border-radius:50%;position:absolute;top:0;left:0;background-clip:padding-box!important}.u-axis.u-off,.u-select.u-off,.u-cursor-x.u-off,.u-cursor-y.u-off,.u-cursor-pt.u-off{display:none}", Bc = ":root,.warp-studio{--lightningcss-light:initial;--lightningcss-dark: ;color-scheme:light dark;--paper:var(--lightningcss-light,#fff)var(--lightningcss-dark,#0d1117);--raised:var(--lightningcss-light,#f6f8fa)var(--lightningcss-dark,#161b22);--ink:var(--lightningcss-light,#1f2328)var(--lightningcss-dark,#e6edf3);--muted:var(--lightningcss-light,#59636e)var(--lightningcss-dark,#9198a1);--line:var(--lightningcss-light,#d9dee3)var(--lightningcss-dark,#2b323b);--edge:var(--lightningcss-light,#818b98)var(--lightningcss-dark,#656c76);--free:var(--lightningcss-light,#edf0f2)var(--lightningcss-dark,#20262e);--link:var(--lightningcss-light,#0550ae)var(--lightningcss-dark,#79b8ff);--focus:var(--lightningcss-light,#0072b2)var(--lightningcss-dark,#56b4e9);--alarm:var(--lightningcss-light,#a40e26)var(--lightningcss-dark,#ff8182);--alarm-paper:var(--lightningcss-light,#fff1f0)var(--lightningcss-dark,#2a1516);--wait-paper:var(--lightningcss-light,#fff8e6)var(--lightningcss-dark,#241d0c);--code-name:var(--lightningcss-light,#0550ae)var(--lightningcss-dark,#79b8ff);--code-value:var(--lightningcss-light,#7a3e00)var(--lightningcss-dark,#f0a868);--sans:system-ui, -apple-system, \"Segoe UI\", Roboto, \"Noto Sans\", \"Liberation Sans\", sans-serif;--mono:ui-monospace, \"SF Mono\", \"Cascadia Mono\", \"Noto Sans Mono\", \"Liberation Mono\", monospace;--s:.75rem;--m:.875rem;--l:1rem;--xl:1.25rem;--xxl:1.75rem;--huge:2.75rem;--radius:6px;--page:1480px}@media (prefers-color-scheme:dark){:root,.warp-studio{--lightningcss-light: ;--lightningcss-dark:initial}}:root[data-theme=light]{--lightningcss-light:initial;--lightningcss-dark: ;color-scheme:light}:root[data-theme=dark]{--lightningcss-light: ;--lightningcss-dark:initial;color-scheme:dark}*,:before,:after{box-sizing:border-box}html{background:var(--paper);scroll-padding:64px 0 96px}body,.warp-studio{background:var(--paper);color:var(--ink);font:var(--m) / 1.5 var(--sans);font-variant-numeric:tabular-nums;-webkit-text-size-adjust:100%;margin:0}h1,h2,p,dl,dd,ul,ol,figure,fieldset{margin:0;padding:0}ul,ol{list-style:none}h1{font-size:var(--xl);text-wrap:balance;font-weight:650;line-height:1.3}h2{font-size:var(--l);font-weight:650;line-height:1.4}small{font-size:var(--s);color:var(--muted);margin-left:4px;font-weight:400}a{color:var(--link);text-underline-offset:3px}code{font-family:var(--mono);font-size:.93em}.hidden{clip-path:inset(50%);white-space:nowrap;width:1px;height:1px;position:absolute;overflow:hidden}.note,.empty,figcaption{color:var(--muted);max-width:68ch}.empty{padding:16px 0}.lead{font-size:var(--l);color:var(--muted);max-width:60ch;margin-top:4px}button,select,input[type=text],input[type=search],input[type=number]{font:inherit;color:var(--ink);background:var(--paper);border:1px solid var(--edge);border-radius:var(--radius);max-width:100%;height:32px;padding:0 10px}select{text-overflow:ellipsis;padding:0 6px}button{cursor:pointer;white-space:nowrap;font-weight:550}button:hover:not(:disabled),select:hover{border-color:var(--ink)}button:disabled{color:var(--muted);border-color:var(--line);cursor:default}button.primary{background:var(--ink);color:var(--paper);border-color:var(--ink)}button.primary:disabled{background:var(--raised);color:var(--muted);border-color:var(--line)}button.large{height:44px;font-size:var(--l);padding:0 28px}button.quiet{color:var(--muted);background:0 0;border-color:#0000;padding:0 6px;font-weight:400}button.link{color:var(--link);text-underline-offset:3px;background:0 0;border:0;height:auto;padding:0;font-weight:400;text-decoration:underline}::placeholder{color:var(--muted);opacity:1}:focus-visible{outline:2px solid var(--focus);outline-offset:2px}main:focus{outline:none}fieldset{border:0;min-width:0}legend{margin-bottom:8px;padding:0;font-weight:650}.inline{color:var(--muted);align-items:center;gap:6px;display:inline-flex}.bar{flex-wrap:wrap;align-items:center;gap:8px 16px;margin-bottom:12px;display:flex}.choice{background:var(--raised);border-radius:var(--radius);border:1px solid var(--line);scrollbar-width:none;max-width:100%;display:inline-flex;overflow-x:auto}.choice label{cursor:pointer;display:block}.choice input{opacity:0;width:1px;height:1px;position:absolute}.choice span{color:var(--muted);white-space:nowrap;border:1px solid #0000;border-radius:5px;padding:4px 12px;display:block}.choice input:checked+span{background:var(--paper);color:var(--ink);border-color:var(--edge);font-weight:550}.choice input:focus-visible+span{outline:2px solid var(--focus);outline-offset:-2px}.skip{position:absolute;left:-999px}.skip:focus{z-index:9;background:var(--paper);padding:8px;top:8px;left:8px}.top{z-index:5;height:52px;padding:0 max(24px, calc((100vw - var(--page)) / 2));background:var(--paper);border-bottom:1px solid var(--line);align-items:center;gap:24px;display:flex;position:sticky;top:0}.top .mark{color:var(--ink);font-size:var(--l);white-space:nowrap;align-items:center;gap:10px;text-decoration:none;display:flex}.top .mark b{font-weight:650}.pale{fill:var(--edge)}.top nav{gap:20px;height:100%;display:flex}.top nav a{color:var(--muted);border-top:2px solid #0000;border-bottom:2px solid #0000;align-items:center;text-decoration:none;display:flex}.top nav a:hover{color:var(--ink)}.top nav a[aria-current]{color:var(--ink);border-bottom-color:var(--ink);font-weight:550}.theme{margin-left:auto}.theme select{color:var(--muted);background:var(--paper);border-color:#0000}main{max-width:var(--page);margin:0 auto;padding:32px 24px 64px}main.narrow{max-width:720px}.notice{border-radius:var(--radius);border:1px solid var(--edge);background:var(--raised);justify-content:space-between;align-items:flex-start;gap:12px;margin:8px 0 16px;padding:10px 14px;display:flex}.notice p{overflow-wrap:anywhere;max-width:90ch}.notice.waiting{background:var(--wait-paper)}.notice.error{background:var(--alarm-paper);border-color:var(--alarm)}.notice button{height:24px}.skeleton,.skeleton .unit-map-frame{background:var(--raised);border-radius:var(--radius)}.intro{margin-bottom:28px}.intro h1{font-size:var(--huge);letter-spacing:-.02em;margin-bottom:12px;line-height:1.1}.intro p{font-size:var(--l);color:var(--muted);max-width:62ch}.intro p+p{margin-top:8px}.running{border-top:1px solid var(--line);padding:16px 0 20px}.running ul{margin-top:6px}.running li{flex-wrap:wrap;gap:4px 12px;padding:4px 0;display:flex}.running span{color:var(--muted)}.columns{grid-template-columns:minmax(0,5fr) minmax(0,6fr);gap:24px 56px;min-height:560px;margin-top:24px;display:grid}.columns.own{grid-template-columns:minmax(0,1fr) minmax(0,1fr)}.pick{min-width:0}.pick input[type=search],.compare>input[type=search]{width:100%;height:40px;margin-bottom:8px}.choices{border-top:1px solid var(--line);border-bottom:1px solid var(--line);max-height:620px;overflow-y:auto}.choices li+li{border-top:1px solid var(--line)}.choices label{cursor:pointer;display:block;position:relative}.choices input{opacity:0;position:absolute}.choices span{border-left:3px solid #0000;padding:10px 12px 10px 14px;display:block}.choices b{font-weight:500;line-height:1.35;display:block}.choices code{color:var(--muted);font-size:var(--s)}.choices span:hover{background:var(--raised)}.choices input:checked+span{border-left-color:var(--ink);background:var(--raised)}.choices input:checked+span b{font-weight:650}.choices input:focus-visible+span{outline:2px solid var(--focus);outline-offset:-2px}.form{flex-direction:column;gap:24px;min-width:0;display:flex}.form h2{font-size:var(--xl);line-height:1.3}.fields{flex-wrap:wrap;gap:12px 16px;display:flex}.fields legend{float:left;width:100%;margin-bottom:0}.fields label,dialog label{color:var(--muted);font-size:var(--s);flex-direction:column;gap:4px;display:flex}.fields select,.fields input,dialog select,dialog input{font-size:var(--m);width:11em}.fields .wide select{width:min(100%,32em)}.fields .wide{width:100%}.chips legend{align-items:baseline;gap:10px;display:flex}.chips legend em{color:var(--muted);font-style:normal;font-weight:400}.chip{cursor:pointer;margin:0 8px 8px 0;display:inline-block}.chip input{opacity:0;position:absolute}.chip span{border:1px solid var(--edge);border-radius:99px;padding:5px 12px;display:inline-block}.chip span:hover{border-color:var(--ink)}.chip input:checked+span{background:var(--ink);color:var(--paper);border-color:var(--ink)}.chip input:focus-visible+span{outline:2px solid var(--focus);outline-offset:2px}.begin{border-top:1px solid var(--line);flex-wrap:wrap;justify-content:space-between;align-items:center;gap:12px 24px;padding-top:16px;display:flex}.begin .notice{width:100%;margin:0}.begin p{max-width:48ch}.lane-list li{border-top:1px solid var(--line);grid-template-columns:10em minmax(0,1fr) 28px;align-items:center;gap:10px;padding:5px 0;display:grid}.lane-list ul{border-bottom:1px solid var(--line);margin-bottom:8px}.lane-list li span{color:var(--muted);overflow-wrap:anywhere;font-family:var(--mono);font-size:var(--s)}.lane-list .fields{align-items:flex-end}.editor{border:1px solid var(--edge);border-radius:var(--radius);background:var(--paper);height:520px;overflow:hidden}.editor .cm-editor{height:100%}.editor .cm-scroller{font:13px/1.55 var(--mono)}.editor .cm-editor.cm-focused{outline:2px solid var(--focus);outline-offset:-2px}.editor .cm-gutters{background:var(--raised);color:var(--muted);border-right:1px solid var(--line)}.editor .cm-activeLine,.editor .cm-activeLineGutter{background:color-mix(in srgb, var(--ink) 5%, transparent)}.editor .cm-cursor{border-left-color:var(--ink)}.editor .cm-tooltip{background:var(--paper);color:var(--ink);border:1px solid var(--edge);border-radius:var(--radius);font-size:13px;overflow:hidden}.editor .cm-tooltip-autocomplete ul li[aria-selected]{background:var(--ink);color:var(--paper)}.editor .cm-completionInfo{max-width:320px;padding:8px 10px}.editor .cm-diagnostic-error{border-left-color:var(--alarm)}.problems{color:var(--alarm);min-height:1.5em;margin-top:8px}.upload{border:1px dashed var(--edge);border-radius:var(--radius);text-align:center;height:200px;color:var(--muted);cursor:pointer;place-items:center;padding:24px;display:grid}.upload:hover{border-color:var(--ink)}.upload input{max-width:100%}.run{padding-bottom:40px}.run-head{flex-wrap:wrap;justify-content:space-between;align-items:center;gap:8px 24px;display:flex}.run-head h1{font-size:var(--m);color:var(--muted);text-overflow:ellipsis;min-width:0;min-height:1.3em;font-weight:500;overflow:hidden}.actions{flex-wrap:wrap;gap:8px;display:flex}.export select{width:8.5em;font-weight:550}.headline{border-bottom:1px solid var(--line);grid-template-columns:auto minmax(0,1fr);align-items:baseline;gap:4px 20px;margin-bottom:20px;padding:12px 0 24px;display:grid}.headline .figure{font-size:var(--huge);letter-spacing:-.02em;min-width:3.1em;font-weight:650;line-height:1.15}.headline .sentence{font-size:var(--xl);text-wrap:pretty;min-height:1.35em;line-height:1.35}.lanes{grid-template-columns:repeat(var(--columns,1), minmax(0, 1fr));gap:32px;display:grid}.lanes[data-lanes=\"2\"],.lanes[data-lanes=\"4\"]{--columns:2}.lanes[data-lanes=\"3\"],.lanes[data-lanes=\"5\"],.lanes[data-lanes=\"6\"]{--columns:3}.lanes[data-lanes=\"7\"],.lanes[data-lanes=\"8\"]{--columns:4}.lane{align-content:start;gap:14px;min-width:0;display:grid}.lane-head{grid-template-columns:minmax(0,1fr) auto;align-items:baseline;gap:0 16px;display:grid}.lane-name{align-items:center;gap:10px;min-width:0;display:flex}.lane-name h2{text-overflow:ellipsis;white-space:nowrap;font-size:var(--xl);overflow:hidden}.lane-tag{align-items:center;gap:6px;display:inline-flex}.lane-tag b{border:1px solid var(--ink);width:22px;height:22px;font-size:var(--s);border-radius:4px;place-items:center;display:inline-grid}.lane-tag line.ink{stroke:var(--ink)}.lane-tag line.muted{stroke:var(--muted)}.lane-waf{white-space:nowrap}.lane-waf span{color:var(--muted);font-size:var(--s)}.lane-waf b{font-size:var(--xxl);letter-spacing:-.01em;font-weight:650;line-height:1.1}.lane-sub,.lane-phase{color:var(--muted);font-size:var(--s);text-overflow:ellipsis;white-space:nowrap;overflow:hidden}.lane-phase{text-align:right}.lane-phase[data-phase=failed]{color:var(--alarm)}.unit-map-frame{touch-action:pan-y;position:relative;overflow:hidden}.unit-map-frame canvas{width:100%;height:100%;image-rendering:pixelated;position:absolute;inset:0 auto auto 0}.unit-map-frame .above{pointer-events:none}.region{height:24px;font-size:var(--s);color:var(--muted);pointer-events:none;white-space:nowrap;align-items:center;gap:6px;display:flex;position:absolute;left:0;right:0;overflow:hidden}.region b{color:var(--ink);font-weight:550}.region em{font-style:normal}.region span{margin-left:auto}.swatch{border-radius:2px;flex:none;width:10px;height:10px;display:inline-block}.swatch.free{background:var(--free);box-shadow:inset 0 0 0 1px var(--edge)}.swatch.key{background:var(--edge)}.swatch.key.dead{opacity:.35}.swatch.key.open,.swatch.key.collecting{background:var(--free);box-shadow:inset 0 0 0 2px var(--ink)}.swatch.key.collecting{box-shadow:none;border:2px dotted var(--ink)}.unit-line{min-height:3em;font-size:var(--s);color:var(--muted);margin-top:6px}.unit-line b{color:var(--ink)}.legend{font-size:var(--s);color:var(--muted);flex-wrap:wrap;gap:2px 16px;margin-left:auto;display:flex}.legend span{white-space:nowrap}.legend .key{margin-right:3px}.free-units{grid-template-columns:minmax(0,1fr) auto;gap:4px 12px;display:grid}.free-units p{font-size:var(--s);color:var(--muted)}.free-units p b{color:var(--ink);font-size:var(--m)}.free-units .marks{text-align:right}.free-units .gauge{background:var(--free);border-radius:2px;grid-area:2/1/auto/-1;height:10px;position:relative}.gauge .level{background:var(--muted);border-radius:2px;position:absolute;inset:0 auto 0 0}.free-units[data-level=foreground] .level{background:var(--alarm)}.gauge .mark{background:var(--ink);width:2px;margin-left:-1px;position:absolute;top:-3px;bottom:-3px}.scroll{min-width:0;overflow-x:auto}.scroll.tall{max-height:70vh;overflow:auto}table.numbers{border-collapse:collapse;width:100%;font-size:var(--m)}.numbers th,.numbers td{text-align:right;white-space:nowrap;padding:4px 0 4px 12px;font-weight:400}.numbers th:first-child,.numbers td:first-child,.numbers td.text{text-align:left}.numbers th:first-child,.numbers td:first-child{padding-left:0}.lane .numbers{font-size:.8125rem}.lane .numbers th,.lane .numbers td{padding-left:6px}.lane .numbers th:first-child{padding-left:0}.numbers thead th{color:var(--muted);font-size:var(--s);border-bottom:1px solid var(--line)}.numbers tbody tr+tr>*{border-top:1px solid var(--line)}.numbers .quiet-row>*{color:var(--muted)}.facts{flex-wrap:wrap;justify-content:space-between;gap:8px 16px;display:flex}.facts dt{font-size:var(--s);color:var(--muted)}.facts dd{min-width:3.6em}.findings li{border-left:3px solid var(--edge);font-size:var(--s);margin-top:4px;padding:2px 0 2px 10px}.below{border-top:1px solid var(--line);grid-template-columns:minmax(0,3fr) minmax(0,2fr);gap:32px 48px;margin-top:36px;padding-top:24px;display:grid}.curves,.events,.hosts{min-width:0}.hosts{margin-bottom:28px}.plot{width:100%}.plot .uplot,.plot .u-wrap{font-family:var(--sans)}.plot .u-legend{text-align:left;font-size:var(--s);color:var(--ink);line-height:1.6}.plot .u-legend th{font-weight:400}.plot .u-legend .u-marker{border-width:2px 0 0;border-bottom-style:none;border-bottom-color:currentColor;border-left-style:none;border-left-color:currentColor;border-right-style:none;border-right-color:currentColor;width:18px;height:0}.plot .u-legend .u-value{min-width:3.6em;display:inline-block}.plot .u-hz .u-cursor-x{border-right:1px dashed var(--muted)}.plot .u-hz .u-cursor-y{border-bottom:1px dashed var(--muted)}.log{border-top:1px solid var(--line);height:292px;font-size:var(--s);overflow-y:auto}.log li{border-bottom:1px solid var(--line);grid-template-columns:3.2em 10px minmax(0,1fr);align-items:baseline;gap:10px;padding:5px 0;display:grid}.log li.empty{display:block}.log .when{color:var(--muted);text-align:right}.log .what{overflow-wrap:anywhere;color:var(--muted)}.log .what b{color:var(--ink);font-weight:550;display:block}.events .note{font-size:var(--s);margin-top:6px}.transport{z-index:4;background:var(--paper);border-top:1px solid var(--line);grid-template-columns:auto auto minmax(0,1fr) auto auto;align-items:center;gap:16px;margin-top:32px;padding:10px 0;display:grid;position:sticky;bottom:0}.transport .play{background:var(--ink);width:44px;height:44px;color:var(--paper);border-color:var(--ink);border-radius:50%;place-items:center;padding:0;display:grid}.transport .play:disabled{background:var(--raised);color:var(--muted);border-color:var(--line)}.play path{fill:currentColor}.steps{display:flex}.steps button{border-radius:0;margin-left:-1px;padding:0 9px;font-weight:400}.steps button:first-child{border-radius:var(--radius) 0 0 var(--radius)}.steps button:last-child{border-radius:0 var(--radius) var(--radius) 0}.slider{align-items:center;height:32px;display:flex;position:relative}.slider input{appearance:none;cursor:pointer;background:0 0;width:100%;height:32px;margin:0}.slider input::-webkit-slider-runnable-track{background:linear-gradient(to right, var(--ink) var(--at,0%), var(--line) var(--at,0%));border-radius:3px;height:6px}.slider input::-moz-range-track{background:linear-gradient(to right, var(--ink) var(--at,0%), var(--line) var(--at,0%));border-radius:3px;height:6px}.slider input::-webkit-slider-thumb{appearance:none;background:var(--paper);border:2px solid var(--ink);border-radius:50%;width:18px;height:18px;margin-top:-6px}.slider input::-moz-range-thumb{background:var(--paper);border:2px solid var(--ink);border-radius:50%;width:14px;height:14px}.fork-mark{background:var(--ink);pointer-events:none;width:2px;height:8px;position:absolute;top:2px}.position{white-space:nowrap;color:var(--muted);min-width:12.5em}.position b{color:var(--ink);text-align:right;min-width:2.4em;display:inline-block}.speed select{width:7.6em}dialog{border:1px solid var(--edge);background:var(--paper);width:min(440px,100vw - 32px);color:var(--ink);border-radius:10px;padding:24px}dialog::backdrop{background:#00000073}dialog form{gap:14px;display:grid}dialog select,dialog input{width:100%;height:36px}.buttons{gap:8px;display:flex}.tour{max-width:820px}.tour h1{font-size:var(--huge);letter-spacing:-.02em;line-height:1.1}.stories{border-top:1px solid var(--line);margin-top:28px}.stories a{border-bottom:1px solid var(--line);color:var(--ink);grid-template-columns:56px 1fr;align-items:baseline;padding:18px 8px 18px 0;text-decoration:none;display:grid}.stories a:hover{background:var(--raised)}.stories .ordinal{font-size:var(--xxl);color:var(--muted);padding-left:8px;line-height:1}.stories b{font-size:var(--xl);font-weight:650;line-height:1.3;display:block}.stories em{color:var(--muted);font-style:normal}.caption{z-index:4;background:var(--ink);width:min(560px,100%);color:var(--paper);border-radius:10px;margin:24px auto 0;padding:16px 20px;position:sticky;bottom:76px}.caption-title{font-size:var(--s);justify-content:space-between;gap:16px;display:flex}.caption-title b{font-weight:550}.caption-text{font-size:var(--l);min-height:4.35em;margin:6px 0 12px;line-height:1.45}.caption-bar{align-items:center;gap:8px;display:flex}.caption button{color:var(--paper);border-color:color-mix(in srgb, var(--paper) 55%, var(--ink));background:0 0}.caption button:disabled{color:color-mix(in srgb, var(--paper) 60%, var(--ink))}.caption button.primary{background:var(--paper);color:var(--ink)}.caption a{color:var(--paper);margin-left:auto}.pointed-at{outline:2px solid var(--focus);outline-offset:8px;border-radius:2px}.compare>input[type=search]{max-width:480px;margin-top:20px}.beside-hint{color:var(--muted);padding:4px 0 12px}.beside{background:var(--raised);border-radius:var(--radius);margin:4px 0 20px;padding:8px 16px}@media (max-width:1100px){.lanes{--columns:2!important}.lanes[data-lanes=\"1\"]{--columns:1!important}.below{grid-template-columns:minmax(0,1fr)}}@media (max-width:820px){main{padding:20px 16px 48px}.top{gap:16px;padding:0 16px}.columns,.columns.own{grid-template-columns:minmax(0,1fr)}.choices{max-height:300px}.lanes{gap:40px;--columns:1!important}.intro h1,.tour h1{font-size:2rem}.transport{grid-template-columns:auto minmax(0,1fr) auto;gap:4px 10px;margin-inline:-16px;padding:8px 16px}.transport .slider{grid-row:1}.transport .position{text-align:right;grid-area:1/3;min-width:7em}.transport .position span{display:none}.transport .slider{grid-column:1/3}.transport .speed{grid-area:2/3}.transport .speed select{width:7em}.caption{padding:12px 14px;bottom:104px}.caption-text{min-height:5.8em;font-size:var(--m)}}@media (max-width:480px){.top .mark span{display:none}.top nav{gap:16px}.headline{grid-template-columns:minmax(0,1fr)}.headline .sentence{font-size:var(--l);min-height:4.05em}.theme select{width:7em}.numbers th,.numbers td{padding-left:8px}.facts{gap:8px 16px}.lane-list li{grid-template-columns:minmax(0,1fr) 28px}.lane-list li span{grid-area:2/1/auto/-1}}@media (prefers-reduced-motion:reduce){*{scroll-behavior:auto!important;transition:none!important}}";
+}, Bc = ".uplot,.uplot *,.uplot :before,.uplot :after{box-sizing:border-box}.uplot{width:min-content;font-family:system-ui,-apple-system,Segoe UI,Roboto,Helvetica Neue,Arial,Noto Sans,sans-serif,Apple Color Emoji,Segoe UI Emoji,Segoe UI Symbol,Noto Color Emoji;line-height:1.5}.u-title{text-align:center;font-size:18px;font-weight:700}.u-wrap{-webkit-user-select:none;user-select:none;position:relative}.u-over,.u-under{position:absolute}.u-under{overflow:hidden}.uplot canvas{width:100%;height:100%;display:block;position:relative}.u-axis{position:absolute}.u-legend{text-align:center;margin:auto;font-size:14px}.u-inline{display:block}.u-inline *{display:inline-block}.u-inline tr{margin-right:16px}.u-legend th{font-weight:600}.u-legend th>*{vertical-align:middle;display:inline-block}.u-legend .u-marker{width:1em;height:1em;margin-right:4px;background-clip:padding-box!important}.u-inline.u-live th:after{content:\":\";vertical-align:middle}.u-inline:not(.u-live) .u-value{display:none}.u-series>*{padding:4px}.u-series th{cursor:pointer}.u-legend .u-off>*{opacity:.3}.u-select{pointer-events:none;background:#00000012;position:absolute}.u-cursor-x,.u-cursor-y{pointer-events:none;will-change:transform;position:absolute;top:0;left:0}.u-hz .u-cursor-x,.u-vt .u-cursor-y{border-right:1px dashed #607d8b;height:100%}.u-hz .u-cursor-y,.u-vt .u-cursor-x{border-bottom:1px dashed #607d8b;width:100%}.u-cursor-pt{pointer-events:none;will-change:transform;border:0 solid;border-radius:50%;position:absolute;top:0;left:0;background-clip:padding-box!important}.u-axis.u-off,.u-select.u-off,.u-cursor-x.u-off,.u-cursor-y.u-off,.u-cursor-pt.u-off{display:none}", Vc = ":root,.warp-studio{--lightningcss-light:initial;--lightningcss-dark: ;color-scheme:light dark;--paper:var(--lightningcss-light,#fff)var(--lightningcss-dark,#0d1117);--raised:var(--lightningcss-light,#f6f8fa)var(--lightningcss-dark,#161b22);--ink:var(--lightningcss-light,#1f2328)var(--lightningcss-dark,#e6edf3);--muted:var(--lightningcss-light,#59636e)var(--lightningcss-dark,#9198a1);--line:var(--lightningcss-light,#d9dee3)var(--lightningcss-dark,#2b323b);--edge:var(--lightningcss-light,#818b98)var(--lightningcss-dark,#656c76);--free:var(--lightningcss-light,#edf0f2)var(--lightningcss-dark,#20262e);--link:var(--lightningcss-light,#0550ae)var(--lightningcss-dark,#79b8ff);--focus:var(--lightningcss-light,#0072b2)var(--lightningcss-dark,#56b4e9);--alarm:var(--lightningcss-light,#a40e26)var(--lightningcss-dark,#ff8182);--alarm-paper:var(--lightningcss-light,#fff1f0)var(--lightningcss-dark,#2a1516);--wait-paper:var(--lightningcss-light,#fff8e6)var(--lightningcss-dark,#241d0c);--code-name:var(--lightningcss-light,#0550ae)var(--lightningcss-dark,#79b8ff);--code-value:var(--lightningcss-light,#7a3e00)var(--lightningcss-dark,#f0a868);--sans:system-ui, -apple-system, \"Segoe UI\", Roboto, \"Noto Sans\", \"Liberation Sans\", sans-serif;--mono:ui-monospace, \"SF Mono\", \"Cascadia Mono\", \"Noto Sans Mono\", \"Liberation Mono\", monospace;--s:.75rem;--m:.875rem;--l:1rem;--xl:1.25rem;--xxl:1.75rem;--huge:2.75rem;--radius:6px;--page:1480px}@media (prefers-color-scheme:dark){:root,.warp-studio{--lightningcss-light: ;--lightningcss-dark:initial}}:root[data-theme=light]{--lightningcss-light:initial;--lightningcss-dark: ;color-scheme:light}:root[data-theme=dark]{--lightningcss-light: ;--lightningcss-dark:initial;color-scheme:dark}*,:before,:after{box-sizing:border-box}html{background:var(--paper);scroll-padding:64px 0 96px}body,.warp-studio{background:var(--paper);color:var(--ink);font:var(--m) / 1.5 var(--sans);font-variant-numeric:tabular-nums;-webkit-text-size-adjust:100%;margin:0}h1,h2,p,dl,dd,ul,ol,figure,fieldset{margin:0;padding:0}ul,ol{list-style:none}h1{font-size:var(--xl);text-wrap:balance;font-weight:650;line-height:1.3}h2{font-size:var(--l);font-weight:650;line-height:1.4}small{font-size:var(--s);color:var(--muted);margin-left:4px;font-weight:400}a{color:var(--link);text-underline-offset:3px}code{font-family:var(--mono);font-size:.93em}.hidden{clip-path:inset(50%);white-space:nowrap;width:1px;height:1px;position:absolute;left:0;overflow:hidden}.note,.empty,figcaption{color:var(--muted);max-width:68ch}.empty{padding:16px 0}.lead{font-size:var(--l);color:var(--muted);max-width:60ch;margin-top:4px}button,select,input[type=text],input[type=search],input[type=number]{font:inherit;color:var(--ink);background:var(--paper);border:1px solid var(--edge);border-radius:var(--radius);max-width:100%;height:32px;padding:0 10px}select{text-overflow:ellipsis;padding:0 6px}button{cursor:pointer;white-space:nowrap;font-weight:550}button:hover:not(:disabled),select:hover{border-color:var(--ink)}button:disabled{color:var(--muted);border-color:var(--line);cursor:default}button.primary{background:var(--ink);color:var(--paper);border-color:var(--ink)}button.primary:disabled{background:var(--raised);color:var(--muted);border-color:var(--line)}button.large{height:44px;font-size:var(--l);padding:0 28px}button.quiet{color:var(--muted);background:0 0;border-color:#0000;padding:0 6px;font-weight:400}button.link{color:var(--link);text-underline-offset:3px;background:0 0;border:0;height:auto;padding:0;font-weight:400;text-decoration:underline}::placeholder{color:var(--muted);opacity:1}:focus-visible{outline:2px solid var(--focus);outline-offset:2px}main:focus{outline:none}fieldset{border:0;min-width:0;position:relative}label{position:relative}legend{margin-bottom:8px;padding:0;font-weight:650}.inline{color:var(--muted);align-items:center;gap:6px;display:inline-flex}.below .bar h2{min-width:3.6em}.bar{flex-wrap:wrap;align-items:center;gap:8px 16px;margin-bottom:12px;display:flex}.choice{background:var(--raised);border-radius:var(--radius);border:1px solid var(--line);scrollbar-width:none;max-width:100%;display:inline-flex;overflow-x:auto}.choice label{cursor:pointer;display:block;position:relative}.choice input{opacity:0;width:1px;height:1px;position:absolute}.choice span{color:var(--muted);white-space:nowrap;border:1px solid #0000;border-radius:5px;padding:4px 12px;display:block}.choice input:checked+span{background:var(--paper);color:var(--ink);border-color:var(--edge);font-weight:550}.choice input:focus-visible+span{outline:2px solid var(--focus);outline-offset:-2px}.skip{position:absolute;left:-999px}.skip:focus{z-index:9;background:var(--paper);padding:8px;top:8px;left:8px}.top{z-index:5;height:52px;padding:0 max(24px, calc((100vw - var(--page)) / 2));background:var(--paper);border-bottom:1px solid var(--line);align-items:center;gap:24px;display:flex;position:sticky;top:0}.top .mark{color:var(--ink);font-size:var(--l);white-space:nowrap;align-items:center;gap:10px;text-decoration:none;display:flex}.top .mark b{font-weight:650}.pale{fill:var(--edge)}.top nav{gap:20px;height:100%;display:flex}.top nav a{color:var(--muted);border-top:2px solid #0000;border-bottom:2px solid #0000;align-items:center;text-decoration:none;display:flex}.top nav a:hover{color:var(--ink)}.top nav a[aria-current]{color:var(--ink);border-bottom-color:var(--ink);font-weight:550}.theme{margin-left:auto}.actions[hidden]{display:none}.theme select{color:var(--muted);background:var(--paper);border-color:#0000}main{max-width:var(--page);margin:0 auto;padding:32px 24px 64px}main.narrow{max-width:720px}.notice{border-radius:var(--radius);border:1px solid var(--edge);background:var(--raised);justify-content:space-between;align-items:flex-start;gap:12px;margin:8px 0 16px;padding:10px 14px;display:flex}.notice p{overflow-wrap:anywhere;max-width:90ch}.notice.waiting{background:var(--wait-paper)}.notice.error{background:var(--alarm-paper);border-color:var(--alarm)}.notice button{height:24px}.skeleton,.skeleton .unit-map-frame{background:var(--raised);border-radius:var(--radius)}.intro{margin-bottom:28px}.intro h1{font-size:var(--huge);letter-spacing:-.02em;margin-bottom:12px;line-height:1.1}.intro p{font-size:var(--l);color:var(--muted);max-width:62ch}.intro p+p{margin-top:8px}.running{border-top:1px solid var(--line);padding:16px 0 20px}.running ul{margin-top:6px}.running li{flex-wrap:wrap;gap:4px 12px;padding:4px 0;display:flex}.running span{color:var(--muted)}.columns{grid-template-columns:minmax(0,5fr) minmax(0,6fr);gap:24px 56px;min-height:560px;margin-top:24px;display:grid}.columns.own{grid-template-columns:minmax(0,1fr) minmax(0,1fr)}.pick{min-width:0}.pick input[type=search],.compare>input[type=search]{width:100%;height:40px;margin-bottom:8px}.choices{border-top:1px solid var(--line);border-bottom:1px solid var(--line);max-height:620px;overflow-y:auto}.choices li+li{border-top:1px solid var(--line)}.choices label{cursor:pointer;display:block;position:relative}.choices input{opacity:0;position:absolute}.choices span{border-left:3px solid #0000;padding:10px 12px 10px 14px;display:block}.choices b{font-weight:500;line-height:1.35;display:block}.choices code{color:var(--muted);font-size:var(--s)}.choices span:hover{background:var(--raised)}.choices input:checked+span{border-left-color:var(--ink);background:var(--raised)}.choices input:checked+span b{font-weight:650}.choices input:focus-visible+span{outline:2px solid var(--focus);outline-offset:-2px}.form{flex-direction:column;gap:24px;min-width:0;display:flex}.form h2{font-size:var(--xl);line-height:1.3}.fields{flex-wrap:wrap;gap:12px 16px;display:flex}.fields legend{float:left;width:100%;margin-bottom:0}.fields label,dialog label{color:var(--muted);font-size:var(--s);flex-direction:column;gap:4px;display:flex}.fields select,.fields input,dialog select,dialog input{font-size:var(--m);width:11em}.fields .wide select{width:min(100%,32em)}.fields .wide{width:100%}.chips legend{align-items:baseline;gap:10px;display:flex}.chips legend em{color:var(--muted);font-style:normal;font-weight:400}.chip{cursor:pointer;margin:0 8px 8px 0;display:inline-block;position:relative}.chip input{opacity:0;position:absolute}.chip span{border:1px solid var(--edge);border-radius:99px;padding:5px 12px;display:inline-block}.chip span:hover{border-color:var(--ink)}.chip input:checked+span{background:var(--ink);color:var(--paper);border-color:var(--ink)}.chip input:focus-visible+span{outline:2px solid var(--focus);outline-offset:2px}.begin{border-top:1px solid var(--line);flex-wrap:wrap;justify-content:space-between;align-items:center;gap:12px 24px;padding-top:16px;display:flex}.begin .notice{width:100%;margin:0}.begin p{max-width:48ch}.lane-list li{border-top:1px solid var(--line);grid-template-columns:10em minmax(0,1fr) 28px;align-items:center;gap:10px;padding:5px 0;display:grid}.lane-list ul{border-bottom:1px solid var(--line);margin-bottom:8px}.lane-list li span{color:var(--muted);overflow-wrap:anywhere;font-family:var(--mono);font-size:var(--s)}.lane-list .fields{align-items:flex-end}.editor{border:1px solid var(--edge);border-radius:var(--radius);background:var(--paper);height:520px;overflow:hidden}.editor .cm-editor{height:100%}.editor .cm-scroller{font:13px/1.55 var(--mono)}.editor .cm-editor.cm-focused{outline:2px solid var(--focus);outline-offset:-2px}.editor .cm-gutters{background:var(--raised);color:var(--muted);border-right:1px solid var(--line)}.editor .cm-activeLine,.editor .cm-activeLineGutter{background:color-mix(in srgb, var(--ink) 5%, transparent)}.editor .cm-cursor{border-left-color:var(--ink)}.editor .cm-tooltip{background:var(--paper);color:var(--ink);border:1px solid var(--edge);border-radius:var(--radius);font-size:13px;overflow:hidden}.editor .cm-tooltip-autocomplete ul li[aria-selected]{background:var(--ink);color:var(--paper)}.editor .cm-completionInfo{max-width:320px;padding:8px 10px}.editor .cm-diagnostic-error{border-left-color:var(--alarm)}.problems{color:var(--alarm);min-height:1.5em;margin-top:8px}.upload{border:1px dashed var(--edge);border-radius:var(--radius);text-align:center;height:200px;color:var(--muted);cursor:pointer;place-items:center;padding:24px;display:grid}.upload:hover{border-color:var(--ink)}.upload input{max-width:100%}.run{padding-bottom:40px}.run-head{flex-wrap:wrap;justify-content:space-between;align-items:center;gap:8px 24px;display:flex}.run-head h1{font-size:var(--m);color:var(--muted);text-overflow:ellipsis;min-width:0;min-height:1.3em;font-weight:500;overflow:hidden}.actions{flex-wrap:wrap;gap:8px;display:flex}.export select{width:9.5em;font-weight:550}.headline{border-bottom:1px solid var(--line);grid-template-columns:auto minmax(0,1fr);align-items:baseline;gap:4px 20px;margin-bottom:20px;padding:12px 0 24px;display:grid}.headline .figure{font-size:var(--huge);letter-spacing:-.02em;min-width:3.1em;font-weight:650;line-height:1.15}.headline .sentence{font-size:var(--xl);text-wrap:pretty;min-height:1.35em;line-height:1.35}.lanes{grid-template-columns:repeat(var(--columns,1), minmax(0, 1fr));gap:32px;display:grid}.lanes[data-lanes=\"2\"],.lanes[data-lanes=\"4\"]{--columns:2}.lanes[data-lanes=\"3\"],.lanes[data-lanes=\"5\"],.lanes[data-lanes=\"6\"]{--columns:3}.lanes[data-lanes=\"7\"],.lanes[data-lanes=\"8\"]{--columns:4}.lane{grid-template-columns:minmax(0,1fr);align-content:start;gap:14px;min-width:0;display:grid}.lane-side{grid-template-columns:minmax(0,1fr);align-content:start;gap:16px;display:grid}@media (min-width:1101px){.lanes[data-lanes=\"1\"] .lane{grid-template-columns:minmax(0,1fr) 400px;gap:14px 48px}.lanes[data-lanes=\"1\"] .lane-head{grid-column:1/-1}.lanes[data-lanes=\"1\"] .lane-side{gap:24px;padding-top:4px}}@media (min-width:700px){.lanes[data-lanes=\"1\"] .unit-line{min-height:1.5em}}.lane-head{grid-template-columns:minmax(0,1fr) auto;align-items:baseline;gap:0 16px;display:grid}.lane-name{align-items:center;gap:10px;min-width:0;display:flex}.lane-name h2{text-overflow:ellipsis;white-space:nowrap;font-size:var(--xl);overflow:hidden}.lane-tag{align-items:center;gap:6px;display:inline-flex}.lane-tag b{border:1px solid var(--ink);width:22px;height:22px;font-size:var(--s);border-radius:4px;place-items:center;display:inline-grid}.lane-tag line.ink{stroke:var(--ink)}.lane-tag line.muted{stroke:var(--muted)}.lane-waf{white-space:nowrap}.lane-waf span{color:var(--muted);font-size:var(--s)}.lane-waf b{font-size:var(--xxl);letter-spacing:-.01em;font-weight:650;line-height:1.1}.lane-sub,.lane-phase{color:var(--muted);font-size:var(--s);text-overflow:ellipsis;white-space:nowrap;overflow:hidden}.lane-phase{text-align:right}.lane-phase[data-phase=failed]{color:var(--alarm)}.unit-map-frame{touch-action:pan-y;position:relative;overflow:hidden}.unit-map-frame canvas{width:100%;height:100%;image-rendering:pixelated;position:absolute;inset:0 auto auto 0}.unit-map-frame .above{pointer-events:none}.region{height:24px;font-size:var(--s);color:var(--muted);pointer-events:none;white-space:nowrap;align-items:center;gap:6px;display:flex;position:absolute;left:0;right:0;overflow:hidden}.region b{color:var(--ink);font-weight:550}.region em{font-style:normal}.region span{margin-left:auto}.swatch{border-radius:2px;flex:none;width:10px;height:10px;display:inline-block}.swatch.free{background:var(--free);box-shadow:inset 0 0 0 1px var(--edge)}.swatch.key{background:var(--edge)}.swatch.key.dead{opacity:.35}.swatch.key.open,.swatch.key.collecting{background:var(--free);box-shadow:inset 0 0 0 2px var(--ink)}.swatch.key.collecting{box-shadow:none;border:2px dotted var(--ink)}.unit-line{min-height:3em;font-size:var(--s);color:var(--muted);margin-top:6px}.unit-line b{color:var(--ink)}.legend{font-size:var(--s);color:var(--muted);flex-wrap:wrap;gap:2px 16px;margin-left:auto;display:flex}.legend span{white-space:nowrap}.legend .key{margin-right:3px}.free-units{grid-template-columns:minmax(0,1fr) auto;gap:4px 12px;display:grid}.free-units p{font-size:var(--s);color:var(--muted)}.free-units p b{color:var(--ink);font-size:var(--m)}.free-units .marks{text-align:right}.free-units .gauge{background:var(--free);border-radius:2px;grid-area:2/1/auto/-1;height:10px;position:relative}.gauge .level{background:var(--muted);border-radius:2px;position:absolute;inset:0 auto 0 0}.free-units[data-level=foreground] .level{background:var(--alarm)}.gauge .mark{background:var(--ink);width:2px;margin-left:-1px;position:absolute;top:-3px;bottom:-3px}.scroll{min-width:0;overflow-x:auto}.scroll.tall{max-height:70vh;overflow:auto}table.numbers{border-collapse:collapse;width:100%;font-size:var(--m)}.numbers th,.numbers td{text-align:right;white-space:nowrap;padding:4px 0 4px 12px;font-weight:400}.numbers th:first-child,.numbers td:first-child,.numbers th.text,.numbers td.text{text-align:left}.numbers th:first-child,.numbers td:first-child{padding-left:0}.lane .numbers{font-size:.8125rem}.lane .numbers th,.lane .numbers td{padding-left:6px}.lane .numbers th:first-child{padding-left:0}.numbers thead th{color:var(--muted);font-size:var(--s);border-bottom:1px solid var(--line)}.numbers tbody tr+tr>*{border-top:1px solid var(--line)}.numbers .quiet-row>*{color:var(--muted)}.facts{flex-wrap:wrap;justify-content:space-between;gap:8px 16px;display:flex}.facts dt{font-size:var(--s);color:var(--muted)}.facts dd{min-width:3.6em}.findings li{border-left:3px solid var(--edge);font-size:var(--s);margin-top:4px;padding:2px 0 2px 10px}.below{border-top:1px solid var(--line);grid-template-columns:minmax(0,3fr) minmax(0,2fr);gap:32px 48px;margin-top:36px;padding-top:24px;display:grid}.curves,.events,.hosts{min-width:0}.events select{max-width:12em}.hosts{margin-bottom:28px}.plot{width:100%}.plot .uplot,.plot .u-wrap{font-family:var(--sans)}.plot .u-legend{text-align:left;font-size:var(--s);color:var(--ink);line-height:1.6}.plot .u-legend th{font-weight:400}.plot .u-legend .u-marker{vertical-align:middle;width:18px;border-width:2px 0 0!important;height:0!important}.plot .u-legend .u-value{min-width:3.6em;display:inline-block}.plot .u-hz .u-cursor-x{border-right:1px dashed var(--muted)}.plot .u-hz .u-cursor-y{border-bottom:1px dashed var(--muted)}.log{border-top:1px solid var(--line);height:292px;font-size:var(--s);overflow-y:auto}.log li{border-bottom:1px solid var(--line);grid-template-columns:3.2em 10px minmax(0,1fr);align-items:baseline;gap:10px;padding:5px 0;display:grid}.log li.empty{display:block}.log .when{color:var(--muted);text-align:right}.log .what{overflow-wrap:anywhere;color:var(--muted)}.log .what b{color:var(--ink);font-weight:550;display:block}.events .note{font-size:var(--s);margin-top:6px}.transport{z-index:4;background:var(--paper);border-top:1px solid var(--line);grid-template-columns:auto auto minmax(0,1fr) auto auto;align-items:center;gap:16px;margin-top:32px;padding:10px 0;display:grid;position:sticky;bottom:0}.transport .play{background:var(--ink);width:44px;height:44px;color:var(--paper);border-color:var(--ink);border-radius:50%;place-items:center;padding:0;display:grid}.transport .play:disabled{background:var(--raised);color:var(--muted);border-color:var(--line)}.play path{fill:currentColor}.steps{display:flex}.steps button{border-radius:0;margin-left:-1px;padding:0 9px;font-weight:400}.steps button:first-child{border-radius:var(--radius) 0 0 var(--radius)}.steps button:last-child{border-radius:0 var(--radius) var(--radius) 0}.slider{align-items:center;height:32px;display:flex;position:relative}.slider input{appearance:none;cursor:pointer;background:0 0;width:100%;height:32px;margin:0}.slider input::-webkit-slider-runnable-track{background:linear-gradient(to right, var(--ink) var(--at,0%), var(--line) var(--at,0%));border-radius:3px;height:6px}.slider input::-moz-range-track{background:linear-gradient(to right, var(--ink) var(--at,0%), var(--line) var(--at,0%));border-radius:3px;height:6px}.slider input::-webkit-slider-thumb{appearance:none;background:var(--paper);border:2px solid var(--ink);border-radius:50%;width:18px;height:18px;margin-top:-6px}.slider input::-moz-range-thumb{background:var(--paper);border:2px solid var(--ink);border-radius:50%;width:14px;height:14px}.fork-mark{background:var(--ink);pointer-events:none;width:2px;height:8px;position:absolute;top:2px}.position{white-space:nowrap;color:var(--muted);min-width:12.5em}.position b{color:var(--ink);text-align:right;min-width:2.4em;display:inline-block}.speed select{width:7.6em}dialog{border:1px solid var(--edge);background:var(--paper);width:min(440px,100vw - 32px);color:var(--ink);border-radius:10px;padding:24px}dialog::backdrop{background:#00000073}dialog form{gap:14px;display:grid}dialog select,dialog input{width:100%;height:36px}.buttons{gap:8px;display:flex}.tour{max-width:820px}.tour h1{font-size:var(--huge);letter-spacing:-.02em;line-height:1.1}.stories{border-top:1px solid var(--line);margin-top:28px}.motif rect.none{fill:var(--free)}.stories a{border-bottom:1px solid var(--line);color:var(--ink);grid-template-columns:44px 112px minmax(0,1fr);align-items:center;padding:18px 8px 18px 0;text-decoration:none;display:grid}.stories a:hover{background:var(--raised)}.stories .ordinal{font-size:var(--xxl);color:var(--muted);padding-left:8px;line-height:1}.stories b{font-size:var(--xl);font-weight:650;line-height:1.3;display:block}.stories em{color:var(--muted);font-style:normal}.caption{z-index:4;background:var(--ink);width:min(560px,100%);color:var(--paper);border-radius:10px;margin:24px auto 0;padding:16px 20px;position:sticky;bottom:76px}.caption-title{font-size:var(--s);justify-content:space-between;gap:16px;display:flex}.caption-title b{font-weight:550}.caption-text{font-size:var(--l);min-height:4.35em;margin:6px 0 12px;line-height:1.45}.caption-bar{align-items:center;gap:8px;display:flex}.caption button{color:var(--paper);border-color:color-mix(in srgb, var(--paper) 55%, var(--ink));background:0 0}.caption button:disabled{color:color-mix(in srgb, var(--paper) 60%, var(--ink))}.caption button.primary{background:var(--paper);color:var(--ink)}.caption a{color:var(--paper);margin-left:auto}.pointed-at{outline:2px solid var(--focus);outline-offset:8px;border-radius:2px}.compare>input[type=search]{max-width:480px;margin-top:20px}.beside-hint{color:var(--muted);padding:4px 0 12px}.beside{background:var(--raised);border-radius:var(--radius);margin:4px 0 20px;padding:8px 16px}@media (max-width:1100px){.lanes{--columns:2!important}.lanes[data-lanes=\"1\"]{--columns:1!important}.below{grid-template-columns:minmax(0,1fr)}}@media (max-width:820px){main{padding:20px 16px 48px}.top{gap:16px;padding:0 16px}.columns,.columns.own{grid-template-columns:minmax(0,1fr)}.choices{max-height:300px}.lanes{gap:40px;--columns:1!important}.intro h1,.tour h1{font-size:2rem}.transport{grid-template-columns:auto minmax(0,1fr) auto;gap:4px 10px;margin-inline:-16px;padding:8px 16px}.transport .slider{grid-row:1}.transport .position{text-align:right;grid-area:1/3;min-width:7em}.transport .position span{display:none}.transport .slider{grid-column:1/3}.transport .speed{grid-area:2/3}.transport .speed select{width:7em}.caption{padding:12px 14px;bottom:104px}.caption-text{min-height:5.8em;font-size:var(--m)}}@media (max-width:480px){.top .mark span{display:none}.top nav{gap:16px}.headline{grid-template-columns:minmax(0,1fr)}.headline .sentence{font-size:var(--l);min-height:4.05em}.theme select{width:7em}.numbers th,.numbers td{padding-left:8px}.facts{gap:8px 16px}.lane-list li{grid-template-columns:minmax(0,1fr) 28px}.lane-list li span{grid-area:2/1/auto/-1}}@media (prefers-reduced-motion:reduce){*{scroll-behavior:auto!important;transition:none!important}}";
 // src/widget.tsx
-function Vc({ session: e }) {
+function Hc({ session: e }) {
 	let t = W(!1), n = e.connection.value;
 	return /* @__PURE__ */ K("div", {
 		class: "run widget",
@@ -5550,44 +5595,44 @@ function Vc({ session: e }) {
 					})
 				})]
 			}),
-			n === "lost" && /* @__PURE__ */ K(tc, {
+			n === "lost" && /* @__PURE__ */ K(nc, {
 				kind: "waiting",
 				children: "The engine does not answer; this is the last picture."
 			}),
-			n === "gone" && /* @__PURE__ */ K(tc, {
+			n === "gone" && /* @__PURE__ */ K(nc, {
 				kind: "waiting",
 				children: "This run has ended. Run the cell again to begin it anew."
 			}),
-			e.problem.value !== null && /* @__PURE__ */ K(tc, {
+			e.problem.value !== null && /* @__PURE__ */ K(nc, {
 				kind: "error",
 				children: e.problem.value
 			}),
-			/* @__PURE__ */ K(yc, { session: e }),
 			/* @__PURE__ */ K(bc, { session: e }),
+			/* @__PURE__ */ K(xc, { session: e }),
 			/* @__PURE__ */ K(Ls, { session: e }),
-			/* @__PURE__ */ K(ec, {
+			/* @__PURE__ */ K(tc, {
 				session: e,
 				open: t
 			}),
-			/* @__PURE__ */ K(Tc, { session: e })
+			/* @__PURE__ */ K(Ec, { session: e })
 		]
 	});
 }
-async function Hc(e, t) {
-	let n = new Oc(String(e.get("url") ?? ""), e.get("token") || null), r = e.get("order"), i = e.get("session"), a = i || (r ? await n.begin(r) : null);
+async function Uc(e, t) {
+	let n = new kc(String(e.get("url") ?? ""), e.get("token") || null), r = e.get("order"), i = e.get("session"), a = i || (r ? await n.begin(r) : null);
 	if (a === null) throw Error("Nothing to show: the widget has neither an order nor a session.");
-	let o = Rc.of(n, a);
-	return L(/* @__PURE__ */ K(Vc, { session: o }), t), () => {
+	let o = zc.of(n, a);
+	return L(/* @__PURE__ */ K(Hc, { session: o }), t), () => {
 		L(null, t), o.close(), i || n.end(a).catch(() => {});
 	};
 }
-var Uc = { render({ model: e, el: t }) {
+var Wc = { render({ model: e, el: t }) {
 	let n = t.attachShadow({ mode: "open" }), r = document.createElement("style");
-	r.textContent = zc + Bc;
+	r.textContent = Bc + Vc;
 	let i = document.createElement("div");
 	i.className = "warp-studio", n.append(r, i);
 	let a = null, o = !1;
-	return Hc(e, i).then((e) => {
+	return Uc(e, i).then((e) => {
 		o ? e() : a = e;
 	}, (e) => {
 		i.textContent = e instanceof Error ? e.message : String(e);
@@ -5595,4 +5640,4 @@ var Uc = { render({ model: e, el: t }) {
 		o = !0, a?.();
 	};
 } };
-export { Uc as default };
+export { Wc as default };

@@ -1,7 +1,7 @@
 // The frame of the page: where one can go, light or dark, and the view that the address names.
 import { useEffect } from "preact/hooks";
-import { route } from "./state/route.ts";
-import { about, meet } from "./state/server.ts";
+import { go, route } from "./state/route.ts";
+import { about, catalogue, meet } from "./state/server.ts";
 import { theme, type Theme } from "./state/theme.ts";
 import { CompareView } from "./views/Compare.tsx";
 import { DriveView } from "./views/Drive.tsx";
@@ -11,7 +11,7 @@ import { StartView } from "./views/Start.tsx";
 import { TourView } from "./views/Tour.tsx";
 
 const THEMES: [Theme, string][] = [
-    ["system", "as the system"],
+    ["system", "system"],
     ["light", "light"],
     ["dark", "dark"],
 ];
@@ -19,6 +19,11 @@ const THEMES: [Theme, string][] = [
 export function App() {
     useEffect(() => void meet(), []);
     const here = route.value;
+    // A server that only serves a drive has no lab to start something in.
+    const hasLab = catalogue.value !== null || about.value?.drive !== true;
+    useEffect(() => {
+        if (!hasLab && route.value.view === "start") go("#/drive");
+    }, [hasLab]);
     const link = (hash: string, text: string, isHere: boolean) => (
         <a href={hash} aria-current={isHere ? "page" : undefined}>
             {text}
@@ -43,9 +48,9 @@ export function App() {
                 </a>
                 <nav aria-label="Views">
                     {about.value?.drive === true && link("#/drive", "Drive", here.view === "drive")}
-                    {link("#/", "Start", here.view === "start" || here.view === "session" || here.view === "run")}
-                    {link("#/compare", "Runs", here.view === "compare")}
-                    {link("#/tour", "Tour", here.view === "tour")}
+                    {hasLab && link("#/", "Start", here.view === "start")}
+                    {hasLab && link("#/compare", "Runs", here.view === "compare")}
+                    {hasLab && link("#/tour", "Tour", here.view === "tour")}
                 </nav>
                 <label class="theme">
                     <span class="hidden">Colours</span>

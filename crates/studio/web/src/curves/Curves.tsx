@@ -36,14 +36,15 @@ export function Curves({ session }: { session: Session }) {
     return (
         <section class="curves" data-tour="curves" aria-label="Curves">
             <div class="bar">
+                <h2>Curves</h2>
                 <Choice<Kind>
                     label="curves"
                     value={kind.value}
                     onChange={(next) => (kind.value = next)}
                     choices={[
-                        ["waf", "write amplification"],
-                        ["handles", "of each handle"],
-                        ["time", "latency and bandwidth"],
+                        ["waf", "WAF"],
+                        ["handles", "by handle"],
+                        ["time", "latency"],
                         ["wear", "wear"],
                     ]}
                 />
@@ -129,7 +130,7 @@ function TimeView({ state }: { state: LaneState }) {
             </p>
         );
     }
-    if (latency === null) return <p class="empty">No request was complete yet. Numbers come once a second while it runs.</p>;
+    if (latency === null) return <p class="empty">No latencies yet: they come while it runs, and for good when it has ended.</p>;
     const { series } = latency;
     return (
         <>

@@ -127,9 +127,14 @@ export function Plot(props: Props) {
         const made = plot.current;
         if (made === null) return;
         made.setData(props.data);
-        // Where nothing is pointed at the legend says how it is now.
-        const last = (props.data[0]?.length ?? 0) - 1;
-        if (last >= 0 && (made.cursor.left ?? -1) < 0) made.setLegend({ idx: last });
+        // Where nothing is pointed at the legend says what each line came to.
+        if ((made.cursor.left ?? -1) >= 0 || (props.data[0]?.length ?? 0) === 0) return;
+        const idxs = props.data.map((column) => {
+            let last = column.length - 1;
+            while (last > 0 && (column[last] === null || column[last] === undefined)) last -= 1;
+            return last;
+        });
+        made.setLegend({ idxs });
     }, [props.data, props.xEnd]);
 
     return <div class="plot" ref={place} role="img" aria-label={props.label} style={{ minHeight: `${height + 30}px` }} />;

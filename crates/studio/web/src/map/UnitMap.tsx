@@ -177,11 +177,12 @@ function Headings({ session, state, regions, grouping, scale }: { session: Sessi
 const STATES: Record<number, string> = { [FREE]: "free", [OPEN_FOR_HOST]: "open for the host", 2: "open for collection", [CLOSED]: "closed" };
 
 /** All there is to say about a unit. */
-export function describeUnit(state: LaneState, unit: number): string {
+export function describeUnit(state: LaneState, slice: number): string {
+    const unit = state.unitOf(slice);
     const condition = state.state[unit] ?? FREE;
     const where = state.lane.groups > 1 ? `, reclaim group ${state.group[unit]}` : "";
     if (condition === FREE) return `free${where}`;
-    const pages = Math.max(state.unitPages, state.written[unit] ?? 0);
+    const pages = state.pagesOf(unit);
     const owner = state.lane.owners[state.owner[unit] ?? NO_OWNER];
     const isolation = owner?.isolation === null || owner === undefined ? "" : ` (${owner.isolation})`;
     const valid = state.valid[unit] ?? 0;
@@ -198,7 +199,7 @@ function UnitLine({ session, state, unit }: { session: Session; state: LaneState
                 "Point at a unit, or go from one to the next with the arrow keys."
             ) : (
                 <>
-                    <b>unit {unit}</b> {describeUnit(state, unit)}
+                    <b>unit {state.unitOf(unit)}</b> {describeUnit(state, unit)}
                 </>
             )}
         </p>

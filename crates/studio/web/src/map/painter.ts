@@ -76,17 +76,11 @@ export class Painter {
         const pixels = Math.max(1, Math.floor(width * scale));
         this.heading = options.grouping === "physical" ? 0 : Math.round(24 * scale);
         const keys = this.keys();
-        // By handle any region may come to hold nearly all units, so the pitch is chosen for the sum, with a row to spare for each.
-        const counts =
-            options.grouping === "handle"
-                ? keys.map((_, index) => (index === 0 ? lane.units : 0))
-                : keys.map((key) => (options.grouping === "group" ? this.countOfGroup(key) : lane.units));
-        const pitch = choosePitch(counts, pixels, mostHeight * scale, this.heading, options.grouping === "handle" ? 2 : 0, scale);
+        const byHandle = options.grouping === "handle";
+        const pitch = choosePitch(this.counts(keys), pixels, mostHeight * scale, this.heading, byHandle ? 1 : 0, scale);
         this.layout = new Layout(options.grouping, lane.units, keys, this.keyOf, { pitch, width: pixels }, this.heading);
-        const height =
-            options.grouping === "handle"
-                ? Math.max(Math.floor(mostHeight * scale), Math.ceil(lane.units / this.layout.shape.columns + 2 * keys.length) * pitch + keys.length * this.heading)
-                : this.layout.shape.height;
+        // By handle regions grow and shrink within a height that stays, so that nothing below the map moves.
+        const height = byHandle ? Math.max(Math.floor(mostHeight * scale), this.layout.shape.height) : this.layout.shape.height;
         this.colours = ownerColours(lane.owners, usedHandles(state));
         this.above.canvas.width = pixels;
         this.above.canvas.height = height;
@@ -116,22 +110,26 @@ export class Painter {
         return totals !== undefined && (totals.units > 0 || totals.hostBytes > 0 || totals.received > 0);
     }
 
-    private countOfGroup(group: number): number {
-        let count = 0;
-        for (let unit = 0; unit < this.state.lane.units; unit += 1) if (this.state.group[unit] === group) count += 1;
-        return count;
+    private counts(keys: number[]): number[] {
+        const counts = new Map(keys.map((key) => [key, 0]));
+        for (let unit = 0; unit < this.state.lane.units; unit += 1) {
+            const key = this.keyOf(unit);
+            counts.set(key, (counts.get(key) ?? 0) + 1);
+        }
+        return [...counts.values()];
     }
 
     private readonly keyOf = (unit: number): number => {
-        if (this.options.grouping === "handle") return this.state.owner[unit] as number;
+        if (this.options.grouping === "handle") return this.state.owner[this.state.unitOf(unit)] as number;
         return this.options.grouping === "group" ? (this.state.group[unit] as number) : 0;
     };
 
-    private lookOf(unit: number): number {
+    private lookOf(slice: number): number {
         const { state } = this;
+        const unit = state.unitOf(slice);
         const condition = state.state[unit] as number;
         if (condition === FREE) return look(NO_COLOUR, FREE, 0, 0);
-        const pages = Math.max(state.unitPages, state.written[unit] as number);
+        const pages = state.pagesOf(unit);
         return look(state.owner[unit] as number, condition, (state.valid[unit] as number) / pages, (state.written[unit] as number) / pages);
     }
 
@@ -157,10 +155,12 @@ export class Painter {
         this.state.taken();
     }
 
-    /** Whether handles are shown that had no region when it was arranged. */
+    /** Whether it has to be arranged again: handles have come that had no region, or regions have outgrown the canvas. */
     get isOutdated(): boolean {
         if (this.layout === null) return true;
         if (this.options.grouping !== "handle") return false;
+        // Regions that came to need more rows than there is room for are laid out anew, with smaller tiles.
+        if (this.layout.shape.height > this.tiles.height) return true;
         return this.keys().length !== this.layout.regions.length;
     }
 
@@ -191,7 +191,7 @@ export class Painter {
             if (byHandle) {
                 const x = layout.x[unit] as number;
                 const y = layout.y[unit] as number;
-                const went = layout.move(unit, state.owner[unit] as number);
+                const went = layout.move(unit, this.keyOf(unit));
                 if (went === "full") {
                     this.redeal();
                     return drawn + state.lane.units;

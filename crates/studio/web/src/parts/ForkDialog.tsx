@@ -1,7 +1,7 @@
 // Fork from here: the same run with another setting, beside the one that it is forked from.
 import { useSignal, type Signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { KNOBS, OTHER, currentValue, nameOf, readSetting } from "../state/knobs.ts";
+import { KNOBS, OTHER, currentValue, freeName, nameOf, readSetting } from "../state/knobs.ts";
 import { capacities } from "../state/numbers.ts";
 import type { Session } from "../state/session.ts";
 import type { Settings } from "../wire/messages.ts";
@@ -78,7 +78,7 @@ export function ForkDialog({ session, open }: { session: Session; open: Signal<b
     if (state === undefined) return null;
     const set = settingOf(path.value, value.value, other.value);
     const now = path.value === OTHER ? "" : currentValue(state.lane, path.value);
-    const suggested = nameOf(set);
+    const suggested = freeName(nameOf(set) || "fork", lanes.map((one) => one.lane.name));
     return (
         <dialog ref={dialog} onClose={() => (open.value = false)} aria-labelledby="fork-title">
             <form

@@ -7,6 +7,7 @@ import { UnitMap } from "../map/UnitMap.tsx";
 import type { LaneState } from "../state/lane.ts";
 import { bytes, capacities, grouped, percent, short, waf } from "../state/numbers.ts";
 import type { Session } from "../state/session.ts";
+import { Notice } from "./Notice.tsx";
 import { LaneTag } from "./LaneTag.tsx";
 
 const PHASE_WORDS: Record<string, string> = { waiting: "waiting", filling: "filling before the run", running: "running", paused: "paused", ended: "ended", failed: "failed" };
@@ -41,7 +42,9 @@ export function LanePanel({ session, state, index, grouping, mostHeight }: { ses
                     {PHASE_WORDS[state.phase]}
                 </p>
             </header>
+            {typeof lane.error === "string" && <Notice kind="error">{lane.error}</Notice>}
             <UnitMap session={session} state={state} grouping={grouping} mostHeight={mostHeight} />
+            <div class="lane-side">
             <FreeUnits state={state} />
             <Owners state={state} />
             <dl class="facts">
@@ -52,6 +55,7 @@ export function LanePanel({ session, state, index, grouping, mostHeight }: { ses
                 <Fact name="pages/s" value={state.pagesPerSecond > 0 ? short(state.pagesPerSecond) : "–"} />
             </dl>
             <Findings state={state} />
+            </div>
         </article>
     );
 }
@@ -76,7 +80,7 @@ function FreeUnits({ state }: { state: LaneState }) {
     return (
         <div class="free-units" data-tour="free" data-level={level}>
             <p>
-                <b>{grouped(state.freeUnits)}</b> free units <span>{words}</span>
+                <b>{grouped(state.freeUnits)}</b> free units, {words}
             </p>
             <div class="gauge" role="img" aria-label={`${state.freeUnits} free units; background collection at ${marks.background_free_units}, foreground at ${marks.foreground_free_units}`}>
                 <i class="level" style={{ width: place(state.freeUnits) }} />

@@ -31,7 +31,9 @@ export function Lanes({ session }: { session: Session }) {
         );
     }
     const hasGroups = lanes.some((state) => state.lane.groups > 1);
-    const mostHeight = lanes.length === 1 ? 420 : 400;
+    // A drive of very many units gets more room where it has it to itself.
+    const isLarge = lanes.some((state) => state.lane.units > 16_384);
+    const mostHeight = lanes.length > 1 ? 400 : isLarge ? 620 : 430;
     return (
         <section aria-label="Drive">
             <div class="bar">

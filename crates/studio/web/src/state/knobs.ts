@@ -36,7 +36,7 @@ export const KNOBS: Knob[] = [
     { path: "gc.copies", label: "where copies go", values: named("apart", "with_host"), hint: "apart" },
     { path: "gc.lazy_valid_share", label: "lazy valid share", values: percentValues(0, 0.05, 0.1, 0.2), hint: "a share: 0.05" },
     { path: "handles.count", label: "number of handles", values: [1, 2, 4, 8, 16].map((count) => ({ label: String(count), value: count })), hint: "1 to 128" },
-    { path: "handles.separation_bytes", label: "separation inside the drive", values: ["0", "64MiB", "256MiB"].map((size) => ({ label: size === "0" ? "none" : size, value: size })), hint: "a size: 64MiB" },
+    { path: "handles.separation_bytes", label: "separation inside the drive", values: [{ label: "none", value: 0 }, ...["64MiB", "256MiB", "1GiB"].map((size) => ({ label: size.replace(/(\d+)/, "$1 "), value: size }))], hint: "a size: 64MiB" },
     { path: "workload.global.dataplacement", label: "placement of a job file", values: [{ label: "none (NoFDP)", value: "none" }, { label: "fdp", value: "fdp" }], hint: "none" },
 ];
 
@@ -74,4 +74,12 @@ export function nameOf(set: Settings): string {
 export function currentValue(lane: Lane, path: string): string {
     const value = lane.settings[path];
     return value === undefined ? "" : settingText(value);
+}
+
+/** A name that no lane of a session has yet. */
+export function freeName(name: string, taken: string[]): string {
+    for (let count = 2, tried = name; ; count += 1) {
+        if (!taken.includes(tried)) return tried;
+        tried = `${name} ${count}`;
+    }
 }

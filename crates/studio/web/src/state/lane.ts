@@ -67,6 +67,10 @@ export class LaneState {
     readonly group: Uint16Array;
     readonly valid: Uint32Array;
     readonly written: Uint32Array;
+    /** Slices that a unit takes, where superblocks are divided: 1 or more; 0 for one that belongs to a unit before it. */
+    private readonly span: Uint8Array;
+    /** Pages of the unit that was opened there last; 0 if that was not seen. */
+    private readonly openedPages: Uint32Array;
     /** Units that changed since they were last taken; the first `changedCount` count. */
     readonly changed: Uint32Array;
     changedCount = 0;
@@ -96,6 +100,8 @@ export class LaneState {
         this.group = new Uint16Array(units);
         this.valid = new Uint32Array(units);
         this.written = new Uint32Array(units);
+        this.span = new Uint8Array(units).fill(1);
+        this.openedPages = new Uint32Array(units);
         this.changed = new Uint32Array(units);
         this.isChanged = new Uint8Array(units);
         this.freeUnits = units;
@@ -115,6 +121,8 @@ export class LaneState {
         this.owner.fill(NO_OWNER);
         this.valid.fill(0);
         this.written.fill(0);
+        this.span.fill(1);
+        this.openedPages.fill(0);
         // Groups are dealt in equal runs; a frame may say otherwise of a unit.
         const each = Math.max(1, Math.ceil(this.lane.units / Math.max(1, this.lane.groups)));
         for (let unit = 0; unit < this.lane.units; unit += 1) {
@@ -159,8 +167,8 @@ export class LaneState {
         this.pagesPerSecond = frame.pagesPerSecond;
         this.eventsLeftOut += frame.eventsLeftOut;
         this.applyOwners(frame);
-        this.applyUnits(frame);
         this.applyEvents(frame);
+        this.applyUnits(frame);
         this.applySamples(frame);
     }
 
@@ -189,8 +197,40 @@ export class LaneState {
             this.group[unit] = frame.unitGroup(row);
             this.valid[unit] = frame.unitValid(row);
             this.written[unit] = frame.unitWritten(row);
+            if (this.slices > 1) this.spread(unit);
             this.note(unit);
         }
+    }
+
+    /** Slices of a superblock. */
+    private get slices(): number {
+        return Math.max(1, Math.min(255, Math.round(this.lane.units / Math.max(1, this.lane.superblocks))));
+    }
+
+    /** Gives a unit the slices after it that are its own, and takes back those that are not any more. */
+    private spread(unit: number): void {
+        const isFree = this.state[unit] === FREE;
+        if (isFree) this.openedPages[unit] = 0;
+        const pages = Math.max(this.openedPages[unit] as number, this.written[unit] as number);
+        const span = isFree ? 1 : Math.max(1, Math.min(this.slices, Math.ceil(pages / this.unitPages)));
+        const before = Math.max(1, this.span[unit] as number);
+        this.span[unit] = span;
+        for (let slice = 1; slice < Math.max(span, before) && unit + slice < this.span.length; slice += 1) {
+            this.span[unit + slice] = slice < span ? 0 : 1;
+            this.note(unit + slice);
+        }
+    }
+
+    /** The unit that a slice belongs to: itself, but where a unit takes several. */
+    unitOf(slice: number): number {
+        let unit = slice;
+        while (unit > 0 && this.span[unit] === 0) unit -= 1;
+        return unit;
+    }
+
+    /** Pages of the unit that a slice belongs to. */
+    pagesOf(slice: number): number {
+        return Math.max(1, this.span[this.unitOf(slice)] as number) * this.unitPages;
     }
 
     private applyEvents(frame: Frame): void {
@@ -199,6 +239,7 @@ export class LaneState {
             event.number = this.eventNumber;
             this.eventNumber += 1;
             this.events.push(event);
+            if (event.kind === "open" && event.unit < this.openedPages.length) this.openedPages[event.unit] = event.pages;
             if (event.kind === "reclaim" && this.moves.length < MOVES_KEPT) this.moves.push(event);
         }
         // Cut in large pieces, so that not every frame moves the whole list.
@@ -217,7 +258,7 @@ export class LaneState {
         }
     }
 
-    /** Pages that a unit has, as far as a lane tells: an equal part of a superblock for each slice. */
+    /** Pages of a slice: of a whole unit, where superblocks are not divided. */
     get unitPages(): number {
         return Math.max(1, this.lane.unit_pages);
     }

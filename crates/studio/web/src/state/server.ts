@@ -1,5 +1,5 @@
 // The server as the page knows it: what it offers, asked once and again when it has come back.
-import { signal } from "@preact/signals";
+import { batch, signal } from "@preact/signals";
 import { Api, ApiError } from "../wire/api.ts";
 import { waitMs } from "../wire/live.ts";
 import type { About, Catalogue, Order } from "../wire/messages.ts";
@@ -14,8 +14,17 @@ export const trouble = signal<string | null>(null);
 export async function meet(): Promise<void> {
     for (let tries = 0; ; tries += 1) {
         try {
-            [about.value, catalogue.value] = await Promise.all([api.about(), api.catalogue()]);
-            trouble.value = null;
+            const known = await api.about();
+            // A server that serves a drive may have no lab beside it.
+            const offered = await api.catalogue().catch((error: unknown) => {
+                if (known.drive && error instanceof ApiError && error.status === 404) return null;
+                throw error;
+            });
+            batch(() => {
+                about.value = known;
+                catalogue.value = offered;
+                trouble.value = null;
+            });
             return;
         } catch (error) {
             trouble.value = error instanceof ApiError ? error.message : String(error);

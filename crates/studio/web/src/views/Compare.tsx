@@ -64,7 +64,7 @@ export function CompareView() {
                                         <span class="hidden">compare</span>
                                     </th>
                                     {columns.map((column) => (
-                                        <th scope="col" key={column}>
+                                        <th scope="col" key={column} class={all.some((row) => typeof row[column] === "number") ? "" : "text"}>
                                             {column.replaceAll("_", " ")}
                                         </th>
                                     ))}

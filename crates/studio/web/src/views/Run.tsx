@@ -35,8 +35,8 @@ export function SessionView({ session, isTour, extra }: { session: Session; isTo
     return (
         <main class={`run ${isTour ? "in-tour" : ""}`}>
             <div class="run-head">
-                <h1>{session.title.value || "…"}</h1>
-                <div class="actions">
+                <h1>{session.title.value || (session.connection.value === "gone" ? "A run that is over" : "…")}</h1>
+                <div class="actions" hidden={session.connection.value === "gone"}>
                     <button type="button" onClick={() => (isForking.value = true)} disabled={session.lanes.value.length === 0}>
                         Fork from here
                     </button>
@@ -53,15 +53,19 @@ export function SessionView({ session, isTour, extra }: { session: Session; isTo
                     {session.problem.value}
                 </Notice>
             )}
-            <HeadlineText session={session} />
-            <Lanes session={session} />
-            <div class="below">
-                <Curves session={session} />
-                <EventLog session={session} />
-            </div>
-            <ForkDialog session={session} open={isForking} />
-            {extra?.(session)}
-            <Transport session={session} />
+            {(session.connection.value !== "gone" || session.lanes.value.length > 0) && (
+                <>
+                    <HeadlineText session={session} />
+                    <Lanes session={session} />
+                    <div class="below">
+                        <Curves session={session} />
+                        <EventLog session={session} />
+                    </div>
+                    <ForkDialog session={session} open={isForking} />
+                    {extra?.(session)}
+                    <Transport session={session} />
+                </>
+            )}
         </main>
     );
 }

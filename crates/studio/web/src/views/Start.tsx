@@ -4,7 +4,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { Choice } from "../parts/Choice.tsx";
 import { SettingFields, settingOf } from "../parts/ForkDialog.tsx";
 import { Notice } from "../parts/Notice.tsx";
-import { nameOf } from "../state/knobs.ts";
+import { freeName, nameOf } from "../state/knobs.ts";
 import { bytes } from "../state/numbers.ts";
 import { go } from "../state/route.ts";
 import { api, catalogue, rememberOrder, trouble } from "../state/server.ts";
@@ -478,7 +478,7 @@ function LaneList({ lanes }: { lanes: Signal<OrderLane[]> }) {
                             onClick={() => {
                                 const set = settingOf(path.value, value.value, other.value);
                                 if (Object.keys(set).length === 0) return;
-                                lanes.value = [...lanes.value, { name: nameOf(set), only: [], set }];
+                                lanes.value = [...lanes.value, { name: freeName(nameOf(set), lanes.value.map((one) => one.name)), only: [], set }];
                                 isAdding.value = false;
                             }}
                         >

@@ -20,6 +20,7 @@ export function TourView({ story }: { story: string | null }) {
                     <li key={one.name}>
                         <a href={`#/tour/${one.name}`}>
                             <span class="ordinal">{index + 1}</span>
+                            <Motif rows={one.motif} />
                             <span>
                                 <b>{one.title}</b>
                                 <em>{one.question}</em>
@@ -29,6 +30,19 @@ export function TourView({ story }: { story: string | null }) {
                 ))}
             </ol>
         </main>
+    );
+}
+
+const MOTIF: Record<string, string> = { B: "#0072B2", O: "#D55E00", G: "#009E73", S: "#9AA0A6" };
+
+function Motif({ rows }: { rows: string[] }) {
+    const tiles = rows.flatMap((row, y) => [...row].map((letter, x) => ({ letter, x: x * 13, y: y * 13 })));
+    return (
+        <svg class="motif" width="76" height="37" viewBox="0 0 76 37" aria-hidden="true">
+            {tiles.map(({ letter, x, y }) => (
+                <rect key={`${x} ${y}`} x={x} y={y} width="11" height="11" class={letter === "." ? "none" : ""} fill={MOTIF[letter.toUpperCase()]} opacity={letter === letter.toUpperCase() ? 1 : 0.3} />
+            ))}
+        </svg>
     );
 }
 

@@ -18,6 +18,8 @@ export interface Story {
     name: string;
     title: string;
     question: string;
+    /** Its picture in the list: rows of tiles by owner, large letters valid, small ones dead, a point free. */
+    motif: string[];
     order: Order;
     /** Drive-writes in a second, so that it takes about a minute. */
     speed: number;
@@ -35,17 +37,18 @@ export const STORIES: Story[] = [
         name: "reclaim-unit",
         title: "What a reclaim unit is",
         question: "Why can a drive not simply overwrite?",
+        motif: ["BBBBBB", "bbbBBB", "......"],
         order: order("two_stream", "ssd_a", "1/512", 3, [{ name: "two streams, a handle each", only: ["FDP", "sequential 16 and 256 KiB"], set: {} }]),
         speed: 0.05,
         captions: [
             { from: 0, at: "map", text: "Each tile is a reclaim unit: what the drive erases as a whole. All are free." },
-            { from: 0.05, at: "map", text: "A host writes through a reclaim unit handle. The handle has one unit open, framed here, fills it and takes the next." },
-            { from: 0.3, at: "handles", text: "Two streams, two handles, two colours. A unit holds data of one handle only." },
-            { from: 0.75, at: "free", text: "Nothing can be overwritten in place: new data goes to free units, and free ones run low." },
-            { from: 1.0, at: "map", text: "Now old data is written again. What was there before dies where it lies: the strong colour sinks, the pale rest is dead." },
-            { from: 1.35, at: "map", text: "Both streams write in order, so whole units die. A dead unit is erased and is free again, and nothing has to be copied." },
-            { from: 1.9, at: "headline", text: "So the flash takes what the host writes, and hardly more. That is a write amplification of 1." },
-            { from: 2.4, at: "curves", text: "It stays there: the curve of a drive whose data dies together is a flat one." },
+            { from: 0.25, at: "map", text: "A host writes through a reclaim unit handle. The handle has one unit open, framed here, fills it and takes the next." },
+            { from: 0.62, at: "handles", text: "Two streams, two handles, two colours. A unit holds data of one handle only." },
+            { from: 0.9, at: "free", text: "Nothing can be overwritten in place: new data goes to free units, and free ones run low." },
+            { from: 1.2, at: "map", text: "Now old data is written again. What was there before dies where it lies: the strong colour sinks, the pale rest is dead." },
+            { from: 1.6, at: "map", text: "Both streams write in order, so whole units die. A dead unit is erased and is free again, and nothing has to be copied." },
+            { from: 2.05, at: "headline", text: "So the flash takes what the host writes, and hardly more. That is a write amplification of 1." },
+            { from: 2.5, at: "curves", text: "It stays there: the curve of a drive whose data dies together is a flat one." },
         ],
         end: "A reclaim unit is erased as a whole. It is free for nothing only when all of it is dead.",
     },
@@ -53,6 +56,7 @@ export const STORIES: Story[] = [
         name: "mixing",
         title: "Why mixing lifetimes amplifies",
         question: "What happens when short-lived and long-lived data share units?",
+        motif: ["BbBBbB", "BBbBbb", "bBBbBB"],
         order: order("two_stream", "ssd_a", "1/512", 3, [
             { name: "FDP", only: ["FDP", "90 % sequential"], set: {} },
             { name: "NoFDP", only: ["NoFDP", "90 % sequential"], set: {} },
@@ -60,7 +64,7 @@ export const STORIES: Story[] = [
         speed: 0.05,
         captions: [
             { from: 0, at: "map", text: "The same two streams on the same drive, twice: a large one that writes in order, a small one that writes at random." },
-            { from: 0.25, at: "handles", text: "On the left each has a handle. On the right the host says nothing, and one handle takes both." },
+            { from: 0.32, at: "handles", text: "On the left each has a handle. On the right the host says nothing, and one handle takes both." },
             { from: 0.8, at: "map", text: "Both drives are nearly full. Compare what the tiles look like from now on." },
             { from: 1.1, at: "map", text: "Left, units are either alive or dead. Right, every unit is a little of both: the random stream has punched holes into it." },
             { from: 1.4, at: "events", text: "To erase such a unit the drive must first copy what is still valid. A host reads it as Media Reallocated." },
@@ -73,6 +77,7 @@ export const STORIES: Story[] = [
         name: "placement",
         title: "FDP, Mixed and NoFDP",
         question: "How much does it matter who gets a handle?",
+        motif: ["BBBBBB", "OOooOO", "GGgggg"],
         order: order("three_stream", "ssd_a", "1/512", 3, [
             { name: "FDP", only: ["FDP", "zipf 1.2"], set: {} },
             { name: "Mixed", only: ["Mixed", "zipf 1.2"], set: {} },
@@ -93,6 +98,7 @@ export const STORIES: Story[] = [
         name: "isolation",
         title: "II against PI, and the noisy neighbour",
         question: "Does a neighbour's garbage stay the neighbour's?",
+        motif: ["BBBSSS", "BBBSsS", "OooOOo"],
         order: order("noisy_neighbour", "ssd_a", "1/1024", 4, [
             { name: "II", only: ["FDP", "noisy"], set: {} },
             { name: "PI", only: ["FDP", "noisy"], set: { "handles.isolation": "persistently_isolated" } },
@@ -113,6 +119,7 @@ export const STORIES: Story[] = [
         name: "feedback",
         title: "Feedback from events",
         question: "Can a host learn from its drive what it placed wrongly?",
+        motif: ["BOBBOB", "BBBBBB", "OOOO.."],
         order: order("event_feedback", "warp_default", "1/16", 4, [
             { name: "nobody listens", only: ["nobody listens"], set: {} },
             { name: "longest run", only: ["longest run"], set: {} },

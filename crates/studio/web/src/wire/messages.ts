@@ -98,6 +98,8 @@ export interface Lane {
     timed: boolean;
     write_bytes: number | null;
     settings: Settings;
+    /** Why it cannot go on. */
+    error?: string | null;
 }
 
 export interface SessionMessage {
