@@ -77,16 +77,25 @@ fn escaped(token: &str) -> String {
 
 /// Opens a browser where there is a display. Where it does not open, the address stands there.
 fn open(url: &str) {
-    let has_display = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
+    let has_display = ["DISPLAY", "WAYLAND_DISPLAY"]
+        .iter()
+        .any(|name| std::env::var_os(name).is_some());
     if !has_display {
         return;
     }
     let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let started = Command::new(opener).arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let started = Command::new(opener)
+        .arg(url)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
     match started {
         // It ends when the browser has the address; nobody has to wait for that.
         Ok(mut child) => drop(std::thread::spawn(move || child.wait())),
-        Err(error) => complain(&format!("{opener} does not start ({error}); open the address in a browser")),
+        Err(error) => complain(&format!(
+            "{opener} does not start ({error}); open the address in a browser"
+        )),
     }
 }
 

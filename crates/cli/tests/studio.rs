@@ -37,12 +37,44 @@ fn it_serves_until_it_is_stopped() {
 #[test]
 fn it_begins_with_what_it_is_told() {
     let folder = folder();
-    write(&folder, "mine.fio", "[hot]\nrw=randwrite\nbs=16k\nsize=20%\n[cold]\nrw=write\noffset=20%\nsize=80%\n");
+    write(
+        &folder,
+        "mine.fio",
+        "[hot]\nrw=randwrite\nbs=16k\nsize=20%\n[cold]\nrw=write\noffset=20%\nsize=80%\n",
+    );
     for (arguments, lanes) in [
-        (&["three_stream", "--scale", "1/2048", "--only", "80/20"][..], ["NoFDP", "80/20"].as_slice()),
-        (&["three_stream", "--device", "ssd_b", "--scale", "1/2048", "--only", "FDP"], &["FDP"]),
-        (&["mine.fio", "--device", "ssd_a", "--scale", "1/2048", "--write", "1"], &["mine"]),
-        (&["kvcache_202206", "--device", "ssd_a", "--write", "1", "--set", "workload.used_percent=50"], &["kvcache_202206"]),
+        (
+            &["three_stream", "--scale", "1/2048", "--only", "80/20"][..],
+            ["NoFDP", "80/20"].as_slice(),
+        ),
+        (
+            &[
+                "three_stream",
+                "--device",
+                "ssd_b",
+                "--scale",
+                "1/2048",
+                "--only",
+                "FDP",
+            ],
+            &["FDP"],
+        ),
+        (
+            &["mine.fio", "--device", "ssd_a", "--scale", "1/2048", "--write", "1"],
+            &["mine"],
+        ),
+        (
+            &[
+                "kvcache_202206",
+                "--device",
+                "ssd_a",
+                "--write",
+                "1",
+                "--set",
+                "workload.used_percent=50",
+            ],
+            &["kvcache_202206"],
+        ),
     ] {
         let server = studio(&folder, arguments);
         let url = server.introduction.lines().next().expect("an address");
@@ -72,14 +104,30 @@ fn a_token_goes_with_the_address_and_is_asked_for() {
 fn what_cannot_be_is_refused() {
     let folder = folder();
     write(&folder, "token", "short\n");
-    refused(&folder, &["studio", "--no-open", "--listen", "0.0.0.0:0"], &["0.0.0.0:0 is not loopback", "--token"]);
-    refused(&folder, &["studio", "--no-open", "--token", "token"], &["the token is too short"]);
+    refused(
+        &folder,
+        &["studio", "--no-open", "--listen", "0.0.0.0:0"],
+        &["0.0.0.0:0 is not loopback", "--token"],
+    );
+    refused(
+        &folder,
+        &["studio", "--no-open", "--token", "token"],
+        &["the token is too short"],
+    );
     refused(&folder, &["studio", "--no-open", "--token", "nothing"], &["nothing"]);
     let port = ["--listen", "127.0.0.1:0", "--no-open"];
     let with = |more: &[&'static str]| [&["studio"], &port[..], more].concat();
     refused(&folder, &with(&["three_streams"]), &["did you mean three_stream?"]);
-    refused(&folder, &with(&["three_stream", "--only", "NoFPD"]), &["NoFPD: no variant or value of three_stream"]);
-    refused(&folder, &with(&["three_stream", "--device", "ssd_z"]), &["there is no device ssd_z"]);
+    refused(
+        &folder,
+        &with(&["three_stream", "--only", "NoFPD"]),
+        &["NoFPD: no variant or value of three_stream"],
+    );
+    refused(
+        &folder,
+        &with(&["three_stream", "--device", "ssd_z"]),
+        &["there is no device ssd_z"],
+    );
     refused(&folder, &with(&["kvcache_202206"]), &["device: is missing"]);
     refused(&folder, &with(&["--device", "ssd_a"]), &["device"]);
 }

@@ -308,9 +308,16 @@ impl LiveRun {
         Some(device.unit_of(place))
     }
 
-    /// What happened since it was last asked.
+    /// What happened since it was last asked. Collections have the time since the workload began; those before it have none.
     pub fn take_events(&mut self) -> LiveEvents {
-        self.run.live_log().take()
+        let begun_at = self.run.begun_at();
+        let mut taken = self.run.live_log().take();
+        for event in &mut taken.events {
+            if let Event::Reclaim(reclaim) = &mut event.event {
+                reclaim.now = reclaim.now.saturating_sub(begun_at);
+            }
+        }
+        taken
     }
 
     /// The time series so far, as the run's result will have it.

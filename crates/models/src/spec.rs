@@ -257,11 +257,14 @@ mod tests {
 
     #[test]
     fn a_job_file_may_stand_in_the_table_itself() {
-        let spec = parse("kind = \"fio\"\ntext = \"\"\"\n[one]\nrw=write\n[two]\nrw=randwrite\n\"\"\"").expect("a workload");
+        let spec =
+            parse("kind = \"fio\"\ntext = \"\"\"\n[one]\nrw=write\n[two]\nrw=randwrite\n\"\"\"").expect("a workload");
         let jobs = spec.jobs().expect("it is a job file");
         let names: Vec<&str> = jobs.jobs.iter().map(|job| job.name.as_str()).collect();
         assert_eq!(names, ["one", "two"]);
-        let error = parse("kind = \"fio\"\ntext = \"[one]\\nrw=wrote\"").expect_err("no such work").to_string();
+        let error = parse("kind = \"fio\"\ntext = \"[one]\\nrw=wrote\"")
+            .expect_err("no such work")
+            .to_string();
         assert!(error.starts_with("workload.text:2: rw=wrote"), "{error}");
     }
 

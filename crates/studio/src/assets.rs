@@ -28,7 +28,10 @@ static ASSETS: LazyLock<BTreeMap<String, Asset>> = LazyLock::new(|| {
     let asset = |name: &str| {
         let file = Built::get(name)?;
         let plain = Bytes::from(file.data.into_owned());
-        let tag: String = file.metadata.sha256_hash()[..12].iter().map(|byte| format!("{byte:02x}")).collect();
+        let tag: String = file.metadata.sha256_hash()[..12]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
         let asset = Asset {
             content_type: content_type(name),
             compressed: compressed(&plain),
@@ -68,7 +71,11 @@ pub fn answer(path: &str, takes_gzip: bool) -> Option<Answer> {
     };
     let is_compressed = takes_gzip && asset.compressed.len() < asset.plain.len();
     // Names below assets/ hold a digest of what is in them.
-    let cache = if path.starts_with("/assets/") { Cache::Forever } else { Cache::Tagged };
+    let cache = if path.starts_with("/assets/") {
+        Cache::Forever
+    } else {
+        Cache::Tagged
+    };
     Some(Answer {
         is_compressed,
         cache,
@@ -76,7 +83,11 @@ pub fn answer(path: &str, takes_gzip: bool) -> Option<Answer> {
         ..Answer::new(
             200,
             asset.content_type,
-            if is_compressed { asset.compressed.clone() } else { asset.plain.clone() },
+            if is_compressed {
+                asset.compressed.clone()
+            } else {
+                asset.plain.clone()
+            },
         )
     })
 }

@@ -33,7 +33,9 @@ fn experiment(entry: &Entry) -> Result<Value, LabError> {
     let experiment = Experiment::find(&entry.name)?;
     let coordinates = experiment.coordinates();
     let axes = experiment.axes();
-    let axes = axes.iter().map(|axis| json!({ "name": axis, "values": coordinates.values(axis) }));
+    let axes = axes
+        .iter()
+        .map(|axis| json!({ "name": axis, "values": coordinates.values(axis) }));
     Ok(json!({
         "name": entry.name,
         "title": entry.title,

@@ -30,6 +30,8 @@ const FRAME_TIME: Duration = Duration::from_millis(33);
 const REST: Duration = Duration::from_millis(500);
 /// Requests that a lane takes in a step, at most.
 const STEP_REQUESTS: u64 = 8192;
+/// Extents of a step while a drive is filled.
+const STEP_EXTENTS: u64 = 512;
 /// Host bytes of a step: this part of the capacity, within bounds.
 const STEPS_A_CAPACITY: u64 = 400;
 const STEP_BYTES_MIN: u64 = 4 << 20;
@@ -147,7 +149,8 @@ impl Engine {
             engine.add_fork(fork.of, &fork.name, &fork.set, fork.at_host_bytes)?;
         }
         engine.lanes_changed();
-        engine.publish();
+        // Whoever comes first sees all of it at once.
+        engine.show(true);
         Ok(engine)
     }
 
@@ -251,7 +254,11 @@ impl Engine {
 
     /// The most that a host has written.
     fn front(&self) -> u64 {
-        self.lanes.iter().map(|lane| lane.position().host_bytes).max().unwrap_or(0)
+        self.lanes
+            .iter()
+            .map(|lane| lane.position().host_bytes)
+            .max()
+            .unwrap_or(0)
     }
 
     /// Time that stood still is not made up for.
@@ -294,7 +301,11 @@ impl Engine {
         let lanes: Vec<(usize, &Lane)> = self.lanes.iter().enumerate().collect();
         let order = |lane: &Lane| {
             let position = lane.position();
-            let filled = if lane.is_filling() { position.filled_bytes } else { u64::MAX };
+            let filled = if lane.is_filling() {
+                position.filled_bytes
+            } else {
+                u64::MAX
+            };
             (position.host_bytes, filled)
         };
         let going = lanes.iter().filter(is_to_go);
@@ -302,7 +313,11 @@ impl Engine {
         let host_bytes = lane.position().host_bytes;
         let goal = lane.goal.unwrap_or(of_session);
         let step = (lane.plan.plan.layout().capacity_bytes() / STEPS_A_CAPACITY).clamp(STEP_BYTES_MIN, STEP_BYTES_MAX);
-        let branches = self.lanes.iter().filter(|lane| lane.waits()).filter_map(|lane| lane.branch);
+        let branches = self
+            .lanes
+            .iter()
+            .filter(|lane| lane.waits())
+            .filter_map(|lane| lane.branch);
         let next_branch = branches.filter(|branch| branch.of == *index && branch.at_host_bytes > host_bytes);
         let next_branch = next_branch.map(|branch| branch.at_host_bytes).min().unwrap_or(u64::MAX);
         Some((*index, goal.min(host_bytes.saturating_add(step)).min(next_branch)))
@@ -315,7 +330,7 @@ impl Engine {
         };
         let lane = &mut self.lanes[index];
         let was_over = lane.is_over();
-        lane.advance(host_bytes, STEP_REQUESTS);
+        lane.advance(host_bytes, if lane.is_filling() { STEP_EXTENTS } else { STEP_REQUESTS });
         self.is_changed = true;
         if !was_over && lane.is_over() {
             self.is_running &= !self.lanes.iter().all(Lane::is_over);
@@ -346,7 +361,10 @@ impl Engine {
         match parent.fork(Arc::clone(&lane.plan.plan), lane.checkpoint_bytes()) {
             Ok((run, forked)) => {
                 let lane = &mut self.lanes[index];
-                lane.branch = Some(Branch { forked: Some(forked), ..branch });
+                lane.branch = Some(Branch {
+                    forked: Some(forked),
+                    ..branch
+                });
                 lane.take_run(run);
                 lane.goal = match forked {
                     Forked::Here => goal,
@@ -364,7 +382,10 @@ impl Engine {
             return Err(LabError::invalid("fork", format!("there is no lane {of}")));
         };
         if parent.waits() || parent.goal.is_some() || parent.failure().is_some() {
-            let problem = format!("{} is not where a branch can be yet; wait until it stands or runs", parent.plan.name);
+            let problem = format!(
+                "{} is not where a branch can be yet; wait until it stands or runs",
+                parent.plan.name
+            );
             return Err(LabError::invalid("fork", problem));
         }
         // A moment that comes again: the first at which so much is written, not one of several after a write.
@@ -389,7 +410,10 @@ impl Engine {
             return Err(LabError::invalid("fork", problem));
         }
         if self.lanes.iter().any(|lane| lane.plan.name == name) {
-            return Err(LabError::invalid("fork", format!("{name:?} is there already; give another name")));
+            return Err(LabError::invalid(
+                "fork",
+                format!("{name:?} is there already; give another name"),
+            ));
         }
         crate::order::check_set(set)?;
         let parent = &self.lanes[of].plan;
@@ -411,13 +435,19 @@ impl Engine {
         };
         let branches = |lane: &Lane, of: usize| lane.branch.is_some_and(|branch| branch.of == of);
         if let Some(branch) = self.lanes.iter().find(|lane| branches(lane, index)) {
-            return refuse(format!("{} branches off {}; drop that first", branch.plan.name, lane.plan.name));
+            return refuse(format!(
+                "{} branches off {}; drop that first",
+                branch.plan.name, lane.plan.name
+            ));
         }
         if self.lanes.len() == 1 {
             return refuse("it is the only lane; end the session instead".to_string());
         }
         if lane.branch.is_none() && self.lanes.iter().filter(|lane| lane.branch.is_none()).count() == 1 {
-            return refuse(format!("{} is the only lane that branches off none; end the session instead", lane.plan.name));
+            return refuse(format!(
+                "{} is the only lane that branches off none; end the session instead",
+                lane.plan.name
+            ));
         }
         self.lanes.remove(index);
         for branch in self.lanes.iter_mut().filter_map(|lane| lane.branch.as_mut()) {
@@ -442,7 +472,13 @@ impl Engine {
                 name: lane.plan.name.clone(),
                 at_host_bytes: branch.at_host_bytes,
                 // The settings of what it branches off are said there.
-                set: lane.plan.set.iter().filter(|(path, value)| self.lanes[branch.of].plan.set.get(*path) != Some(*value)).map(|(path, value)| (path.clone(), value.clone())).collect(),
+                set: lane
+                    .plan
+                    .set
+                    .iter()
+                    .filter(|(path, value)| self.lanes[branch.of].plan.set.get(*path) != Some(*value))
+                    .map(|(path, value)| (path.clone(), value.clone()))
+                    .collect(),
             })
         };
         Order {
@@ -477,11 +513,19 @@ impl Engine {
 
     /// Tells what is new.
     fn publish(&mut self) {
+        self.show(self.shared.is_watched());
+    }
+
+    /// Tells what is new; of units where somebody looks.
+    fn show(&mut self, is_watched: bool) {
         self.is_changed = false;
         self.published_at = Instant::now();
-        let is_watched = self.shared.is_watched();
         let is_running = self.is_running;
-        let published: Vec<_> = self.lanes.iter_mut().map(|lane| lane.publish(is_running, is_watched)).collect();
+        let published: Vec<_> = self
+            .lanes
+            .iter_mut()
+            .map(|lane| lane.publish(is_running, is_watched))
+            .collect();
         let phase = self.phase();
         self.shared.with(|state| {
             state.phase = phase;
@@ -495,8 +539,17 @@ impl Engine {
     /// What the session as a whole is doing: what its busiest lane does.
     fn phase(&self) -> Phase {
         let phases: Vec<Phase> = self.lanes.iter().map(|lane| lane.phase(self.is_running)).collect();
-        let order = [Phase::Running, Phase::Filling, Phase::Paused, Phase::Waiting, Phase::Failed];
-        order.into_iter().find(|phase| phases.contains(phase)).unwrap_or(Phase::Ended)
+        let order = [
+            Phase::Running,
+            Phase::Filling,
+            Phase::Paused,
+            Phase::Waiting,
+            Phase::Failed,
+        ];
+        order
+            .into_iter()
+            .find(|phase| phases.contains(phase))
+            .unwrap_or(Phase::Ended)
     }
 
     /// What exports are made of.

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use ssd::config::Isolation;
 use ssd::event::{CloseReason, Trigger};
 use ssd::unit::UnitState;
-use ssd::{Event, Layout, Owner, Stats};
+use ssd::{Event, Owner, Stats};
 
 use crate::frames::{EventRecord, Head, NO_OWNER, NO_UNIT, OwnerRecord, Phase, UnitRecord};
 use crate::memory::Share;
@@ -169,12 +169,18 @@ impl Lane {
 
     /// Whether nothing more comes of it.
     pub fn is_over(&self) -> bool {
-        self.failed.is_some() || self.run.as_ref().is_some_and(|run| run.phase() == lab::live::Phase::Ended)
+        self.failed.is_some()
+            || self
+                .run
+                .as_ref()
+                .is_some_and(|run| run.phase() == lab::live::Phase::Ended)
     }
 
     /// Whether the drive is being filled.
     pub fn is_filling(&self) -> bool {
-        self.run.as_ref().is_some_and(|run| run.phase() == lab::live::Phase::Filling)
+        self.run
+            .as_ref()
+            .is_some_and(|run| run.phase() == lab::live::Phase::Filling)
     }
 
     /// What was told of it does not hold any more.
@@ -224,7 +230,10 @@ impl Lane {
         if !self.waits() && !self.is_filling() && (self.series.is_due(host_bytes) || is_over) {
             self.take_moment();
         }
-        let ended = self.run.as_ref().filter(|_| is_over && self.result.is_none() && self.failed.is_none());
+        let ended = self
+            .run
+            .as_ref()
+            .filter(|_| is_over && self.result.is_none() && self.failed.is_none());
         if let Some(result) = ended.map(LiveRun::result) {
             self.result = Some(Arc::from(results::cell(&self.plan, &result).to_string()));
             self.latency = results::latency(&result).map(|json| Arc::from(json.to_string()));
@@ -243,7 +252,9 @@ impl Lane {
     fn take_moment(&mut self) {
         let run = self.run.as_ref().expect("whoever asks has looked");
         let stats = run.stats();
-        let owners: Vec<(u64, u64)> = rows(&stats).map(|row| (row.host_bytes_written, row.gc_pages_copied)).collect();
+        let owners: Vec<(u64, u64)> = rows(&stats)
+            .map(|row| (row.host_bytes_written, row.gc_pages_copied))
+            .collect();
         let position = run.position();
         let moment = Moment {
             host_bytes: position.host_bytes,
@@ -283,7 +294,14 @@ impl Lane {
                 now_ns = if is_timed { reclaim.now } else { 0 };
             }
             let destination = event.destination.map(|unit| unit.0);
-            let logged = record(&event.event, destination, handles, &mut self.opened_pages, self.events_at, now_ns);
+            let logged = record(
+                &event.event,
+                destination,
+                handles,
+                &mut self.opened_pages,
+                self.events_at,
+                now_ns,
+            );
             self.log.events.push_back(logged);
             self.new_events.push(logged.record);
         }
@@ -297,7 +315,11 @@ impl Lane {
     fn programmed(&self) -> u64 {
         let Some(run) = &self.run else { return 0 };
         let page_bytes = self.plan.plan.layout().page_bytes;
-        let filled = if self.is_filling() { 0 } else { run.position().filled_bytes };
+        let filled = if self.is_filling() {
+            0
+        } else {
+            run.position().filled_bytes
+        };
         (run.stats().media_bytes_written() + filled) / page_bytes
     }
 
@@ -318,7 +340,11 @@ impl Lane {
     /// What it is doing, in a session that goes on or not.
     pub fn phase(&self, is_running: bool) -> Phase {
         let Some(run) = &self.run else {
-            return if self.failed.is_some() { Phase::Failed } else { Phase::Waiting };
+            return if self.failed.is_some() {
+                Phase::Failed
+            } else {
+                Phase::Waiting
+            };
         };
         let works = is_running || self.goal.is_some();
         match run.phase() {
@@ -399,7 +425,10 @@ impl Lane {
     fn snapshot(&self, is_running: bool) -> Snapshot {
         let phase = self.phase(is_running);
         let Some(run) = &self.run else {
-            let head = Head { phase, ..Head::default() };
+            let head = Head {
+                phase,
+                ..Head::default()
+            };
             let owners = vec![OwnerRecord::default(); self.holdings.len()];
             return Snapshot {
                 head,
@@ -578,7 +607,13 @@ fn record(
         now_ns,
     };
     let (record, group, elapsed_ns) = match event {
-        Event::Open { group, unit, owner, unit_pages, .. } => {
+        Event::Open {
+            group,
+            unit,
+            owner,
+            unit_pages,
+            ..
+        } => {
             opened_pages[unit.0 as usize] = *unit_pages;
             let record = EventRecord {
                 kind: 1,
@@ -589,7 +624,13 @@ fn record(
             };
             (record, group.0, 0)
         }
-        Event::Close { group, unit, owner, unwritten_pages, reason } => {
+        Event::Close {
+            group,
+            unit,
+            owner,
+            unwritten_pages,
+            reason,
+        } => {
             let pages = opened_pages[unit.0 as usize];
             let record = EventRecord {
                 kind: 2,
@@ -626,7 +667,11 @@ fn record(
         }
         Event::HostWrite(_) | Event::Deallocate { .. } => unreachable!("nobody listens to the host's commands"),
     };
-    LoggedEvent { record, group, elapsed_ns }
+    LoggedEvent {
+        record,
+        group,
+        elapsed_ns,
+    }
 }
 
 fn close_number(reason: CloseReason) -> u8 {

@@ -41,7 +41,10 @@ impl Memory {
             return Err(LabError::invalid("memory", problem));
         };
         *left = rest;
-        Ok(Share { of: self.clone(), bytes })
+        Ok(Share {
+            of: self.clone(),
+            bytes,
+        })
     }
 }
 

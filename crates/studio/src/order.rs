@@ -160,22 +160,36 @@ impl Order {
         }
         let count = self.lanes.len() + self.forks.len();
         if count > LANES_MAX {
-            return Err(refused("lanes", format!("{count} with the forks; a session has at most {LANES_MAX}")));
+            return Err(refused(
+                "lanes",
+                format!("{count} with the forks; a session has at most {LANES_MAX}"),
+            ));
         }
         let names = self.lanes.iter().map(|lane| &lane.name);
         let names: Vec<&String> = names.chain(self.forks.iter().map(|fork| &fork.name)).collect();
         for (index, name) in names.iter().enumerate() {
             check_name(name)?;
             if names[..index].contains(name) {
-                return Err(refused("lanes", format!("two are called {name:?}; give each another name")));
+                return Err(refused(
+                    "lanes",
+                    format!("two are called {name:?}; give each another name"),
+                ));
             }
         }
-        for set in self.lanes.iter().map(|lane| &lane.set).chain(self.forks.iter().map(|fork| &fork.set)) {
+        for set in self
+            .lanes
+            .iter()
+            .map(|lane| &lane.set)
+            .chain(self.forks.iter().map(|fork| &fork.set))
+        {
             check_set(set)?;
         }
         for (index, fork) in self.forks.iter().enumerate() {
             if fork.of >= self.lanes.len() + index {
-                let problem = format!("{} branches off lane {}, which there is not before it", fork.name, fork.of);
+                let problem = format!(
+                    "{} branches off lane {}, which there is not before it",
+                    fork.name, fork.of
+                );
                 return Err(refused("forks", problem));
             }
         }
@@ -220,7 +234,10 @@ impl Order {
             set: beginning.set.clone(),
         };
         if Experiment::is_workload(beginning.target) {
-            let name = Path::new(beginning.target).file_stem().unwrap_or_default().to_string_lossy();
+            let name = Path::new(beginning.target)
+                .file_stem()
+                .unwrap_or_default()
+                .to_string_lossy();
             order.workload = Some(OrderWorkload {
                 name: beginning.target.to_string(),
                 text: None,
@@ -255,7 +272,10 @@ impl Order {
         }
         let known = |name: &&String| !order.lanes.iter().any(|lane| lane.only.contains(name));
         if let Some(unknown) = beginning.only.iter().find(known) {
-            let problem = format!("{unknown}: no variant or value of {}, or the second of an axis", experiment.slug);
+            let problem = format!(
+                "{unknown}: no variant or value of {}, or the second of an axis",
+                experiment.slug
+            );
             return Err(refused("only (--only)", problem));
         }
         Ok(order)
@@ -279,7 +299,10 @@ fn shown(text: &str) -> String {
 /// Refuses settings that are too many, or that name files of this machine.
 pub fn check_set(set: &Table) -> Result<(), LabError> {
     if set.len() > SETTINGS_MAX {
-        return Err(refused("set", format!("{} settings; give at most {SETTINGS_MAX}", set.len())));
+        return Err(refused(
+            "set",
+            format!("{} settings; give at most {SETTINGS_MAX}", set.len()),
+        ));
     }
     set.iter().try_for_each(|(path, value)| {
         let last = path.rsplit('.').next().unwrap_or_default();
@@ -305,7 +328,11 @@ fn known(what: &str, name: &str, names: &[String]) -> Result<(), LabError> {
 /// # Errors
 /// There is none of this name.
 pub fn known_experiment(name: &str) -> Result<(), LabError> {
-    known("experiment", name, &[Experiment::names(), Experiment::names_here()].concat())
+    known(
+        "experiment",
+        name,
+        &[Experiment::names(), Experiment::names_here()].concat(),
+    )
 }
 
 /// Refuses a device that is not in the catalogue.
@@ -321,7 +348,11 @@ pub fn known_device(name: &str) -> Result<(), LabError> {
 /// # Errors
 /// There is none of this name.
 pub fn known_workload(name: &str) -> Result<(), LabError> {
-    known("workload", name, &[workloads::job_names(), workloads::workload_names()].concat())
+    known(
+        "workload",
+        name,
+        &[workloads::job_names(), workloads::workload_names()].concat(),
+    )
 }
 
 impl Prepared {
@@ -332,7 +363,11 @@ impl Prepared {
     pub fn new(order: Order, granted: &[PathBuf]) -> Result<Prepared, LabError> {
         order.check()?;
         let mut folder = None;
-        let workload = order.workload.as_ref().map(|workload| choice(workload, granted, &mut folder)).transpose()?;
+        let workload = order
+            .workload
+            .as_ref()
+            .map(|workload| choice(workload, granted, &mut folder))
+            .transpose()?;
         let experiment = base_experiment(&order, granted, workload.as_ref())?;
         Ok(Prepared {
             order,
@@ -359,7 +394,9 @@ impl Prepared {
         check_name(name)?;
         check_set(set)?;
         let named = |error: LabError| refused(&format!("lane {name}"), self.as_ordered(&error));
-        let RunSet { settings, mut cells, .. } = self.experiment.select(&self.selection(only, set)?).map_err(named)?;
+        let RunSet {
+            settings, mut cells, ..
+        } = self.experiment.select(&self.selection(only, set)?).map_err(named)?;
         if cells.len() != 1 {
             let names: Vec<String> = cells.iter().take(4).map(|cell| cell.key.to_string()).collect();
             let problem = format!(
@@ -453,9 +490,15 @@ fn base_experiment(
         return Ok(experiment);
     }
     let (Some(named), Some(choice)) = (&order.workload, workload) else {
-        return Err(refused("order", "names neither an experiment nor a workload; give one of them"));
+        return Err(refused(
+            "order",
+            "names neither an experiment nor a workload; give one of them",
+        ));
     };
-    let device = order.device.as_ref().ok_or_else(|| refused("device", "is missing; a workload needs one"))?;
+    let device = order
+        .device
+        .as_ref()
+        .ok_or_else(|| refused("device", "is missing; a workload needs one"))?;
     let mut experiment = Experiment::of_workload(&named.name, device);
     experiment.workload = Some(choice.clone());
     Ok(experiment)
@@ -498,7 +541,6 @@ pub fn merged(base: &Table, over: &Table) -> Table {
     set.extend(over.clone());
     set
 }
-
 
 #[cfg(test)]
 mod tests {
@@ -543,17 +585,50 @@ mod tests {
             ("{", "order: EOF while parsing"),
             ("[]", "order: "),
             (r#"{"lanes":[]}"#, "lanes: give at least one"),
-            (r#"{"lanes":[{"name":"a"}]}"#, "names neither an experiment nor a workload"),
-            (r#"{"lanes":[{"name":"a"},{"name":"a"}],"experiment":"three_stream"}"#, "two are called \"a\""),
-            (r#"{"lanes":[{"name":""}],"experiment":"three_stream"}"#, "give a name of 1 to 80 bytes"),
-            (r#"{"lanes":[{"name":"a"}],"experiment":"three_streams"}"#, "did you mean three_stream?"),
-            (r#"{"lanes":[{"name":"a"}],"experiment":"../three_stream"}"#, "there is no experiment ../three_stream"),
-            (r#"{"lanes":[{"name":"a"}],"experiment":"three_stream"}"#, "device: is missing; the experiment names ssd_a"),
-            (r#"{"lanes":[{"name":"a"}],"experiment":"three_stream","device":"/etc/passwd"}"#, "there is no device /etc/passwd"),
-            (r#"{"lanes":[{"name":"a"}],"experiment":"three_stream","device":"ssd_a"}"#, "lane a: is 9 runs"),
-            (r#"{"lanes":[{"name":"a"}],"workload":{"name":"three_stream"}}"#, "device: is missing; a workload needs one"),
-            (r#"{"lanes":[{"name":"a"}],"workload":{"name":"/dev/zero"},"device":"ssd_a"}"#, "there is no workload /dev/zero"),
-            (r#"{"lanes":[{"name":"a"}],"workload":{"name":"a/b.fio","text":""},"device":"ssd_a"}"#, "workload, name"),
+            (
+                r#"{"lanes":[{"name":"a"}]}"#,
+                "names neither an experiment nor a workload",
+            ),
+            (
+                r#"{"lanes":[{"name":"a"},{"name":"a"}],"experiment":"three_stream"}"#,
+                "two are called \"a\"",
+            ),
+            (
+                r#"{"lanes":[{"name":""}],"experiment":"three_stream"}"#,
+                "give a name of 1 to 80 bytes",
+            ),
+            (
+                r#"{"lanes":[{"name":"a"}],"experiment":"three_streams"}"#,
+                "did you mean three_stream?",
+            ),
+            (
+                r#"{"lanes":[{"name":"a"}],"experiment":"../three_stream"}"#,
+                "there is no experiment ../three_stream",
+            ),
+            (
+                r#"{"lanes":[{"name":"a"}],"experiment":"three_stream"}"#,
+                "device: is missing; the experiment names ssd_a",
+            ),
+            (
+                r#"{"lanes":[{"name":"a"}],"experiment":"three_stream","device":"/etc/passwd"}"#,
+                "there is no device /etc/passwd",
+            ),
+            (
+                r#"{"lanes":[{"name":"a"}],"experiment":"three_stream","device":"ssd_a"}"#,
+                "lane a: is 9 runs",
+            ),
+            (
+                r#"{"lanes":[{"name":"a"}],"workload":{"name":"three_stream"}}"#,
+                "device: is missing; a workload needs one",
+            ),
+            (
+                r#"{"lanes":[{"name":"a"}],"workload":{"name":"/dev/zero"},"device":"ssd_a"}"#,
+                "there is no workload /dev/zero",
+            ),
+            (
+                r#"{"lanes":[{"name":"a"}],"workload":{"name":"a/b.fio","text":""},"device":"ssd_a"}"#,
+                "workload, name",
+            ),
             (
                 r#"{"lanes":[{"name":"a"}],"workload":{"name":"mine.fio","text":"[job]\nrw=wrote\n"},"device":"ssd_a"}"#,
                 "mine.fio:2: rw=wrote",
@@ -589,7 +664,7 @@ mod tests {
         let lanes: Vec<String> = (0..9).map(|lane| format!("{{\"name\":\"{lane}\"}}")).collect();
         let many = format!("{{\"experiment\":\"three_stream\",\"lanes\":[{}]}}", lanes.join(","));
         assert!(refusal(&many).contains("at most 8"));
-        let deep = "[".repeat(100_000);
+        let deep = format!("{{\"lanes\":[{{\"name\":\"a\",\"set\":{{\"x\":{}", "[".repeat(100_000));
         assert!(refusal(&deep).contains("recursion limit"));
     }
 }

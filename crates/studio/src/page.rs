@@ -57,7 +57,9 @@ impl Said {
         let bytes = |name: &str, number: f64| {
             // JavaScript has no integers; nothing has written more.
             let is_count = (0.0..=9e18).contains(&number);
-            is_count.then_some(number as u64).ok_or_else(|| format!("{name}: {number} is no number of bytes"))
+            is_count
+                .then_some(number as u64)
+                .ok_or_else(|| format!("{name}: {number} is no number of bytes"))
         };
         Ok(match self {
             Said::Play {} => Want::Play,
@@ -116,7 +118,15 @@ impl Page {
         let (version, text, lanes) = self.session.shared.with(|state| {
             let is_new = state.version != self.version;
             let text = is_new.then(|| state.session.to_string());
-            (state.version, text, state.lanes.iter().map(|lane| lane.name.clone()).collect::<Vec<String>>())
+            (
+                state.version,
+                text,
+                state
+                    .lanes
+                    .iter()
+                    .map(|lane| lane.name.clone())
+                    .collect::<Vec<String>>(),
+            )
         });
         let text = text?;
         self.version = version;
@@ -176,7 +186,10 @@ impl Conversation for Page {
         if let Some(text) = self.session_text() {
             return Some(Speech::Text(text));
         }
-        let refusal = self.refusals.pop_front().or_else(|| self.session.shared.with(|state| state.take_refusal(self.id)));
+        let refusal = self
+            .refusals
+            .pop_front()
+            .or_else(|| self.session.shared.with(|state| state.take_refusal(self.id)));
         if let Some(message) = refusal {
             return Some(Speech::Text(json!({ "type": "error", "message": message }).to_string()));
         }

@@ -14,7 +14,12 @@ const POINTS_MAX: usize = 400;
 /// The result of a lane as `warp run --json` has it.
 pub fn cell(plan: &LanePlan, result: &CellResult) -> Value {
     let axes: Vec<String> = (0..result.key.grid.len()).map(|axis| format!("axis {axis}")).collect();
-    let mut json = export::to_json(&axes, plan.settings.tail_capacities, std::slice::from_ref(result), false);
+    let mut json = export::to_json(
+        &axes,
+        plan.settings.tail_capacities,
+        std::slice::from_ref(result),
+        false,
+    );
     let mut cell = json["cells"][0].take();
     // What fio would print of it is an export of its own.
     cell.as_object_mut().map(|cell| cell.remove("fio"));
@@ -24,7 +29,10 @@ pub fn cell(plan: &LanePlan, result: &CellResult) -> Value {
 /// Latencies, and what came of them over time, as the inside of a JSON object; nothing of a run without time.
 pub fn latency(result: &CellResult) -> Option<String> {
     let timed = result.timed.as_ref()?;
-    let rows = timed.jobs.iter().flat_map(|job| Operation::ALL.map(|operation| (job, operation)));
+    let rows = timed
+        .jobs
+        .iter()
+        .flat_map(|job| Operation::ALL.map(|operation| (job, operation)));
     let jobs: Vec<Value> = rows
         .filter(|(job, operation)| job.direction(*operation).requests > 0)
         .map(|(job, operation)| job_json(job, operation))
@@ -60,10 +68,13 @@ fn series(timed: &TimedResult, page_bytes: u64) -> Value {
     for first in (0..series.len()).step_by(together) {
         let intervals = first..(first + together).min(series.len());
         let moments = intervals.clone().flat_map(|interval| {
-            (0..timed.jobs.len()).flat_map(move |job| Operation::ALL.map(|operation| series.moment(interval, job, operation).bytes))
+            (0..timed.jobs.len())
+                .flat_map(move |job| Operation::ALL.map(|operation| series.moment(interval, job, operation).bytes))
         });
         let host_bytes: u64 = moments.sum();
-        let copied: u64 = intervals.map(|interval| series.collections(interval).pages_copied).sum();
+        let copied: u64 = intervals
+            .map(|interval| series.collections(interval).pages_copied)
+            .sum();
         seconds.push(first as f64 * series.interval_ns as f64 / 1e9);
         hosts.push(host_bytes as f64 / part_seconds);
         collections.push((copied * page_bytes) as f64 / part_seconds);

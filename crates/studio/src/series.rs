@@ -62,11 +62,6 @@ impl Series {
         self.beside.len()
     }
 
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.beside.is_empty()
-    }
-
     /// The values of all moments from one on.
     pub fn since(&self, moment: usize) -> &[f64] {
         &self.values[(moment * self.width()).min(self.values.len())..]
@@ -93,9 +88,11 @@ impl Series {
         if last.is_some_and(|last| moment.host_bytes as f64 <= last) {
             return false;
         }
-        self.values.extend([moment.host_bytes as f64, moment.media_bytes as f64]);
+        self.values
+            .extend([moment.host_bytes as f64, moment.media_bytes as f64]);
         let owners = moment.owners.iter();
-        self.values.extend(owners.flat_map(|(host_bytes, copied)| [*host_bytes as f64, *copied as f64]));
+        self.values
+            .extend(owners.flat_map(|(host_bytes, copied)| [*host_bytes as f64, *copied as f64]));
         self.beside.push(moment.beside);
         assert_eq!(self.values.len(), self.len() * self.width(), "moments are whole");
         if self.len() <= MOMENTS_MAX {
@@ -117,7 +114,10 @@ impl Series {
 
     /// Takes the moments that another one, which begins as this one does, has more.
     pub fn catch_up(&mut self, with: &Series) {
-        assert!(self.owners == with.owners && self.len() <= with.len(), "both are of the same run");
+        assert!(
+            self.owners == with.owners && self.len() <= with.len(),
+            "both are of the same run"
+        );
         self.values.extend_from_slice(&with.values[self.values.len()..]);
         self.beside.extend_from_slice(&with.beside[self.beside.len()..]);
         self.every_bytes = with.every_bytes;
@@ -126,7 +126,10 @@ impl Series {
     /// Forgets the moments after one.
     pub fn forget_after(&mut self, host_bytes: u64) {
         let width = self.width();
-        let kept = self.values.chunks_exact(width).take_while(|row| row[0] <= host_bytes as f64);
+        let kept = self
+            .values
+            .chunks_exact(width)
+            .take_while(|row| row[0] <= host_bytes as f64);
         let kept = kept.count();
         self.values.truncate(kept * width);
         self.beside.truncate(kept);

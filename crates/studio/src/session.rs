@@ -100,7 +100,12 @@ impl Session {
     ///
     /// # Errors
     /// A lane that cannot be, or for which there is no memory.
-    pub fn begin<S: Send + 'static>(id: u64, prepared: Prepared, memory: &Memory, slot: S) -> Result<Session, LabError> {
+    pub fn begin<S: Send + 'static>(
+        id: u64,
+        prepared: Prepared,
+        memory: &Memory,
+        slot: S,
+    ) -> Result<Session, LabError> {
         let prepared = Arc::new(prepared);
         let plans: Vec<LanePlan> = prepared.lanes()?;
         let mut lanes = Vec::new();
@@ -130,8 +135,11 @@ impl Session {
             of_thread.changed();
             drop(slot);
         };
-        let thread = std::thread::Builder::new().name(format!("studio {}", shared.id)).spawn(work);
-        let thread = thread.map_err(|error| LabError::invalid("session", format!("has no thread: {error}; end another one")))?;
+        let thread = std::thread::Builder::new()
+            .name(format!("studio {}", shared.id))
+            .spawn(work);
+        let thread =
+            thread.map_err(|error| LabError::invalid("session", format!("has no thread: {error}; end another one")))?;
         Ok(Session {
             shared,
             title,
@@ -180,7 +188,8 @@ impl Session {
         self.shared.see();
         let (to, from) = sync_channel(1);
         self.tell(Command::Export(to))?;
-        from.recv_timeout(MATERIAL_TIME).map_err(|_| "the session does not answer; try again")
+        from.recv_timeout(MATERIAL_TIME)
+            .map_err(|_| "the session does not answer; try again")
     }
 
     /// How long nobody has asked for it.

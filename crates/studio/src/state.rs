@@ -178,7 +178,10 @@ impl Seen {
     pub fn text(&mut self, index: usize, lane: &LaneState) -> Option<String> {
         if is_other(&self.latency, &lane.latency) {
             self.latency.clone_from(&lane.latency);
-            let latency = lane.latency.as_ref().map(|inside| format!("{{\"type\":\"latency\",\"lane\":{index},{inside}}}"));
+            let latency = lane
+                .latency
+                .as_ref()
+                .map(|inside| format!("{{\"type\":\"latency\",\"lane\":{index},{inside}}}"));
             return latency.or_else(|| self.text(index, lane));
         }
         if is_other(&self.result, &lane.result) {
@@ -191,7 +194,10 @@ impl Seen {
 
     /// What is new to it, if anything is; it is taken for told.
     pub fn news(&mut self, lane: &LaneState) -> Option<News> {
-        let is_same = self.snapshot.as_ref().is_some_and(|seen| Arc::ptr_eq(seen, &lane.snapshot));
+        let is_same = self
+            .snapshot
+            .as_ref()
+            .is_some_and(|seen| Arc::ptr_eq(seen, &lane.snapshot));
         if is_same && self.epoch == lane.epoch {
             return None;
         }
@@ -214,7 +220,11 @@ impl Seen {
             now: Arc::clone(&lane.snapshot),
             samples: lane.series.since(self.moments).to_vec(),
             events,
-            events_left_out: if is_first && self.events == 0 { 0 } else { events_left_out },
+            events_left_out: if is_first && self.events == 0 {
+                0
+            } else {
+                events_left_out
+            },
         };
         self.moments = lane.series.len();
         self.events = lane.events.total;
@@ -234,7 +244,10 @@ impl News {
     /// A frame of it.
     pub fn frame(&self, lane: u8) -> bytes::Bytes {
         let now = &self.now;
-        let known = self.before.as_ref().filter(|before| before.units.len() == now.units.len());
+        let known = self
+            .before
+            .as_ref()
+            .filter(|before| before.units.len() == now.units.len());
         let units = now.units.iter().enumerate();
         let is_new = |index: usize, unit: &UnitRecord| match known {
             Some(before) => before.units[index] != *unit,

@@ -182,7 +182,9 @@ impl Inner {
     }
 
     fn end(&self, name: &str) -> bool {
-        let Some(session) = self.session(name) else { return false };
+        let Some(session) = self.session(name) else {
+            return false;
+        };
         self.sessions().of.retain(|_, other| !Arc::ptr_eq(other, &session));
         session.end();
         true
@@ -190,7 +192,10 @@ impl Inner {
 
     fn end_idle(&self, idle_max: Duration) {
         let sessions: Vec<Arc<Session>> = self.sessions().of.values().cloned().collect();
-        for session in sessions.iter().filter(|session| session.idle() > idle_max || session.shared.is_over()) {
+        for session in sessions
+            .iter()
+            .filter(|session| session.idle() > idle_max || session.shared.is_over())
+        {
             self.end(&session.shared.id);
         }
     }
@@ -204,7 +209,9 @@ impl Inner {
             ["api", "runs"] => self.get(question, || Ok(json(runs()?))),
             ["api", "text", kind, name] => self.get(question, || Ok(text(kind, name))),
             ["api", "check"] => self.post(question, check),
-            ["api", "sessions"] if question.method == AppMethod::Post => self.post(question, |body| self.post_session(body)),
+            ["api", "sessions"] if question.method == AppMethod::Post => {
+                self.post(question, |body| self.post_session(body))
+            }
             ["api", "sessions"] => self.get(question, || Ok(json(self.list()))),
             ["api", "sessions", name] if question.method == AppMethod::Delete => {
                 if self.end(name) {
@@ -288,8 +295,13 @@ impl Inner {
 impl App for Inner {
     fn at_once(&self, question: &Question) -> Option<Answer> {
         if !is_api(&question.path) {
-            let found = (question.method == AppMethod::Get).then(|| assets::answer(&question.path, question.takes_gzip));
-            return Some(found.flatten().unwrap_or_else(|| error(404, "there is nothing here; the page is at /")));
+            let found =
+                (question.method == AppMethod::Get).then(|| assets::answer(&question.path, question.takes_gzip));
+            return Some(
+                found
+                    .flatten()
+                    .unwrap_or_else(|| error(404, "there is nothing here; the page is at /")),
+            );
         }
         None
     }
@@ -342,7 +354,10 @@ fn status_of(problem: &LabError) -> u16 {
 
 fn no_session(name: &str) -> Answer {
     let name: String = name.chars().take(20).collect();
-    error(404, format!("there is no session {name}; it may have ended, begin another one"))
+    error(
+        404,
+        format!("there is no session {name}; it may have ended, begin another one"),
+    )
 }
 
 fn about() -> Value {
@@ -371,7 +386,8 @@ struct ToCheck {
 }
 
 fn check(body: &[u8]) -> Result<Answer, LabError> {
-    let to_check: ToCheck = serde_json::from_slice(body).map_err(|error| LabError::invalid("check", error.to_string()))?;
+    let to_check: ToCheck =
+        serde_json::from_slice(body).map_err(|error| LabError::invalid("check", error.to_string()))?;
     let problems = texts::problems(&to_check.name, &to_check.text);
     Ok(json(json!({ "problems": problems })))
 }

@@ -39,11 +39,18 @@ fn export(studio: &Studio, id: &str, file: &str) -> String {
 /// Host and media bytes of an experiment's text, run as `warp run` runs it.
 fn run(text: &str) -> Vec<(String, u64, u64)> {
     let experiment = Experiment::parse("mine/experiment.toml", text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let cells = experiment.select(&Selection::default()).unwrap_or_else(|error| panic!("{error}\n{text}")).cells;
+    let cells = experiment
+        .select(&Selection::default())
+        .unwrap_or_else(|error| panic!("{error}\n{text}"))
+        .cells;
     let plans = lab::run::prepare(cells).expect("it can be run");
     let results = lab::run::run_all(&plans, false, 8 << 30, &()).expect("it runs");
     let row = |result: &lab::run::CellResult| {
-        (result.key.variant.clone(), result.stats.host_bytes_written(), result.stats.media_bytes_written())
+        (
+            result.key.variant.clone(),
+            result.stats.host_bytes_written(),
+            result.stats.media_bytes_written(),
+        )
     };
     results.iter().map(row).collect()
 }
@@ -53,7 +60,10 @@ fn assert_equal(rows: &[(String, u64, u64)], results: &[Value], names: &[&str]) 
     assert_eq!(rows.len(), results.len());
     for ((row, result), name) in rows.iter().zip(results).zip(names) {
         let number = |key: &str| result[key].as_u64().expect("a number");
-        assert_eq!((row.0.as_str(), row.1, row.2), (*name, number("host_bytes_written"), number("media_bytes_written")));
+        assert_eq!(
+            (row.0.as_str(), row.1, row.2),
+            (*name, number("host_bytes_written"), number("media_bytes_written"))
+        );
     }
 }
 
@@ -77,7 +87,10 @@ fn an_experiment_of_a_job_file_that_was_sent() {
         "lanes": [{ "name": "as it is" }, { "name": "larger", "set": { "workload.hot.bs": "64k" } }],
     });
     let (id, results) = played(&studio, &order);
-    assert_ne!(results[0]["media_bytes_written"], results[1]["media_bytes_written"], "the setting does something");
+    assert_ne!(
+        results[0]["media_bytes_written"], results[1]["media_bytes_written"],
+        "the setting does something"
+    );
     let text = export(&studio, &id, "experiment.toml");
     assert_equal(&run(&text), &results, &["as it is", "larger"]);
     studio.stop();
@@ -103,9 +116,16 @@ fn a_program_holds_the_experiment() {
     let stub = "import sys, types\nstub = types.ModuleType('warp_ssd')\nclass Result:\n    def summary(self):\n        return ''\n\
                 def run(experiment):\n    import json\n    print(json.dumps(experiment))\n    return Result()\nstub.run = run\n\
                 sys.modules['warp_ssd'] = stub\n";
-    let output = Command::new("python3").arg("-c").arg(format!("{stub}{program}")).output();
+    let output = Command::new("python3")
+        .arg("-c")
+        .arg(format!("{stub}{program}"))
+        .output();
     let output = output.expect("Python is there, as for the package's own tests");
-    assert!(output.status.success(), "{}\n{program}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}\n{program}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let experiment: Value = serde_json::from_slice(&output.stdout).expect("the experiment as JSON");
     let text = toml::to_string(&experiment).expect("it is TOML");
     assert_equal(&run(&text), &results, &["FDP"]);
@@ -128,8 +148,17 @@ fn results_a_report_and_a_trace() {
     let trace: Value = serde_json::from_str(&export(&studio, &id, "trace.json")).expect("JSON");
     let events = trace["traceEvents"].as_array().expect("events");
     let of = |kind: &str| events.iter().filter(|event| event["ph"] == kind).count();
-    assert!(of("X") > 10 && of("i") > 10 && of("C") > 100 && of("M") > 4, "{} {} {} {}", of("X"), of("i"), of("C"), of("M"));
-    let axis = trace["otherData"]["lanes"][0]["axis"].as_str().expect("it says what its axis is");
+    assert!(
+        of("X") > 10 && of("i") > 10 && of("C") > 100 && of("M") > 4,
+        "{} {} {} {}",
+        of("X"),
+        of("i"),
+        of("C"),
+        of("M")
+    );
+    let axis = trace["otherData"]["lanes"][0]["axis"]
+        .as_str()
+        .expect("it says what its axis is");
     assert!(axis.contains("host bytes written"), "{axis}");
     // Slices of a track do not overlap.
     let mut ends = std::collections::BTreeMap::new();
@@ -137,7 +166,10 @@ fn results_a_report_and_a_trace() {
         let number = |key: &str| event[key].as_f64().expect("a number");
         let track = (event["pid"].as_u64(), event["tid"].as_u64());
         let end = ends.insert(track, number("ts") + number("dur")).unwrap_or(0.0);
-        assert!(number("ts") >= end - 1e-6 || track.1.is_some_and(|track| track % 8 == 7), "{event}");
+        assert!(
+            number("ts") >= end - 1e-6 || track.1.is_some_and(|track| track % 8 == 7),
+            "{event}"
+        );
     }
     studio.stop();
 }

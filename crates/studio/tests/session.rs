@@ -24,7 +24,10 @@ fn unwatched(variant: &str, set: &[(&str, toml::Value)]) -> CellResult {
         only: Some(vec![variant.to_string(), "80/20".to_string()]),
         scale: Some(ScaleChoice::Fixed(Scale(2048))),
         write_capacities: Some(2.0),
-        overrides: set.iter().map(|(path, value)| (path.to_string(), value.clone())).collect::<Table>(),
+        overrides: set
+            .iter()
+            .map(|(path, value)| (path.to_string(), value.clone()))
+            .collect::<Table>(),
         ..Selection::default()
     };
     let plans = lab::run::prepare(experiment.select(&selection).expect("a selection").cells).expect("a run");
@@ -75,7 +78,10 @@ fn lanes_side_by_side_end_as_runs_that_nobody_watched() {
     assert_eq!(session["id"], id.as_str());
     assert_eq!(session["running"], json!(false));
     let lane = &session["lanes"][1];
-    assert_eq!((lane["name"].as_str(), lane["device"].as_str()), (Some("NoFDP"), Some("ssd_a")));
+    assert_eq!(
+        (lane["name"].as_str(), lane["device"].as_str()),
+        (Some("NoFDP"), Some("ssd_a"))
+    );
     assert_eq!(lane["scale"], "1/2048");
     let owners = lane["owners"].as_array().expect("owners");
     assert_eq!(owners.last().expect("a pool")["name"], "shared pool");
@@ -119,10 +125,17 @@ fn frames_add_up_to_what_a_page_that_comes_later_is_told() {
     });
     let mut other = watch(&studio, &id);
     let whole = other.frame_of(0, "a whole frame", |head| head.is_whole);
-    assert_eq!(whole.units.into_iter().collect::<std::collections::BTreeMap<_, _>>(), units);
+    assert_eq!(
+        whole.units.into_iter().collect::<std::collections::BTreeMap<_, _>>(),
+        units
+    );
     assert_eq!(whole.samples, samples);
     assert_eq!((whole.host_bytes, whole.owners), (last.host_bytes, last.owners));
-    assert!(frames > 1 && samples.len() > 50, "{frames} frames, {} samples", samples.len());
+    assert!(
+        frames > 1 && samples.len() > 50,
+        "{frames} frames, {} samples",
+        samples.len()
+    );
     assert!(samples.windows(2).all(|pair| pair[0] < pair[1]), "in their order");
     studio.stop();
 }
@@ -138,12 +151,17 @@ fn going_back_and_on_again_changes_no_integer() {
     let half = end / 2;
     let stand = |page: &mut Socket, host_bytes: u64| {
         page.send(&json!({ "do": "seek", "host_bytes": host_bytes }));
-        page.frame_of(0, "it stands there", |head| head.phase == PAUSED && head.host_bytes >= host_bytes && head.host_bytes < host_bytes + (64 << 20))
+        page.frame_of(0, "it stands there", |head| {
+            head.phase == PAUSED && head.host_bytes >= host_bytes && head.host_bytes < host_bytes + (64 << 20)
+        })
     };
     let first = stand(&mut page, half);
     stand(&mut page, half / 3);
     let again = stand(&mut page, half);
-    assert_eq!((first.host_bytes, first.media_bytes), (again.host_bytes, again.media_bytes));
+    assert_eq!(
+        (first.host_bytes, first.media_bytes),
+        (again.host_bytes, again.media_bytes)
+    );
     assert_eq!(first.owners, again.owners, "seen from before and from behind");
     page.send(&json!({ "do": "play" }));
     assert_eq!(results(&mut page, 1).remove(0), before);
@@ -157,7 +175,9 @@ fn a_branch_of_another_drive_is_a_run_of_it_from_the_start() {
     let id = begin(studio.local_address(), &small_order());
     let mut page = watch(&studio, &id);
     page.send(&json!({ "do": "seek", "host_bytes": 1e9 }));
-    page.frame_of(0, "it stands there", |head| head.phase == PAUSED && head.host_bytes >= 1_000_000_000);
+    page.frame_of(0, "it stands there", |head| {
+        head.phase == PAUSED && head.host_bytes >= 1_000_000_000
+    });
     page.send(&json!({ "do": "fork", "lane": 0, "name": "more spare", "set": { "geometry.over_provisioning": 0.4 } }));
     let session = page.wait("the branch", |message| match message {
         Message::Text(text) if text["type"] == "session" && text["lanes"].as_array().map(Vec::len) == Some(2) => {
@@ -170,7 +190,10 @@ fn a_branch_of_another_drive_is_a_run_of_it_from_the_start() {
     page.send(&json!({ "do": "play" }));
     let found = results(&mut page, 2);
     assert_equal(&found[0], &unwatched("FDP", &[]));
-    assert_equal(&found[1], &unwatched("FDP", &[("geometry.over_provisioning", 0.4.into())]));
+    assert_equal(
+        &found[1],
+        &unwatched("FDP", &[("geometry.over_provisioning", 0.4.into())]),
+    );
     studio.stop();
 }
 
@@ -182,7 +205,9 @@ fn the_order_of_a_session_makes_it_again() {
     let id = begin(address, &small_order());
     let mut page = watch(&studio, &id);
     page.send(&json!({ "do": "seek", "host_bytes": 2e9 }));
-    page.frame_of(0, "it stands there", |head| head.phase == PAUSED && head.host_bytes >= 2_000_000_000);
+    page.frame_of(0, "it stands there", |head| {
+        head.phase == PAUSED && head.host_bytes >= 2_000_000_000
+    });
     page.send(&json!({ "do": "fork", "lane": 0, "name": "fifo", "set": { "gc.unit_selection": "fifo" } }));
     page.wait("the branch", |message| match message {
         Message::Text(text) if text["type"] == "session" => text["lanes"][1]["forked"].as_str().map(str::to_string),
@@ -199,7 +224,9 @@ fn the_order_of_a_session_makes_it_again() {
     assert_eq!(get(address, &format!("/api/sessions/{again}/order")).json(), link);
     // Back to before the branch and on again.
     page.send(&json!({ "do": "seek", "host_bytes": 1e9 }));
-    page.frame_of(0, "it stands there", |head| head.phase == PAUSED && head.host_bytes >= 1_000_000_000);
+    page.frame_of(0, "it stands there", |head| {
+        head.phase == PAUSED && head.host_bytes >= 1_000_000_000
+    });
     page.send(&json!({ "do": "play" }));
     assert_eq!(results(&mut page, 2), found);
     studio.stop();
@@ -218,15 +245,27 @@ fn speed_step_drop_and_refusals() {
     page.send(&json!({ "do": "play" }));
     let begun = Instant::now();
     let from = page.frame_of(0, "it goes on", |head| head.phase == 2).host_bytes;
-    let to = page.frame_of(0, "two seconds of it", |head| head.host_bytes >= from + (16 << 20)).host_bytes;
+    let to = page
+        .frame_of(0, "two seconds of it", |head| head.host_bytes >= from + (16 << 20))
+        .host_bytes;
     let expected = Duration::from_secs_f64((to - from) as f64 / f64::from(8 << 20));
-    assert!(begun.elapsed() > expected.mul_f64(0.6), "{:?} for {expected:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() > expected.mul_f64(0.6),
+        "{:?} for {expected:?}",
+        begun.elapsed()
+    );
     for (command, says) in [
         (json!({ "do": "drop", "lane": 7 }), "there is no lane 7"),
         (json!({ "do": "fork", "lane": 7, "name": "x" }), "there is no lane 7"),
         (json!({ "do": "fork", "lane": 0, "name": "FDP" }), "is there already"),
-        (json!({ "do": "fork", "lane": 0, "name": "x", "set": { "gc.unit_selection": "best" } }), "lane x"),
-        (json!({ "do": "fork", "lane": 0, "name": "x", "set": { "workload.file": "/dev/zero" } }), "names a file"),
+        (
+            json!({ "do": "fork", "lane": 0, "name": "x", "set": { "gc.unit_selection": "best" } }),
+            "lane x",
+        ),
+        (
+            json!({ "do": "fork", "lane": 0, "name": "x", "set": { "workload.file": "/dev/zero" } }),
+            "names a file",
+        ),
         (json!({ "do": "dance" }), "unknown variant"),
         (json!({ "do": "seek", "host_bytes": -1 }), "no number of bytes"),
         (json!({ "do": "play", "now": true }), "unknown field"),
@@ -238,12 +277,18 @@ fn speed_step_drop_and_refusals() {
     }
     page.send(&json!({ "do": "drop", "lane": 0 }));
     let session = page.wait("one lane", |message| match message {
-        Message::Text(text) if text["type"] == "session" && text["lanes"].as_array().map(Vec::len) == Some(1) => Some(text.clone()),
+        Message::Text(text) if text["type"] == "session" && text["lanes"].as_array().map(Vec::len) == Some(1) => {
+            Some(text.clone())
+        }
         _ => None,
     });
     assert_eq!(session["lanes"][0]["name"], "NoFDP");
     page.send(&json!({ "do": "drop", "lane": 0 }));
-    assert!(page.text("error")["message"].as_str().is_some_and(|text| text.contains("the only lane")));
+    assert!(
+        page.text("error")["message"]
+            .as_str()
+            .is_some_and(|text| text.contains("the only lane"))
+    );
     studio.stop();
 }
 
@@ -254,7 +299,11 @@ fn a_session_ends_when_nobody_asks_for_it() {
     let id = begin(address, &small_order());
     let page = Socket::open(address, &format!("/api/sessions/{id}/live"));
     std::thread::sleep(Duration::from_millis(900));
-    assert_eq!(get(address, "/api/sessions").json().as_array().map(Vec::len), Some(1), "a page is there");
+    assert_eq!(
+        get(address, "/api/sessions").json().as_array().map(Vec::len),
+        Some(1),
+        "a page is there"
+    );
     drop(page);
     let begun = Instant::now();
     while get(address, "/api/sessions").json() != json!([]) {

@@ -129,6 +129,8 @@ struct Fill {
 struct Filled {
     bytes: u64,
     extents: u64,
+    /// The device's time when the workload began.
+    until: Nanos,
 }
 
 impl Fill {
@@ -313,14 +315,15 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
             "the device counts what filled it, and nobody else wrote"
         );
         self.start = self.device.stats().clone();
-        self.filled = Filled {
-            bytes: fill.written,
-            extents: fill.extents as u64,
-        };
         let is_timed = self.plan.config.timing.is_some();
         let begins_at = match fill.completions.into_iter().max() {
             Some(last) if fill.extents > 0 && is_timed => last + Fill::REST_NS,
             _ => 0,
+        };
+        self.filled = Filled {
+            bytes: fill.written,
+            extents: fill.extents as u64,
+            until: begins_at,
         };
         let source = workload.source();
         let ranges = source.map(Source::ranges).unwrap_or_default();
@@ -722,6 +725,11 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
     pub(crate) fn live_log(&mut self) -> &mut LiveLog {
         let log = self.device.sink_mut().live_log.as_mut();
         log.expect("what happens is kept")
+    }
+
+    /// The device's time when the workload began; 0 before, and without time.
+    pub(crate) fn begun_at(&self) -> Nanos {
+        self.filled.until
     }
 
     pub(crate) fn phase(&self) -> Phase {

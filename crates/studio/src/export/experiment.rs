@@ -23,7 +23,9 @@ const TABLES: [&str; 2] = ["device", "settings"];
 /// The experiment's own file is gone.
 pub fn text(material: &Material) -> Result<String, LabError> {
     let (table, left_out) = table(material)?;
-    let mut comment = String::from("# Made by `warp studio`: each lane is a variant. `warp run` on this file's folder gives the same integers.\n");
+    let mut comment = String::from(
+        "# Made by `warp studio`: each lane is a variant. `warp run` on this file's folder gives the same integers.\n",
+    );
     for name in left_out {
         comment += &format!("# Left out: {name}, which branched off within another run; the session's link has it.\n");
     }
@@ -36,7 +38,11 @@ pub fn text(material: &Material) -> Result<String, LabError> {
 
 /// A trace that was sent: its file is no part of an experiment's.
 fn file_beside(material: &Material) -> Option<&str> {
-    let workload = material.order.workload.as_ref().filter(|workload| workload.text.is_some())?;
+    let workload = material
+        .order
+        .workload
+        .as_ref()
+        .filter(|workload| workload.text.is_some())?;
     let is_table = workload.name.ends_with(".fio") || workload.name.ends_with(".toml");
     (!is_table).then_some(&workload.name)
 }
@@ -50,20 +56,31 @@ pub fn table(material: &Material) -> Result<(Table, Vec<&str>), LabError> {
     let base = match &order.experiment {
         Some(name) => {
             let found = Experiment::text(name)?;
-            toml::from_str(&found.text).map_err(|error: toml::de::Error| LabError::invalid(&found.file, error.message()))?
+            toml::from_str(&found.text)
+                .map_err(|error: toml::de::Error| LabError::invalid(&found.file, error.message()))?
         }
         None => Table::new(),
     };
-    let is_in = |lane: &&ExportLane| lane.branch.is_none_or(|branch| branch.forked == Some(Forked::FromStart));
+    let is_in = |lane: &&ExportLane| {
+        lane.branch
+            .is_none_or(|branch| branch.forked == Some(Forked::FromStart))
+    };
     let lanes: Vec<&ExportLane> = material.lanes.iter().filter(is_in).collect();
-    let left_out = material.lanes.iter().filter(|lane| !is_in(lane)).map(|lane| lane.plan.name.as_str());
+    let left_out = material
+        .lanes
+        .iter()
+        .filter(|lane| !is_in(lane))
+        .map(|lane| lane.plan.name.as_str());
     let first = lanes[0];
     let mut table = Table::new();
     table.insert("title".to_string(), material.prepared.title().into());
     for key in ["source", "notes"] {
         table.extend(base.get(key).map(|value| (key.to_string(), value.clone())));
     }
-    table.insert("devices".to_string(), vec![first.plan.plan.cell().key.device.clone()].into());
+    table.insert(
+        "devices".to_string(),
+        vec![first.plan.plan.cell().key.device.clone()].into(),
+    );
     table.extend(workload(material, &base).map(|workload| ("workload".to_string(), workload)));
     table.insert("run".to_string(), run_settings(first));
     table.extend(base.get("change").map(|change| ("change".to_string(), change.clone())));
@@ -141,14 +158,18 @@ fn own_change(set: &Table) -> Table {
     }
     let tables = [("device", device), ("settings", settings)].into_iter();
     let tables = tables.filter(|(_, table)| !table.is_empty());
-    tables.map(|(name, table)| (name.to_string(), Value::Table(table))).collect()
+    tables
+        .map(|(name, table)| (name.to_string(), Value::Table(table)))
+        .collect()
 }
 
 /// Adds a change to those before it.
 fn extend(change: &mut Table, later: &Table) {
     for (key, value) in later {
         match (change.get_mut(key), value) {
-            (Some(Value::Table(before)), Value::Table(table)) if TABLES.contains(&key.as_str()) => before.extend(table.clone()),
+            (Some(Value::Table(before)), Value::Table(table)) if TABLES.contains(&key.as_str()) => {
+                before.extend(table.clone())
+            }
             (Some(Value::Table(before)), Value::Table(table)) if key == "jobs" => {
                 for (section, options) in table {
                     match (before.get_mut(section), options) {

@@ -120,7 +120,10 @@ impl Material {
         };
         let results: Vec<CellResult> = self.lanes.iter().filter_map(named).collect();
         if results.is_empty() {
-            return Err(LabError::invalid("export", "nothing was measured yet; let the session run first"));
+            return Err(LabError::invalid(
+                "export",
+                "nothing was measured yet; let the session run first",
+            ));
         }
         Ok(results)
     }

@@ -79,8 +79,16 @@ impl<'a> Tracks<'a> {
         }
         for (group, tracks) in std::mem::take(&mut self.ends).iter().enumerate() {
             for track in 0..tracks.len() {
-                let more = if track > 0 { format!(" ({})", track + 1) } else { String::new() };
-                self.name("thread_name", group * TRACKS_MAX + track, &format!("reclaim group {group}{more}"));
+                let more = if track > 0 {
+                    format!(" ({})", track + 1)
+                } else {
+                    String::new()
+                };
+                self.name(
+                    "thread_name",
+                    group * TRACKS_MAX + track,
+                    &format!("reclaim group {group}{more}"),
+                );
             }
         }
         let handles = self.lane.plan.plan.layout().handles.len();
@@ -107,11 +115,13 @@ impl<'a> Tracks<'a> {
     }
 
     fn name(&mut self, kind: &str, track: usize, name: &str) {
-        self.events.push(json!({ "ph": "M", "pid": self.process, "tid": track, "name": kind, "args": { "name": name } }));
+        self.events
+            .push(json!({ "ph": "M", "pid": self.process, "tid": track, "name": kind, "args": { "name": name } }));
     }
 
     fn counter(&mut self, name: &str, at: f64, value: f64) {
-        self.events.push(json!({ "ph": "C", "pid": self.process, "name": name, "ts": at, "args": { name: value } }));
+        self.events
+            .push(json!({ "ph": "C", "pid": self.process, "name": name, "ts": at, "args": { name: value } }));
     }
 
     fn instant(&mut self, kind: u8, record: &EventRecord) {

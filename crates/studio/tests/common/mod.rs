@@ -75,14 +75,24 @@ impl Answer {
 
     /// The sentence of a refusal.
     pub fn error(&self) -> String {
-        self.json()["error"].as_str().expect("a refusal has a sentence").to_string()
+        self.json()["error"]
+            .as_str()
+            .expect("a refusal has a sentence")
+            .to_string()
     }
 }
 
 pub fn parse(bytes: &[u8]) -> Answer {
-    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or_else(|| panic!("no answer: {}", String::from_utf8_lossy(bytes)));
+    let end = bytes
+        .windows(4)
+        .position(|four| four == b"\r\n\r\n")
+        .unwrap_or_else(|| panic!("no answer: {}", String::from_utf8_lossy(bytes)));
     let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+    let status = head
+        .split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok())
+        .expect("a status");
     Answer {
         status,
         head,
@@ -91,7 +101,10 @@ pub fn parse(bytes: &[u8]) -> Answer {
 }
 
 pub fn ask(address: SocketAddr, method: &str, path: &str, body: &[u8]) -> Answer {
-    let head = format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: {}\r\n\r\n", body.len());
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
     parse(&raw(address, &[head.as_bytes(), body].concat()))
 }
 
@@ -137,7 +150,9 @@ impl Socket {
 
     pub fn open_with(address: SocketAddr, path: &str, more: &str) -> Result<Socket, Answer> {
         let mut stream = connect(address);
-        stream.write_all(upgrade_head(address, path, more).as_bytes()).expect("it listens");
+        stream
+            .write_all(upgrade_head(address, path, more).as_bytes())
+            .expect("it listens");
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             let mut byte = [0];
@@ -149,7 +164,10 @@ impl Socket {
             let _ = stream.read_to_end(&mut head);
             return Err(parse(&head));
         }
-        assert!(text.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "the key of RFC 6455, 1.3: {text}");
+        assert!(
+            text.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="),
+            "the key of RFC 6455, 1.3: {text}"
+        );
         Ok(Socket {
             stream,
             buffer: Vec::new(),
@@ -180,7 +198,9 @@ impl Socket {
     }
 
     pub fn send_text(&mut self, text: &str) {
-        self.stream.write_all(&Socket::frame(0x81, text.as_bytes())).expect("it listens");
+        self.stream
+            .write_all(&Socket::frame(0x81, text.as_bytes()))
+            .expect("it listens");
     }
 
     fn fill(&mut self, bytes: usize) -> Option<()> {
@@ -220,7 +240,10 @@ impl Socket {
                 2 => return Some(Message::Frame(payload)),
                 8 if payload.len() >= 2 => {
                     let code = u16::from_be_bytes([payload[0], payload[1]]);
-                    return Some(Message::Closed(code, String::from_utf8_lossy(&payload[2..]).into_owned()));
+                    return Some(Message::Closed(
+                        code,
+                        String::from_utf8_lossy(&payload[2..]).into_owned(),
+                    ));
                 }
                 8 => return Some(Message::Closed(1005, String::new())),
                 9 => {
@@ -236,7 +259,9 @@ impl Socket {
     pub fn wait<T>(&mut self, what: &str, mut find: impl FnMut(&Message) -> Option<T>) -> T {
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE {
-            let message = self.next().unwrap_or_else(|| panic!("the connection ended before: {what}"));
+            let message = self
+                .next()
+                .unwrap_or_else(|| panic!("the connection ended before: {what}"));
             if let Some(found) = find(&message) {
                 return found;
             }
@@ -286,12 +311,21 @@ impl Head {
         let units_at = 88 + 40 * owners;
         let samples_at = units_at + 16 * units + 40 * events;
         let sample_bytes = 16 + 16 * owners;
-        assert_eq!(frame.len(), samples_at + samples * sample_bytes, "a frame has its length");
+        assert_eq!(
+            frame.len(),
+            samples_at + samples * sample_bytes,
+            "a frame has its length"
+        );
         assert_eq!(frame[0], 1);
         let owner = |index: usize| [0, 8, 16, 24].map(|at| number(88 + 40 * index + at));
         let unit = |index: usize| {
             let at = units_at + 16 * index;
-            let record = [u32::from(frame[at + 4]), u32::from(frame[at + 5]), u32_at(at + 8), u32_at(at + 12)];
+            let record = [
+                u32::from(frame[at + 4]),
+                u32::from(frame[at + 5]),
+                u32_at(at + 8),
+                u32_at(at + 12),
+            ];
             (u32_at(at), record)
         };
         let sample = |index: usize| {
@@ -311,4 +345,20 @@ impl Head {
             samples: (0..samples).map(sample).collect(),
         }
     }
+}
+
+/// It answers, soon.
+#[track_caller]
+pub fn lives(studio: &Studio) {
+    let begun = Instant::now();
+    while begun.elapsed() < PATIENCE {
+        // Others may have all places for a moment.
+        let address = studio.local_address();
+        let request = format!("GET /api/about HTTP/1.1\r\nHost: {address}\r\n\r\n");
+        if raw(address, request.as_bytes()).starts_with(b"HTTP/1.1 200") {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("nobody is answered any more");
 }

@@ -20,9 +20,9 @@ use flate2::write::GzEncoder;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
-    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HOST,
-    HeaderMap, HeaderName, HeaderValue, IF_NONE_MATCH, ORIGIN, REFERRER_POLICY, SEC_WEBSOCKET_PROTOCOL, VARY, WWW_AUTHENTICATE,
-    X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_SECURITY_POLICY,
+    CONTENT_TYPE, ETAG, HOST, HeaderMap, HeaderName, HeaderValue, IF_NONE_MATCH, ORIGIN, REFERRER_POLICY,
+    SEC_WEBSOCKET_PROTOCOL, VARY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Request, Response, StatusCode};
 use tokio::sync::OwnedSemaphorePermit;
@@ -162,7 +162,10 @@ impl Guarded {
         let path = request.uri().path().to_string();
         if socket::is_upgrade(&request) {
             if !self.admits(&request) && !self.is_token(protocol_token(request.headers()).as_deref()) {
-                return Err(refuse(401, "a token is needed; open the address that `warp studio` printed"));
+                return Err(refuse(
+                    401,
+                    "a token is needed; open the address that `warp studio` printed",
+                ));
             }
             let accepted = socket::accept(&request).map_err(|problem| refuse(400, &problem))?;
             let conversation = app.converse(&path)?;
@@ -181,7 +184,9 @@ impl Guarded {
             takes_gzip: takes_gzip(request.headers()),
         };
         if method == Method::Post {
-            question.body = body_of(request).await.map_err(|(status, problem)| refuse(status, &problem))?;
+            question.body = body_of(request)
+                .await
+                .map_err(|(status, problem)| refuse(status, &problem))?;
         }
         Err(match app.at_once(&question) {
             Some(answer) => answer,
@@ -196,8 +201,14 @@ async fn worked(app: &Arc<dyn App>, question: Question) -> Answer {
     let work = tokio::task::spawn_blocking(move || worker.answer(&question));
     match tokio::time::timeout(WORK_TIME, work).await {
         Ok(Ok(answer)) => answer,
-        Ok(Err(_)) => app.refusal(500, "the answer failed, which is a mistake of this program; please report it"),
-        Err(_) => app.refusal(503, "the answer takes longer than a minute; ask for less, or again later"),
+        Ok(Err(_)) => app.refusal(
+            500,
+            "the answer failed, which is a mistake of this program; please report it",
+        ),
+        Err(_) => app.refusal(
+            503,
+            "the answer takes longer than a minute; ask for less, or again later",
+        ),
     }
 }
 
@@ -239,11 +250,16 @@ fn check_origin(request: &Request<Incoming>, listens: SocketAddr) -> Result<(), 
         ));
     }
     let Some(origin) = text(ORIGIN) else { return Ok(()) };
-    let place = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    let place = origin
+        .strip_prefix("http://")
+        .or_else(|| origin.strip_prefix("https://"));
     if place.is_some_and(|place| place.eq_ignore_ascii_case(host)) {
         return Ok(());
     }
-    Err(format!("the request comes from {:?}, another site; open http://{host}/", shown(origin)))
+    Err(format!(
+        "the request comes from {:?}, another site; open http://{host}/",
+        shown(origin)
+    ))
 }
 
 /// Whether a Host is this server: loopback, or the address it listens on; where that is every one of this machine, any address.
@@ -283,7 +299,9 @@ fn takes_gzip(headers: &HeaderMap) -> bool {
 /// The protocols that a WebSocket asks for.
 fn protocols(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let fields = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter();
-    fields.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',').map(str::trim))
+    fields
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(',').map(str::trim))
 }
 
 /// The token that a WebSocket shows, if it shows one.
@@ -318,7 +336,10 @@ const GUARDS: [(HeaderName, &str); 3] = [
 ];
 
 fn respond(answer: Answer, takes_gzip: bool, known: Option<&HeaderValue>) -> Response<Full<Bytes>> {
-    let tag = answer.tag.as_ref().and_then(|tag| HeaderValue::from_str(&format!("\"{tag}\"")).ok());
+    let tag = answer
+        .tag
+        .as_ref()
+        .and_then(|tag| HeaderValue::from_str(&format!("\"{tag}\"")).ok());
     let is_known = answer.status == 200 && tag.is_some() && tag.as_ref() == known;
     let is_compressed = answer.is_compressed || (takes_gzip && answer.body.len() >= COMPRESSED_BYTES_MIN && !is_known);
     let body = match (is_known, is_compressed && !answer.is_compressed) {

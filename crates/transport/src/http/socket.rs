@@ -72,7 +72,11 @@ pub(super) fn is_upgrade(request: &Request<Incoming>) -> bool {
 
 /// Whether a field lists a token (RFC 9110, 5.6.2), whatever the case.
 fn has_token(request: &Request<Incoming>, name: HeaderName, token: &str) -> bool {
-    let values = request.headers().get_all(name).iter().filter_map(|value| value.to_str().ok());
+    let values = request
+        .headers()
+        .get_all(name)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
     let mut tokens = values.flat_map(|value| value.split(','));
     tokens.any(|listed| listed.trim().eq_ignore_ascii_case(token))
 }
@@ -157,7 +161,9 @@ impl Carrier {
             Some(Ok(Message::Text(text))) => self.conversation.hear(&text),
             Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
             Some(Ok(Message::Binary(_))) => {
-                return self.end(CloseCode::Unsupported, "a page says what it wants as text").await;
+                return self
+                    .end(CloseCode::Unsupported, "a page says what it wants as text")
+                    .await;
             }
             Some(Err(Error::Capacity(_))) => {
                 let reason = format!("a message has at most {MESSAGE_BYTES_MAX} bytes");
@@ -192,17 +198,17 @@ impl Carrier {
         while reason.len() > 123 {
             reason.pop();
         }
-        let frame = CloseFrame { code, reason: reason.into() };
+        let frame = CloseFrame {
+            code,
+            reason: reason.into(),
+        };
         let _ = timeout(SPEECH_TIME, self.stream.close(Some(frame))).await;
         Err(Over)
     }
 }
 
 /// The next message, from a time on.
-async fn next_from(
-    stream: &mut WebSocketStream<TokioIo<Upgraded>>,
-    from: Instant,
-) -> Option<Result<Message, Error>> {
+async fn next_from(stream: &mut WebSocketStream<TokioIo<Upgraded>>, from: Instant) -> Option<Result<Message, Error>> {
     sleep_until(from).await;
     stream.next().await
 }

@@ -1,0 +1,138 @@
+//! Attacks on memory: what a peer can make grow has an end. A process is measured as a whole, so one test at a time.
+
+mod common;
+
+use std::io::Write;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use common::{Message, Socket, begin, lives, post, small_order, start};
+use serde_json::{Value, json};
+
+/// Held by the test that is measured.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Bytes that this process has in memory.
+fn resident_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").expect("Linux says it");
+    let pages: u64 = text
+        .split(' ')
+        .nth(1)
+        .and_then(|pages| pages.parse().ok())
+        .expect("a number");
+    pages * 4096
+}
+
+/// Numbers that no drive has are refused before anything is made for them.
+#[test]
+fn drives_and_work_without_bound_are_refused() {
+    let _alone = alone();
+    let studio = start();
+    let address = studio.local_address();
+    let before = resident_bytes();
+    let with = |set: Value, more: Value| {
+        let mut order = small_order();
+        order["lanes"][0]["set"] = set;
+        for (key, value) in more.as_object().expect("an object") {
+            order[key] = value.clone();
+        }
+        post(address, "/api/sessions", &order)
+    };
+    for (set, more) in [
+        (json!({ "geometry.capacity_bytes": "900PB" }), json!({})),
+        (json!({ "geometry.capacity_bytes": -1 }), json!({})),
+        (json!({ "geometry.channels": 4_000_000_000u64 }), json!({})),
+        (json!({ "geometry.dies_per_channel": 1e300 }), json!({})),
+        (json!({ "handles.count": 65535 }), json!({})),
+        (json!({}), json!({ "scale": "1/1" })),
+        (json!({}), json!({ "scale": "1/4294967295" })),
+        (json!({}), json!({ "write": 1e300 })),
+        (json!({}), json!({ "prefill": -5.0 })),
+        (json!({}), json!({ "seed": -1 })),
+    ] {
+        let answer = with(set.clone(), more.clone());
+        assert_eq!(answer.status, 400, "{set} {more}: {}", answer.text());
+        assert!(!answer.error().is_empty());
+    }
+    let grown = resident_bytes().saturating_sub(before);
+    assert!(grown < 256 << 20, "{grown} bytes for what was refused");
+    lives(&studio);
+    studio.stop();
+}
+
+#[test]
+fn a_flood_of_commands_waits_in_its_own_socket() {
+    let _alone = alone();
+    let studio = start();
+    let address = studio.local_address();
+    let id = begin(address, &small_order());
+    let path = format!("/api/sessions/{id}/live");
+    let mut flood = Socket::open(address, &path);
+    flood
+        .stream
+        .set_write_timeout(Some(Duration::from_millis(100)))
+        .expect("a timeout");
+    let commands = Socket::frame(0x81, br#"{"do":"dance"}"#).repeat(1000);
+    let before = resident_bytes();
+    let begun = Instant::now();
+    let mut sent = 0;
+    while begun.elapsed() < Duration::from_secs(3) {
+        sent += flood.stream.write(&commands).unwrap_or(0);
+        lives(&studio);
+    }
+    let grown = resident_bytes().saturating_sub(before);
+    assert!(grown < 64 << 20, "{grown} bytes for {sent} that were sent");
+    // Another page is heard at once.
+    let mut other = Socket::open(address, &path);
+    other.send(&json!({ "do": "play" }));
+    let session = other.wait("it plays", |message| match message {
+        Message::Text(text) if text["running"] == json!(true) => Some(()),
+        Message::Frame(frame) if frame[2] >= 2 => Some(()),
+        _ => None,
+    });
+    let () = session;
+    studio.stop();
+}
+
+/// A page that reads nothing, or little: it gets what is newest, and costs no memory.
+#[test]
+fn who_does_not_read_holds_nobody_up() {
+    let _alone = alone();
+    let studio = start();
+    let address = studio.local_address();
+    let mut order = small_order();
+    order["write"] = json!(40.0);
+    let id = begin(address, &order);
+    let path = format!("/api/sessions/{id}/live");
+    let silent: Vec<Socket> = (0..8).map(|_| Socket::open(address, &path)).collect();
+    let mut slow = Socket::open(address, &path);
+    let mut page = Socket::open(address, &path);
+    page.send(&json!({ "do": "play" }));
+    let first = page.frame_of(0, "it runs", |head| head.host_bytes > 0).host_bytes;
+    let before = resident_bytes();
+    let begun = Instant::now();
+    let mut newest = first;
+    while begun.elapsed() < Duration::from_secs(4) && newest < first + (40u64 << 30) {
+        newest = page.frame_of(0, "it goes on", |_| true).host_bytes;
+    }
+    let grown = resident_bytes().saturating_sub(before);
+    assert!(grown < 128 << 20, "{grown} bytes");
+    assert!(newest > first, "it runs on");
+    page.send(&json!({ "do": "pause" }));
+    let stands = page.frame_of(0, "it stands", |head| head.phase >= 3).host_bytes;
+    // What the slow one reads late is not all that there was.
+    let mut frames = 0;
+    slow.wait("the newest", |message| match message {
+        Message::Frame(frame) => {
+            frames += 1;
+            (common::Head::of(frame).host_bytes == stands).then_some(())
+        }
+        _ => None,
+    });
+    drop(silent);
+    lives(&studio);
+    studio.stop();
+}
