@@ -1,6 +1,6 @@
 // How fast the map is drawn: pictures a second and milliseconds of script for each, in Chromium that draws by software.
 //
-//   npm run build && node dev/speed.mjs [--units 65536] [--records 65536] [--lanes 1] [--seconds 10] [--cpu 0] [--renderer canvas]
+//   npm run build && node dev/speed.mjs [--units 65536] [--records 65536] [--lanes 1] [--seconds 10] [--cpu 0] [--renderer webgl2|canvas]
 //
 // The page gets frames that were made before, thirty a second, so that it alone is measured and no engine: of a drive of `--units` units, of which
 // `--records` are told in each frame, with valid counts that change, units that are reclaimed, and their events. `--cpu` keeps Chromium on one core.
@@ -99,11 +99,10 @@ await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
 const address = `http://127.0.0.1:${server.address().port}/`;
 
 const flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
-if (given("renderer", "") === "canvas") flags.push("--disable-3d-apis");
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: flags });
 const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
 page.on("pageerror", (error) => console.log(error.message));
-await page.goto(`${address}#/session/speed`);
+await page.goto(`${address}${given("renderer", "") === "" ? "" : `?renderer=${given("renderer", "")}`}#/session/speed`);
 await page.waitForSelector(".transport .play");
 const cpu = given("cpu", "");
 /** Chromium's processes: children of this one, and theirs. */

@@ -11,7 +11,7 @@ import { Painter, usedHandles } from "./painter.ts";
 import { DARK, LIGHT, ownerColours } from "./palette.ts";
 
 /** Least time between two pictures; with the wait for the screen (60 Hz) that is thirty a second. */
-const PICTURE_MS = 20;
+const PICTURE_MS = 26;
 
 interface Props {
     session: Session;

@@ -137,7 +137,25 @@ export class WebglRenderer implements TileRenderer {
         gl.drawArrays(gl.POINTS, 0, batch.count);
     }
 
+    show(): void {
+        // The browser shows what was drawn by itself.
+    }
+
     end(): void {
         this.gl.getExtension("WEBGL_lose_context")?.loseContext();
     }
+}
+
+let isFastKnown: boolean | null = null;
+
+/** Whether there is WebGL2 by hardware: found out once, with a canvas that is thrown away. */
+export function isWebglFast(): boolean {
+    if (isFastKnown === null) {
+        const gl = document.createElement("canvas").getContext("webgl2", { failIfMajorPerformanceCaveat: true });
+        const named = gl?.getExtension("WEBGL_debug_renderer_info");
+        const name = gl === null || !named ? "" : String(gl.getParameter(named.UNMASKED_RENDERER_WEBGL));
+        isFastKnown = gl !== null && !/swiftshader|llvmpipe|software|basic render/i.test(name);
+        gl?.getExtension("WEBGL_lose_context")?.loseContext();
+    }
+    return isFastKnown;
 }
