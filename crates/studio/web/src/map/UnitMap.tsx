@@ -10,6 +10,9 @@ import type { Grouping, Region } from "./layout.ts";
 import { Painter, usedHandles } from "./painter.ts";
 import { DARK, LIGHT, ownerColours } from "./palette.ts";
 
+/** Least time between two pictures; with the wait for the screen (60 Hz) that is thirty a second. */
+const PICTURE_MS = 26;
+
 interface Props {
     session: Session;
     state: LaneState;
@@ -43,15 +46,29 @@ export function UnitMap({ session, state, grouping, mostHeight = 380 }: Props) {
             setRegions([...(made.layout?.regions ?? [])]);
             isArranged = true;
         };
+        let drawnAt = 0;
         const draw = (now: number) => {
             waiting = 0;
+            drawnAt = now;
             if (!isArranged || made.isOutdated) arrange();
             const before = made.layout?.regions;
             if (made.picture(now)) ask();
             if (made.layout?.regions !== before) setRegions([...(made.layout?.regions ?? [])]);
         };
+        // Thirty pictures a second are enough, and leave the rest of the machine to the engine. The time between them is waited for apart: a
+        // browser that is asked for a picture composes the page, drawn or not.
+        let pause: ReturnType<typeof setTimeout> | undefined;
         const ask = () => {
-            if (waiting === 0) waiting = requestAnimationFrame(draw);
+            if (waiting !== 0 || pause !== undefined) return;
+            const left = drawnAt + PICTURE_MS - performance.now();
+            if (left <= 0) {
+                waiting = requestAnimationFrame(draw);
+                return;
+            }
+            pause = setTimeout(() => {
+                pause = undefined;
+                if (waiting === 0) waiting = requestAnimationFrame(draw);
+            }, left);
         };
         redraw.current = ask;
         const stopDrawing = effect(() => {
@@ -78,6 +95,7 @@ export function UnitMap({ session, state, grouping, mostHeight = 380 }: Props) {
             stopDrawing();
             stopArranging();
             cancelAnimationFrame(waiting);
+            clearTimeout(pause);
             made.end();
             painter.current = null;
         };

@@ -11,7 +11,7 @@ import { Canvas2dRenderer } from "./canvas2d.ts";
 import { Layout, choosePitch, handleKeys, type Grouping } from "./layout.ts";
 import { ownerColours, rgb, css, type Ground } from "./palette.ts";
 import { Batch, EMPTY, NO_COLOUR, look, type Colours, type TileRenderer } from "./renderer.ts";
-import { WebglRenderer } from "./webgl.ts";
+import { WebglRenderer, isWebglFast } from "./webgl.ts";
 
 /** Movements on the screen at the same time: more are a blur. */
 const FLIGHTS = 28;
@@ -152,6 +152,7 @@ export class Painter {
             this.put(layout.x[unit] as number, layout.y[unit] as number, now);
         }
         this.flush();
+        this.renderer.show();
         this.state.taken();
     }
 
@@ -208,6 +209,7 @@ export class Painter {
             drawn += 1;
         }
         this.flush();
+        this.renderer.show();
         state.taken();
         return drawn;
     }
@@ -302,7 +304,10 @@ export class Painter {
     }
 }
 
+/** The faster of the two that there is; `?renderer=webgl2` or `canvas` in the page's address asks for one of them. */
 function rendererFor(canvas: HTMLCanvasElement): TileRenderer {
+    const wanted = new URLSearchParams(globalThis.location?.search ?? "").get("renderer");
+    if (wanted === "canvas" || (wanted !== "webgl2" && !isWebglFast())) return new Canvas2dRenderer(canvas);
     try {
         return new WebglRenderer(canvas);
     } catch {

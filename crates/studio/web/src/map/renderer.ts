@@ -52,5 +52,7 @@ export interface TileRenderer {
     /** Makes the canvas so large, and empty. */
     begin(width: number, height: number, tile: number, colours: Colours): void;
     draw(batch: Batch): void;
+    /** All batches of a picture were drawn. */
+    show(): void;
     end(): void;
 }
