@@ -431,11 +431,7 @@ impl Tree {
             self.output
                 .write(Maker::Level(level), &extents, 0, bytes.div_ceil(BLOCK_BYTES));
             self.counters.level_bytes[level] += bytes;
-            tables.push(Table {
-                keys: part.to_vec(),
-                extents,
-                made_at: self.output.bytes_written,
-            });
+            tables.push(Table::new(part.to_vec(), extents, self.output.bytes_written));
         }
         Ok(tables)
     }
