@@ -395,11 +395,7 @@ impl Tree {
             };
             store.output.write(maker, &extents, 0, bytes.div_ceil(BLOCK_BYTES));
             self.counters.level_bytes[level] += bytes;
-            tables.push(Table {
-                keys: part.to_vec(),
-                extents,
-                made_at: store.output.bytes_written,
-            });
+            tables.push(Table::new(part.to_vec(), extents, store.output.bytes_written));
         }
         Ok(tables)
     }
