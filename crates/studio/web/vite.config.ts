@@ -5,7 +5,12 @@
 //   vite --mode simulated         the page against a simulated drive (dev/), never shipped
 //
 // Names of files hold a digest of their content, nothing of when or where they were built, so that two builds are equal to the byte.
-import { defineConfig, type PluginOption } from "vite";
+import { defineConfig, type PluginOption, type ProxyOptions } from "vite";
+
+/** A server behind this one, which is told that its own page asks. */
+function behind(target: string): ProxyOptions {
+    return { target, ws: true, changeOrigin: true, headers: { origin: target } };
+}
 
 export default defineConfig(async ({ mode }) => {
     const plugins: PluginOption[] = [];
@@ -13,13 +18,15 @@ export default defineConfig(async ({ mode }) => {
         const { simulatedDrive } = await import("./dev/server.ts");
         plugins.push(simulatedDrive());
     }
+    // `WARP_STUDIO=http://127.0.0.1:PORT vite` works on the page in front of a real server.
+    const served = process.env["WARP_STUDIO"];
     const widget = mode === "widget";
     return {
         plugins,
         base: "./",
         define: widget ? { "process.env.NODE_ENV": JSON.stringify("production") } : {},
-        server: { host: "127.0.0.1", port: 5178 },
-        preview: { host: "127.0.0.1", port: 5178 },
+        server: { host: "127.0.0.1", port: 5178, ...(served === undefined ? {} : { proxy: { "/api": behind(served) } }) },
+        preview: { host: "127.0.0.1", port: 5178, ...(served === undefined ? {} : { proxy: { "/api": behind(served) } }) },
         build: {
             target: "es2022",
             outDir: "dist",

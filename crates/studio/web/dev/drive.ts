@@ -90,7 +90,7 @@ export class SimulatedDrive {
             superblocks: config.units,
             groups: config.groups,
             owners: [...Array.from({ length: HANDLES }, (_, handle) => ({ name: `RUH ${handle}`, isolation: isolation as "II" | "PI" })), { name: "shared pool", isolation: null }],
-            placements: config.placement === "NoFDP" ? [] : config.placement === "Mixed" ? ["sequential, overwrite", "random"] : ["sequential", "random", "overwrite"],
+            placements: Array.from({ length: OWNERS }, (_, owner) => (config.placement === "NoFDP" ? ["all", "", ""] : config.placement === "Mixed" ? ["sequential, overwrite", "random", ""] : ["sequential", "random", "overwrite"])[owner] ?? ""),
             marks: { background_free_units: 20, foreground_free_units: 8 },
             timed: config.timed,
             write_bytes: config.workload === "served" ? null : config.writeCapacities * this.logical * PAGE_BYTES,

@@ -254,10 +254,10 @@ async function body(request: IncomingMessage): Promise<string> {
 }
 
 const RUNS = [
-    ["9f31c0aa", "2026-11-23 18:02", "three_stream", "Three streams: sequential, uniform random, and overwrites", 18, 1.643, 2.268, 9.1],
-    ["1be77d02", "2026-11-23 18:09", "two_stream", "Two streams on disjoint parts of the drive", 8, 1.302, 1.418, 5.2],
-    ["c04ad915", "2026-11-24 09:41", "noisy_neighbour", "A cache and a noisy neighbour on one drive", 3, 2.75, 2.91, 31.4],
-].map(([id, when, target, title, runs, waf, tail_waf, seconds]) => ({ id, when, target, title, runs, waf, tail_waf, seconds }));
+    ["9f31c0aa", "2026-11-23T18:02:11Z", "three_stream", "Three streams: sequential, uniform random, and overwrites of the sequential region", ["ssd_a", "ssd_b"], 18, 1.643, 9.1],
+    ["1be77d02", "2026-11-23T18:09:40Z", "two_stream", "Two streams on disjoint parts of the drive", ["ssd_a"], 8, 1.302, 5.2],
+    ["c04ad915", "2026-11-24T09:41:03Z", "noisy_neighbour", "A cache and a noisy neighbour on one drive", ["ssd_a"], 4, 2.75, 31.4],
+].map(([id, at, target, title, devices, runs, waf, seconds]) => ({ id, at, target, title, devices, runs, waf, seconds, warp: "simulated", engine: "simulated" }));
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = new URL(request.url ?? "/", "http://localhost").pathname;

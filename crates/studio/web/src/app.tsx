@@ -31,10 +31,10 @@ export function App() {
     );
     return (
         <>
-            <a class="skip" href="#content" onClick={(event) => { event.preventDefault(); document.querySelector<HTMLElement>("main")?.focus(); }}>
-                To the content
-            </a>
             <header class="top">
+                <a class="skip" href="#content" onClick={(event) => { event.preventDefault(); document.getElementById("content")?.focus(); }}>
+                    To the content
+                </a>
                 <a class="mark" href="#/" aria-label="WARP Studio, start">
                     <svg viewBox="0 0 20 20" width="20" height="20" aria-hidden="true">
                         <rect width="9" height="9" fill="#0072B2" />

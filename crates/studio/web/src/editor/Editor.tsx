@@ -118,7 +118,7 @@ export function Editor({ name, text, problems }: { name: Signal<string>; text: S
                     syntaxHighlighting(highlight),
                     autocompletion({ override: [complete] }),
                     keymap.of([...defaultKeymap, ...historyKeymap, ...completionKeymap]),
-                    EditorView.contentAttributes.of({ "aria-label": "Text of the workload" }),
+                    EditorView.contentAttributes.of({ "aria-label": "Text of the workload", tabindex: "0" }),
                     looks.of(look()),
                     EditorView.updateListener.of((update) => {
                         if (!update.docChanged) return;

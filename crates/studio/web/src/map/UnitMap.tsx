@@ -175,7 +175,8 @@ function Headings({ session, state, regions, grouping, scale }: { session: Sessi
                 }
                 const owner = state.lane.owners[region.key];
                 const totals = state.owners[region.key];
-                const placement = owner?.isolation === null ? undefined : state.lane.placements[region.key];
+                // Streams are named by owner; a list of another length names something else.
+                const placement = state.lane.placements.length === state.lane.owners.length ? state.lane.placements[region.key] : undefined;
                 return (
                     <div class="region" style={style} key={region.key}>
                         <i class="swatch" style={{ background: colours[region.key] }} />

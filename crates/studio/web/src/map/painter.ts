@@ -9,7 +9,7 @@ import type { LaneState } from "../state/lane.ts";
 import { meter } from "../state/meter.ts";
 import { Canvas2dRenderer } from "./canvas2d.ts";
 import { Layout, choosePitch, handleKeys, type Grouping } from "./layout.ts";
-import { ownerColours, rgb, css, type Ground } from "./palette.ts";
+import { OKABE_ITO, ownerColours, rgb, css, type Ground } from "./palette.ts";
 import { Batch, EMPTY, NO_COLOUR, look, type Colours, type TileRenderer } from "./renderer.ts";
 import { WebglRenderer, isWebglFast } from "./webgl.ts";
 
@@ -54,6 +54,8 @@ export class Painter {
     private heading = 22;
     private scale = 1;
     private colours: string[] = [];
+    /** Whether colours are those of many handles. */
+    private isManyHandles = false;
 
     constructor(tiles: HTMLCanvasElement, above: HTMLCanvasElement, state: LaneState, options: PainterOptions) {
         const context = above.getContext("2d");
@@ -81,7 +83,9 @@ export class Painter {
         this.layout = new Layout(options.grouping, lane.units, keys, this.keyOf, { pitch, width: pixels }, this.heading);
         // By handle regions grow and shrink within a height that stays, so that nothing below the map moves.
         const height = byHandle ? Math.max(Math.floor(mostHeight * scale), this.layout.shape.height) : this.layout.shape.height;
-        this.colours = ownerColours(lane.owners, usedHandles(state));
+        const used = usedHandles(state);
+        this.isManyHandles = used > OKABE_ITO.length;
+        this.colours = ownerColours(lane.owners, used);
         this.above.canvas.width = pixels;
         this.above.canvas.height = height;
         this.renderer.begin(pixels, Math.max(1, height), this.layout.shape.size, this.rendererColours());
@@ -158,7 +162,7 @@ export class Painter {
 
     /** Whether it has to be arranged again: handles have come that had no region, or regions have outgrown the canvas. */
     get isOutdated(): boolean {
-        if (this.layout === null) return true;
+        if (this.layout === null || usedHandles(this.state) > OKABE_ITO.length !== this.isManyHandles) return true;
         if (this.options.grouping !== "handle") return false;
         // Regions that came to need more rows than there is room for are laid out anew, with smaller tiles.
         if (this.layout.shape.height > this.tiles.height) return true;
@@ -315,7 +319,7 @@ function rendererFor(canvas: HTMLCanvasElement): TileRenderer {
     }
 }
 
-/** Handles that wrote or hold something, or all that a placement names: what colours have to tell apart. */
+/** Handles up to the last that wrote or holds something: what colours have to tell apart. */
 export function usedHandles(state: LaneState): number {
     const isUsed = (index: number) => {
         const totals = state.owners[index];
@@ -325,5 +329,5 @@ export function usedHandles(state: LaneState): number {
     state.lane.owners.forEach((owner, index) => {
         if (owner.isolation !== null && isUsed(index)) last = index + 1;
     });
-    return Math.max(last, Math.min(6, state.lane.placements.length));
+    return last;
 }

@@ -46,7 +46,7 @@ export function Lanes({ session }: { session: Session }) {
                 />
                 <Legend />
             </div>
-            <div class="lanes" data-lanes={lanes.length}>
+            <div class="lanes" data-lanes={lanes.length === 1 && isLarge ? "large" : lanes.length}>
                 {lanes.map((state, index) => (
                     <LanePanel session={session} state={state} index={index} grouping={grouping} mostHeight={mostHeight} key={`${index} ${state.lane.name}`} />
                 ))}

@@ -68,7 +68,7 @@ export function Transport({ session }: { session: Session }) {
             </button>
             <div class="steps" role="group" aria-label="Step">
                 {STEPS.map((requests) => (
-                    <button type="button" key={requests} onClick={() => session.step(requests)} disabled={isOver} aria-label={`Step by ${requests} requests`} title={requests === 1 ? "Step by a request (.)" : `Step by ${requests} requests`}>
+                    <button type="button" key={requests} onClick={() => session.step(requests)} disabled={isOver} aria-label={`+${requests >= 1000 ? `${requests / 1000}k` : requests}: step by ${requests} requests`} title={requests === 1 ? "Step by a request (.)" : `Step by ${requests} requests`}>
                         +{requests >= 1000 ? `${requests / 1000}k` : requests}
                     </button>
                 ))}

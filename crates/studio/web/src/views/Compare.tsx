@@ -8,10 +8,13 @@ import { api } from "../state/server.ts";
 type Row = Record<string, unknown>;
 
 /** Columns that every store has, in the order in which they are read; others follow as they come. */
-const FIRST = ["id", "when", "target", "title", "device", "variant", "runs", "waf", "tail_waf", "seconds"];
+const FIRST = ["id", "at", "target", "title", "devices", "runs", "waf", "seconds", "warp"];
+/** A digest that no reader compares by eye. */
+const NOT_SHOWN = ["engine"];
 
 function columnsOf(rows: Row[]): string[] {
-    const all = new Set(rows.flatMap((row) => Object.keys(row).filter((key) => typeof row[key] !== "object" || row[key] === null || Array.isArray(row[key]))));
+    const isPlain = (value: unknown) => typeof value !== "object" || value === null || Array.isArray(value);
+    const all = new Set(rows.flatMap((row) => Object.keys(row).filter((key) => !NOT_SHOWN.includes(key) && isPlain(row[key]))));
     return [...FIRST.filter((key) => all.has(key)), ...[...all].filter((key) => !FIRST.includes(key))].slice(0, 10);
 }
 
@@ -21,6 +24,7 @@ function cell(column: string, value: unknown): string {
         if (/waf|amplification/.test(column)) return waf(value);
         return Number.isInteger(value) ? grouped(value) : value.toPrecision(4);
     }
+    if (column === "at" && typeof value === "string") return value.slice(0, 16).replace("T", " ");
     if (Array.isArray(value)) return value.map((one) => cell(column, one)).join(", ");
     return String(value);
 }
@@ -42,7 +46,7 @@ export function CompareView() {
     const shown = all.map((row, index) => ({ row, index })).filter(({ row }) => words.every((word) => JSON.stringify(row).toLowerCase().includes(word)));
     const pick = (index: number) => (picked.value = picked.value.includes(index) ? picked.value.filter((one) => one !== index) : [...picked.value.slice(-1), index]);
     return (
-        <main class="compare">
+        <main id="content" tabIndex={-1} class="compare">
             <h1>Kept runs</h1>
             <p class="lead">What was run before, here and by the command. Choose two to see them beside each other.</p>
             {problem.value !== null && <Notice kind="error">{problem.value}</Notice>}

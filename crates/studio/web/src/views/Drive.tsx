@@ -14,7 +14,7 @@ export function DriveView() {
     useEffect(() => () => session.close(), [session]);
     const connection = session.connection.value;
     return (
-        <main class="run drive">
+        <main id="content" tabIndex={-1} class="run drive">
             <div class="run-head">
                 <h1>{session.title.value || "The served drive"}</h1>
                 {about.value?.actions === true ? <Actions session={session} /> : <p class="note">Watched only. To act on the drive, start the server with a token.</p>}

@@ -29,7 +29,7 @@ export function OpenLink({ order }: { order: string }) {
     }, [order]);
     if (problem.value !== null) {
         return (
-            <main class="narrow">
+            <main id="content" tabIndex={-1} class="narrow">
                 <h1>This link</h1>
                 <Notice kind="error">{problem.value}</Notice>
                 <p>
@@ -40,7 +40,7 @@ export function OpenLink({ order }: { order: string }) {
     }
     if (id.value === null) {
         return (
-            <main class="narrow" aria-busy="true">
+            <main id="content" tabIndex={-1} class="narrow" aria-busy="true">
                 <h1>Beginning the run of this link …</h1>
             </main>
         );

@@ -33,7 +33,7 @@ export function SessionView({ session, isTour, extra }: { session: Session; isTo
         if (order !== null) rememberOrder(session.id, order);
     }, [order]);
     return (
-        <main class={`run ${isTour ? "in-tour" : ""}`}>
+        <main id="content" tabIndex={-1} class={`run ${isTour ? "in-tour" : ""}`}>
             <div class="run-head">
                 <h1>{session.title.value || (session.connection.value === "gone" ? "A run that is over" : "…")}</h1>
                 <div class="actions" hidden={session.connection.value === "gone"}>

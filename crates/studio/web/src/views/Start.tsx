@@ -43,7 +43,7 @@ export function StartView() {
     const what = useSignal<"experiment" | "own">("experiment");
     const known = catalogue.value;
     return (
-        <main class="start">
+        <main id="content" tabIndex={-1} class="start">
             <div class="intro">
                 <h1>See a drive work</h1>
                 <p>Choose what is written to which drive, and watch its reclaim units fill, die and be collected. Go back, change a setting, and run both side by side.</p>
@@ -203,7 +203,7 @@ function Experiments({ known }: { known: Catalogue }) {
         <div class="columns">
             <section class="pick" aria-label="Experiments">
                 <input type="search" aria-label="Search the experiments" placeholder={`Search ${known.experiments.length} experiments`} value={search.value} onInput={(event) => (search.value = event.currentTarget.value)} />
-                <ul class="choices" role="radiogroup" aria-label="Experiment">
+                <ul class="choices">
                     {shown.map((one) => (
                         <li key={one.name}>
                             <label>

@@ -12,7 +12,7 @@ export function TourView({ story }: { story: string | null }) {
     const chosen = STORIES.find((one) => one.name === story);
     if (chosen !== undefined) return <Told story={chosen} key={chosen.name} />;
     return (
-        <main class="tour">
+        <main id="content" tabIndex={-1} class="tour">
             <h1>Tour</h1>
             <p class="lead">Five stories, each a run of a minute with captions. Stop whenever you like: it is the real thing, and every control works.</p>
             <ol class="stories">
@@ -71,7 +71,7 @@ function Told({ story }: { story: Story }) {
     }, [story]);
     if (problem.value !== null) {
         return (
-            <main class="narrow">
+            <main id="content" tabIndex={-1} class="narrow">
                 <h1>{story.title}</h1>
                 <Notice kind="error">{problem.value}</Notice>
                 <p>
@@ -82,7 +82,7 @@ function Told({ story }: { story: Story }) {
     }
     if (id.value === null) {
         return (
-            <main class="narrow" aria-busy="true">
+            <main id="content" tabIndex={-1} class="narrow" aria-busy="true">
                 <h1>{story.title}</h1>
                 <p class="lead">Laying out the drives …</p>
             </main>
