@@ -1349,7 +1349,7 @@ var nn = 28, rn = 620, an = 420, U = class {
 		}
 	}
 	get isOutdated() {
-		return this.layout === null || on(this.state) > Et.length !== this.isManyHandles ? !0 : this.options.grouping === "handle" ? this.layout.shape.height > this.tiles.height || this.keys().length !== this.layout.regions.length : !1;
+		return this.layout === null || on(this.state) > Et.length !== this.isManyHandles || this.layout.shape.height > this.tiles.height || this.options.grouping === "handle" && this.keys().length !== this.layout.regions.length;
 	}
 	picture(e) {
 		let t = performance.now(), { layout: n, state: r } = this;
@@ -1362,7 +1362,7 @@ var nn = 28, rn = 620, an = 420, U = class {
 		return Tt.picture(performance.now() - t, i), a;
 	}
 	drawChanged(e) {
-		let { state: t } = this, n = this.options.grouping === "handle", r = 0;
+		let { state: t } = this, n = this.options.grouping !== "physical", r = 0;
 		for (let i = 0; i < t.changedCount; i += 1) {
 			let a = t.changed[i];
 			if (n) {
@@ -1377,7 +1377,7 @@ var nn = 28, rn = 620, an = 420, U = class {
 	}
 	redeal() {
 		let { layout: e } = this;
-		e !== null && (e.deal(this.keyOf), this.renderer.begin(this.tiles.width, this.tiles.height, e.shape.size, this.rendererColours()), this.flights = [], this.drawAll());
+		e !== null && (e.deal(this.keyOf), this.batch.count = 0, this.renderer.begin(this.tiles.width, this.tiles.height, e.shape.size, this.rendererColours()), this.flights = [], this.drawAll());
 	}
 	begin(e, t) {
 		let { layout: n } = this;
@@ -3884,7 +3884,7 @@ function zs(e) {
 				...e.bars === !0 ? { paths: Ds.paths.bars?.({ size: [.9] }) } : {},
 				spanGaps: !0,
 				points: { show: t.points ?? !1 },
-				value: (e, t) => r.current.value(t)
+				value: (e, t) => r.current.value(t ?? null)
 			}))],
 			hooks: { drawAxes: [(e) => {
 				let { ctx: t } = e;
@@ -4595,7 +4595,7 @@ function fc({ session: e, state: t, grouping: n, mostHeight: r = 380 }) {
 		}, _ = 0, v = (e) => {
 			f = 0, _ = e, (!p || u.isOutdated) && g();
 			let t = u.layout?.regions;
-			u.picture(e) && b(), u.layout?.regions !== t && d([...u.layout?.regions ?? []]);
+			u.picture(e) && b(), u.isOutdated && g(), u.layout?.regions !== t && d([...u.layout?.regions ?? []]);
 		}, y, b = () => {
 			if (f !== 0 || y !== void 0) return;
 			let e = _ + dc - performance.now();
@@ -5089,25 +5089,32 @@ var Dc = [
 	100,
 	1e4
 ], kc = 1e4, Ac = 120;
-function jc({ session: e }) {
+function jc(e) {
+	let t = e.lanes.value;
+	return t.length > 0 && t.every((e) => e.phase === "ended" || e.phase === "failed");
+}
+function Mc(e) {
+	jc(e) ? (e.seek(0), e.play()) : e.running.value ? e.pause() : e.play();
+}
+function Nc({ session: e }) {
 	e.told.value;
-	let t = e.lanes.value, n = t[0], r = ft(null), i = we(0), a = we(null);
+	let t = e.lanes.value[0], n = ft(null), r = we(0), i = we(null);
 	if (Se(() => {
 		let t = (t) => {
 			let n = t.target;
-			t.ctrlKey || t.metaKey || t.altKey || n.closest("input, select, textarea, button, dialog, [contenteditable]") !== null || (t.key === " " ? (t.preventDefault(), e.running.value ? e.pause() : e.play()) : t.key === "." && e.step(1));
+			t.ctrlKey || t.metaKey || t.altKey || n.closest("input, select, textarea, button, dialog, [contenteditable]") !== null || (t.key === " " ? (t.preventDefault(), Mc(e)) : t.key === "." && e.step(1));
 		};
 		return document.addEventListener("keydown", t), () => document.removeEventListener("keydown", t);
-	}, [e]), n === void 0) return null;
-	let o = n.lane.capacity_bytes, s = e.endBytes, c = r.value ?? e.seeking.value ?? e.hostBytes, l = t.every((e) => e.phase === "ended" || e.phase === "failed"), u = e.running.value && !l, d = (t, n) => {
-		let a = t / kc * s;
-		r.value = n ? null : a;
-		let o = performance.now();
-		(n || o - i.current > Ac) && (i.current = o, e.seek(a));
-	}, f = e.speed.value, p = Dc.some(([, e]) => e === null ? f === null : f !== null && Math.abs(e * o - f) < o * 1e-6);
+	}, [e]), t === void 0) return null;
+	let a = t.lane.capacity_bytes, o = e.endBytes, s = n.value ?? e.seeking.value ?? e.hostBytes, c = jc(e), l = e.running.value && !c, u = (t, i) => {
+		let a = t / kc * o;
+		n.value = i ? null : a;
+		let s = performance.now();
+		(i || s - r.current > Ac) && (r.current = s, e.seek(a));
+	}, d = e.speed.value, f = Dc.some(([, e]) => e === null ? d === null : d !== null && Math.abs(e * a - d) < a * 1e-6);
 	return /* @__PURE__ */ G("div", {
 		class: "transport",
-		ref: a,
+		ref: i,
 		"data-tour": "time",
 		role: "group",
 		"aria-label": "Time",
@@ -5115,18 +5122,17 @@ function jc({ session: e }) {
 			/* @__PURE__ */ G("button", {
 				type: "button",
 				class: "play",
-				onClick: () => u ? e.pause() : e.play(),
-				disabled: l,
-				title: "Space",
+				onClick: () => Mc(e),
+				title: c ? "From the beginning (Space)" : "Space",
 				children: [/* @__PURE__ */ G("svg", {
 					viewBox: "0 0 16 16",
 					width: "16",
 					height: "16",
 					"aria-hidden": "true",
-					children: u ? /* @__PURE__ */ G("path", { d: "M3 2h4v12H3zM9 2h4v12H9z" }) : /* @__PURE__ */ G("path", { d: "M3 1.5v13l11-6.5z" })
+					children: l ? /* @__PURE__ */ G("path", { d: "M3 2h4v12H3zM9 2h4v12H9z" }) : /* @__PURE__ */ G("path", { d: "M3 1.5v13l11-6.5z" })
 				}), /* @__PURE__ */ G("span", {
 					class: "hidden",
-					children: u ? "Pause" : "Play"
+					children: l ? "Pause" : c ? "Play from the beginning" : "Play"
 				})]
 			}),
 			/* @__PURE__ */ G("div", {
@@ -5136,8 +5142,8 @@ function jc({ session: e }) {
 				children: Oc.map((t) => /* @__PURE__ */ G("button", {
 					type: "button",
 					onClick: () => e.step(t),
-					disabled: l,
-					"aria-label": `+${t >= 1e3 ? `${t / 1e3}k` : t}: step by ${t} requests`,
+					disabled: c,
+					"aria-label": `+${t >= 1e3 ? `${t / 1e3}k` : t}: step by ${t === 1 ? "a request" : `${t} requests`}`,
 					title: t === 1 ? "Step by a request (.)" : `Step by ${t} requests`,
 					children: ["+", t >= 1e3 ? `${t / 1e3}k` : t]
 				}, t))
@@ -5149,25 +5155,25 @@ function jc({ session: e }) {
 					min: 0,
 					max: kc,
 					step: 1,
-					value: s === 0 ? 0 : Math.round(c / s * kc),
+					value: o === 0 ? 0 : Math.round(s / o * kc),
 					"aria-label": "Where in the run",
-					"aria-valuetext": `${yn(c / o)} of ${yn(s / o)} drive-writes`,
-					onInput: (e) => d(Number(e.currentTarget.value), !1),
-					onChange: (e) => d(Number(e.currentTarget.value), !0),
-					style: { "--at": `${s === 0 ? 0 : Math.min(100, c / s * 100)}%` }
+					"aria-valuetext": `${yn(s / a)} of ${yn(o / a)} drive-writes`,
+					onInput: (e) => u(Number(e.currentTarget.value), !1),
+					onChange: (e) => u(Number(e.currentTarget.value), !0),
+					style: { "--at": `${o === 0 ? 0 : Math.min(100, s / o * 100)}%` }
 				}), (e.order.value?.forks ?? []).map((e, t) => /* @__PURE__ */ G("i", {
 					class: "fork-mark",
-					style: { left: `${Math.min(100, e.at_host_bytes / s * 100)}%` },
+					style: { left: `${Math.min(100, e.at_host_bytes / o * 100)}%` },
 					title: `fork: ${e.name}`
 				}, t))]
 			}),
 			/* @__PURE__ */ G("output", {
 				class: "position",
-				title: pn(c),
+				title: pn(s),
 				children: [
-					/* @__PURE__ */ G("b", { children: yn(c / o) }),
+					/* @__PURE__ */ G("b", { children: yn(s / a) }),
 					" of ",
-					yn(s / o),
+					yn(o / a),
 					" ",
 					/* @__PURE__ */ G("span", { children: "drive-writes" })
 				]
@@ -5178,17 +5184,17 @@ function jc({ session: e }) {
 					class: "hidden",
 					children: "Speed"
 				}), /* @__PURE__ */ G("select", {
-					value: p ? String(Dc.findIndex(([, e]) => e === null ? f === null : f !== null && Math.abs(e * o - f) < o * 1e-6)) : "given",
+					value: f ? String(Dc.findIndex(([, e]) => e === null ? d === null : d !== null && Math.abs(e * a - d) < a * 1e-6)) : "given",
 					onChange: (t) => {
 						let n = Dc[Number(t.currentTarget.value)]?.[1];
-						n !== void 0 && e.setSpeed(n === null ? null : n * o);
+						n !== void 0 && e.setSpeed(n === null ? null : n * a);
 					},
 					children: [Dc.map(([e], t) => /* @__PURE__ */ G("option", {
 						value: t,
 						children: e
-					}, e)), !p && /* @__PURE__ */ G("option", {
+					}, e)), !f && /* @__PURE__ */ G("option", {
 						value: "given",
-						children: [pn(f ?? 0), "/s"]
+						children: [pn(d ?? 0), "/s"]
 					})]
 				})]
 			})
@@ -5196,12 +5202,12 @@ function jc({ session: e }) {
 	});
 }
 // src/wire/api.ts
-var Mc = "warp.token", Nc = class extends Error {
+var Pc = "warp.token", Fc = class extends Error {
 	status;
 	constructor(e, t) {
 		super(t), this.status = e;
 	}
-}, Pc = class e {
+}, Ic = class e {
 	base;
 	token;
 	constructor(e, t) {
@@ -5209,7 +5215,7 @@ var Mc = "warp.token", Nc = class extends Error {
 	}
 	static ofPage() {
 		let t = new URL(location.href), n = t.searchParams.get("token");
-		return n !== null && (sessionStorage.setItem(Mc, n), t.searchParams.delete("token"), history.replaceState(null, "", t)), new e(t.origin, sessionStorage.getItem(Mc));
+		return n !== null && (sessionStorage.setItem(Pc, n), t.searchParams.delete("token"), history.replaceState(null, "", t)), new e(t.origin, sessionStorage.getItem(Pc));
 	}
 	async ask(e, t, n) {
 		let r = {};
@@ -5222,11 +5228,11 @@ var Mc = "warp.token", Nc = class extends Error {
 				body: n === void 0 ? null : JSON.stringify(n)
 			});
 		} catch {
-			throw new Nc(0, "The server does not answer. Start it again with `warp studio`; this page goes on by itself.");
+			throw new Fc(0, "The server does not answer. Start it again with `warp studio`; this page goes on by itself.");
 		}
 		if (i.ok) return i;
 		let a = await i.json().catch(() => null), o = typeof a == "object" && a && "error" in a && typeof a.error == "string" ? a.error : `The server answered ${i.status} to ${e} ${t}.`;
-		throw new Nc(i.status, o);
+		throw new Fc(i.status, o);
 	}
 	async json(e) {
 		return await (await this.ask("GET", e)).json();
@@ -5260,21 +5266,21 @@ var Mc = "warp.token", Nc = class extends Error {
 		await this.ask("POST", `/api/drive/${e}`, t);
 	}
 	socket(e) {
-		let t = this.base.replace(/^http/, "ws") + e, n = this.token === null ? [] : [`warp.token.${Fc(new TextEncoder().encode(this.token))}`], r = new WebSocket(t, n);
+		let t = this.base.replace(/^http/, "ws") + e, n = this.token === null ? [] : [`warp.token.${Lc(new TextEncoder().encode(this.token))}`], r = new WebSocket(t, n);
 		return r.binaryType = "arraybuffer", r;
 	}
 };
-function Fc(e) {
+function Lc(e) {
 	let t = "";
 	for (let n of e) t += String.fromCharCode(n);
 	return btoa(t).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 // src/wire/live.ts
-var Ic = 300, Lc = 8e3;
-function Rc(e) {
-	return Math.min(Lc, Ic * 1.7 ** e);
+var Rc = 300, zc = 8e3;
+function Bc(e) {
+	return Math.min(zc, Rc * 1.7 ** e);
 }
-var zc = class {
+var Vc = class {
 	api;
 	path;
 	listener;
@@ -5292,11 +5298,11 @@ var zc = class {
 			await this.isKnown(this.api);
 		} catch (e) {
 			if (this.closed) return;
-			if (e instanceof Nc && e.status === 404) {
+			if (e instanceof Fc && e.status === 404) {
 				this.closed = !0, this.listener.onConnection("gone");
 				return;
 			}
-			e instanceof Nc && e.status !== 0 && this.listener.onTrouble(e.message), this.again();
+			e instanceof Fc && e.status !== 0 && this.listener.onTrouble(e.message), this.again();
 			return;
 		}
 		if (this.closed) return;
@@ -5316,7 +5322,7 @@ var zc = class {
 		}
 	}
 	again() {
-		this.tries += 1, this.listener.onConnection("lost"), this.timer = setTimeout(() => void this.open(), Rc(this.tries - 1));
+		this.tries += 1, this.listener.onConnection("lost"), this.timer = setTimeout(() => void this.open(), Bc(this.tries - 1));
 	}
 	send(e) {
 		return this.socket?.readyState === WebSocket.OPEN && (this.socket.send(JSON.stringify(e)), !0);
@@ -5324,7 +5330,7 @@ var zc = class {
 	close() {
 		this.closed = !0, clearTimeout(this.timer), this.socket?.close();
 	}
-}, Bc = 64, Vc = class {
+}, Hc = 64, Uc = class {
 	values = /* @__PURE__ */ new Float64Array(256);
 	length = 0;
 	push(e) {
@@ -5340,7 +5346,7 @@ var zc = class {
 	clear() {
 		this.length = 0;
 	}
-}, Hc = class {
+}, Wc = class {
 	lane;
 	phase = "waiting";
 	hostBytes = 0;
@@ -5364,8 +5370,8 @@ var zc = class {
 	changedCount = 0;
 	generation = 0;
 	isChanged;
-	sampleHost = new Vc();
-	sampleMedia = new Vc();
+	sampleHost = new Uc();
+	sampleMedia = new Uc();
 	sampleOwnerHost;
 	sampleOwnerCopied;
 	events = [];
@@ -5376,7 +5382,7 @@ var zc = class {
 	constructor(e) {
 		this.lane = e;
 		let t = e.units;
-		this.state = new Uint8Array(t), this.owner = new Uint8Array(t).fill(255), this.group = new Uint16Array(t), this.valid = new Uint32Array(t), this.written = new Uint32Array(t), this.span = new Uint8Array(t).fill(1), this.openedPages = new Uint32Array(t), this.changed = new Uint32Array(t), this.isChanged = new Uint8Array(t), this.freeUnits = t, this.sampleOwnerHost = e.owners.map(() => new Vc()), this.sampleOwnerCopied = e.owners.map(() => new Vc()), this.forget();
+		this.state = new Uint8Array(t), this.owner = new Uint8Array(t).fill(255), this.group = new Uint16Array(t), this.valid = new Uint32Array(t), this.written = new Uint32Array(t), this.span = new Uint8Array(t).fill(1), this.openedPages = new Uint32Array(t), this.changed = new Uint32Array(t), this.isChanged = new Uint8Array(t), this.freeUnits = t, this.sampleOwnerHost = e.owners.map(() => new Uc()), this.sampleOwnerCopied = e.owners.map(() => new Uc()), this.forget();
 	}
 	fits(e) {
 		let t = this.lane;
@@ -5444,7 +5450,7 @@ var zc = class {
 	applyEvents(e) {
 		for (let t = 0; t < e.events; t += 1) {
 			let n = e.event(t);
-			n.number = this.eventNumber, this.eventNumber += 1, this.events.push(n), n.kind === "open" && n.unit < this.openedPages.length && (this.openedPages[n.unit] = n.pages), n.kind === "reclaim" && this.moves.length < Bc && this.moves.push(n);
+			n.number = this.eventNumber, this.eventNumber += 1, this.events.push(n), n.kind === "open" && n.unit < this.openedPages.length && (this.openedPages[n.unit] = n.pages), n.kind === "reclaim" && this.moves.length < Hc && this.moves.push(n);
 		}
 		this.events.length > 8192 && (this.events = this.events.slice(-4096));
 	}
@@ -5472,7 +5478,46 @@ var zc = class {
 		let t = this.state[e];
 		return t === 1 || t === 2;
 	}
-}, Uc = 120, Wc = class e {
+};
+// src/state/permalink.ts
+function Gc(e) {
+	let t = (e) => Object.fromEntries(Object.entries(e).sort(([e], [t]) => e < t ? -1 : 1));
+	return {
+		experiment: e.experiment,
+		workload: e.workload === null ? null : e.workload.text === void 0 ? { name: e.workload.name } : {
+			name: e.workload.name,
+			text: e.workload.text
+		},
+		device: e.device,
+		scale: e.scale,
+		write: e.write,
+		prefill: e.prefill,
+		timed: e.timed,
+		seed: e.seed,
+		lanes: e.lanes.map((e) => ({
+			name: e.name,
+			only: e.only,
+			set: t(e.set)
+		})),
+		forks: e.forks.map((e) => ({
+			of: e.of,
+			name: e.name,
+			at_host_bytes: e.at_host_bytes,
+			set: t(e.set)
+		}))
+	};
+}
+function Kc(e, t) {
+	return JSON.stringify(Gc({
+		...e,
+		forks: []
+	})) === JSON.stringify(Gc({
+		...t,
+		forks: []
+	}));
+}
+// src/state/session.ts
+var qc = 120, Jc = class e {
 	api;
 	id;
 	title = H("");
@@ -5490,11 +5535,14 @@ var zc = class {
 	toldAt = 0;
 	toldTimer;
 	constructor(e, t, n, r) {
-		this.api = e, this.id = t, this.live = new zc(e, n, r, this);
+		this.api = e, this.id = t, this.live = new Vc(e, n, r, this);
 	}
 	static of(t, n) {
-		let r = `/api/sessions/${encodeURIComponent(n)}/live`;
-		return new e(t, n, r, (e) => e.order(n));
+		let r = `/api/sessions/${encodeURIComponent(n)}/live`, i = new e(t, n, r, async (e) => {
+			let t = await e.order(n), r = i.order.peek();
+			if (r !== null && !Kc(r, t)) throw new Fc(404, `Session ${n} is another run now.`);
+		});
+		return i;
 	}
 	static ofDrive(t) {
 		return new e(t, "drive", "/api/drive/live", (e) => e.drive());
@@ -5511,9 +5559,9 @@ var zc = class {
 	}
 	tell() {
 		let e = performance.now();
-		e - this.toldAt >= Uc ? (this.toldAt = e, this.told.value += 1) : this.toldTimer ??= setTimeout(() => {
+		e - this.toldAt >= qc ? (this.toldAt = e, this.told.value += 1) : this.toldTimer ??= setTimeout(() => {
 			this.toldTimer = void 0, this.toldAt = performance.now(), this.told.value += 1;
-		}, Uc);
+		}, qc);
 	}
 	onMessage(e) {
 		switch (e.type) {
@@ -5542,7 +5590,7 @@ var zc = class {
 		let t = this.lanes.value;
 		this.lanes.value = e.map((e, n) => {
 			let r = t[n];
-			return r === void 0 || !r.fits(e) || r.lane.name !== e.name ? new Hc(e) : (r.lane = e, r);
+			return r === void 0 || !r.fits(e) || r.lane.name !== e.name ? new Wc(e) : (r.lane = e, r);
 		});
 	}
 	async learnOrder() {
@@ -5604,9 +5652,9 @@ var zc = class {
 	close() {
 		clearTimeout(this.toldTimer), this.live.close();
 	}
-}, Gc = ".uplot,.uplot *,.uplot :before,.uplot :after{box-sizing:border-box}.uplot{width:min-content;font-family:system-ui,-apple-system,Segoe UI,Roboto,Helvetica Neue,Arial,Noto Sans,sans-serif,Apple Color Emoji,Segoe UI Emoji,Segoe UI Symbol,Noto Color Emoji;line-height:1.5}.u-title{text-align:center;font-size:18px;font-weight:700}.u-wrap{-webkit-user-select:none;user-select:none;position:relative}.u-over,.u-under{position:absolute}.u-under{overflow:hidden}.uplot canvas{width:100%;height:100%;display:block;position:relative}.u-axis{position:absolute}.u-legend{text-align:center;margin:auto;font-size:14px}.u-inline{display:block}.u-inline *{display:inline-block}.u-inline tr{margin-right:16px}.u-legend th{font-weight:600}.u-legend th>*{vertical-align:middle;display:inline-block}.u-legend .u-marker{width:1em;height:1em;margin-right:4px;background-clip:padding-box!important}.u-inline.u-live th:after{content:\":\";vertical-align:middle}.u-inline:not(.u-live) .u-value{display:none}.u-series>*{padding:4px}.u-series th{cursor:pointer}.u-legend .u-off>*{opacity:.3}.u-select{pointer-events:none;background:#00000012;position:absolute}.u-cursor-x,.u-cursor-y{pointer-events:none;will-change:transform;position:absolute;top:0;left:0}.u-hz .u-cursor-x,.u-vt .u-cursor-y{border-right:1px dashed #607d8b;height:100%}.u-hz .u-cursor-y,.u-vt .u-cursor-x{border-bottom:1px dashed #607d8b;width:100%}.u-cursor-pt{pointer-events:none;will-change:transform;border:0 solid;border-radius:50%;position:absolute;top:0;left:0;background-clip:padding-box!important}.u-axis.u-off,.u-select.u-off,.u-cursor-x.u-off,.u-cursor-y.u-off,.u-cursor-pt.u-off{display:none}", Kc = ":root,.warp-studio{--lightningcss-light:initial;--lightningcss-dark: ;color-scheme:light dark;--paper:var(--lightningcss-light,#fff)var(--lightningcss-dark,#0d1117);--raised:var(--lightningcss-light,#f6f8fa)var(--lightningcss-dark,#161b22);--ink:var(--lightningcss-light,#1f2328)var(--lightningcss-dark,#e6edf3);--muted:var(--lightningcss-light,#59636e)var(--lightningcss-dark,#9198a1);--line:var(--lightningcss-light,#d9dee3)var(--lightningcss-dark,#2b323b);--edge:var(--lightningcss-light,#818b98)var(--lightningcss-dark,#656c76);--free:var(--lightningcss-light,#edf0f2)var(--lightningcss-dark,#20262e);--link:var(--lightningcss-light,#0550ae)var(--lightningcss-dark,#79b8ff);--focus:var(--lightningcss-light,#0072b2)var(--lightningcss-dark,#56b4e9);--alarm:var(--lightningcss-light,#a40e26)var(--lightningcss-dark,#ff8182);--alarm-paper:var(--lightningcss-light,#fff1f0)var(--lightningcss-dark,#2a1516);--wait-paper:var(--lightningcss-light,#fff8e6)var(--lightningcss-dark,#241d0c);--code-name:var(--lightningcss-light,#0550ae)var(--lightningcss-dark,#79b8ff);--code-value:var(--lightningcss-light,#7a3e00)var(--lightningcss-dark,#f0a868);--sans:system-ui, -apple-system, \"Segoe UI\", Roboto, \"Noto Sans\", \"Liberation Sans\", sans-serif;--mono:ui-monospace, \"SF Mono\", \"Cascadia Mono\", \"Noto Sans Mono\", \"Liberation Mono\", monospace;--s:.75rem;--m:.875rem;--l:1rem;--xl:1.25rem;--xxl:1.75rem;--huge:2.75rem;--radius:6px;--page:1480px}@media (prefers-color-scheme:dark){:root,.warp-studio{--lightningcss-light: ;--lightningcss-dark:initial}}:root[data-theme=light]{--lightningcss-light:initial;--lightningcss-dark: ;color-scheme:light}:root[data-theme=dark]{--lightningcss-light: ;--lightningcss-dark:initial;color-scheme:dark}*,:before,:after{box-sizing:border-box}html{background:var(--paper);scroll-padding:64px 0 96px}body,.warp-studio{background:var(--paper);color:var(--ink);font:var(--m) / 1.5 var(--sans);font-variant-numeric:tabular-nums;-webkit-text-size-adjust:100%;margin:0}h1,h2,p,dl,dd,ul,ol,figure,fieldset{margin:0;padding:0}ul,ol{list-style:none}h1{font-size:var(--xl);text-wrap:balance;font-weight:650;line-height:1.3}h2{font-size:var(--l);font-weight:650;line-height:1.4}small{font-size:var(--s);color:var(--muted);margin-left:4px;font-weight:400}a{color:var(--link);text-underline-offset:3px}code{font-family:var(--mono);font-size:.93em}.hidden{clip-path:inset(50%);white-space:nowrap;width:1px;height:1px;position:absolute;left:0;overflow:hidden}.note,.empty,figcaption{color:var(--muted);max-width:68ch}.empty{padding:16px 0}.lead{font-size:var(--l);color:var(--muted);max-width:60ch;margin-top:4px}button,select,input[type=text],input[type=search],input[type=number]{font:inherit;color:var(--ink);background:var(--paper);border:1px solid var(--edge);border-radius:var(--radius);max-width:100%;height:32px;padding:0 10px}select{text-overflow:ellipsis;padding:0 6px}button{cursor:pointer;white-space:nowrap;font-weight:550}button:hover:not(:disabled),select:hover{border-color:var(--ink)}button:disabled{color:var(--muted);border-color:var(--line);cursor:default}button.primary{background:var(--ink);color:var(--paper);border-color:var(--ink)}button.primary:disabled{background:var(--raised);color:var(--muted);border-color:var(--line)}button.large{height:44px;font-size:var(--l);padding:0 28px}button.quiet{color:var(--muted);background:0 0;border-color:#0000;padding:0 6px;font-weight:400}button.link{color:var(--link);text-underline-offset:3px;background:0 0;border:0;height:auto;padding:0;font-weight:400;text-decoration:underline}::placeholder{color:var(--muted);opacity:1}:focus-visible{outline:2px solid var(--focus);outline-offset:2px}main:focus{outline:none}fieldset{border:0;min-width:0;position:relative}label{position:relative}legend{margin-bottom:8px;padding:0;font-weight:650}.inline{color:var(--muted);align-items:center;gap:6px;display:inline-flex}.below .bar h2{min-width:3.6em}.bar{flex-wrap:wrap;align-items:center;gap:8px 16px;margin-bottom:12px;display:flex}.choice{background:var(--raised);border-radius:var(--radius);border:1px solid var(--line);scrollbar-width:none;max-width:100%;display:inline-flex;overflow-x:auto}.choice label{cursor:pointer;display:block;position:relative}.choice input{opacity:0;width:1px;height:1px;position:absolute}.choice span{color:var(--muted);white-space:nowrap;border:1px solid #0000;border-radius:5px;padding:4px 12px;display:block}.choice input:checked+span{background:var(--paper);color:var(--ink);border-color:var(--edge);font-weight:550}.choice input:focus-visible+span{outline:2px solid var(--focus);outline-offset:-2px}.skip{position:absolute;left:-999px}.skip:focus{z-index:9;background:var(--paper);padding:8px;top:8px;left:8px}.top{z-index:5;height:52px;padding:0 max(24px, calc((100vw - var(--page)) / 2));background:var(--paper);border-bottom:1px solid var(--line);align-items:center;gap:24px;display:flex;position:sticky;top:0}.top .mark{color:var(--ink);font-size:var(--l);white-space:nowrap;align-items:center;gap:10px;text-decoration:none;display:flex}.top .mark b{font-weight:650}.pale{fill:var(--edge)}.top nav{gap:20px;height:100%;display:flex}.top nav a{color:var(--muted);border-top:2px solid #0000;border-bottom:2px solid #0000;align-items:center;text-decoration:none;display:flex}.top nav a:hover{color:var(--ink)}.top nav a[aria-current]{color:var(--ink);border-bottom-color:var(--ink);font-weight:550}.theme{margin-left:auto}.actions[hidden]{display:none}.theme select{color:var(--muted);background:var(--paper);border-color:#0000}main{max-width:var(--page);margin:0 auto;padding:32px 24px 64px}main.narrow{max-width:720px}.notice{border-radius:var(--radius);border:1px solid var(--edge);background:var(--raised);justify-content:space-between;align-items:flex-start;gap:12px;margin:8px 0 16px;padding:10px 14px;display:flex}.notice p{overflow-wrap:anywhere;max-width:90ch}.notice.waiting{background:var(--wait-paper)}.notice.error{background:var(--alarm-paper);border-color:var(--alarm)}.notice button{height:24px}.skeleton,.skeleton .unit-map-frame{background:var(--raised);border-radius:var(--radius)}.intro{margin-bottom:28px}.intro h1{font-size:var(--huge);letter-spacing:-.02em;margin-bottom:12px;line-height:1.1}.intro p{font-size:var(--l);color:var(--muted);max-width:62ch}.intro p+p{margin-top:8px}.running{border-top:1px solid var(--line);padding:16px 0 20px}.running ul{margin-top:6px}.running li{flex-wrap:wrap;gap:4px 12px;padding:4px 0;display:flex}.running span{color:var(--muted)}.columns{grid-template-columns:minmax(0,5fr) minmax(0,6fr);gap:24px 56px;min-height:560px;margin-top:24px;display:grid}.columns.own{grid-template-columns:minmax(0,1fr) minmax(0,1fr)}.pick{min-width:0}.pick input[type=search],.compare>input[type=search]{width:100%;height:40px;margin-bottom:8px}.choices{border-top:1px solid var(--line);border-bottom:1px solid var(--line);max-height:620px;overflow-y:auto}.choices li+li{border-top:1px solid var(--line)}.choices label{cursor:pointer;display:block;position:relative}.choices input{opacity:0;position:absolute}.choices span{border-left:3px solid #0000;padding:10px 12px 10px 14px;display:block}.choices b{font-weight:500;line-height:1.35;display:block}.choices code{color:var(--muted);font-size:var(--s)}.choices span:hover{background:var(--raised)}.choices input:checked+span{border-left-color:var(--ink);background:var(--raised)}.choices input:checked+span b{font-weight:650}.choices input:focus-visible+span{outline:2px solid var(--focus);outline-offset:-2px}.form{flex-direction:column;gap:24px;min-width:0;display:flex}.form h2{font-size:var(--xl);line-height:1.3}.fields{flex-wrap:wrap;gap:12px 16px;display:flex}.fields legend{float:left;width:100%;margin-bottom:0}.fields label,dialog label{color:var(--muted);font-size:var(--s);flex-direction:column;gap:4px;display:flex}.fields select,.fields input,dialog select,dialog input{font-size:var(--m);width:11em}.fields .wide select{width:min(100%,32em)}.fields .wide{width:100%}.chips legend{align-items:baseline;gap:10px;display:flex}.chips legend em{color:var(--muted);font-style:normal;font-weight:400}.chip{cursor:pointer;margin:0 8px 8px 0;display:inline-block;position:relative}.chip input{opacity:0;position:absolute}.chip span{border:1px solid var(--edge);border-radius:99px;padding:5px 12px;display:inline-block}.chip span:hover{border-color:var(--ink)}.chip input:checked+span{background:var(--ink);color:var(--paper);border-color:var(--ink)}.chip input:focus-visible+span{outline:2px solid var(--focus);outline-offset:2px}.begin{border-top:1px solid var(--line);flex-wrap:wrap;justify-content:space-between;align-items:center;gap:12px 24px;padding-top:16px;display:flex}.begin .notice{width:100%;margin:0}.begin p{max-width:48ch}.lane-list li{border-top:1px solid var(--line);grid-template-columns:10em minmax(0,1fr) 28px;align-items:center;gap:10px;padding:5px 0;display:grid}.lane-list ul{border-bottom:1px solid var(--line);margin-bottom:8px}.lane-list li span{color:var(--muted);overflow-wrap:anywhere;font-family:var(--mono);font-size:var(--s)}.lane-list .fields{align-items:flex-end}.editor{border:1px solid var(--edge);border-radius:var(--radius);background:var(--paper);height:520px;overflow:hidden}.editor .cm-editor{height:100%}.editor .cm-scroller{font:13px/1.55 var(--mono)}.editor .cm-editor.cm-focused{outline:2px solid var(--focus);outline-offset:-2px}.editor .cm-gutters{background:var(--raised);color:var(--muted);border-right:1px solid var(--line)}.editor .cm-activeLine,.editor .cm-activeLineGutter{background:color-mix(in srgb, var(--ink) 5%, transparent)}.editor .cm-cursor{border-left-color:var(--ink)}.editor .cm-tooltip{background:var(--paper);color:var(--ink);border:1px solid var(--edge);border-radius:var(--radius);font-size:13px;overflow:hidden}.editor .cm-tooltip-autocomplete ul li[aria-selected]{background:var(--ink);color:var(--paper)}.editor .cm-completionInfo{max-width:320px;padding:8px 10px}.editor .cm-diagnostic-error{border-left-color:var(--alarm)}.problems{color:var(--alarm);min-height:1.5em;margin-top:8px}.upload{border:1px dashed var(--edge);border-radius:var(--radius);text-align:center;height:200px;color:var(--muted);cursor:pointer;place-items:center;padding:24px;display:grid}.upload:hover{border-color:var(--ink)}.upload input{max-width:100%}.run{padding-bottom:40px}.run-head{flex-wrap:wrap;justify-content:space-between;align-items:center;gap:8px 24px;display:flex}.run-head h1{font-size:var(--m);color:var(--muted);text-overflow:ellipsis;min-width:0;min-height:1.3em;font-weight:500;overflow:hidden}.actions{flex-wrap:wrap;gap:8px;display:flex}.export select{width:9.5em;font-weight:550}.headline{border-bottom:1px solid var(--line);grid-template-columns:auto minmax(0,1fr);align-items:baseline;gap:4px 20px;margin-bottom:20px;padding:12px 0 24px;display:grid}.headline .figure{font-size:var(--huge);letter-spacing:-.02em;min-width:3.1em;font-weight:650;line-height:1.15}.headline .sentence{font-size:var(--xl);text-wrap:pretty;min-height:1.35em;line-height:1.35}.lanes{grid-template-columns:repeat(var(--columns,1), minmax(0, 1fr));gap:32px;display:grid}.lanes[data-lanes=\"2\"],.lanes[data-lanes=\"4\"]{--columns:2}.lanes[data-lanes=\"3\"],.lanes[data-lanes=\"5\"],.lanes[data-lanes=\"6\"]{--columns:3}.lanes[data-lanes=\"7\"],.lanes[data-lanes=\"8\"]{--columns:4}.lane{grid-template-columns:minmax(0,1fr);align-content:start;gap:14px;min-width:0;display:grid}.lane-side{grid-template-columns:minmax(0,1fr);align-content:start;gap:16px;display:grid}@media (min-width:1101px){.lanes[data-lanes=\"1\"] .lane{grid-template-columns:minmax(0,1fr) 400px;gap:14px 48px}.lanes[data-lanes=\"1\"] .lane-head{grid-column:1/-1}.lanes[data-lanes=\"1\"] .lane-side{gap:24px;padding-top:4px}}@media (min-width:700px){.lanes[data-lanes=\"1\"] .unit-line{min-height:1.5em}}.lane-head{grid-template-columns:minmax(0,1fr) auto;align-items:baseline;gap:0 16px;display:grid}.lane-name{align-items:center;gap:10px;min-width:0;display:flex}.lane-name h2{text-overflow:ellipsis;white-space:nowrap;font-size:var(--xl);overflow:hidden}.lane-tag{align-items:center;gap:6px;display:inline-flex}.lane-tag b{border:1px solid var(--ink);width:22px;height:22px;font-size:var(--s);border-radius:4px;place-items:center;display:inline-grid}.lane-tag line.ink{stroke:var(--ink)}.lane-tag line.muted{stroke:var(--muted)}.lane-waf{white-space:nowrap}.lane-waf span{color:var(--muted);font-size:var(--s)}.lane-waf b{font-size:var(--xxl);letter-spacing:-.01em;font-weight:650;line-height:1.1}.lane-sub,.lane-phase{color:var(--muted);font-size:var(--s);text-overflow:ellipsis;white-space:nowrap;overflow:hidden}.lane-phase{text-align:right}.lane-phase[data-phase=failed]{color:var(--alarm)}.unit-map-frame{touch-action:pan-y;position:relative;overflow:hidden}.unit-map-frame canvas{width:100%;height:100%;image-rendering:pixelated;position:absolute;inset:0 auto auto 0}.unit-map-frame .above{pointer-events:none}.region{height:24px;font-size:var(--s);color:var(--muted);pointer-events:none;white-space:nowrap;align-items:center;gap:6px;display:flex;position:absolute;left:0;right:0;overflow:hidden}.region b{color:var(--ink);font-weight:550}.region em{font-style:normal}.region span{margin-left:auto}.swatch{border-radius:2px;flex:none;width:10px;height:10px;display:inline-block}.swatch.free{background:var(--free);box-shadow:inset 0 0 0 1px var(--edge)}.swatch.key{background:var(--edge)}.swatch.key.dead{opacity:.35}.swatch.key.open,.swatch.key.collecting{background:var(--free);box-shadow:inset 0 0 0 2px var(--ink)}.swatch.key.collecting{box-shadow:none;border:2px dotted var(--ink)}.unit-line{min-height:3em;font-size:var(--s);color:var(--muted);margin-top:6px}.unit-line b{color:var(--ink)}.legend{font-size:var(--s);color:var(--muted);flex-wrap:wrap;gap:2px 16px;margin-left:auto;display:flex}.legend span{white-space:nowrap}.legend .key{margin-right:3px}.free-units{grid-template-columns:minmax(0,1fr) auto;gap:4px 12px;display:grid}.free-units p{font-size:var(--s);color:var(--muted)}.free-units p b{color:var(--ink);font-size:var(--m)}.free-units .marks{text-align:right}.free-units .gauge{background:var(--free);border-radius:2px;grid-area:2/1/auto/-1;height:10px;position:relative}.gauge .level{background:var(--muted);border-radius:2px;position:absolute;inset:0 auto 0 0}.free-units[data-level=foreground] .level{background:var(--alarm)}.gauge .mark{background:var(--ink);width:2px;margin-left:-1px;position:absolute;top:-3px;bottom:-3px}.scroll{min-width:0;overflow-x:auto}.scroll.tall{max-height:70vh;overflow:auto}table.numbers{border-collapse:collapse;width:100%;font-size:var(--m)}.numbers th,.numbers td{text-align:right;white-space:nowrap;padding:4px 0 4px 12px;font-weight:400}.numbers th:first-child,.numbers td:first-child,.numbers th.text,.numbers td.text{text-align:left}.numbers th:first-child,.numbers td:first-child{padding-left:0}.lane .numbers{font-size:.8125rem}.lane .numbers th,.lane .numbers td{padding-left:6px}.lane .numbers th:first-child{padding-left:0}.numbers thead th{color:var(--muted);font-size:var(--s);border-bottom:1px solid var(--line)}.numbers tbody tr+tr>*{border-top:1px solid var(--line)}.numbers .quiet-row>*{color:var(--muted)}.facts{flex-wrap:wrap;justify-content:space-between;gap:8px 16px;display:flex}.facts dt{font-size:var(--s);color:var(--muted)}.facts dd{min-width:3.6em}.findings li{border-left:3px solid var(--edge);font-size:var(--s);margin-top:4px;padding:2px 0 2px 10px}.below{border-top:1px solid var(--line);grid-template-columns:minmax(0,3fr) minmax(0,2fr);gap:32px 48px;margin-top:36px;padding-top:24px;display:grid}.curves,.events,.hosts{min-width:0}.events select{max-width:12em}.hosts{margin-bottom:28px}.plot{width:100%}.plot .uplot,.plot .u-wrap{font-family:var(--sans)}.plot .u-legend{text-align:left;font-size:var(--s);color:var(--ink);line-height:1.6}.plot .u-legend th{font-weight:400}.plot .u-legend .u-marker{vertical-align:middle;width:18px;border-width:2px 0 0!important;height:0!important}.plot .u-legend .u-value{min-width:3.6em;display:inline-block}.plot .u-hz .u-cursor-x{border-right:1px dashed var(--muted)}.plot .u-hz .u-cursor-y{border-bottom:1px dashed var(--muted)}.log{border-top:1px solid var(--line);height:292px;font-size:var(--s);overflow-y:auto}.log li{border-bottom:1px solid var(--line);grid-template-columns:3.2em 10px minmax(0,1fr);align-items:baseline;gap:10px;padding:5px 0;display:grid}.log li.empty{display:block}.log .when{color:var(--muted);text-align:right}.log .what{overflow-wrap:anywhere;color:var(--muted)}.log .what b{color:var(--ink);font-weight:550;display:block}.events .note{font-size:var(--s);margin-top:6px}.transport{z-index:4;background:var(--paper);border-top:1px solid var(--line);grid-template-columns:auto auto minmax(0,1fr) auto auto;align-items:center;gap:16px;margin-top:32px;padding:10px 0;display:grid;position:sticky;bottom:0}.transport .play{background:var(--ink);width:44px;height:44px;color:var(--paper);border-color:var(--ink);border-radius:50%;place-items:center;padding:0;display:grid}.transport .play:disabled{background:var(--raised);color:var(--muted);border-color:var(--line)}.play path{fill:currentColor}.steps{display:flex}.steps button{border-radius:0;margin-left:-1px;padding:0 9px;font-weight:400}.steps button:first-child{border-radius:var(--radius) 0 0 var(--radius)}.steps button:last-child{border-radius:0 var(--radius) var(--radius) 0}.slider{align-items:center;height:32px;display:flex;position:relative}.slider input{appearance:none;cursor:pointer;background:0 0;width:100%;height:32px;margin:0}.slider input::-webkit-slider-runnable-track{background:linear-gradient(to right, var(--ink) var(--at,0%), var(--line) var(--at,0%));border-radius:3px;height:6px}.slider input::-moz-range-track{background:linear-gradient(to right, var(--ink) var(--at,0%), var(--line) var(--at,0%));border-radius:3px;height:6px}.slider input::-webkit-slider-thumb{appearance:none;background:var(--paper);border:2px solid var(--ink);border-radius:50%;width:18px;height:18px;margin-top:-6px}.slider input::-moz-range-thumb{background:var(--paper);border:2px solid var(--ink);border-radius:50%;width:14px;height:14px}.fork-mark{background:var(--ink);pointer-events:none;width:2px;height:8px;position:absolute;top:2px}.position{white-space:nowrap;color:var(--muted);min-width:12.5em}.position b{color:var(--ink);text-align:right;min-width:2.4em;display:inline-block}.speed select{width:7.6em}dialog{border:1px solid var(--edge);background:var(--paper);width:min(440px,100vw - 32px);color:var(--ink);border-radius:10px;padding:24px}dialog::backdrop{background:#00000073}dialog form{gap:14px;display:grid}dialog select,dialog input{width:100%;height:36px}.buttons{gap:8px;display:flex}.tour{max-width:820px}.tour h1{font-size:var(--huge);letter-spacing:-.02em;line-height:1.1}.stories{border-top:1px solid var(--line);margin-top:28px}.motif rect.none{fill:var(--free)}.stories a{border-bottom:1px solid var(--line);color:var(--ink);grid-template-columns:44px 112px minmax(0,1fr);align-items:center;padding:18px 8px 18px 0;text-decoration:none;display:grid}.stories a:hover{background:var(--raised)}.stories .ordinal{font-size:var(--xxl);color:var(--muted);padding-left:8px;line-height:1}.stories b{font-size:var(--xl);font-weight:650;line-height:1.3;display:block}.stories em{color:var(--muted);font-style:normal}.caption{z-index:4;background:var(--ink);width:min(560px,100%);color:var(--paper);border-radius:10px;margin:24px auto 0;padding:16px 20px;position:sticky;bottom:76px}.caption-title{font-size:var(--s);justify-content:space-between;gap:16px;display:flex}.caption-title b{font-weight:550}.caption-text{font-size:var(--l);min-height:4.35em;margin:6px 0 12px;line-height:1.45}.caption-bar{align-items:center;gap:8px;display:flex}.caption button{color:var(--paper);border-color:color-mix(in srgb, var(--paper) 55%, var(--ink));background:0 0}.caption button:disabled{color:color-mix(in srgb, var(--paper) 60%, var(--ink))}.caption button.primary{background:var(--paper);color:var(--ink)}.caption a{color:var(--paper);margin-left:auto}.pointed-at{outline:2px solid var(--focus);outline-offset:8px;border-radius:2px}.compare>input[type=search]{max-width:480px;margin-top:20px}.beside-hint{color:var(--muted);padding:4px 0 12px}.beside{background:var(--raised);border-radius:var(--radius);margin:4px 0 20px;padding:8px 16px}@media (max-width:1100px){.lanes{--columns:2!important}.lanes[data-lanes=\"1\"],.lanes[data-lanes=large]{--columns:1!important}.below{grid-template-columns:minmax(0,1fr)}}@media (max-width:820px){main{padding:20px 16px 48px}.top{gap:16px;padding:0 16px}.columns,.columns.own{grid-template-columns:minmax(0,1fr)}.choices{max-height:300px}.lanes{gap:40px;--columns:1!important}.intro h1,.tour h1{font-size:2rem}.transport{grid-template-columns:auto minmax(0,1fr) auto;gap:4px 10px;margin-inline:-16px;padding:8px 16px}.transport .slider{grid-row:1}.transport .position{text-align:right;grid-area:1/3;min-width:7em}.transport .position span{display:none}.transport .slider{grid-column:1/3}.transport .speed{grid-area:2/3}.transport .speed select{width:7em}.caption{padding:12px 14px;bottom:104px}.caption-text{min-height:5.8em;font-size:var(--m)}}@media (max-width:480px){.top .mark span{display:none}.top nav{gap:16px}.headline{grid-template-columns:minmax(0,1fr)}.headline .sentence{font-size:var(--l);min-height:4.05em}.theme select{width:7em}.numbers th,.numbers td{padding-left:8px}.facts{gap:8px 16px}.lane-list li{grid-template-columns:minmax(0,1fr) 28px}.lane-list li span{grid-area:2/1/auto/-1}}@media (prefers-reduced-motion:reduce){*{scroll-behavior:auto!important;transition:none!important}}";
+}, Yc = ".uplot,.uplot *,.uplot :before,.uplot :after{box-sizing:border-box}.uplot{width:min-content;font-family:system-ui,-apple-system,Segoe UI,Roboto,Helvetica Neue,Arial,Noto Sans,sans-serif,Apple Color Emoji,Segoe UI Emoji,Segoe UI Symbol,Noto Color Emoji;line-height:1.5}.u-title{text-align:center;font-size:18px;font-weight:700}.u-wrap{-webkit-user-select:none;user-select:none;position:relative}.u-over,.u-under{position:absolute}.u-under{overflow:hidden}.uplot canvas{width:100%;height:100%;display:block;position:relative}.u-axis{position:absolute}.u-legend{text-align:center;margin:auto;font-size:14px}.u-inline{display:block}.u-inline *{display:inline-block}.u-inline tr{margin-right:16px}.u-legend th{font-weight:600}.u-legend th>*{vertical-align:middle;display:inline-block}.u-legend .u-marker{width:1em;height:1em;margin-right:4px;background-clip:padding-box!important}.u-inline.u-live th:after{content:\":\";vertical-align:middle}.u-inline:not(.u-live) .u-value{display:none}.u-series>*{padding:4px}.u-series th{cursor:pointer}.u-legend .u-off>*{opacity:.3}.u-select{pointer-events:none;background:#00000012;position:absolute}.u-cursor-x,.u-cursor-y{pointer-events:none;will-change:transform;position:absolute;top:0;left:0}.u-hz .u-cursor-x,.u-vt .u-cursor-y{border-right:1px dashed #607d8b;height:100%}.u-hz .u-cursor-y,.u-vt .u-cursor-x{border-bottom:1px dashed #607d8b;width:100%}.u-cursor-pt{pointer-events:none;will-change:transform;border:0 solid;border-radius:50%;position:absolute;top:0;left:0;background-clip:padding-box!important}.u-axis.u-off,.u-select.u-off,.u-cursor-x.u-off,.u-cursor-y.u-off,.u-cursor-pt.u-off{display:none}", Xc = ":root,.warp-studio{--lightningcss-light:initial;--lightningcss-dark: ;color-scheme:light dark;--paper:var(--lightningcss-light,#fff)var(--lightningcss-dark,#0d1117);--raised:var(--lightningcss-light,#f6f8fa)var(--lightningcss-dark,#161b22);--ink:var(--lightningcss-light,#1f2328)var(--lightningcss-dark,#e6edf3);--muted:var(--lightningcss-light,#59636e)var(--lightningcss-dark,#9198a1);--line:var(--lightningcss-light,#d9dee3)var(--lightningcss-dark,#2b323b);--edge:var(--lightningcss-light,#818b98)var(--lightningcss-dark,#656c76);--free:var(--lightningcss-light,#edf0f2)var(--lightningcss-dark,#20262e);--link:var(--lightningcss-light,#0550ae)var(--lightningcss-dark,#79b8ff);--focus:var(--lightningcss-light,#0072b2)var(--lightningcss-dark,#56b4e9);--alarm:var(--lightningcss-light,#a40e26)var(--lightningcss-dark,#ff8182);--alarm-paper:var(--lightningcss-light,#fff1f0)var(--lightningcss-dark,#2a1516);--wait-paper:var(--lightningcss-light,#fff8e6)var(--lightningcss-dark,#241d0c);--code-name:var(--lightningcss-light,#0550ae)var(--lightningcss-dark,#79b8ff);--code-value:var(--lightningcss-light,#7a3e00)var(--lightningcss-dark,#f0a868);--sans:system-ui, -apple-system, \"Segoe UI\", Roboto, \"Noto Sans\", \"Liberation Sans\", sans-serif;--mono:ui-monospace, \"SF Mono\", \"Cascadia Mono\", \"Noto Sans Mono\", \"Liberation Mono\", monospace;--s:.75rem;--m:.875rem;--l:1rem;--xl:1.25rem;--xxl:1.75rem;--huge:2.75rem;--radius:6px;--page:1480px}@media (prefers-color-scheme:dark){:root,.warp-studio{--lightningcss-light: ;--lightningcss-dark:initial}}:root[data-theme=light]{--lightningcss-light:initial;--lightningcss-dark: ;color-scheme:light}:root[data-theme=dark]{--lightningcss-light: ;--lightningcss-dark:initial;color-scheme:dark}*,:before,:after{box-sizing:border-box}html{background:var(--paper);scroll-padding:64px 0 96px}body,.warp-studio{background:var(--paper);color:var(--ink);font:var(--m) / 1.5 var(--sans);font-variant-numeric:tabular-nums;-webkit-text-size-adjust:100%;margin:0}h1,h2,p,dl,dd,ul,ol,figure,fieldset{margin:0;padding:0}ul,ol{list-style:none}h1{font-size:var(--xl);text-wrap:balance;font-weight:650;line-height:1.3}h2{font-size:var(--l);font-weight:650;line-height:1.4}small{font-size:var(--s);color:var(--muted);margin-left:4px;font-weight:400}a{color:var(--link);text-underline-offset:3px}code{font-family:var(--mono);font-size:.93em}.hidden{clip-path:inset(50%);white-space:nowrap;width:1px;height:1px;position:absolute;left:0;overflow:hidden}.note,.empty,figcaption{color:var(--muted);max-width:68ch}.empty{padding:16px 0}.lead{font-size:var(--l);color:var(--muted);max-width:60ch;margin-top:4px}button,select,input[type=text],input[type=search],input[type=number]{font:inherit;color:var(--ink);background:var(--paper);border:1px solid var(--edge);border-radius:var(--radius);max-width:100%;height:32px;padding:0 10px}select{text-overflow:ellipsis;padding:0 6px}button{cursor:pointer;white-space:nowrap;font-weight:550}button:hover:not(:disabled),select:hover{border-color:var(--ink)}button:disabled{color:var(--muted);border-color:var(--line);cursor:default}button.primary{background:var(--ink);color:var(--paper);border-color:var(--ink)}button.primary:disabled{background:var(--raised);color:var(--muted);border-color:var(--line)}button.large{height:44px;font-size:var(--l);padding:0 28px}button.quiet{color:var(--muted);background:0 0;border-color:#0000;padding:0 6px;font-weight:400}button.link{color:var(--link);text-underline-offset:3px;background:0 0;border:0;height:auto;padding:0;font-weight:400;text-decoration:underline}::placeholder{color:var(--muted);opacity:1}:focus-visible{outline:2px solid var(--focus);outline-offset:2px}main:focus{outline:none}fieldset{border:0;min-width:0;position:relative}label{position:relative}legend{margin-bottom:8px;padding:0;font-weight:650}.inline{color:var(--muted);align-items:center;gap:6px;display:inline-flex}.below .bar h2{min-width:3.6em}.bar{flex-wrap:wrap;align-items:center;gap:8px 16px;margin-bottom:12px;display:flex}.choice{background:var(--raised);border-radius:var(--radius);border:1px solid var(--line);scrollbar-width:none;max-width:100%;display:inline-flex;overflow-x:auto}.choice label{cursor:pointer;display:block;position:relative}.choice input{opacity:0;width:1px;height:1px;position:absolute}.choice span{color:var(--muted);white-space:nowrap;border:1px solid #0000;border-radius:5px;padding:4px 12px;display:block}.choice input:checked+span{background:var(--paper);color:var(--ink);border-color:var(--edge);font-weight:550}.choice input:focus-visible+span{outline:2px solid var(--focus);outline-offset:-2px}.skip{position:absolute;left:-999px}.skip:focus{z-index:9;background:var(--paper);padding:8px;top:8px;left:8px}.top{z-index:5;height:52px;padding:0 max(24px, calc((100vw - var(--page)) / 2));background:var(--paper);border-bottom:1px solid var(--line);align-items:center;gap:24px;display:flex;position:sticky;top:0}.top .mark{color:var(--ink);font-size:var(--l);white-space:nowrap;align-items:center;gap:10px;text-decoration:none;display:flex}.top .mark b{font-weight:650}.pale{fill:var(--edge)}.top nav{gap:20px;height:100%;display:flex}.top nav a{color:var(--muted);border-top:2px solid #0000;border-bottom:2px solid #0000;align-items:center;text-decoration:none;display:flex}.top nav a:hover{color:var(--ink)}.top nav a[aria-current]{color:var(--ink);border-bottom-color:var(--ink);font-weight:550}.theme{margin-left:auto}.actions[hidden]{display:none}.theme select{color:var(--muted);background:var(--paper);border-color:#0000}main{max-width:var(--page);margin:0 auto;padding:32px 24px 64px}main.narrow{max-width:720px}.notice{border-radius:var(--radius);border:1px solid var(--edge);background:var(--raised);justify-content:space-between;align-items:flex-start;gap:12px;margin:8px 0 16px;padding:10px 14px;display:flex}.notice p{overflow-wrap:anywhere;max-width:90ch}.notice.waiting{background:var(--wait-paper)}.notice.error{background:var(--alarm-paper);border-color:var(--alarm)}.notice button{height:24px}.skeleton,.skeleton .unit-map-frame{background:var(--raised);border-radius:var(--radius)}.intro{margin-bottom:28px}.intro h1{font-size:var(--huge);letter-spacing:-.02em;margin-bottom:12px;line-height:1.1}.intro p{font-size:var(--l);color:var(--muted);max-width:62ch}.intro p+p{margin-top:8px}.running{border-top:1px solid var(--line);padding:16px 0 20px}.running ul{margin-top:6px}.running li{flex-wrap:wrap;gap:4px 12px;padding:4px 0;display:flex}.running span{color:var(--muted)}.columns{grid-template-columns:minmax(0,5fr) minmax(0,6fr);gap:24px 56px;min-height:560px;margin-top:24px;display:grid}.columns.own{grid-template-columns:minmax(0,1fr) minmax(0,1fr)}.pick{min-width:0}.pick input[type=search],.compare>input[type=search]{width:100%;height:40px;margin-bottom:8px}.choices{border-top:1px solid var(--line);border-bottom:1px solid var(--line);max-height:620px;overflow-y:auto}.choices li+li{border-top:1px solid var(--line)}.choices label{cursor:pointer;display:block;position:relative}.choices input{opacity:0;position:absolute}.choices span{border-left:3px solid #0000;padding:10px 12px 10px 14px;display:block}.choices b{font-weight:500;line-height:1.35;display:block}.choices code{color:var(--muted);font-size:var(--s)}.choices span:hover{background:var(--raised)}.choices input:checked+span{border-left-color:var(--ink);background:var(--raised)}.choices input:checked+span b{font-weight:650}.choices input:focus-visible+span{outline:2px solid var(--focus);outline-offset:-2px}.form{flex-direction:column;gap:24px;min-width:0;display:flex}.form h2{font-size:var(--xl);line-height:1.3}.fields{flex-wrap:wrap;gap:12px 16px;display:flex}.fields legend{float:left;width:100%;margin-bottom:0}.fields label,dialog label{color:var(--muted);font-size:var(--s);flex-direction:column;gap:4px;display:flex}.fields select,.fields input,dialog select,dialog input{font-size:var(--m);width:11em}.fields .wide select{width:min(100%,32em)}.fields .wide{width:100%}.chips legend{align-items:baseline;gap:10px;display:flex}.chips legend em{color:var(--muted);font-style:normal;font-weight:400}.chip{cursor:pointer;margin:0 8px 8px 0;display:inline-block;position:relative}.chip input{opacity:0;position:absolute}.chip span{border:1px solid var(--edge);border-radius:99px;padding:5px 12px;display:inline-block}.chip span:hover{border-color:var(--ink)}.chip input:checked+span{background:var(--ink);color:var(--paper);border-color:var(--ink)}.chip input:focus-visible+span{outline:2px solid var(--focus);outline-offset:2px}.begin{border-top:1px solid var(--line);flex-wrap:wrap;justify-content:space-between;align-items:center;gap:12px 24px;padding-top:16px;display:flex}.begin .notice{width:100%;margin:0}.begin p{max-width:48ch}.lane-list li{border-top:1px solid var(--line);grid-template-columns:10em minmax(0,1fr) 28px;align-items:center;gap:10px;padding:5px 0;display:grid}.lane-list ul{border-bottom:1px solid var(--line);margin-bottom:8px}.lane-list li span{color:var(--muted);overflow-wrap:anywhere;font-family:var(--mono);font-size:var(--s)}.lane-list .fields{align-items:flex-end}.editor{border:1px solid var(--edge);border-radius:var(--radius);background:var(--paper);height:520px;overflow:hidden}.editor .cm-editor{height:100%}.editor .cm-scroller{font:13px/1.55 var(--mono)}.editor .cm-editor.cm-focused{outline:2px solid var(--focus);outline-offset:-2px}.editor .cm-gutters{background:var(--raised);color:var(--muted);border-right:1px solid var(--line)}.editor .cm-activeLine,.editor .cm-activeLineGutter{background:color-mix(in srgb, var(--ink) 5%, transparent)}.editor .cm-cursor{border-left-color:var(--ink)}.editor .cm-tooltip{background:var(--paper);color:var(--ink);border:1px solid var(--edge);border-radius:var(--radius);font-size:13px;overflow:hidden}.editor .cm-tooltip-autocomplete ul li[aria-selected]{background:var(--ink);color:var(--paper)}.editor .cm-completionInfo{max-width:320px;padding:8px 10px}.editor .cm-diagnostic-error{border-left-color:var(--alarm)}.problems{color:var(--alarm);min-height:1.5em;margin-top:8px}.upload{border:1px dashed var(--edge);border-radius:var(--radius);text-align:center;height:200px;color:var(--muted);cursor:pointer;place-items:center;padding:24px;display:grid}.upload:hover{border-color:var(--ink)}.upload input{max-width:100%}.run{padding-bottom:40px}.run-head{flex-wrap:wrap;justify-content:space-between;align-items:center;gap:8px 24px;display:flex}.run-head h1{font-size:var(--m);color:var(--muted);text-overflow:ellipsis;min-width:0;min-height:1.3em;font-weight:500;overflow:hidden}.actions{flex-wrap:wrap;gap:8px;display:flex}.export select{width:9.5em;font-weight:550}.headline{border-bottom:1px solid var(--line);grid-template-columns:auto minmax(0,1fr);align-items:baseline;gap:4px 20px;margin-bottom:20px;padding:12px 0 24px;display:grid}.headline .figure{font-size:var(--huge);letter-spacing:-.02em;min-width:3.1em;font-weight:650;line-height:1.15}.headline .sentence{font-size:var(--xl);text-wrap:pretty;min-height:1.35em;line-height:1.35}.lanes{grid-template-columns:repeat(var(--columns,1), minmax(0, 1fr));gap:32px;display:grid}.lanes[data-lanes=\"2\"],.lanes[data-lanes=\"4\"]{--columns:2}.lanes[data-lanes=\"3\"],.lanes[data-lanes=\"5\"],.lanes[data-lanes=\"6\"]{--columns:3}.lanes[data-lanes=\"7\"],.lanes[data-lanes=\"8\"]{--columns:4}.lane{grid-template-columns:minmax(0,1fr);align-content:start;gap:14px;min-width:0;display:grid}.lane-side{grid-template-columns:minmax(0,1fr);align-content:start;gap:16px;display:grid}@media (min-width:1101px){.lanes[data-lanes=\"1\"] .lane{grid-template-columns:minmax(0,1fr) 400px;gap:14px 48px}.lanes[data-lanes=\"1\"] .lane-head{grid-column:1/-1}.lanes[data-lanes=\"1\"] .lane-side{gap:24px;padding-top:4px}}@media (min-width:700px){.lanes[data-lanes=\"1\"] .unit-line{min-height:1.5em}}.lane-head{grid-template-columns:minmax(0,1fr) auto;align-items:baseline;gap:0 16px;display:grid}.lane-name{align-items:center;gap:10px;min-width:0;display:flex}.lane-name h2{text-overflow:ellipsis;white-space:nowrap;font-size:var(--xl);overflow:hidden}.lane-tag{align-items:center;gap:6px;display:inline-flex}.lane-tag b{border:1px solid var(--ink);width:22px;height:22px;font-size:var(--s);border-radius:4px;place-items:center;display:inline-grid}.lane-tag line.ink{stroke:var(--ink)}.lane-tag line.muted{stroke:var(--muted)}.lane-waf{white-space:nowrap}.lane-waf span{color:var(--muted);font-size:var(--s)}.lane-waf b{font-size:var(--xxl);letter-spacing:-.01em;font-weight:650;line-height:1.1}.lane-sub,.lane-phase{color:var(--muted);font-size:var(--s);text-overflow:ellipsis;white-space:nowrap;overflow:hidden}.lane-phase{text-align:right}.lane-phase[data-phase=failed]{color:var(--alarm)}.unit-map-frame{touch-action:pan-y;position:relative;overflow:hidden}.unit-map-frame canvas{width:100%;height:100%;image-rendering:pixelated;position:absolute;inset:0 auto auto 0}.unit-map-frame .above{pointer-events:none}.region{height:24px;font-size:var(--s);color:var(--muted);pointer-events:none;white-space:nowrap;align-items:center;gap:6px;display:flex;position:absolute;left:0;right:0;overflow:hidden}.region b{color:var(--ink);font-weight:550}.region em{font-style:normal}.region span{margin-left:auto}.swatch{border-radius:2px;flex:none;width:10px;height:10px;display:inline-block}.swatch.free{background:var(--free);box-shadow:inset 0 0 0 1px var(--edge)}.swatch.key{background:var(--edge)}.swatch.key.dead{opacity:.35}.swatch.key.open,.swatch.key.collecting{background:var(--free);box-shadow:inset 0 0 0 2px var(--ink)}.swatch.key.collecting{box-shadow:none;border:2px dotted var(--ink)}.unit-line{min-height:3em;font-size:var(--s);color:var(--muted);margin-top:6px}.unit-line b{color:var(--ink)}.legend{font-size:var(--s);color:var(--muted);flex-wrap:wrap;gap:2px 16px;margin-left:auto;display:flex}.legend span{white-space:nowrap}.legend .key{margin-right:3px}.free-units{grid-template-columns:minmax(0,1fr) auto;gap:4px 12px;display:grid}.free-units p{font-size:var(--s);color:var(--muted)}.free-units p b{color:var(--ink);font-size:var(--m)}.free-units .marks{text-align:right}.free-units .gauge{background:var(--free);border-radius:2px;grid-area:2/1/auto/-1;height:10px;position:relative}.gauge .level{background:var(--muted);border-radius:2px;position:absolute;inset:0 auto 0 0}.free-units[data-level=foreground] .level{background:var(--alarm)}.gauge .mark{background:var(--ink);width:2px;margin-left:-1px;position:absolute;top:-3px;bottom:-3px}.scroll{min-width:0;overflow-x:auto}.scroll.tall{max-height:70vh;overflow:auto}table.numbers{border-collapse:collapse;width:100%;font-size:var(--m)}.numbers th,.numbers td{text-align:right;white-space:nowrap;padding:4px 0 4px 12px;font-weight:400}.numbers th:first-child,.numbers td:first-child,.numbers th.text,.numbers td.text{text-align:left}.numbers th:first-child,.numbers td:first-child{padding-left:0}.lane .numbers{font-size:.8125rem}.lane .numbers th,.lane .numbers td{padding-left:6px}.lane .numbers th:first-child{padding-left:0}.numbers thead th{color:var(--muted);font-size:var(--s);border-bottom:1px solid var(--line)}.numbers tbody tr+tr>*{border-top:1px solid var(--line)}.numbers .quiet-row>*{color:var(--muted)}.facts{flex-wrap:wrap;justify-content:space-between;gap:8px 16px;display:flex}.facts dt{font-size:var(--s);color:var(--muted)}.facts dd{min-width:3.6em}.findings li{border-left:3px solid var(--edge);font-size:var(--s);margin-top:4px;padding:2px 0 2px 10px}.below{border-top:1px solid var(--line);grid-template-columns:minmax(0,3fr) minmax(0,2fr);gap:32px 48px;margin-top:36px;padding-top:24px;display:grid}.curves,.events,.hosts{min-width:0}.events select{max-width:12em}.hosts{margin-bottom:28px}.plot{width:100%}.plot .uplot,.plot .u-wrap{font-family:var(--sans)}.plot .u-legend{text-align:left;font-size:var(--s);color:var(--ink);line-height:1.6}.plot .u-legend th{font-weight:400}.plot .u-legend .u-marker{vertical-align:middle;width:18px;border-width:2px 0 0!important;height:0!important}.plot .u-legend .u-value{min-width:3.6em;display:inline-block}.plot .u-hz .u-cursor-x{border-right:1px dashed var(--muted)}.plot .u-hz .u-cursor-y{border-bottom:1px dashed var(--muted)}.log{border-top:1px solid var(--line);height:292px;font-size:var(--s);overflow-y:auto}.log li{border-bottom:1px solid var(--line);grid-template-columns:3.2em 10px minmax(0,1fr);align-items:baseline;gap:10px;padding:5px 0;display:grid}.log li.empty{display:block}.log .when{color:var(--muted);text-align:right}.log .what{overflow-wrap:anywhere;color:var(--muted)}.log .what b{color:var(--ink);font-weight:550;display:block}.events .note{font-size:var(--s);margin-top:6px}.transport{z-index:4;background:var(--paper);border-top:1px solid var(--line);grid-template-columns:auto auto minmax(0,1fr) auto auto;align-items:center;gap:16px;margin-top:32px;padding:10px 0;display:grid;position:sticky;bottom:0}.transport .play{background:var(--ink);width:44px;height:44px;color:var(--paper);border-color:var(--ink);border-radius:50%;place-items:center;padding:0;display:grid}.transport .play:disabled{background:var(--raised);color:var(--muted);border-color:var(--line)}.play path{fill:currentColor}.steps{display:flex}.steps button{border-radius:0;margin-left:-1px;padding:0 9px;font-weight:400}.steps button:first-child{border-radius:var(--radius) 0 0 var(--radius)}.steps button:last-child{border-radius:0 var(--radius) var(--radius) 0}.slider{align-items:center;height:32px;display:flex;position:relative}.slider input{appearance:none;cursor:pointer;background:0 0;width:100%;height:32px;margin:0}.slider input::-webkit-slider-runnable-track{background:linear-gradient(to right, var(--ink) var(--at,0%), var(--line) var(--at,0%));border-radius:3px;height:6px}.slider input::-moz-range-track{background:linear-gradient(to right, var(--ink) var(--at,0%), var(--line) var(--at,0%));border-radius:3px;height:6px}.slider input::-webkit-slider-thumb{appearance:none;background:var(--paper);border:2px solid var(--ink);border-radius:50%;width:18px;height:18px;margin-top:-6px}.slider input::-moz-range-thumb{background:var(--paper);border:2px solid var(--ink);border-radius:50%;width:14px;height:14px}.fork-mark{background:var(--ink);pointer-events:none;width:2px;height:8px;position:absolute;top:2px}.position{white-space:nowrap;color:var(--muted);min-width:12.5em}.position b{color:var(--ink);text-align:right;min-width:2.4em;display:inline-block}.speed select{width:7.6em}dialog{border:1px solid var(--edge);background:var(--paper);width:min(440px,100vw - 32px);color:var(--ink);border-radius:10px;padding:24px}dialog::backdrop{background:#00000073}dialog form{gap:14px;display:grid}dialog select,dialog input{width:100%;height:36px}.buttons{gap:8px;display:flex}.tour{max-width:820px}.tour h1{font-size:var(--huge);letter-spacing:-.02em;line-height:1.1}.stories{border-top:1px solid var(--line);margin-top:28px}.motif rect.none{fill:var(--free)}.stories a{border-bottom:1px solid var(--line);color:var(--ink);grid-template-columns:44px 112px minmax(0,1fr);align-items:center;padding:18px 8px 18px 0;text-decoration:none;display:grid}.stories a:hover{background:var(--raised)}.stories .ordinal{font-size:var(--xxl);color:var(--muted);padding-left:8px;line-height:1}.stories b{font-size:var(--xl);font-weight:650;line-height:1.3;display:block}.stories em{color:var(--muted);font-style:normal}.caption{z-index:4;background:var(--ink);width:min(560px,100%);color:var(--paper);border-radius:10px;margin:24px auto 0;padding:16px 20px;position:sticky;bottom:76px}.caption-title{font-size:var(--s);justify-content:space-between;gap:16px;display:flex}.caption-title b{font-weight:550}.caption-text{font-size:var(--l);min-height:4.35em;margin:6px 0 12px;line-height:1.45}.caption-bar{align-items:center;gap:8px;display:flex}.caption button{color:var(--paper);border-color:color-mix(in srgb, var(--paper) 55%, var(--ink));background:0 0}.caption button:disabled{color:color-mix(in srgb, var(--paper) 60%, var(--ink))}.caption button.primary{background:var(--paper);color:var(--ink)}.caption a{color:var(--paper);margin-left:auto}.pointed-at{outline:2px solid var(--focus);outline-offset:8px;border-radius:2px}.compare>input[type=search]{max-width:480px;margin-top:20px}.beside-hint{color:var(--muted);padding:4px 0 12px}.beside{background:var(--raised);border-radius:var(--radius);margin:4px 0 20px;padding:8px 16px}@media (max-width:1100px){.lanes{--columns:2!important}.lanes[data-lanes=\"1\"],.lanes[data-lanes=large]{--columns:1!important}.below{grid-template-columns:minmax(0,1fr)}}@media (max-width:820px){main{padding:20px 16px 48px}.top{gap:16px;padding:0 16px}.columns,.columns.own{grid-template-columns:minmax(0,1fr)}.choices{max-height:300px}.lanes{gap:40px;--columns:1!important}.intro h1,.tour h1{font-size:2rem}.transport{grid-template-columns:auto minmax(0,1fr) auto;gap:4px 10px;margin-inline:-16px;padding:8px 16px}.transport .slider{grid-row:1}.transport .position{text-align:right;grid-area:1/3;min-width:7em}.transport .position span{display:none}.transport .slider{grid-column:1/3}.transport .speed{grid-area:2/3}.transport .speed select{width:7em}.caption{padding:12px 14px;bottom:104px}.caption-text{min-height:5.8em;font-size:var(--m)}}@media (max-width:480px){.top .mark span{display:none}.top nav{gap:16px}.headline{grid-template-columns:minmax(0,1fr)}.headline .sentence{font-size:var(--l);min-height:4.05em}.theme select{width:7em}.numbers th,.numbers td{padding-left:8px}.facts{gap:8px 16px}.lane-list li{grid-template-columns:minmax(0,1fr) 28px}.lane-list li span{grid-area:2/1/auto/-1}}@media (prefers-reduced-motion:reduce){*{scroll-behavior:auto!important;transition:none!important}}.widget{padding:4px 2px}.widget .curves{margin-top:32px}";
 // src/widget.tsx
-function qc({ session: e }) {
+function Zc({ session: e }) {
 	let t = H(!1), n = e.connection.value;
 	return /* @__PURE__ */ G("div", {
 		class: "run widget",
@@ -5641,25 +5689,25 @@ function qc({ session: e }) {
 				session: e,
 				open: t
 			}),
-			/* @__PURE__ */ G(jc, { session: e })
+			/* @__PURE__ */ G(Nc, { session: e })
 		]
 	});
 }
-async function Jc(e, t) {
-	let n = new Pc(String(e.get("url") ?? ""), e.get("token") || null), r = e.get("order"), i = e.get("session"), a = i || (r ? await n.begin(r) : null);
+async function Qc(e, t) {
+	let n = new Ic(String(e.get("url") ?? ""), e.get("token") || null), r = e.get("order"), i = e.get("session"), a = i || (r ? await n.begin(r) : null);
 	if (a === null) throw Error("Nothing to show: the widget has neither an order nor a session.");
-	let o = Wc.of(n, a);
-	return F(/* @__PURE__ */ G(qc, { session: o }), t), () => {
+	let o = Jc.of(n, a);
+	return F(/* @__PURE__ */ G(Zc, { session: o }), t), () => {
 		F(null, t), o.close(), i || n.end(a).catch(() => {});
 	};
 }
-var Yc = { render({ model: e, el: t }) {
+var $c = { render({ model: e, el: t }) {
 	let n = t.attachShadow({ mode: "open" }), r = document.createElement("style");
-	r.textContent = Gc + Kc;
+	r.textContent = Yc + Xc;
 	let i = document.createElement("div");
 	i.className = "warp-studio", n.append(r, i);
 	let a = null, o = !1;
-	return Jc(e, i).then((e) => {
+	return Qc(e, i).then((e) => {
 		o ? e() : a = e;
 	}, (e) => {
 		i.textContent = e instanceof Error ? e.message : String(e);
@@ -5667,4 +5715,4 @@ var Yc = { render({ model: e, el: t }) {
 		o = !0, a?.();
 	};
 } };
-export { Yc as default };
+export { $c as default };

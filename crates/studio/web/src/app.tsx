@@ -1,6 +1,6 @@
 // The frame of the page: where one can go, light or dark, and the view that the address names.
 import { useEffect } from "preact/hooks";
-import { go, route } from "./state/route.ts";
+import { begunAgain, go, route } from "./state/route.ts";
 import { about, catalogue, meet } from "./state/server.ts";
 import { theme, type Theme } from "./state/theme.ts";
 import { CompareView } from "./views/Compare.tsx";
@@ -72,7 +72,7 @@ function View() {
     const here = route.value;
     switch (here.view) {
         case "session":
-            return <RunView id={here.id} key={here.id} />;
+            return <RunView id={here.id} key={`${here.id} ${begunAgain.value}`} />;
         case "run":
             return <OpenLink order={here.order} key={here.order} />;
         case "compare":

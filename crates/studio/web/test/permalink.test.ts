@@ -1,6 +1,6 @@
 import { deflateRawSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { decodeOrder, encodeOrder } from "../src/state/permalink.ts";
+import { beginsAlike, decodeOrder, encodeOrder } from "../src/state/permalink.ts";
 import { readRoute } from "../src/state/route.ts";
 import { base64url, fromBase64url } from "../src/wire/api.ts";
 import type { Order } from "../src/wire/messages.ts";
@@ -26,6 +26,11 @@ describe("a permalink", () => {
         const [lane] = ORDER.lanes;
         const other = { lanes: [{ set: Object.fromEntries(Object.entries(lane?.set ?? {}).reverse()), only: [], name: "FDP" }], ...Object.fromEntries(Object.entries(ORDER).filter(([key]) => key !== "lanes").reverse()) } as unknown as Order;
         expect(await encodeOrder(other)).toBe(await encodeOrder(ORDER));
+    });
+    it("is of the same run whatever was forked from it, and of no other", () => {
+        expect(beginsAlike(ORDER, { ...ORDER, forks: [] })).toBe(true);
+        expect(beginsAlike(ORDER, { ...ORDER, seed: 8 })).toBe(false);
+        expect(beginsAlike(ORDER, { ...ORDER, lanes: [{ name: "FDP", only: [], set: {} }] })).toBe(false);
     });
     it("is an address that nothing has to be escaped in", async () => {
         const link = await encodeOrder(ORDER);

@@ -80,7 +80,8 @@ export function Plot(props: Props) {
                         ...(props.bars === true ? { paths: uPlot.paths.bars?.({ size: [0.9] }) as uPlot.Series.PathBuilder } : {}),
                         spanGaps: true,
                         points: { show: one.points ?? false },
-                        value: (_: uPlot, value: number | null) => latest.current.value(value),
+                        // Where a line has no point uPlot gives undefined.
+                        value: (_: uPlot, value: number | null | undefined) => latest.current.value(value ?? null),
                     })),
                 ],
                 hooks: {

@@ -53,6 +53,7 @@ export function UnitMap({ session, state, grouping, mostHeight = 380 }: Props) {
             if (!isArranged || made.isOutdated) arrange();
             const before = made.layout?.regions;
             if (made.picture(now)) ask();
+            if (made.isOutdated) arrange();
             if (made.layout?.regions !== before) setRegions([...(made.layout?.regions ?? [])]);
         };
         // Thirty pictures a second are enough, and leave the rest of the machine to the engine. The time between them is waited for apart: a

@@ -163,9 +163,9 @@ export class Painter {
     /** Whether it has to be arranged again: handles have come that had no region, or regions have outgrown the canvas. */
     get isOutdated(): boolean {
         if (this.layout === null || usedHandles(this.state) > OKABE_ITO.length !== this.isManyHandles) return true;
-        if (this.options.grouping !== "handle") return false;
         // Regions that came to need more rows than there is room for are laid out anew, with smaller tiles.
         if (this.layout.shape.height > this.tiles.height) return true;
+        if (this.options.grouping !== "handle") return false;
         return this.keys().length !== this.layout.regions.length;
     }
 
@@ -189,11 +189,11 @@ export class Painter {
 
     private drawChanged(layout: Layout): number {
         const { state } = this;
-        const byHandle = this.options.grouping === "handle";
+        const mayMove = this.options.grouping !== "physical";
         let drawn = 0;
         for (let i = 0; i < state.changedCount; i += 1) {
             const unit = state.changed[i] as number;
-            if (byHandle) {
+            if (mayMove) {
                 const x = layout.x[unit] as number;
                 const y = layout.y[unit] as number;
                 const went = layout.move(unit, this.keyOf(unit));
@@ -222,6 +222,8 @@ export class Painter {
         const { layout } = this;
         if (layout === null) return;
         layout.deal(this.keyOf);
+        // What waits to be drawn has its places from before.
+        this.batch.count = 0;
         this.renderer.begin(this.tiles.width, this.tiles.height, layout.shape.size, this.rendererColours());
         this.flights = [];
         this.drawAll();

@@ -18,6 +18,20 @@ const SLIDER = 10_000;
 /** While the slider is dragged the server is told where to this often. */
 const SEEK_EVERY_MS = 120;
 
+function isOverNow(session: Session): boolean {
+    const lanes = session.lanes.value;
+    return lanes.length > 0 && lanes.every((state) => state.phase === "ended" || state.phase === "failed");
+}
+
+/** A run that is over is played from its beginning. */
+function playOrPause(session: Session): void {
+    if (isOverNow(session)) {
+        session.seek(0);
+        session.play();
+    } else if (session.running.value) session.pause();
+    else session.play();
+}
+
 export function Transport({ session }: { session: Session }) {
     session.told.value;
     const lanes = session.lanes.value;
@@ -31,8 +45,7 @@ export function Transport({ session }: { session: Session }) {
             if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, select, textarea, button, dialog, [contenteditable]") !== null) return;
             if (event.key === " ") {
                 event.preventDefault();
-                if (session.running.value) session.pause();
-                else session.play();
+                playOrPause(session);
             } else if (event.key === ".") {
                 session.step(1);
             }
@@ -45,7 +58,7 @@ export function Transport({ session }: { session: Session }) {
     const capacity = first.lane.capacity_bytes;
     const end = session.endBytes;
     const now = dragged.value ?? session.seeking.value ?? session.hostBytes;
-    const isOver = lanes.every((state) => state.phase === "ended" || state.phase === "failed");
+    const isOver = isOverNow(session);
     const running = session.running.value && !isOver;
     const drag = (value: number, isLast: boolean) => {
         const target = (value / SLIDER) * end;
@@ -60,15 +73,15 @@ export function Transport({ session }: { session: Session }) {
     const isPreset = SPEEDS.some(([, share]) => (share === null ? speed === null : speed !== null && Math.abs(share * capacity - speed) < capacity * 1e-6));
     return (
         <div class="transport" ref={bar} data-tour="time" role="group" aria-label="Time">
-            <button type="button" class="play" onClick={() => (running ? session.pause() : session.play())} disabled={isOver} title="Space">
+            <button type="button" class="play" onClick={() => playOrPause(session)} title={isOver ? "From the beginning (Space)" : "Space"}>
                 <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
                     {running ? <path d="M3 2h4v12H3zM9 2h4v12H9z" /> : <path d="M3 1.5v13l11-6.5z" />}
                 </svg>
-                <span class="hidden">{running ? "Pause" : "Play"}</span>
+                <span class="hidden">{running ? "Pause" : isOver ? "Play from the beginning" : "Play"}</span>
             </button>
             <div class="steps" role="group" aria-label="Step">
                 {STEPS.map((requests) => (
-                    <button type="button" key={requests} onClick={() => session.step(requests)} disabled={isOver} aria-label={`+${requests >= 1000 ? `${requests / 1000}k` : requests}: step by ${requests} requests`} title={requests === 1 ? "Step by a request (.)" : `Step by ${requests} requests`}>
+                    <button type="button" key={requests} onClick={() => session.step(requests)} disabled={isOver} aria-label={`+${requests >= 1000 ? `${requests / 1000}k` : requests}: step by ${requests === 1 ? "a request" : `${requests} requests`}`} title={requests === 1 ? "Step by a request (.)" : `Step by ${requests} requests`}>
                         +{requests >= 1000 ? `${requests / 1000}k` : requests}
                     </button>
                 ))}

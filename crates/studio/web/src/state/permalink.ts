@@ -58,6 +58,11 @@ export function canonical(order: Order): Order {
     };
 }
 
+/** Whether two Orders are of the same run, whatever was forked from it. */
+export function beginsAlike(one: Order, other: Order): boolean {
+    return JSON.stringify(canonical({ ...one, forks: [] })) === JSON.stringify(canonical({ ...other, forks: [] }));
+}
+
 export async function encodeOrder(order: Order): Promise<string> {
     const json = new TextEncoder().encode(JSON.stringify(canonical(order)));
     return base64url(await through(json, new CompressionStream("deflate-raw")));

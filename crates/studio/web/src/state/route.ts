@@ -29,6 +29,9 @@ export function readRoute(hash: string): Route {
 export const route = signal<Route>(readRoute(globalThis.location?.hash ?? ""));
 globalThis.addEventListener?.("hashchange", () => (route.value = readRoute(location.hash)));
 
+/** Grows when a session was begun again: a new server may give it the name that the old one had. */
+export const begunAgain = signal(0);
+
 export function go(hash: string): void {
     location.hash = hash;
 }

@@ -6,12 +6,13 @@
 // Frames change LaneStates in place. Two signals say that they did: `drawn` with every frame, for what draws, and `told` a few
 // times a second, for what is read as text.
 import { batch, signal } from "@preact/signals";
-import type { Api } from "../wire/api.ts";
+import { ApiError, type Api } from "../wire/api.ts";
 import type { Frame } from "../wire/frame.ts";
 import { Live, type Connection, type Listener } from "../wire/live.ts";
 import type { Command, HostsMessage, Order, ServerMessage, Settings } from "../wire/messages.ts";
 import { LaneState } from "./lane.ts";
 import { meter } from "./meter.ts";
+import { beginsAlike } from "./permalink.ts";
 
 const TOLD_EVERY_MS = 120;
 
@@ -42,7 +43,13 @@ export class Session implements Listener {
 
     static of(api: Api, id: string): Session {
         const path = `/api/sessions/${encodeURIComponent(id)}/live`;
-        return new Session(api, id, path, (asked) => asked.order(id));
+        const session: Session = new Session(api, id, path, async (asked) => {
+            const order = await asked.order(id);
+            // A server that was started again counts from one again: what has this name now may be another page's.
+            const before = session.order.peek();
+            if (before !== null && !beginsAlike(before, order)) throw new ApiError(404, `Session ${id} is another run now.`);
+        });
+        return session;
     }
 
     static ofDrive(api: Api): Session {

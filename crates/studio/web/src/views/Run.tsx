@@ -8,7 +8,7 @@ import { Notice } from "../parts/Notice.tsx";
 import { HeadlineText, Lanes } from "../parts/Stage.tsx";
 import { Transport } from "../parts/Transport.tsx";
 import { encodeOrder } from "../state/permalink.ts";
-import { go } from "../state/route.ts";
+import { begunAgain, go } from "../state/route.ts";
 import { api, rememberOrder, rememberedOrder } from "../state/server.ts";
 import { Session } from "../state/session.ts";
 
@@ -92,6 +92,7 @@ function ConnectionNotice({ session }: { session: Session }) {
             (id) => {
                 rememberOrder(id, order);
                 sessionStorage.setItem("warp.begun-again", id);
+                begunAgain.value += 1;
                 go(`#/session/${id}`);
             },
             (error: unknown) => (problem.value = `The run could not be begun again: ${error instanceof Error ? error.message : String(error)}`),
