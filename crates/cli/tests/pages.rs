@@ -215,7 +215,11 @@ fn lines_that_work(page: &Path, folder: &TempDir, address: &str) -> usize {
             true => given.replace("127.0.0.1:4420", "127.0.0.1:0").replace("/tmp/", ""),
             false => given.replace("127.0.0.1:4420", address),
         };
-        let problem = problem(folder, &words(&given));
+        let mut words = words(&given);
+        if words[0] == "studio" {
+            words.extend(["--listen", "127.0.0.1:0", "--no-open"].map(str::to_string));
+        }
+        let problem = problem(folder, &words);
         assert_eq!(problem, None, "{}: warp {line}", page.display());
     }
     lines.len()

@@ -554,7 +554,10 @@ impl Published {
         let lane = &mut lanes[index];
         assert_eq!(lane.name, name, "lanes stand in their order");
         match self.series {
-            Some(series) => lane.series = series,
+            Some(series) => {
+                lane.series = series;
+                lane.events.forget();
+            }
             None => lane.series.catch_up(series),
         }
         lane.snapshot = self.snapshot;

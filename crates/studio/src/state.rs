@@ -53,6 +53,11 @@ impl EventRing {
         assert!(self.records.len() as u64 <= self.total, "what is kept has happened");
     }
 
+    /// Keeps none of them: they did not happen, or not yet.
+    pub fn forget(&mut self) {
+        self.records.clear();
+    }
+
     /// What happened after so many events, and how many of that are not kept.
     fn since(&self, seen: u64) -> (Vec<EventRecord>, u64) {
         let first = self.total - self.records.len() as u64;
@@ -307,6 +312,9 @@ mod tests {
         ring.extend(3, &[event(5)]);
         assert_eq!(of(&ring, 2), (vec![5], 3));
         assert_eq!(of(&ring, 6), (vec![], 0));
+        ring.forget();
+        assert_eq!(of(&ring, 6), (vec![], 0));
+        assert_eq!(of(&ring, 5), (vec![], 1), "it was not told, and is counted");
         let many: Vec<EventRecord> = (6..6 + 2 * EVENTS_KEPT as u32).map(event).collect();
         ring.extend(0, &many);
         let (events, left_out) = of(&ring, 6);
