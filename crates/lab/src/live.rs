@@ -15,16 +15,13 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use ssd::{Event, Lpn, Nanos, Owner, RgId, RuId, Stats, UnitView};
+use ssd::{Event, EventsSince, Lpn, Nanos, RuId, Stats, UnitView};
 
 use crate::error::LabError;
 use crate::run::{CellResult, Checkpoint, Options, Run, RunPlan, Sample, Stride};
 
-/// Events that are kept for who watches, at most; of more, the last ones.
-pub const EVENTS_MAX: usize = 4096;
 /// Shares of the workload between two checkpoints, at first.
 const CHECKPOINTS_FIRST: u64 = 32;
 
@@ -50,69 +47,6 @@ pub struct Position {
     pub requests: u64,
     /// In virtual time: since the workload began; 0 without.
     pub now_ns: Nanos,
-}
-
-/// Something that happened in the device, and when.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LiveEvent {
-    /// What.
-    pub event: Event,
-    /// Of a collection: the reclaim unit that takes copies of its kind, which some of its own went to.
-    pub destination: Option<RuId>,
-}
-
-/// What happened since it was last asked.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LiveEvents {
-    /// The events, oldest first, [`EVENTS_MAX`] at most.
-    pub events: Vec<LiveEvent>,
-    /// How many there were before them.
-    pub left_out: u64,
-}
-
-/// Keeps what happened lately.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct LiveLog {
-    events: VecDeque<LiveEvent>,
-    left_out: u64,
-    /// The reclaim unit that each owner's copies go to, in each group.
-    destinations: BTreeMap<(u16, Owner), RuId>,
-}
-
-impl LiveLog {
-    pub(crate) fn note(&mut self, event: &Event) {
-        let mut destination = None;
-        match event {
-            // Where copies share the unit of the host, it is the one that was opened last for either.
-            Event::Open { group, unit, owner, .. } => {
-                self.destinations.insert((group.0, *owner), *unit);
-            }
-            Event::Reclaim(reclaim) if reclaim.pages_copied > 0 => {
-                destination = self.destination(reclaim.group, reclaim.destination_owner);
-            }
-            Event::HostWrite(_) | Event::Deallocate { .. } => return,
-            _ => {}
-        }
-        if self.events.len() == EVENTS_MAX {
-            self.events.pop_front();
-            self.left_out += 1;
-        }
-        self.events.push_back(LiveEvent {
-            event: event.clone(),
-            destination,
-        });
-    }
-
-    fn destination(&self, group: RgId, owner: Owner) -> Option<RuId> {
-        self.destinations.get(&(group.0, owner)).copied()
-    }
-
-    fn take(&mut self) -> LiveEvents {
-        LiveEvents {
-            events: self.events.drain(..).collect(),
-            left_out: std::mem::take(&mut self.left_out),
-        }
-    }
 }
 
 /// Which way a fork went.
@@ -309,7 +243,7 @@ impl LiveRun {
     }
 
     /// What happened since it was last asked. Collections have the time since the workload began; those before it have none.
-    pub fn take_events(&mut self) -> LiveEvents {
+    pub fn take_events(&mut self) -> EventsSince {
         let begun_at = self.run.begun_at();
         let mut taken = self.run.live_log().take();
         for event in &mut taken.events {

@@ -2,11 +2,10 @@
 //! drive that belongs to somebody, and the log of events that the drive keeps for its host.
 
 use ssd::event::{Interest, Reclaim};
-use ssd::{Event, Nanos};
+use ssd::{Event, Nanos, RecentEvents};
 use workload::Range;
 
 use crate::feedback::DriveLog;
-use crate::live::LiveLog;
 
 /// See the module.
 #[derive(Default)]
@@ -21,7 +20,7 @@ pub(crate) struct Recorder {
     /// The events that the drive keeps for who listens.
     pub(crate) drive_log: Option<DriveLog>,
     /// What happened lately, for who watches.
-    pub(crate) live_log: Option<LiveLog>,
+    pub(crate) live_log: Option<RecentEvents>,
 }
 
 impl Recorder {

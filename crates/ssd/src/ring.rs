@@ -54,6 +54,13 @@ impl<T> Ring<T> {
         self.overwritten + self.entries.len() as u64
     }
 
+    /// The entries after those that one has read who has read up to `end`, oldest first.
+    pub fn since(&self, end: u64) -> impl Iterator<Item = &T> {
+        assert!(end <= self.end(), "nobody has read what was never there");
+        let read = end.saturating_sub(self.overwritten);
+        self.entries.range(read as usize..)
+    }
+
     /// Entries that were lost to one who has read up to `end`, as [`Ring::end`] said then.
     pub fn lost_since(&self, end: u64) -> u64 {
         assert!(end <= self.end(), "nobody has read what was never there");
@@ -89,5 +96,7 @@ mod tests {
         (9..12).for_each(|entry| ring.push(entry, 4));
         assert_eq!(ring.lost_since(end), 3);
         assert_eq!(ring.lost_since(ring.end()), 0);
+        assert!(ring.since(end).eq(&[8, 9, 10, 11]) && ring.since(10).eq(&[10, 11]));
+        assert_eq!(ring.since(ring.end()).count(), 0);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use ssd::{Device, DeviceConfig, Endurance, Lpn, Nanos, Stats, Write};
+use ssd::{Device, DeviceConfig, Endurance, Lpn, Nanos, RecentEvents, Stats, Write};
 use workload::{Measure, Operation, Request, Source};
 
 use super::Options;
@@ -12,7 +12,7 @@ use super::result::{CellResult, Sample};
 use crate::cell::RunSettings;
 use crate::error::LabError;
 use crate::feedback::{Feedback, FeedbackResult};
-use crate::live::{LiveLog, Phase, Position};
+use crate::live::{Phase, Position};
 use crate::mapper::Mapper;
 use crate::policy::Placer;
 use crate::recorder::Recorder;
@@ -715,14 +715,14 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
 
     /// Keeps what happens from now on.
     pub(crate) fn keep_live_log(&mut self) {
-        self.device.sink_mut().live_log = Some(LiveLog::default());
+        self.device.sink_mut().live_log = Some(RecentEvents::default());
     }
 
     /// What happened.
     ///
     /// # Panics
     /// Nobody asked for it to be kept.
-    pub(crate) fn live_log(&mut self) -> &mut LiveLog {
+    pub(crate) fn live_log(&mut self) -> &mut RecentEvents {
         let log = self.device.sink_mut().live_log.as_mut();
         log.expect("what happens is kept")
     }
@@ -819,7 +819,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         let work = self.work_at(to)?;
         let device = to.device.try_clone().map_err(no_memory)?;
         let mut recorder = to.recorder.counts();
-        recorder.live_log = self.device.sink_mut().live_log.take().map(|_| LiveLog::default());
+        recorder.live_log = self.device.sink_mut().live_log.take().map(|_| RecentEvents::default());
         self.device = device.replace_sink(recorder).0;
         self.writes.clear();
         self.start = to.start.clone();

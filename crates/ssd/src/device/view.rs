@@ -1,9 +1,11 @@
 //! What a device looks like from outside: its reclaim units one by one, and other rules for the same state.
 
+use std::ops::Range;
+
 use serde::Serialize;
 
 use super::{Device, Engine};
-use crate::cast::{count, index, wide};
+use crate::cast::{index, wide};
 use crate::config::{DeviceConfig, GcConfig};
 use crate::error::ConfigError;
 use crate::event::EventSink;
@@ -33,7 +35,16 @@ pub struct UnitView {
 impl<S: EventSink> Device<S> {
     /// Every reclaim unit, in the order of the flash. Takes as long as there are units.
     pub fn units(&self) -> impl Iterator<Item = UnitView> {
-        self.engine.units()
+        self.units_of(0..self.layout().superblocks())
+    }
+
+    /// The reclaim units of some superblocks, in the order of the flash: for whoever must not hold the device for as long as all of
+    /// them take.
+    ///
+    /// # Panics
+    /// The drive has fewer superblocks.
+    pub fn units_of(&self, superblocks: Range<u32>) -> impl Iterator<Item = UnitView> {
+        self.engine.units_of(superblocks)
     }
 
     /// Room for reclaim units that is free, in slices: the smallest parts that a handle can be given.
@@ -53,22 +64,23 @@ impl<S: EventSink> Device<S> {
 }
 
 impl Engine {
-    fn units(&self) -> impl Iterator<Item = UnitView> {
-        let written = self.open_pages();
-        (0..count(self.state.superblocks.len())).flat_map(move |superblock| {
+    fn units_of(&self, superblocks: Range<u32>) -> impl Iterator<Item = UnitView> {
+        assert!(
+            index(superblocks.end) <= self.state.superblocks.len(),
+            "superblocks of the drive"
+        );
+        superblocks.flat_map(move |superblock| {
             let entry = &self.state.superblocks[index(superblock)];
             // Room that is free is whole again, whatever it was divided into before.
             let class = if entry.parts_used == 0 { 0 } else { entry.class };
             let class = self.layout.classes[usize::from(class)];
             let first = superblock * self.layout.slices_per_superblock;
             let group = RgId::of(index(superblock / self.layout.superblocks_per_group));
-            let written = written.clone();
-            (0..class.divisor)
-                .map(move |part| self.unit_view(RuId(first + part * class.slices), group, class.pages, &written))
+            (0..class.divisor).map(move |part| self.unit_view(RuId(first + part * class.slices), group, class.pages))
         })
     }
 
-    fn unit_view(&self, unit: RuId, group: RgId, pages: u32, written: &[(RuId, u32)]) -> UnitView {
+    fn unit_view(&self, unit: RuId, group: RgId, pages: u32) -> UnitView {
         let entry = &self.state.units[unit.index()];
         let free = UnitView {
             unit,
@@ -84,21 +96,24 @@ impl Engine {
         }
         assert_eq!(entry.pages, pages, "a reclaim unit has the size of its class");
         assert_eq!(entry.group, group.0, "a reclaim unit lies in its group");
-        let open = written.iter().find(|(open, _)| *open == unit);
         UnitView {
             owner: Some(entry.owner),
             state: entry.state,
             valid_pages: entry.valid_pages,
-            written_pages: open.map_or(pages, |(_, pages)| *pages),
+            written_pages: match entry.state {
+                UnitState::Closed => pages,
+                _ => self.open_pages(unit, group, entry.owner),
+            },
             ..free
         }
     }
 
-    /// Pages that hold data in each open reclaim unit.
-    fn open_pages(&self) -> std::rc::Rc<[(RuId, u32)]> {
-        let owners = self.state.groups.iter().flat_map(|group| &group.owners);
-        let open = owners.flat_map(|owner| owner.open.iter().flatten().chain(&owner.collecting));
-        open.map(|open| (open.unit, open.written)).collect()
+    /// Pages that hold data in an open reclaim unit.
+    fn open_pages(&self, unit: RuId, group: RgId, owner: Owner) -> u32 {
+        let owner = &self.state.groups[group.index()].owners[self.owner_index(owner)];
+        let mut open = owner.open.iter().flatten().chain(&owner.collecting);
+        let open = open.find(|open| open.unit == unit);
+        open.expect("an open reclaim unit is open for its owner").written
     }
 
     fn set_gc_rules(&mut self, gc: &GcConfig) -> Result<(), ConfigError> {

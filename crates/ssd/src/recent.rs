@@ -1,0 +1,169 @@
+//! What became of reclaim units lately, for those who watch a device.
+//!
+//! ```text
+//! Event -> note -> the last few thousand, with where copies went -> since(what a watcher has seen), take
+//! ```
+//!
+//! It is a part of a sink, in the lab and in the served drive alike. It does not hear of the commands of the host, and has no
+//! clock: of the events only a collection says when it was.
+
+use std::collections::BTreeMap;
+
+use crate::event::Event;
+use crate::ring::Ring;
+use crate::types::{Owner, RgId, RuId};
+
+/// Events that are kept, at most; of more, the last ones.
+pub const EVENTS_MAX: usize = 4096;
+
+/// Something that happened in the device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecentEvent {
+    /// What.
+    pub event: Event,
+    /// Of a collection: the reclaim unit that takes copies of its kind, which some of its own went to.
+    pub destination: Option<RuId>,
+}
+
+/// What happened after a moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EventsSince {
+    /// The events, oldest first, [`EVENTS_MAX`] at most.
+    pub events: Vec<RecentEvent>,
+    /// How many there were before them.
+    pub left_out: u64,
+}
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub struct RecentEvents {
+    events: Ring<RecentEvent>,
+    /// Events that [`RecentEvents::take`] has given.
+    taken: u64,
+    /// The reclaim unit that each owner's copies go to, in each group.
+    destinations: BTreeMap<(u16, Owner), RuId>,
+}
+
+impl RecentEvents {
+    /// Takes notice of an event.
+    pub fn note(&mut self, event: &Event) {
+        let mut destination = None;
+        match event {
+            // Where copies share the unit of the host, it is the one that was opened last for either.
+            Event::Open { group, unit, owner, .. } => {
+                self.destinations.insert((group.0, *owner), *unit);
+            }
+            Event::Reclaim(reclaim) if reclaim.pages_copied > 0 => {
+                destination = self.destination(reclaim.group, reclaim.destination_owner);
+            }
+            Event::HostWrite(_) | Event::Deallocate { .. } => return,
+            _ => {}
+        }
+        let event = RecentEvent {
+            event: event.clone(),
+            destination,
+        };
+        self.events.push(event, EVENTS_MAX);
+    }
+
+    fn destination(&self, group: RgId, owner: Owner) -> Option<RuId> {
+        self.destinations.get(&(group.0, owner)).copied()
+    }
+
+    /// Events so far: where one who has seen all of them goes on.
+    pub fn end(&self) -> u64 {
+        self.events.end()
+    }
+
+    /// What happened after so many events.
+    ///
+    /// # Panics
+    /// There were not so many.
+    pub fn since(&self, end: u64) -> EventsSince {
+        EventsSince {
+            events: self.events.since(end).cloned().collect(),
+            left_out: self.events.lost_since(end),
+        }
+    }
+
+    /// What happened since it was last taken.
+    pub fn take(&mut self) -> EventsSince {
+        let end = self.end();
+        let before = std::mem::replace(&mut self.taken, end);
+        self.since(before)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Reclaim, Trigger};
+    use crate::types::RuhId;
+
+    fn open(unit: u32, owner: Owner) -> Event {
+        Event::Open {
+            group: RgId(0),
+            unit: RuId(unit),
+            owner,
+            unit_pages: 8,
+            for_collection: false,
+        }
+    }
+
+    fn reclaim(destination_owner: Owner, pages_copied: u32) -> Event {
+        Event::Reclaim(Reclaim {
+            host_pages_written: 0,
+            now: 0,
+            trigger: Trigger::Background,
+            policy: "greedy",
+            group: RgId(0),
+            victim: RuId(9),
+            victim_owner: Owner::of(RuhId(0)),
+            destination_owner,
+            unit_pages: 8,
+            valid_pages: pages_copied,
+            pages_copied,
+            moved: None,
+            blocks_remapped: 0,
+            elapsed_ns: 0,
+        })
+    }
+
+    #[test]
+    fn a_collection_knows_where_its_copies_went() {
+        let mut recent = RecentEvents::default();
+        let events = [
+            open(1, Owner::SHARED),
+            reclaim(Owner::SHARED, 3),
+            Event::Deallocate { pages: 1 },
+            open(2, Owner::of(RuhId(0))),
+            open(3, Owner::SHARED),
+            reclaim(Owner::SHARED, 2),
+            reclaim(Owner::SHARED, 0),
+            reclaim(Owner::of(RuhId(1)), 1),
+        ];
+        events.iter().for_each(|event| recent.note(event));
+        let since = recent.since(0);
+        let destinations: Vec<_> = since.events.iter().map(|event| event.destination).collect();
+        let [one, three] = [1, 3].map(|unit| Some(RuId(unit)));
+        assert_eq!(destinations, [None, one, None, None, three, None, None]);
+        assert_eq!((since.left_out, recent.end()), (0, 7), "the host's commands are not among them");
+    }
+
+    #[test]
+    fn each_watcher_is_told_what_it_missed() {
+        let mut recent = RecentEvents::default();
+        let note = |recent: &mut RecentEvents, count: u32| {
+            (0..count).for_each(|unit| recent.note(&open(unit, Owner::SHARED)));
+        };
+        note(&mut recent, 2);
+        assert_eq!((recent.take().events.len(), recent.take().events.len()), (2, 0));
+        let seen = recent.end();
+        note(&mut recent, EVENTS_MAX as u32 + 3);
+        let since = recent.since(seen);
+        assert_eq!((since.events.len(), since.left_out), (EVENTS_MAX, 3));
+        assert_eq!(since.events[0].event, open(3, Owner::SHARED));
+        assert_eq!(recent.take(), since, "both have seen as much");
+        assert_eq!(recent.since(recent.end()), EventsSince::default());
+    }
+}
