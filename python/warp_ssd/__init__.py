@@ -4,6 +4,7 @@ The device model and the lab of the ``warp`` command, as a library:
 
 - `whatif`: what placement would do for your workload, in a sentence; `oracle`: the best there is;
 - `run` and `Experiment`: the published experiments, or your own;
+- `lifetimes`: how long what a workload writes lives, and how far two workloads are apart in that;
 - `Device`: a drive that you write to;
 - `VictimPolicy` and `PlacementPolicy`: decisions of the drive and of the host, in Python;
 - `sweep`: a design space, over all cores or a cluster, stored as it goes;
@@ -18,6 +19,7 @@ from warp_ssd._engine import (
     Answer,
     Device,
     Experiment,
+    Lifetimes,
     Point,
     PointResult,
     Result,
@@ -28,6 +30,7 @@ from warp_ssd._engine import (
     compare,
     devices,
     experiments,
+    lifetimes,
     memory_available,
     profile,
     profile_text,
@@ -49,6 +52,7 @@ __all__ = [
     "Candidates",
     "Device",
     "Experiment",
+    "Lifetimes",
     "Measurement",
     "PlacementPolicy",
     "Point",
@@ -67,6 +71,7 @@ __all__ = [
     "devices",
     "experiments",
     "latin_hypercube",
+    "lifetimes",
     "memory_available",
     "oracle",
     "plot",

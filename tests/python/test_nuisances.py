@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from warp_ssd import WarpError
+from warp_ssd import WarpError, run
 from warp_ssd.calibrate import Calibration, Measurement, Nuisance, calibrate, read_nuisances
 from warp_ssd.calibrate.__main__ import main
 from warp_ssd.calibrate.knobs import label
@@ -149,3 +149,43 @@ def test_several_settings_can_be_varied_together() -> None:
     assert len({row["hash"] for row in rows}) == 4
     with pytest.raises(WarpError, match=r'change:split = "?.*give \{"name"'):
         sweep("three_stream_uniform", {"change:split": [{"workload:random.size": "1%"}]}, progress=False)
+
+
+def test_the_ensemble_of_an_experiment_has_them_in_it(tmp_path: Path) -> None:
+    """One number leaves the spare and the split open: both are in the experiment's members, which is run with them."""
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        '# mine\ntitle = "mine"\ndevices = ["warp_default"]\nworkload = "three_stream"\n'
+        '[change.device]\n"geometry.physical_bytes" = "32GiB"\n"handles.count" = 3\n'
+        '[run]\nscale = "1/128"\nwrite_capacities = 2.0\n'
+        '[[published]]\nat = { device = "warp_default" }\ndrive = [1.5]\nfitted = true\nsource = "somebody"\n'
+    )
+    options: dict[str, Any] = {"scales": ["1/128"], "trials": 24, "seeds": [1], "progress": False, "noise": 0.1}
+    measured = [Measurement(waf=1.5, experiment=str(file), at={})]
+    split = [Nuisance("change:split", [None, *SPLITS])]
+    free = {OP: (0.08, 0.3)}
+    found = calibrate(measured, free, nuisances=split, ensemble_of="experiment", members=4, **options)
+    found.write(file)
+    assert file.read_text().startswith("# mine\n"), "all else is as it was"
+    written = tomllib.loads(file.read_text())
+    members = [member["settings"] for member in written["ensemble"]]
+    assert members == [dict(one.settings) for one in found.members]
+    assert {member.get("workload.random.size") for member in members} >= {"20%", "27%"}
+    best = {path: value for path, value in members[0].items() if path != OP}
+    assert {f"workload.{path}": value for path, value in written["change"].get("settings", {}).items()} == best
+    assert written["change"]["device"] == {"geometry.physical_bytes": "32GiB", "handles.count": 3, OP: members[0][OP]}
+    result = run(str(file), interval=True)
+    (row,) = result.published().to_pyarrow().to_pylist()
+    assert row["fitted"]
+    assert row["low"] <= row["ours"] <= row["high"]
+    assert row["low"] < row["high"], "the members differ"
+    with pytest.raises(WarpError, match="an experiment's"):
+        _ = found.profile
+    wrong = [Nuisance("metric", ["write_amplification", "tail_write_amplification"])]
+    with pytest.raises(WarpError, match="nuisance metric: an experiment's ensemble has settings"):
+        calibrate(measured, free, nuisances=wrong, ensemble_of="experiment", **options)
+    both = [*measured, Measurement(waf=1.5, experiment="one_stream")]
+    with pytest.raises(WarpError, match="of that one experiment"):
+        calibrate(both, free, ensemble_of="experiment", **options)
+    with pytest.raises(WarpError, match="ensemble_of = 'drive'"):
+        calibrate(measured, free, ensemble_of="drive", **options)

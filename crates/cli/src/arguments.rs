@@ -208,19 +208,19 @@ pub struct Lifetimes {
     /// Another one, to be compared with it
     pub other: Option<String>,
     /// Device profile that both are laid out on
-    #[arg(long, default_value = "warp_default")]
+    #[arg(long, default_value = lab::lifetimes::DEVICE)]
     pub device: String,
     /// Lay them out on a drive like the device, but of another capacity, such as 256M
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "scale")]
     pub capacity: Option<u64>,
     /// Lay them out on a twin of the drive, 1/N of its size
-    #[arg(long, default_value = "1/64")]
+    #[arg(long, default_value = lab::lifetimes::SCALE)]
     pub scale: Scale,
     /// Change a setting of both, e.g. --set geometry.over_provisioning=0.2
     #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
     pub set: Vec<(String, Value)>,
     /// Drive-writes after which one that never ends is cut off
-    #[arg(long, value_name = "CAPACITIES", default_value_t = 4.0)]
+    #[arg(long, value_name = "CAPACITIES", default_value_t = lab::lifetimes::WRITE_CAPACITIES)]
     pub write: f64,
     /// Print JSON
     #[arg(long)]

@@ -145,7 +145,7 @@ impl<'a> Reproduction<'a> {
         let comparisons = judge.comparisons();
         if !self.command.json {
             print(&format!("{} ({})\n", experiment.title, experiment.source));
-            let numbers = if experiment.published.is_empty() {
+            let numbers = if comparisons.is_empty() {
                 rows::write_amplifications(results, &experiment.axes(), intervals)
             } else {
                 rows::comparisons(&comparisons)

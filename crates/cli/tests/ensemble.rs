@@ -167,6 +167,152 @@ fn a_run_prints_the_interval_of_the_ensemble() {
     );
 }
 
+/// The same without an ensemble of the drive's: the paper leaves its over-provisioning and the overwrites' popularity open.
+const OPEN: &str = r#"
+title = "what the paper leaves open"
+devices = ["warp_default"]
+workload = "three_stream"
+ensemble_residual = 0.05
+
+[change.device]
+"geometry.physical_bytes" = "8GiB"
+"geometry.reclaim_unit_bytes" = "64MiB"
+
+[run]
+write_capacities = 2.0
+scale = "1/16"
+
+[[variants]]
+name = "FDP"
+
+[[variants]]
+name = "NoFDP"
+jobs = { global = { dataplacement = "none" } }
+
+[[published]]
+at = { variant = "NoFDP" }
+drive = [1.3]
+fitted = true
+source = "the paper"
+
+[[predicted]]
+
+[[claims]]
+what = "it is as published"
+source = "the paper"
+relative_error = { over = {}, at_most = 1.0 }
+
+[[ensemble]]
+loss = 1.0
+settings = { "geometry.over_provisioning" = 0.2, "workload.overwrite.random_distribution" = "zipf:1.2" }
+
+[[ensemble]]
+loss = 1.5
+settings = { "geometry.over_provisioning" = 0.25 }
+"#;
+
+#[test]
+fn members_of_an_experiment_change_its_workload_too() {
+    let folder = folder();
+    write(&folder, "open.toml", OPEN);
+    let run = |arguments: &[&str]| {
+        let all = [&["run", "./open.toml", "--json"], arguments].concat();
+        json(&prints(&folder, &all))
+    };
+    let plain = run(&[]);
+    let with_interval = run(&["--interval"]);
+    assert_eq!(with_interval["cells"], plain["cells"]);
+    for (cell, interval) in with_interval["intervals"]
+        .as_array()
+        .expect("intervals")
+        .iter()
+        .enumerate()
+    {
+        let members = [
+            waf(
+                &run(&[
+                    "--set",
+                    "geometry.over_provisioning=0.2",
+                    "--set",
+                    "workload.overwrite.random_distribution=zipf:1.2",
+                ]),
+                cell,
+            ),
+            waf(&run(&["--set", "geometry.over_provisioning=0.25"]), cell),
+        ];
+        assert_eq!(interval["waf"]["members"], serde_json::json!(members));
+        assert!(members[0] != members[1], "{interval}");
+    }
+    // What --set makes the same drive is the same run only under the same workload.
+    let set = run(&["--interval", "--set", "geometry.over_provisioning=0.25"]);
+    assert_eq!(set["intervals"][1]["waf"]["members"].as_array().map(Vec::len), Some(1));
+    // Of another device nothing is left open here, and nothing was fitted.
+    refused(
+        &folder,
+        &["run", "./open.toml", "--device", "pm9d3a", "--interval"],
+        &["pm9d3a: has no ensemble"],
+    );
+}
+
+#[test]
+fn what_was_fitted_and_what_nobody_published_stands_beside_what_was() {
+    let folder = folder();
+    write(&folder, "open.toml", OPEN);
+    let text = prints(&folder, &["reproduce", "./open.toml", "--interval"]);
+    let rows: Vec<&str> = text.lines().filter(|line| line.contains("warp_default |")).collect();
+    assert_eq!(rows.len(), 2, "{text}");
+    assert!(
+        rows[0].contains("NoFDP") && rows[0].contains("the paper") && rows[0].contains("yes"),
+        "{text}"
+    );
+    assert!(
+        rows[1].contains("| FDP") && rows[1].contains("not published") && rows[1].contains('-'),
+        "{text}"
+    );
+    let covered = text
+        .lines()
+        .find(|line| line.contains("inside our interval"))
+        .expect("it is counted");
+    assert!(covered.ends_with("of 1 that were fitted to"), "{covered}");
+    let found = json(&prints(&folder, &["reproduce", "./open.toml", "--json"]));
+    assert_eq!(found["comparisons"][0]["fitted"], true);
+    assert_eq!(found["comparisons"][1]["drive"], serde_json::Value::Null);
+    assert_eq!(found["comparisons"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn a_member_of_an_experiment_that_cannot_be_is_refused_with_its_place() {
+    let folder = folder();
+    for (old, new, expected) in [
+        ("0.25", "0.0001", "over_provisioning"),
+        (
+            "random_distribution",
+            "random_distribution_of",
+            "random_distribution_of",
+        ),
+    ] {
+        write(&folder, "open.toml", OPEN.replace(old, new));
+        let member = if old == "0.25" {
+            "ensemble[1].settings"
+        } else {
+            "ensemble[0].settings"
+        };
+        refused(
+            &folder,
+            &["run", "./open.toml", "--interval"],
+            &["open.toml", member, expected],
+        );
+    }
+    write(
+        &folder,
+        "open.toml",
+        OPEN.replace("[[predicted]]", "[[predicted]]\nat = { variant = \"FPD\" }"),
+    );
+    refused(&folder, &["run", "./open.toml"], &["open.toml", "predicted", "FPD"]);
+    write(&folder, "open.toml", OPEN.replace("ensemble_residual = 0.05", ""));
+    refused(&folder, &["run", "./open.toml"], &["open.toml", "ensemble_residual"]);
+}
+
 fn waf(run: &serde_json::Value, cell: usize) -> f64 {
     run["cells"][cell]["waf"].as_f64().expect("a number")
 }

@@ -296,6 +296,26 @@ const TABLES: &[Row] = &[
         "./x.toml|sourse|source",
     ),
     (
+        "kind = \"lsm\"\nplacement = \"family\"\n",
+        "run ./x.toml --device warp_default --write 1",
+        "./x.toml|placement = \"family\"|[workload.families.NAME]",
+    ),
+    (
+        "kind = \"lsm\"\n[families.hot]\noperation_shares = 2\n",
+        "run ./x.toml --device warp_default --write 1",
+        "./x.toml|families.hot.operation_shares|operation_share",
+    ),
+    (
+        "kind = \"lsm\"\n[families.hot]\nvalue_bytes = 0\n",
+        "run ./x.toml --device warp_default --write 1",
+        "./x.toml|families.hot.value_bytes = 0|from 1 to",
+    ),
+    (
+        "kind = \"lsm\"\nmax_total_wal_bytes = \"1GiB\"\n",
+        "run ./x.toml --device warp_default --write 1",
+        "./x.toml|max_total_wal_bytes|two families",
+    ),
+    (
         "kind = \"trce\"\nfiles = [\"a\"]\n",
         "run workloads/x.toml --device warp_default",
         "workloads/x.toml",

@@ -31,6 +31,21 @@ pub struct PaperFigures {
     pub statistics: Vec<Statistic>,
     /// Table or figure.
     pub source: String,
+    /// Settings of the experiment were fitted to these numbers, so that they are no test of it.
+    #[serde(default)]
+    pub fitted: bool,
+}
+
+/// Cells of which nobody has published a number: ours stands among the published ones, with its interval.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Predicted {
+    /// The cells; what it leaves out is open.
+    #[serde(default)]
+    pub at: Selector,
+    /// What is predicted.
+    #[serde(default)]
+    pub metric: Metric,
 }
 
 /// Something that has to hold.
@@ -297,6 +312,15 @@ impl Rule {
             Rule::Ratio(rule) => [&rule.metric].into_iter().chain(&rule.to_metric).collect(),
             Rule::Crossover(rule) => vec![&rule.metric],
         }
+    }
+}
+
+impl Predicted {
+    /// Refuses what an experiment with these coordinates does not have.
+    pub(crate) fn check(&self, coordinates: &Coordinates) -> Result<(), String> {
+        let place = |problem: String| format!("predicted: {problem}");
+        coordinates.check(&self.at).map_err(place)?;
+        self.metric.check().map_err(place)
     }
 }
 

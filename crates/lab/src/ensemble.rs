@@ -10,18 +10,21 @@
 //!
 //! A profile is one point of what the measurements allow; its ensemble is spread over all of it. What the members differ in
 //! is what the measurements leave open, and what they predict differently is uncertain for that reason. `ensemble_residual`
-//! is the other reason: how far off all of them are where it can be seen. Calibration (`warp calibrate`) writes both.
-//! Nothing is run here.
+//! is the other reason: how far off all of them are where it can be seen. An experiment may have one too, of what its paper
+//! leaves open: its members change the workload as well (`workload.PATH`, as `--set` does). Calibration (`warp calibrate`) writes
+//! both. Nothing is run here.
 
 use serde::{Deserialize, Serialize};
 use ssd::Layout;
 use toml::Value;
 
 use crate::error::LabError;
+use crate::experiment::Change;
 use crate::find;
 use crate::profile::{Overrides, Profile};
+use crate::selection::divided;
 
-/// Keys of a profile that are its ensemble's.
+/// Keys of a profile, or of an experiment, that are its ensemble's.
 pub(crate) const KEYS: [&str; 2] = ["ensemble_residual", "ensemble"];
 
 /// See the module.
@@ -40,14 +43,39 @@ pub struct Ensemble {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Member {
-    /// What differs from the profile, by dotted path.
+    /// What differs from the profile, by dotted path; of an experiment's member also settings of the workload, behind `workload.`.
     pub settings: Overrides,
     /// Twice the negative logarithm of their likelihood, up to a constant; the smaller, the better they fit.
     pub loss: f64,
 }
 
+impl Member {
+    /// It as a change to the cells of an experiment.
+    pub(crate) fn change(&self) -> Change {
+        let (device, settings) = divided(&self.settings);
+        Change {
+            device,
+            settings,
+            ..Change::default()
+        }
+    }
+}
+
 impl Ensemble {
-    /// Reads the two keys of a profile; `file` is the profile's.
+    /// Takes the two keys out of the table of a file that may have them, and reads them.
+    ///
+    /// # Errors
+    /// As [`Ensemble::read`].
+    pub(crate) fn take(file: &str, table: &mut toml::Table) -> Result<Option<Ensemble>, LabError> {
+        let taken = KEYS
+            .into_iter()
+            .filter_map(|key| Some((key.to_string(), table.remove(key)?)));
+        let taken: toml::Table = taken.collect();
+        let is_there = !taken.is_empty();
+        is_there.then(|| Ensemble::read(file, taken)).transpose()
+    }
+
+    /// Reads the two keys of a profile or an experiment; `file` is its.
     ///
     /// # Errors
     /// One of them is missing, has an unknown field or a number that makes no sense: names file and field.

@@ -56,6 +56,9 @@ pub struct Comparison {
     pub interval: Option<Prediction>,
     /// Table or figure.
     pub source: String,
+    /// Whether settings of the experiment were fitted to it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub fitted: bool,
 }
 
 impl Comparison {
@@ -156,13 +159,31 @@ impl<'a> Judge<'a> {
         self.keys.iter().filter(is_measured)
     }
 
-    /// Every published number beside ours, in the order of the file.
+    /// Every published number beside ours, in the order of the file; then what is predicted that nobody has published.
     pub fn comparisons(&self) -> Vec<Comparison> {
-        self.experiment
-            .published
-            .iter()
-            .flat_map(|published| self.compare(published))
-            .collect()
+        let published = self.experiment.published.iter();
+        let mut rows: Vec<Comparison> = published.flat_map(|published| self.compare(published)).collect();
+        for predicted in &self.experiment.predicted {
+            let is_known = |key: &CellKey| rows.iter().any(|row| row.key == *key && row.metric == predicted.metric);
+            let keys = self.keys.iter();
+            let keys = keys.filter(|key| self.coordinates.selects(&predicted.at, key) && !is_known(key));
+            let new: Vec<Comparison> = keys.map(|key| self.predict(key, &predicted.metric)).collect();
+            rows.extend(new);
+        }
+        rows
+    }
+
+    fn predict(&self, key: &CellKey, metric: &Metric) -> Comparison {
+        Comparison {
+            key: key.clone(),
+            metric: metric.clone(),
+            drive: None,
+            emulator: None,
+            ours: self.value(key, metric),
+            interval: self.interval(key, metric),
+            source: "not published".to_string(),
+            fitted: false,
+        }
     }
 
     fn compare(&self, published: &PaperFigures) -> Vec<Comparison> {
@@ -192,6 +213,7 @@ impl<'a> Judge<'a> {
                 drive: published.drive.get(index).copied(),
                 emulator: published.emulator.get(index).copied(),
                 source: published.source.clone(),
+                fitted: published.fitted,
             })
         })
         .collect()

@@ -1,7 +1,7 @@
 //! How long what a workload writes lives, and how much two workloads differ in that.
 //!
 //! ```text
-//! RunPlan -> Source -> workload::lifetimes::Observer -> Measured -> table, JSON
+//! Setup -> RunPlan -> Source -> workload::lifetimes::Observer -> Measured -> table, columns, JSON
 //! ```
 //!
 //! Nothing is run on a device: lifetimes are the workload's own. On a twin, bytes are those of the drive that it stands for.
@@ -11,15 +11,61 @@ use workload::Operation;
 use workload::lifetimes::{Observer, Survival};
 
 use crate::error::LabError;
+use crate::experiment::Experiment;
+use crate::profile::Overrides;
 use crate::rows::{Column, Rows, Value};
 use crate::run::{Progress, RunPlan, UNWRITTEN_REQUESTS_MAX, Watch};
+use crate::selection::Selection;
+use crate::twin::{Scale, ScaleChoice};
 
 /// Version of the JSON; it grows when a key changes its meaning or goes.
 const VERSION: u32 = 1;
 /// Requests that are asked for at once.
 const BATCH: usize = 4096;
 /// Shares of what is written whose lifetimes are printed.
-const SHARES: [f64; 4] = [0.1, 0.25, 0.5, 0.9];
+pub const SHARES: [f64; 4] = [0.1, 0.25, 0.5, 0.9];
+
+/// What workloads are laid out on, and how long they are followed.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Device profile.
+    pub device: String,
+    /// A drive like the device, but of this capacity; then there is no scale.
+    pub capacity_bytes: Option<u64>,
+    /// Of the twin.
+    pub scale: Scale,
+    /// Settings of the device by dotted path, and of the workload behind `workload.`.
+    pub overrides: Overrides,
+    /// Drive-writes after which a workload that never ends is cut off.
+    pub write_capacities: f64,
+}
+
+/// The device and the twin that are taken unless another is named.
+pub const DEVICE: &str = "warp_default";
+/// See [`DEVICE`].
+pub const SCALE: &str = "1/64";
+/// Drive-writes, likewise.
+pub const WRITE_CAPACITIES: f64 = 4.0;
+
+impl Setup {
+    /// Follows a workload until it ends, has written enough, or is stopped.
+    ///
+    /// # Errors
+    /// There is no such workload or device, they do not fit, the workload cannot be read, or writes nothing.
+    pub fn measure(&self, workload: &str, progress: &Progress) -> Result<Measured, LabError> {
+        let selection = Selection {
+            overrides: self.overrides.clone(),
+            capacity_bytes: self.capacity_bytes,
+            scale: self.capacity_bytes.is_none().then_some(ScaleChoice::Fixed(self.scale)),
+            write_capacities: Some(self.write_capacities),
+            timed: Some(false),
+            ..Selection::default()
+        };
+        let experiment = Experiment::of_workload(workload, &self.device);
+        let plans = crate::run::prepare(experiment.select(&selection)?.cells)?;
+        measure(workload, &plans[0], self.write_capacities, progress)
+    }
+}
 
 /// The lifetimes of a workload.
 #[derive(Clone, Debug)]
@@ -34,11 +80,27 @@ pub struct Measured {
     denominator: u64,
 }
 
-/// Follows a workload until it ends, has written so many drive-writes, or is stopped.
-///
-/// # Errors
-/// The workload cannot be read, or writes nothing.
-pub fn measure(name: &str, plan: &RunPlan, write_capacities: f64, progress: &Progress) -> Result<Measured, LabError> {
+impl Measured {
+    /// What was seen of all of it, without a name, and of each stream, where there are several.
+    pub fn parts(&self) -> impl Iterator<Item = (Option<&str>, &Survival)> {
+        let streams = self.streams.iter().filter(|_| self.streams.len() > 1);
+        let streams = streams.map(|(name, survival)| (Some(name.as_str()), survival));
+        [(None, &self.all)].into_iter().chain(streams)
+    }
+
+    /// Bytes of the drive that these of its twin stand for.
+    pub fn on_drive(&self, bytes: u64) -> u64 {
+        bytes.saturating_mul(self.denominator)
+    }
+
+    /// Bytes of the drive within which this share of a part ends; `None` if not that much was seen to end.
+    pub fn quantile(&self, survival: &Survival, share: f64) -> Option<u64> {
+        survival.quantile(share).map(|bytes| self.on_drive(bytes))
+    }
+}
+
+/// As [`Setup::measure`], of a plan.
+fn measure(name: &str, plan: &RunPlan, write_capacities: f64, progress: &Progress) -> Result<Measured, LabError> {
     let mut source = plan.source()?;
     let names = source.streams();
     let target = plan.target();
@@ -73,14 +135,17 @@ pub fn measure(name: &str, plan: &RunPlan, write_capacities: f64, progress: &Pro
 /// The distance of two workloads and where it is, bytes.
 ///
 /// # Errors
-/// They were followed on different scales.
-fn distance(a: &Measured, b: &Measured) -> Result<(f64, u64), LabError> {
-    if a.denominator != b.denominator {
-        let problem = format!("is on a twin of another size than {}; give --scale", a.name);
+/// They were followed on different scales, or in units of different sizes.
+pub fn distance(a: &Measured, b: &Measured) -> Result<(f64, u64), LabError> {
+    if (a.denominator, a.all.unit_bytes()) != (b.denominator, b.all.unit_bytes()) {
+        let problem = format!(
+            "was followed on a twin of another size, or in other mapping units, than {}; give both the same device and scale",
+            a.name
+        );
         return Err(LabError::invalid(&b.name, problem));
     }
     let (distance, at) = a.all.distance(&b.all);
-    Ok((distance, at.saturating_mul(a.denominator)))
+    Ok((distance, a.on_drive(at)))
 }
 
 /// A table: a row for all of a workload, and one for each of its streams, where there are several; for two workloads how far their
@@ -105,18 +170,13 @@ pub fn table(measured: &[Measured]) -> Result<Rows, LabError> {
         "bytes written until so much of it is overwritten or trimmed; at the end: what is still there then".to_string(),
     );
     for workload in measured {
-        let mut add = |name: String, survival: &Survival| {
-            let bytes = |bytes: u64| Value::Bytes(bytes.saturating_mul(workload.denominator));
-            let mut cells = vec![name.into(), bytes(survival.written_bytes())];
-            cells.extend(SHARES.map(|share| Value::optional(survival.quantile(share), bytes)));
+        for (stream, survival) in workload.parts() {
+            let name = stream.map_or_else(|| workload.name.clone(), |stream| format!("  {stream}"));
+            let written = Value::Bytes(workload.on_drive(survival.written_bytes()));
+            let mut cells = vec![name.into(), written];
+            cells.extend(SHARES.map(|share| Value::optional(workload.quantile(survival, share), Value::Bytes)));
             cells.push(Value::Share(survival.open_share()));
             table.add(cells);
-        };
-        add(workload.name.clone(), &workload.all);
-        if workload.streams.len() > 1 {
-            for (name, survival) in &workload.streams {
-                add(format!("  {name}"), survival);
-            }
         }
     }
     Ok(table)
@@ -127,24 +187,20 @@ pub fn table(measured: &[Measured]) -> Result<Rows, LabError> {
 /// # Errors
 /// Two workloads were followed on different scales.
 pub fn to_json(measured: &[Measured]) -> Result<Json, LabError> {
-    let of = |survival: &Survival, denominator: u64| {
-        let quantiles = SHARES.map(|share| {
-            let bytes = survival.quantile(share).map(|bytes| bytes.saturating_mul(denominator));
-            json!({ "share": share, "bytes": bytes })
-        });
+    let of = |workload: &Measured, survival: &Survival| {
+        let quantiles = SHARES.map(|share| json!({ "share": share, "bytes": workload.quantile(survival, share) }));
         json!({
-            "written_bytes": survival.written_bytes().saturating_mul(denominator),
+            "written_bytes": workload.on_drive(survival.written_bytes()),
             "end_within": quantiles,
             "there_at_the_end": survival.open_share(),
         })
     };
     let workloads = measured.iter().map(|workload| {
         let streams = workload.streams.iter();
-        let streams =
-            streams.map(|(name, survival)| json!({ "name": name, "lifetimes": of(survival, workload.denominator) }));
+        let streams = streams.map(|(name, survival)| json!({ "name": name, "lifetimes": of(workload, survival) }));
         json!({
             "name": workload.name,
-            "lifetimes": of(&workload.all, workload.denominator),
+            "lifetimes": of(workload, &workload.all),
             "streams": streams.collect::<Vec<_>>(),
         })
     });

@@ -87,9 +87,10 @@ impl Profile {
     /// As [`Profile::find`].
     pub fn parse(found: &TextFile) -> Result<Profile, LabError> {
         let invalid = |problem: String| LabError::invalid(&found.file, problem);
-        let table: toml::Table = toml::from_str(&found.text).map_err(|error| invalid(find::toml_problem(&error)))?;
+        let mut table: toml::Table =
+            toml::from_str(&found.text).map_err(|error| invalid(find::toml_problem(&error)))?;
         let mut profile = Profile::empty(&found.name, &found.file);
-        let mut of_ensemble = toml::Table::new();
+        let ensemble = Ensemble::take(&found.file, &mut table)?;
         for (key, value) in table {
             match (key.as_str(), value) {
                 ("title", Value::String(title)) => profile.title = title,
@@ -98,18 +99,14 @@ impl Profile {
                     let value = profile.take_sources(&key, value).map_err(invalid)?;
                     profile.values.insert(key, value);
                 }
-                (name, value) if ensemble::KEYS.contains(&name) => {
-                    of_ensemble.insert(key, value);
-                }
                 (name, _) => return Err(invalid(find::unknown_key(name, known_keys()))),
             }
         }
         profile.config(&Overrides::new())?;
-        if !of_ensemble.is_empty() {
-            let ensemble = Ensemble::read(&found.file, of_ensemble)?;
+        if let Some(ensemble) = &ensemble {
             ensemble.check(&profile)?;
-            profile.ensemble = Some(ensemble);
         }
+        profile.ensemble = ensemble;
         Ok(profile)
     }
 

@@ -233,7 +233,8 @@ impl Experiment {
         Ok(experiment)
     }
 
-    /// The experiment on a device that it does not name. What it publishes and claims is about its own.
+    /// The experiment on a device that it does not name. What it publishes and claims, and what explains that, is
+    /// about its own.
     fn on_another(mut self, device: &str) -> Result<Experiment, LabError> {
         Profile::find(&self.beside(device)).map_err(|error| {
             let problem = format!("{} names {}, not {device}: {error}", self.slug, self.devices.join(", "));
@@ -241,7 +242,9 @@ impl Experiment {
         })?;
         self.devices = vec![device.to_string()];
         self.published.clear();
+        self.predicted.clear();
         self.claims.clear();
+        self.ensemble = None;
         Ok(self)
     }
 

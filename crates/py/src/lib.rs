@@ -12,6 +12,7 @@ mod convert;
 mod device;
 mod experiment;
 mod interrupt;
+mod lifetimes;
 mod point;
 mod policy;
 mod result;
@@ -81,6 +82,18 @@ fn profile_text(name: &str) -> PyResult<String> {
     lab::profile::Profile::text(name).map_err(convert::warp_error)
 }
 
+/// The text of an experiment, as it stands in its file.
+///
+/// Parameters
+/// ----------
+/// name
+///     Name or path of the experiment.
+#[pyfunction]
+fn experiment_text(name: &str) -> PyResult<String> {
+    let found = lab::experiment::Experiment::text(name).map_err(convert::warp_error)?;
+    Ok(found.text)
+}
+
 /// Bytes of memory that runs may use: nine tenths of what the system says is available.
 #[pyfunction]
 fn memory_available() -> u64 {
@@ -104,7 +117,9 @@ mod _engine {
         device::{Device, Stats},
         devices,
         experiment::Experiment,
-        experiments, memory_available,
+        experiment_text, experiments,
+        lifetimes::{Lifetimes, measure},
+        memory_available,
         point::Point,
         policy::{Candidates, Requests},
         profile, profile_text,

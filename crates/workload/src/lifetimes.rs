@@ -191,6 +191,19 @@ impl Survival {
         Some(bin_end(bin).saturating_mul(self.unit_bytes))
     }
 
+    /// Bytes of a unit, of which distances are multiples.
+    pub fn unit_bytes(&self) -> u64 {
+        self.unit_bytes
+    }
+
+    /// Distances within which something was seen to end, bytes, rising, with the share of what was written that has ended by then.
+    pub fn steps(&self) -> impl Iterator<Item = (u64, f64)> {
+        let before = std::iter::once(1.0).chain(self.alive.iter().copied());
+        let bins = self.alive.iter().zip(before).enumerate();
+        bins.filter(|(_, (alive, before))| *alive < before)
+            .map(|(bin, (alive, _))| (bin_end(bin).saturating_mul(self.unit_bytes), 1.0 - alive))
+    }
+
     /// The largest difference between two shares at the same distance, and that distance in bytes: Kolmogorov and Smirnov's, up
     /// to the longest lives that were seen on both sides. 0 where one of them wrote nothing.
     ///

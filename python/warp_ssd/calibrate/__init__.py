@@ -3,7 +3,7 @@
     measurements (measurement.py) + knobs (knobs.py) + unknowns beside them (nuisances.py) + start profile
       -> search on small twins (search.py, objective.py) -> the best few on larger ones (fit.py)
       -> how well each knob is determined (determine.py), all settings that explain the data (ensemble.py)
-      -> Calibration (result.py): profile with ensemble, residuals, intervals
+      -> Calibration (result.py): profile, or experiment, with ensemble, residuals, intervals
 
 What it finds is a profile that behaves like the drive under what was measured, not the drive's insides: knobs that
 the data cannot determine are said to be so.
@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from .._engine import WarpError, profile_text
+from .._engine import WarpError, experiment_text, profile_text
 from ..store import Store
 from ..workers import make_workers
 from .cross_validation import CrossValidation, FigureError, check_by, figures_of
@@ -64,6 +64,7 @@ def calibrate(
     noise: float = 0.02,
     loss: str = "squared",
     members: int = MEMBERS,
+    ensemble_of: str = "device",
     cross_validate: bool | str = False,
     title: str | None = None,
     engine: str = "local",
@@ -104,6 +105,9 @@ def calibrate(
         `squared`, or `absolute` where some cells are known not to fit.
     members
         Of the ensemble, at most.
+    ensemble_of
+        `device`: what is not known of the workload gets into no profile, and the members are drives. `experiment`: all measurements are
+        of one experiment, whose open points the nuisances are; its ensemble has them in it.
     cross_validate
         Whether to predict each figure from a fit to the others: figures are experiments (`True`, `"experiment"`), or of these what
         has one `source` (`"source"`).
@@ -126,6 +130,9 @@ def calibrate(
     leave_out = check_by(cross_validate)
     if leave_out is not None:
         figures_of(cells, leave_out)
+    if ensemble_of not in ENSEMBLES_OF:
+        raise WarpError(f"ensemble_of = {ensemble_of!r}: must be one of {', '.join(ENSEMBLES_OF)}")
+    text = _text_of_experiment(cells, nuisances) if ensemble_of == "experiment" else None
     if members < 1:
         raise WarpError(f"members = {members}: must be 1 or more")
     start = with_known(profile_text(device), known or {}).as_string()
@@ -149,10 +156,26 @@ def calibrate(
                 workers=pool,
                 nuisances=nuisances,
             )
-            fit = Fit(objective, knobs, start, seeds, tell)
+            fit = Fit(objective, knobs, start, seeds, tell, text, nuisances)
             return fit.run(scales, trials, seed, _description(cells), title, members, leave_out)
         finally:
             pool.close()
+
+
+ENSEMBLES_OF = ("device", "experiment")
+"""What an ensemble can be of."""
+
+
+def _text_of_experiment(cells: Sequence[Measurement], nuisances: Sequence[Nuisance]) -> str:
+    """The file of the one experiment that was measured."""
+    names = {one.experiment for one in cells}
+    name = names.pop()
+    if name is None or names:
+        raise WarpError("the ensemble of an experiment takes measurements of that one experiment, and of no other")
+    for nuisance in nuisances:
+        if not nuisance.is_setting:
+            raise WarpError(f"nuisance {nuisance.path}: an experiment's ensemble has settings; give workload:PATH or change:NAME")
+    return experiment_text(name)
 
 
 def _description(cells: Sequence[Measurement]) -> str:

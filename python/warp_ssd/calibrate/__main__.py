@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .._engine import WarpError
-from . import KNOBS, Measurement, Nuisance, calibrate, fdp_stats, published, read_csv, read_nuisances
+from . import ENSEMBLES_OF, KNOBS, Measurement, Nuisance, calibrate, fdp_stats, published, read_csv, read_nuisances
 from .cross_validation import BY
 from .ensemble import MEMBERS
 from .measurement import parse_value
@@ -36,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             noise=options.noise,
             loss=options.loss,
             members=options.members,
+            ensemble_of=options.ensemble_of,
             cross_validate=options.leave_one_out or False,
             title=options.title,
             engine=options.engine,
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(found.summary())
         if options.out is not None:
             found.write(options.out)
-            print(f"\nprofile written to {options.out}")
+            print(f"\n{'profile' if options.ensemble_of == 'device' else 'experiment'} written to {options.out}")
     except (WarpError, OSError) as error:
         print(f"calibrate: {error}", file=sys.stderr)
         return 1
@@ -86,7 +87,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--set", nargs="+", default=[], dest="known", metavar="PATH=VALUE", help="settings that are known of the drive"
     )
-    parser.add_argument("--out", metavar="FILE", help="write the fitted profile (TOML)")
+    parser.add_argument("--out", metavar="FILE", help="write the fitted profile, or the experiment (TOML)")
+    parser.add_argument(
+        "--ensemble-of",
+        choices=ENSEMBLES_OF,
+        default=ENSEMBLES_OF[0],
+        help="experiment: the ensemble is that of the one experiment that was measured, nuisances and all (default: %(default)s)",
+    )
     parser.add_argument(
         "--members", type=int, default=MEMBERS, help="settings of the ensemble, at most (default: %(default)s)"
     )

@@ -12,8 +12,9 @@ from .cross_validation import cross_validate
 from .determine import determine, knob_fit, threshold
 from .ensemble import residual, spread
 from .knobs import Knob, plain_value
+from .nuisances import Nuisance
 from .objective import Evaluation, Objective, Settings
-from .result import Calibration, Member, residual_table, with_fit
+from .result import Calibration, Member, experiment_with_fit, residual_table, with_fit
 from .search import Tell, best_of_each_kind, refine, search
 
 _CANDIDATES = 3
@@ -34,14 +35,28 @@ class Fit:
         Those of the drive, then the nuisances.
     start
         The profile to begin with, as TOML.
+    experiment
+        The text of the experiment whose ensemble is looked for, which spans the nuisances too; `None`: the ensemble is the profile's.
+    nuisances
+        Those among the knobs.
     """
 
     def __init__(
-        self, objective: Objective, knobs: Sequence[Knob], start: str, seeds: Sequence[int], tell: Tell
+        self,
+        objective: Objective,
+        knobs: Sequence[Knob],
+        start: str,
+        seeds: Sequence[int],
+        tell: Tell,
+        experiment: str | None = None,
+        nuisances: Sequence[Nuisance] = (),
     ) -> None:
         self._objective = objective
         self._knobs = knobs
         self._drive = [knob for knob in knobs if not knob.nuisance]
+        self._spanned = self._drive if experiment is None else list(knobs)
+        self._experiment = experiment
+        self._nuisances = {nuisance.path: nuisance for nuisance in nuisances}
         self._start = start
         self._seeds = seeds
         self._tell = tell
@@ -69,7 +84,7 @@ class Fit:
         first = self._search(trials, seed)
         intervals = determine(small, self._knobs, self._best(small), self._limit(small), self._tell)
         # The profiles may have come across something better.
-        found = best_of_each_kind(small, self._drive, _CANDIDATES)
+        found = best_of_each_kind(small, self._spanned, _CANDIDATES)
         validation = None
         if leave_out is not None:
             parts = (small, first, self._knobs, self._best(small))
@@ -87,7 +102,11 @@ class Fit:
         # Those of the drive come first.
         knobs, nuisances = fits[: len(self._drive)], fits[len(self._drive) :]
         seen = [*{*first.seen, *small.seen}, *(last.seen if last is not small else ())]
-        kept = [Member({knob.path: one.settings[knob.path] for knob in self._drive}, one.loss) for one in chosen]
+        kept = [Member(self._settings(one), one.loss) for one in chosen]
+        if self._experiment is None:
+            toml = with_fit(self._start, knobs, nuisances, kept, widening, validation, measured, title)
+        else:
+            toml = experiment_with_fit(self._experiment, self._settings(best), kept, widening, title)
         return Calibration(
             settings={one.path: one.value for one in knobs},
             knobs=knobs,
@@ -98,8 +117,16 @@ class Fit:
             residuals=self._residuals(last, best),
             scale=last.scale,
             evaluations=len(seen),
-            toml=with_fit(self._start, knobs, nuisances, kept, widening, validation, measured, title),
+            toml=toml,
         )
+
+    def _settings(self, one: Evaluation) -> Settings:
+        """What a member says: settings by dotted path."""
+        settings: dict[str, object] = {}
+        for knob in self._spanned:
+            value, nuisance = one.settings[knob.path], self._nuisances.get(knob.path)
+            settings |= {knob.path: value} if nuisance is None else nuisance.settings(value)
+        return settings
 
     def _search(self, trials: int, seed: int) -> Objective:
         """Looks everywhere with the first seed and nearby with all; returns the former."""
@@ -107,13 +134,13 @@ class Fit:
         # What lies far apart one seed tells apart; what is near needs all of them.
         first = small.other(seeds=self._seeds[:1])
         search(first, knobs, self._start_values(), trials, seed, self._tell)
-        promising = best_of_each_kind(first, self._drive, _CANDIDATES)
+        promising = best_of_each_kind(first, self._spanned, _CANDIDATES)
         if not promising:
             raise WarpError(f"no settings can be run: {next(iter(first.seen.values())).error}")
         promising += sorted(first.seen.values(), key=lambda one: one.loss)[:_AGAIN]
         small.evaluate([one.settings for one in promising])
         small.learn_noise()
-        for one in best_of_each_kind(small, self._drive, _CANDIDATES):
+        for one in best_of_each_kind(small, self._spanned, _CANDIDATES):
             refine(small, knobs, one, self._tell)
         return first
 
@@ -134,9 +161,9 @@ class Fit:
         """Settings that explain the measurements as well as the best ones, on the largest twins."""
         small, best = self._objective, self._best(last)
         if last is small:
-            return spread(small, self._drive, best, self._limit(small), count)
+            return spread(small, self._spanned, best, self._limit(small), count)
         begin = self._best(small)
-        found = spread(small, self._drive, begin, self._limit(small), 2 * count)
+        found = spread(small, self._spanned, begin, self._limit(small), 2 * count)
         # Twins of another size may want other numbers; what fits moves along with what fits best.
         by = {knob.path: _distance(knob, begin, best) for knob in self._knobs}
         moved = [
@@ -144,7 +171,7 @@ class Fit:
         ]
         last.evaluate(moved)
         self._tell(len(moved))
-        return spread(last, self._drive, self._best(last), self._limit(last), count)
+        return spread(last, self._spanned, self._best(last), self._limit(last), count)
 
     def _best(self, objective: Objective) -> Evaluation:
         complete = (one for one in objective.seen.values() if len(one.settings) == len(self._knobs))

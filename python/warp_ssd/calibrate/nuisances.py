@@ -65,6 +65,28 @@ class Nuisance:
         whole = isinstance(values, tuple) and all(isinstance(value, int) for value in values)
         return knob_of(self.path, values, whole=whole, nuisance=True)
 
+    @property
+    def is_setting(self) -> bool:
+        """Whether an experiment can have it in its ensemble: as settings of its workload or its device."""
+        return self.key.startswith(("workload:", "change:"))
+
+    def settings(self, value: object) -> dict[str, object]:
+        """A value as settings of an experiment's ensemble: by dotted path, the workload's behind `workload.`; of `None` there are none.
+
+        Raises
+        ------
+        WarpError
+            A choice of `change:NAME` changes something else than settings of the device and of the workload.
+        """
+        if value is None:
+            return {}
+        keys = value if isinstance(value, Mapping) and self.key.startswith("change:") else {self.key: value}
+        changes = {key: one for key, one in keys.items() if key != "name"}
+        others = [key for key in changes if ":" in key and not key.startswith("workload:")]
+        if others:
+            raise WarpError(f"nuisance {self.path}: an ensemble has only settings, not {', '.join(others)}")
+        return {key.replace("workload:", "workload.", 1): one for key, one in changes.items()}
+
     def is_about(self, figure: str, workload: str) -> bool:
         """Whether a cell of this experiment (or workload by itself), with this workload, is one of those it is about."""
         return not self.of or figure in self.of or f"workload:{workload}" in self.of

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from .._engine import WarpError
 from .cross_validation import CrossValidation
 from .determine import KnobFit
 from .knobs import size_text
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Member:
-    """One of an ensemble: a value for each knob, by path, and how badly it fits (`Evaluation.loss`)."""
+    """One of an ensemble: its settings, by path (of an experiment's, those of the workload behind `workload.`), and how badly it fits
+    (`Evaluation.loss`)."""
 
     settings: Mapping[str, object]
     loss: float
@@ -53,7 +55,8 @@ class Calibration:
     evaluations
         Settings that were evaluated.
     toml
-        The fitted profile: the start profile with the knobs set, `fitted = true`, and what they were fitted to.
+        The fitted profile: the start profile with the knobs set, `fitted = true`, and what they were fitted to. Of an experiment's
+        ensemble: its file, with what was found in `[change]` and the ensemble.
     """
 
     settings: Mapping[str, object]
@@ -79,14 +82,22 @@ class Calibration:
 
     @property
     def profile(self) -> dict[str, Any]:
-        """The fitted profile as a dict, as `Device` takes it."""
+        """The fitted profile as a dict, as `Device` takes it.
+
+        Raises
+        ------
+        WarpError
+            What was fitted is an experiment.
+        """
         import tomllib
 
+        if "devices" in tomllib.loads(self.toml):
+            raise WarpError("the ensemble is an experiment's: settings has what was found of the drive")
         others = ("title", "notes", *_OF_ENSEMBLE)
         return {name: _plain(value) for name, value in tomllib.loads(self.toml).items() if name not in others}
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes the fitted profile."""
+        """Writes the fitted profile, or the experiment."""
         Path(path).write_text(self.toml, encoding="utf-8")
 
     def summary(self) -> str:
@@ -173,12 +184,46 @@ def with_fit(
     if title is not None:
         document["title"] = title
     document["notes"] = tomlkit.string(notes, multiline=True)
+    _add_ensemble(document, members, widening)
+    return tomlkit.dumps(document)
+
+
+def experiment_with_fit(
+    text: str, settings: Mapping[str, object], members: Sequence[Member], widening: float, title: str | None
+) -> str:
+    """An experiment with fitted settings, as changes that all of its cells have in common, and its ensemble.
+
+    Parameters
+    ----------
+    text
+        Its file, notes and all.
+    settings
+        What was found, by path; settings of the workload behind `workload.`.
+    """
+    import tomlkit
+
+    document = tomlkit.parse(text)
+    for name in _OF_ENSEMBLE:
+        document.pop(name, None)
+    if title is not None:
+        document["title"] = title
+    change = document.setdefault("change", tomlkit.table())
+    for path, value in settings.items():
+        of_workload = path.startswith("workload.")
+        part = change.setdefault("settings" if of_workload else "device", tomlkit.table())
+        part[path.removeprefix("workload.")] = _written(path, value)
+    _add_ensemble(document, members, widening)
+    return tomlkit.dumps(document)
+
+
+def _add_ensemble(document: TOMLDocument, members: Sequence[Member], widening: float) -> None:
+    import tomlkit
+
     residual, ensemble = _OF_ENSEMBLE
     document[residual] = float(f"{widening:.3g}")
     document[ensemble] = tomlkit.aot()
     for member in members:
         document[ensemble].append(_member_table(member))
-    return tomlkit.dumps(document)
 
 
 def _member_table(member: Member) -> Any:
@@ -234,4 +279,4 @@ def residual_table(
     )
 
 
-__all__ = ["Calibration", "Member", "residual_table", "with_fit", "with_known"]
+__all__ = ["Calibration", "Member", "experiment_with_fit", "residual_table", "with_fit", "with_known"]

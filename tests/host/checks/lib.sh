@@ -378,6 +378,7 @@ make_file_system() {
     case $1 in
     ext4) mkfs.ext4 -q -F "$2" ;;
     f2fs) mkfs.f2fs -q -f "$2" ;;
+    xfs) mkfs.xfs -q -f "$2" ;;
     esac
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ssd::{Device, DeviceConfig};
+use ssd::{Device, DeviceConfig, Layout};
 use toml::Value;
 use workload::fio;
 
@@ -74,14 +74,61 @@ impl Origin<'_> {
     }
 }
 
-/// Whether two cells of a profile and its ensemble are the same run.
+/// A device of the experiment, or of a member of an ensemble, and what else a member changes.
+struct Start<'a> {
+    device: String,
+    origin: Origin<'a>,
+    part: Option<EnsemblePart>,
+    /// Of the experiment's own ensemble.
+    change: Change,
+    /// What messages call it.
+    place: Option<String>,
+}
+
+impl<'a> Start<'a> {
+    /// Nothing but a device.
+    fn new(device: &str, origin: Origin<'a>, part: Option<EnsemblePart>) -> Start<'a> {
+        Start {
+            device: device.to_string(),
+            origin,
+            part,
+            change: Change::default(),
+            place: None,
+        }
+    }
+
+    /// A cell of a member of the experiment's ensemble, if its device is one; any other cell's is looked at when it is prepared.
+    fn checked(&self, cell: Cell) -> Result<Cell, LabError> {
+        if self.place.is_some() {
+            let mut config = cell.device.clone();
+            // What is not possible with times is refused where the member runs in time.
+            config.timing = None;
+            Layout::new(&config).map_err(|error| LabError::Device {
+                device: self.device.clone(),
+                error,
+            })?;
+        }
+        Ok(cell)
+    }
+
+    /// An error with the place of the member that it is of.
+    fn placed(&self, error: LabError) -> LabError {
+        match &self.place {
+            Some(place) => LabError::invalid(place, error.to_string()),
+            None => error,
+        }
+    }
+}
+
+/// Whether two cells of an ensemble are the same run.
 fn is_same_run(one: &Cell, other: &Cell) -> bool {
-    one.key == other.key && one.seed == other.seed && one.device == other.device
+    let workload = |cell: &Cell| serde_json::to_string(&cell.workload).expect("a workload is JSON");
+    one.key == other.key && one.seed == other.seed && one.device == other.device && workload(one) == workload(other)
 }
 
 impl Experiment {
     /// All runs, in the order devices, grid, variants, seeds; `last` changes them after everything else. With an interval the runs of
-    /// the members of a profile's ensemble follow its own.
+    /// the members of the experiment's ensemble, or of a profile's, follow each profile's own.
     ///
     /// # Errors
     /// A device, workload or change that does not fit: names file and field.
@@ -102,20 +149,25 @@ impl Experiment {
             &self.variants
         };
         let mut cells: Vec<Cell> = Vec::new();
-        for (device, origin, ensemble) in self.origins(saved, interval)? {
+        for start in self.starts(saved, interval)? {
             for point in self.grid_points(run) {
                 for variant in variants {
-                    let changes = [&self.change]
+                    // What a member says of the common settings, the grid and the variants still change.
+                    let changes = [&self.change, &start.change]
                         .into_iter()
                         .chain(point.iter().map(|value| &value.change));
                     let changes: Vec<&Change> = changes.chain([&variant.change, last]).collect();
                     let key = CellKey {
-                        device: device.clone(),
+                        device: start.device.clone(),
                         variant: variant.name.clone(),
                         grid: point.iter().map(|value| value.name.clone()).collect(),
                     };
                     for &seed in &run.seeds {
-                        let cell = self.cell(key.clone(), &origin, &changes, run, seed)?;
+                        let cell = self.cell(key.clone(), &start.origin, &changes, run, seed);
+                        let cell = cell
+                            .and_then(|cell| start.checked(cell))
+                            .map_err(|error| start.placed(error))?;
+                        let ensemble = start.part;
                         let cell = Cell { ensemble, ..cell };
                         // Changes can make members alike.
                         let is_known = ensemble.is_some() && cells.iter().any(|known| is_same_run(known, &cell));
@@ -127,46 +179,60 @@ impl Experiment {
         Ok(cells)
     }
 
-    /// Where the devices come from, in their order: the saved one, or profiles, and with an interval after each the members of its
-    /// ensemble.
-    fn origins<'a>(
-        &self,
-        saved: Option<&'a SavedDevice>,
-        interval: bool,
-    ) -> Result<Vec<(String, Origin<'a>, Option<EnsemblePart>)>, LabError> {
-        let mut origins = Vec::new();
+    /// What cells begin with, in their order: the saved device, or profiles, and with an interval after each the members of the
+    /// experiment's ensemble or, if it has none, of the profile's.
+    fn starts<'a>(&self, saved: Option<&'a SavedDevice>, interval: bool) -> Result<Vec<Start<'a>>, LabError> {
+        let mut starts = Vec::new();
         for device in &self.devices {
             if let Some(saved) = saved {
-                origins.push((device.clone(), Origin::Saved(saved), None));
+                starts.push(Start::new(device, Origin::Saved(saved), None));
                 continue;
             }
             let profile = Profile::find(&self.beside(device))?;
-            let ensemble = profile.ensemble.as_ref().filter(|_| interval);
-            let part = |residual, member| Some(EnsemblePart { member, residual });
-            let members: Vec<_> = ensemble
-                .iter()
-                .flat_map(|ensemble| {
-                    (0..)
-                        .zip(&ensemble.members)
-                        .map(|(index, member)| (index, member, ensemble.residual))
-                })
-                .map(|(index, member, residual)| {
-                    let origin = Origin::Profile(Box::new(profile.changed(&member.settings)?));
-                    Ok((device.clone(), origin, part(residual, Some(index))))
-                })
-                .collect::<Result<_, LabError>>()?;
-            let own = ensemble.and_then(|ensemble| part(ensemble.residual, None));
-            origins.push((device.clone(), Origin::Profile(Box::new(profile)), own));
-            origins.extend(members);
+            let members = if interval {
+                self.members(device, &profile)?
+            } else {
+                Vec::new()
+            };
+            let own = members.first().and_then(|first| first.part);
+            let own = own.map(|part| EnsemblePart { member: None, ..part });
+            starts.push(Start::new(device, Origin::Profile(Box::new(profile)), own));
+            starts.extend(members);
         }
-        if interval && origins.iter().all(|(_, _, ensemble)| ensemble.is_none()) {
+        if interval && starts.iter().all(|start| start.part.is_none()) {
             let problem = "has no ensemble, and so no interval; `warp calibrate` makes one (docs/devices.md)";
             return Err(LabError::invalid(
                 &format!("device {}", self.devices.join(", ")),
                 problem,
             ));
         }
-        Ok(origins)
+        Ok(starts)
+    }
+
+    /// The members of the experiment's ensemble on a device; without one, of its profile's.
+    fn members(&self, device: &str, profile: &Profile) -> Result<Vec<Start<'static>>, LabError> {
+        let Some(ensemble) = self.ensemble.as_ref().or(profile.ensemble.as_ref()) else {
+            return Ok(Vec::new());
+        };
+        let is_own = self.ensemble.is_some();
+        let members = (0..).zip(&ensemble.members);
+        let members = members.map(|(index, member)| {
+            let part = EnsemblePart {
+                member: Some(index),
+                residual: ensemble.residual,
+            };
+            if !is_own {
+                let changed = Origin::Profile(Box::new(profile.changed(&member.settings)?));
+                return Ok(Start::new(device, changed, Some(part)));
+            }
+            let unchanged = Origin::Profile(Box::new(profile.clone()));
+            Ok(Start {
+                change: member.change(),
+                place: Some(format!("{}, ensemble[{index}].settings", self.file)),
+                ..Start::new(device, unchanged, Some(part))
+            })
+        });
+        members.collect()
     }
 
     /// Every combination of grid values.

@@ -13,8 +13,9 @@ use serde::Deserialize;
 use toml::Value;
 
 use crate::cell::RunSettings;
-use crate::claim::{Claim, PaperFigures};
+use crate::claim::{Claim, PaperFigures, Predicted};
 use crate::coordinates::Coordinates;
+use crate::ensemble::Ensemble;
 use crate::error::LabError;
 use crate::feedback;
 use crate::find;
@@ -75,9 +76,15 @@ pub struct Experiment {
     /// Numbers to compare with.
     #[serde(default)]
     pub published: Vec<PaperFigures>,
+    /// What to put among them that nobody has published.
+    #[serde(default)]
+    pub predicted: Vec<Predicted>,
     /// What has to hold.
     #[serde(default)]
     pub claims: Vec<Claim>,
+    /// Other settings of device and workload that explain what is published as well: what the paper leaves open.
+    #[serde(skip)]
+    pub ensemble: Option<Ensemble>,
 }
 
 /// A change to a cell.
@@ -243,12 +250,14 @@ impl Experiment {
     /// # Errors
     /// As [`Experiment::find`].
     pub fn from_table(file: &str, mut table: toml::Table) -> Result<Experiment, LabError> {
+        let ensemble = Ensemble::take(file, &mut table)?;
         say_what_is_left_out(&mut table);
         let mut experiment: Experiment = find::deserialize(file, Value::Table(table))?;
         let mut folders = file.trim_end_matches(BUILT_IN).rsplit('/');
         let folder = folders.nth(1).filter(|folder| !matches!(*folder, "." | ".."));
         experiment.slug = folder.unwrap_or("experiment").to_string();
         experiment.file = file.to_string();
+        experiment.ensemble = ensemble;
         if experiment.title.is_empty() {
             experiment.title.clone_from(&experiment.slug);
         }
@@ -298,8 +307,10 @@ impl Experiment {
         let coordinates = self.coordinates();
         let claims = self.claims.iter().map(|claim| claim.check(&coordinates));
         let published = self.published.iter().map(|row| row.check(&coordinates));
+        let predicted = self.predicted.iter().map(|row| row.check(&coordinates));
         claims
             .chain(published)
+            .chain(predicted)
             .collect::<Result<(), String>>()
             .map_err(|problem| LabError::invalid(&self.file, problem))
     }
@@ -352,7 +363,9 @@ impl Experiment {
             variants: Vec::new(),
             grid: Vec::new(),
             published: Vec::new(),
+            predicted: Vec::new(),
             claims: Vec::new(),
+            ensemble: None,
         }
     }
 

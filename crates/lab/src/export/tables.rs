@@ -14,12 +14,14 @@ use crate::feedback::{CollectionRow, FeedbackResult, ReadingRow};
 use crate::finding::Finding;
 use crate::interval::Interval;
 use crate::judge::{Comparison, Judge, Verdict};
+use crate::lifetimes::{Measured, SHARES};
 use crate::metric::Metric;
 use crate::run::{CellResult, Sample, ScaleComparison};
 use crate::store::KeptRun;
 use crate::timed::measure::{Direction, JobResult};
 use crate::whatif::{Answer, Life, PlacementAnswer};
 use workload::Operation;
+use workload::lifetimes::Survival;
 
 /// Rows that are turned into columns at a time.
 const BATCH_ROWS: usize = 1 << 16;
@@ -479,6 +481,7 @@ pub fn published<'a>(axes: &[String], comparisons: &[Comparison]) -> Table<'a> {
             .optional_f64("high", |row| Some(row.interval.as_ref()?.high))
             .optional_f64("error", Comparison::error)
             .optional_f64("relative_error", Comparison::relative_error)
+            .boolean("fitted", |row| row.fitted)
             .text("source", |row| &row.source)
             .with_key(axes, |row| &row.key)
     })
@@ -532,6 +535,44 @@ pub fn placements<'a>(answer: &Answer) -> Table<'a> {
                 life(|life| life.carbon_kg_per_terabyte_written),
             )
             .owned_text("findings", |row| row.findings.join(", "))
+            .batch()
+    })
+}
+
+/// One row for each workload, without a stream, and for each of its streams, where there are several: the bytes written until so much
+/// of it has ended, null where not that much was seen to.
+pub fn lifetimes<'a>(measured: &'a Measured) -> Table<'a> {
+    let parts: Vec<(Option<&str>, &Survival)> = measured.parts().collect();
+    Table::of(&parts, |rows| {
+        let columns = Columns::of(rows)
+            .owned_text("workload", |_| measured.name.clone())
+            .optional_text("stream", |(stream, _)| *stream)
+            .u64("written_bytes", |(_, survival)| {
+                measured.on_drive(survival.written_bytes())
+            });
+        let with_quantiles = SHARES.into_iter().fold(columns, |columns, share| {
+            let name = format!("end_within_{:.0}", share * 100.0);
+            columns.optional_u64(&name, |(_, survival)| measured.quantile(survival, share))
+        });
+        with_quantiles
+            .f64("there_at_the_end", |(_, survival)| survival.open_share())
+            .batch()
+    })
+}
+
+/// The distribution behind it: one row for each distance within which something of a part was seen to end.
+pub fn lifetime_steps<'a>(measured: &'a Measured) -> Table<'a> {
+    let of_part = |(stream, survival): (Option<&'a str>, &'a Survival)| {
+        survival
+            .steps()
+            .map(move |(bytes, ended)| (stream, measured.on_drive(bytes), ended))
+    };
+    let rows: Vec<(Option<&str>, u64, f64)> = measured.parts().flat_map(of_part).collect();
+    Table::of(&rows, |rows| {
+        Columns::of(rows)
+            .optional_text("stream", |(stream, ..)| *stream)
+            .u64("bytes", |(_, bytes, _)| *bytes)
+            .f64("ended_share", |(.., ended)| *ended)
             .batch()
     })
 }

@@ -60,16 +60,16 @@ fn steps_of_any_length_end_in_the_same_integers() {
 
 #[test]
 fn every_kind_of_run_can_be_stepped() {
-    for (experiment, timed) in [
-        ("latency", true),
-        ("cachelib", false),
-        ("event_feedback", false),
-        ("lsm_levels", false),
+    // In virtual time, a host that listens to the drive, a model of a program.
+    for (experiment, scale, timed) in [
+        ("free_streams", 1024, true),
+        ("event_feedback", 16, false),
+        ("lsm_levels", 2048, false),
     ] {
         let mut plans = plans_of(experiment, |selection| {
             selection.quick = true;
-            selection.scale = None;
-            selection.write_capacities = None;
+            selection.scale = Some(ScaleChoice::Fixed(Scale(scale)));
+            selection.write_capacities = Some(0.5);
         });
         let plan = Arc::new(plans.swap_remove(0));
         assert_eq!(plan.is_timed(), timed, "{experiment}");

@@ -58,6 +58,8 @@ pub enum Value {
     Change(f64),
     /// Four significant digits, and all of a whole number: latencies and rates.
     Significant(f64),
+    /// The same with the range of an ensemble: least and greatest.
+    SignificantInterval(f64, [f64; 2]),
     /// As many digits after the point.
     Fixed(f64, usize),
 }
@@ -103,6 +105,10 @@ impl fmt::Display for Value {
             Value::Share(share) => write!(out, "{:.1} %", share * 100.0),
             Value::Change(share) => write!(out, "{:+.1} %", share * 100.0),
             Value::Significant(value) => write!(out, "{value:.*}", significant_digits(value)),
+            Value::SignificantInterval(value, ends) => {
+                let [value, low, high] = [value, ends[0], ends[1]].map(Value::Significant);
+                write!(out, "{value} ({low}-{high})")
+            }
             Value::Fixed(value, digits) => write!(out, "{value:.digits$}"),
         }
     }
@@ -318,6 +324,10 @@ mod tests {
             (Value::Bytes(64 << 20), "64 MiB"),
             (Value::Significant(123.456), "123.5"),
             (Value::Significant(12_345.6), "12346"),
+            (
+                Value::SignificantInterval(12_345.6, [987.65, 20_000.0]),
+                "12346 (987.6-20000)",
+            ),
             (Value::number(3.0, 4), "3"),
             (Value::number(0.5, 4), "0.5000"),
             (Value::optional(None, Value::Share), "–"),

@@ -363,11 +363,14 @@ pub fn comparisons(comparisons: &[Comparison]) -> Rows {
     let numbers = numbers.map(|heading| Column::number(heading, ""));
     let with_intervals = comparisons.iter().any(|comparison| comparison.interval.is_some());
     let inside = with_intervals.then(|| Column::text("inside"));
+    let with_fitted = comparisons.iter().any(|comparison| comparison.fitted);
+    let fitted = with_fitted.then(|| Column::text("fitted to"));
     let mut rows = Rows::new(
         labels
             .into_iter()
             .chain(numbers)
             .chain(inside)
+            .chain(fitted)
             .chain([Column::text("source")]),
     );
     for comparison in comparisons {
@@ -383,8 +386,9 @@ pub fn comparisons(comparisons: &[Comparison]) -> Rows {
             Value::optional(comparison.error(), Value::Difference)
         };
         let ours = |ours: f64| match &comparison.interval {
-            Some(interval) if !is_relative => Value::Interval(ours, [interval.low, interval.high]),
-            _ => value(ours),
+            Some(interval) if is_relative => Value::SignificantInterval(ours, [interval.low, interval.high]),
+            Some(interval) => Value::Interval(ours, [interval.low, interval.high]),
+            None => value(ours),
         };
         let cells = [
             comparison.key.to_string().into(),
@@ -398,27 +402,45 @@ pub fn comparisons(comparisons: &[Comparison]) -> Rows {
             if inside { "yes" } else { "no" }.into()
         });
         let inside = with_intervals.then_some(inside);
+        let fitted = with_fitted.then(|| Value::from(if comparison.fitted { "yes" } else { "no" }));
         rows.add(
             cells
                 .into_iter()
                 .chain(inside)
+                .chain(fitted)
                 .chain([comparison.source.as_str().into()]),
         );
     }
     rows
 }
 
-/// How many of the published drives' write amplifications lie inside the intervals, in a line; empty if there are no intervals.
+/// How many of the published drives' write amplifications lie inside the intervals, in a line; empty if there are no intervals. Those
+/// that were fitted to are counted apart: they have to be inside.
 pub fn covered(comparisons: &[Comparison]) -> String {
-    let inside: Vec<bool> = comparisons.iter().filter_map(Comparison::is_inside).collect();
-    if inside.is_empty() {
+    let inside = |fitted: bool| -> Vec<bool> {
+        let those = comparisons.iter().filter(|comparison| comparison.fitted == fitted);
+        those.filter_map(Comparison::is_inside).collect()
+    };
+    let counted = |inside: &[bool]| {
+        let count = inside.iter().filter(|inside| **inside).count();
+        format!("{count} of {}", inside.len())
+    };
+    let (predicted, fitted) = (inside(false), inside(true));
+    let mut parts = Vec::new();
+    if !predicted.is_empty() {
+        let count = predicted.iter().filter(|inside| **inside).count();
+        let share = Value::Share(count as f64 / predicted.len() as f64);
+        parts.push(format!("{} ({share})", counted(&predicted)));
+    }
+    if !fitted.is_empty() {
+        parts.push(format!("{} that were fitted to", counted(&fitted)));
+    }
+    if parts.is_empty() {
         return String::new();
     }
-    let count = inside.iter().filter(|inside| **inside).count();
-    let share = Value::Share(count as f64 / inside.len() as f64);
     format!(
-        "write amplifications of the paper's drive inside our interval: {count} of {} ({share})\n",
-        inside.len()
+        "write amplifications of the paper's drive inside our interval: {}\n",
+        parts.join(", and ")
     )
 }
 

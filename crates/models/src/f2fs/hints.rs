@@ -5,7 +5,8 @@
 //! last one. Numbers are those of `enum rw_hint` (`include/linux/rw_hint.h`).
 //!
 //! Which hint F2FS gives is in the kernel's `Documentation/filesystems/f2fs.rst`, "Write-hint Policy": three mount options until 5.18,
-//! one fixed policy since 6.9. [`HintPolicy`] has them all. The paper's section 3.4 says that user data is WARM, that this maps to
+//! one fixed policy since 6.9. The block layer's write streams, which are what a stock kernel hands to the drive (stream n is the n-th placement handle),
+//! got them from F2FS later, for data alone (linux-f2fs-devel, April 2026; measured with Linux 7.3, docs/workloads.md). [`HintPolicy`] has them all. The paper's section 3.4 says that user data is WARM, that this maps to
 //! `WRITE_LIFE_NOT_SET`, and that nodes and metadata go to handles of their own: that is the fixed policy, and so the default here.
 
 use serde::{Deserialize, Serialize};
@@ -122,6 +123,9 @@ pub enum HintPolicy {
     Fs,
     /// The fixed policy since 6.9: warm data not set, hot data short, cold data extreme; nodes none, medium and long; metadata none.
     Kernel,
+    /// Write streams, as a stock kernel has them (7.3): hot, warm and cold data by the first three handles, or cold data by the second of two; nodes and
+    /// metadata without a directive, which is the first.
+    Streams,
     /// Beyond the paper: user data is split by how long the file will live, a handle per class; nodes and metadata get the two
     /// handles that follow.
     Lifetime,
@@ -140,11 +144,12 @@ impl HintPolicy {
             (HintPolicy::Fs, Writer::Log(ColdNode)) => Hint::None,
             (HintPolicy::Fs, Writer::Log(_)) => Hint::NotSet,
             (HintPolicy::Fs, Writer::Meta) => Hint::Medium,
-            (HintPolicy::Kernel, Writer::Log(WarmData)) => Hint::NotSet,
-            (HintPolicy::Kernel, Writer::Log(HotNode)) => Hint::None,
-            (HintPolicy::Kernel, Writer::Log(WarmNode)) => Hint::Medium,
-            (HintPolicy::Kernel, Writer::Log(ColdNode)) => Hint::Long,
-            (HintPolicy::Kernel, Writer::Meta) => Hint::None,
+            (HintPolicy::Kernel | HintPolicy::Streams, writer) => match writer {
+                Writer::Log(HotNode) | Writer::Meta => Hint::None,
+                Writer::Log(WarmNode) => Hint::Medium,
+                Writer::Log(ColdNode) => Hint::Long,
+                Writer::Log(_) => Hint::NotSet,
+            },
         };
         Some(hint)
     }
@@ -154,10 +159,46 @@ impl HintPolicy {
         let last = placement_count.checked_sub(1)?;
         let wanted = match self {
             HintPolicy::Off => return None,
+            HintPolicy::Streams => Self::stream(writer, placement_count)?,
             HintPolicy::Lifetime if writer.is_data() => class,
             HintPolicy::Lifetime => classes + u8::from(writer == Writer::Meta),
             _ => self.hint(writer).expect("the other policies give hints") as u8,
         };
         Some(PlacementIndex(u16::from(wanted).min(last)))
+    }
+
+    /// The handle of a write stream; none for what has no stream.
+    fn stream(writer: Writer, placement_count: u16) -> Option<u8> {
+        match writer {
+            Writer::Log(Log::HotData) => Some(0),
+            Writer::Log(Log::WarmData) => Some(u8::from(placement_count >= 3)),
+            Writer::Log(Log::ColdData) => Some(placement_count.saturating_sub(1).min(2) as u8),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `tests/host/run --hints` finds of Linux 7.3 on eight handles, and what the patch says of fewer.
+    #[test]
+    fn write_streams_are_the_kernels() {
+        for (count, data) in [(1, [0, 0, 0]), (2, [0, 0, 1]), (3, [0, 1, 2]), (8, [0, 1, 2])] {
+            let place = |writer| HintPolicy::Streams.placement(writer, 0, 6, count);
+            for (log, index) in Log::ALL.into_iter().zip(data) {
+                assert_eq!(
+                    place(Writer::Log(log)),
+                    Some(PlacementIndex(index)),
+                    "{log:?} of {count}"
+                );
+            }
+            for log in &Log::ALL[3..] {
+                assert_eq!(place(Writer::Log(*log)), None);
+            }
+            assert_eq!(place(Writer::Meta), None);
+        }
+        assert_eq!(HintPolicy::Streams.placement(Writer::Meta, 0, 6, 0), None);
     }
 }

@@ -3,8 +3,10 @@
 use super::file_system::FileSystem;
 use super::layout::BLOCK_BYTES;
 use super::nodes::UNWRITTEN;
+use super::personality::file_count;
 use super::personality::fileserver::Choice;
 use super::*;
+use crate::testing::twin;
 use workload::{Operation, Request, Source, Twin};
 
 const GIB: u64 = 1 << 30;
@@ -25,7 +27,7 @@ fn small_fileserver(used: f64) -> Settings {
         ..Settings::default()
     };
     settings.fileserver.file_bytes = 100_000;
-    settings.fileserver.files = (used * 2.0 * GIB as f64 / 0.8 / 107_000.0) as u32;
+    settings.fileserver.files = Some((used * 2.0 * GIB as f64 / 0.8 / 107_000.0) as u32);
     settings.fileserver.threads = 20;
     settings
 }
@@ -170,7 +172,7 @@ fn synced_overwrites_stay_in_place_if_they_may() {
         throughput_bytes_per_second: 16 << 20,
         ..Settings::default()
     };
-    settings.oltp.files = 100;
+    settings.oltp.files = Some(100);
     let written = |settings: &Settings| {
         let source = run_checked(settings, &drive(2), 3, 400);
         let made = source.files.output.bytes_written - source.files.counters.cleaned_blocks * BLOCK_BYTES;
@@ -216,7 +218,7 @@ fn synced_overwrites_stay_in_place_if_they_may() {
 fn writing_files_once_costs_their_nodes() {
     let mut settings = small_fileserver(0.6);
     settings.fileserver.file_size_shape = 0.0;
-    let files = settings.fileserver.files * 8 / 10;
+    let files = settings.fileserver.files.expect("set above") * 8 / 10;
     let source = run_checked(&settings, &drive(2), 5, files);
     let counters = &source.files.counters;
     assert_eq!((counters.threaded_blocks, counters.cleaned_blocks), (0, 0));
@@ -389,7 +391,7 @@ fn a_twin_is_like_the_drive() {
     let measure = |denominator: u64| {
         let mut settings = small_fileserver(0.7);
         settings.fileserver.file_bytes = 540_000;
-        settings.fileserver.files = (0.7 * 16.0 * GIB as f64 / 0.8 / 547_000.0) as u32;
+        settings.fileserver.files = Some((0.7 * 16.0 * GIB as f64 / 0.8 / 547_000.0) as u32);
         settings.throughput_bytes_per_second *= 8;
         let bytes = 16 * GIB / denominator;
         let target = Target {
@@ -429,8 +431,11 @@ fn impossible_settings_are_refused() {
     };
     refused(|settings| settings.lifetime_classes = 1, "from 2 to 6");
     refused(|settings| settings.hints = HintPolicy::Lifetime, "choice = \"random\"");
-    refused(|settings| settings.fileserver.files *= 3, "use fewer or smaller");
-    refused(|settings| settings.fileserver.files = 50, "100 are needed");
+    refused(
+        |settings| settings.fileserver.files = Some(40_000),
+        "use fewer or smaller",
+    );
+    refused(|settings| settings.fileserver.files = Some(50), "100 are needed");
     refused(|settings| settings.fileserver.file_size_shape = 1.2, "steps of 0.5");
     refused(
         |settings| settings.fileserver.preallocated_percent = 100.0,
@@ -448,7 +453,35 @@ fn impossible_settings_are_refused() {
         },
         "multiple of 4096",
     );
-    refused(|settings| settings.personality = PersonalityName::Oltp, "do not fit");
+    refused(
+        |settings| {
+            settings.personality = PersonalityName::Oltp;
+            settings.oltp.files = Some(63_000);
+        },
+        "do not fit",
+    );
+}
+
+/// The paper's numbers of files on the paper's drive, and as many as there is room for on smaller ones and parts of them.
+#[test]
+fn defaults_fit_any_drive() {
+    let paper = Target {
+        device_bytes: 7_680_000_000_000,
+        ..twin(7_680_000_000_000 >> 20, 1024)
+    };
+    let part = twin(240 << 10, 64).part(40.0, 100.0).0;
+    for (target, files) in [(paper, 10_000_000), (drive(4), 5_726), (part, 206_158)] {
+        let counted = file_count(None, 10_000_000, 72.0, 540_000, &target);
+        assert_eq!(counted, files, "{target:?}");
+        assert_eq!(file_count(Some(7), 10_000_000, 72.0, 540_000, &target), 7);
+        for personality in [PersonalityName::Fileserver, PersonalityName::Oltp] {
+            let settings = Settings {
+                personality,
+                ..Settings::default()
+            };
+            settings.source(&target, 0).unwrap();
+        }
+    }
 }
 
 #[test]

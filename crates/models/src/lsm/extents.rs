@@ -41,6 +41,12 @@ impl Space {
         1.0 - self.free_blocks as f64 / self.blocks as f64
     }
 
+    /// Blocks that are in use.
+    #[cfg(test)]
+    pub fn used_blocks(&self) -> u64 {
+        self.blocks - self.free_blocks
+    }
+
     /// Extents for so many blocks; none if so many are not free.
     pub fn allocate(&mut self, blocks: u32) -> Option<Vec<Extent>> {
         if u64::from(blocks) > self.free_blocks {

@@ -1,37 +1,50 @@
 //! LSM tree: a model of RocksDB on a simple file system, under YCSB's mixes of operations.
 //!
 //! ```text
-//! mix (keys by popularity) -> tree (log, memtable, levels or tiers) -> space (extents) -> output -> requests
+//! mix of a family (keys by popularity) -> database (one log) -> its tree (memtable, levels or tiers) -> space (extents) -> output -> requests
 //! ```
 //!
 //! Keys are exact: every table holds the sorted list of its keys, so that overlaps, overwritten entries and the sizes of outputs need no
-//! assumption about popularity. Entries have one size.
+//! assumption about popularity. Entries of a family have one size.
 //!
 //! What shrinks on a twin of 1/d: memtable, table, base level and the number of records, so that the number of levels and the tables of
 //! each stay; an entry does not shrink, and the log is written in pieces of a mapping unit at least.
 //!
-//! It leaves out: deletes, compression, column families, filter and index blocks, the manifest, concurrent compactions and stalls.
+//! It leaves out: deletes, compression, filter and index blocks, the manifest, concurrent compactions and stalls.
 
+mod database;
 mod extents;
+mod families;
+mod log;
 mod output;
 mod rules;
 mod source;
+mod store;
 mod table;
 #[cfg(test)]
 mod tests;
 mod tree;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 pub use crate::ycsb::{Mix, Popularity};
+pub use families::Family;
 pub use output::Placement;
 pub use source::Lsm;
 
 use crate::ycsb::Keys;
+use database::Database;
 use extents::{BLOCK_BYTES, Space};
-use output::{Output, Placer};
+use families::Member;
+use log::{Log, LogRules};
+use output::{Output, Placer, TreeOutput};
 use rules::Rules;
+use source::Client;
+use store::Store;
 use tree::Tree;
+use workload::random::mix;
 use workload::{Target, WorkloadError, multiple_of, within};
 
 /// The `[workload]` table of `kind = "lsm"`.
@@ -88,12 +101,20 @@ pub struct Settings {
     pub placement: Placement,
     /// With `placement = "table"`: the placement index of the log, of level 0, of level 1, ...; the last is that of all deeper ones.
     pub placement_table: Vec<u16>,
+    /// Bytes of the log, full size, beyond which the families with entries in its oldest file are flushed (`max_total_wal_size`); 0: eight times
+    /// all memtables, as four times twice as many are RocksDB's default. 0.
+    #[serde(with = "base::size")]
+    pub max_total_wal_bytes: u64,
+    /// When one family is flushed, all are (`atomic_flush`). False.
+    pub atomic_flush: bool,
     /// The log's space is used again by the next log (`recycle_log_file_num`). False.
     pub recycle_wal: bool,
     /// The drive is told of deleted files. True.
     pub discard: bool,
     /// Reads are produced too, of applications and of compactions. False.
     pub reads: bool,
+    /// Column families by name, in the order of their names. None: one without a name.
+    pub families: BTreeMap<String, Family>,
 }
 
 impl Default for Settings {
@@ -121,9 +142,12 @@ impl Default for Settings {
             write_bytes: 1 << 20,
             placement: Placement::Level,
             placement_table: Vec::new(),
+            max_total_wal_bytes: 0,
+            atomic_flush: false,
             recycle_wal: false,
             discard: true,
             reads: false,
+            families: BTreeMap::new(),
         }
     }
 }
@@ -143,6 +167,9 @@ pub enum Compaction {
 
 /// Fewest entries of a memtable or table.
 const LEAST_ENTRIES: u64 = 16;
+/// Bytes of the log when nothing is said of them, in memtables: four times as many as there may be (`DBImpl::GetMaxTotalWalSize`), two of each
+/// family (`max_write_buffer_number`).
+const LOG_MEMTABLES: u64 = 8;
 
 impl Settings {
     /// The workload on a drive.
@@ -151,58 +178,78 @@ impl Settings {
     /// A setting that cannot be, or that does not fit the drive.
     pub fn source(&self, target: &Target, seed: u64) -> Result<Lsm, WorkloadError> {
         self.check()?;
-        let entry_bytes = u64::from(self.key_bytes) + u64::from(self.value_bytes);
         let capacity_bytes = target.capacity_bytes();
-        let blocks = capacity_bytes / BLOCK_BYTES;
-        let records = (capacity_bytes as f64 * self.data_percent / 100.0) as u64 / entry_bytes;
-        let too_large = |setting: String| {
-            WorkloadError::setting(setting, "more than 32 bits can number; use a twin, or larger values")
+        let blocks = u32::try_from(capacity_bytes / BLOCK_BYTES)
+            .map_err(|_| too_large(format!("a drive of {capacity_bytes} bytes")))?;
+        let members = self.members();
+        let parts = members.iter().enumerate();
+        let parts: Vec<(Tree, Client)> = parts
+            .map(|(number, member)| member.begin(number, target, seed))
+            .collect::<Result<_, _>>()?;
+        let (trees, clients): (Vec<Tree>, Vec<Client>) = parts.into_iter().unzip();
+        let store = Store {
+            space: Space::new(blocks),
+            output: self.output(&members, &trees, target),
+            discard: self.discard,
+            reads: self.reads,
         };
-        let blocks = u32::try_from(blocks).map_err(|_| too_large(format!("a drive of {capacity_bytes} bytes")))?;
-        let most = u32::try_from(records * 6 / 5).map_err(|_| too_large(format!("{records} records")))?;
-        let rules = self.rules(target, entry_bytes)?;
-        if records < 10 * rules.memtable_entries {
-            let setting = format!("data_percent = {}", self.data_percent);
-            let problem = format!("{records} records are less than ten memtables; use more, or smaller memtables");
-            return Err(WorkloadError::setting(setting, problem));
-        }
-        let sizes = (rules.write_bytes, rules.memtable_entries * entry_bytes);
-        let output = Output::new(
-            Placer {
-                placement: self.placement,
-                table: self.placement_table.clone(),
-                count: target.placement_count,
-            },
-            rules.compaction != Compaction::Levelled,
-            self.levels as usize,
-            sizes,
-        );
-        let popularity = self.popularity.unwrap_or(self.mix.popularity());
-        let keys = Keys::new(most, target.denominator(), popularity, self.zipf_exponent, seed);
-        let bulk = (self.bulk_load && self.mix != Mix::Load) || self.compaction == Compaction::Fifo;
-        let tree = Tree::new(
-            Rules {
-                most_entries: records,
-                ..rules
-            },
-            Space::new(blocks),
-            output,
-        );
-        Ok(Lsm::new(tree, keys, self.mix, records as u32, bulk, target.endless))
+        let database = Database {
+            log: self.wal.then(|| Log::new(self.log_rules(&trees, target))),
+            max_log_bytes: self.max_log_bytes(&trees, target)?,
+            atomic_flush: self.atomic_flush,
+            store,
+            trees,
+        };
+        let names = members.into_iter().filter_map(|member| member.name).collect();
+        Ok(Lsm::new(database, clients, names, seed))
     }
 
-    fn rules(&self, target: &Target, entry_bytes: u64) -> Result<Rules, WorkloadError> {
-        let scaled = |name: &str, bytes: u64| {
-            let entries = bytes / target.denominator() / entry_bytes;
-            if entries < LEAST_ENTRIES {
-                let problem = format!(
-                    "holds {entries} entries at this scale, {LEAST_ENTRIES} are needed; use a larger scale or smaller entries"
-                );
-                return Err(WorkloadError::setting(format!("{name} = {bytes}"), problem));
-            }
-            Ok(entries)
+    fn output(&self, members: &[Member], trees: &[Tree], target: &Target) -> Output {
+        let placer = Placer {
+            placement: self.placement,
+            log_index: self.placement_table.first().copied().unwrap_or(0),
+            count: target.placement_count,
         };
-        let write_bytes = target.request_bytes(self.write_bytes);
+        let of_tree = |member: &Member| TreeOutput {
+            levels: member.settings.levels as usize,
+            only_runs: member.settings.compaction != Compaction::Levelled,
+            table: member.level_placements.clone(),
+        };
+        let memtable_bytes = trees.iter().map(|tree| tree.rules.memtable_bytes()).sum();
+        let sizes = (target.request_bytes(self.write_bytes), memtable_bytes);
+        Output::new(placer, members.iter().map(of_tree).collect(), sizes)
+    }
+
+    fn log_rules(&self, trees: &[Tree], target: &Target) -> LogRules {
+        let memtables = trees.iter().map(|tree| tree.rules.memtable_bytes());
+        LogRules {
+            writes_per_sync: self.writes_per_sync,
+            write_bytes: target.request_bytes(self.write_bytes),
+            // Whoever is full first ends a file, so that the smallest memtable is what a file surely has.
+            space_bytes: memtables.min().expect("there is a tree"),
+            recycle: self.recycle_wal,
+        }
+    }
+
+    /// Bytes of the log beyond which families are flushed; alone, a family has no other whose flush could be missing.
+    fn max_log_bytes(&self, trees: &[Tree], target: &Target) -> Result<u64, WorkloadError> {
+        let memtables = trees.iter().map(|tree| tree.rules.memtable_bytes());
+        if trees.len() == 1 {
+            return Ok(u64::MAX);
+        }
+        if self.max_total_wal_bytes == 0 {
+            return Ok(LOG_MEMTABLES * memtables.sum::<u64>());
+        }
+        let entry_bytes = trees.iter().map(|tree| tree.rules.entry_bytes).max();
+        let entry_bytes = entry_bytes.expect("there is a tree");
+        let entries = scaled("max_total_wal_bytes", self.max_total_wal_bytes, target, entry_bytes)?;
+        Ok(entries * entry_bytes)
+    }
+
+    /// The rules of a tree; `place` is what messages put before its settings.
+    fn rules(&self, place: &str, target: &Target, most_entries: u64) -> Result<Rules, WorkloadError> {
+        let entry_bytes = self.entry_bytes();
+        let scaled = |name: &str, bytes: u64| scaled(&format!("{place}{name}"), bytes, target, entry_bytes);
         Ok(Rules {
             entry_bytes,
             memtable_entries: scaled("memtable_bytes", self.memtable_bytes)?,
@@ -213,16 +260,14 @@ impl Settings {
             level_zero_tables: self.level_zero_tables,
             dynamic_levels: self.dynamic_levels,
             compaction: self.compaction,
-            most_entries: 0,
-            recycle_wal: self.recycle_wal,
+            most_entries,
             size_ratio_percent: self.size_ratio_percent,
             space_amplification_percent: self.space_amplification_percent,
-            wal: self.wal,
-            writes_per_sync: self.writes_per_sync,
-            write_bytes,
-            discard: self.discard,
-            reads: self.reads,
         })
+    }
+
+    fn entry_bytes(&self) -> u64 {
+        u64::from(self.key_bytes) + u64::from(self.value_bytes)
     }
 
     fn check(&self) -> Result<(), WorkloadError> {
@@ -231,18 +276,86 @@ impl Settings {
             return Err(WorkloadError::setting("placement_table", problem));
         }
         within("data_percent", self.data_percent, 0.1..=95.0)?;
-        within("zipf_exponent", self.zipf_exponent, 0.0..=10.0)?;
-        within("value_bytes", self.value_bytes, 1..=16 << 20)?;
-        within("key_bytes", self.key_bytes, 0..=64 << 10)?;
-        within("levels", self.levels, 2..=10)?;
-        within("level_zero_tables", self.level_zero_tables, 2..=1000)?;
-        within("level_multiplier", self.level_multiplier, 2..=1000)?;
-        within("size_ratio_percent", self.size_ratio_percent, 0..=1000)?;
-        within(
-            "space_amplification_percent",
-            self.space_amplification_percent,
-            1..=10_000,
-        )?;
-        multiple_of(BLOCK_BYTES, "write_bytes", self.write_bytes, 1 << 30)
+        self.check_tree("")?;
+        multiple_of(BLOCK_BYTES, "write_bytes", self.write_bytes, 1 << 30)?;
+        self.check_families()?;
+        let mut families = self.members().into_iter();
+        families.try_for_each(|family| family.settings.check_tree(&family.place))
+    }
+
+    /// What is wrong with the settings that a family can have of its own.
+    fn check_tree(&self, place: &str) -> Result<(), WorkloadError> {
+        let name = |setting: &str| format!("{place}{setting}");
+        within(&name("zipf_exponent"), self.zipf_exponent, 0.0..=10.0)?;
+        within(&name("value_bytes"), self.value_bytes, 1..=16 << 20)?;
+        within(&name("key_bytes"), self.key_bytes, 0..=64 << 10)?;
+        within(&name("levels"), self.levels, 2..=10)?;
+        within(&name("level_zero_tables"), self.level_zero_tables, 2..=1000)?;
+        within(&name("level_multiplier"), self.level_multiplier, 2..=1000)?;
+        within(&name("size_ratio_percent"), self.size_ratio_percent, 0..=1000)?;
+        let percent = self.space_amplification_percent;
+        within(&name("space_amplification_percent"), percent, 1..=10_000)
+    }
+}
+
+fn too_large(setting: String) -> WorkloadError {
+    WorkloadError::setting(setting, "more than 32 bits can number; use a twin, or larger values")
+}
+
+/// Entries that so many bytes of the drive at full size have on this one.
+fn scaled(name: &str, bytes: u64, target: &Target, entry_bytes: u64) -> Result<u64, WorkloadError> {
+    let entries = bytes / target.denominator() / entry_bytes;
+    if entries >= LEAST_ENTRIES {
+        return Ok(entries);
+    }
+    let problem = format!(
+        "holds {entries} entries at this scale, {LEAST_ENTRIES} are needed; use a larger scale or smaller entries"
+    );
+    Err(WorkloadError::setting(format!("{name} = {bytes}"), problem))
+}
+
+impl Member {
+    /// For messages: a family is named after what is said to be its own.
+    fn of_whom(&self) -> String {
+        self.name
+            .as_ref()
+            .map_or(String::new(), |name| format!(" of the family {name}"))
+    }
+
+    /// The tree of a family, and who uses it.
+    fn begin(&self, number: usize, target: &Target, seed: u64) -> Result<(Tree, Client), WorkloadError> {
+        let settings = &self.settings;
+        let data_bytes = (target.capacity_bytes() as f64 * settings.data_percent / 100.0 * self.data_share) as u64;
+        let records = data_bytes / settings.entry_bytes();
+        let most =
+            u32::try_from(records * 6 / 5).map_err(|_| too_large(format!("{records} records{}", self.of_whom())))?;
+        let rules = settings.rules(&self.place, target, records)?;
+        if records < 10 * rules.memtable_entries {
+            let of_whom = self.of_whom();
+            let problem =
+                format!("{records} records{of_whom} are less than ten memtables; use more, or smaller memtables");
+            let setting = format!("data_percent = {}", settings.data_percent);
+            return Err(WorkloadError::setting(setting, problem));
+        }
+        // The first family draws what a database without families does.
+        let seed = if number == 0 {
+            seed
+        } else {
+            mix(seed ^ mix(number as u64))
+        };
+        let popularity = settings.popularity.unwrap_or(settings.mix.popularity());
+        let exponent = settings.zipf_exponent;
+        let keys = Keys::new(most, target.denominator(), popularity, exponent, seed);
+        let tree = Tree::new(rules, number);
+        let bulk = (settings.bulk_load && settings.mix != Mix::Load) || settings.compaction == Compaction::Fifo;
+        // Operations of a mix that puts nothing are no requests, and are not asked for.
+        let is_idle = match settings.mix {
+            Mix::Load => !target.endless,
+            Mix::C => !settings.reads,
+            _ => false,
+        };
+        let operation_share = if is_idle { 0.0 } else { self.operation_share };
+        let client = Client::new(&tree, keys, settings.mix, records as u32, bulk, operation_share);
+        Ok((tree, client))
     }
 }

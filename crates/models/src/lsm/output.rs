@@ -19,8 +19,10 @@ pub enum Placement {
     Rocksdb,
     /// As `placement_table` says.
     Table,
-    /// By the mean lifetime that files of the level have had so far, in powers of four of a memtable's bytes.
+    /// By the mean lifetime that files of the level have had so far, in powers of four of the bytes of all memtables.
     Lifetime,
+    /// The log has the first, each family the next one, in the order of their names; the last takes the rest.
+    Family,
 }
 
 /// Who writes.
@@ -29,7 +31,12 @@ pub enum Maker {
     /// The log.
     Wal,
     /// A flush or compaction into a level.
-    Level(usize),
+    Level {
+        /// Of which tree.
+        tree: usize,
+        /// Which level, 0 included.
+        level: usize,
+    },
 }
 
 /// What placement indices follow from.
@@ -37,10 +44,33 @@ pub enum Maker {
 pub struct Placer {
     /// The rule.
     pub placement: Placement,
-    /// Of [`Placement::Table`]: the log's, then those of the levels.
-    pub table: Vec<u16>,
+    /// Of [`Placement::Table`]: the log's.
+    pub log_index: u16,
     /// Placement indices of the drive.
     pub count: u16,
+}
+
+/// What the output has to know of a tree.
+#[derive(Debug, Clone)]
+pub struct TreeOutput {
+    /// Number of levels, level 0 included; each is a stream.
+    pub levels: usize,
+    /// Tables of level 0 make up the tree: there are no others.
+    pub only_runs: bool,
+    /// Of [`Placement::Table`]: the indices of level 0, of level 1, ...; the last is that of all deeper ones.
+    pub table: Vec<u16>,
+}
+
+/// A tree whose files are written.
+#[derive(Debug)]
+struct Tree {
+    of: TreeOutput,
+    /// Stream of its level 0.
+    first_stream: usize,
+    /// Level that takes the tables of level 0.
+    base: usize,
+    /// Mean lifetime of the files of each level, bytes written.
+    lifetimes: Vec<f64>,
 }
 
 /// Makes requests and counts them.
@@ -49,15 +79,11 @@ pub struct Output {
     /// Requests that are ready to be taken.
     pub(crate) queue: RequestQueue,
     placer: Placer,
-    /// Tables of level 0 make up the tree: there are no others.
-    only_runs: bool,
-    levels: usize,
+    trees: Vec<Tree>,
+    /// Stream of reads, after those of the log and of all levels; that of discards follows.
+    read_stream: usize,
     request_blocks: u64,
     memtable_bytes: u64,
-    /// Mean lifetime of the files of each level, bytes written.
-    lifetimes: Vec<f64>,
-    /// Level that takes the tables of level 0.
-    pub base: usize,
     /// Bytes written.
     pub bytes_written: u64,
     /// Of these, by the log.
@@ -72,17 +98,29 @@ pub struct Output {
 const LIFETIME_WEIGHT: f64 = 0.02;
 
 impl Output {
-    /// Nothing yet.
-    pub fn new(placer: Placer, only_runs: bool, levels: usize, sizes: (u64, u64)) -> Output {
+    /// Nothing yet. `sizes` are the bytes of a request and of all memtables.
+    pub fn new(placer: Placer, trees: Vec<TreeOutput>, sizes: (u64, u64)) -> Output {
         let (request_bytes, memtable_bytes) = sizes;
+        let mut first_stream = 1;
+        let trees: Vec<Tree> = trees
+            .into_iter()
+            .map(|of| {
+                let tree = Tree {
+                    first_stream,
+                    base: 1,
+                    lifetimes: vec![0.0; of.levels],
+                    of,
+                };
+                first_stream += tree.of.levels;
+                tree
+            })
+            .collect();
         Output {
             queue: RequestQueue::default(),
-            only_runs,
-            levels,
+            trees,
+            read_stream: first_stream,
             request_blocks: request_bytes / BLOCK_BYTES,
             memtable_bytes,
-            lifetimes: vec![0.0; levels],
-            base: 1,
             bytes_written: 0,
             wal_bytes: 0,
             handle_bytes: vec![0; usize::from(placer.count).max(1)],
@@ -93,32 +131,44 @@ impl Output {
 
     fn place(&self, maker: Maker) -> Option<PlacementIndex> {
         let last = self.placer.count.checked_sub(1)?;
-        let of_table = |place: usize| {
-            let table = &self.placer.table;
-            usize::from(table[place.min(table.len() - 1)])
-        };
         let wanted = match (self.placer.placement, maker) {
             (Placement::None, _) => return None,
-            (Placement::Level, Maker::Wal) => 0,
-            (Placement::Level, Maker::Level(level)) => level,
+            (Placement::Level | Placement::Lifetime | Placement::Family, Maker::Wal) => 0,
             (Placement::Rocksdb, Maker::Wal) => 2,
-            (Placement::Rocksdb, Maker::Level(_)) if self.only_runs => 0,
-            (Placement::Rocksdb, Maker::Level(level)) => 3 + level.saturating_sub(self.base).min(2),
-            (Placement::Table, Maker::Wal) => of_table(0),
-            (Placement::Table, Maker::Level(level)) => of_table(1 + level),
-            (Placement::Lifetime, Maker::Wal) => 0,
-            (Placement::Lifetime, Maker::Level(level)) => {
-                let memtables = (self.lifetimes[level] / self.memtable_bytes as f64) as u64;
-                (memtables.max(1).ilog2() / 2) as usize
-            }
+            (Placement::Table, Maker::Wal) => usize::from(self.placer.log_index),
+            (Placement::Family, Maker::Level { tree, .. }) => 1 + tree,
+            (placement, Maker::Level { tree, level }) => self.place_by_level(placement, &self.trees[tree], level),
         };
         Some(PlacementIndex(wanted.min(usize::from(last)) as u16))
     }
 
+    /// The placement index of a level, by a rule that looks at the level.
+    fn place_by_level(&self, placement: Placement, tree: &Tree, level: usize) -> usize {
+        match placement {
+            Placement::Level => level,
+            Placement::Rocksdb if tree.of.only_runs => 0,
+            Placement::Rocksdb => 3 + level.saturating_sub(tree.base).min(2),
+            Placement::Table => {
+                let table = &tree.of.table;
+                usize::from(table[level.min(table.len() - 1)])
+            }
+            Placement::Lifetime => {
+                let memtables = (tree.lifetimes[level] / self.memtable_bytes as f64) as u64;
+                (memtables.max(1).ilog2() / 2) as usize
+            }
+            Placement::None | Placement::Family => unreachable!("{placement:?} does not look at levels"),
+        }
+    }
+
+    /// The level of a tree that takes the tables of its level 0.
+    pub fn set_base(&mut self, tree: usize, base: usize) {
+        self.trees[tree].base = base;
+    }
+
     /// A file of a level is deleted that was made when so many bytes had been written.
-    pub fn note_lifetime(&mut self, level: usize, made_at: u64) {
+    pub fn note_lifetime(&mut self, tree: usize, level: usize, made_at: u64) {
         let lifetime = (self.bytes_written - made_at) as f64;
-        let mean = &mut self.lifetimes[level];
+        let mean = &mut self.trees[tree].lifetimes[level];
         *mean = if *mean == 0.0 {
             lifetime
         } else {
@@ -137,14 +187,14 @@ impl Output {
                 self.wal_bytes += bytes;
                 0
             }
-            Maker::Level(level) => 1 + level,
+            Maker::Level { tree, level } => self.trees[tree].first_stream + level,
         };
         self.push(stream, Operation::Write, placement, extents, first, blocks);
     }
 
     /// Reads blocks of a file.
     pub fn read(&mut self, extents: &[Extent], first: u64, blocks: u64) {
-        self.push(1 + self.levels, Operation::Read, None, extents, first, blocks);
+        self.push(self.read_stream, Operation::Read, None, extents, first, blocks);
     }
 
     fn push(
@@ -187,7 +237,7 @@ impl Output {
         let bytes = u64::from(extent.blocks) * BLOCK_BYTES;
         self.bytes_discarded += bytes;
         self.queue.push(Request {
-            stream: (2 + self.levels) as u16,
+            stream: (self.read_stream + 1) as u16,
             operation: Operation::Trim,
             offset_bytes: u64::from(extent.first) * BLOCK_BYTES,
             bytes: bytes as u32,

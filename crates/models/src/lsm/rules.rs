@@ -20,12 +20,11 @@ pub struct Rules {
     pub(super) most_entries: u64,
     pub(super) size_ratio_percent: u64,
     pub(super) space_amplification_percent: u64,
-    pub(super) wal: bool,
-    /// Puts after which the log is synced; 0 if never.
-    pub(super) writes_per_sync: u32,
-    /// Bytes of the log that are written at once.
-    pub(super) write_bytes: u64,
-    pub(super) recycle_wal: bool,
-    pub(super) discard: bool,
-    pub(super) reads: bool,
+}
+
+impl Rules {
+    /// Bytes of a full memtable.
+    pub fn memtable_bytes(&self) -> u64 {
+        self.memtable_entries * self.entry_bytes
+    }
 }

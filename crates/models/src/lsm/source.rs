@@ -1,17 +1,41 @@
 //! The workload: all records are inserted, then the mix goes on; and what the tree measures of itself.
 
-use crate::ratio;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
 use rustc_hash::FxHashSet;
 
 use super::Compaction;
-use super::tree::{Full, Tree};
+use super::database::Database;
+use super::store::Full;
+use super::tree::{Counters, Tree};
+use crate::ratio;
 use crate::ycsb::{Keys, Mix, Operation};
+use workload::random::{below, mix};
 use workload::{Measure, Request, Source, WorkloadError};
 
-/// A tree under load.
+/// A database under load.
 #[derive(Debug)]
 pub struct Lsm {
-    pub(super) tree: Tree,
+    pub(super) database: Database,
+    /// Who uses the tree of each family.
+    clients: Vec<Client>,
+    /// Names of the families; none if there is one without a name.
+    names: Vec<String>,
+    /// Draws families.
+    random: Xoshiro256PlusPlus,
+    /// For each family, below which of all draws an operation is of it or of one before.
+    bounds: Vec<u64>,
+    is_loading: bool,
+    error: Option<WorkloadError>,
+    ended: bool,
+}
+
+/// Draws from among the families.
+const FAMILY_DRAWS: u64 = 1 << 53;
+
+/// Who uses a tree.
+#[derive(Debug)]
+pub struct Client {
     keys: Keys,
     mix: Mix,
     /// Records to insert before the mix.
@@ -19,9 +43,7 @@ pub struct Lsm {
     /// Keys to load in one go by the levels that they go to, the deepest last, sorted, the last ones first; none if records are inserted one by
     /// one.
     bulk: Vec<(usize, Vec<u32>)>,
-    endless: bool,
-    error: Option<WorkloadError>,
-    ended: bool,
+    operation_share: f64,
 }
 
 /// Makes so many records, and says which of them are in which levels of a settled tree: all in the last, and above newer versions of those
@@ -60,137 +82,226 @@ fn bulk_by_level(tree: &Tree, keys: &mut Keys, load: u32) -> Vec<(usize, Vec<u32
 /// A level that is to be loaded takes what so many draws by popularity have given.
 const DRAWS_PER_ENTRY: u64 = 8;
 
-impl Lsm {
-    pub(super) fn new(tree: Tree, keys: Keys, mix: Mix, load: u32, bulk: bool, endless: bool) -> Lsm {
+impl Client {
+    /// Of a tree that is to have so many records first.
+    pub(super) fn new(tree: &Tree, keys: Keys, mix: Mix, load: u32, bulk: bool, operation_share: f64) -> Client {
         let mut keys = keys;
         let bulk = if bulk {
-            bulk_by_level(&tree, &mut keys, load)
+            bulk_by_level(tree, &mut keys, load)
         } else {
             Vec::new()
         };
-        Lsm {
-            tree,
+        Client {
             keys,
             mix,
             load,
             bulk,
-            endless,
+            operation_share,
+        }
+    }
+
+    fn loaded_share(&self) -> f64 {
+        ratio(u64::from(self.keys.records()), u64::from(self.load))
+    }
+}
+
+impl Lsm {
+    pub(super) fn new(database: Database, clients: Vec<Client>, names: Vec<String>, seed: u64) -> Lsm {
+        let all: f64 = clients.iter().map(|client| client.operation_share).sum();
+        let mut sum = 0.0;
+        let bounds = clients.iter().map(|client| {
+            sum += client.operation_share;
+            (sum / all * FAMILY_DRAWS as f64) as u64
+        });
+        Lsm {
+            database,
+            bounds: bounds.collect(),
+            clients,
+            names,
+            random: Xoshiro256PlusPlus::seed_from_u64(mix(seed)),
+            is_loading: true,
             error: None,
             ended: false,
         }
     }
 
-    /// Number of records so far.
+    /// Number of records of a family so far.
     #[cfg(test)]
-    pub(super) fn records(&self) -> u32 {
-        self.keys.records()
+    pub(super) fn records(&self, family: usize) -> u32 {
+        self.clients[family].keys.records()
     }
 
     /// Whether all records are there.
     #[cfg(test)]
     pub(super) fn is_loaded(&self) -> bool {
-        self.bulk.is_empty() && self.keys.records() >= self.load
+        let mut clients = self.clients.iter();
+        clients.all(|client| client.bulk.is_empty() && client.keys.records() >= client.load)
     }
 
     /// The next operation; false at the end.
     pub(super) fn step(&mut self) -> Result<bool, Full> {
-        if let Some((level, keys)) = self.bulk.last_mut() {
-            let entries = (self.tree.rules.table_entries as usize).min(keys.len());
-            let mut part = keys.split_off(keys.len() - entries);
-            part.reverse();
-            self.tree.ingest(&part, *level)?;
-            if keys.is_empty() {
-                self.bulk.pop();
-            }
+        if self.is_loading && self.load()? {
             return Ok(true);
         }
-        if self.keys.records() < self.load {
-            let key = self.keys.insert().expect("there is room for what is loaded");
-            self.tree.put(key)?;
-            return Ok(true);
-        }
-        if (self.mix == Mix::Load && !self.endless) || (self.mix == Mix::C && !self.tree.rules.reads) {
+        self.is_loading = false;
+        let draw = below(&mut self.random, FAMILY_DRAWS);
+        let family = self.bounds.partition_point(|bound| *bound <= draw);
+        let Some(client) = self.clients.get_mut(family) else {
             return Ok(false);
-        }
-        match self.mix.next(&mut self.keys) {
-            Operation::Read(key) => self.tree.get(key),
-            Operation::Scan(key, entries) => self.tree.scan(key, entries),
-            Operation::Put(key) => self.tree.put(key)?,
+        };
+        let (tree, store) = (&self.database.trees[family], &mut self.database.store);
+        match client.mix.next(&mut client.keys) {
+            Operation::Read(key) => tree.get(store, key),
+            Operation::Scan(key, entries) => tree.scan(store, key, entries),
+            Operation::Put(key) => self.database.put(family, key)?,
             Operation::ReadAndPut(key) => {
-                self.tree.get(key);
-                self.tree.put(key)?;
+                tree.get(store, key);
+                self.database.put(family, key)?;
             }
         }
         Ok(true)
     }
+
+    /// Loads the next part: first of what is loaded in one go, a family after the other, then record by record of the family that lacks the
+    /// largest share of its own. False if nothing is missing.
+    fn load(&mut self) -> Result<bool, Full> {
+        if let Some(family) = self.clients.iter().position(|client| !client.bulk.is_empty()) {
+            let (bulk, database) = (&mut self.clients[family].bulk, &mut self.database);
+            let (level, keys) = bulk.last_mut().expect("something is left to load");
+            let tree = &mut database.trees[family];
+            let entries = (tree.rules.table_entries as usize).min(keys.len());
+            let mut part = keys.split_off(keys.len() - entries);
+            part.reverse();
+            tree.ingest(&mut database.store, &part, *level)?;
+            if keys.is_empty() {
+                bulk.pop();
+            }
+            return Ok(true);
+        }
+        let clients = self.clients.iter().enumerate();
+        let unfinished = clients.filter(|(_, client)| client.keys.records() < client.load);
+        let next = unfinished.min_by(|(_, one), (_, other)| one.loaded_share().total_cmp(&other.loaded_share()));
+        let Some((family, _)) = next else { return Ok(false) };
+        let key = self.clients[family].keys.insert();
+        self.database
+            .put(family, key.expect("there is room for what is loaded"))?;
+        Ok(true)
+    }
+
+    /// What all trees have counted.
+    fn sum(&self, count: impl Fn(&Counters) -> u64) -> u64 {
+        self.database.trees.iter().map(|tree| count(&tree.counters)).sum()
+    }
+
+    /// Measures of one family.
+    fn measures_of(&self, family: usize, name: &dyn Fn(&str) -> String) -> Vec<Measure> {
+        let (tree, client) = (&self.database.trees[family], &self.clients[family]);
+        let counters = &tree.counters;
+        let tables: u64 = counters.level_bytes.iter().sum();
+        let count = |measure: &str, value: u64| Measure::new(name(measure), value as f64);
+        vec![
+            count("application_bytes", counters.application_bytes),
+            count("loaded_bytes", counters.loaded_bytes),
+            Measure::new(name("table_waf"), ratio(tables, counters.application_bytes)),
+            Measure::new(
+                name("space_amplification"),
+                ratio(tree.table_entries(), u64::from(client.keys.records())),
+            ),
+            count("flushes", counters.flushes),
+            count("early_flushes", counters.early_flushes),
+            count("compactions", counters.compactions),
+            count("trivial_moves", counters.trivial_moves),
+        ]
+    }
+}
+
+/// Measures of the levels of a tree.
+fn levels_of(tree: &Tree, name: &dyn Fn(&str) -> String) -> Vec<Measure> {
+    let mut measures = Vec::new();
+    for (level, written) in tree.counters.level_bytes.iter().enumerate() {
+        let (files, entries) = match level {
+            0 => (
+                tree.runs.iter().map(Vec::len).sum(),
+                tree.runs.iter().flatten().map(|table| table.keys.len() as u64).sum(),
+            ),
+            level => (tree.levels[level - 1].len(), tree.entries[level - 1]),
+        };
+        let of_level = |measure: &str, value: f64| Measure::new(name(&format!("level.{level}.{measure}")), value);
+        measures.extend([
+            of_level("written_bytes", *written as f64),
+            of_level("bytes", (entries * tree.rules.entry_bytes) as f64),
+            of_level("files", files as f64),
+        ]);
+    }
+    measures
 }
 
 impl Source for Lsm {
     fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
-        while self.tree.output.queue.ready() < limit && !self.ended {
+        while self.database.store.output.queue.ready() < limit && !self.ended {
             match self.step() {
                 Ok(true) => {}
                 Ok(false) => self.ended = true,
                 Err(Full) => {
                     self.ended = true;
-                    let used = 100.0 * self.tree.space.used_share();
+                    let used = 100.0 * self.database.store.space.used_share();
                     let setting = format!("a drive that is used to {used:.1} %");
                     let problem = "has no room for another table; use a smaller data_percent";
                     self.error = Some(WorkloadError::setting(setting, problem));
                 }
             }
         }
-        match self.error.take_if(|_| self.tree.output.queue.ready() == 0) {
+        match self.error.take_if(|_| self.database.store.output.queue.ready() == 0) {
             Some(error) => Err(error),
-            None => Ok(self.tree.output.queue.take(requests, limit)),
+            None => Ok(self.database.store.output.queue.take(requests, limit)),
         }
     }
 
     fn streams(&self) -> Vec<String> {
-        let levels = (0..self.tree.counters.level_bytes.len()).map(|level| format!("level_{level}"));
+        let levels = self.database.trees.iter().enumerate().flat_map(|(family, tree)| {
+            let prefix = self.names.get(family).map_or(String::new(), |name| format!("{name}."));
+            (0..tree.counters.level_bytes.len()).map(move |level| format!("{prefix}level_{level}"))
+        });
         let last = ["read", "discard"].map(String::from);
         std::iter::once("wal".to_string()).chain(levels).chain(last).collect()
     }
 
     fn measures(&self) -> Vec<Measure> {
-        let tree = &self.tree;
-        let (counters, output) = (&tree.counters, &tree.output);
-        let tables: u64 = counters.level_bytes.iter().sum();
+        let Database { trees, store, log, .. } = &self.database;
+        let output = &store.output;
+        let application_bytes = self.sum(|counters| counters.application_bytes);
+        let loaded_bytes = self.sum(|counters| counters.loaded_bytes);
+        let tables = self.sum(|counters| counters.level_bytes.iter().sum());
+        let members = || trees.iter().zip(&self.clients);
+        let table_bytes = members().map(|(tree, _)| tree.table_entries() * tree.rules.entry_bytes);
+        let record_bytes = members().map(|(tree, client)| u64::from(client.keys.records()) * tree.rules.entry_bytes);
+        let count = |measure: &str, value: u64| Measure::new(measure, value as f64);
         let mut measures = vec![
-            Measure::new("application_bytes", counters.application_bytes as f64),
-            Measure::new("loaded_bytes", counters.loaded_bytes as f64),
+            count("application_bytes", application_bytes),
+            count("loaded_bytes", loaded_bytes),
             Measure::new(
                 "tree_waf",
-                ratio(output.bytes_written - counters.loaded_bytes, counters.application_bytes),
+                ratio(output.bytes_written - loaded_bytes, application_bytes),
             ),
-            Measure::new("table_waf", ratio(tables, counters.application_bytes)),
-            Measure::new(
-                "space_amplification",
-                ratio(tree.table_entries(), u64::from(self.keys.records())),
-            ),
-            Measure::new("used_share", tree.space.used_share()),
-            Measure::new("wal.written_bytes", output.wal_bytes as f64),
-            Measure::new("flushes", counters.flushes as f64),
-            Measure::new("compactions", counters.compactions as f64),
-            Measure::new("trivial_moves", counters.trivial_moves as f64),
-            Measure::new("discarded_bytes", output.bytes_discarded as f64),
+            Measure::new("table_waf", ratio(tables, application_bytes)),
+            Measure::new("space_amplification", ratio(table_bytes.sum(), record_bytes.sum())),
+            Measure::new("used_share", store.space.used_share()),
+            count("wal.written_bytes", output.wal_bytes),
+            count("flushes", self.sum(|counters| counters.flushes)),
+            count("compactions", self.sum(|counters| counters.compactions)),
+            count("trivial_moves", self.sum(|counters| counters.trivial_moves)),
+            count("discarded_bytes", output.bytes_discarded),
         ];
-        for (level, written) in counters.level_bytes.iter().enumerate() {
-            let (files, entries) = match level {
-                0 => (
-                    tree.runs.iter().map(Vec::len).sum(),
-                    tree.runs.iter().flatten().map(|table| table.keys.len() as u64).sum(),
-                ),
-                level => (tree.levels[level - 1].len(), tree.entries[level - 1]),
-            };
-            measures.extend([
-                Measure::new(format!("level.{level}.written_bytes"), *written as f64),
-                Measure::new(
-                    format!("level.{level}.bytes"),
-                    (entries * tree.rules.entry_bytes) as f64,
-                ),
-                Measure::new(format!("level.{level}.files"), files as f64),
-            ]);
+        if self.names.is_empty() {
+            measures.extend(levels_of(&trees[0], &|measure| measure.to_string()));
+        } else {
+            let (bytes, files) = log.as_ref().map_or((0, 0), |log| (log.bytes(), log.files() as u64));
+            measures.extend([count("wal.bytes", bytes), count("wal.files", files)]);
+        }
+        for (family, name) in self.names.iter().enumerate() {
+            let of_family = |measure: &str| format!("{name}.{measure}");
+            measures.extend(self.measures_of(family, &of_family));
+            measures.extend(levels_of(&trees[family], &of_family));
         }
         for (handle, bytes) in output.handle_bytes.iter().enumerate() {
             measures.push(Measure::new(

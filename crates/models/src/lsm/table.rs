@@ -5,6 +5,9 @@ use super::extents::Extent;
 /// A file of sorted entries, all of the same size. It holds its keys exactly: what compaction drops is what was overwritten.
 #[derive(Debug, Clone)]
 pub struct Table {
+    /// The first and the last of its keys, kept here as well: whoever looks for a table to compact passes over those of all, a hundred thousand
+    /// of them, and fetching each from its list of keys took nine tenths of the time of a model on a large drive.
+    bounds: (u32, u32),
     /// Keys, ascending.
     pub keys: Vec<u32>,
     /// Where it is.
@@ -14,14 +17,26 @@ pub struct Table {
 }
 
 impl Table {
+    /// A table of these keys, of which there are some.
+    pub fn new(keys: Vec<u32>, extents: Vec<Extent>, made_at: u64) -> Table {
+        let bounds = (keys[0], keys[keys.len() - 1]);
+        assert!(bounds.0 <= bounds.1, "keys ascend: {bounds:?}");
+        Table {
+            bounds,
+            keys,
+            extents,
+            made_at,
+        }
+    }
+
     /// Smallest key.
     pub fn first(&self) -> u32 {
-        self.keys[0]
+        self.bounds.0
     }
 
     /// Largest key.
     pub fn last(&self) -> u32 {
-        *self.keys.last().expect("a table has keys")
+        self.bounds.1
     }
 }
 
@@ -59,11 +74,7 @@ mod tests {
 
     #[test]
     fn overlap_is_found_at_the_borders() {
-        let table = |first: u32, last: u32| Table {
-            keys: vec![first, last],
-            extents: Vec::new(),
-            made_at: 0,
-        };
+        let table = |first: u32, last: u32| Table::new(vec![first, last], Vec::new(), 0);
         let level = [table(10, 19), table(20, 29), table(40, 49)];
         for (first, last, expected) in [
             (0, 9, 0..0),

@@ -20,7 +20,7 @@ fn small(mix: Mix) -> Settings {
 
 fn run(settings: &Settings, target: &Target, seed: u64, bytes: u64) -> Lsm {
     let mut source = settings.source(target, seed).unwrap();
-    while source.tree.counters.application_bytes < bytes {
+    while tree(&source).counters.application_bytes < bytes {
         assert!(
             source
                 .step()
@@ -30,15 +30,43 @@ fn run(settings: &Settings, target: &Target, seed: u64, bytes: u64) -> Lsm {
     source
 }
 
-/// All tables, level 0 or tiers first.
-fn tables(source: &Lsm) -> impl Iterator<Item = &table::Table> {
-    let tree = &source.tree;
+/// The tree of the first family, which is the only one.
+fn tree(source: &Lsm) -> &Tree {
+    &source.database.trees[0]
+}
+
+/// All tables of a tree, level 0 or tiers first.
+fn tables(tree: &Tree) -> impl Iterator<Item = &table::Table> {
     tree.runs.iter().flatten().chain(tree.levels.iter().flatten())
 }
 
-/// Levels are sorted and without overlap, no two files share a block, and what is counted is what is there.
+fn log_extents(source: &Lsm) -> Vec<extents::Extent> {
+    source.database.log.as_ref().map_or(Vec::new(), Log::extents)
+}
+
+/// Levels are sorted and without overlap, no two files of any family share a block, and what is counted is what is there.
 fn check(source: &Lsm) {
-    let tree = &source.tree;
+    let mut extents = log_extents(source);
+    for tree in &source.database.trees {
+        check_levels(tree);
+        for table in tables(tree) {
+            let bytes = table.keys.len() as u64 * tree.rules.entry_bytes;
+            assert_eq!(store::blocks_of(&table.extents), bytes.div_ceil(BLOCK_BYTES));
+            extents.extend_from_slice(&table.extents);
+        }
+    }
+    extents.sort_unstable_by_key(|extent| extent.first);
+    let apart = |pair: &[extents::Extent]| pair[0].first + pair[0].blocks <= pair[1].first;
+    assert!(extents.windows(2).all(apart), "extents overlap");
+    let space = &source.database.store.space;
+    assert_eq!(
+        space.used_blocks(),
+        store::blocks_of(&extents),
+        "space is lost, or used twice"
+    );
+}
+
+fn check_levels(tree: &Tree) {
     for run in tree.runs.iter().chain(&tree.levels) {
         assert!(run.iter().all(|table| table.keys.is_sorted_by(|a, b| a < b)));
         assert!(run.windows(2).all(|pair| pair[0].last() < pair[1].first()));
@@ -46,20 +74,16 @@ fn check(source: &Lsm) {
     for (level, entries) in tree.levels.iter().zip(&tree.entries) {
         assert_eq!(level.iter().map(|table| table.keys.len() as u64).sum::<u64>(), *entries);
     }
-    let files = tables(source).map(|table| (&table.extents[..], table.keys.len() as u64 * tree.rules.entry_bytes));
-    let mut extents: Vec<extents::Extent> = tree.wal_extents().to_vec();
-    for (file, bytes) in files {
-        let blocks: u64 = file.iter().map(|extent| u64::from(extent.blocks)).sum();
-        assert_eq!(blocks, bytes.div_ceil(BLOCK_BYTES));
-        extents.extend_from_slice(file);
-    }
-    extents.sort_unstable_by_key(|extent| extent.first);
-    assert!(
-        extents
-            .windows(2)
-            .all(|pair| pair[0].first + pair[0].blocks <= pair[1].first),
-        "extents overlap"
-    );
+}
+
+/// Keys of a tree without copies, and how many copies there are.
+fn keys_of(tree: &Tree) -> (Vec<u32>, usize) {
+    let mut keys: Vec<u32> = tables(tree).flat_map(|table| table.keys.iter().copied()).collect();
+    keys.extend_from_slice(tree.memtable());
+    let copies = keys.len();
+    keys.sort_unstable();
+    keys.dedup();
+    (keys, copies)
 }
 
 #[test]
@@ -86,14 +110,10 @@ fn no_key_is_lost_and_none_appears() {
             }
         }
         check(&source);
-        let mut keys: Vec<u32> = tables(&source).flat_map(|table| table.keys.iter().copied()).collect();
-        keys.extend_from_slice(source.tree.memtable());
-        let copies = keys.len();
-        keys.sort_unstable();
-        keys.dedup();
+        let (keys, copies) = keys_of(tree(&source));
         // Every record was inserted once at least, and nothing else was.
-        assert_eq!(keys.len() as u32, source.records(), "{:?}", settings.mix);
-        assert!(source.tree.counters.compactions > 20, "{:?}", source.tree.counters);
+        assert_eq!(keys.len() as u32, source.records(0), "{:?}", settings.mix);
+        assert!(tree(&source).counters.compactions > 20, "{:?}", tree(&source).counters);
         assert!(copies > keys.len() || settings.mix == Mix::D);
     }
 }
@@ -106,7 +126,7 @@ fn the_drive_holds_what_the_files_are() {
     for _ in 0..60_000 {
         assert!(source.step().unwrap());
     }
-    source.tree.output.queue.take(&mut requests, usize::MAX);
+    source.database.store.output.queue.take(&mut requests, usize::MAX);
     let mut written = vec![false; (64 * MIB / BLOCK_BYTES) as usize];
     for request in requests {
         let first = (request.offset_bytes / BLOCK_BYTES) as usize;
@@ -120,10 +140,10 @@ fn the_drive_holds_what_the_files_are() {
             _ => blocks.fill(false),
         }
     }
-    for extent in source.tree.wal_extents() {
+    for extent in log_extents(&source) {
         written[extent.first as usize..][..extent.blocks as usize].fill(false);
     }
-    let table_blocks: u32 = tables(&source)
+    let table_blocks: u32 = tables(tree(&source))
         .flat_map(|table| &table.extents)
         .map(|extent| extent.blocks)
         .sum();
@@ -140,14 +160,14 @@ fn levels_have_their_sizes() {
     };
     let source = run(&settings, &drive(128), 1, 400 * MIB);
     let mut target = 1024.0;
-    let used = source.tree.entries.iter().filter(|entries| **entries > 0).count();
-    assert!(used >= 3, "{:?}", source.tree.entries);
-    for entries in &source.tree.entries[..used - 1] {
+    let used = tree(&source).entries.iter().filter(|entries| **entries > 0).count();
+    assert!(used >= 3, "{:?}", tree(&source).entries);
+    for entries in &tree(&source).entries[..used - 1] {
         let share = *entries as f64 / target;
         assert!(
             (0.7..=1.0).contains(&share),
             "{share} of {target}: {:?}",
-            source.tree.entries
+            tree(&source).entries
         );
         target *= 4.0;
     }
@@ -157,8 +177,7 @@ fn levels_have_their_sizes() {
         ..settings
     };
     let source = run(&settings, &drive(128), 1, 400 * MIB);
-    let entries: Vec<u64> = source
-        .tree
+    let entries: Vec<u64> = tree(&source)
         .entries
         .iter()
         .copied()
@@ -181,21 +200,20 @@ fn levelled_compaction_costs_what_the_formula_says() {
         ..small(Mix::Overwrite)
     };
     let source = run(&settings, &drive(256), 2, 200 * MIB);
-    let before = (source.tree.counters.clone(), source.tree.entries.clone());
+    let before = (tree(&source).counters.clone(), tree(&source).entries.clone());
     let mut source = source;
-    while source.tree.counters.application_bytes < 600 * MIB {
+    while tree(&source).counters.application_bytes < 600 * MIB {
         source.step().unwrap();
     }
-    let user = (source.tree.counters.application_bytes - before.0.application_bytes) as f64;
-    let costs: Vec<f64> = source
-        .tree
+    let user = (tree(&source).counters.application_bytes - before.0.application_bytes) as f64;
+    let costs: Vec<f64> = tree(&source)
         .counters
         .level_bytes
         .iter()
         .zip(&before.0.level_bytes)
         .map(|(now, then)| (now - then) as f64 / user)
         .collect();
-    let entries = &source.tree.entries;
+    let entries = &tree(&source).entries;
     let mut above = 4.0 * 256.0;
     assert!(
         (0.95..=1.0).contains(&costs[0]),
@@ -211,7 +229,7 @@ fn levelled_compaction_costs_what_the_formula_says() {
         );
         above = *entries as f64;
     }
-    let log = source.tree.output.wal_bytes as f64 / source.tree.counters.application_bytes as f64;
+    let log = source.database.store.output.wal_bytes as f64 / tree(&source).counters.application_bytes as f64;
     assert!((1.0..1.1).contains(&log), "{log}");
 }
 
@@ -234,7 +252,7 @@ fn tiers_trade_space_for_writes() {
     assert!(tiers < 0.7 * levels, "{levels} {tiers}");
     let (levels, tiers) = both("space_amplification");
     assert!(levels < 1.25 && tiers > 1.0 && tiers <= 3.1, "{levels} {tiers}");
-    assert!(tiered.tree.runs.len() <= 8);
+    assert!(tree(&tiered).runs.len() <= 8);
 }
 
 /// Skewed updates are dropped higher up in the tree, and cost less.
@@ -377,7 +395,7 @@ fn a_full_drive_is_an_error_and_loading_ends() {
     let mut source = small(Mix::Load).source(&target, 4).unwrap();
     requests.clear();
     while source.next_batch(&mut requests, 4096).unwrap() > 0 {}
-    let application_bytes = source.tree.counters.application_bytes;
+    let application_bytes = tree(&source).counters.application_bytes;
     assert_eq!(application_bytes, 64 * MIB * 4 / 10 / 1023 * 1023);
 }
 
@@ -419,11 +437,11 @@ fn a_bulk_load_is_a_settled_tree() {
             ..small(Mix::Overwrite)
         };
         let mut loaded = settings.source(&drive(128), 1).expect("it fits");
-        while loaded.tree.counters.loaded_bytes == 0 || !loaded.is_loaded() {
+        while tree(&loaded).counters.loaded_bytes == 0 || !loaded.is_loaded() {
             assert!(loaded.step().expect("there is room"));
         }
-        let before = loaded.tree.entries.clone();
-        let after = run(&settings, &drive(128), 1, 600 * MIB).tree.entries.clone();
+        let before = tree(&loaded).entries.clone();
+        let after = tree(&run(&settings, &drive(128), 1, 600 * MIB)).entries.clone();
         let all: u64 = after.iter().sum();
         for (level, (before, after)) in before.iter().zip(&after).enumerate() {
             assert!(
@@ -446,10 +464,10 @@ fn the_oldest_tables_go() {
     };
     let source = run(&settings, &drive(64), 1, 200 * MIB);
     assert_eq!(
-        (source.tree.counters.compactions, measure(&source, "loaded_bytes")),
+        (tree(&source).counters.compactions, measure(&source, "loaded_bytes")),
         (0, 0.0)
     );
-    let share = source.tree.table_entries() as f64 * 1023.0 / (64.0 * 0.3 * MIB as f64);
+    let share = tree(&source).table_entries() as f64 * 1023.0 / (64.0 * 0.3 * MIB as f64);
     assert!((0.95..=1.0).contains(&share), "{share}");
     check(&source);
 }
@@ -468,7 +486,7 @@ fn logs_are_recycled_and_placed_as_the_table_says() {
     for _ in 0..60_000 {
         assert!(source.step().expect("there is room"));
     }
-    source.tree.output.queue.take(&mut requests, usize::MAX);
+    source.database.store.output.queue.take(&mut requests, usize::MAX);
     let writes = requests.iter().filter(|request| request.operation == Operation::Write);
     let mut log_end = 0;
     for request in writes {
@@ -480,4 +498,465 @@ fn logs_are_recycled_and_placed_as_the_table_says() {
     }
     assert!(log_end <= 256 * 1024, "one log's space is enough: {log_end}");
     check(&source);
+}
+
+/// A database of families, each of which is as the settings but for its own.
+fn with_families(settings: Settings, families: &[(&str, Family)]) -> Settings {
+    let families = families.iter().cloned();
+    Settings {
+        families: families.map(|(name, family)| (name.to_string(), family)).collect(),
+        ..settings
+    }
+}
+
+/// A family with parts of the data and of the operations.
+fn family(data_share: f64, operation_share: f64) -> Family {
+    Family {
+        data_share,
+        operation_share,
+        ..Family::default()
+    }
+}
+
+/// A small hot family and a large one that is hardly put to.
+fn hot_and_cold() -> Settings {
+    let settings = Settings {
+        bulk_load: true,
+        ..small(Mix::Overwrite)
+    };
+    with_families(settings, &[("cold", family(4.0, 1.0)), ("hot", family(1.0, 199.0))])
+}
+
+fn step(source: &mut Lsm) {
+    assert!(source.step().expect("there is room"), "it does not end");
+}
+
+fn requests_of(source: &mut Lsm, count: usize) -> Vec<Request> {
+    let mut requests = Vec::new();
+    while requests.len() < count {
+        assert!(source.next_batch(&mut requests, count).expect("there is room") > 0);
+    }
+    requests.truncate(count);
+    requests
+}
+
+/// A family without others is the database that has none.
+#[test]
+fn one_family_changes_nothing() {
+    for mix in [Mix::A, Mix::D] {
+        for bulk_load in [true, false] {
+            let alone = Settings {
+                bulk_load,
+                ..small(mix)
+            };
+            let named = with_families(alone.clone(), &[("all", family(3.0, 0.1))]);
+            let requests = |settings: &Settings| {
+                let mut source = settings.source(&drive(64), 9).expect("it fits");
+                requests_of(&mut source, 30_000)
+            };
+            assert_eq!(requests(&alone), requests(&named));
+        }
+    }
+}
+
+#[test]
+fn families_keep_their_keys_and_share_the_space() {
+    let different = with_families(
+        Settings {
+            data_percent: 30.0,
+            ..small(Mix::Overwrite)
+        },
+        &[
+            ("levels", family(2.0, 1.0)),
+            (
+                "runs",
+                Family {
+                    compaction: Some(Compaction::Tiered),
+                    value_bytes: Some(3000),
+                    memtable_bytes: Some(128 * 3023),
+                    ..family(1.0, 1.0)
+                },
+            ),
+            (
+                "new",
+                Family {
+                    mix: Some(Mix::D),
+                    ..family(1.0, 1.0)
+                },
+            ),
+        ],
+    );
+    let together = Settings {
+        atomic_flush: true,
+        recycle_wal: true,
+        ..hot_and_cold()
+    };
+    let unlogged = Settings {
+        wal: false,
+        ..hot_and_cold()
+    };
+    for settings in [different, together, unlogged, hot_and_cold()] {
+        let mut source = settings.source(&drive(64), 5).expect("it fits");
+        for number in 0..100_000 {
+            step(&mut source);
+            if number % 20_011 == 0 {
+                check(&source);
+            }
+        }
+        check(&source);
+        for (number, tree) in source.database.trees.iter().enumerate() {
+            let (keys, _) = keys_of(tree);
+            assert_eq!(keys.len() as u32, source.records(number), "family {number}");
+        }
+        let limit = source
+            .database
+            .trees
+            .iter()
+            .map(|tree| tree.counters.compactions)
+            .sum::<u64>();
+        assert!(limit > 20, "{limit} compactions");
+    }
+}
+
+/// Every byte that reaches the drive is of the log, of the load, or in a level of a family; streams and placement indices have the same sums.
+#[test]
+fn bytes_of_families_are_accounted_for() {
+    let settings = Settings {
+        placement: Placement::Family,
+        ..hot_and_cold()
+    };
+    let mut source = settings.source(&drive(64), 3).expect("it fits");
+    let streams = source.streams();
+    let requests = requests_of(&mut source, 60_000);
+    let mut by_stream = vec![0; streams.len()];
+    for request in &requests {
+        if request.operation == Operation::Write {
+            by_stream[usize::from(request.stream)] += u64::from(request.bytes);
+            let expected = match streams[usize::from(request.stream)].split('.').next() {
+                Some("wal") => 0,
+                Some("cold") => 1,
+                Some("hot") => 2,
+                other => panic!("{other:?} writes"),
+            };
+            assert_eq!(request.placement, Some(PlacementIndex(expected)), "{request:?}");
+        }
+    }
+    // What the model has made and nobody has taken is in its counts too.
+    let left = source.database.store.output.queue.ready();
+    let mut rest = Vec::new();
+    source.database.store.output.queue.take(&mut rest, left);
+    for request in rest.iter().filter(|request| request.operation == Operation::Write) {
+        by_stream[usize::from(request.stream)] += u64::from(request.bytes);
+    }
+    let output = &source.database.store.output;
+    assert_eq!(by_stream.iter().sum::<u64>(), output.bytes_written);
+    assert_eq!(output.handle_bytes.iter().sum::<u64>(), output.bytes_written);
+    assert_eq!(by_stream[0], output.wal_bytes);
+    let counted = |name: &str| measure(&source, name);
+    for measured in [
+        "application_bytes",
+        "loaded_bytes",
+        "flushes",
+        "compactions",
+        "trivial_moves",
+    ] {
+        let parts = counted(&format!("hot.{measured}")) + counted(&format!("cold.{measured}"));
+        assert_eq!(counted(measured), parts, "{measured}");
+    }
+    // Each put is in the log once, but for the blocks that end a file.
+    let log = output.wal_bytes as f64 / counted("application_bytes");
+    assert!((0.99..1.1).contains(&log), "{log}");
+}
+
+/// Whoever has entries in a file keeps it, and nobody else does.
+#[test]
+fn log_files_are_kept_until_the_last_family_flushes() {
+    for max_total_wal_bytes in [0, 3 << 20] {
+        let settings = Settings {
+            max_total_wal_bytes,
+            ..hot_and_cold()
+        };
+        let mut source = settings.source(&drive(64), 3).expect("it fits");
+        let (mut most_files, mut most_bytes) = (0, 0);
+        let (mut flushes, mut kept) = (0, 0);
+        for _ in 0..120_000 {
+            step(&mut source);
+            let database = &source.database;
+            let log = database.log.as_ref().expect("there is a log");
+            let needed = database.trees.iter().filter_map(|tree| tree.oldest_log).min();
+            assert_eq!(
+                log.oldest(),
+                needed,
+                "a file is kept that nobody needs, or one is missing"
+            );
+            for tree in &database.trees {
+                assert_eq!(tree.is_empty(), tree.oldest_log.is_none());
+            }
+            // What is in memtables is in the log.
+            let in_memory = database.trees.iter().map(|tree| tree.memtable().len() as u64 * 1023);
+            assert!(log.bytes() >= in_memory.sum());
+            let hot = &database.trees[1].counters;
+            kept += u64::from(hot.flushes > flushes && log.files() > 0);
+            flushes = hot.flushes;
+            most_files = most_files.max(log.files());
+            most_bytes = most_bytes.max(log.bytes());
+        }
+        let limit = match max_total_wal_bytes {
+            0 => 8 * 2 * 256 * 1023,
+            bytes => bytes,
+        };
+        let (cold, hot) = (&source.database.trees[0].counters, &source.database.trees[1].counters);
+        assert!(
+            most_files > 5 && kept > 100,
+            "{most_files} files at most, {kept} times kept"
+        );
+        assert!(most_bytes > limit - 256 * 1023, "{most_bytes} of {limit}");
+        assert!(most_bytes <= limit + 1023, "{most_bytes} of {limit}");
+        // The cold one gives way, and only it has to: one in 200 operations is its, so that it never fills its memtable.
+        assert_eq!(
+            (cold.early_flushes, hot.early_flushes),
+            (cold.flushes, 0),
+            "{cold:?} {hot:?}"
+        );
+        assert!(cold.flushes > 10, "{cold:?}");
+    }
+}
+
+/// With atomic flushes nothing is ever kept for others.
+#[test]
+fn atomic_flushes_empty_the_log() {
+    let settings = Settings {
+        atomic_flush: true,
+        ..hot_and_cold()
+    };
+    let mut source = settings.source(&drive(64), 3).expect("it fits");
+    for _ in 0..60_000 {
+        step(&mut source);
+        let log = source.database.log.as_ref().expect("there is a log");
+        assert!(log.files() <= 1, "{} files", log.files());
+    }
+    let (cold, hot) = (&source.database.trees[0].counters, &source.database.trees[1].counters);
+    // Of the puts that fill the hot one's memtable each is followed by one to the cold one in 200; it has nothing to flush if none was.
+    let expected = 1.0 - (1.0 - 1.0 / 200.0_f64).powi(257);
+    let share = cold.flushes as f64 / hot.flushes as f64;
+    assert!(
+        hot.flushes > 100 && (share - expected).abs() < 0.1,
+        "{share} for {expected}"
+    );
+    assert_eq!(cold.early_flushes, cold.flushes);
+}
+
+/// A family without operations has the tables that it was loaded with, where they were, and its records are no part of the costs.
+#[test]
+fn a_family_that_is_never_written_keeps_its_tables() {
+    let settings = with_families(
+        Settings {
+            bulk_load: true,
+            ..small(Mix::Overwrite)
+        },
+        &[("kept", family(3.0, 0.0)), ("used", family(1.0, 1.0))],
+    );
+    let mut source = settings.source(&drive(64), 3).expect("it fits");
+    while !source.is_loaded() {
+        step(&mut source);
+    }
+    let extents = |source: &Lsm| -> Vec<extents::Extent> {
+        let tables = tables(&source.database.trees[0]);
+        tables.flat_map(|table| table.extents.clone()).collect()
+    };
+    let before = extents(&source);
+    assert!(before.len() > 20, "{before:?}");
+    for _ in 0..60_000 {
+        step(&mut source);
+    }
+    assert_eq!(before, extents(&source));
+    assert_eq!(measure(&source, "kept.application_bytes"), 0.0);
+    assert_eq!(measure(&source, "kept.flushes"), 0.0);
+    assert!(measure(&source, "used.compactions") > 100.0);
+    // It holds nothing of the log either.
+    assert!(source.database.log.as_ref().is_some_and(|log| log.files() <= 1));
+    check(&source);
+}
+
+/// Two equal families, each with half of the data and of the operations, cost what one costs alone on a drive of half the size.
+#[test]
+fn two_equal_families_are_like_one_each() {
+    let settings = Settings {
+        dynamic_levels: false,
+        level_multiplier: 4,
+        ..small(Mix::Overwrite)
+    };
+    let alone = run(&settings, &drive(64), 2, 200 * MIB);
+    let two = with_families(settings, &[("one", family(1.0, 1.0)), ("other", family(1.0, 1.0))]);
+    let mut source = two.source(&drive(128), 2).expect("it fits");
+    while measure(&source, "application_bytes") < 400.0 * MIB as f64 {
+        for _ in 0..1000 {
+            step(&mut source);
+        }
+    }
+    for name in ["one", "other"] {
+        let of = |measured: &str| measure(&source, &format!("{name}.{measured}"));
+        let half = of("application_bytes") / (200 * MIB) as f64;
+        assert!((half - 1.0).abs() < 0.01, "{half}");
+        for measured in ["table_waf", "space_amplification", "compactions", "flushes"] {
+            let ratio = of(measured) / measure(&alone, measured);
+            assert!((ratio - 1.0).abs() < 0.05, "{name}.{measured}: {ratio}");
+        }
+        // Both are flushed about as often as they are full, so that the log never has to press.
+        assert_eq!(of("early_flushes"), 0.0);
+    }
+}
+
+/// Operations are divided as the families say; a mix that puts nothing, or is at its end, leaves its part to the others.
+#[test]
+fn operations_are_divided_by_their_shares() {
+    let reading = Family {
+        mix: Some(Mix::C),
+        ..family(1.0, 5.0)
+    };
+    let settings = with_families(
+        Settings {
+            bulk_load: true,
+            ..small(Mix::Overwrite)
+        },
+        &[
+            ("most", family(1.0, 3.0)),
+            ("reads", reading),
+            ("some", family(1.0, 1.0)),
+        ],
+    );
+    let mut source = settings.source(&drive(64), 11).expect("it fits");
+    while !source.is_loaded() {
+        step(&mut source);
+    }
+    for _ in 0..40_000 {
+        step(&mut source);
+    }
+    assert_eq!(measure(&source, "application_bytes"), 40_000.0 * 1023.0);
+    let share = measure(&source, "most.application_bytes") / measure(&source, "application_bytes");
+    assert!((share - 0.75).abs() < 0.01, "{share}");
+    let ends = Settings {
+        mix: Mix::Load,
+        ..settings
+    };
+    let target = Target {
+        endless: false,
+        ..drive(64)
+    };
+    let mut source = ends.source(&target, 1).expect("it fits");
+    while source.next_batch(&mut Vec::new(), 4096).expect("there is room") > 0 {}
+    assert!(source.is_loaded());
+}
+
+/// Each family can have a table of placement indices of its own; what has none follows the database's.
+#[test]
+fn families_are_placed_as_their_tables_say() {
+    let hot = Family {
+        level_placements: Some(vec![3, 4]),
+        ..family(1.0, 9.0)
+    };
+    let settings = with_families(
+        Settings {
+            placement: Placement::Table,
+            placement_table: vec![5, 1, 2],
+            ..small(Mix::Overwrite)
+        },
+        &[("cold", family(2.0, 1.0)), ("hot", hot)],
+    );
+    let mut source = settings.source(&drive(64), 3).expect("it fits");
+    let streams = source.streams();
+    for request in requests_of(&mut source, 40_000) {
+        if request.operation != Operation::Write {
+            continue;
+        }
+        let expected = match streams[usize::from(request.stream)].as_str() {
+            "wal" => 5,
+            "cold.level_0" => 1,
+            "hot.level_0" => 3,
+            stream if stream.starts_with("cold") => 2,
+            _ => 4,
+        };
+        assert_eq!(request.placement, Some(PlacementIndex(expected)), "{request:?}");
+    }
+}
+
+#[test]
+fn impossible_families_are_refused() {
+    let error = |settings: &str, families: &str| {
+        let text = format!(
+            "memtable_bytes = \"256KiB\"\ntable_bytes = \"256KiB\"\nbase_level_bytes = \"1MiB\"\n{settings}\n{families}"
+        );
+        let settings: Settings = toml::from_str(&text).expect("settings");
+        settings.source(&drive(64), 0).expect_err("it cannot be").to_string()
+    };
+    let two = "[families.one]\n[families.two]\n";
+    for (settings, families, expected) in [
+        (
+            "placement = \"family\"",
+            "",
+            "placement = \"family\": has no effect without families, as in [workload.families.NAME]",
+        ),
+        (
+            "atomic_flush = true",
+            "[families.one]",
+            "atomic_flush = true: has no effect without two families, as in [workload.families.NAME]",
+        ),
+        (
+            "max_total_wal_bytes = 5000000",
+            "",
+            "max_total_wal_bytes = 5000000: has no effect without two families, as in [workload.families.NAME]",
+        ),
+        (
+            "max_total_wal_bytes = 5000000\nwal = false",
+            two,
+            "max_total_wal_bytes = 5000000: has no effect with wal = false",
+        ),
+        (
+            "max_total_wal_bytes = 5000",
+            two,
+            "max_total_wal_bytes = 5000: holds 4 entries at this scale, 16 are needed; use a larger scale or smaller entries",
+        ),
+        (
+            "",
+            "[families.one]\noperation_share = 0",
+            "families: have no operations; give one of them an operation_share above 0",
+        ),
+        (
+            "",
+            "[families.one]\ndata_share = 0",
+            "families.one.data_share = 0: must be from 0.000001 to 1000000",
+        ),
+        (
+            "",
+            "[families.one]\nlevels = 11",
+            "families.one.levels = 11: must be from 2 to 10",
+        ),
+        (
+            "",
+            "[families.one]\nlevel_placements = [1]",
+            "families.one.level_placements: has no effect; it is for placement = \"table\"",
+        ),
+        (
+            "placement = \"table\"\nplacement_table = [0, 1]",
+            "[families.one]\nlevel_placements = []",
+            "families.one.level_placements: is empty; give the placement index of level 0, of level 1, and so on",
+        ),
+        (
+            "",
+            "[families.one]\nvalue_bytes = 60000",
+            "families.one.memtable_bytes = 262144: holds 4 entries at this scale, 16 are needed; use a larger scale or smaller entries",
+        ),
+        (
+            "",
+            "[families.one]\ndata_share = 0.01\n[families.two]\n",
+            "data_percent = 50: 324 records of the family one are less than ten memtables; use more, or smaller memtables",
+        ),
+    ] {
+        assert_eq!(error(settings, families), expected);
+    }
+    let many: String = (0..65).map(|number| format!("[families.f{number}]\n")).collect();
+    assert_eq!(error("", &many), "the number of families = 65: must be from 0 to 64");
+    let settings = hot_and_cold();
+    let again: Settings = toml::from_str(&toml::to_string(&settings).expect("TOML")).expect("settings");
+    assert_eq!(again, settings);
 }

@@ -1,7 +1,7 @@
-//! The tree: a memtable with its log, tables in level 0 that may overlap, sorted levels below.
+//! The tree of a family: a memtable, tables in level 0 that may overlap, sorted levels below.
 //!
 //! ```text
-//! put -> log (WAL) + memtable --flush--> level 0 --compaction--> level 1 --> level 2 --> ...
+//! put -> memtable --flush--> level 0 --compaction--> level 1 --> level 2 --> ...
 //! ```
 //!
 //! Flushes and compactions happen at once when they are due; on a real machine they overlap in time, which mixes their writes more finely
@@ -9,14 +9,11 @@
 //! `db/compaction/compaction_picker_level.cc` and `compaction_picker_universal.cc`.
 
 use super::Compaction;
-use super::extents::{BLOCK_BYTES, Extent, Space};
-use super::output::{Maker, Output};
+use super::extents::BLOCK_BYTES;
+use super::output::Maker;
 use super::rules::Rules;
+use super::store::{Full, Store, blocks_of};
 use super::table::{Table, merge, overlapping};
-
-/// The drive has no room for another file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Full;
 
 /// What the tree counts.
 #[derive(Debug, Clone, Default)]
@@ -29,31 +26,24 @@ pub struct Counters {
     pub level_bytes: Vec<u64>,
     /// Flushes of memtables.
     pub flushes: u64,
+    /// Of these, of memtables that were not full: the log was too large, or another family was full and all are flushed together.
+    pub early_flushes: u64,
     /// Compactions.
     pub compactions: u64,
     /// Tables that changed their level without being written.
     pub trivial_moves: u64,
 }
 
-/// The log of a memtable.
-#[derive(Debug, Clone, Default)]
-struct Wal {
-    extents: Vec<Extent>,
-    /// Bytes in it, and bytes that are on the drive.
-    bytes: u64,
-    written_bytes: u64,
-    unsynced: u32,
-}
-
 /// A tree on a drive.
 #[derive(Debug)]
 pub struct Tree {
     pub(super) rules: Rules,
-    pub(super) space: Space,
-    pub(super) output: Output,
+    /// Which tree of its database it is.
+    number: usize,
     pub(super) counters: Counters,
     memtable: Vec<u32>,
-    wal: Wal,
+    /// The file of the log that has the memtable's oldest entry.
+    pub(super) oldest_log: Option<u64>,
     /// Level 0, or all of a tiered tree: sorted runs, the oldest first.
     pub(super) runs: Vec<Vec<Table>>,
     /// Levels 1 and on, each sorted by key.
@@ -63,18 +53,17 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// An empty tree.
-    pub fn new(rules: Rules, space: Space, output: Output) -> Tree {
+    /// An empty tree, which is this one of its database.
+    pub fn new(rules: Rules, number: usize) -> Tree {
         let levels = rules.levels as usize;
         Tree {
-            space,
-            output,
+            number,
             counters: Counters {
                 level_bytes: vec![0; levels],
                 ..Counters::default()
             },
             memtable: Vec::with_capacity(rules.memtable_entries as usize),
-            wal: Wal::default(),
+            oldest_log: None,
             runs: Vec::new(),
             levels: (1..levels).map(|_| Vec::new()).collect(),
             entries: vec![0; levels - 1],
@@ -82,70 +71,34 @@ impl Tree {
         }
     }
 
-    /// Puts a key.
-    pub fn put(&mut self, key: u32) -> Result<(), Full> {
-        self.log()?;
+    /// Puts a key into the memtable, which has room.
+    pub fn put(&mut self, key: u32) {
+        assert!(!self.is_full(), "a full memtable is flushed before the next put");
         self.counters.application_bytes += self.rules.entry_bytes;
         self.memtable.push(key);
-        if self.memtable.len() as u64 == self.rules.memtable_entries {
-            self.flush()?;
-            self.compact()?;
-        }
-        Ok(())
     }
 
-    /// Appends an entry to the log, and writes what is due of it: whole chunks, or after some entries all there is.
-    fn log(&mut self) -> Result<(), Full> {
-        if !self.rules.wal {
-            return Ok(());
-        }
-        if self.wal.extents.is_empty() {
-            let bytes = self.rules.memtable_entries * self.rules.entry_bytes;
-            self.wal.extents = self.allocate(bytes)?;
-        }
-        let wal = &mut self.wal;
-        wal.bytes += self.rules.entry_bytes;
-        wal.unsynced += 1;
-        if wal.unsynced == self.rules.writes_per_sync {
-            wal.unsynced = 0;
-            self.write_log(true);
-        } else if wal.bytes - wal.written_bytes >= self.rules.write_bytes {
-            self.write_log(false);
-        }
-        Ok(())
+    /// The memtable is to be flushed.
+    pub fn is_full(&self) -> bool {
+        self.memtable.len() as u64 == self.rules.memtable_entries
     }
 
-    /// Writes the end of the log: all of it, with a block that is written again when it is full, or whole blocks only.
-    fn write_log(&mut self, all: bool) {
-        let wal = &mut self.wal;
-        let end = if all {
-            wal.bytes.div_ceil(BLOCK_BYTES)
-        } else {
-            wal.bytes / BLOCK_BYTES
-        };
-        let first = wal.written_bytes / BLOCK_BYTES;
-        wal.written_bytes = wal.bytes.min(end * BLOCK_BYTES);
-        self.output.write(Maker::Wal, &self.wal.extents, first, end - first);
+    /// The memtable has nothing, and so needs nothing of the log.
+    pub fn is_empty(&self) -> bool {
+        self.memtable.is_empty()
     }
 
-    /// Writes the memtable as a table of level 0 and deletes its log.
-    fn flush(&mut self) -> Result<(), Full> {
+    /// Writes the memtable as a table of level 0; the log may go then.
+    pub fn flush(&mut self, store: &mut Store) -> Result<(), Full> {
+        self.counters.early_flushes += u64::from(!self.is_full());
         let mut keys = std::mem::take(&mut self.memtable);
         keys.sort_unstable();
         keys.dedup();
-        if self.rules.wal && self.wal.bytes > self.wal.written_bytes {
-            self.write_log(true);
-        }
-        let run = self.write_tables(&keys, 0)?;
+        let run = self.write_tables(store, &keys, 0)?;
         self.runs.push(run);
-        let wal = std::mem::take(&mut self.wal);
-        if self.rules.recycle_wal {
-            self.wal.extents = wal.extents;
-        } else {
-            self.delete_extents(&wal.extents);
-        }
         keys.clear();
         self.memtable = keys;
+        self.oldest_log = None;
         self.counters.flushes += 1;
         Ok(())
     }
@@ -182,17 +135,17 @@ impl Tree {
     }
 
     /// Writes sorted keys, all larger than those before, straight into a level (0: into a tiered tree's oldest run): how a bulk load fills a tree.
-    pub fn ingest(&mut self, keys: &[u32], level: usize) -> Result<(), Full> {
+    pub fn ingest(&mut self, store: &mut Store, keys: &[u32], level: usize) -> Result<(), Full> {
         let tier = if level == 0 {
             self.tier(u64::from(u32::MAX))
         } else {
             level
         };
-        let written = self.output.bytes_written;
-        let tables = self.write_tables(keys, tier)?;
+        let written = store.output.bytes_written;
+        let tables = self.write_tables(store, keys, tier)?;
         // What a load costs says nothing of the mix that follows, so it is counted apart.
         self.counters.level_bytes[tier] -= keys.len() as u64 * self.rules.entry_bytes;
-        self.counters.loaded_bytes += self.output.bytes_written - written;
+        self.counters.loaded_bytes += store.output.bytes_written - written;
         if level == 0 {
             if self.runs.is_empty() {
                 self.runs.push(Vec::new());
@@ -205,19 +158,20 @@ impl Tree {
         Ok(())
     }
 
-    fn compact(&mut self) -> Result<(), Full> {
+    /// Merges what is too much.
+    pub fn compact(&mut self, store: &mut Store) -> Result<(), Full> {
         match self.rules.compaction {
-            Compaction::Levelled => self.compact_levels(),
-            Compaction::Tiered => self.compact_tiers(),
+            Compaction::Levelled => self.compact_levels(store),
+            Compaction::Tiered => self.compact_tiers(store),
             Compaction::Fifo => {
-                self.delete_oldest();
+                self.delete_oldest(store);
                 Ok(())
             }
         }
     }
 
     /// FIFO: runs beyond what the tree may have are deleted, the oldest first.
-    fn delete_oldest(&mut self) {
+    fn delete_oldest(&mut self, store: &mut Store) {
         let entries = |run: &Vec<Table>| run.iter().map(|table| table.keys.len() as u64).sum::<u64>();
         let mut all: u64 = self.runs.iter().map(entries).sum();
         let mut deleted = 0;
@@ -227,12 +181,12 @@ impl Tree {
         }
         let runs: Vec<Vec<Table>> = self.runs.drain(..deleted).collect();
         for run in runs {
-            self.delete_tables(run, 0);
+            store.delete_tables(run, self.number, 0);
         }
     }
 
     /// Levelled: as long as a level is too large, the one with the highest score.
-    fn compact_levels(&mut self) -> Result<(), Full> {
+    fn compact_levels(&mut self, store: &mut Store) -> Result<(), Full> {
         loop {
             let targets = self.targets();
             let base = self.base(&targets);
@@ -249,8 +203,8 @@ impl Tree {
                 return Ok(());
             }
             match level {
-                usize::MAX => self.compact_level_zero(base)?,
-                level => self.compact_level(level)?,
+                usize::MAX => self.compact_level_zero(store, base)?,
+                level => self.compact_level(store, level)?,
             }
         }
     }
@@ -291,16 +245,16 @@ impl Tree {
     }
 
     /// All of level 0 into the base level.
-    fn compact_level_zero(&mut self, base: usize) -> Result<(), Full> {
-        self.output.base = base + 1;
+    fn compact_level_zero(&mut self, store: &mut Store, base: usize) -> Result<(), Full> {
+        store.output.set_base(self.number, base + 1);
         let runs = std::mem::take(&mut self.runs);
         let inputs: Vec<Table> = runs.into_iter().flatten().collect();
         let keys = inputs.iter().fold(Vec::new(), |keys, table| merge(&keys, &table.keys));
-        self.merge_into(base, keys, inputs, 0)
+        self.merge_into(store, base, keys, inputs, 0)
     }
 
     /// One table of a level into the next: the one that overlaps least, for its size (`kMinOverlappingRatio`).
-    fn compact_level(&mut self, level: usize) -> Result<(), Full> {
+    fn compact_level(&mut self, store: &mut Store, level: usize) -> Result<(), Full> {
         let next = &self.levels[level + 1];
         let mut start = 0;
         let mut best = (u64::MAX, 0);
@@ -325,30 +279,37 @@ impl Tree {
             return Ok(());
         }
         let keys = table.keys.clone();
-        self.merge_into(level + 1, keys, vec![table], level + 1)
+        self.merge_into(store, level + 1, keys, vec![table], level + 1)
     }
 
     /// Merges keys, which `inputs` of a level hold, into a level below 0.
-    fn merge_into(&mut self, level: usize, keys: Vec<u32>, inputs: Vec<Table>, from: usize) -> Result<(), Full> {
+    fn merge_into(
+        &mut self,
+        store: &mut Store,
+        level: usize,
+        keys: Vec<u32>,
+        inputs: Vec<Table>,
+        from: usize,
+    ) -> Result<(), Full> {
         let last = *keys.last().expect("a compaction has keys");
         let places = overlapping(&self.levels[level], keys[0], last);
         let below: Vec<Table> = self.levels[level].drain(places.clone()).collect();
         let old: Vec<u32> = below.iter().flat_map(|table| table.keys.iter().copied()).collect();
         self.entries[level] -= old.len() as u64;
         let merged = merge(&keys, &old);
-        self.read_tables(&inputs);
-        self.read_tables(&below);
-        let tables = self.write_tables(&merged, level + 1)?;
+        store.read_tables(&inputs);
+        store.read_tables(&below);
+        let tables = self.write_tables(store, &merged, level + 1)?;
         self.levels[level].splice(places.start..places.start, tables);
         self.entries[level] += merged.len() as u64;
-        self.delete_tables(inputs, from);
-        self.delete_tables(below, level + 1);
+        store.delete_tables(inputs, self.number, from);
+        store.delete_tables(below, self.number, level + 1);
         self.counters.compactions += 1;
         Ok(())
     }
 
     /// Tiered (RocksDB's universal): when there are too many runs, neighbouring ones become one, by the first rule that applies.
-    fn compact_tiers(&mut self) -> Result<(), Full> {
+    fn compact_tiers(&mut self, store: &mut Store) -> Result<(), Full> {
         while self.runs.len() >= self.rules.level_zero_tables as usize {
             let entries: Vec<u64> = self
                 .runs
@@ -358,7 +319,7 @@ impl Tree {
             let Some(places) = self.runs_to_merge(&entries) else {
                 return Ok(());
             };
-            self.merge_runs(places)?;
+            self.merge_runs(store, places)?;
         }
         Ok(())
     }
@@ -387,7 +348,7 @@ impl Tree {
         (entries.len() > limit).then(|| limit - 1..entries.len())
     }
 
-    fn merge_runs(&mut self, places: std::ops::Range<usize>) -> Result<(), Full> {
+    fn merge_runs(&mut self, store: &mut Store, places: std::ops::Range<usize>) -> Result<(), Full> {
         let start = places.start;
         let runs: Vec<Vec<Table>> = self.runs.drain(places).collect();
         let keys_of =
@@ -398,14 +359,14 @@ impl Tree {
             .fold(Vec::new(), |keys, run| merge(&keys, &keys_of(run)));
         let tier = self.tier(merged.len() as u64);
         for run in &runs {
-            self.read_tables(run);
+            store.read_tables(run);
         }
-        let tables = self.write_tables(&merged, tier)?;
+        let tables = self.write_tables(store, &merged, tier)?;
         self.runs.insert(start, tables);
         for run in runs {
             let entries = run.iter().map(|table| table.keys.len() as u64).sum();
             let tier = self.tier(entries);
-            self.delete_tables(run, tier);
+            store.delete_tables(run, self.number, tier);
         }
         self.counters.compactions += 1;
         Ok(())
@@ -423,55 +384,25 @@ impl Tree {
     }
 
     /// Writes sorted keys as tables of a level.
-    fn write_tables(&mut self, keys: &[u32], level: usize) -> Result<Vec<Table>, Full> {
+    fn write_tables(&mut self, store: &mut Store, keys: &[u32], level: usize) -> Result<Vec<Table>, Full> {
         let mut tables = Vec::with_capacity(keys.len() / self.rules.table_entries as usize + 1);
         for part in keys.chunks(self.rules.table_entries as usize) {
             let bytes = part.len() as u64 * self.rules.entry_bytes;
-            let extents = self.allocate(bytes)?;
-            self.output
-                .write(Maker::Level(level), &extents, 0, bytes.div_ceil(BLOCK_BYTES));
+            let extents = store.allocate(bytes)?;
+            let maker = Maker::Level {
+                tree: self.number,
+                level,
+            };
+            store.output.write(maker, &extents, 0, bytes.div_ceil(BLOCK_BYTES));
             self.counters.level_bytes[level] += bytes;
-            tables.push(Table {
-                keys: part.to_vec(),
-                extents,
-                made_at: self.output.bytes_written,
-            });
+            tables.push(Table::new(part.to_vec(), extents, store.output.bytes_written));
         }
         Ok(tables)
     }
 
-    fn allocate(&mut self, bytes: u64) -> Result<Vec<Extent>, Full> {
-        self.space.allocate(bytes.div_ceil(BLOCK_BYTES) as u32).ok_or(Full)
-    }
-
-    fn delete_tables(&mut self, tables: Vec<Table>, level: usize) {
-        for table in tables {
-            self.output.note_lifetime(level, table.made_at);
-            self.delete_extents(&table.extents);
-        }
-    }
-
-    fn delete_extents(&mut self, extents: &[Extent]) {
-        for extent in extents {
-            if self.rules.discard {
-                self.output.discard(*extent);
-            }
-            self.space.release(*extent);
-        }
-    }
-
-    fn read_tables(&mut self, tables: &[Table]) {
-        if self.rules.reads {
-            for table in tables {
-                let blocks: u64 = table.extents.iter().map(|extent| u64::from(extent.blocks)).sum();
-                self.output.read(&table.extents, 0, blocks);
-            }
-        }
-    }
-
     /// Reads a key: the block of the newest table that holds it. Filters keep all other tables from being read.
-    pub fn get(&mut self, key: u32) {
-        if !self.rules.reads || self.memtable.contains(&key) {
+    pub fn get(&self, store: &mut Store, key: u32) {
+        if !store.reads || self.memtable.contains(&key) {
             return;
         }
         let runs = self.runs.iter().rev();
@@ -479,14 +410,15 @@ impl Tree {
         let Some((table, place)) = place else { return };
         let block = place as u64 * self.rules.entry_bytes / BLOCK_BYTES;
         let blocks = self.rules.entry_bytes.div_ceil(BLOCK_BYTES);
-        let table_blocks: u64 = table.extents.iter().map(|extent| u64::from(extent.blocks)).sum();
-        self.output
+        let table_blocks = blocks_of(&table.extents);
+        store
+            .output
             .read(&table.extents, block, blocks.min(table_blocks - block));
     }
 
     /// Reads so many keys from a key on: in every run and level the blocks from there.
-    pub fn scan(&mut self, key: u32, entries: u32) {
-        if !self.rules.reads {
+    pub fn scan(&self, store: &mut Store, key: u32, entries: u32) {
+        if !store.reads {
             return;
         }
         let bytes = u64::from(entries) * self.rules.entry_bytes;
@@ -494,8 +426,9 @@ impl Tree {
             let place = level.partition_point(|table| table.last() < key);
             let Some(table) = level.get(place) else { continue };
             let first = table.keys.partition_point(|other| *other < key) as u64 * self.rules.entry_bytes / BLOCK_BYTES;
-            let blocks: u64 = table.extents.iter().map(|extent| u64::from(extent.blocks)).sum();
-            self.output
+            let blocks = blocks_of(&table.extents);
+            store
+                .output
                 .read(&table.extents, first, bytes.div_ceil(BLOCK_BYTES).min(blocks - first));
         }
     }
@@ -504,12 +437,6 @@ impl Tree {
     #[cfg(test)]
     pub fn memtable(&self) -> &[u32] {
         &self.memtable
-    }
-
-    /// Extents of the log.
-    #[cfg(test)]
-    pub fn wal_extents(&self) -> &[Extent] {
-        &self.wal.extents
     }
 
     /// Entries in all tables.

@@ -9,16 +9,16 @@
 //! eviction chooses. An object lies in the smallest slot that holds it, and its pages are written at once.
 //!
 //! **Segments**: objects are packed one behind another into open segments, one for each group, which are written through a write buffer and never changed.
-//! When no segment is free one leaves whole, chosen by the eviction, and what of it was used often enough is written again. So are extstore
-//! (memcached's `extstore.c` and `storage.c`: pages of 64 MiB, write buffers of 4 MiB, the oldest page leaves, buckets for what is rewritten and what soon
-//! expires), the cyclone cache of Apache Traffic Server (one group, in order; "evacuation" of what is used), and most logs of published flash caches.
+//! When no segment is free one leaves whole, chosen by the eviction, and what of it was used often enough is written again; before that, where few are
+//! free, the emptiest may be compacted. So are extstore (memcached's `extstore.c` and `storage.c`: pages of 64 MiB, write buffers of 4 MiB, pages of which less than
+//! four fifths are stored are compacted, else the oldest leaves, buckets for what is rewritten and what soon expires), the cyclone cache of Apache Traffic Server (one group, in order; "evacuation" of what is used), and most logs of published flash caches.
 //!
 //! What shrinks on a twin of 1/d: the space, DRAM, the number of keys (each stands for d neighbouring ranks), windows and rates that count
 //! operations, segments (not below the largest object), and, without timing, writes. Of a trace one key in d is taken. Objects,
 //! slots, slabs and times to live stay as they are.
 //!
 //! It leaves out: an index on flash and checkpoints (their keys are in memory), headers of objects, slabs that move from one class to
-//! another, compaction before space is needed, files of a file system below the cache (Varnish, nginx), concurrency.
+//! another, files of a file system below the cache (Varnish, nginx) but for the space that it takes, concurrency.
 
 mod groups;
 mod output;
@@ -31,6 +31,7 @@ mod tests;
 pub use groups::Groups;
 pub use source::ObjectCache;
 
+use std::ops::Range;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -96,6 +97,13 @@ pub struct Settings {
     pub segment_bytes: u64,
     /// Segments: an object that was used so often since it was written is written again when its segment leaves; 0: nothing is. 0.
     pub reinsert_uses: u32,
+    /// Segments: where fewer than `compact_under` are free, the one with the fewest bytes stored is written again with all of them, if they are less
+    /// than this percent of it; 0: none is. 0 (extstore's `ext_max_frag`: 80).
+    pub compact_percent: f64,
+    /// Segments: how many are to be kept free by compaction. 1 (extstore's `ext_compact_under`: 1 % of its pages, at least 1).
+    pub compact_under: u32,
+    /// What is written before all else and never changes, behind slots or segments, percent of the drive: what a file system has of its own. 0.
+    pub unchanged_percent: f64,
     /// Larger objects are not stored. 1 MiB (memcached's `-I`).
     #[serde(with = "base::size")]
     pub max_object_bytes: u64,
@@ -142,6 +150,9 @@ impl Default for Settings {
             slab_bytes: 1 << 20,
             segment_bytes: 64 << 20,
             reinsert_uses: 0,
+            compact_percent: 0.0,
+            compact_under: 1,
+            unchanged_percent: 0.0,
             max_object_bytes: 1 << 20,
             write_bytes: 4 << 20,
             discard: false,
@@ -197,6 +208,13 @@ impl Settings {
         (space_bytes, segment_bytes)
     }
 
+    /// Where on the drive what never changes lies.
+    fn unchanged(&self, target: &Target) -> Range<u64> {
+        let unit_bytes = target.unit_bytes();
+        let at = |percent: f64| (target.capacity_bytes() as f64 * percent / 100.0) as u64 / unit_bytes * unit_bytes;
+        at(self.used_percent)..at(self.used_percent + self.unchanged_percent)
+    }
+
     /// The order in which the objects of a class leave their slots.
     fn slot_eviction(&self) -> Result<cache::Eviction, WorkloadError> {
         Ok(match self.eviction {
@@ -214,6 +232,14 @@ impl Settings {
 
     fn check(&self) -> Result<(), WorkloadError> {
         within("used_percent", self.used_percent, 0.1..=100.0)?;
+        within("unchanged_percent", self.unchanged_percent, 0.0..=99.0)?;
+        within(
+            "used_percent + unchanged_percent",
+            self.used_percent + self.unchanged_percent,
+            0.1..=100.0,
+        )?;
+        within("compact_percent", self.compact_percent, 0.0..=99.0)?;
+        within("compact_under", self.compact_under, 1..=1 << 20)?;
         multiple_of(BLOCK_BYTES, "slot_bytes", self.slot_bytes, 1 << 30)?;
         multiple_of(BLOCK_BYTES, "slab_bytes", self.slab_bytes, 1 << 30)?;
         multiple_of(BLOCK_BYTES, "segment_bytes", self.segment_bytes, 1 << 30)?;
@@ -242,6 +268,10 @@ impl Settings {
                 "reinsert_uses",
                 "is of segments: nothing is written again in slots; leave it out, or use layout = \"segments\"",
             ),
+            Layout::Slots if self.compact_percent > 0.0 => (
+                "compact_percent",
+                "is of segments: slots are overwritten in place; leave it out, or use layout = \"segments\"",
+            ),
             Layout::Segments if self.eviction == Eviction::Clock => (
                 "eviction = \"clock\"",
                 "is of slots; with layout = \"segments\" use fifo with reinsert_uses, which passes over objects that were used",
@@ -253,9 +283,9 @@ impl Settings {
                 "groups = \"ttl\"",
                 "needs ttl_quantiles: each of its intervals is a group",
             ),
-            _ if self.groups == Groups::Rewritten && self.reinsert_uses == 0 => (
+            _ if self.groups == Groups::Rewritten && self.reinsert_uses == 0 && self.compact_percent == 0.0 => (
                 "groups = \"rewritten\"",
-                "needs reinsert_uses of at least 1, or nothing is written again",
+                "needs reinsert_uses of at least 1 or compact_percent, or nothing is written again",
             ),
             _ => return self.check_sizes(),
         };

@@ -1,5 +1,7 @@
 //! Requests to the drive, and which placement index each write gets.
 
+use std::ops::Range;
+
 use super::Settings;
 use crate::queue::RequestQueue;
 use workload::{Operation, PlacementIndex, Request, Target};
@@ -61,6 +63,15 @@ impl Output {
             placement: self.placements[group],
         };
         self.queue.push_pieces(request, bytes, self.write_bytes);
+    }
+
+    /// Writes the next piece of what never changes, which is no work of the cache's, and says where it ends.
+    pub(super) fn write_unchanged(&mut self, range: &Range<u64>) -> u64 {
+        let bytes = self.write_bytes.min(range.end - range.start);
+        let before = self.written_bytes;
+        self.write(0, range.start, bytes);
+        self.written_bytes = before;
+        range.start + bytes
     }
 
     /// An object is read: the units that it lies in.

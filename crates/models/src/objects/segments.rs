@@ -4,17 +4,18 @@
 //! free -> open (one for each group, filled and written in order) -> closed (waiting for the eviction) -> free
 //! ```
 //!
-//! A closed segment of which nothing is stored any more is free at once, as in extstore. Objects that are written again keep their times
+//! A closed segment of which nothing is stored any more is free at once, as in extstore; where few are free, one of which little is stored is compacted.
+//! Objects that are written again keep their times
 //! to live and begin without uses, so that no object is written twice for one that is new.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use rustc_hash::FxHashMap;
 
-use super::Eviction;
 use super::groups::Sorter;
 use super::output::Output;
 use super::source::{Counters, Object};
+use super::{Eviction, Settings};
 
 /// Where an object is.
 #[derive(Debug, Clone, Copy)]
@@ -91,12 +92,17 @@ impl Segment {
 pub(super) struct Segments {
     eviction: Eviction,
     reinsert_uses: u32,
+    /// Compaction, if there is any: it keeps so many segments free, by closed ones of which less than this share is stored.
+    compact_under: usize,
+    compact_below: f64,
     pub(super) segment_bytes: u64,
     pub(super) segments: Vec<Segment>,
     free: VecDeque<u32>,
     /// The open one of each group.
     open: Vec<Option<u32>>,
     order: BTreeSet<(u64, u64, u32)>,
+    /// With compaction, closed segments by the bytes that are stored of them.
+    by_valid: BTreeSet<(u64, u32)>,
     pub(super) index: FxHashMap<u64, Held>,
     /// Uses and closings so far.
     ticks: u64,
@@ -105,21 +111,18 @@ pub(super) struct Segments {
 }
 
 impl Segments {
-    pub(super) fn new(
-        count: u32,
-        segment_bytes: u64,
-        groups: usize,
-        eviction: Eviction,
-        reinsert_uses: u32,
-    ) -> Segments {
+    pub(super) fn new(settings: &Settings, count: u32, segment_bytes: u64, groups: usize) -> Segments {
         Segments {
-            eviction,
-            reinsert_uses,
+            eviction: settings.eviction,
+            reinsert_uses: settings.reinsert_uses,
+            compact_under: settings.compact_under as usize,
+            compact_below: settings.compact_percent / 100.0,
             segment_bytes,
             segments: (0..count).map(|_| Segment::free()).collect(),
             free: (0..count).collect(),
             open: vec![None; groups],
             order: BTreeSet::new(),
+            by_valid: BTreeSet::new(),
             index: FxHashMap::default(),
             ticks: 0,
             pending: VecDeque::new(),
@@ -204,7 +207,13 @@ impl Segments {
             "segment {} holds the object that leaves it",
             held.segment
         );
+        let before = segment.valid_bytes;
         segment.valid_bytes -= u64::from(held.bytes);
+        if self.compact_below > 0.0 && segment.state == State::Closed {
+            let was_there = self.by_valid.remove(&(before, held.segment));
+            assert!(was_there, "a closed segment is known by its bytes");
+            self.by_valid.insert((segment.valid_bytes, held.segment));
+        }
         Some(held)
     }
 
@@ -217,13 +226,21 @@ impl Segments {
         );
         let was_there = self.order.remove(&(segment.order.0, segment.order.1, number));
         assert!(was_there, "a closed segment has its place in the order");
+        self.by_valid.remove(&(0, number));
         *segment = Segment::free();
         self.free.push_back(number);
         output.discard(self.start_bytes(number), self.segment_bytes);
     }
 
-    /// A closed segment leaves with what is in it; objects that were used often enough wait to be written again.
-    fn evict(&mut self, number: u32, now_ns: u64, counters: &mut Counters, output: &mut Output) {
+    /// A closed segment leaves with what is in it; objects that were used so often wait to be written again.
+    fn evict(
+        &mut self,
+        number: u32,
+        kept_uses: Option<u32>,
+        now_ns: u64,
+        counters: &mut Counters,
+        output: &mut Output,
+    ) {
         let objects = std::mem::take(&mut self.segments[number as usize].objects);
         for (key, offset_bytes) in objects {
             let here = |held: &Held| held.segment == number && held.offset_bytes == offset_bytes;
@@ -233,7 +250,7 @@ impl Segments {
             self.forget(key, counters);
             if held.expires_ns <= now_ns {
                 counters.expired += 1;
-            } else if self.reinsert_uses > 0 && held.uses >= self.reinsert_uses {
+            } else if kept_uses.is_some_and(|least| held.uses >= least) {
                 let object = Object {
                     key,
                     bytes: held.bytes,
@@ -248,11 +265,31 @@ impl Segments {
         self.release(number, output);
     }
 
+    /// Segments of which little is stored leave while few are free, and all that is in them is written again. The share is of what was put there, not of
+    /// their size: a segment that is not quite full of large objects would be written again for ever.
+    fn compact(&mut self, now_ns: u64, counters: &mut Counters, output: &mut Output) {
+        while self.free.len() < self.compact_under
+            && let Some(&(valid_bytes, number)) = self.by_valid.first()
+            && (valid_bytes as f64) < self.compact_below * self.segments[number as usize].filled_bytes as f64
+        {
+            let free = self.free.len();
+            self.evict(number, Some(0), now_ns, counters, output);
+            counters.compactions += 1;
+            assert_eq!(self.free.len(), free + 1, "a compacted segment is free");
+        }
+    }
+
+    /// What is written again when a segment leaves.
+    fn kept_uses(&self) -> Option<u32> {
+        (self.reinsert_uses > 0).then_some(self.reinsert_uses)
+    }
+
     /// A segment that is free, for which another one leaves if there is none.
     fn take_free(&mut self, now_ns: u64, counters: &mut Counters, output: &mut Output) -> u32 {
+        self.compact(now_ns, counters, output);
         if self.free.is_empty() {
             let first = self.order.first().expect("there are more segments than groups");
-            self.evict(first.2, now_ns, counters, output);
+            self.evict(first.2, self.kept_uses(), now_ns, counters, output);
         }
         self.free.pop_front().expect("who leaves is free")
     }
@@ -343,6 +380,9 @@ impl Segments {
         segment.used_at = self.ticks;
         segment.order = segment.order_by(self.eviction);
         self.order.insert((segment.order.0, segment.order.1, number));
+        if self.compact_below > 0.0 {
+            self.by_valid.insert((segment.valid_bytes, number));
+        }
         if segment.valid_bytes == 0 {
             self.release(number, output);
         }
@@ -356,7 +396,7 @@ impl Segments {
         while let Some(&(expires_ns, _, number)) = self.order.first()
             && expires_ns <= now_ns
         {
-            self.evict(number, now_ns, counters, output);
+            self.evict(number, self.kept_uses(), now_ns, counters, output);
             assert!(self.pending.is_empty(), "what is over is not written again");
         }
     }

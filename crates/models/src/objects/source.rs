@@ -1,5 +1,7 @@
 //! The cache at work: operations in, requests and measures out.
 
+use std::ops::Range;
+
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
@@ -42,6 +44,8 @@ pub(super) struct Counters {
     /// Objects that left for others, and because their time was over.
     pub(super) evictions: u64,
     pub(super) expired: u64,
+    /// Segments that were written again because little of them was stored.
+    pub(super) compactions: u64,
     /// Bytes of objects that were admitted, that were written again, and that are stored.
     admitted_bytes: u64,
     pub(super) rewritten_bytes: u64,
@@ -65,12 +69,19 @@ impl Store {
                 settings.slab_bytes.next_multiple_of(target.unit_bytes()),
                 1,
             ),
-            Layout::Segments => ("segment_bytes", segment_bytes, groups as u64 + 2),
+            Layout::Segments => {
+                let kept_free = if settings.compact_percent > 0.0 {
+                    settings.compact_under
+                } else {
+                    1
+                };
+                ("segment_bytes", segment_bytes, groups as u64 + 1 + u64::from(kept_free))
+            }
         };
         let count = space_bytes / bytes;
         if count < needed {
             let problem = format!(
-                "the space has room for {count} of {}, {needed} are needed; use smaller ones, fewer groups, or a larger scale",
+                "the space has room for {count} of {}, {needed} are needed; use smaller ones, fewer groups, a smaller compact_under, or a larger scale",
                 base::Bytes(bytes)
             );
             return Err(WorkloadError::setting(setting, problem));
@@ -81,10 +92,7 @@ impl Store {
                 let eviction = settings.slot_eviction()?;
                 Store::Slots(Slots::new(&sorter.class_bytes, bytes, count, eviction))
             }
-            Layout::Segments => {
-                let (eviction, uses) = (settings.eviction, settings.reinsert_uses);
-                Store::Segments(Segments::new(count, bytes, groups, eviction, uses))
-            }
+            Layout::Segments => Store::Segments(Segments::new(settings, count, bytes, groups)),
         })
     }
 
@@ -152,6 +160,8 @@ pub struct ObjectCache {
     pub(super) store: Store,
     pub(super) output: Output,
     pub(super) counters: Counters,
+    /// What is still to be written of what never changes.
+    unchanged: Range<u64>,
     error: Option<WorkloadError>,
     ended: bool,
 }
@@ -186,6 +196,7 @@ impl ObjectCache {
             sorter,
             output: Output::new(settings, target, groups),
             counters: Counters::default(),
+            unchanged: settings.unchanged(target),
             error: None,
             ended: false,
         })
@@ -195,8 +206,12 @@ impl ObjectCache {
         (self.counters.operations as f64 * self.operation_ns) as u64
     }
 
-    /// Carries out the next operation; false at the end.
+    /// Carries out the next operation, when all that never changes is written; false at the end.
     pub(super) fn step(&mut self) -> Result<bool, WorkloadError> {
+        if !self.unchanged.is_empty() {
+            self.unchanged.start = self.output.write_unchanged(&self.unchanged);
+            return Ok(true);
+        }
         let Some(operation) = self.operations.next()? else {
             return Ok(false);
         };
@@ -350,6 +365,7 @@ impl Source for ObjectCache {
             count("objects_without_slot", counters.without_slot),
             count("evictions", counters.evictions),
             count("expired", counters.expired),
+            count("compactions", counters.compactions),
             count("objects", self.store.stored() as u64),
             count("object_bytes", counters.stored_bytes),
             count("written_bytes", written),

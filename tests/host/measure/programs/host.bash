@@ -6,8 +6,9 @@
 # Uses: WARP, WORK, TESTS, TRANSCRIPTS (where recordings are kept, if anywhere), and what `run` has.
 
 PROGRAMS=$TESTS/measure/programs
-# The smallest drive on which the programs' own files are small against reclaim units, and those against the drive.
-PROGRAM_DRIVE=(--device warp_default --capacity 256M --set gc.block_remapping=false --set geometry.reclaim_unit_bytes=1GiB)
+# The smallest drive on which the programs' own files are small against reclaim units, and those against the drive. A reclaim unit
+# is of 1 GiB at full size (1.25 MiB here), or what a program with larger files names: `# reclaim unit: SIZE`.
+PROGRAM_DRIVE=(--device warp_default --capacity 256M --set gc.block_remapping=false)
 PROGRAM_CAPACITY_BYTES=$((256 << 20))
 
 # Names of the programs.
@@ -23,21 +24,23 @@ json_number() {
     grep -oE "\"$1\":[0-9.]+" "$2" | head -n 1 | cut -d : -f 2
 }
 
-# Host bytes and media bytes of a workload in the lab: WORKLOAD CAPACITIES ARGUMENTS...
+# Host bytes and media bytes of a workload in the lab: WORKLOAD CAPACITIES ARGUMENTS... ; uses drive of its caller
 in_the_lab() {
     local workload=$1 capacities=$2
     shift 2
-    "$WARP" run "$workload" "${PROGRAM_DRIVE[@]}" --write "$capacities" --untimed --no-keep --out "$WORK/report" --json "$@" >"$WORK/lab"
+    "$WARP" run "$workload" "${drive[@]}" --write "$capacities" --untimed --no-keep --out "$WORK/report" --json "$@" >"$WORK/lab"
     echo "$(json_number host_bytes_written "$WORK/lab") $(json_number media_bytes_written "$WORK/lab")"
 }
 
 # One program with one placement: NAME fdp|none. Adds a line to $WORK/rows.
 run_program() {
-    local name=$1 placement=$2 status=0 fdp=on host media packages folder=$WORK/$1.$2 capacities replayed modelled none=() log_mib
+    local name=$1 placement=$2 status=0 fdp=on host media packages folder=$WORK/$1.$2 capacities replayed modelled none=() log_mib unit drive
     packages=$(sed -n 's/^# packages: //p' "$PROGRAMS/$name.sh")
     log_mib=$(sed -n 's/^# log: \(.*\) MiB/\1/p' "$PROGRAMS/$name.sh")
+    unit=$(sed -n 's/^# reclaim unit: //p' "$PROGRAMS/$name.sh")
+    drive=("${PROGRAM_DRIVE[@]}" --set "geometry.reclaim_unit_bytes=${unit:-1GiB}")
     [ "$placement" = fdp ] || fdp=off
-    start_server vfio-user "${PROGRAM_DRIVE[@]}" --fdp $fdp --timing off --serial "$SERIAL"
+    start_server vfio-user "${drive[@]}" --fdp $fdp --timing off --serial "$SERIAL"
     prepare_measurement program.sh <<<"TRANSPORTS=pcie DATA_MIB=$((PROGRAM_CAPACITY_BYTES / 1048576 - log_mib)) LOG_MIB=$log_mib PLACEMENT=$placement FORMAT_512=1"
     cat "$PROGRAMS/file_systems.sh" "$PROGRAMS/$name.sh" >"$WORK/host/program"
     guest_boot "$LIMIT_S" "$WORK/host" nvme_core.multipath=N --memory 2G --with "$packages" "${VFIO_USER[@]}" || status=$?
@@ -53,8 +56,10 @@ run_program() {
     capacities=$(awk -v host="$host" -v capacity=$PROGRAM_CAPACITY_BYTES 'BEGIN { printf "%.4f", host / capacity }')
     [ "$placement" = fdp ] || none=(--set workload.placement=none)
     replayed=$(in_the_lab "$folder/replay.toml" "$capacities" "${none[@]}")
+    # A model of a program that uses one handle asks for none.
+    ! grep -qx 'placement = false' "$PROGRAMS/$name.toml" || none=()
     modelled=$(in_the_lab "$PROGRAMS/$name.toml" "$capacities" "${none[@]}")
-    "$WARP" lifetimes "$folder/replay.toml" "$PROGRAMS/$name.toml" "${PROGRAM_DRIVE[@]}" --write "$capacities" >"$folder/lifetimes"
+    "$WARP" lifetimes "$folder/replay.toml" "$PROGRAMS/$name.toml" "${drive[@]}" --write "$capacities" >"$folder/lifetimes"
     sed 's/^/# /' "$folder/lifetimes"
     echo "$name $placement $host $media $replayed $modelled $(sed -n 's/^Kolmogorov.*: \([0-9.]*\), after.*/\1/p' "$folder/lifetimes")" >>"$WORK/rows"
     [ -z "$TRANSCRIPTS" ] || { mkdir -p "$TRANSCRIPTS" && cp "$folder/$name" "$TRANSCRIPTS/$name.$placement.csv.zst"; }

@@ -16,7 +16,7 @@ use std::collections::BinaryHeap;
 use serde::{Deserialize, Serialize};
 
 use super::random::Random;
-use super::share;
+use super::{file_count, share};
 use crate::f2fs::bitmap::Bitmap;
 use crate::f2fs::file_system::{FileSystem, Full};
 use crate::f2fs::layout::{BLOCK_BYTES, Layout};
@@ -26,8 +26,9 @@ use workload::{Target, WorkloadError, within};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Number of files in the fileset. 10,000,000 (WARP paper, section 3.4). A twin has 1/d of them.
-    pub files: u32,
+    /// Number of files in the fileset; a twin has 1/d of them. None: 10,000,000 (WARP paper, section 3.4), or as many as take 72 % of a
+    /// drive on which that is fewer; 80 % of them exist.
+    pub files: Option<u32>,
     /// Mean size of a file. 540 KB (WARP paper, section 3.4).
     #[serde(with = "base::size")]
     pub file_bytes: u64,
@@ -49,7 +50,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
-            files: 10_000_000,
+            files: None,
             file_bytes: 540_000,
             file_size_shape: 1.5,
             preallocated_percent: 80.0,
@@ -60,6 +61,10 @@ impl Default for Settings {
         }
     }
 }
+
+/// Files of the paper's fileset (section 3.4), and the share that a fileset takes of a drive that is too small for it.
+const PAPER_FILES: u32 = 10_000_000;
+const FILESET_PERCENT: f64 = 72.0;
 
 /// How files are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -154,8 +159,9 @@ impl Settings {
         classes: Classes,
     ) -> Result<Fileserver, WorkloadError> {
         self.check(&classes)?;
-        let files = (u64::from(self.files) * u64::from(layout.shrink) / target.denominator()) as u32;
-        self.check_room(files, layout)?;
+        let full = file_count(self.files, PAPER_FILES, FILESET_PERCENT, self.file_bytes, target);
+        let files = (u64::from(full) * u64::from(layout.shrink) / target.denominator()) as u32;
+        self.check_room(full, files, layout)?;
         let mut random = Random::new(seed);
         let created_bytes: Vec<u64> = (0..files).map(|_| self.draw_size(&mut random, layout.shrink)).collect();
         let mut order: Vec<u32> = (0..files).collect();
@@ -200,10 +206,12 @@ impl Settings {
         let wrong = |name: &str, value: String, problem: &str| {
             Err(WorkloadError::setting(format!("fileserver.{name} = {value}"), problem))
         };
-        if self.files == 0 || self.file_bytes == 0 || self.files_per_directory == 0 {
+        if self.files == Some(0) || self.file_bytes == 0 || self.files_per_directory == 0 {
             let value = format!(
                 "{} x {}, files_per_directory = {}",
-                self.files, self.file_bytes, self.files_per_directory
+                self.files.unwrap_or(PAPER_FILES),
+                self.file_bytes,
+                self.files_per_directory
             );
             return wrong("files x file_bytes", value, "none may be 0");
         }
@@ -224,10 +232,11 @@ impl Settings {
         Ok(())
     }
 
-    /// Whether the files that exist, their inodes and their appends fit; with five in a hundred to spare, since sizes are random.
-    fn check_room(&self, files: u32, layout: &Layout) -> Result<(), WorkloadError> {
+    /// Whether the files that exist, their inodes and their appends fit; with five in a hundred to spare, since sizes are random. Of the
+    /// drive at full size, and of the twin.
+    fn check_room(&self, full: u32, files: u32, layout: &Layout) -> Result<(), WorkloadError> {
         let named = |problem: String| {
-            let setting = format!("fileserver.files = {}, file_bytes = {}", self.files, self.file_bytes);
+            let setting = format!("fileserver.files = {full}, file_bytes = {}", self.file_bytes);
             Err(WorkloadError::setting(setting, problem))
         };
         if files < 100 {

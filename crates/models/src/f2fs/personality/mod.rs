@@ -7,6 +7,7 @@ mod random;
 use super::file_system::{FileSystem, Full};
 use fileserver::Fileserver;
 use oltp::Oltp;
+use workload::Target;
 
 /// One of them, at work.
 #[derive(Debug, Clone)]
@@ -25,6 +26,13 @@ impl Personality {
             Personality::Oltp(oltp) => oltp.step(files),
         }
     }
+}
+
+/// The number of files of a fileset: what is asked for; else that of the paper's drive, or on a smaller one as many as take this
+/// share of it, so that the defaults fit any drive.
+pub(super) fn file_count(asked: Option<u32>, most: u32, share_percent: f64, file_bytes: u64, target: &Target) -> u32 {
+    let fitting = target.device_bytes as f64 * share_percent / 100.0 / file_bytes as f64;
+    asked.unwrap_or_else(|| most.min(fitting as u32))
 }
 
 /// Percent of something, as a number of them.

@@ -7,6 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::file_count;
 use super::random::Random;
 use crate::f2fs::file_system::{FileSystem, Full};
 use crate::f2fs::layout::{BLOCK_BYTES, Layout};
@@ -16,8 +17,9 @@ use workload::{Target, WorkloadError, within};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Number of data files. 63,000 (WARP paper, section 3.4). A twin has 1/d of them.
-    pub files: u32,
+    /// Number of data files; a twin has 1/d of them. None: 63,000 (WARP paper, section 3.4), or as many as take 9 % of a drive on which
+    /// that is fewer.
+    pub files: Option<u32>,
     /// Size of a data file. 10 MiB (`filesize` of oltp.f; the paper does not say).
     #[serde(with = "base::size")]
     pub file_bytes: u64,
@@ -42,7 +44,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
-            files: 63_000,
+            files: None,
             file_bytes: 10 << 20,
             write_bytes: 256 << 10,
             writers: 10,
@@ -55,6 +57,9 @@ impl Default for Settings {
     }
 }
 
+/// Files of the paper's database (section 3.4), and the share that they take of a drive that is too small for them.
+const PAPER_FILES: u32 = 63_000;
+const FILES_PERCENT: f64 = 9.0;
 /// Files of a directory (`dirwidth` of oltp.f).
 const FILES_PER_DIRECTORY: u32 = 1024;
 
@@ -94,11 +99,12 @@ impl Settings {
         within("oltp.writers", self.writers, 1..=1_000_000)?;
         within("oltp.writes_per_batch", self.writes_per_batch, 1..=1_000_000)?;
         within("oltp.batches_per_log_write", self.batches_per_log_write, 1..=1_000_000)?;
-        let files = (u64::from(self.files) / target.denominator()) as u32;
+        let full = file_count(self.files, PAPER_FILES, FILES_PERCENT, self.file_bytes, target);
+        let files = (u64::from(full) / target.denominator()) as u32;
         if files == 0 {
             return wrong(
                 "files",
-                u64::from(self.files),
+                full.into(),
                 "no file is left at this scale; use more, or a larger scale",
             );
         }
@@ -109,7 +115,7 @@ impl Settings {
                 "{files} files of {} bytes do not fit: the file system has {bytes}",
                 self.file_bytes
             );
-            return wrong("files", u64::from(self.files), &problem);
+            return wrong("files", full.into(), &problem);
         }
         Ok(Oltp {
             random: Random::new(seed),

@@ -1,0 +1,205 @@
+//! Column families: what a family has of its own, and what of the database.
+//!
+//! ```text
+//! [workload] + [workload.families.NAME] -> the settings of each family, as if it were alone -> a tree each
+//! ```
+//!
+//! Whatever a family leaves out is as the database has it. A database without families is one that has no name.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use workload::{WorkloadError, within};
+
+use super::{Compaction, Mix, Placement, Popularity, Settings};
+
+/// Most families.
+const MOST_FAMILIES: usize = 64;
+
+/// A table `[workload.families.NAME]`: its part of the data and of the operations, and settings in the place of the workload's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Family {
+    /// Bytes of its records, in proportion to other families. 1.
+    pub data_share: f64,
+    /// Operations on it once all records are there, in proportion to other families; 0: none. 1.
+    pub operation_share: f64,
+    /// With `placement = "table"`: placement indices of its level 0, of level 1, ...; the last is that of all deeper ones. None: the workload's.
+    pub level_placements: Option<Vec<u16>>,
+    /// In the place of [`Settings::mix`].
+    pub mix: Option<Mix>,
+    /// In the place of [`Settings::popularity`].
+    pub popularity: Option<Popularity>,
+    /// In the place of [`Settings::zipf_exponent`].
+    pub zipf_exponent: Option<f64>,
+    /// In the place of [`Settings::key_bytes`].
+    pub key_bytes: Option<u32>,
+    /// In the place of [`Settings::value_bytes`].
+    pub value_bytes: Option<u32>,
+    /// In the place of [`Settings::compaction`].
+    pub compaction: Option<Compaction>,
+    /// In the place of [`Settings::memtable_bytes`].
+    #[serde(with = "base::size")]
+    pub memtable_bytes: Option<u64>,
+    /// In the place of [`Settings::table_bytes`].
+    #[serde(with = "base::size")]
+    pub table_bytes: Option<u64>,
+    /// In the place of [`Settings::base_level_bytes`].
+    #[serde(with = "base::size")]
+    pub base_level_bytes: Option<u64>,
+    /// In the place of [`Settings::level_multiplier`].
+    pub level_multiplier: Option<u64>,
+    /// In the place of [`Settings::levels`].
+    pub levels: Option<u32>,
+    /// In the place of [`Settings::level_zero_tables`].
+    pub level_zero_tables: Option<u32>,
+    /// In the place of [`Settings::dynamic_levels`].
+    pub dynamic_levels: Option<bool>,
+    /// In the place of [`Settings::size_ratio_percent`].
+    pub size_ratio_percent: Option<u64>,
+    /// In the place of [`Settings::space_amplification_percent`].
+    pub space_amplification_percent: Option<u64>,
+}
+
+impl Default for Family {
+    fn default() -> Family {
+        Family {
+            data_share: 1.0,
+            operation_share: 1.0,
+            level_placements: None,
+            mix: None,
+            popularity: None,
+            zipf_exponent: None,
+            key_bytes: None,
+            value_bytes: None,
+            compaction: None,
+            memtable_bytes: None,
+            table_bytes: None,
+            base_level_bytes: None,
+            level_multiplier: None,
+            levels: None,
+            level_zero_tables: None,
+            dynamic_levels: None,
+            size_ratio_percent: None,
+            space_amplification_percent: None,
+        }
+    }
+}
+
+impl Family {
+    /// The settings of a family, as if it were a database of its own.
+    fn alone(&self, database: &Settings) -> Settings {
+        Settings {
+            mix: self.mix.unwrap_or(database.mix),
+            popularity: self.popularity.or(database.popularity),
+            zipf_exponent: self.zipf_exponent.unwrap_or(database.zipf_exponent),
+            key_bytes: self.key_bytes.unwrap_or(database.key_bytes),
+            value_bytes: self.value_bytes.unwrap_or(database.value_bytes),
+            compaction: self.compaction.unwrap_or(database.compaction),
+            memtable_bytes: self.memtable_bytes.unwrap_or(database.memtable_bytes),
+            table_bytes: self.table_bytes.unwrap_or(database.table_bytes),
+            base_level_bytes: self.base_level_bytes.unwrap_or(database.base_level_bytes),
+            level_multiplier: self.level_multiplier.unwrap_or(database.level_multiplier),
+            levels: self.levels.unwrap_or(database.levels),
+            level_zero_tables: self.level_zero_tables.unwrap_or(database.level_zero_tables),
+            dynamic_levels: self.dynamic_levels.unwrap_or(database.dynamic_levels),
+            size_ratio_percent: self.size_ratio_percent.unwrap_or(database.size_ratio_percent),
+            space_amplification_percent: self
+                .space_amplification_percent
+                .unwrap_or(database.space_amplification_percent),
+            families: BTreeMap::new(),
+            ..database.clone()
+        }
+    }
+
+    fn check(&self, place: &str, placement: Placement) -> Result<(), WorkloadError> {
+        within(&format!("{place}data_share"), self.data_share, 1e-6..=1e6)?;
+        within(&format!("{place}operation_share"), self.operation_share, 0.0..=1e6)?;
+        let problem = match &self.level_placements {
+            Some(levels) if levels.is_empty() => "is empty; give the placement index of level 0, of level 1, and so on",
+            Some(_) if placement != Placement::Table => "has no effect; it is for placement = \"table\"",
+            _ => return Ok(()),
+        };
+        Err(WorkloadError::setting(format!("{place}level_placements"), problem))
+    }
+}
+
+/// A family with all its settings.
+pub(super) struct Member {
+    /// Its name; of a database without families none.
+    pub name: Option<String>,
+    /// What messages put before its settings.
+    pub place: String,
+    pub settings: Settings,
+    /// Its part of all data.
+    pub data_share: f64,
+    /// Its operations in proportion to other families.
+    pub operation_share: f64,
+    /// Placement indices of its levels.
+    pub level_placements: Vec<u16>,
+}
+
+impl Settings {
+    /// The families, in the order of their names; without any, all of the database as one.
+    pub(super) fn members(&self) -> Vec<Member> {
+        // The last index is that of all that follow, even if it is the log's.
+        let of_levels = match &self.placement_table[..] {
+            [_, levels @ ..] if !levels.is_empty() => levels,
+            all => all,
+        };
+        if self.families.is_empty() {
+            return vec![Member {
+                name: None,
+                place: String::new(),
+                settings: self.clone(),
+                data_share: 1.0,
+                operation_share: 1.0,
+                level_placements: of_levels.to_vec(),
+            }];
+        }
+        let all_data: f64 = self.families.values().map(|family| family.data_share).sum();
+        let families = self.families.iter();
+        families
+            .map(|(name, family)| Member {
+                name: Some(name.clone()),
+                place: format!("families.{name}."),
+                settings: family.alone(self),
+                data_share: family.data_share / all_data,
+                operation_share: family.operation_share,
+                level_placements: family.level_placements.clone().unwrap_or_else(|| of_levels.to_vec()),
+            })
+            .collect()
+    }
+
+    /// What is wrong with the families, or with settings that are for families.
+    pub(super) fn check_families(&self) -> Result<(), WorkloadError> {
+        within("the number of families", self.families.len(), 0..=MOST_FAMILIES)?;
+        let needs = |setting: String, what: &str| {
+            let problem = format!("has no effect without {what}, as in [workload.families.NAME]");
+            Err(WorkloadError::setting(setting, problem))
+        };
+        if self.placement == Placement::Family && self.families.is_empty() {
+            return needs("placement = \"family\"".to_string(), "families");
+        }
+        if self.families.len() < 2 && self.atomic_flush {
+            return needs("atomic_flush = true".to_string(), "two families");
+        }
+        if self.families.len() < 2 && self.max_total_wal_bytes > 0 {
+            let setting = format!("max_total_wal_bytes = {}", self.max_total_wal_bytes);
+            return needs(setting, "two families");
+        }
+        if !self.wal && self.max_total_wal_bytes > 0 {
+            let setting = format!("max_total_wal_bytes = {}", self.max_total_wal_bytes);
+            return Err(WorkloadError::setting(setting, "has no effect with wal = false"));
+        }
+        for (name, family) in &self.families {
+            family.check(&format!("families.{name}."), self.placement)?;
+        }
+        let has_operations = self.families.values().any(|family| family.operation_share > 0.0);
+        if !self.families.is_empty() && !has_operations {
+            let problem = "have no operations; give one of them an operation_share above 0";
+            return Err(WorkloadError::setting("families", problem));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,176 @@
+//! The log (RocksDB: WAL) of all trees: files one after another, each deleted when no memtable needs it any more.
+//!
+//! ```text
+//! append -> open file --a memtable is flushed--> closed files, the oldest first --nobody needs it--> deleted, or the next open one
+//! ```
+//!
+//! It does not know the trees: who appends keeps the number of the file that has its oldest entry, and says from which number on files are needed.
+
+use std::collections::VecDeque;
+
+use super::extents::{BLOCK_BYTES, Extent};
+use super::output::Maker;
+use super::store::{Full, Store, blocks_of};
+
+/// How the log behaves.
+#[derive(Debug, Clone, Copy)]
+pub struct LogRules {
+    /// Puts after which it is synced; 0 if never.
+    pub writes_per_sync: u32,
+    /// Bytes that are written at once.
+    pub write_bytes: u64,
+    /// Bytes by which a file gets its space, ahead of what is written.
+    pub space_bytes: u64,
+    /// A deleted file's space is that of the next one; one file is kept for it (`recycle_log_file_num = 1`).
+    pub recycle: bool,
+}
+
+/// A file of the log.
+#[derive(Debug, Clone)]
+struct File {
+    number: u64,
+    extents: Vec<Extent>,
+    /// Bytes in it, and bytes that are on the drive.
+    bytes: u64,
+    written_bytes: u64,
+    unsynced: u32,
+}
+
+/// The log.
+#[derive(Debug)]
+pub struct Log {
+    rules: LogRules,
+    open: Option<File>,
+    closed: VecDeque<File>,
+    /// Extents of a deleted file that the next one gets.
+    recycled: Option<Vec<Extent>>,
+    next_number: u64,
+    /// Bytes of all files.
+    bytes: u64,
+}
+
+impl Log {
+    /// No file yet.
+    pub fn new(rules: LogRules) -> Log {
+        Log {
+            rules,
+            open: None,
+            closed: VecDeque::new(),
+            recycled: None,
+            next_number: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Appends an entry and writes what is due of it: whole pieces, or after some entries all there is. The number of the file that has it.
+    pub fn append(&mut self, store: &mut Store, entry_bytes: u64) -> Result<u64, Full> {
+        let file = self.open.get_or_insert_with(|| {
+            self.next_number += 1;
+            File {
+                number: self.next_number,
+                extents: self.recycled.take().unwrap_or_default(),
+                bytes: 0,
+                written_bytes: 0,
+                unsynced: 0,
+            }
+        });
+        file.bytes += entry_bytes;
+        self.bytes += entry_bytes;
+        let room_bytes = blocks_of(&file.extents) * BLOCK_BYTES;
+        if file.bytes > room_bytes {
+            let wanted = self.rules.space_bytes.max(file.bytes - room_bytes);
+            file.extents.extend(store.allocate(wanted)?);
+        }
+        file.unsynced += 1;
+        if file.unsynced == self.rules.writes_per_sync {
+            file.unsynced = 0;
+            file.write(store, true);
+        } else if file.bytes - file.written_bytes >= self.rules.write_bytes {
+            file.write(store, false);
+        }
+        Ok(file.number)
+    }
+
+    /// Ends the open file: all of it is on the drive, and space that it does not need is free.
+    pub fn close(&mut self, store: &mut Store) {
+        let Some(mut file) = self.open.take() else { return };
+        if file.bytes > file.written_bytes {
+            file.write(store, true);
+        }
+        assert!(
+            file.bytes == file.written_bytes,
+            "a closed file of the log is on the drive"
+        );
+        store.delete(&cut(&mut file.extents, file.bytes.div_ceil(BLOCK_BYTES)));
+        self.closed.push_back(file);
+    }
+
+    /// Deletes the files before a number; the open one is needed by whoever appends next.
+    pub fn delete_before(&mut self, store: &mut Store, number: u64) {
+        while self.closed.front().is_some_and(|file| file.number < number) {
+            let file = self.closed.pop_front().expect("there is a first");
+            self.bytes -= file.bytes;
+            if self.rules.recycle && self.recycled.is_none() {
+                self.recycled = Some(file.extents);
+            } else {
+                store.delete(&file.extents);
+            }
+        }
+    }
+
+    /// Number of the oldest file.
+    pub fn oldest(&self) -> Option<u64> {
+        self.closed.front().or(self.open.as_ref()).map(|file| file.number)
+    }
+
+    /// Bytes of all files.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Number of files.
+    pub fn files(&self) -> usize {
+        self.closed.len() + usize::from(self.open.is_some())
+    }
+
+    /// Extents of all files, and of the one that the next one gets.
+    #[cfg(test)]
+    pub fn extents(&self) -> Vec<Extent> {
+        let files = self.closed.iter().chain(&self.open).map(|file| &file.extents);
+        files.chain(&self.recycled).flatten().copied().collect()
+    }
+}
+
+impl File {
+    /// Writes its end: all of it, with a block that is written again when it is full, or whole blocks only.
+    fn write(&mut self, store: &mut Store, all: bool) {
+        let end = if all {
+            self.bytes.div_ceil(BLOCK_BYTES)
+        } else {
+            self.bytes / BLOCK_BYTES
+        };
+        let first = self.written_bytes / BLOCK_BYTES;
+        self.written_bytes = self.bytes.min(end * BLOCK_BYTES);
+        store.output.write(Maker::Wal, &self.extents, first, end - first);
+    }
+}
+
+/// Leaves so many blocks of a file; what it had beyond.
+fn cut(extents: &mut Vec<Extent>, blocks: u64) -> Vec<Extent> {
+    let mut left = blocks;
+    let mut beyond = Vec::new();
+    extents.retain_mut(|extent| {
+        let kept = left.min(u64::from(extent.blocks)) as u32;
+        left -= u64::from(kept);
+        if kept < extent.blocks {
+            beyond.push(Extent {
+                first: extent.first + kept,
+                blocks: extent.blocks - kept,
+            });
+        }
+        extent.blocks = kept;
+        kept > 0
+    });
+    assert!(left == 0, "a file has the blocks that it keeps");
+    beyond
+}

@@ -1,0 +1,115 @@
+// What the end-to-end tests share: the command, its server, a browser.
+//
+//   WARP (the command; ../../../target/debug/warp) -> warp studio --listen 127.0.0.1:0 -> address -> Chromium -> page
+//
+// Chromium is Debian's, or CHROMIUM says where another one is.
+import { execFile, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { chromium } from "playwright-core";
+
+export const WARP = process.env.WARP ?? resolve(import.meta.dirname, "../../../../target/debug/warp");
+const FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+/** Nothing here takes so long; a busy machine may need patience. */
+export const PATIENCE_MS = 120_000;
+
+export const workFolder = mkdtempSync(join(tmpdir(), "warp-studio-"));
+process.on("exit", () => rmSync(workFolder, { recursive: true, force: true }));
+// Nothing of the person who runs the tests is read or written.
+const environment = { ...process.env, WARP_RUNS: join(workFolder, "runs"), NO_COLOR: "1", DISPLAY: "", WAYLAND_DISPLAY: "" };
+
+/** What the command prints; fails where it does. */
+export async function warp(...parameters) {
+    const { stdout } = await promisify(execFile)(WARP, parameters, { cwd: workFolder, env: environment, maxBuffer: 64 << 20 });
+    return stdout;
+}
+
+/** A server, until `stop` or `kill`. */
+export class Server {
+    constructor(child, address) {
+        this.child = child;
+        this.address = address;
+    }
+
+    /** Starts `warp PARAMETERS`, which prints an address of the page. */
+    static start(...parameters) {
+        return new Promise((resolveServer, reject) => {
+            const child = spawn(WARP, parameters, { cwd: workFolder, env: environment, stdio: ["ignore", "pipe", "pipe"] });
+            let said = "";
+            const timer = setTimeout(() => reject(new Error(`no address after ${PATIENCE_MS} ms: ${said}`)), PATIENCE_MS);
+            const hear = (bytes) => {
+                said += bytes;
+                const found = /http:\/\/127\.0\.0\.1:\d+\//.exec(said);
+                if (found === null) return;
+                clearTimeout(timer);
+                resolveServer(new Server(child, found[0]));
+            };
+            child.stdout.on("data", hear);
+            child.stderr.on("data", hear);
+            child.once("exit", (code) => {
+                clearTimeout(timer);
+                reject(new Error(`warp ${parameters.join(" ")} ended with ${code}: ${said}`));
+            });
+        });
+    }
+
+    /** Ends it in order; resolves to its exit code. */
+    stop() {
+        return this.end("SIGINT");
+    }
+
+    /** As a crash does. */
+    kill() {
+        return this.end("SIGKILL");
+    }
+
+    end(signal) {
+        return new Promise((resolveExit) => {
+            if (this.child.exitCode !== null || this.child.signalCode !== null) return resolveExit(this.child.exitCode);
+            this.child.removeAllListeners("exit");
+            this.child.once("exit", (code) => resolveExit(code));
+            this.child.kill(signal);
+        });
+    }
+
+    async json(path, options = {}) {
+        const answer = await fetch(new URL(path, this.address), options);
+        const text = await answer.text();
+        if (!answer.ok) throw new Error(`${path}: ${answer.status} ${text}`);
+        return text === "" ? null : JSON.parse(text);
+    }
+
+    /** Begins a session; resolves to its id. */
+    async begin(order) {
+        const { id } = await this.json("api/sessions", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(order) });
+        return id;
+    }
+}
+
+export async function startBrowser() {
+    return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: FLAGS });
+}
+
+/** A page that fails the test if anything goes wrong in it that it does not show. */
+export async function newPage(browser, options = {}) {
+    const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, ...options });
+    page.setDefaultTimeout(PATIENCE_MS);
+    page.mistakes = [];
+    page.on("pageerror", (error) => page.mistakes.push(error.message));
+    return page;
+}
+
+/** An order of the three streams on a small twin, a lane for each of these variants. */
+export function threeStreams(variants, more = {}) {
+    const lanes = variants.map((name) => ({ name, only: [name, "80/20"], set: {} }));
+    return { experiment: "three_stream", workload: null, device: "ssd_a", scale: "1/2048", write: 2, prefill: null, timed: null, seed: 1, forks: [], lanes, ...more };
+}
+
+/** What the command says of the same runs, by variant: the cells of its JSON. */
+export async function commandCells(...more) {
+    const text = await warp("run", "three_stream", "--device", "ssd_a", "--scale", "1/2048", "--write", "2", "--no-keep", "--json", ...more);
+    const cells = JSON.parse(text).cells.filter((cell) => cell.grid.overwrite === "80/20");
+    return Object.fromEntries(cells.map((cell) => [cell.variant, cell]));
+}

@@ -1,0 +1,225 @@
+// Curves of a session: write amplification of all lanes, of each handle, latency and bandwidth in virtual time, wear.
+import { useSignal } from "@preact/signals";
+import type uPlot from "uplot";
+import { usedHandles } from "../map/painter.ts";
+import { ownerColours } from "../map/palette.ts";
+import { Choice, LaneChoice } from "../parts/Choice.tsx";
+import { laneLetter } from "../parts/LaneTag.tsx";
+import { bytes, capacities, percent, rate, short, time, waf } from "../state/numbers.ts";
+import { cumulative, merge, pointsOfLane, pointsOfOwner, windowed, type Points, type Series } from "../state/series.ts";
+import type { Session } from "../state/session.ts";
+import type { LaneState } from "../state/lane.ts";
+import { Plot, type Line } from "./Plot.tsx";
+
+/** Colour belongs to owners, so lanes are told apart by their strokes: solid, dashed, dotted ... */
+export const STROKES: { colour: string; dash: number[]; width: number }[] = [
+    { colour: "ink", dash: [], width: 2 },
+    { colour: "ink", dash: [7, 4], width: 2 },
+    { colour: "ink", dash: [2, 3], width: 2 },
+    { colour: "muted", dash: [], width: 2 },
+    { colour: "muted", dash: [7, 4], width: 2 },
+    { colour: "muted", dash: [2, 3], width: 2 },
+    { colour: "ink", dash: [10, 3, 2, 3], width: 1 },
+    { colour: "muted", dash: [10, 3, 2, 3], width: 1 },
+];
+
+type Kind = "waf" | "handles" | "time" | "wear";
+
+export function Curves({ session }: { session: Session }) {
+    const kind = useSignal<Kind>("waf");
+    const lane = useSignal(0);
+    const windowShare = useSignal("0.1");
+    session.told.value;
+    const lanes = session.lanes.value;
+    const state = lanes[Math.min(lane.value, lanes.length - 1)];
+    if (state === undefined) return null;
+    return (
+        <section class="curves" data-tour="curves" aria-label="Curves">
+            <div class="bar">
+                <h2>Curves</h2>
+                <Choice<Kind>
+                    label="curves"
+                    value={kind.value}
+                    onChange={(next) => (kind.value = next)}
+                    choices={[
+                        ["waf", "WAF"],
+                        ["handles", "by handle"],
+                        ["time", "latency"],
+                        ["wear", "wear"],
+                    ]}
+                />
+                {(kind.value === "waf" || kind.value === "handles") && (
+                    <label class="inline">
+                        over
+                        <select value={windowShare.value} onChange={(event) => (windowShare.value = event.currentTarget.value)}>
+                            <option value="0.02">the last 0.02 drive-writes</option>
+                            <option value="0.1">the last 0.1 drive-writes</option>
+                            <option value="1">the last drive-write</option>
+                            <option value="all">everything so far</option>
+                        </select>
+                    </label>
+                )}
+                {kind.value !== "waf" && <LaneChoice lanes={lanes} value={lane} />}
+            </div>
+            {kind.value === "waf" && <WafPlot session={session} window={windowShare.value} />}
+            {kind.value === "handles" && <HandlesPlot session={session} state={state} window={windowShare.value} />}
+            {kind.value === "time" && <TimeView state={state} />}
+            {kind.value === "wear" && <WearView session={session} state={state} />}
+        </section>
+    );
+}
+
+function seriesOf(points: Points, state: LaneState, window: string): Series {
+    const capacity = state.lane.capacity_bytes;
+    return window === "all" ? cumulative(points, capacity) : windowed(points, capacity, Number(window) * capacity);
+}
+
+const EMPTY = "Nothing was written yet. Press play, or step by a few requests.";
+
+export function WafPlot({ session, window, height }: { session: Session; window: string; height?: number }) {
+    session.told.value;
+    const lanes = session.lanes.value;
+    const all = lanes.map((state) => seriesOf(pointsOfLane(state), state, window));
+    const { x, ys } = merge(all);
+    const lines: Line[] = lanes.map((state, index) => ({ label: `${lanes.length > 1 ? `${laneLetter(index)} ` : ""}${state.lane.name}`, ...(STROKES[index % STROKES.length] as (typeof STROKES)[number]) }));
+    const first = lanes[0];
+    if (first === undefined) return null;
+    const forks = session.order.value?.forks ?? [];
+    return (
+        <figure>
+            <Plot
+                lines={lines}
+                data={[x, ...ys] as uPlot.AlignedData}
+                xLabel="drive-writes"
+                yLabel="WAF"
+                least={1}
+                value={waf}
+                xValue={capacities}
+                xEnd={session.endBytes / first.lane.capacity_bytes}
+                marks={forks.map((fork) => ({ x: fork.at_host_bytes / first.lane.capacity_bytes, label: fork.name }))}
+                label={`Write amplification over drive-writes: ${lanes.map((state) => `${state.lane.name} ${waf(state.waf)}`).join(", ")}`}
+                {...(height === undefined ? {} : { height })}
+            />
+            {x.length === 0 && <figcaption class="empty">{EMPTY}</figcaption>}
+        </figure>
+    );
+}
+
+function HandlesPlot({ session, state, window }: { session: Session; state: LaneState; window: string }) {
+    session.told.value;
+    const colours = ownerColours(state.lane.owners, usedHandles(state));
+    const shown = state.lane.owners.map((owner, index) => ({ owner, index })).filter(({ index, owner }) => owner.isolation !== null && (state.owners[index]?.hostBytes ?? 0) > 0);
+    const { x, ys } = merge(shown.map(({ index }) => seriesOf(pointsOfOwner(state, index), state, window)));
+    const lines: Line[] = shown.map(({ owner, index }) => ({ label: owner.name, colour: colours[index] ?? "ink" }));
+    return (
+        <figure>
+            <Plot lines={lines} data={[x, ...ys] as uPlot.AlignedData} xLabel="drive-writes" yLabel="own WAF" least={1} value={waf} xValue={capacities} label="Write amplification of each handle" />
+            <figcaption class={shown.length === 0 ? "empty" : ""}>
+                {shown.length === 0 ? EMPTY : "A handle's own WAF: what the host wrote through it and what was copied out of its units, over what the host wrote. Copies out of the shared pool are nobody's."}
+            </figcaption>
+        </figure>
+    );
+}
+
+function TimeView({ state }: { state: LaneState }) {
+    const latency = state.latency;
+    if (!state.lane.timed) {
+        return (
+            <p class="empty">
+                This lane runs without a clock: its drive does everything at once, so it has no latency. Choose a device with times ({"ssd_a"}, {"ssd_b"}, {"pm9d3a"}) and “in virtual time” at the start.
+            </p>
+        );
+    }
+    if (latency === null) return <p class="empty">No latencies yet: they come while it runs, and for good when it has ended.</p>;
+    const { series } = latency;
+    return (
+        <>
+            {series !== undefined && series.seconds.length > 1 && (
+                <Plot
+                    lines={[
+                        { label: "hosts", colour: "ink" },
+                        ...(series.collection_bytes_per_second === undefined ? [] : [{ label: "garbage collection", colour: "#D55E00", dash: [5, 3] }]),
+                    ]}
+                    data={[series.seconds, series.host_bytes_per_second.map((value) => value / 1e6), ...(series.collection_bytes_per_second === undefined ? [] : [series.collection_bytes_per_second.map((value) => value / 1e6)])] as uPlot.AlignedData}
+                    xLabel="seconds of virtual time"
+                    yLabel="MB/s"
+                    least={0}
+                    height={200}
+                    value={(value) => (value === null ? "–" : rate(value * 1e6))}
+                    xValue={(value) => `${value.toFixed(2)} s`}
+                    label="Bandwidth over virtual time"
+                />
+            )}
+            <div class="scroll">
+                <table class="numbers">
+                    <thead>
+                        <tr>
+                            <th scope="col">job</th>
+                            <th scope="col">IOPS</th>
+                            <th scope="col">bandwidth</th>
+                            <th scope="col">mean</th>
+                            <th scope="col">p50</th>
+                            <th scope="col">p99</th>
+                            <th scope="col">p99.9</th>
+                            <th scope="col">p99.99</th>
+                            <th scope="col">waited for GC</th>
+                        </tr>
+                    </thead>
+                    <tbody>
+                        {latency.jobs.map((job) => (
+                            <tr key={`${job.name} ${job.direction}`}>
+                                <th scope="row">
+                                    {job.name}, {job.direction}
+                                </th>
+                                <td>{short(job.iops)}</td>
+                                <td>{rate(job.bytes_per_second)}</td>
+                                <td>{time(job.mean_ns)}</td>
+                                <td>{time(job.p50_ns)}</td>
+                                <td>{time(job.p99_ns)}</td>
+                                <td>{time(job.p999_ns)}</td>
+                                <td>{time(job.p9999_ns)}</td>
+                                <td>{percent(job.waited_share)}</td>
+                            </tr>
+                        ))}
+                    </tbody>
+                </table>
+            </div>
+        </>
+    );
+}
+
+function WearView({ session, state }: { session: Session; state: LaneState }) {
+    const hosts = session.hosts.value;
+    const erases = state.result?.block_erases ?? hosts?.wear ?? null;
+    const histogram = hosts?.histogram;
+    const reclaimed = state.owners.reduce((sum, owner) => sum + owner.reclaimed, 0);
+    return (
+        <>
+            {histogram !== undefined && histogram.length > 1 && (
+                <Plot lines={[{ label: "blocks", colour: "ink", fill: "#8886" }]} bars data={[histogram.map((_, index) => index), histogram] as uPlot.AlignedData} xLabel="erases" yLabel="blocks" least={0} height={200} value={(value) => (value === null ? "–" : short(value))} xValue={String} label="Blocks by how often they were erased" />
+            )}
+            <dl class="facts">
+                <div>
+                    <dt>reclaim units erased</dt>
+                    <dd>{short(reclaimed)}</dd>
+                </div>
+                <div>
+                    <dt>times each, on average</dt>
+                    <dd>{(reclaimed / Math.max(1, state.lane.superblocks)).toFixed(2)}</dd>
+                </div>
+                <div>
+                    <dt>flash written</dt>
+                    <dd>{bytes(state.mediaBytes)}</dd>
+                </div>
+                {erases !== null && (
+                    <div>
+                        <dt>erases of a block: fewest, mean, most</dt>
+                        <dd>
+                            {erases.fewest}, {erases.mean.toFixed(1)}, {erases.most}
+                        </dd>
+                    </div>
+                )}
+            </dl>
+        </>
+    );
+}

@@ -1,0 +1,247 @@
+// The map of a lane's reclaim units: a canvas of tiles, one above it for what moves, headings, and a line about the unit in hand.
+import { effect, type Signal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { CLOSED, FREE, NO_OWNER, OPEN_FOR_HOST } from "../wire/frame.ts";
+import type { LaneState } from "../state/lane.ts";
+import { grouped, percent } from "../state/numbers.ts";
+import type { Session } from "../state/session.ts";
+import { isDark, mayMove } from "../state/theme.ts";
+import type { Grouping, Region } from "./layout.ts";
+import { Painter, usedHandles } from "./painter.ts";
+import { DARK, LIGHT, ownerColours } from "./palette.ts";
+
+/** Least time between two pictures; with the wait for the screen (60 Hz) that is thirty a second. */
+const PICTURE_MS = 26;
+
+interface Props {
+    session: Session;
+    state: LaneState;
+    grouping: Signal<Grouping>;
+    mostHeight?: number;
+}
+
+export function UnitMap({ session, state, grouping, mostHeight = 380 }: Props) {
+    const frame = useRef<HTMLDivElement>(null);
+    const tiles = useRef<HTMLCanvasElement>(null);
+    const above = useRef<HTMLCanvasElement>(null);
+    const painter = useRef<Painter | null>(null);
+    const [height, setHeight] = useState(mostHeight);
+    const [regions, setRegions] = useState<Region[]>([]);
+    const [unit, setUnit] = useState<number | null>(null);
+    const redraw = useRef<() => void>(() => {});
+    const group = grouping.value;
+
+    useLayoutEffect(() => {
+        const element = frame.current;
+        if (element === null || tiles.current === null || above.current === null) return;
+        const made = new Painter(tiles.current, above.current, state, { grouping: grouping.peek(), ground: isDark.peek() ? DARK : LIGHT, moves: mayMove.peek() });
+        painter.current = made;
+        let waiting = 0;
+        let isArranged = false;
+        const scale = () => Math.min(2, globalThis.devicePixelRatio || 1);
+        const arrange = () => {
+            const width = element.clientWidth;
+            if (width === 0) return;
+            setHeight(made.arrange(width, mostHeight, scale(), { grouping: grouping.peek(), ground: isDark.peek() ? DARK : LIGHT, moves: mayMove.peek() }));
+            setRegions([...(made.layout?.regions ?? [])]);
+            isArranged = true;
+        };
+        let drawnAt = 0;
+        const draw = (now: number) => {
+            waiting = 0;
+            drawnAt = now;
+            if (!isArranged || made.isOutdated) arrange();
+            const before = made.layout?.regions;
+            if (made.picture(now)) ask();
+            if (made.isOutdated) arrange();
+            if (made.layout?.regions !== before) setRegions([...(made.layout?.regions ?? [])]);
+        };
+        // Thirty pictures a second are enough, and leave the rest of the machine to the engine. The time between them is waited for apart: a
+        // browser that is asked for a picture composes the page, drawn or not.
+        let pause: ReturnType<typeof setTimeout> | undefined;
+        const ask = () => {
+            if (waiting !== 0 || pause !== undefined) return;
+            const left = drawnAt + PICTURE_MS - performance.now();
+            if (left <= 0) {
+                waiting = requestAnimationFrame(draw);
+                return;
+            }
+            pause = setTimeout(() => {
+                pause = undefined;
+                if (waiting === 0) waiting = requestAnimationFrame(draw);
+            }, left);
+        };
+        redraw.current = ask;
+        const stopDrawing = effect(() => {
+            session.drawn.value;
+            ask();
+        });
+        const stopArranging = effect(() => {
+            grouping.value;
+            isDark.value;
+            mayMove.value;
+            isArranged = false;
+            ask();
+        });
+        let known = element.clientWidth;
+        const observer = new ResizeObserver(() => {
+            if (element.clientWidth === known) return;
+            known = element.clientWidth;
+            isArranged = false;
+            ask();
+        });
+        observer.observe(element);
+        return () => {
+            observer.disconnect();
+            stopDrawing();
+            stopArranging();
+            cancelAnimationFrame(waiting);
+            clearTimeout(pause);
+            made.end();
+            painter.current = null;
+        };
+    }, [session, state, mostHeight]);
+
+    useEffect(() => {
+        painter.current?.setFocus(unit);
+        redraw.current();
+    }, [unit]);
+
+    const pick = (event: PointerEvent) => {
+        const box = above.current?.getBoundingClientRect();
+        const layout = painter.current?.layout;
+        if (box === undefined || layout === undefined || layout === null || above.current === null) return;
+        const scale = above.current.width / box.width;
+        setUnit(layout.unitAt((event.clientX - box.left) * scale, (event.clientY - box.top) * scale));
+    };
+    const keys = (event: KeyboardEvent) => {
+        const layout = painter.current?.layout;
+        if (layout === undefined || layout === null) return;
+        const steps: Record<string, [number, number]> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+        const step = steps[event.key];
+        if (step !== undefined) {
+            event.preventDefault();
+            setUnit(unit === null ? layout.first() : layout.beside(unit, ...step));
+        } else if (event.key === "Escape") {
+            setUnit(null);
+        }
+    };
+
+    return (
+        <div class="unit-map" data-tour="map">
+            <div
+                class="unit-map-frame"
+                ref={frame}
+                style={{ height: `${height}px` }}
+                role="application"
+                tabIndex={0}
+                aria-roledescription="map of reclaim units"
+                aria-label={`${grouped(state.lane.units)} reclaim units of ${state.lane.name}. Arrow keys go from unit to unit.`}
+                onPointerMove={pick}
+                onPointerDown={pick}
+                onPointerLeave={(event) => event.pointerType === "mouse" && setUnit(null)}
+                onKeyDown={keys}
+            >
+                <canvas ref={tiles} class="tiles" aria-hidden="true" />
+                <canvas ref={above} class="above" aria-hidden="true" />
+                {group !== "physical" && <Headings session={session} state={state} regions={regions} grouping={group} scale={above.current?.width ? above.current.width / (frame.current?.clientWidth || 1) : 1} />}
+            </div>
+            <UnitLine session={session} state={state} unit={unit} />
+        </div>
+    );
+}
+
+function Headings({ session, state, regions, grouping, scale }: { session: Session; state: LaneState; regions: Region[]; grouping: Grouping; scale: number }) {
+    session.told.value;
+    const colours = ownerColours(state.lane.owners, usedHandles(state));
+    return (
+        <>
+            {regions.map((region) => {
+                const style = { top: `${region.top / scale}px` };
+                if (grouping === "group") {
+                    return (
+                        <div class="region" style={style} key={region.key}>
+                            <b>reclaim group {region.key}</b>
+                        </div>
+                    );
+                }
+                if (region.key === NO_OWNER) {
+                    return (
+                        <div class="region" style={style} key={region.key}>
+                            <i class="swatch free" />
+                            <b>free</b>
+                            <span>{grouped(state.freeUnits)} units</span>
+                        </div>
+                    );
+                }
+                const owner = state.lane.owners[region.key];
+                const totals = state.owners[region.key];
+                // Streams are named by owner; a list of another length names something else.
+                const placement = state.lane.placements.length === state.lane.owners.length ? state.lane.placements[region.key] : undefined;
+                return (
+                    <div class="region" style={style} key={region.key}>
+                        <i class="swatch" style={{ background: colours[region.key] }} />
+                        <b>{owner?.name}</b>
+                        {placement !== undefined && placement !== "" && <em>{placement}</em>}
+                        <span>
+                            {grouped(totals?.units ?? 0)} units
+                            {totals !== undefined && totals.units > 0 && `, ${percent(totals.validPages / (totals.units * state.unitPages))} valid`}
+                        </span>
+                    </div>
+                );
+            })}
+        </>
+    );
+}
+
+const STATES: Record<number, string> = { [FREE]: "free", [OPEN_FOR_HOST]: "open for the host", 2: "open for collection", [CLOSED]: "closed" };
+
+/** All there is to say about a unit. */
+export function describeUnit(state: LaneState, slice: number): string {
+    const unit = state.unitOf(slice);
+    const condition = state.state[unit] ?? FREE;
+    const where = state.lane.groups > 1 ? `, reclaim group ${state.group[unit]}` : "";
+    if (condition === FREE) return `free${where}`;
+    const pages = state.pagesOf(unit);
+    const owner = state.lane.owners[state.owner[unit] ?? NO_OWNER];
+    const isolation = owner?.isolation === null || owner === undefined ? "" : ` (${owner.isolation})`;
+    const valid = state.valid[unit] ?? 0;
+    const written = state.written[unit] ?? 0;
+    const room = written < pages ? `, room for ${grouped(pages - written)}` : "";
+    return `${owner?.name ?? "nobody"}${isolation}, ${STATES[condition] ?? "unknown"}${where}: ${percent(valid / pages)} valid (${grouped(valid)} of ${grouped(pages)} pages), ${grouped(written)} written${room}`;
+}
+
+function UnitLine({ session, state, unit }: { session: Session; state: LaneState; unit: number | null }) {
+    session.told.value;
+    return (
+        <p class="unit-line" aria-live="polite">
+            {unit === null ? (
+                "Point at a unit, or go from one to the next with the arrow keys."
+            ) : (
+                <>
+                    <b>unit {state.unitOf(unit)}</b> {describeUnit(state, unit)}
+                </>
+            )}
+        </p>
+    );
+}
+
+/** What tiles mean, once for all maps. */
+export function Legend() {
+    return (
+        <p class="legend">
+            <span>
+                <i class="swatch key" /> valid
+            </span>
+            <span>
+                <i class="swatch key dead" /> written, no longer valid
+            </span>
+            <span>
+                <i class="swatch key open" /> open for the host
+            </span>
+            <span>
+                <i class="swatch key collecting" /> open for collection
+            </span>
+        </p>
+    );
+}

@@ -1,0 +1,174 @@
+// A lane: what it is, its write amplification, its map, its free units against the marks, its handles.
+import type { Signal } from "@preact/signals";
+import type { Grouping } from "../map/layout.ts";
+import { usedHandles } from "../map/painter.ts";
+import { ownerColours } from "../map/palette.ts";
+import { UnitMap } from "../map/UnitMap.tsx";
+import type { LaneState } from "../state/lane.ts";
+import { bytes, capacities, grouped, percent, short, waf } from "../state/numbers.ts";
+import type { Session } from "../state/session.ts";
+import { Notice } from "./Notice.tsx";
+import { LaneTag } from "./LaneTag.tsx";
+
+const PHASE_WORDS: Record<string, string> = { waiting: "waiting", filling: "filling before the run", running: "running", paused: "paused", ended: "ended", failed: "failed" };
+
+export function LanePanel({ session, state, index, grouping, mostHeight }: { session: Session; state: LaneState; index: number; grouping: Signal<Grouping>; mostHeight: number }) {
+    session.told.value;
+    const { lane } = state;
+    const isAlone = session.lanes.value.length === 1;
+    return (
+        <article class="lane" aria-label={`Lane ${lane.name}`}>
+            <header class="lane-head">
+                <div class="lane-name">
+                    {!isAlone && <LaneTag index={index} />}
+                    <h2>{lane.name || lane.device}</h2>
+                    {lane.of !== null && (
+                        <button type="button" class="quiet" onClick={() => session.drop(index)} aria-label={`Drop lane ${lane.name}`}>
+                            drop
+                        </button>
+                    )}
+                </div>
+                <p class="lane-waf" aria-label={`write amplification ${waf(state.waf)}`}>
+                    <span>WAF</span> <b>{waf(state.waf)}</b>
+                </p>
+                <p class="lane-sub">
+                    {lane.device}
+                    {lane.scale !== "" && lane.scale !== "1/1" && ` at ${lane.scale}`}, {bytes(lane.capacity_bytes)}
+                    {lane.workload !== "" && <>, {lane.workload}</>}
+                    {lane.forked === "start" && ", forked from the start"}
+                    {lane.forked === "here" && ", forked there"}
+                </p>
+                <p class="lane-phase" data-phase={state.phase}>
+                    {PHASE_WORDS[state.phase]}
+                </p>
+            </header>
+            {typeof lane.error === "string" && <Notice kind="error">{lane.error}</Notice>}
+            <UnitMap session={session} state={state} grouping={grouping} mostHeight={mostHeight} />
+            <div class="lane-side">
+            <FreeUnits state={state} />
+            <Owners state={state} />
+            <dl class="facts">
+                <Fact name="host" value={`${capacities(state.capacities)} ×`} title={bytes(state.hostBytes)} />
+                <Fact name="flash" value={`${capacities(state.mediaBytes / lane.capacity_bytes)} ×`} title={bytes(state.mediaBytes)} />
+                <Fact name="collections" value={short(state.collections)} />
+                <Fact name="requests" value={short(state.requests)} />
+                <Fact name="pages/s" value={state.pagesPerSecond > 0 ? short(state.pagesPerSecond) : "–"} />
+            </dl>
+            <Findings state={state} />
+            </div>
+        </article>
+    );
+}
+
+function Fact({ name, value, title }: { name: string; value: string; title?: string }) {
+    return (
+        <div>
+            <dt>{name}</dt>
+            <dd title={title}>{value}</dd>
+        </div>
+    );
+}
+
+/** Free reclaim units on a scale with the marks at which collection begins. */
+function FreeUnits({ state }: { state: LaneState }) {
+    const { marks, superblocks } = state.lane;
+    // The scale goes to what matters: four times the background mark, not the whole drive.
+    const most = Math.max(8, Math.min(superblocks, Math.max(marks.background_free_units, marks.foreground_free_units) * 4));
+    const place = (units: number) => `${Math.min(100, (units / most) * 100)}%`;
+    const level = state.freeUnits <= marks.foreground_free_units ? "foreground" : state.freeUnits <= marks.background_free_units ? "background" : "calm";
+    const words = { calm: "no collection", background: "background collection", foreground: "foreground collection" }[level];
+    return (
+        <div class="free-units" data-tour="free" data-level={level}>
+            <p>
+                <b>{grouped(state.freeUnits)}</b> free units, {words}
+            </p>
+            <div class="gauge" role="img" aria-label={`${state.freeUnits} free units; background collection at ${marks.background_free_units}, foreground at ${marks.foreground_free_units}`}>
+                <i class="level" style={{ width: place(state.freeUnits) }} />
+                <i class="mark" style={{ left: place(marks.foreground_free_units) }} />
+                <i class="mark" style={{ left: place(marks.background_free_units) }} />
+            </div>
+            <p class="marks" aria-hidden="true">
+                foreground {marks.foreground_free_units}, background {marks.background_free_units}
+            </p>
+        </div>
+    );
+}
+
+function Owners({ state }: { state: LaneState }) {
+    const { lane } = state;
+    const colours = ownerColours(lane.owners, usedHandles(state));
+    const shown = lane.owners.map((owner, index) => ({ owner, index })).filter(({ index }) => {
+        const totals = state.owners[index];
+        return totals !== undefined && (totals.hostBytes > 0 || totals.units > 0 || totals.received > 0);
+    });
+    return (
+        <div class="scroll" data-tour="handles">
+            <table class="numbers">
+                <thead>
+                    <tr>
+                        <th scope="col">handle</th>
+                        <th scope="col">units</th>
+                        <th scope="col">valid</th>
+                        <th scope="col">host</th>
+                        <th scope="col">copied</th>
+                        <th scope="col">own WAF</th>
+                    </tr>
+                </thead>
+                <tbody>
+                    {shown.length === 0 && (
+                        <tr class="quiet-row">
+                            <th scope="row">none yet</th>
+                            <td>–</td>
+                            <td>–</td>
+                            <td>–</td>
+                            <td>–</td>
+                            <td>–</td>
+                        </tr>
+                    )}
+                    {shown.map(({ owner, index }) => {
+                        const totals = state.owners[index];
+                        if (totals === undefined) return null;
+                        return (
+                            <tr key={index}>
+                                <th scope="row">
+                                    <i class="swatch" style={{ background: colours[index] }} /> {owner.name}
+                                    {owner.isolation !== null && <small>{owner.isolation}</small>}
+                                </th>
+                                <td>{grouped(totals.units)}</td>
+                                <td>{totals.units > 0 ? percent(totals.validPages / (totals.units * state.unitPages)) : "–"}</td>
+                                <td title={bytes(totals.hostBytes)}>{owner.isolation === null ? "–" : `${capacities(totals.hostBytes / lane.capacity_bytes)} ×`}</td>
+                                <td title={`${grouped(totals.copiedOut)} pages`}>{capacities((totals.copiedOut * lane.page_bytes) / lane.capacity_bytes)} ×</td>
+                                <td>{waf(state.ownerWaf(index))}</td>
+                            </tr>
+                        );
+                    })}
+                </tbody>
+            </table>
+        </div>
+    );
+}
+
+const FINDINGS: Record<string, string> = {
+    nothing_written: "nothing written: the host wrote nothing",
+    never_collected: "never collected: no reclaim unit was reclaimed, so a WAF of 1 says nothing; write more",
+    not_steady: "not steady: it ended before it was steady; write more",
+    not_settled: "not settled: the last two drive-writes differ by more than 2 %; write more",
+    start_included: "start included: it has settled, and over the whole run it is another because that counts the beginning",
+    little_used: "little used: less than half of the drive holds data; fill it first",
+    unwritten_read: "unwritten read: pages were read that were never written; fill the drive first",
+    without_effect: "without effect: options of the job file that are not modelled",
+    not_converged: "not converged: no two twins agreed",
+    too_few_pages: "too few pages: the twin's reclaim units are too small; take a larger scale",
+};
+
+function Findings({ state }: { state: LaneState }) {
+    const findings = state.result?.findings ?? [];
+    if (findings.length === 0) return null;
+    return (
+        <ul class="findings">
+            {findings.map((finding) => (
+                <li key={finding.name}>{finding.message ?? FINDINGS[finding.name] ?? finding.name.replaceAll("_", " ")}</li>
+            ))}
+        </ul>
+    );
+}

@@ -1,0 +1,56 @@
+// What is seen of a session wherever it is shown: the sentence, the lanes, the curves. The page and notebooks share it.
+import { useSignal } from "@preact/signals";
+import type { Grouping } from "../map/layout.ts";
+import { headline } from "../state/headline.ts";
+import type { Session } from "../state/session.ts";
+import { Legend } from "../map/UnitMap.tsx";
+import { Choice } from "./Choice.tsx";
+import { LanePanel } from "./LanePanel.tsx";
+
+export function HeadlineText({ session }: { session: Session }) {
+    session.told.value;
+    const said = headline(session.lanes.value, session.order.value?.forks ?? []);
+    return (
+        <div class="headline" data-tour="headline">
+            <p class="figure">{said?.figure ?? "–"}</p>
+            <p class="sentence">{said?.sentence ?? "Waiting for the first picture of the drive."}</p>
+        </div>
+    );
+}
+
+export function Lanes({ session }: { session: Session }) {
+    const grouping = useSignal<Grouping>("handle");
+    const lanes = session.lanes.value;
+    if (lanes.length === 0) {
+        return (
+            <div class="lanes skeleton" aria-busy="true">
+                <article class="lane">
+                    <div class="unit-map-frame" style={{ height: "380px" }} />
+                </article>
+            </div>
+        );
+    }
+    const hasGroups = lanes.some((state) => state.lane.groups > 1);
+    // A drive of very many units gets more room where it has it to itself.
+    const isLarge = lanes.some((state) => state.lane.units > 16_384);
+    const mostHeight = lanes.length > 1 ? 400 : isLarge ? 620 : 430;
+    return (
+        <section aria-label="Drive">
+            <div class="bar">
+                <h2>Reclaim units</h2>
+                <Choice<Grouping>
+                    label="order of units"
+                    value={grouping.value}
+                    onChange={(next) => (grouping.value = next)}
+                    choices={[["handle", "by handle"], ...(hasGroups ? ([["group", "by reclaim group"]] as [Grouping, string][]) : []), ["physical", "physical order"]]}
+                />
+                <Legend />
+            </div>
+            <div class="lanes" data-lanes={lanes.length === 1 && isLarge ? "large" : lanes.length}>
+                {lanes.map((state, index) => (
+                    <LanePanel session={session} state={state} index={index} grouping={grouping} mostHeight={mostHeight} key={`${index} ${state.lane.name}`} />
+                ))}
+            </div>
+        </section>
+    );
+}

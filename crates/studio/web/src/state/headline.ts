@@ -1,0 +1,59 @@
+// The one sentence that a session comes to, from the numbers as they are now.
+import type { OrderFork } from "../wire/messages.ts";
+import type { LaneState } from "./lane.ts";
+import { waf } from "./numbers.ts";
+import { wafSince } from "./series.ts";
+
+/** Relative differences below this are said to be none: less than what a reader could see in the numbers. */
+const SAME = 0.0005;
+
+export interface Headline {
+    /** The number that stands large: a difference, or the write amplification of the only lane. */
+    figure: string;
+    sentence: string;
+}
+
+function difference(share: number): string {
+    const of100 = Math.abs(share) * 100;
+    return of100 >= 10 ? of100.toFixed(0) : of100.toFixed(1);
+}
+
+/** What lane `one` writes to the flash beside lane `other`, per byte of the host. */
+function between(one: LaneState, other: LaneState, ofOne: number, ofOther: number, since: string): Headline {
+    const share = ofOne / ofOther - 1;
+    const numbers = `${waf(ofOne)} against ${waf(ofOther)}`;
+    if (Math.abs(share) < SAME) return { figure: "±0 %", sentence: `${one.lane.name} and ${other.lane.name} write the same to the flash${since}: ${numbers}.` };
+    const word = share < 0 ? "less" : "more";
+    return { figure: `${share < 0 ? "−" : "+"}${difference(share)} %`, sentence: `${one.lane.name} writes ${difference(share)} % ${word} to the flash than ${other.lane.name}${since}: ${numbers}.` };
+}
+
+/** A fork against what it was forked from, since then; else the lane that writes least against the one that writes most. */
+export function headline(lanes: LaneState[], forks: OrderFork[]): Headline | null {
+    const first = lanes[0];
+    if (first === undefined) return null;
+    if (lanes.every((state) => state.phase === "filling" || (state.phase === "waiting" && state.hostBytes === 0)) && lanes.some((state) => state.phase === "filling")) {
+        return { figure: "–", sentence: "The drive is being filled before the run counts." };
+    }
+    const newest = lanes.at(-1);
+    if (newest !== undefined && newest.lane.of !== null) {
+        const parent = lanes[newest.lane.of];
+        const fork = forks.at(-1);
+        const from = fork?.at_host_bytes ?? 0;
+        const ofFork = wafSince(newest, from);
+        const ofParent = parent === undefined ? null : wafSince(parent, from);
+        if (parent !== undefined && ofFork !== null && ofParent !== null) return between(newest, parent, ofFork, ofParent, from > 0 ? " since the fork" : "");
+        return { figure: "–", sentence: `${newest.lane.name} is forked from ${parent?.lane.name ?? "the first lane"}. Press play to see where they part.` };
+    }
+    const known = lanes.filter((state) => state.waf !== null);
+    if (known.length === 0) return { figure: "–", sentence: "Nothing was written yet. Press play." };
+    if (known.length === 1) {
+        const state = known[0] as LaneState;
+        const value = state.waf as number;
+        if (state.collections === 0) return { figure: waf(value), sentence: "Nothing was collected yet, so the flash takes what the host writes." };
+        return { figure: waf(value), sentence: `For each byte that the host wrote, the flash took ${waf(value)}.` };
+    }
+    const sorted = [...known].sort((a, b) => (a.waf as number) - (b.waf as number));
+    const least = sorted[0] as LaneState;
+    const most = sorted.at(-1) as LaneState;
+    return between(least, most, least.waf as number, most.waf as number, " so far");
+}

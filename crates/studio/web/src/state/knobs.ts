@@ -1,0 +1,85 @@
+// Knobs that a fork or a lane can turn: the ones most asked for, with the values that make sense. Any other setting goes by its name.
+import type { Lane, Setting, Settings } from "../wire/messages.ts";
+
+export interface Knob {
+    path: string;
+    label: string;
+    values: { label: string; value: Setting }[];
+    /** What to write, where values are free. */
+    hint: string;
+}
+
+const percentValues = (...shares: number[]) => shares.map((share) => ({ label: `${Math.round(share * 100)} %`, value: share }));
+const named = (...names: string[]) => names.map((name) => ({ label: name.replaceAll("_", " "), value: name }));
+
+export const KNOBS: Knob[] = [
+    { path: "geometry.over_provisioning", label: "over-provisioning", values: percentValues(0.07, 0.1, 0.15, 0.2, 0.28, 0.4), hint: "a share of the capacity: 0.28" },
+    {
+        path: "gc.unit_selection",
+        label: "unit selection",
+        values: [
+            ...named("greedy", "cost_age", "benefit_cost", "benefit_cost_since_invalidation", "fifo", "random"),
+            { label: "best of 8 (d-choices)", value: { d_choices: 8 } },
+            { label: "best of 16 (d-choices)", value: { d_choices: 16 } },
+            { label: "windowed greedy, 64", value: { windowed_greedy: 64 } },
+        ],
+        hint: "greedy, fifo, ...",
+    },
+    { path: "handles.isolation", label: "isolation of handles", values: named("initially_isolated", "persistently_isolated", "adaptive"), hint: "initially_isolated" },
+    {
+        path: "geometry.reclaim_unit_bytes",
+        label: "reclaim unit size (full drive)",
+        values: ["64MiB", "128MiB", "256MiB", "512MiB", "1GiB", "2GiB", "4GiB", "8GiB", "16GiB"].map((size) => ({ label: size.replace(/(\d+)/, "$1 "), value: size })),
+        hint: "a size of the full drive: 256MiB",
+    },
+    { path: "gc.handle_selection", label: "whose units are collected", values: named("global", "highest_pressure"), hint: "global" },
+    { path: "gc.copies", label: "where copies go", values: named("apart", "with_host"), hint: "apart" },
+    { path: "gc.lazy_valid_share", label: "lazy valid share", values: percentValues(0, 0.05, 0.1, 0.2), hint: "a share: 0.05" },
+    { path: "handles.count", label: "number of handles", values: [1, 2, 4, 8, 16].map((count) => ({ label: String(count), value: count })), hint: "1 to 128" },
+    { path: "handles.separation_bytes", label: "separation inside the drive", values: [{ label: "none", value: 0 }, ...["64MiB", "256MiB", "1GiB"].map((size) => ({ label: size.replace(/(\d+)/, "$1 "), value: size }))], hint: "a size: 64MiB" },
+    { path: "workload.global.dataplacement", label: "placement of a job file", values: [{ label: "none (NoFDP)", value: "none" }, { label: "fdp", value: "fdp" }], hint: "none" },
+];
+
+export const OTHER = "other";
+
+/** A setting as a person wrote it: a number, true or false, or text. */
+export function readSetting(text: string): Setting {
+    const trimmed = text.trim();
+    if (trimmed === "true" || trimmed === "false") return trimmed === "true";
+    return trimmed !== "" && Number.isFinite(Number(trimmed)) ? Number(trimmed) : trimmed;
+}
+
+export function settingText(value: Setting): string {
+    if (typeof value !== "object") return String(value);
+    return Object.entries(value)
+        .map(([name, of]) => `${name} ${of}`)
+        .join(", ");
+}
+
+/** A short name for what a fork changes. */
+export function nameOf(set: Settings): string {
+    return Object.entries(set)
+        .map(([path, value]) => {
+            const knob = KNOBS.find((one) => one.path === path);
+            const known = knob?.values.find((one) => JSON.stringify(one.value) === JSON.stringify(value))?.label ?? settingText(value);
+            if (path === "geometry.over_provisioning") return `OP ${known}`;
+            if (path === "handles.isolation") return { initially_isolated: "II", persistently_isolated: "PI" }[String(value)] ?? known;
+            if (path === "geometry.reclaim_unit_bytes") return `units of ${known}`;
+            return knob === undefined ? `${path.split(".").at(-1)} ${known}` : known;
+        })
+        .join(", ");
+}
+
+/** What a lane has now, as text; empty if it does not say. */
+export function currentValue(lane: Lane, path: string): string {
+    const value = lane.settings[path];
+    return value === undefined ? "" : settingText(value);
+}
+
+/** A name that no lane of a session has yet. */
+export function freeName(name: string, taken: string[]): string {
+    for (let count = 2, tried = name; ; count += 1) {
+        if (!taken.includes(tried)) return tried;
+        tried = `${name} ${count}`;
+    }
+}

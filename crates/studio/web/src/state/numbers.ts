@@ -1,0 +1,62 @@
+// How numbers are written: as everywhere in this project (docs/results.md): binary units, write amplification with three digits.
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+
+/** Three digits; a whole number of units has no point. */
+export function bytes(value: number): string {
+    let unit = 0;
+    let left = value;
+    while (left >= 1024 && unit < UNITS.length - 1) {
+        left /= 1024;
+        unit += 1;
+    }
+    return `${digits(left)} ${UNITS[unit]}`;
+}
+
+function digits(value: number): string {
+    if (Number.isInteger(value)) return String(value);
+    if (value >= 100) return value.toFixed(0);
+    return value >= 10 ? value.toFixed(1) : value.toFixed(2);
+}
+
+/** Rates are in MB/s of a million bytes, as in data sheets. */
+export function rate(bytesPerSecond: number): string {
+    const mb = bytesPerSecond / 1e6;
+    return `${mb >= 1000 ? grouped(Math.round(mb)) : digits(Number(mb.toFixed(2)))} MB/s`;
+}
+
+export function waf(value: number | null): string {
+    return value === null ? "–" : value.toFixed(3);
+}
+
+export function percent(share: number): string {
+    const of100 = share * 100;
+    if (of100 === 0) return "0 %";
+    return of100 < 0.1 ? "<0.1 %" : `${of100.toFixed(of100 >= 99.95 ? 0 : 1)} %`;
+}
+
+/** A thin space between thousands. */
+export function grouped(value: number): string {
+    return Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, "\u202f");
+}
+
+export function capacities(share: number): string {
+    if (share > 0 && share < 0.01) return "<0.01";
+    return share.toFixed(2);
+}
+
+/** Time with a unit that a person reads; three digits. */
+export function time(ns: number): string {
+    for (const [unit, size] of [["s", 1e9], ["ms", 1e6], ["µs", 1e3]] as const) {
+        if (ns >= size) return `${digits(Number((ns / size).toPrecision(3)))} ${unit}`;
+    }
+    return `${Math.round(ns)} ns`;
+}
+
+/** Large counts, short. */
+export function short(value: number): string {
+    if (value >= 1e9) return `${digits(Number((value / 1e9).toPrecision(3)))} G`;
+    if (value >= 1e6) return `${digits(Number((value / 1e6).toPrecision(3)))} M`;
+    if (value >= 1e4) return `${digits(Number((value / 1e3).toPrecision(3)))} k`;
+    return grouped(value);
+}

@@ -1,0 +1,96 @@
+// An Order in an address: deflated JSON in letters that an address may hold.
+//
+//   Order <-> JSON <-> deflate-raw <-> base64url <-> #/run/...
+//
+// Equal Orders give equal addresses: keys are written in one order, and what is left out is written as it would be read.
+import { base64url, fromBase64url } from "../wire/api.ts";
+import type { Order, OrderFork, OrderLane, Settings } from "../wire/messages.ts";
+
+/** Bytes of an Order that are unpacked at most: what the server takes of a body. */
+const MOST_BYTES = 1 << 20;
+
+/** An address that holds no Order; the sentence is for the page. */
+export class PermalinkError extends Error {}
+
+async function through(bytes: Uint8Array<ArrayBuffer>, stream: CompressionStream | DecompressionStream): Promise<Uint8Array<ArrayBuffer>> {
+    const written = new Blob([bytes]).stream().pipeThrough(stream);
+    const reader = written.getReader();
+    const parts: Uint8Array[] = [];
+    let length = 0;
+    for (;;) {
+        const { done, value } = await reader.read();
+        if (done) break;
+        length += value.length;
+        if (length > MOST_BYTES) {
+            await reader.cancel();
+            throw new PermalinkError("This link unpacks to more than 1 MiB and is not opened. Start the run from its files instead.");
+        }
+        parts.push(value);
+    }
+    const all = new Uint8Array(length);
+    let at = 0;
+    for (const part of parts) {
+        all.set(part, at);
+        at += part.length;
+    }
+    return all;
+}
+
+/** The Order with its keys in one order. */
+export function canonical(order: Order): Order {
+    const settings = (set: Settings): Settings => Object.fromEntries(Object.entries(set).sort(([a], [b]) => (a < b ? -1 : 1)));
+    return {
+        experiment: order.experiment,
+        workload:
+            order.workload === null
+                ? null
+                : order.workload.text === undefined
+                  ? { name: order.workload.name }
+                  : { name: order.workload.name, text: order.workload.text },
+        device: order.device,
+        scale: order.scale,
+        write: order.write,
+        prefill: order.prefill,
+        timed: order.timed,
+        seed: order.seed,
+        lanes: order.lanes.map((lane): OrderLane => ({ name: lane.name, only: lane.only, set: settings(lane.set) })),
+        forks: order.forks.map((fork): OrderFork => ({ of: fork.of, name: fork.name, at_host_bytes: fork.at_host_bytes, set: settings(fork.set) })),
+    };
+}
+
+/** Whether two Orders are of the same run, whatever was forked from it. */
+export function beginsAlike(one: Order, other: Order): boolean {
+    return JSON.stringify(canonical({ ...one, forks: [] })) === JSON.stringify(canonical({ ...other, forks: [] }));
+}
+
+export async function encodeOrder(order: Order): Promise<string> {
+    const json = new TextEncoder().encode(JSON.stringify(canonical(order)));
+    return base64url(await through(json, new CompressionStream("deflate-raw")));
+}
+
+export async function decodeOrder(text: string): Promise<Order> {
+    const broken = "This link holds no run: a part of it is missing or was changed. Ask for it again, or start a new run.";
+    let value: unknown;
+    try {
+        const json = await through(fromBase64url(text), new DecompressionStream("deflate-raw"));
+        value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(json));
+    } catch (error) {
+        throw error instanceof PermalinkError ? error : new PermalinkError(broken);
+    }
+    if (typeof value !== "object" || value === null) throw new PermalinkError(broken);
+    const given = value as Partial<Order>;
+    if (!Array.isArray(given.lanes) || given.lanes.length === 0) throw new PermalinkError(broken);
+    // What a run means is checked by the server, which says what is wrong; here only the shape counts.
+    return canonical({
+        experiment: given.experiment ?? null,
+        workload: given.workload ?? null,
+        device: given.device ?? null,
+        scale: given.scale ?? null,
+        write: given.write ?? null,
+        prefill: given.prefill ?? null,
+        timed: given.timed ?? null,
+        seed: given.seed ?? 1,
+        lanes: given.lanes.map((lane) => ({ name: lane.name ?? "", only: lane.only ?? [], set: lane.set ?? {} })),
+        forks: (given.forks ?? []).map((fork) => ({ of: fork.of, name: fork.name, at_host_bytes: fork.at_host_bytes, set: fork.set ?? {} })),
+    });
+}

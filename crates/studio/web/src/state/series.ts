@@ -1,0 +1,96 @@
+// Write amplification over the written volume, from the samples of a lane.
+import type { LaneState } from "./lane.ts";
+
+export interface Series {
+    /** Multiples of the capacity. */
+    x: number[];
+    /** null where there is nothing to say: nothing was written in the window. */
+    y: (number | null)[];
+}
+
+export interface Points {
+    length: number;
+    /** Bytes that the host had written to the drive: where a point is on the axis. */
+    at(index: number): number;
+    host(index: number): number;
+    media(index: number): number;
+}
+
+/** Media over host bytes since the beginning. */
+export function cumulative(points: Points, capacityBytes: number): Series {
+    const series: Series = { x: [], y: [] };
+    for (let i = 0; i < points.length; i += 1) {
+        const host = points.host(i);
+        if (host <= 0) continue;
+        series.x.push(points.at(i) / capacityBytes);
+        series.y.push(points.media(i) / host);
+    }
+    return series;
+}
+
+/** Media over host bytes of the last `windowBytes`; over what there is, at the beginning. */
+export function windowed(points: Points, capacityBytes: number, windowBytes: number): Series {
+    const series: Series = { x: [], y: [] };
+    let first = -1;
+    for (let i = 0; i < points.length; i += 1) {
+        const host = points.host(i);
+        // `first` is the last sample that is a whole window back; -1 is the beginning, where both counters are 0.
+        while (first + 1 < i && points.at(i) - points.at(first + 1) >= windowBytes) first += 1;
+        const hostBefore = first < 0 ? 0 : points.host(first);
+        const mediaBefore = first < 0 ? 0 : points.media(first);
+        if (host <= 0) continue;
+        series.x.push(points.at(i) / capacityBytes);
+        series.y.push(host > hostBefore ? (points.media(i) - mediaBefore) / (host - hostBefore) : null);
+    }
+    return series;
+}
+
+/** All of a lane's samples and where it is now. */
+export function pointsOfLane(state: LaneState): Points {
+    const count = state.sampleHost.length;
+    const hasNow = state.hostBytes > (count === 0 ? 0 : state.sampleHost.at(count - 1));
+    return {
+        length: count + (hasNow ? 1 : 0),
+        at: (index) => (index < count ? state.sampleHost.at(index) : state.hostBytes),
+        host: (index) => (index < count ? state.sampleHost.at(index) : state.hostBytes),
+        media: (index) => (index < count ? state.sampleMedia.at(index) : state.mediaBytes),
+    };
+}
+
+/** A handle's host bytes, and those and what was copied out of its units. */
+export function pointsOfOwner(state: LaneState, owner: number): Points {
+    const host = state.sampleOwnerHost[owner];
+    const copied = state.sampleOwnerCopied[owner];
+    const page = state.lane.page_bytes;
+    return {
+        length: host === undefined || copied === undefined ? 0 : host.length,
+        at: (index) => state.sampleHost.at(index),
+        host: (index) => host?.at(index) ?? 0,
+        media: (index) => (host?.at(index) ?? 0) + (copied?.at(index) ?? 0) * page,
+    };
+}
+
+/** Write amplification since the host had written `fromBytes`; null while nothing was written since. */
+export function wafSince(state: LaneState, fromBytes: number): number | null {
+    let host = 0;
+    let media = 0;
+    for (let i = 0; i < state.sampleHost.length && state.sampleHost.at(i) <= fromBytes; i += 1) {
+        host = state.sampleHost.at(i);
+        media = state.sampleMedia.at(i);
+    }
+    return state.hostBytes > host ? (state.mediaBytes - media) / (state.hostBytes - host) : null;
+}
+
+/** Several series on one axis: every x of any of them, with null where a series has no point. */
+export function merge(all: Series[]): { x: number[]; ys: (number | null)[][] } {
+    const x = [...new Set(all.flatMap((series) => series.x))].sort((a, b) => a - b);
+    const place = new Map(x.map((value, index) => [value, index]));
+    const ys = all.map((series) => {
+        const y: (number | null)[] = new Array<number | null>(x.length).fill(null);
+        series.x.forEach((value, i) => {
+            y[place.get(value) as number] = series.y[i] ?? null;
+        });
+        return y;
+    });
+    return { x, ys };
+}

@@ -1,0 +1,193 @@
+// A session that is watched: its lanes, what was said of it, and the commands that go back.
+//
+//   Live -> lanes (LaneState), running, speed, problem -> components
+//   components -> play, seek, fork ... -> Live
+//
+// Frames change LaneStates in place. Two signals say that they did: `drawn` with every frame, for what draws, and `told` a few
+// times a second, for what is read as text.
+import { batch, signal } from "@preact/signals";
+import { ApiError, type Api } from "../wire/api.ts";
+import type { Frame } from "../wire/frame.ts";
+import { Live, type Connection, type Listener } from "../wire/live.ts";
+import type { Command, HostsMessage, Order, ServerMessage, Settings } from "../wire/messages.ts";
+import { LaneState } from "./lane.ts";
+import { meter } from "./meter.ts";
+import { beginsAlike } from "./permalink.ts";
+
+const TOLD_EVERY_MS = 120;
+
+export class Session implements Listener {
+    readonly api: Api;
+    readonly id: string;
+    readonly title = signal("");
+    readonly lanes = signal<LaneState[]>([]);
+    readonly running = signal(false);
+    readonly speed = signal<number | null>(null);
+    readonly connection = signal<Connection>("connecting");
+    readonly problem = signal<string | null>(null);
+    readonly order = signal<Order | null>(null);
+    readonly hosts = signal<HostsMessage | null>(null);
+    readonly drawn = signal(0);
+    readonly told = signal(0);
+    /** Where a seek is going, until a frame has come from there. */
+    readonly seeking = signal<number | null>(null);
+    private live: Live;
+    private toldAt = 0;
+    private toldTimer: ReturnType<typeof setTimeout> | undefined;
+
+    private constructor(api: Api, id: string, path: string, isKnown: (api: Api) => Promise<unknown>) {
+        this.api = api;
+        this.id = id;
+        this.live = new Live(api, path, isKnown, this);
+    }
+
+    static of(api: Api, id: string): Session {
+        const path = `/api/sessions/${encodeURIComponent(id)}/live`;
+        const session: Session = new Session(api, id, path, async (asked) => {
+            const order = await asked.order(id);
+            // A server that was started again counts from one again: what has this name now may be another page's.
+            const before = session.order.peek();
+            if (before !== null && !beginsAlike(before, order)) throw new ApiError(404, `Session ${id} is another run now.`);
+        });
+        return session;
+    }
+
+    static ofDrive(api: Api): Session {
+        return new Session(api, "drive", "/api/drive/live", (asked) => asked.drive());
+    }
+
+    onConnection(connection: Connection): void {
+        this.connection.value = connection;
+    }
+
+    onTrouble(sentence: string): void {
+        this.problem.value = sentence;
+    }
+
+    onFrame(frame: Frame): void {
+        const begun = performance.now();
+        const state = this.lanes.value[frame.lane];
+        if (state === undefined) return;
+        state.apply(frame);
+        if (this.seeking.value !== null) this.seeking.value = null;
+        this.drawn.value += 1;
+        this.tell();
+        meter.frame(performance.now() - begun);
+    }
+
+    private tell(): void {
+        const now = performance.now();
+        if (now - this.toldAt >= TOLD_EVERY_MS) {
+            this.toldAt = now;
+            this.told.value += 1;
+        } else {
+            this.toldTimer ??= setTimeout(() => {
+                this.toldTimer = undefined;
+                this.toldAt = performance.now();
+                this.told.value += 1;
+            }, TOLD_EVERY_MS);
+        }
+    }
+
+    onMessage(message: ServerMessage): void {
+        switch (message.type) {
+            case "session":
+                batch(() => {
+                    this.title.value = message.title;
+                    this.running.value = message.running;
+                    this.speed.value = message.speed;
+                    this.take(message.lanes);
+                });
+                if (this.id !== "drive") void this.learnOrder();
+                break;
+            case "error":
+                this.problem.value = message.message;
+                break;
+            case "result":
+                this.with(message.lane, (lane) => (lane.result = message.result));
+                break;
+            case "latency":
+                this.with(message.lane, (lane) => (lane.latency = message));
+                break;
+            case "hosts":
+                this.hosts.value = message;
+                break;
+        }
+    }
+
+    private with(lane: number, change: (state: LaneState) => void): void {
+        const state = this.lanes.value[lane];
+        if (state === undefined) return;
+        change(state);
+        this.tell();
+    }
+
+    /** Lanes that are what they were keep their state, so that nothing flickers when one is added. */
+    private take(lanes: ConstructorParameters<typeof LaneState>[0][]): void {
+        const before = this.lanes.value;
+        this.lanes.value = lanes.map((lane, index) => {
+            const known = before[index];
+            if (known === undefined || !known.fits(lane) || known.lane.name !== lane.name) return new LaneState(lane);
+            known.lane = lane;
+            return known;
+        });
+    }
+
+    private async learnOrder(): Promise<void> {
+        try {
+            this.order.value = await this.api.order(this.id);
+        } catch {
+            // Without it there is no permalink, which the page shows; the connection itself says if the server is away.
+            this.order.value = null;
+        }
+    }
+
+    private send(command: Command): void {
+        if (!this.live.send(command)) this.problem.value = "Not connected, so nothing was sent. The page tries again by itself.";
+        else if (this.problem.value !== null) this.problem.value = null;
+    }
+
+    play(): void {
+        this.running.value = true;
+        this.send({ do: "play" });
+    }
+    pause(): void {
+        this.running.value = false;
+        this.send({ do: "pause" });
+    }
+    setSpeed(hostBytesPerSecond: number | null): void {
+        this.speed.value = hostBytesPerSecond;
+        this.send({ do: "speed", host_bytes_per_second: hostBytesPerSecond });
+    }
+    step(requests: number): void {
+        this.running.value = false;
+        this.send({ do: "step", requests });
+    }
+    seek(hostBytes: number): void {
+        this.seeking.value = hostBytes;
+        this.send({ do: "seek", host_bytes: Math.max(0, Math.round(hostBytes)) });
+    }
+    fork(lane: number, name: string, set: Settings): void {
+        this.send({ do: "fork", lane, name, set });
+    }
+    drop(lane: number): void {
+        this.send({ do: "drop", lane });
+    }
+
+    /** The first lane's way: how much the host is to write, or a little more than it has. */
+    get endBytes(): number {
+        let end = 0;
+        for (const state of this.lanes.value) {
+            end = Math.max(end, state.lane.write_bytes ?? Math.max(state.lane.capacity_bytes, state.hostBytes * 1.1));
+        }
+        return end;
+    }
+    get hostBytes(): number {
+        return Math.max(0, ...this.lanes.value.map((state) => state.hostBytes));
+    }
+
+    close(): void {
+        clearTimeout(this.toldTimer);
+        this.live.close();
+    }
+}

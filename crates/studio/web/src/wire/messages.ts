@@ -1,0 +1,181 @@
+// What page and server say to each other in JSON: types, and nothing that does anything.
+
+export interface Order {
+    experiment: string | null;
+    workload: { name: string; text?: string } | null;
+    device: string | null;
+    scale: string | null;
+    write: number | null;
+    prefill: number | null;
+    timed: boolean | null;
+    seed: number;
+    lanes: OrderLane[];
+    forks: OrderFork[];
+}
+
+export interface OrderLane {
+    name: string;
+    only: string[];
+    set: Settings;
+}
+
+export interface OrderFork {
+    of: number;
+    name: string;
+    at_host_bytes: number;
+    set: Settings;
+}
+
+export type Setting = string | number | boolean | { [key: string]: number };
+export type Settings = Record<string, Setting>;
+
+export interface About {
+    version: string;
+    drive: boolean;
+    actions: boolean;
+}
+
+export interface Catalogue {
+    experiments: ExperimentEntry[];
+    devices: DeviceEntry[];
+    jobs: NamedEntry[];
+    workloads: NamedEntry[];
+}
+
+export interface NamedEntry {
+    name: string;
+    title: string;
+}
+
+export interface ExperimentEntry extends NamedEntry {
+    devices: string[];
+    variants: string[];
+    axes: { name: string; values: string[] }[];
+    seconds: number | null;
+}
+
+export interface DeviceEntry extends NamedEntry {
+    capacity_bytes: number;
+    timed: boolean;
+}
+
+export interface OptionEntry {
+    name: string;
+    help: string;
+    values: string[];
+}
+
+export interface Problem {
+    line: number | null;
+    message: string;
+}
+
+export interface SessionEntry {
+    id: string;
+    title: string;
+    phase: string;
+    lanes: number;
+}
+
+export interface Lane {
+    name: string;
+    device: string;
+    workload: string;
+    scale: string;
+    seed: number;
+    of: number | null;
+    forked: "here" | "start" | null;
+    page_bytes: number;
+    capacity_bytes: number;
+    physical_bytes: number;
+    unit_pages: number;
+    units: number;
+    superblocks: number;
+    groups: number;
+    owners: { name: string; isolation: "II" | "PI" | null }[];
+    placements: string[];
+    marks: { background_free_units: number; foreground_free_units: number };
+    timed: boolean;
+    write_bytes: number | null;
+    settings: Settings;
+    /** Why it cannot go on. */
+    error?: string | null;
+}
+
+export interface SessionMessage {
+    type: "session";
+    id: string;
+    title: string;
+    lanes: Lane[];
+    speed: number | null;
+    running: boolean;
+}
+
+/** Latency of the jobs of a timed lane, and what came of it over time. */
+export interface LatencyMessage {
+    type: "latency";
+    lane: number;
+    jobs: JobLatency[];
+    series?: { seconds: number[]; host_bytes_per_second: number[]; collection_bytes_per_second?: number[] };
+}
+
+export interface JobLatency {
+    name: string;
+    direction: string;
+    iops: number;
+    bytes_per_second: number;
+    mean_ns: number;
+    p50_ns: number;
+    p99_ns: number;
+    p999_ns: number;
+    p9999_ns: number;
+    waited_share: number;
+}
+
+export interface HostEntry {
+    host: string;
+    transport: string;
+    namespace: number | null;
+    iops: number;
+    bytes_per_second: number;
+    queue_depth: number;
+    latency_ns: { p50: number; p99: number; p999: number } | null;
+}
+
+export interface HostsMessage {
+    type: "hosts";
+    hosts: HostEntry[];
+    wear?: { fewest: number; mean: number; most: number } | null;
+    histogram?: number[];
+}
+
+export interface Finding {
+    name: string;
+    message?: string;
+}
+
+export interface CellResult {
+    waf: number | null;
+    tail_waf: number | null;
+    host_bytes_written: number;
+    media_bytes_written: number;
+    findings: Finding[];
+    block_erases?: { fewest: number; mean: number; most: number };
+    [key: string]: unknown;
+}
+
+export type ServerMessage =
+    | SessionMessage
+    | LatencyMessage
+    | HostsMessage
+    | { type: "error"; message: string }
+    | { type: "result"; lane: number; result: CellResult };
+
+export type Command =
+    | { do: "play" }
+    | { do: "pause" }
+    | { do: "speed"; host_bytes_per_second: number | null }
+    | { do: "step"; requests: number }
+    | { do: "seek"; host_bytes: number }
+    | { do: "fork"; lane: number; name: string; set: Settings }
+    | { do: "drop"; lane: number };
