@@ -71,7 +71,7 @@ fn it_begins_with_what_it_is_told() {
                 "--write",
                 "1",
                 "--set",
-                "workload.used_percent=50",
+                "workload.soc_percent=20",
             ],
             &["kvcache_202206"],
         ),
@@ -129,5 +129,5 @@ fn what_cannot_be_is_refused() {
         &["there is no device ssd_z"],
     );
     refused(&folder, &with(&["kvcache_202206"]), &["device: is missing"]);
-    refused(&folder, &with(&["--device", "ssd_a"]), &["device"]);
+    refused(&folder, &with(&["--device", "ssd_a"]), &["TARGET"]);
 }

@@ -171,7 +171,7 @@ pub fn encode(lane: u8, is_whole: bool, head: &Head, rows: &Rows<'_>) -> Bytes {
         + rows.owners.len() * OWNER_BYTES
         + rows.units.len() * UNIT_BYTES
         + rows.events.len() * EVENT_BYTES
-        + rows.samples.len() * size_of::<f64>();
+        + size_of_val(rows.samples);
     let mut out = BytesMut::with_capacity(bytes);
     out.put_u8(VERSION);
     out.put_u8(lane);

@@ -202,7 +202,7 @@ impl Inner {
 
     fn answer_api(&self, question: &Question) -> Answer {
         let parts: Vec<&str> = question.path.trim_start_matches('/').split('/').collect();
-        let known = match parts[..] {
+        match parts[..] {
             ["api", "about"] => self.get(question, || Ok(json(about()))),
             ["api", "catalogue"] => self.get(question, || Ok(json(catalogue::all()?))),
             ["api", "options"] => self.get(question, || Ok(json(catalogue::options()))),
@@ -227,8 +227,7 @@ impl Inner {
             ["api", "sessions", name, "export", file] => self.get(question, || Ok(self.export(name, file))),
             ["api", "drive", ..] => error(404, "no drive is watched here; start `warp serve --studio ADDRESS`"),
             _ => error(404, "there is nothing here; the page is at /"),
-        };
-        known
+        }
     }
 
     fn get(&self, question: &Question, answer: impl FnOnce() -> Result<Answer, LabError>) -> Answer {
