@@ -207,7 +207,11 @@ impl Subsystem {
         }
         assert!(self.device.sink().is_empty(), "every event of the device was noted");
         let delay_ns = accepted.delay_ns.unwrap_or(0);
-        if let Ok(Execution::Done(Success { durable: false, .. })) = &result {
+        // Where everything is durable, or nothing ever is, no transport has to see to it.
+        let is_done = |success: &Success| !success.durable || self.durable.is_none();
+        if let Ok(Execution::Done(success)) = &result
+            && is_done(success)
+        {
             self.note_latency(
                 accepted.controller,
                 accepted.queue,

@@ -153,8 +153,8 @@ fn the_view_agrees_with_the_counters_and_the_logs() {
         }
     }
     let view = watched.look();
-    events.extend(view.events.events);
-    logged.extend(view.controller_events.events);
+    events.extend(view.events.events.iter().cloned());
+    logged.extend(view.controller_events.events.iter().cloned());
 
     let (stats, written) = {
         let subsystem = locked(&target.shared);
