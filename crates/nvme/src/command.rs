@@ -11,7 +11,7 @@
 //! commands over Fabrics. What depends on the drive's state is checked when the command is executed: other hosts may
 //! have formatted or deleted the namespace while its data was on the way.
 
-use nvme_spec::command::SubmissionEntry;
+use nvme_spec::command::{ReadWriteCdw12, SubmissionEntry};
 use nvme_spec::feature::FeatureId;
 use nvme_spec::{LogId, Status};
 use ssd::{Nanos, Placement};
@@ -20,8 +20,9 @@ use crate::completion::{Executed, Execution, Outcome, Reply, Success};
 use crate::error::{Failure, Parameter};
 use crate::fault::{NEVER, Verdict};
 use crate::subsystem::Subsystem;
+use crate::traffic::CommandKind;
 use crate::transfer::{Direction, Transfer};
-use crate::{admin, io};
+use crate::{admin, io, pcie};
 
 /// A command that was found to be one, with its fields in plain form: what is in its entry is not read again. It is
 /// carried out by [`Subsystem::execute`] or refused by [`Subsystem::refuse`]; it is dropped only with the queue that it
@@ -206,8 +207,13 @@ impl Subsystem {
         }
         assert!(self.device.sink().is_empty(), "every event of the device was noted");
         let delay_ns = accepted.delay_ns.unwrap_or(0);
-        if let Ok(Execution::Done(Success { durable: false, .. })) = &result {
+        // Where everything is durable, or nothing ever is, no transport has to see to it.
+        let is_done = |success: &Success| !success.durable || self.durable.is_none();
+        if let Ok(Execution::Done(success)) = &result
+            && is_done(success)
+        {
             self.note_latency(
+                accepted.controller,
                 accepted.queue,
                 &accepted.entry,
                 began,
@@ -286,15 +292,47 @@ impl Subsystem {
         Reply::failed(&failure)
     }
 
-    /// Tells the latency monitor of a command that was carried out at `began` and may complete at `at`. Whoever makes a
-    /// command's data durable says so when that is done; all others are known here.
+    /// Counts a command of a controller that was carried out at `began` and may complete at `at`, and tells the latency
+    /// monitor of it. Whoever makes a command's data durable says so when that is done; all others are known here.
     #[inline]
-    pub fn note_latency(&mut self, queue: u16, entry: &SubmissionEntry, began: Nanos, at: Nanos) {
+    pub fn note_latency(&mut self, id: u16, queue: u16, entry: &SubmissionEntry, began: Nanos, at: Nanos) {
+        if queue == 0 {
+            return;
+        }
         let latency_ns = at.saturating_sub(began);
-        if queue != 0 && self.state.latency_monitor.is_long(latency_ns) {
+        self.count_command(id, entry, latency_ns);
+        if self.state.latency_monitor.is_long(latency_ns) {
             let stamp = self.latency_stamp(at);
             self.state.latency_monitor.note(entry, latency_ns, at, stamp);
         }
+    }
+
+    /// Counts an I/O command that took so long; of one that is for all namespaces, or whose namespace is gone since, only
+    /// that.
+    #[inline]
+    fn count_command(&mut self, id: u16, entry: &SubmissionEntry, latency_ns: Nanos) {
+        let kind = CommandKind::of(entry.opcode);
+        self.latencies[kind as usize].record(latency_ns);
+        let nsid = entry.nsid.get();
+        let namespace = self.state.namespaces.get((nsid as usize).wrapping_sub(1));
+        let Some(Some(namespace)) = namespace else { return };
+        let blocks = u64::from(ReadWriteCdw12::from_bits(entry.cdw12.get()).nlb()) + 1;
+        let bytes = match kind {
+            CommandKind::Read | CommandKind::Write => blocks << namespace.block_bytes_log2(),
+            CommandKind::Other => 0,
+        };
+        self.controller_mut(id).traffic.note(nsid, kind, bytes, latency_ns);
+    }
+
+    /// Counts how many commands of an I/O queue are outstanding, when some of them are taken.
+    #[inline]
+    pub fn note_queue_depth(&mut self, id: u16, queue: u16, commands: u64) {
+        let most = self.config.io_queues_max.max(pcie::QUEUES_MAX);
+        assert!(
+            queue > 0 && queue <= most,
+            "queue {queue} of controller {id} is none of its I/O queues"
+        );
+        self.controller_mut(id).traffic.note_depth(queue, commands);
     }
 
     /// The reply to a command whose data could not be made durable.

@@ -41,6 +41,7 @@ impl Subsystem {
             self.controllers.resize_with(slot + 1, || None);
         }
         let mut controller = Controller::new(id, transport, kind, host);
+        controller.connected_at = self.now;
         controller.heard_of = self.now;
         controller.features = self.initial_features();
         let before = self.controllers[slot].replace(controller);

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! ssd::Event (kept by DeviceReports until the command is done) -> FdpEvent in a ring -> bytes of the log page
+//!            \-> RecentEvents -> who watches
 //! ```
 //!
 //! The device model knows reclaim groups, reclaim units and handles; this module gives them the standard's clothes. The
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use ssd::config::{DeviceConfig, Isolation};
 use ssd::event::{CloseReason, Interest};
-use ssd::{Event, EventSink, Nanos, Placement, Ring, RuhId};
+use ssd::{Event, EventSink, Nanos, Placement, RecentEvents, Ring, RuhId};
 
 /// Flexible Data Placement of the endurance group, non-volatile.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -94,6 +95,8 @@ pub struct DeviceReports {
     pending: Vec<Event>,
     /// Pages that went to other reclaim groups than the host asked for, by where they went.
     redirected: BTreeMap<u16, u64>,
+    /// What happened lately, for who watches.
+    recent: RecentEvents,
 }
 
 impl EventSink for DeviceReports {
@@ -102,6 +105,7 @@ impl EventSink for DeviceReports {
     }
 
     fn event(&mut self, event: &Event) {
+        self.recent.note(event);
         let becomes_an_event = match event {
             Event::Redirect { to, pages, .. } => {
                 *self.redirected.entry(to.0).or_default() += u64::from(*pages);
@@ -119,6 +123,19 @@ impl EventSink for DeviceReports {
 }
 
 impl DeviceReports {
+    /// Those of the device that takes the place of another one: nothing is pending, and who watches goes on where he was.
+    pub fn after(before: &DeviceReports) -> DeviceReports {
+        DeviceReports {
+            recent: before.recent.clone(),
+            ..DeviceReports::default()
+        }
+    }
+
+    /// What happened lately.
+    pub fn recent(&self) -> &RecentEvents {
+        &self.recent
+    }
+
     /// Whether there is nothing to take.
     #[inline]
     pub fn is_empty(&self) -> bool {

@@ -33,6 +33,7 @@ pub mod pcie;
 mod setup;
 pub mod state;
 mod subsystem;
+pub mod traffic;
 pub mod transfer;
 
 pub use command::AcceptedCommand;

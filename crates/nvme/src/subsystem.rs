@@ -27,6 +27,7 @@ use crate::namespace::{FORMATS, Namespace};
 use crate::pacing::Pacing;
 use crate::setup::{NAMESPACES_MAX, SetupError, SubsystemConfig};
 use crate::state::{Persistent, SanitizeProgress};
+use crate::traffic::LatencyHistogram;
 
 /// The drive. See the module.
 pub struct Subsystem {
@@ -49,6 +50,8 @@ pub struct Subsystem {
     pub(crate) shared_features: Features,
     /// Media errors that were counted before this start.
     pub(crate) media_errors_before: u64,
+    /// How long I/O commands of each kind took since the drive was opened, all hosts together.
+    pub(crate) latencies: [LatencyHistogram; 3],
     pub(crate) sanitize: Option<SanitizeProgress>,
     pub(crate) opened: OpenSince,
     /// The counters that were noted last.
@@ -154,6 +157,7 @@ impl Subsystem {
             done_at: 0,
             pacing: Arc::default(),
             clock: Clock::default(),
+            latencies: Default::default(),
             sanitize,
             opened: OpenSince::default(),
             noted: Counters::default(),
@@ -198,6 +202,12 @@ impl Subsystem {
     /// The device behind it.
     pub fn device(&self) -> &Device<DeviceReports> {
         &self.device
+    }
+
+    /// How long I/O commands took since the drive was opened, all hosts together: of each kind, in the order of
+    /// [`CommandKind::ALL`](crate::traffic::CommandKind::ALL).
+    pub fn latencies(&self) -> &[LatencyHistogram; 3] {
+        &self.latencies
     }
 
     /// What scrubs of its storage found, if there are any.

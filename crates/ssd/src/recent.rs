@@ -147,7 +147,11 @@ mod tests {
         let destinations: Vec<_> = since.events.iter().map(|event| event.destination).collect();
         let [one, three] = [1, 3].map(|unit| Some(RuId(unit)));
         assert_eq!(destinations, [None, one, None, None, three, None, None]);
-        assert_eq!((since.left_out, recent.end()), (0, 7), "the host's commands are not among them");
+        assert_eq!(
+            (since.left_out, recent.end()),
+            (0, 7),
+            "the host's commands are not among them"
+        );
     }
 
     #[test]

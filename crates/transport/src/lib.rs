@@ -10,6 +10,7 @@
 //! never while waiting for a peer or for the disk. Guest memory is reached through `vm-memory`. The other side of the
 //! transports, a host, is the crate `host`.
 
+pub mod census;
 pub mod clock;
 pub mod data;
 pub mod drive;
@@ -20,6 +21,7 @@ pub mod server;
 pub mod status;
 pub mod tcp;
 pub mod vfio_user;
+pub mod watched;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};

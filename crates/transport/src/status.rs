@@ -2,6 +2,7 @@
 
 use nvme::fault::FaultsReport;
 use nvme::pacing::Lateness;
+use nvme::traffic::LatencyHistogram;
 use nvme::{Integrity, Subsystem};
 use ssd::{Nanos, OwnerStats, Stats};
 
@@ -24,6 +25,14 @@ pub struct Status {
     pub live_pages: u64,
     /// Logical pages of the drive.
     pub logical_pages: u64,
+    /// Reclaim units of the largest size that the free room would make.
+    pub free_units: u64,
+    /// Background collection runs while no more of these are free, all reclaim groups together.
+    pub background_mark_units: u64,
+    /// Hosts wait for collection while fewer of these would be, all reclaim groups together.
+    pub foreground_mark_units: u64,
+    /// How long I/O commands took since the drive was opened, those of each kind.
+    pub latencies: [LatencyHistogram; 3],
     /// Whether Flexible Data Placement is enabled.
     pub fdp: bool,
     /// Host events and controller events in the FDP logs, since the drive was made.
@@ -44,6 +53,9 @@ impl Status {
     /// The state of a drive.
     pub fn of(subsystem: &Subsystem, now: Nanos) -> Status {
         let (device, state) = (subsystem.device(), subsystem.state());
+        let layout = device.layout();
+        let units_of = |slices: u64| slices / u64::from(layout.slices_per_superblock);
+        let all_groups = |slices: u64| units_of(slices * u64::from(layout.groups));
         Status {
             at: now,
             controllers: subsystem
@@ -55,7 +67,11 @@ impl Status {
             host_bytes_read: state.smart.host_bytes_read,
             stats: device.stats().clone(),
             live_pages: device.live_pages(),
-            logical_pages: u64::from(device.layout().logical_pages),
+            logical_pages: u64::from(layout.logical_pages),
+            free_units: units_of(device.free_slices()),
+            background_mark_units: all_groups(layout.background_free_slices),
+            foreground_mark_units: all_groups(layout.foreground_free_slices),
+            latencies: subsystem.latencies().clone(),
             fdp: state.fdp.enabled,
             events: [state.fdp.host_events.end(), state.fdp.controller_events.end()],
             events_overwritten: state.fdp.host_events.overwritten() + state.fdp.controller_events.overwritten(),

@@ -55,7 +55,7 @@ impl Subsystem {
     fn rebuild_device(&mut self) -> Result<(), Failure> {
         assert!(self.namespaces().next().is_none(), "there is no data to lose");
         let config = Subsystem::device_config(&self.config, &self.state);
-        let made = Device::with_sink(&config, DeviceReports::default());
+        let made = Device::with_sink(&config, DeviceReports::after(self.device.sink()));
         let mut device = made.map_err(|error| {
             let cause = format!("the device cannot be divided in this way: {error}");
             Failure::new(Status::INVALID_FIELD, cause).at(Parameter::dword(12, 8))

@@ -18,6 +18,8 @@ pub use async_events::{ASYNC_EVENT_REQUESTS_MAX, AsyncCompletion, AsyncEvents, D
 pub use error_log::{ERROR_LOG_ENTRIES_MAX, ErrorLog};
 pub use features::Features;
 
+use crate::traffic::HostTraffic;
+
 /// How a host reaches a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Transport {
@@ -84,6 +86,8 @@ pub struct Controller {
     pub csts: Csts,
     /// Keep alive timeout, 0 for none (KATO, milliseconds).
     pub keep_alive_ms: u32,
+    /// When it was made for its host.
+    pub connected_at: Nanos,
     /// When something was last heard of the host.
     pub heard_of: Nanos,
     /// Current values of its features.
@@ -92,6 +96,8 @@ pub struct Controller {
     pub async_events: AsyncEvents,
     /// Its error log.
     pub errors: ErrorLog,
+    /// What its host has the drive do.
+    pub traffic: HostTraffic,
     /// Whom to call for asynchronous completions.
     pub waker: Option<Waker>,
 }
@@ -130,10 +136,12 @@ impl Controller {
             cc: Cc::new(),
             csts: Csts::new(),
             keep_alive_ms: 0,
+            connected_at: 0,
             heard_of: 0,
             features: Features::default(),
             async_events: AsyncEvents::default(),
             errors: ErrorLog::default(),
+            traffic: HostTraffic::default(),
             waker: None,
         }
     }

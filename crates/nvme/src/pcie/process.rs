@@ -112,7 +112,10 @@ impl PcieController {
         for Synced { held_at, due, command } in synced.commands {
             let mut completion = command;
             match result {
-                Ok(()) => subsystem.note_latency(completion.queue, &completion.entry, held_at, due.max(now)),
+                Ok(()) => {
+                    let (queue, entry) = (completion.queue, &completion.entry);
+                    subsystem.note_latency(self.id, queue, entry, held_at, due.max(now));
+                }
                 Err(error) => {
                     completion.reply = subsystem.failed_to_sync(self.id, completion.queue, &completion.entry, error);
                 }
@@ -242,6 +245,10 @@ impl PcieController {
         let wanted = pending.min(BURST_COMMANDS).min(budget);
         if wanted == 0 {
             return 0;
+        }
+        if queue > 0 {
+            let held = self.completion_of(queue).reserved;
+            subsystem.note_queue_depth(self.id, queue, u64::from(pending) + u64::from(held));
         }
         let count = wanted.min(self.room_for(bus, queue, wanted));
         let mut done = 0;

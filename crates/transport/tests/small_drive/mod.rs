@@ -151,7 +151,13 @@ impl Client {
         };
         drop(subsystem);
         let reply = reply.expect("no test sends an asynchronous event request");
+        let began = self.clock.now();
         match durable.map(|durable| durable.make_durable()) {
+            Some(Ok(())) => {
+                let now = self.clock.now();
+                locked(&self.shared).note_latency(self.id, queue, entry, began, now);
+                reply.status
+            }
             Some(Err(error)) => {
                 locked(&self.shared)
                     .failed_to_sync(self.id, queue, entry, &error)

@@ -35,6 +35,10 @@ impl Session {
         let mut subsystem = locked(&context.shared);
         let now = context.clock.now();
         self.check_link(&mut subsystem, now)?;
+        if let Some(queue) = self.endpoint.queue.as_ref().filter(|queue| queue.id > 0) {
+            let controller = queue.association.controller();
+            subsystem.note_queue_depth(controller, queue.id, self.outstanding as u64);
+        }
         while let Some(ready) = self.ready.pop_front() {
             self.carry_out(&mut subsystem, now, ready);
             if self.gives_way || self.output.bytes() >= OUTPUT_BYTES || !self.may_execute() || self.closing {
@@ -253,7 +257,10 @@ impl Session {
             let mut completion = command;
             self.bytes_in_flight -= completion.data.len();
             match &result {
-                Ok(()) => subsystem.note_latency(queue_id, &completion.entry, held_at, due.max(now)),
+                Ok(()) => {
+                    let entry = &completion.entry;
+                    subsystem.note_latency(controller, queue_id, entry, held_at, due.max(now));
+                }
                 Err(error) => {
                     completion.reply = subsystem.failed_to_sync(controller, queue_id, &completion.entry, error);
                 }
