@@ -104,7 +104,7 @@ pub(crate) struct Run<P> {
 /// Where a run is.
 enum Stage {
     /// The drive is filled before the workload.
-    Filling(Fill, Workload),
+    Filling(Box<Fill>, Workload),
     /// As fast as the device takes requests.
     Untimed(Untimed),
     /// In virtual time.
@@ -203,7 +203,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
             mapper: plan.mapper(),
             placer,
             writes: Vec::new(),
-            stage: Stage::Filling(fill, workload),
+            stage: Stage::Filling(Box::new(fill), workload),
             complete: true,
             filled: Filled::default(),
             ended_at: Position::default(),
