@@ -88,12 +88,11 @@ fn a_flood_of_commands_waits_in_its_own_socket() {
     // Another page is heard at once.
     let mut other = Socket::open(address, &path);
     other.send(&json!({ "do": "play" }));
-    let session = other.wait("it plays", |message| match message {
+    other.wait("it plays", |message| match message {
         Message::Text(text) if text["running"] == json!(true) => Some(()),
         Message::Frame(frame) if frame[2] >= 2 => Some(()),
         _ => None,
     });
-    let () = session;
     studio.stop();
 }
 
