@@ -115,9 +115,9 @@ fn its_histograms_are_those_of_the_standard() {
         ("other", 1.0),
     ];
     for (command, count) in commands {
-        let prefix = format!("warp_command_latency_seconds_bucket{{le=\"");
+        let prefix = "warp_command_latency_seconds_bucket{le=\"";
         let suffix = format!("\",command=\"{command}\"}}");
-        let bound = |name: &str| Some(name.strip_prefix(&prefix)?.strip_suffix(&suffix)?.to_string());
+        let bound = |name: &str| Some(name.strip_prefix(prefix)?.strip_suffix(&suffix)?.to_string());
         let buckets: Vec<(String, f64)> = all
             .iter()
             .filter_map(|(name, value)| Some((bound(name)?, *value)))
