@@ -297,6 +297,13 @@ pub struct Serve {
     /// File with the token that whoever asks for metrics has to show (Authorization: Bearer TOKEN)
     #[arg(long, value_name = "FILE", requires = "metrics")]
     pub metrics_token: Option<PathBuf>,
+    /// Serve a page of the drive at http://ADDRESS:PORT, to be watched in a browser; other than loopback needs
+    /// --studio-token
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub studio: Option<std::net::SocketAddr>,
+    /// File with the token that the page has to show
+    #[arg(long, value_name = "FILE", requires = "studio")]
+    pub studio_token: Option<PathBuf>,
     /// TOML file of what is to go wrong (docs/faults.md)
     #[arg(long, value_name = "FILE")]
     pub faults: Option<PathBuf>,

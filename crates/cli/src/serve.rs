@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::io::IsTerminal;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -13,6 +14,7 @@ use nvme::fault::PowerLoss;
 use nvme::{Identity, SubsystemConfig};
 use serde::Deserialize;
 use ssd::DeviceConfig;
+use studio::{Studio, StudioOptions};
 use transport::data::DataChoice;
 use transport::drive::DriveOptions;
 use transport::http::HttpOptions;
@@ -22,6 +24,7 @@ use transport::tcp::{AllowedHost, DhGroupId, Secret, TcpOptions};
 use crate::arguments::{Serve, ServedDrive};
 use crate::faults::plan;
 use crate::output::complain;
+use crate::studio::page_address;
 use crate::{AnyError, Outcome, POWER_LOST, bad_option, print};
 
 /// Controllers at the same time: far more hosts than a machine has.
@@ -45,10 +48,23 @@ pub fn serve(command: &Serve) -> Result<Outcome, AnyError> {
     })?;
     let options = options(command)?;
     let config = options.drive.subsystem.clone();
+    let studio_token = command.studio_token.as_deref().map(token).transpose()?;
     let (server, opened) = Server::start(options)?;
-    print(&format!("{}\n{}", opened, introduction(command, &config, &server)));
+    // An error drops the server, which closes the drive in order.
+    let page = command
+        .studio
+        .map(|listen| studio(command, listen, studio_token, &server))
+        .transpose()?;
+    print(&format!(
+        "{}\n{}",
+        opened,
+        introduction(command, &config, &server, page.as_ref())
+    ));
     let outcome = watch(command, &server, &stopped);
     let last = server.status();
+    if let Some((studio, _)) = page {
+        studio.stop();
+    }
     server.stop()?;
     let waf = last.stats.write_amplification();
     let waf = waf.map_or("nothing written".to_string(), |waf| {
@@ -56,6 +72,26 @@ pub fn serve(command: &Serve) -> Result<Outcome, AnyError> {
     });
     print(&format!("stopped; {waf}\n"));
     Ok(outcome)
+}
+
+/// The page of the drive, and its address.
+fn studio(
+    command: &Serve,
+    listen: SocketAddr,
+    token: Option<String>,
+    server: &Server,
+) -> Result<(Studio, String), AnyError> {
+    let drive = studio::ServedDrive {
+        watched: server.watched(),
+        name: command.drive.device.clone(),
+    };
+    let http = HttpOptions {
+        listen,
+        token: token.clone(),
+    };
+    let studio = Studio::start_with(StudioOptions::new(http), Some(drive))?;
+    let address = page_address(&studio, token.as_deref(), "#/drive");
+    Ok((studio, address))
 }
 
 /// Shows what is going on until a signal comes.
@@ -282,7 +318,7 @@ fn device(drive: &ServedDrive, capacity_bytes: Option<u64>) -> Result<DeviceConf
 }
 
 /// How to attach to the server.
-fn introduction(command: &Serve, config: &SubsystemConfig, server: &Server) -> String {
+fn introduction(command: &Serve, config: &SubsystemConfig, server: &Server, page: Option<&(Studio, String)>) -> String {
     let mut text = String::new();
     for socket in &command.vfio_user {
         let socket = absolute(socket);
@@ -305,6 +341,9 @@ fn introduction(command: &Serve, config: &SubsystemConfig, server: &Server) -> S
     }
     if let Some(address) = server.metrics_address() {
         let _ = writeln!(text, "\nPrometheus metrics:\n  http://{address}/metrics");
+    }
+    if let Some((_, address)) = page {
+        let _ = writeln!(text, "\nThe drive in a browser:\n  {address}");
     }
     if let (Some(file), Some(report)) = (&command.faults, server.status().faults) {
         let (count, seed) = (report.faults.len(), report.seed);

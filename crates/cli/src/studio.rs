@@ -37,9 +37,8 @@ pub fn studio(command: &Studio) -> Result<Outcome, AnyError> {
             return Err(error.into());
         }
     };
-    let query = token.map_or_else(String::new, |token| format!("?token={}", escaped(&token)));
     let place = session.map_or_else(String::new, |session| format!("#/session/{session}"));
-    let url = format!("http://{}/{query}{place}", studio.local_address());
+    let url = page_address(&studio, token.as_deref(), &place);
     print(&format!("{url}\nCtrl-C ends it.\n"));
     if !command.no_open {
         open(&url);
@@ -64,6 +63,12 @@ fn order(command: &Studio) -> Result<Option<Order>, LabError> {
         seed: command.seed,
     };
     Order::to_begin(&beginning).map(Some)
+}
+
+/// Where a view of the page is, the token in it.
+pub fn page_address(studio: &studio::Studio, token: Option<&str>, place: &str) -> String {
+    let query = token.map_or_else(String::new, |token| format!("?token={}", escaped(token)));
+    format!("http://{}/{query}{place}", studio.local_address())
 }
 
 /// A token as a part of an address.

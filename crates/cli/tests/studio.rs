@@ -131,3 +131,33 @@ fn what_cannot_be_is_refused() {
     refused(&folder, &with(&["kvcache_202206"]), &["device: is missing"]);
     refused(&folder, &with(&["--device", "ssd_a"]), &["TARGET"]);
 }
+
+#[test]
+fn a_served_drive_has_a_page() {
+    let folder = folder();
+    let arguments = [
+        "--device",
+        "warp_default",
+        "--capacity",
+        "64M",
+        "--tcp",
+        "127.0.0.1:0",
+        "--studio",
+        "127.0.0.1:0",
+        "--quiet",
+    ];
+    let server = ServerProcess::start_command(&folder, "serve", &arguments);
+    let line = server.introduction.lines().find(|line| line.ends_with("/#/drive"));
+    let place = line.and_then(|line| line.trim().strip_prefix("http://")?.split('/').next());
+    let page: SocketAddr = place.expect("an address").parse().expect("an address");
+    let asked = |path: &str| ask(page, "", path, None).expect("an answer");
+    let (status, about) = asked("/api/about");
+    assert!(status == 200 && about.contains("\"drive\":true"), "{about}");
+    let (status, drive) = asked("/api/drive");
+    assert!(
+        status == 200 && drive.contains("\"device\":\"warp_default\"") && drive.contains("\"name\":\"RUH 0\""),
+        "{drive}"
+    );
+    assert_eq!(asked("/api/drive/snapshot").0, 403, "it is watched, not steered");
+    assert!(server.stop().contains("stopped"));
+}

@@ -14,14 +14,12 @@ use lab::LabError;
 use lab::live::{Forked, LiveRun, Position};
 use lab::run::CellResult;
 use serde_json::{Value, json};
-use ssd::config::Isolation;
-use ssd::event::{CloseReason, Trigger};
-use ssd::unit::UnitState;
-use ssd::{Event, Owner, Stats};
+use ssd::Event;
 
-use crate::frames::{EventRecord, Head, NO_OWNER, NO_UNIT, OwnerRecord, Phase, UnitRecord};
+use crate::frames::{EventRecord, Head, OwnerRecord, Phase, UnitRecord};
 use crate::memory::Share;
 use crate::order::LanePlan;
+use crate::records::{LoggedEvent, drive_json, object, record, rows, units_of};
 use crate::results;
 use crate::series::{Beside, Moment, Series};
 use crate::state::{EventRing, LaneState, Snapshot};
@@ -30,17 +28,6 @@ use crate::state::{EventRing, LaneState, Snapshot};
 const LOG_MAX: usize = 20_000;
 /// How much of the speed that was measured last counts for the speed that is told.
 const SPEED_WEIGHT: f64 = 0.3;
-
-/// An event with what a trace needs.
-#[derive(Clone, Copy, Debug)]
-pub struct LoggedEvent {
-    /// As pages are told.
-    pub record: EventRecord,
-    /// The reclaim group.
-    pub group: u16,
-    /// Of a reclaim, in virtual time: until the victim was erased.
-    pub elapsed_ns: u64,
-}
 
 /// The last events of a lane.
 #[derive(Clone, Debug, Default)]
@@ -374,33 +361,7 @@ impl Lane {
             self.units = Arc::new(Vec::new());
             return;
         };
-        let layout = self.plan.plan.layout();
-        let slices_per_group = layout.slices_per_superblock * layout.superblocks_per_group;
-        let handles = layout.handles.len();
-        let free = |slice: u32| UnitRecord {
-            state: 0,
-            owner: NO_OWNER,
-            group: (slice / slices_per_group) as u16,
-            valid_pages: 0,
-            written_pages: 0,
-        };
-        let mut units: Vec<UnitRecord> = (0..layout.slices()).map(free).collect();
-        self.holdings.fill((0, 0));
-        for view in run.units() {
-            let owner = view.owner.map(|owner| owner_index(owner, handles));
-            units[view.unit.0 as usize] = UnitRecord {
-                state: state_number(view.state),
-                owner: owner.unwrap_or(NO_OWNER),
-                group: view.group.0,
-                valid_pages: view.valid_pages,
-                written_pages: view.written_pages,
-            };
-            if let Some(owner) = owner {
-                let holding = &mut self.holdings[usize::from(owner)];
-                holding.0 += 1;
-                holding.1 += u64::from(view.valid_pages);
-            }
-        }
+        let units = units_of(run.units(), self.plan.plan.layout(), &mut self.holdings);
         self.units = Arc::new(units);
     }
 
@@ -468,20 +429,10 @@ impl Lane {
 
     /// What it is, as JSON of the session.
     pub fn description(&self) -> Value {
-        let (cell, layout) = (self.plan.plan.cell(), self.plan.plan.layout());
-        let groups = u64::from(layout.groups);
-        let slices = u64::from(layout.slices_per_superblock);
+        let cell = self.plan.plan.cell();
         let forked = self.branch.and_then(|branch| branch.forked);
-        let handles = layout.handles.iter().enumerate().map(|(handle, settings)| {
-            let isolation = match settings.isolation {
-                Isolation::InitiallyIsolated => "II",
-                // An adaptive handle is persistently isolated while its group can pay for it.
-                Isolation::PersistentlyIsolated | Isolation::Adaptive => "PI",
-            };
-            json!({ "name": format!("RUH {handle}"), "isolation": isolation })
-        });
-        let pool = json!({ "name": "shared pool", "isolation": null });
-        json!({
+        let mut lane = drive_json(self.plan.plan.layout());
+        lane.extend(object(json!({
             "name": self.plan.name,
             "device": cell.key.device,
             "workload": cell.workload_name,
@@ -489,24 +440,13 @@ impl Lane {
             "seed": cell.seed,
             "of": self.branch.map(|branch| branch.of),
             "forked": forked.map(|forked| match forked { Forked::Here => "here", Forked::FromStart => "start" }),
-            "page_bytes": layout.page_bytes,
-            "capacity_bytes": layout.capacity_bytes(),
-            "physical_bytes": u64::from(layout.physical_pages) * layout.page_bytes,
-            "unit_pages": layout.slice_pages,
-            "units": layout.slices(),
-            "superblocks": layout.superblocks(),
-            "groups": layout.groups,
-            "owners": handles.chain([pool]).collect::<Vec<Value>>(),
             "placements": results::placements(&self.plan),
-            "marks": {
-                "background_free_units": groups * layout.background_free_slices / slices,
-                "foreground_free_units": groups * layout.foreground_free_slices / slices,
-            },
             "timed": self.plan.plan.is_timed(),
             "write_bytes": self.plan.plan.write_bytes(),
             "settings": results::settings(&self.plan),
             "error": self.failed,
-        })
+        })));
+        Value::Object(lane)
     }
 
     /// What was measured so far.
@@ -549,6 +489,7 @@ impl Published {
                 events: EventRing::default(),
                 result: None,
                 latency: None,
+                hosts: None,
             });
         }
         let lane = &mut lanes[index];
@@ -565,131 +506,5 @@ impl Published {
         lane.events.extend(self.events_left_out, &self.events);
         lane.result = self.result;
         lane.latency = self.latency;
-    }
-}
-
-/// The counters of each owner.
-fn rows(stats: &Stats) -> impl Iterator<Item = &ssd::OwnerStats> {
-    stats.handles.iter().chain([&stats.shared])
-}
-
-/// An owner as pages know it: the handles, then the shared pool.
-fn owner_index(owner: Owner, handles: usize) -> u8 {
-    let index = owner.handle().map_or(handles, |handle| usize::from(handle.0));
-    u8::try_from(index).expect("a device has at most 128 handles")
-}
-
-fn state_number(state: UnitState) -> u8 {
-    match state {
-        UnitState::Free => 0,
-        UnitState::OpenForHost => 1,
-        UnitState::OpenForCollection => 2,
-        UnitState::Closed => 3,
-    }
-}
-
-fn record(
-    event: &Event,
-    destination: Option<u32>,
-    handles: usize,
-    opened_pages: &mut [u32],
-    host_bytes: u64,
-    now_ns: u64,
-) -> LoggedEvent {
-    let nothing = EventRecord {
-        kind: 0,
-        owner: NO_OWNER,
-        why: 0,
-        destination_owner: NO_OWNER,
-        unit: NO_UNIT,
-        pages: 0,
-        valid_pages: 0,
-        copied_pages: 0,
-        destination: destination.unwrap_or(NO_UNIT),
-        host_bytes,
-        now_ns,
-    };
-    let (record, group, elapsed_ns) = match event {
-        Event::Open {
-            group,
-            unit,
-            owner,
-            unit_pages,
-            ..
-        } => {
-            opened_pages[unit.0 as usize] = *unit_pages;
-            let record = EventRecord {
-                kind: 1,
-                owner: owner_index(*owner, handles),
-                unit: unit.0,
-                pages: *unit_pages,
-                ..nothing
-            };
-            (record, group.0, 0)
-        }
-        Event::Close {
-            group,
-            unit,
-            owner,
-            unwritten_pages,
-            reason,
-        } => {
-            let pages = opened_pages[unit.0 as usize];
-            let record = EventRecord {
-                kind: 2,
-                owner: owner_index(*owner, handles),
-                why: close_number(*reason),
-                unit: unit.0,
-                pages,
-                valid_pages: pages.saturating_sub(*unwritten_pages),
-                ..nothing
-            };
-            (record, group.0, 0)
-        }
-        Event::Reclaim(reclaim) => {
-            let record = EventRecord {
-                kind: 3,
-                owner: owner_index(reclaim.victim_owner, handles),
-                why: trigger_number(reclaim.trigger),
-                destination_owner: owner_index(reclaim.destination_owner, handles),
-                unit: reclaim.victim.0,
-                pages: reclaim.unit_pages,
-                valid_pages: reclaim.valid_pages,
-                copied_pages: reclaim.pages_copied,
-                ..nothing
-            };
-            (record, reclaim.group.0, reclaim.elapsed_ns)
-        }
-        Event::Redirect { from, pages, .. } => {
-            let record = EventRecord {
-                kind: 4,
-                pages: *pages,
-                ..nothing
-            };
-            (record, from.0, 0)
-        }
-        Event::HostWrite(_) | Event::Deallocate { .. } => unreachable!("nobody listens to the host's commands"),
-    };
-    LoggedEvent {
-        record,
-        group,
-        elapsed_ns,
-    }
-}
-
-fn close_number(reason: CloseReason) -> u8 {
-    match reason {
-        CloseReason::Full => 0,
-        CloseReason::HostUpdate => 1,
-        CloseReason::RoomNeeded => 2,
-        CloseReason::IsolationChanged => 3,
-    }
-}
-
-fn trigger_number(trigger: Trigger) -> u8 {
-    match trigger {
-        Trigger::Background => 0,
-        Trigger::Foreground => 1,
-        Trigger::Forced => 2,
     }
 }

@@ -9,6 +9,7 @@
 
 pub mod assets;
 mod catalogue;
+mod drive;
 mod engine;
 mod export;
 pub mod frames;
@@ -16,6 +17,7 @@ mod lane;
 mod memory;
 pub mod order;
 mod page;
+mod records;
 mod results;
 mod series;
 mod session;
@@ -24,4 +26,4 @@ mod studio;
 pub mod texts;
 
 pub use order::Order;
-pub use studio::{SESSIONS_MAX, Studio, StudioOptions};
+pub use studio::{SESSIONS_MAX, ServedDrive, Studio, StudioOptions};

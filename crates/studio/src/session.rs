@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use lab::LabError;
 use tokio::sync::watch;
 
+use crate::drive::{DriveEngine, ServedDrive};
 use crate::engine::{Command, Engine, share};
 use crate::export::Material;
 use crate::frames::Phase;
@@ -42,6 +43,17 @@ pub struct Shared {
 }
 
 impl Shared {
+    fn new(id: String, order: Order) -> Shared {
+        Shared {
+            id,
+            state: Mutex::new(State::new(order)),
+            changes: watch::Sender::new(0),
+            pages: AtomicUsize::new(0),
+            seen_at: Mutex::new(Instant::now()),
+            is_over: AtomicBool::new(false),
+        }
+    }
+
     /// Works on the state, without waiting for anybody.
     pub fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
         // An engine whose assert fails has its session end; what it showed last can still be read.
@@ -113,27 +125,44 @@ impl Session {
             let share = share(memory, &plan)?;
             lanes.push((plan, share));
         }
-        let shared = Arc::new(Shared {
-            id: format!("s{id}"),
-            state: Mutex::new(State::new(prepared.order.clone())),
-            changes: watch::Sender::new(0),
-            pages: AtomicUsize::new(0),
-            seen_at: Mutex::new(Instant::now()),
-            is_over: AtomicBool::new(false),
-        });
+        let shared = Arc::new(Shared::new(format!("s{id}"), prepared.order.clone()));
         let (commands, heard) = sync_channel(COMMANDS_MAX);
         let title = prepared.title().to_string();
         let engine = Engine::new(prepared, lanes, Arc::clone(&shared), memory.clone(), heard)?;
+        let work = move || {
+            engine.run();
+            drop(slot);
+        };
+        Session::start(shared, title, commands, work)
+    }
+
+    /// A session that watches a served drive.
+    ///
+    /// # Errors
+    /// There is no thread for it.
+    pub fn watch(drive: ServedDrive) -> Result<Session, LabError> {
+        let shared = Arc::new(Shared::new("drive".to_string(), Order::default()));
+        let (commands, heard) = sync_channel(COMMANDS_MAX);
+        let title = drive.name.clone();
+        let engine = DriveEngine::new(drive, Arc::clone(&shared), heard);
+        Session::start(shared, title, commands, move || engine.run())
+    }
+
+    fn start(
+        shared: Arc<Shared>,
+        title: String,
+        commands: SyncSender<Command>,
+        engine: impl FnOnce() + Send + 'static,
+    ) -> Result<Session, LabError> {
         let of_thread = Arc::clone(&shared);
         let work = move || {
-            let ended = std::panic::catch_unwind(AssertUnwindSafe(|| engine.run()));
+            let ended = std::panic::catch_unwind(AssertUnwindSafe(engine));
             if ended.is_err() {
                 // Whoever looks is told; the sentence of the assert is on standard error.
                 of_thread.with(|state| state.phase = Phase::Failed);
             }
             of_thread.is_over.store(true, Ordering::Relaxed);
             of_thread.changed();
-            drop(slot);
         };
         let thread = std::thread::Builder::new()
             .name(format!("studio {}", shared.id))

@@ -83,6 +83,8 @@ pub struct LaneState {
     pub result: Option<Arc<str>>,
     /// Latencies so far, as the inside of a JSON object.
     pub latency: Option<Arc<str>>,
+    /// What hosts of a served drive do, as a message.
+    pub hosts: Option<Arc<str>>,
 }
 
 /// See the module.
@@ -143,6 +145,7 @@ pub struct Seen {
     events: u64,
     result: Option<Arc<str>>,
     latency: Option<Arc<str>>,
+    hosts: Option<Arc<str>>,
     held: Option<String>,
 }
 
@@ -189,6 +192,11 @@ impl Seen {
                 .map(|inside| format!("{{\"type\":\"latency\",\"lane\":{index},{inside}}}"));
             return latency.or_else(|| self.text(index, lane));
         }
+        if is_other(&self.hosts, &lane.hosts) {
+            self.hosts.clone_from(&lane.hosts);
+            let hosts = lane.hosts.as_ref().map(|hosts| hosts.to_string());
+            return hosts.or_else(|| self.text(index, lane));
+        }
         if is_other(&self.result, &lane.result) {
             self.result.clone_from(&lane.result);
             let result = lane.result.as_ref();
@@ -213,6 +221,7 @@ impl Seen {
                 epoch: lane.epoch,
                 result: self.result.take(),
                 latency: self.latency.take(),
+                hosts: self.hosts.take(),
                 // What happened before there was a page is no news.
                 events: self.events,
                 ..Seen::default()
@@ -353,6 +362,7 @@ mod tests {
             events: EventRing::default(),
             result: None,
             latency: None,
+            hosts: None,
         }
     }
 

@@ -31,6 +31,8 @@ use crate::{assets, catalogue, texts};
 pub const SESSIONS_MAX: usize = 16;
 /// Runs of the store that are listed.
 const RUNS_MAX: usize = 200;
+/// Where there is no served drive.
+const NO_DRIVE: &str = "no drive is watched here; start `warp serve --studio ADDRESS`";
 /// How long a session without a page is kept.
 const IDLE_MAX: Duration = Duration::from_secs(600);
 /// Part of the machine's free memory that sessions may take.
@@ -48,6 +50,9 @@ pub struct StudioOptions {
     /// Memory that sessions may take together.
     pub memory_bytes: u64,
 }
+
+/// Looks at a served drive, which is called so.
+pub use crate::drive::ServedDrive;
 
 impl StudioOptions {
     /// The usual ones.
@@ -73,13 +78,27 @@ impl Studio {
     /// # Errors
     /// As [`HttpServer::start_app`].
     pub fn start(options: StudioOptions) -> Result<Studio, ServeError> {
+        Studio::start_with(options, None)
+    }
+
+    /// Starts to serve, with a drive that is served beside: its page is another view.
+    ///
+    /// # Errors
+    /// As [`HttpServer::start_app`].
+    pub fn start_with(options: StudioOptions, drive: Option<ServedDrive>) -> Result<Studio, ServeError> {
         assets::prepare();
+        let drive = drive.map(Session::watch).transpose();
+        let drive = drive.map_err(|error| ServeError::System {
+            action: "watching the drive",
+            source: std::io::Error::other(error.to_string()),
+        })?;
         let inner = Arc::new(Inner {
             memory: Memory::new(options.memory_bytes),
             slots: Arc::new(Semaphore::new(SESSIONS_MAX)),
             sessions: Mutex::new(Sessions::default()),
             building: Mutex::new(()),
             granted: options.granted,
+            drive: drive.map(Arc::new),
         });
         let server = HttpServer::start_app("studio", options.http, Arc::clone(&inner) as Arc<dyn App>)?;
         watch_idle(Arc::downgrade(&inner), options.idle_max);
@@ -106,8 +125,9 @@ impl Studio {
     pub fn stop(self) {
         self.server.stop();
         let sessions = std::mem::take(&mut self.inner.sessions().of);
-        sessions.values().for_each(|session| session.end());
-        sessions.values().for_each(|session| session.join());
+        let sessions = || sessions.values().chain(&self.inner.drive);
+        sessions().for_each(|session| session.end());
+        sessions().for_each(|session| session.join());
     }
 }
 
@@ -139,6 +159,8 @@ struct Inner {
     /// One Order is laid out at a time, so that what is built before its memory is counted is bounded.
     building: Mutex<()>,
     granted: Vec<PathBuf>,
+    /// The served drive that is watched.
+    drive: Option<Arc<Session>>,
 }
 
 /// Why there is no session.
@@ -203,7 +225,7 @@ impl Inner {
     fn answer_api(&self, question: &Question) -> Answer {
         let parts: Vec<&str> = question.path.trim_start_matches('/').split('/').collect();
         match parts[..] {
-            ["api", "about"] => self.get(question, || Ok(json(about()))),
+            ["api", "about"] => self.get(question, || Ok(json(self.about()))),
             ["api", "catalogue"] => self.get(question, || Ok(json(catalogue::all()?))),
             ["api", "options"] => self.get(question, || Ok(json(catalogue::options()))),
             ["api", "runs"] => self.get(question, || Ok(json(runs()?))),
@@ -225,9 +247,22 @@ impl Inner {
                 Ok(session.map_or_else(|| no_session(name), |session| json(json!(session.order()))))
             }),
             ["api", "sessions", name, "export", file] => self.get(question, || Ok(self.export(name, file))),
-            ["api", "drive", ..] => error(404, "no drive is watched here; start `warp serve --studio ADDRESS`"),
+            ["api", "drive"] if self.drive.is_some() => self.get(question, || Ok(json(self.drive_json()))),
+            ["api", "drive", ..] if self.drive.is_some() => error(403, "the served drive is only watched here"),
+            ["api", "drive", ..] => error(404, NO_DRIVE),
             _ => error(404, "there is nothing here; the page is at /"),
         }
+    }
+
+    fn about(&self) -> Value {
+        json!({ "version": env!("CARGO_PKG_VERSION"), "drive": self.drive.is_some(), "actions": false })
+    }
+
+    /// What the served drive is, as its page is told.
+    fn drive_json(&self) -> Value {
+        let drive = self.drive.as_ref().expect("whoever asks has looked");
+        let session = drive.shared.with(|state| Arc::clone(&state.session));
+        serde_json::from_str(&session).unwrap_or(Value::Null)
     }
 
     fn get(&self, question: &Question, answer: impl FnOnce() -> Result<Answer, LabError>) -> Answer {
@@ -311,12 +346,16 @@ impl App for Inner {
 
     fn converse(&self, path: &str) -> Result<Box<dyn Conversation>, Answer> {
         let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
-        let ["api", "sessions", name, "live"] = parts[..] else {
-            return Err(error(404, "nobody talks here; a session does at /api/sessions/ID/live"));
-        };
-        match self.session(name) {
-            Some(session) => Ok(Box::new(session.page())),
-            None => Err(no_session(name)),
+        match parts[..] {
+            ["api", "sessions", name, "live"] => match self.session(name) {
+                Some(session) => Ok(Box::new(session.page())),
+                None => Err(no_session(name)),
+            },
+            ["api", "drive", "live"] => match &self.drive {
+                Some(drive) => Ok(Box::new(drive.page())),
+                None => Err(error(404, NO_DRIVE)),
+            },
+            _ => Err(error(404, "nobody talks here; a session does at /api/sessions/ID/live")),
         }
     }
 
@@ -357,10 +396,6 @@ fn no_session(name: &str) -> Answer {
         404,
         format!("there is no session {name}; it may have ended, begin another one"),
     )
-}
-
-fn about() -> Value {
-    json!({ "version": env!("CARGO_PKG_VERSION"), "drive": false, "actions": false })
 }
 
 fn runs() -> Result<Value, LabError> {

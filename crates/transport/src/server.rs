@@ -22,6 +22,7 @@ use crate::metrics;
 use crate::status::Status;
 use crate::tcp::{TcpOptions, TcpServer};
 use crate::vfio_user::{VfioUserOptions, VfioUserServer};
+use crate::watched::Watched;
 use crate::{Clock, Shared, locked, lower_priority};
 
 /// What to serve, and where.
@@ -186,6 +187,11 @@ impl Server {
     /// The drive.
     pub fn shared(&self) -> &Shared {
         &self.shared
+    }
+
+    /// Watches the drive from now on.
+    pub fn watched(&self) -> Watched {
+        Watched::new(Arc::clone(&self.shared), self.clock)
     }
 
     /// Where NVMe/TCP is served; the port is the real one if 0 was asked for.

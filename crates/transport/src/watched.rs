@@ -14,8 +14,10 @@ use std::sync::Arc;
 
 use nvme::fdp::FdpEvent;
 use nvme::traffic::{CommandKind, LatencyHistogram, NamespaceTraffic, QueueDepth};
-use nvme::{Controller, ControllerKind, Subsystem, Transport};
+use nvme::{Controller, ControllerKind, Subsystem};
 use ssd::{EventsSince, Layout, Nanos, Ring, UnitView};
+
+pub use nvme::Transport;
 
 use crate::census::{Census, Units, Wear};
 use crate::status::Status;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{ExportLane, Material};
 use crate::frames::EventRecord;
-use crate::lane::LoggedEvent;
+use crate::records::LoggedEvent;
 
 /// Host bytes of a microsecond on the axis of a lane without time.
 const BYTES_A_MICROSECOND: f64 = 1_048_576.0;

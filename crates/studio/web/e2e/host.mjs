@@ -28,9 +28,10 @@ export async function warp(...parameters) {
 
 /** A server, until `stop` or `kill`. */
 export class Server {
-    constructor(child, address) {
+    constructor(child, address, introduction) {
         this.child = child;
         this.address = address;
+        this.introduction = introduction;
     }
 
     /** Starts `warp PARAMETERS`, which prints an address of the page. */
@@ -44,7 +45,7 @@ export class Server {
                 const found = /http:\/\/127\.0\.0\.1:\d+\//.exec(said);
                 if (found === null) return;
                 clearTimeout(timer);
-                resolveServer(new Server(child, found[0]));
+                resolveServer(new Server(child, found[0], said));
             };
             child.stdout.on("data", hear);
             child.stderr.on("data", hear);

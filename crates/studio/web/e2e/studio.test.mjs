@@ -238,6 +238,26 @@ test("a job file is written in the page, and what is wrong with it stands at its
     await close(page);
 });
 
+test("a served drive is seen while a host writes to it", async () => {
+    const served = await Server.start("serve", "--device", "warp_default", "--capacity", "128M", "--data", "null", "--tcp", "127.0.0.1:0", "--studio", "127.0.0.1:0", "--quiet");
+    const port = /-s (\d+)/.exec(served.introduction)[1];
+    const page = await newPage(browser);
+    await page.goto(`${served.address}#/drive`);
+    await page.getByText("Nobody is connected").waitFor();
+    await writeFile(join(workFolder, "host.fio"), "[cold]\nrw=write\nbs=64k\nsize=70%\n[hot]\nstonewall\nrw=randwrite\nbs=4k\noffset=70%\nsize=10%\nio_size=400%\nnorandommap\nfdp=1\nfdp_pli=1\n");
+    const writing = warp("run", "host.fio", "--on", `tcp:127.0.0.1:${port}`, "--json");
+    await page.locator(".hosts tbody tr").filter({ hasText: "NVMe/TCP" }).first().waitFor();
+    await writing;
+    const drive = await served.json("api/drive");
+    assert.equal(drive.lanes[0].device, "warp_default");
+    await until("collections", async () => Number((await page.locator(".facts dd").allTextContents())[2]) > 0);
+    await until("that nobody is connected again", async () => page.getByText("Nobody is connected").isVisible());
+    const [waf] = await wafs(page);
+    assert.ok(Number(waf) >= 1, `${waf} is a write amplification`);
+    await close(page);
+    assert.equal(await served.stop(), 0);
+});
+
 test("keys play, step and pause", async () => {
     const { page } = await open(threeStreams(["FDP"]));
     await page.locator("h1").click();

@@ -17,7 +17,7 @@ export function DriveView() {
         <main id="content" tabIndex={-1} class="run drive">
             <div class="run-head">
                 <h1>{session.title.value || "The served drive"}</h1>
-                {about.value?.actions === true ? <Actions session={session} /> : <p class="note">Watched only. To act on the drive, start the server with a token.</p>}
+                {about.value?.actions === true ? <Actions session={session} /> : <p class="note">Watched only: what this drive does is its hosts' affair.</p>}
             </div>
             {connection === "lost" && <Notice kind="waiting">The server does not answer. What is shown is the last picture; the page tries again by itself.</Notice>}
             {connection === "gone" && <Notice kind="waiting">This server serves no drive now. Start one with `warp serve --studio 127.0.0.1:8080`, or go back to the lab.</Notice>}

@@ -1,0 +1,229 @@
+//! What a device is to a page: its units, owners and events as records of frames, its layout as JSON.
+//!
+//! Lanes of the lab and served drives are told of in the same way. Nothing is kept here.
+
+use serde_json::{Map, Value, json};
+use ssd::config::Isolation;
+use ssd::event::{CloseReason, Trigger};
+use ssd::unit::UnitState;
+use ssd::{Event, Layout, Owner, Stats, UnitView};
+
+use crate::frames::{EventRecord, NO_OWNER, NO_UNIT, UnitRecord};
+
+/// An event with what a trace needs.
+#[derive(Clone, Copy, Debug)]
+pub struct LoggedEvent {
+    /// As pages are told.
+    pub record: EventRecord,
+    /// The reclaim group.
+    pub group: u16,
+    /// Of a reclaim, in virtual time: until the victim was erased.
+    pub elapsed_ns: u64,
+}
+
+/// The counters of each owner.
+pub fn rows(stats: &Stats) -> impl Iterator<Item = &ssd::OwnerStats> {
+    stats.handles.iter().chain([&stats.shared])
+}
+
+/// An owner as pages know it: the handles, then the shared pool.
+pub fn owner_index(owner: Owner, handles: usize) -> u8 {
+    let index = owner.handle().map_or(handles, |handle| usize::from(handle.0));
+    u8::try_from(index).expect("a device has at most 128 handles")
+}
+
+fn state_number(state: UnitState) -> u8 {
+    match state {
+        UnitState::Free => 0,
+        UnitState::OpenForHost => 1,
+        UnitState::OpenForCollection => 2,
+        UnitState::Closed => 3,
+    }
+}
+
+/// An event as pages are told of it, and what a trace needs beside. `opened_pages` has the pages of each unit that was opened, by the unit.
+pub fn record(
+    event: &Event,
+    destination: Option<u32>,
+    handles: usize,
+    opened_pages: &mut [u32],
+    host_bytes: u64,
+    now_ns: u64,
+) -> LoggedEvent {
+    let nothing = EventRecord {
+        kind: 0,
+        owner: NO_OWNER,
+        why: 0,
+        destination_owner: NO_OWNER,
+        unit: NO_UNIT,
+        pages: 0,
+        valid_pages: 0,
+        copied_pages: 0,
+        destination: destination.unwrap_or(NO_UNIT),
+        host_bytes,
+        now_ns,
+    };
+    let (record, group, elapsed_ns) = match event {
+        Event::Open {
+            group,
+            unit,
+            owner,
+            unit_pages,
+            ..
+        } => {
+            opened_pages[unit.0 as usize] = *unit_pages;
+            let record = EventRecord {
+                kind: 1,
+                owner: owner_index(*owner, handles),
+                unit: unit.0,
+                pages: *unit_pages,
+                ..nothing
+            };
+            (record, group.0, 0)
+        }
+        Event::Close {
+            group,
+            unit,
+            owner,
+            unwritten_pages,
+            reason,
+        } => {
+            let pages = opened_pages[unit.0 as usize];
+            let record = EventRecord {
+                kind: 2,
+                owner: owner_index(*owner, handles),
+                why: close_number(*reason),
+                unit: unit.0,
+                pages,
+                valid_pages: pages.saturating_sub(*unwritten_pages),
+                ..nothing
+            };
+            (record, group.0, 0)
+        }
+        Event::Reclaim(reclaim) => {
+            let record = EventRecord {
+                kind: 3,
+                owner: owner_index(reclaim.victim_owner, handles),
+                why: trigger_number(reclaim.trigger),
+                destination_owner: owner_index(reclaim.destination_owner, handles),
+                unit: reclaim.victim.0,
+                pages: reclaim.unit_pages,
+                valid_pages: reclaim.valid_pages,
+                copied_pages: reclaim.pages_copied,
+                ..nothing
+            };
+            (record, reclaim.group.0, reclaim.elapsed_ns)
+        }
+        Event::Redirect { from, pages, .. } => {
+            let record = EventRecord {
+                kind: 4,
+                pages: *pages,
+                ..nothing
+            };
+            (record, from.0, 0)
+        }
+        Event::HostWrite(_) | Event::Deallocate { .. } => unreachable!("nobody listens to the host's commands"),
+    };
+    LoggedEvent {
+        record,
+        group,
+        elapsed_ns,
+    }
+}
+
+fn close_number(reason: CloseReason) -> u8 {
+    match reason {
+        CloseReason::Full => 0,
+        CloseReason::HostUpdate => 1,
+        CloseReason::RoomNeeded => 2,
+        CloseReason::IsolationChanged => 3,
+    }
+}
+
+fn trigger_number(trigger: Trigger) -> u8 {
+    match trigger {
+        Trigger::Background => 0,
+        Trigger::Foreground => 1,
+        Trigger::Forced => 2,
+    }
+}
+
+/// A record for each slice of a drive, and of each owner how many units and valid pages it holds.
+pub fn units_of(
+    views: impl IntoIterator<Item = UnitView>,
+    layout: &Layout,
+    holdings: &mut [(u32, u64)],
+) -> Vec<UnitRecord> {
+    let slices_per_group = layout.slices_per_superblock * layout.superblocks_per_group;
+    let handles = layout.handles.len();
+    assert_eq!(
+        holdings.len(),
+        handles + 1,
+        "a row for each handle and one for the shared pool"
+    );
+    let free = |slice: u32| UnitRecord {
+        state: 0,
+        owner: NO_OWNER,
+        group: (slice / slices_per_group) as u16,
+        valid_pages: 0,
+        written_pages: 0,
+    };
+    let mut units: Vec<UnitRecord> = (0..layout.slices()).map(free).collect();
+    holdings.fill((0, 0));
+    for view in views {
+        let owner = view.owner.map(|owner| owner_index(owner, handles));
+        units[view.unit.0 as usize] = UnitRecord {
+            state: state_number(view.state),
+            owner: owner.unwrap_or(NO_OWNER),
+            group: view.group.0,
+            valid_pages: view.valid_pages,
+            written_pages: view.written_pages,
+        };
+        if let Some(owner) = owner {
+            let holding = &mut holdings[usize::from(owner)];
+            holding.0 += 1;
+            holding.1 += u64::from(view.valid_pages);
+        }
+    }
+    units
+}
+
+/// What follows from a drive's layout, of the JSON of a lane.
+pub fn drive_json(layout: &Layout) -> Map<String, Value> {
+    let groups = u64::from(layout.groups);
+    let slices = u64::from(layout.slices_per_superblock);
+    let handles = layout.handles.iter().enumerate().map(|(handle, settings)| {
+        let isolation = match settings.isolation {
+            Isolation::InitiallyIsolated => "II",
+            // An adaptive handle is persistently isolated while its group can pay for it.
+            Isolation::PersistentlyIsolated | Isolation::Adaptive => "PI",
+        };
+        json!({ "name": format!("RUH {handle}"), "isolation": isolation })
+    });
+    let pool = json!({ "name": "shared pool", "isolation": null });
+    object(json!({
+        "page_bytes": layout.page_bytes,
+        "capacity_bytes": layout.capacity_bytes(),
+        "physical_bytes": u64::from(layout.physical_pages) * layout.page_bytes,
+        "unit_pages": layout.slice_pages,
+        "units": layout.slices(),
+        "superblocks": layout.superblocks(),
+        "groups": layout.groups,
+        "owners": handles.chain([pool]).collect::<Vec<Value>>(),
+        "marks": {
+            "background_free_units": groups * layout.background_free_slices / slices,
+            "foreground_free_units": groups * layout.foreground_free_slices / slices,
+        },
+    }))
+}
+
+/// The members of an object.
+///
+/// # Panics
+/// It is none.
+pub fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(members) => members,
+        other => panic!("{other} is no object"),
+    }
+}
