@@ -244,7 +244,7 @@ test("a served drive is seen while a host writes to it", async () => {
     const page = await newPage(browser);
     await page.goto(`${served.address}#/drive`);
     await page.getByText("Nobody is connected").waitFor();
-    await writeFile(join(workFolder, "host.fio"), "[cold]\nrw=write\nbs=64k\nsize=70%\n[hot]\nstonewall\nrw=randwrite\nbs=4k\noffset=70%\nsize=10%\nio_size=400%\nnorandommap\nfdp=1\nfdp_pli=1\n");
+    await writeFile(join(workFolder, "host.fio"), "[cold]\nrw=write\nbs=64k\nsize=70%\n[hot]\nstonewall\nrw=randwrite\nbs=4k\noffset=70%\nsize=10%\nio_size=80m\nnorandommap\nfdp=1\nfdp_pli=1\n");
     const writing = warp("run", "host.fio", "--on", `tcp:127.0.0.1:${port}`, "--json");
     await page.locator(".hosts tbody tr").filter({ hasText: "NVMe/TCP" }).first().waitFor();
     await writing;
