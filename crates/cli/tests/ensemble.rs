@@ -259,7 +259,10 @@ fn what_was_fitted_and_what_nobody_published_stands_beside_what_was() {
     let folder = folder();
     write(&folder, "open.toml", OPEN);
     let text = prints(&folder, &["reproduce", "./open.toml", "--interval"]);
-    let rows: Vec<&str> = text.lines().filter(|line| line.contains("warp_default |")).collect();
+    let rows: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("│ warp_default |"))
+        .collect();
     assert_eq!(rows.len(), 2, "{text}");
     assert!(
         rows[0].contains("NoFDP") && rows[0].contains("the paper") && rows[0].contains("yes"),
