@@ -29,7 +29,7 @@ try {
     const { id } = await (await page.request.post(`${address}api/sessions`, { data: order })).json();
     await page.goto(`${address}#/session/${id}`);
     await page.waitForSelector(".transport");
-    await page.addStyleTag({ content: ".top, .transport, .actions, .below { display: none !important } main { padding-top: 12px !important } .lane-side { display: none !important }" });
+    await page.addStyleTag({ content: ".top, .transport, .actions, .below { display: none !important } main { padding-top: 12px !important } .lane-side { position: absolute !important; left: -9999px }" });
     const files = [];
     for (let picture = 1; picture <= PICTURES; picture += 1) {
         const share = picture / PICTURES;
@@ -37,8 +37,12 @@ try {
             slider.value = String(Math.round(value * Number(slider.max)));
             slider.dispatchEvent(new Event("change", { bubbles: true }));
         }, share);
-        await page.waitForFunction((least) => Number(document.querySelector(".position b")?.textContent) >= least - 0.02 && document.querySelector(".lane-waf b") !== null, share * WRITES, { timeout: 120_000 });
-        await page.waitForTimeout(700);
+        // The slider is where it was moved to at once; the lanes come there.
+        await page.waitForFunction((least) => {
+            const lanes = [...document.querySelectorAll(".lane .facts div:first-child dd")];
+            return lanes.length > 0 && lanes.every((one) => Number.parseFloat(one.textContent) >= least - 0.02);
+        }, share * WRITES, { timeout: 120_000 });
+        await page.waitForTimeout(300);
         const file = join(folder, `${String(picture).padStart(3, "0")}.png`);
         await page.screenshot({ path: file });
         files.push(file);

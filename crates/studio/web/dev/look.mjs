@@ -33,7 +33,11 @@ async function playTo(page, capacities) {
         slider.value = String(Math.round(share * Number(slider.max)));
         slider.dispatchEvent(new Event("change", { bubbles: true }));
     }, capacities / 3);
-    await page.waitForFunction((least) => Number(document.querySelector(".position b")?.textContent) >= least - 0.02, capacities, { timeout: 120_000 });
+    // The slider is where it was moved to at once; the lanes come there.
+    await page.waitForFunction((least) => {
+        const lanes = [...document.querySelectorAll(".lane .facts div:first-child dd")];
+        return lanes.length > 0 && lanes.every((one) => Number.parseFloat(one.textContent) >= least - 0.02);
+    }, capacities, { timeout: 120_000 });
     await page.waitForTimeout(900);
 }
 

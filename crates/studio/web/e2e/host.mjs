@@ -28,7 +28,12 @@ export async function warp(...parameters) {
 
 /** A server, until `stop` or `kill`. */
 export class Server {
+    /** Those that have not ended. */
+    static running = new Set();
+
     constructor(child, address, introduction) {
+        Server.running.add(this);
+        child.once("exit", () => Server.running.delete(this));
         this.child = child;
         this.address = address;
         this.introduction = introduction;
@@ -50,6 +55,7 @@ export class Server {
             child.stdout.on("data", hear);
             child.stderr.on("data", hear);
             child.once("exit", (code) => {
+                // After it has said where it is, this refuses nothing any more.
                 clearTimeout(timer);
                 reject(new Error(`warp ${parameters.join(" ")} ended with ${code}: ${said}`));
             });
@@ -69,7 +75,6 @@ export class Server {
     end(signal) {
         return new Promise((resolveExit) => {
             if (this.child.exitCode !== null || this.child.signalCode !== null) return resolveExit(this.child.exitCode);
-            this.child.removeAllListeners("exit");
             this.child.once("exit", (code) => resolveExit(code));
             this.child.kill(signal);
         });

@@ -19,7 +19,10 @@ before(async () => {
 
 after(async () => {
     await browser?.close();
-    assert.equal(await server?.stop(), 0, "Ctrl-C ends the server in order");
+    const code = await server?.stop();
+    // A test that failed has left its own.
+    await Promise.all([...Server.running].map((left) => left.kill()));
+    assert.equal(code, 0, "Ctrl-C ends the server in order");
 });
 
 /** The write amplification of each lane as the page shows it. */
@@ -245,8 +248,14 @@ test("a served drive is seen while a host writes to it", async () => {
     await page.goto(`${served.address}#/drive`);
     await page.getByText("Nobody is connected").waitFor();
     await writeFile(join(workFolder, "host.fio"), "[cold]\nrw=write\nbs=64k\nsize=70%\n[hot]\nstonewall\nrw=randwrite\nbs=4k\noffset=70%\nsize=10%\nio_size=80m\nnorandommap\nfdp=1\nfdp_pli=1\n");
-    const writing = warp("run", "host.fio", "--on", `tcp:127.0.0.1:${port}`, "--json");
+    // Hosts are looked at once a second; this one comes until it was seen.
+    let isSeen = false;
+    const writing = (async () => {
+        do await warp("run", "host.fio", "--on", `tcp:127.0.0.1:${port}`, "--json");
+        while (!isSeen);
+    })();
     await page.locator(".hosts tbody tr").filter({ hasText: "NVMe/TCP" }).first().waitFor();
+    isSeen = true;
     await writing;
     const drive = await served.json("api/drive");
     assert.equal(drive.lanes[0].device, "warp_default");
