@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use ssd::{Event, Layout};
+use transport::census::Units;
 use transport::watched::{DriveView, HostView, HostsView, LatencyPercentiles, Transport, Watched};
 
 use crate::engine::Command;
@@ -40,6 +41,8 @@ pub struct DriveEngine {
     shared: Arc<Shared>,
     commands: Receiver<Command>,
     layout: Option<Arc<Layout>>,
+    /// The census that the records are of.
+    census: Option<Arc<Units>>,
     units: Arc<Vec<UnitRecord>>,
     holdings: Vec<(u32, u64)>,
     opened_pages: Vec<u32>,
@@ -56,6 +59,7 @@ impl DriveEngine {
             shared,
             commands,
             layout: None,
+            census: None,
             units: Arc::default(),
             holdings: Vec::new(),
             opened_pages: Vec::new(),
@@ -95,9 +99,11 @@ impl DriveEngine {
         if self.layout.as_ref() != Some(&view.layout) {
             self.begin(&view);
         }
-        if let Some(units) = &view.units {
-            let units = units_of(units.units.iter().copied(), &view.layout, &mut self.holdings);
+        let is_known = |units: &Arc<Units>| self.census.as_ref().is_some_and(|known| Arc::ptr_eq(known, units));
+        if let Some(census) = view.units.as_ref().filter(|units| !is_known(units)) {
+            let units = units_of(census.units.iter().copied(), &view.layout, &mut self.holdings);
             self.units = Arc::new(units);
+            self.census = Some(Arc::clone(census));
         }
         let snapshot = Arc::new(self.snapshot(&view));
         let handles = view.layout.handles.len();
@@ -147,6 +153,7 @@ impl DriveEngine {
         let layout = &view.layout;
         let owners = layout.handles.len() + 1;
         self.layout = Some(Arc::clone(layout));
+        self.census = None;
         self.units = Arc::default();
         self.holdings = vec![(0, 0); owners];
         self.opened_pages = vec![0; layout.slices() as usize];
