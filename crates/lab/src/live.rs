@@ -17,10 +17,12 @@ mod tests;
 
 use std::sync::Arc;
 
+use ssd::timing::Piece;
 use ssd::{Event, EventsSince, Lpn, Nanos, RuId, Stats, UnitView};
 
 use crate::error::LabError;
 use crate::run::{CellResult, Checkpoint, Options, Run, RunPlan, Sample, Stride};
+use crate::timed::measure::TimedResult;
 
 /// Shares of the workload between two checkpoints, at first.
 const CHECKPOINTS_FIRST: u64 = 32;
@@ -56,6 +58,17 @@ pub enum Forked {
     Here,
     /// The drive is another one, so it begins anew and has yet to come to that moment.
     FromStart,
+}
+
+/// What dies and channels did lately.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Activity {
+    /// Virtual time from which on nothing is missing.
+    pub complete_from: Nanos,
+    /// Of each die, in the order of channels.
+    pub dies: Vec<Vec<Piece>>,
+    /// Of each channel: transfers of hosts.
+    pub channels: Vec<Vec<Piece>>,
 }
 
 /// See the module.
@@ -254,12 +267,43 @@ impl LiveRun {
         taken
     }
 
+    /// What was measured in virtual time so far, if it has a clock and has begun.
+    pub fn timed(&self) -> Option<TimedResult> {
+        self.run.timed_now()
+    }
+
+    /// What each die and each channel did lately, in virtual time since the workload began, rising, and from when on that is complete: before, some
+    /// of it is not kept any more. Nothing of a run without a clock.
+    pub fn activity(&self) -> Activity {
+        let (dies, channels) = self.run.device().activity();
+        let begun_at = self.run.begun_at();
+        let all = dies.iter().chain(&channels);
+        let cut = all.filter(|kept| kept.pieces().overwritten() > 0);
+        let first = |kept: &&ssd::timing::Activity| kept.pieces().iter().map(|piece| piece.from).min();
+        let complete_from = cut.filter_map(first).max().unwrap_or(0).max(begun_at);
+        let since = |kept: &&ssd::timing::Activity| {
+            let pieces = kept.pieces().iter().filter(|piece| piece.from >= complete_from);
+            let mut pieces: Vec<Piece> = pieces.copied().collect();
+            for piece in &mut pieces {
+                piece.from -= begun_at;
+                piece.until -= begun_at;
+            }
+            pieces.sort_unstable_by_key(|piece| piece.from);
+            pieces
+        };
+        Activity {
+            complete_from: complete_from - begun_at,
+            dies: dies.iter().map(since).collect(),
+            channels: channels.iter().map(since).collect(),
+        }
+    }
+
     /// The time series so far, as the run's result will have it.
     pub fn samples(&self) -> &[Sample] {
         self.run.samples()
     }
 
-    /// What was measured so far; latencies when it has ended. Complete only where it has ended by itself.
+    /// What was measured so far. Complete only where it has ended by itself.
     pub fn result(&self) -> CellResult {
         self.run.result_now()
     }

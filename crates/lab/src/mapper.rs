@@ -1,6 +1,6 @@
 //! From requests in bytes with placement indices to extents of mapping units with placements.
 
-use ssd::{Device, EventSink, Layout, Lpn, Placement, PlacementList, RuhId, Write};
+use ssd::{Device, EventSink, Layout, Lpn, Placement, PlacementIndex, PlacementList, RuhId, Write};
 use workload::Request;
 
 /// From a host's requests to the drive's pages and placements.
@@ -45,6 +45,11 @@ impl Mapper {
         let first = self.pages_up(request.offset_bytes);
         let end = (request.offset_bytes + u64::from(request.bytes)) >> self.page_bits;
         (end > first).then(|| (Lpn(first as u32), (end - first) as u32))
+    }
+
+    /// The handle that a write with this placement index goes through, or one without a directive.
+    pub(crate) fn handle_of(&self, placement: Option<PlacementIndex>) -> RuhId {
+        self.placements[placement.map_or(0, PlacementIndex::index)].handle
     }
 
     /// Where the next write without a directive goes.

@@ -39,6 +39,11 @@ impl<T> Ring<T> {
         );
     }
 
+    /// The newest entry.
+    pub fn last_mut(&mut self) -> Option<&mut T> {
+        self.entries.back_mut()
+    }
+
     /// The entries, oldest first.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &T> + DoubleEndedIterator {
         self.entries.iter()

@@ -555,13 +555,14 @@ impl Engine {
     /// What exports are made of.
     fn material(&self) -> Material {
         let lane = |lane: &Lane| {
-            let (log, series) = lane.history();
+            let (log, series, activity) = lane.history();
             ExportLane {
                 plan: lane.plan.clone(),
                 branch: lane.branch,
                 result: lane.result(),
                 log,
                 series,
+                activity,
             }
         };
         Material {

@@ -27,6 +27,8 @@ pub const SAMPLE_OWNER_BYTES: usize = 16;
 pub const WHOLE: u8 = 1;
 /// Owner of nothing.
 pub const NO_OWNER: u8 = 255;
+/// State of a unit that takes no more pages.
+pub const CLOSED: u8 = 3;
 /// The unit that there is none of.
 pub const NO_UNIT: u32 = u32::MAX;
 

@@ -8,10 +8,10 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lab::LabError;
-use lab::live::{Forked, LiveRun, Position};
+use lab::live::{Activity, Forked, LiveRun, Position};
 use lab::run::CellResult;
 use serde_json::{Value, json};
 use ssd::Event;
@@ -26,6 +26,8 @@ use crate::state::{EventRing, LaneState, Snapshot};
 
 /// Events that a lane keeps for a trace of it.
 const LOG_MAX: usize = 20_000;
+/// Between two messages about latencies while a lane runs.
+const LATENCY_TIME: Duration = Duration::from_secs(1);
 /// How much of the speed that was measured last counts for the speed that is told.
 const SPEED_WEIGHT: f64 = 0.3;
 
@@ -61,6 +63,8 @@ pub struct Lane {
     failed: Option<String>,
     result: Option<Arc<str>>,
     latency: Option<Arc<str>>,
+    /// When latencies were told, and how many requests there were.
+    latency_told: (Instant, u64),
     epoch: u64,
     series: Series,
     is_forgotten: bool,
@@ -90,6 +94,7 @@ impl Lane {
             failed: None,
             result: None,
             latency: None,
+            latency_told: (Instant::now(), 0),
             epoch: 1,
             series: Series::new(owners, layout.capacity_bytes()),
             is_forgotten: true,
@@ -175,6 +180,8 @@ impl Lane {
         self.epoch += 1;
         self.is_forgotten = true;
         self.result = None;
+        self.latency = None;
+        self.latency_told = (Instant::now(), 0);
         self.failed = None;
         self.new_events.clear();
         self.events_at = self.position().host_bytes;
@@ -223,9 +230,22 @@ impl Lane {
             .filter(|_| is_over && self.result.is_none() && self.failed.is_none());
         if let Some(result) = ended.map(LiveRun::result) {
             self.result = Some(Arc::from(results::cell(&self.plan, &result).to_string()));
-            self.latency = results::latency(&result).map(|json| Arc::from(json.to_string()));
         }
         self.arrive();
+    }
+
+    /// Tells latencies: of a lane that goes on, from time to time; of one that stands, what there is.
+    fn tell_latencies(&mut self, works: bool) {
+        let requests = self.position().requests;
+        let (at, told) = self.latency_told;
+        let is_due = !works || self.is_over() || at.elapsed() >= LATENCY_TIME;
+        if !self.plan.plan.is_timed() || requests == told || !is_due {
+            return;
+        }
+        let timed = self.run.as_ref().and_then(LiveRun::timed);
+        let page_bytes = self.plan.plan.layout().page_bytes;
+        self.latency = timed.map(|timed| Arc::from(results::latency(&timed, page_bytes)));
+        self.latency_told = (Instant::now(), requests);
     }
 
     /// Whether a moment that is looked for has come.
@@ -367,7 +387,9 @@ impl Lane {
 
     /// Tells what is new of it; `is_watched`: units too.
     pub fn publish(&mut self, is_running: bool, is_watched: bool) -> Published {
-        self.measure(is_running || self.goal.is_some());
+        let works = is_running || self.goal.is_some();
+        self.measure(works);
+        self.tell_latencies(works);
         if is_watched {
             self.look();
         }
@@ -454,9 +476,10 @@ impl Lane {
         self.run.as_ref().map(LiveRun::result)
     }
 
-    /// Its events and its series, for a trace.
-    pub fn history(&self) -> (Log, Series) {
-        (self.log.clone(), self.series.clone())
+    /// Its events and its series, and what dies and channels did lately, for a trace.
+    pub fn history(&self) -> (Log, Series, Activity) {
+        let activity = self.run.as_ref().map(LiveRun::activity).unwrap_or_default();
+        (self.log.clone(), self.series.clone(), activity)
     }
 
     /// The moments that pages are not told of yet.

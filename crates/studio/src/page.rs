@@ -152,7 +152,7 @@ impl Page {
                         // After the frame that it belongs to.
                         seen.hold(text);
                     }
-                    return Some(Speech::Binary(news.frame(index as u8)));
+                    return Some(Speech::Binary(seen.frame(&news, index as u8)));
                 }
                 Some((None, Some(text))) => return Some(Speech::Text(text)),
                 Some((None, None)) | None => {}

@@ -8,7 +8,7 @@ use ssd::event::{CloseReason, Trigger};
 use ssd::unit::UnitState;
 use ssd::{Event, Layout, Owner, Stats, UnitView};
 
-use crate::frames::{EventRecord, NO_OWNER, NO_UNIT, UnitRecord};
+use crate::frames::{CLOSED, EventRecord, NO_OWNER, NO_UNIT, UnitRecord};
 
 /// An event with what a trace needs.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ fn state_number(state: UnitState) -> u8 {
         UnitState::Free => 0,
         UnitState::OpenForHost => 1,
         UnitState::OpenForCollection => 2,
-        UnitState::Closed => 3,
+        UnitState::Closed => CLOSED,
     }
 }
 

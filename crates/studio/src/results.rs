@@ -2,7 +2,7 @@
 
 use lab::export;
 use lab::run::CellResult;
-use lab::timed::measure::{Direction, JobResult, TimedResult};
+use lab::timed::measure::{Direction, JobResult, LatencySeries, TimedResult};
 use serde_json::{Map, Value, json};
 use workload::Operation;
 
@@ -26,9 +26,8 @@ pub fn cell(plan: &LanePlan, result: &CellResult) -> Value {
     cell
 }
 
-/// Latencies, and what came of them over time, as the inside of a JSON object; nothing of a run without time.
-pub fn latency(result: &CellResult) -> Option<String> {
-    let timed = result.timed.as_ref()?;
+/// Latencies, and what came of them over time, as the inside of a JSON object.
+pub fn latency(timed: &TimedResult, page_bytes: u64) -> String {
     let rows = timed
         .jobs
         .iter()
@@ -37,8 +36,33 @@ pub fn latency(result: &CellResult) -> Option<String> {
         .filter(|(job, operation)| job.direction(*operation).requests > 0)
         .map(|(job, operation)| job_json(job, operation))
         .collect();
-    let series = series(timed, result.stats.page_bytes);
-    Some(format!("\"jobs\":{},\"series\":{series}", Value::from(jobs)))
+    let watched = timed.watched.as_ref();
+    let latencies = watched.map_or(Value::Null, |watched| latencies(&watched.latencies));
+    let series = series(timed, page_bytes);
+    format!(
+        "\"jobs\":{},\"series\":{series},\"latencies\":{latencies}",
+        Value::from(jobs)
+    )
+}
+
+/// Percentiles of each direction over time; `null` where nothing completed.
+fn latencies(series: &LatencySeries) -> Value {
+    let intervals = 0..series.len();
+    let seconds = |interval: usize| interval as f64 * series.interval_ns as f64 / 1e9;
+    let percentiles = |operation: Operation| {
+        let of = |percent: f64| -> Vec<Option<u64>> {
+            let percentile = |interval| series.percentile_ns(interval, operation, percent);
+            intervals.clone().map(percentile).collect()
+        };
+        json!({ "direction": operation, "p50_ns": of(50.0), "p99_ns": of(99.0), "p999_ns": of(99.9) })
+    };
+    let has_any = |operation: &Operation| {
+        intervals
+            .clone()
+            .any(|interval| series.percentile_ns(interval, *operation, 50.0).is_some())
+    };
+    let directions: Vec<Value> = Operation::ALL.into_iter().filter(has_any).map(percentiles).collect();
+    json!({ "seconds": intervals.clone().map(seconds).collect::<Vec<f64>>(), "directions": directions })
 }
 
 fn job_json(job: &JobResult, operation: Operation) -> Value {
@@ -59,37 +83,49 @@ fn job_json(job: &JobResult, operation: Operation) -> Value {
     })
 }
 
-/// Bandwidth of all jobs and of collection over time, in equal parts.
+/// Bandwidth of all jobs and of collection over time, in equal parts, and the share of requests that waited for collection.
 fn series(timed: &TimedResult, page_bytes: u64) -> Value {
     let series = &timed.series;
     let together = series.len().div_ceil(POINTS_MAX).max(1);
     let part_seconds = series.interval_ns as f64 * together as f64 / 1e9;
     let (mut seconds, mut hosts, mut collections) = (Vec::new(), Vec::new(), Vec::new());
+    let mut waited_share = Vec::new();
     for first in (0..series.len()).step_by(together) {
         let intervals = first..(first + together).min(series.len());
         let moments = intervals.clone().flat_map(|interval| {
             (0..timed.jobs.len())
-                .flat_map(move |job| Operation::ALL.map(|operation| series.moment(interval, job, operation).bytes))
+                .flat_map(move |job| Operation::ALL.map(|operation| series.moment(interval, job, operation)))
         });
-        let host_bytes: u64 = moments.sum();
+        let (host_bytes, requests, waited) = moments.fold((0, 0, 0), |(bytes, requests, waited), moment| {
+            (bytes + moment.bytes, requests + moment.requests, waited + moment.waited)
+        });
         let copied: u64 = intervals
             .map(|interval| series.collections(interval).pages_copied)
             .sum();
         seconds.push(first as f64 * series.interval_ns as f64 / 1e9);
         hosts.push(host_bytes as f64 / part_seconds);
+        waited_share.push(waited as f64 / requests.max(1) as f64);
         collections.push((copied * page_bytes) as f64 / part_seconds);
     }
     json!({
         "seconds": seconds,
         "host_bytes_per_second": hosts,
         "collection_bytes_per_second": collections,
+        "waited_share": waited_share,
     })
 }
 
-/// Names of what writes through each placement handle, where the workload says them.
+/// Names of streams that are told of a handle.
+const NAMES_MAX: usize = 3;
+
+/// What writes through each owner, where the workload says it: the handles, then the shared pool.
 pub fn placements(plan: &LanePlan) -> Vec<String> {
-    let streams = plan.plan.streams().unwrap_or_default();
-    streams.into_iter().map(|stream| stream.name).take(128).collect()
+    let named = plan.plan.streams_of_handles().unwrap_or_default();
+    let of_handle = |names: Vec<String>| match names.len().checked_sub(NAMES_MAX) {
+        None | Some(0) => names.join(", "),
+        Some(more) => format!("{} and {more} more", names[..NAMES_MAX].join(", ")),
+    };
+    named.into_iter().map(of_handle).chain([String::new()]).collect()
 }
 
 /// The settings of the drive that a page offers to change, by the path at which they are set.

@@ -173,3 +173,47 @@ fn results_a_report_and_a_trace() {
     }
     studio.stop();
 }
+
+/// A lane with a clock has its hosts' requests, its dies and its channels in the trace too, and says what latencies were while it ran.
+#[test]
+fn a_trace_of_virtual_time() {
+    let studio = start();
+    let order = json!({
+        "workload": { "name": "mine.fio", "text": "[global]\nbs=16k\niodepth=8\nnumber_ios=20000\n[w]\nrw=randrw\nsize=90%\n" },
+        "device": "ssd_a", "scale": "1/2048", "prefill": 1.0, "timed": true, "seed": 7,
+        "lanes": [{ "name": "timed" }],
+    });
+    let (id, results) = played(&studio, &order);
+    let trace: Value = serde_json::from_str(&export(&studio, &id, "trace.json")).expect("JSON");
+    let events = trace["traceEvents"].as_array().expect("events");
+    let named = |event: &&Value| event["ph"] == "M" && event["name"] == "thread_name";
+    let tracks: std::collections::BTreeMap<u64, &str> = events
+        .iter()
+        .filter(named)
+        .map(|event| {
+            (
+                event["tid"].as_u64().expect("a track"),
+                event["args"]["name"].as_str().expect("a name"),
+            )
+        })
+        .collect();
+    let mut ends = std::collections::BTreeMap::new();
+    let mut counted = std::collections::BTreeMap::new();
+    for event in events.iter().filter(|event| event["ph"] == "X") {
+        let number = |key: &str| event[key].as_f64().expect("a number");
+        let track = event["tid"].as_u64().expect("a track");
+        let name = tracks[&track];
+        *counted.entry(name.split(' ').next().expect("a word")).or_insert(0) += 1;
+        if name.starts_with("reclaim group") {
+            continue; // A collection is told with the time that it takes if no host wants anything.
+        }
+        let end = ends.insert(track, number("ts") + number("dur")).unwrap_or(0.0);
+        assert!(number("ts") >= end - 1e-3, "{name}: {event}");
+    }
+    assert_eq!(counted["requests"], 20_000, "{counted:?}");
+    let of_dies = tracks.values().filter(|name| name.contains(" die ")).count();
+    assert!(of_dies > 0 && counted["channel"] > 10_000, "{of_dies} {counted:?}");
+    assert_eq!(trace["otherData"]["lanes"][0]["axis"], "virtual time");
+    assert!(results[0]["host_bytes_written"].as_u64().expect("bytes") > 0);
+    studio.stop();
+}

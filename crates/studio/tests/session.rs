@@ -326,3 +326,47 @@ impl StudioIdle {
         StudioIdle(Studio::start(options).expect("a port"))
     }
 }
+
+/// Latencies are told while a lane is on its way: at once where it stands, with percentiles over time.
+#[test]
+fn latencies_are_told_on_the_way() {
+    let studio = start();
+    let order = json!({
+        "workload": { "name": "mine.fio", "text": "[global]\nbs=16k\niodepth=8\nnumber_ios=20000\n[w]\nrw=randrw\nsize=90%\n" },
+        "device": "ssd_a", "scale": "1/2048", "prefill": 0.0, "timed": true, "seed": 7,
+        "lanes": [{ "name": "timed" }],
+    });
+    let id = begin(studio.local_address(), &order);
+    let mut page = Socket::open(studio.local_address(), &format!("/api/sessions/{id}/live"));
+    let mut requests = 0;
+    while requests < 500 {
+        page.send(&json!({ "do": "step", "requests": 250 }));
+        let told = page.wait("latencies", |message| match message {
+            Message::Text(text) if text["type"] == "latency" => Some(text.clone()),
+            Message::Text(text) => {
+                assert_ne!(text["type"], "result", "it has not ended");
+                None
+            }
+            _ => None,
+        });
+        let directions: Vec<&str> = told["jobs"]
+            .as_array()
+            .expect("jobs")
+            .iter()
+            .filter_map(|job| job["direction"].as_str())
+            .collect();
+        assert_eq!(directions, ["read", "write"], "{told}");
+        let over_time = &told["latencies"];
+        for direction in over_time["directions"].as_array().expect("directions") {
+            let last = |key: &str| {
+                let values = direction[key].as_array().expect("values");
+                assert_eq!(values.len(), over_time["seconds"].as_array().expect("seconds").len());
+                values.iter().rev().find_map(Value::as_u64).expect("a latency")
+            };
+            assert!(0 < last("p50_ns") && last("p50_ns") <= last("p99_ns"), "{direction}");
+            assert!(last("p99_ns") <= last("p999_ns"), "{direction}");
+        }
+        requests += 250;
+    }
+    studio.stop();
+}

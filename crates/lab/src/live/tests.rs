@@ -211,3 +211,81 @@ fn the_units_are_the_drive() {
     assert!(opened > 0 && opened <= total.units_opened && total.units_opened - opened < 4096);
     assert!(reclaimed > 0 && reclaimed <= total.units_reclaimed);
 }
+
+/// What is kept for who watches is that of the run that nobody watches, and each die does one thing at a time.
+#[test]
+fn a_run_with_a_clock_is_watched() {
+    let mut plans = plans_of("free_streams", |selection| {
+        selection.quick = true;
+        selection.scale = Some(ScaleChoice::Fixed(Scale(1024)));
+        selection.write_capacities = Some(0.5);
+    });
+    let plan = Arc::new(plans.swap_remove(0));
+    let straight = straight(&plan).timed.expect("it has a clock");
+    let mut run = LiveRun::begin(Arc::clone(&plan), BUDGET_BYTES).expect("it begins");
+    while run.phase() == Phase::Filling || run.position().requests < 500 {
+        assert_ne!(
+            run.advance(u64::MAX, 100).expect("it runs"),
+            Phase::Ended,
+            "{:?}",
+            run.position()
+        );
+    }
+    let midway = run.timed().expect("it has a clock");
+    let watched = midway.watched.as_ref().expect("it is watched");
+    assert_eq!(
+        watched.requests.end(),
+        run.position().requests,
+        "nothing is in flight before a ramp"
+    );
+    assert!(midway.jobs.iter().all(|job| job.until_ns <= run.position().now_ns));
+    go_to_the_end(&mut run);
+    let timed = run.timed().expect("it has a clock");
+    for (job, other) in timed.jobs.iter().zip(&straight.jobs) {
+        for (one, other) in job.directions.iter().zip(&other.directions) {
+            assert_eq!(
+                (one.requests, one.latencies.sum_ns()),
+                (other.requests, other.latencies.sum_ns())
+            );
+            assert_eq!(one.latencies.percentile_ns(99.9), other.latencies.percentile_ns(99.9));
+        }
+    }
+    let activity = run.activity();
+    let layout = plan.layout();
+    assert!(
+        !activity.dies.is_empty() && activity.dies.len().is_multiple_of(activity.channels.len()),
+        "{layout:?}"
+    );
+    let mut seen = std::collections::BTreeSet::new();
+    for pieces in activity.dies.iter().chain(&activity.channels) {
+        assert!(
+            pieces
+                .iter()
+                .all(|piece| piece.from < piece.until && piece.from >= activity.complete_from)
+        );
+        assert!(
+            pieces.windows(2).all(|pair| pair[0].until <= pair[1].from),
+            "one thing at a time"
+        );
+        seen.extend(pieces.iter().map(|piece| format!("{:?}", piece.work)));
+    }
+    assert!(seen.contains("Program"), "{seen:?}");
+    assert!(activity.dies.iter().all(|pieces| !pieces.is_empty()));
+}
+
+#[test]
+fn handles_are_named_by_what_writes_through_them() {
+    let plan = plan_with(&[]);
+    let named = plan.streams_of_handles().expect("the jobs fit");
+    assert_eq!(named.len(), plan.layout().handles.len());
+    let names = |names: &[&str]| -> Vec<String> { names.iter().map(|name| (*name).to_string()).collect() };
+    let expected = [
+        &["fill_sequential", "sequential"][..],
+        &["fill_random", "random"],
+        &["overwrite"],
+    ];
+    for (found, expected) in named.iter().zip(expected) {
+        assert_eq!(*found, names(expected));
+    }
+    assert!(named[3..].iter().all(Vec::is_empty), "{named:?}");
+}

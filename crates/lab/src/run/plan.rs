@@ -248,6 +248,28 @@ impl RunPlan {
         Ok(Schedule::new(jobs, &self.target)?.describe())
     }
 
+    /// Of each reclaim unit handle the names of the streams of its job file that write through it; no names of another workload.
+    ///
+    /// # Errors
+    /// A job that does not fit the drive.
+    pub fn streams_of_handles(&self) -> Result<Vec<Vec<String>>, LabError> {
+        let mapper = self.mapper();
+        let mut names = vec![Vec::new(); self.layout.handles.len()];
+        for stream in self.streams()? {
+            let mut handles: Vec<RuhId> = stream
+                .placements
+                .iter()
+                .map(|placement| mapper.handle_of(*placement))
+                .collect();
+            handles.sort_unstable();
+            handles.dedup();
+            for handle in handles {
+                names[usize::from(handle.0)].push(stream.name.clone());
+            }
+        }
+        Ok(names)
+    }
+
     /// Options of its job file that would change a run like this one and do not.
     pub(super) fn without_effect(&self) -> Vec<String> {
         let file = self.cell.workload.jobs();

@@ -30,6 +30,8 @@ const PLACED_REQUESTS: usize = 8 * BATCH_REQUESTS;
 pub(crate) const UNWRITTEN_REQUESTS_MAX: usize = 1 << 24;
 /// No request is longer: their bytes have 32 bits.
 const REQUEST_BYTES_MAX: u64 = u32::MAX as u64;
+/// Pieces of what dies and channels do that are kept for who watches.
+const ACTIVITY_KEPT: usize = 1 << 16;
 /// Requests between two moments at which somebody who listens to the drive may read its log and change where data goes.
 const LISTENED_REQUESTS: usize = 64;
 
@@ -714,8 +716,26 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
     }
 
     /// Keeps what happens from now on.
+    ///
+    /// # Panics
+    /// The workload has begun.
     pub(crate) fn keep_live_log(&mut self) {
         self.device.sink_mut().live_log = Some(RecentEvents::default());
+        let Stage::Filling(_, workload) = &mut self.stage else {
+            panic!("who watches is there from the beginning");
+        };
+        if let Workload::Timed(runner) = workload {
+            runner.keep_live_log();
+            self.device.keep_activity(ACTIVITY_KEPT);
+        }
+    }
+
+    /// What was measured in virtual time so far.
+    pub(crate) fn timed_now(&self) -> Option<TimedResult> {
+        match &self.stage {
+            Stage::Timed(work) => Some(work.runner.measured()),
+            _ => self.timed.clone(),
+        }
     }
 
     /// What happened.
@@ -782,7 +802,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         };
         CellResult {
             measures: source.map_or_else(|| self.measures.clone(), |source| self.measures_of(source)),
-            timed: self.timed.clone(),
+            timed: self.timed_now(),
             feedback: self.heard.clone(),
             ..self.result_with(self.samples.clone())
         }

@@ -5,7 +5,7 @@
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
-use ssd::Nanos;
+use ssd::{Nanos, Ring};
 
 use workload::Operation;
 use workload::fio::LatencyGoal;
@@ -270,6 +270,48 @@ pub struct TimedResult {
     pub jobs: Vec<JobResult>,
     /// What happened when.
     pub series: Series,
+    /// What only who watches wants to see, if somebody does.
+    pub watched: Option<Watched>,
+}
+
+/// What is kept of a run in virtual time for who watches it.
+#[derive(Clone, Debug, Default)]
+pub struct Watched {
+    /// Latencies over time.
+    pub latencies: LatencySeries,
+    /// The last requests, in the order of their submission.
+    pub requests: Ring<TimedRequest>,
+}
+
+/// A request that was carried out in virtual time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimedRequest {
+    /// Its job, as of [`TimedResult::jobs`].
+    pub job: usize,
+    /// What it did.
+    pub operation: Operation,
+    /// Where it began on the drive.
+    pub offset_bytes: u64,
+    /// Its length.
+    pub bytes: u32,
+    /// When it was submitted, since the run began.
+    pub submitted_at: Nanos,
+    /// How long it took.
+    pub latency_ns: Nanos,
+    /// Of that, how long it waited for garbage collection.
+    pub waited_ns: Nanos,
+}
+
+impl Watched {
+    /// Requests that are kept.
+    pub const REQUESTS: usize = 20_000;
+
+    pub(super) fn record(&mut self, request: TimedRequest) {
+        let completes_at = request.submitted_at + request.latency_ns;
+        self.latencies
+            .record(completes_at, request.operation, request.latency_ns);
+        self.requests.push(request, Self::REQUESTS);
+    }
 }
 
 impl TimedResult {
@@ -412,6 +454,77 @@ impl Series {
     }
 }
 
+/// Latencies over time, of all jobs together: a histogram for each direction in each interval, by the time of completion.
+#[derive(Clone, Debug)]
+pub struct LatencySeries {
+    /// Length of an interval.
+    pub interval_ns: Nanos,
+    intervals: Vec<[Option<Histogram<u32>>; 3]>,
+}
+
+impl Default for LatencySeries {
+    fn default() -> LatencySeries {
+        LatencySeries {
+            interval_ns: FIRST_INTERVAL_NS,
+            intervals: Vec::new(),
+        }
+    }
+}
+
+impl LatencySeries {
+    /// Significant digits: a picture needs no more, and there are many histograms.
+    const DIGITS: u8 = 2;
+    /// Intervals at most.
+    const MOST: usize = 200;
+
+    fn record(&mut self, at: Nanos, operation: Operation, latency_ns: Nanos) {
+        while at / self.interval_ns >= Self::MOST as u64 {
+            self.double();
+        }
+        let interval = (at / self.interval_ns) as usize;
+        if interval >= self.intervals.len() {
+            self.intervals.resize_with(interval + 1, Default::default);
+        }
+        let histogram = self.intervals[interval][operation as usize]
+            .get_or_insert_with(|| Histogram::new(Self::DIGITS).expect("two digits are possible"));
+        histogram
+            .record(latency_ns)
+            .expect("the histogram grows with its values");
+    }
+
+    fn double(&mut self) {
+        self.interval_ns *= 2;
+        let mut intervals = std::mem::take(&mut self.intervals).into_iter();
+        while let Some(mut first) = intervals.next() {
+            let second = intervals.next().unwrap_or_default();
+            for (sum, other) in first.iter_mut().zip(second) {
+                match (sum.as_mut(), other) {
+                    (Some(sum), Some(other)) => sum.add(other).expect("the histogram grows with its values"),
+                    (None, other) => *sum = other,
+                    (Some(_), None) => {}
+                }
+            }
+            self.intervals.push(first);
+        }
+    }
+
+    /// Intervals so far.
+    pub fn len(&self) -> usize {
+        self.intervals.len()
+    }
+
+    /// Whether nothing completed.
+    pub fn is_empty(&self) -> bool {
+        self.intervals.is_empty()
+    }
+
+    /// The latency that `percent` of the requests of an interval do not exceed, to two digits; `None` without any.
+    pub fn percentile_ns(&self, interval: usize, operation: Operation, percent: f64) -> Option<Nanos> {
+        let histogram = self.intervals[interval][operation as usize].as_ref()?;
+        Some(histogram.value_at_quantile(percent / 100.0))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -499,5 +612,42 @@ mod tests {
             .take(series.len() - 1)
             .all(|row| (row.requests as f64 - per_interval).abs() <= 1.0);
         assert!(even, "about {per_interval} in each interval");
+    }
+    #[test]
+    fn percentiles_over_time_are_those_of_the_requests_of_each_interval() {
+        let mut series = LatencySeries::default();
+        let values = values();
+        for (request, value) in values.iter().enumerate() {
+            // Writes take a hundred times as long, and come ten times as seldom.
+            let at = request as u64 * 10_000;
+            series.record(at, Operation::Read, *value);
+            if request % 10 == 0 {
+                series.record(at, Operation::Write, 100 * value);
+            }
+        }
+        assert!((LatencySeries::MOST / 2..=LatencySeries::MOST).contains(&series.len()));
+        for interval in 0..series.len() {
+            let in_interval = |request: &usize| *request as u64 * 10_000 / series.interval_ns == interval as u64;
+            let of = |every: usize, times: u64| {
+                let requests = (0..values.len())
+                    .filter(|request| request % every == 0)
+                    .filter(in_interval);
+                let mut found: Vec<u64> = requests.map(|request| times * values[request]).collect();
+                found.sort_unstable();
+                found
+            };
+            for (operation, sorted) in [(Operation::Read, of(1, 1)), (Operation::Write, of(10, 100))] {
+                for percent in [50.0, 99.0] {
+                    let rank = (percent / 100.0 * sorted.len() as f64).ceil() as usize;
+                    let exact = sorted[rank - 1] as f64;
+                    let found = series.percentile_ns(interval, operation, percent).expect("requests") as f64;
+                    assert!(
+                        (found - exact).abs() <= exact / 100.0,
+                        "p{percent}: {found}, sorted {exact}"
+                    );
+                }
+            }
+            assert_eq!(series.percentile_ns(interval, Operation::Trim, 50.0), None);
+        }
     }
 }

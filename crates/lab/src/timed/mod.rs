@@ -37,7 +37,7 @@ use workload::{Next, Operation, Request, Source, TaggedRequest, Target, Workload
 pub use fio_json::to_fio_json;
 use fio_log::FioLog;
 use lane::{Demand, Lane};
-use measure::{Direction, Goal, JobResult, Moment, Series, TimedResult};
+use measure::{Direction, Goal, JobResult, Moment, Series, TimedRequest, TimedResult, Watched};
 
 /// What happens at a time.
 #[derive(Clone, Copy, Debug)]
@@ -112,6 +112,8 @@ pub(crate) struct Runner {
     write_limit: u64,
     stopped: bool,
     now: Nanos,
+    /// What is kept for who watches.
+    watch: Option<Box<Watched>>,
 }
 
 impl Runner {
@@ -151,7 +153,13 @@ impl Runner {
             write_limit: limits.write_bytes.unwrap_or(u64::MAX),
             stopped: false,
             now: 0,
+            watch: None,
         })
+    }
+
+    /// Keeps from now on what only who watches wants to see.
+    pub(crate) fn keep_live_log(&mut self) {
+        self.watch = Some(Box::default());
     }
 
     /// Starts the first jobs, at this time of the device.
@@ -461,6 +469,17 @@ impl Runner {
                 waited: u64::from(waited_ns > 0),
             };
             self.series.record(done.at - self.start, job, request.operation, moment);
+            if let Some(watch) = &mut self.watch {
+                watch.record(TimedRequest {
+                    job,
+                    operation: request.operation,
+                    offset_bytes: request.offset_bytes,
+                    bytes: request.bytes,
+                    submitted_at: self.now - self.start,
+                    latency_ns,
+                    waited_ns,
+                });
+            }
         }
         if let Some(flow) = &mut lane.flow {
             flow.requests += 1;
@@ -493,27 +512,32 @@ impl Runner {
     ///
     /// # Panics
     /// Little's law does not hold for one of the jobs.
-    pub(crate) fn finish(mut self) -> TimedResult {
-        for lane in &self.lanes {
-            if lane.tally.requests == 0 {
-                continue;
-            }
+    pub(crate) fn finish(self) -> TimedResult {
+        for lane in self.lanes.iter().filter(|lane| lane.tally.requests > 0) {
             lane.check(&self.jobs[lane.job].name);
-            if let Some(goal) = &mut self.jobs[lane.job].latency_goal {
+        }
+        self.measured()
+    }
+
+    /// What was measured so far.
+    pub(crate) fn measured(&self) -> TimedResult {
+        let mut jobs = self.jobs.clone();
+        for lane in self.lanes.iter().filter(|lane| lane.tally.requests > 0) {
+            if let Some(goal) = &mut jobs[lane.job].latency_goal {
                 goal.depth = lane.depth;
                 goal.found = lane.has_found();
             }
             let jobs = match lane.source() {
-                None => &mut self.jobs[lane.job..][..1],
-                Some(_) => &mut self.jobs[..],
+                None => &mut jobs[lane.job..][..1],
+                Some(_) => &mut jobs[..],
             };
             for job in jobs {
                 job.from_ns = job.from_ns.min(lane.measured_from - self.start);
                 job.until_ns = job.until_ns.max(lane.tally.last_completion - self.start);
             }
         }
-        for job in &mut self.jobs {
-            // By Little's law, which was just checked.
+        for job in &mut jobs {
+            // By Little's law, which is checked at the end.
             job.in_flight_ns = job
                 .directions
                 .iter()
@@ -522,8 +546,9 @@ impl Runner {
             job.from_ns = job.from_ns.min(job.until_ns);
         }
         TimedResult {
-            jobs: self.jobs,
-            series: self.series,
+            jobs,
+            series: self.series.clone(),
+            watched: self.watch.as_deref().cloned(),
         }
     }
 }

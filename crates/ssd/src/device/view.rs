@@ -10,6 +10,7 @@ use crate::config::{DeviceConfig, GcConfig};
 use crate::error::ConfigError;
 use crate::event::EventSink;
 use crate::layout::Layout;
+use crate::timing::Activity;
 use crate::types::{Owner, RgId, RuId};
 use crate::unit::UnitState;
 
@@ -51,6 +52,22 @@ impl<S: EventSink> Device<S> {
     pub fn free_slices(&self) -> u64 {
         let groups = &self.engine.state.groups;
         groups.iter().map(|group| group.free_slices).sum()
+    }
+
+    /// Keeps from now on what dies and channels do, on a drive with timing: the last `pieces` of all, of each an equal part.
+    pub fn keep_activity(&mut self, pieces: usize) {
+        if let Some(timing) = &mut self.engine.timing {
+            timing.keep_activity(pieces);
+        }
+    }
+
+    /// What is kept of each die, in the order of channels and then dies, and of each channel; nothing where nobody asked for it.
+    pub fn activity(&self) -> (Vec<&Activity>, Vec<&Activity>) {
+        self.engine
+            .timing
+            .as_ref()
+            .map(|timing| timing.activity())
+            .unwrap_or_default()
     }
 
     /// Lets other rules choose what is collected, and when, from now on: `handle_selection`, `unit_selection`, `allocation` and the two

@@ -12,6 +12,7 @@
 
 use std::collections::VecDeque;
 
+use super::activity::{self, Activity};
 use crate::types::Nanos;
 
 /// Operations of equal length, on average.
@@ -48,6 +49,15 @@ struct Work {
     is_collection: bool,
 }
 
+impl Work {
+    fn kind(&self) -> activity::Work {
+        match self.is_collection {
+            true => activity::Work::Collection,
+            false => activity::Work::Program,
+        }
+    }
+}
+
 /// Garbage collection that is owed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Debt {
@@ -82,6 +92,8 @@ pub(super) struct Die {
     free_at: Nanos,
     programs: VecDeque<Work>,
     collection: Debt,
+    /// What it did, if somebody watches.
+    pub(super) activity: Option<Box<Activity>>,
 }
 
 /// When a read has the die.
@@ -99,23 +111,40 @@ impl Die {
     fn settle(&mut self, now: Nanos) {
         while self.free_at < now {
             let Some(first) = self.programs.front_mut() else {
-                self.collection.pay(now - self.free_at);
-                self.free_at = now;
+                self.collect_until(now);
                 return;
             };
             if first.ready_at > self.free_at {
                 let until = first.ready_at.min(now);
-                assert!(until > self.free_at, "time does not go on");
-                self.collection.pay(until - self.free_at);
-                self.free_at = until;
+                self.collect_until(until);
                 continue;
             }
             let time = first.left_ns.min(now - self.free_at);
             first.left_ns -= time;
+            let (is_over, work) = (first.left_ns == 0, first.kind());
+            self.note(self.free_at, time, work);
             self.free_at += time;
-            if first.left_ns == 0 {
+            if is_over {
                 self.programs.pop_front();
             }
+        }
+    }
+
+    /// Nothing else is to be done until then.
+    #[inline]
+    fn collect_until(&mut self, until: Nanos) {
+        assert!(until > self.free_at, "time does not go on");
+        let time = until - self.free_at;
+        self.note(self.free_at, time.min(self.collection.ns()), activity::Work::Collection);
+        self.collection.pay(time);
+        self.free_at = until;
+    }
+
+    /// Takes notice of what it did.
+    #[inline]
+    fn note(&mut self, from: Nanos, length: Nanos, work: activity::Work) {
+        if let Some(activity) = &mut self.activity {
+            activity.note(from, from + length, work);
         }
     }
 
@@ -127,9 +156,16 @@ impl Die {
         // Behind another read nothing has begun.
         if self.free_at == at {
             let (wait, for_collection) = self.interrupt(at, suspend_ns);
+            let work = if for_collection {
+                activity::Work::Collection
+            } else {
+                activity::Work::Program
+            };
+            self.note(at, wait, work);
             self.free_at += wait;
             waited_for_collection_ns = if for_collection { wait } else { 0 };
         }
+        self.note(self.free_at, length, activity::Work::Read);
         self.free_at += length;
         ReadSlot {
             end: self.free_at,

@@ -14,6 +14,7 @@
 //! that come later delay the programs after it instead. While garbage collection uses a channel, the transfers of hosts
 //! are slower by its share. Nothing of this is in a snapshot: a drive that is loaded is idle.
 
+mod activity;
 mod buffer;
 mod calendar;
 mod config;
@@ -30,6 +31,7 @@ use crate::config::DeviceConfig;
 use crate::layout::Layout;
 use crate::types::{Nanos, Ppn};
 
+pub use activity::{Activity, Piece, Work};
 use buffer::Buffer;
 use calendar::Calendar;
 pub use config::{ChannelTiming, ControllerTiming, LinkTiming, NandTiming, Tail, TailOf, TimingConfig};
@@ -107,13 +109,19 @@ struct Channel {
     collects_until: Nanos,
     collection_ns: Nanos,
     collects_ns: Nanos,
+    /// What hosts transferred, if somebody watches.
+    activity: Option<Box<Activity>>,
 }
 
 impl Channel {
     /// A transfer of `length`, as early as possible from `from` on; returns its end.
-    fn transfer(&mut self, submitted_at: Nanos, from: Nanos, length: Nanos) -> Nanos {
+    fn transfer(&mut self, submitted_at: Nanos, from: Nanos, length: Nanos, work: Work) -> Nanos {
         self.calendar.forget_before(submitted_at);
-        self.calendar.take(from, length) + length
+        let begin = self.calendar.take(from, length);
+        if let Some(activity) = &mut self.activity {
+            activity.note(begin, begin + length, work);
+        }
+        begin + length
     }
 
     /// A transfer that somebody waits for, slower while collection has its share. (What is only programmed later is not
@@ -124,7 +132,7 @@ impl Channel {
         } else {
             length
         };
-        self.transfer(submitted_at, from, length)
+        self.transfer(submitted_at, from, length, Work::Read)
     }
 
     /// Collection takes `elapsed_ns` from now on, and its transfers `work_ns` of it. Hosts are left a tenth at least.
@@ -206,6 +214,23 @@ impl Timing {
             config: timing,
             places,
         }))
+    }
+
+    /// Keeps from now on what dies and channels do: the last `pieces`, of each an equal part.
+    pub(crate) fn keep_activity(&mut self, pieces: usize) {
+        let each = (pieces / (self.dies.len() + self.channels.len())).max(1);
+        let activity = || Some(Box::new(Activity::new(each)));
+        self.dies.iter_mut().for_each(|die| die.activity = activity());
+        self.channels
+            .iter_mut()
+            .for_each(|channel| channel.activity = activity());
+    }
+
+    /// What is kept of each die, and of each channel.
+    pub(crate) fn activity(&self) -> (Vec<&Activity>, Vec<&Activity>) {
+        let dies = self.dies.iter().filter_map(|die| die.activity.as_deref());
+        let channels = self.channels.iter().filter_map(|channel| channel.activity.as_deref());
+        (dies.collect(), channels.collect())
     }
 
     /// A command that neither reads nor writes data.
@@ -330,7 +355,7 @@ impl Timing {
         // A die takes the data of its next program while it is busy with the one before, not earlier: the channel is
         // for others.
         let from = erased_at.max(die.programmed_at(now).saturating_sub(length));
-        let there = self.channels[index(place.channel)].transfer(now, from, length);
+        let there = self.channels[index(place.channel)].transfer(now, from, length, Work::Program);
         let end = die.program(now, there, self.places.program_ns());
         if let Some(cache) = &mut self.cache {
             for page in (0..pages).step_by(index(self.places.flash_pages())) {

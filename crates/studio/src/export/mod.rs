@@ -14,6 +14,7 @@ mod trace;
 use std::sync::Arc;
 
 use lab::interval::NO_INTERVALS;
+use lab::live::Activity;
 use lab::report::{Library, Report};
 use lab::run::CellResult;
 use lab::{LabError, export};
@@ -44,6 +45,8 @@ pub struct ExportLane {
     pub log: Log,
     /// Its time series.
     pub series: Series,
+    /// What dies and channels did lately, in virtual time.
+    pub activity: Activity,
 }
 
 /// A form of an export.

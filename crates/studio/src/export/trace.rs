@@ -3,12 +3,17 @@
 //! ```text
 //! a process for each lane: a track for each reclaim group (collections as slices), one for each handle (openings and closings as instants),
 //!                          counters of write amplification and free units
+//!     in virtual time too: tracks of the requests of hosts, of each channel and each die
 //! ```
 //!
 //! The axis is virtual time where a lane has it. Elsewhere it is what the host has written: a microsecond is a mebibyte, and a collection
 //! is as long as the bytes that it copied. The trace says so itself.
 
+use lab::timed::measure::TimedRequest;
 use serde_json::{Value, json};
+use ssd::Ring;
+use ssd::timing::{Piece, Work};
+use workload::Operation;
 
 use super::{ExportLane, Material};
 use crate::frames::EventRecord;
@@ -18,8 +23,11 @@ use crate::records::LoggedEvent;
 const BYTES_A_MICROSECOND: f64 = 1_048_576.0;
 /// Tracks of a reclaim group, where collections overlap.
 const TRACKS_MAX: usize = 8;
-/// Numbers of tracks: those of groups, then those of owners.
+/// Numbers of tracks: those of groups, then those of owners, of dies, of channels, of requests.
 const OWNER_TRACKS: usize = 1 << 20;
+const DIE_TRACKS: usize = 2 << 20;
+const CHANNEL_TRACKS: usize = 3 << 20;
+const REQUEST_TRACKS: usize = 4 << 20;
 
 /// The text of the file.
 pub fn text(material: &Material) -> String {
@@ -32,6 +40,8 @@ pub fn text(material: &Material) -> String {
             "name": lane.plan.name,
             "axis": axis(lane),
             "events_left_out": lane.log.left_out,
+            "requests_left_out": requests(lane).map(Ring::overwritten),
+            "dies_and_channels_complete_from_ns": lane.plan.plan.is_timed().then_some(lane.activity.complete_from),
         })
     });
     let metadata = json!({
@@ -40,6 +50,12 @@ pub fn text(material: &Material) -> String {
         "lanes": lanes.collect::<Vec<Value>>(),
     });
     json!({ "displayTimeUnit": "ns", "otherData": metadata, "traceEvents": events }).to_string()
+}
+
+/// The requests that are kept of a lane.
+fn requests(lane: &ExportLane) -> Option<&Ring<TimedRequest>> {
+    let timed = lane.result.as_ref()?.timed.as_ref()?;
+    timed.watched.as_ref().map(|watched| &watched.requests)
 }
 
 /// What the axis of a lane is.
@@ -102,6 +118,68 @@ impl<'a> Tracks<'a> {
                 self.counter("write amplification", at, media_bytes / host_bytes);
             }
             self.counter("free units", at, beside.free_units as f64);
+        }
+        self.requests();
+        let activity = &self.lane.activity;
+        let dies_of_channel = (activity.dies.len() / activity.channels.len().max(1)).max(1);
+        for (die, pieces) in activity.dies.iter().enumerate() {
+            let name = format!("channel {} die {}", die / dies_of_channel, die % dies_of_channel);
+            self.pieces(DIE_TRACKS + die, &name, pieces);
+        }
+        for (channel, pieces) in activity.channels.iter().enumerate() {
+            self.pieces(CHANNEL_TRACKS + channel, &format!("channel {channel}"), pieces);
+        }
+    }
+
+    /// What a die or a channel did.
+    fn pieces(&mut self, track: usize, name: &str, pieces: &[Piece]) {
+        self.name("thread_name", track, name);
+        for piece in pieces {
+            let work = match piece.work {
+                Work::Read => "read",
+                Work::Program => "program",
+                Work::Collection => "collection",
+            };
+            self.events.push(json!({
+                "ph": "X", "pid": self.process, "tid": track, "name": work, "cat": work,
+                "ts": piece.from as f64 / 1e3, "dur": (piece.until - piece.from) as f64 / 1e3,
+            }));
+        }
+    }
+
+    /// The requests of hosts, on as many tracks as there were in flight at once.
+    fn requests(&mut self) {
+        let Some(requests) = requests(self.lane) else { return };
+        let jobs = &self.lane.result.as_ref().and_then(|result| result.timed.as_ref());
+        let jobs = &jobs.expect("requests are of a run in virtual time").jobs;
+        let mut ends: Vec<u64> = Vec::new();
+        for request in requests.iter() {
+            let free = ends.iter().position(|end| *end <= request.submitted_at);
+            let track = free.unwrap_or_else(|| {
+                ends.push(0);
+                ends.len() - 1
+            });
+            ends[track] = request.submitted_at + request.latency_ns;
+            let operation = match request.operation {
+                Operation::Read => "read",
+                Operation::Write => "write",
+                Operation::Trim => "trim",
+            };
+            self.events.push(json!({
+                "ph": "X", "pid": self.process, "tid": REQUEST_TRACKS + track, "name": format!("{operation} {}", request.bytes), "cat": operation,
+                "ts": request.submitted_at as f64 / 1e3, "dur": request.latency_ns as f64 / 1e3,
+                "args": {
+                    "job": jobs[request.job].name, "offset_bytes": request.offset_bytes, "bytes": request.bytes,
+                    "waited_for_collection_ns": request.waited_ns,
+                },
+            }));
+        }
+        for track in 0..ends.len() {
+            self.name(
+                "thread_name",
+                REQUEST_TRACKS + track,
+                &format!("requests {}", track + 1),
+            );
         }
     }
 

@@ -115,6 +115,8 @@ pub struct StreamSummary {
     pub share_percent: Option<f64>,
     /// Placement of its writes.
     pub placement: String,
+    /// What its writes may carry, each once and rising, `None` for no directive; empty of one that does not write.
+    pub placements: Vec<Option<PlacementIndex>>,
 }
 
 impl Workload for JobFile {
@@ -539,6 +541,7 @@ impl StreamSummary {
             addresses: describe_addresses(plan) + &describe_read_back(plan),
             share_percent: None,
             placement: describe_placement(plan),
+            placements: placements(plan),
         }
     }
 }
@@ -598,6 +601,20 @@ fn describe_placement(plan: &Plan) -> String {
         PlacementPlan::Random(indices) => format!("{} at random", list(indices)),
         PlacementPlan::Scheme(entries) => format!("by {} address ranges", entries.len()),
     }
+}
+
+fn placements(plan: &Plan) -> Vec<Option<PlacementIndex>> {
+    let mut placements: Vec<Option<PlacementIndex>> = match &plan.placement {
+        _ if !plan.access.operations.include(Operation::Write) => Vec::new(),
+        PlacementPlan::None => vec![None],
+        PlacementPlan::RoundRobin(indices) | PlacementPlan::Random(indices) => {
+            indices.iter().copied().map(Some).collect()
+        }
+        PlacementPlan::Scheme(entries) => entries.iter().map(|entry| Some(entry.index)).collect(),
+    };
+    placements.sort_unstable();
+    placements.dedup();
+    placements
 }
 
 impl Source for Schedule {

@@ -9,6 +9,7 @@ import { bytes, capacities, percent, rate, short, time, waf } from "../state/num
 import { cumulative, merge, pointsOfLane, pointsOfOwner, windowed, type Points, type Series } from "../state/series.ts";
 import type { Session } from "../state/session.ts";
 import type { LaneState } from "../state/lane.ts";
+import type { LatencyMessage } from "../wire/messages.ts";
 import { Plot, type Line } from "./Plot.tsx";
 
 /** Colour belongs to owners, so lanes are told apart by their strokes: solid, dashed, dotted ... */
@@ -134,6 +135,7 @@ function TimeView({ state }: { state: LaneState }) {
     const { series } = latency;
     return (
         <>
+            <LatencyPlot latencies={latency.latencies ?? null} />
             {series !== undefined && series.seconds.length > 1 && (
                 <Plot
                     lines={[
@@ -148,6 +150,19 @@ function TimeView({ state }: { state: LaneState }) {
                     value={(value) => (value === null ? "–" : rate(value * 1e6))}
                     xValue={(value) => `${value.toFixed(2)} s`}
                     label="Bandwidth over virtual time"
+                />
+            )}
+            {series?.waited_share?.some((share) => share > 0) === true && (
+                <Plot
+                    lines={[{ label: "waited for garbage collection", colour: "#D55E00" }]}
+                    data={[series.seconds, series.waited_share.map((share) => share * 100)]}
+                    xLabel="seconds of virtual time"
+                    yLabel="% of requests"
+                    least={0}
+                    height={140}
+                    value={(value) => (value === null ? "–" : percent(value / 100))}
+                    xValue={(value) => `${value.toFixed(2)} s`}
+                    label="Share of requests that waited for garbage collection over virtual time"
                 />
             )}
             <div class="scroll">
@@ -185,6 +200,36 @@ function TimeView({ state }: { state: LaneState }) {
                 </table>
             </div>
         </>
+    );
+}
+
+const PERCENTILES = [
+    ["p50", "p50_ns", []],
+    ["p99", "p99_ns", [7, 4]],
+    ["p99.9", "p999_ns", [2, 3]],
+] as const;
+
+/** Percentiles of each direction over virtual time: writes in ink, reads paler, strokes by percentile. */
+function LatencyPlot({ latencies }: { latencies: NonNullable<LatencyMessage["latencies"]> | null }) {
+    if (latencies === null || latencies.seconds.length < 2) return null;
+    const rows = latencies.directions.flatMap((one) =>
+        PERCENTILES.map(([name, key, dash]) => ({
+            line: { label: `${one.direction} ${name}`, colour: one.direction === "read" ? "muted" : "ink", dash: [...dash], width: 2 },
+            values: one[key].map((ns) => (ns === null ? null : Math.max(ns, 1) / 1e3)),
+        })),
+    );
+    return (
+        <Plot
+            log
+            lines={rows.map(({ line }) => line)}
+            data={[latencies.seconds, ...rows.map(({ values }) => values)]}
+            xLabel="seconds of virtual time"
+            yLabel="latency, µs"
+            least={1}
+            value={(value) => (value === null ? "–" : time(value * 1e3))}
+            xValue={(value) => `${value.toFixed(2)} s`}
+            label="Percentiles of latency over virtual time"
+        />
     );
 }
 

@@ -28,6 +28,8 @@ interface Props {
     xEnd?: number | undefined;
     marks?: { x: number; label: string }[];
     bars?: boolean;
+    /** A vertical axis of powers of ten. */
+    log?: boolean;
 }
 
 function styleOf(element: Element, name: string): string {
@@ -40,7 +42,7 @@ export function Plot(props: Props) {
     const latest = useRef(props);
     latest.current = props;
     const height = props.height ?? 260;
-    const key = JSON.stringify([props.lines, isDark.value, props.xLabel, props.yLabel, props.bars]);
+    const key = JSON.stringify([props.lines, isDark.value, props.xLabel, props.yLabel, props.bars, props.log]);
 
     useLayoutEffect(() => {
         const element = place.current;
@@ -63,7 +65,7 @@ export function Plot(props: Props) {
                 cursor: { drag: { x: false, y: false }, points: { size: 7 } },
                 scales: {
                     x: { time: false, range: (_, min, max) => [Math.min(0, min ?? 0), Math.max(latest.current.xEnd ?? 0, max ?? 1) || 1] },
-                    y: { range: (_, min, max) => [Math.min(latest.current.least, min ?? latest.current.least), Math.max(latest.current.least + 0.1, (max ?? 1) * 1.04)] },
+                    y: props.log === true ? { distr: 3, log: 10 } : { range: (_, min, max) => [Math.min(latest.current.least, min ?? latest.current.least), Math.max(latest.current.least + 0.1, (max ?? 1) * 1.04)] },
                 },
                 axes: [
                     { ...axis, size: 34, label: props.xLabel, grid: { show: false } },
