@@ -116,7 +116,16 @@ export interface LatencyMessage {
     type: "latency";
     lane: number;
     jobs: JobLatency[];
-    series?: { seconds: number[]; host_bytes_per_second: number[]; collection_bytes_per_second?: number[] };
+    series?: { seconds: number[]; host_bytes_per_second: number[]; collection_bytes_per_second?: number[]; waited_share?: number[] };
+    /** Percentiles over time; null where nothing completed. */
+    latencies?: { seconds: number[]; directions: DirectionLatencies[] } | null;
+}
+
+export interface DirectionLatencies {
+    direction: string;
+    p50_ns: (number | null)[];
+    p99_ns: (number | null)[];
+    p999_ns: (number | null)[];
 }
 
 export interface JobLatency {
