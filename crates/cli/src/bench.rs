@@ -101,13 +101,19 @@ fn drive() -> Result<Shared, AnyError> {
     Ok(Arc::new(Mutex::new(Subsystem::new(config, Box::new(memory))?)))
 }
 
-/// 4 KiB at random through the vfio-user socket, by a driver of our own in the place of a guest.
+/// 4 and 128 KiB at random through the vfio-user socket, by a driver of our own in the place of a guest.
 fn over_vfio_user() -> Result<Vec<Row>, AnyError> {
     let folder = tempfile::tempdir()?;
     let socket = folder.path().join("bench.sock");
     let mut rows = Vec::new();
-    for (write, queue_depth, map_doorbells) in [(true, 32, true), (false, 32, true), (true, 1, true), (true, 32, false)]
-    {
+    for (write, kib, queue_depth, map_doorbells) in [
+        (true, 4, 32, true),
+        (false, 4, 32, true),
+        (true, 4, 1, true),
+        (true, 4, 32, false),
+        (true, 128, 16, true),
+        (false, 128, 16, true),
+    ] {
         let shared = drive()?;
         let options = VfioUserOptions {
             map_doorbells,
@@ -126,6 +132,7 @@ fn over_vfio_user() -> Result<Vec<Row>, AnyError> {
         };
         let workload = vfio_user::Workload {
             write,
+            bytes: kib << 10,
             queue_depth,
             map_doorbells,
             ..vfio_user::Workload::default()
@@ -135,13 +142,13 @@ fn over_vfio_user() -> Result<Vec<Row>, AnyError> {
         let per_second = figures.commands_per_busy_second();
         rows.push(Row {
             workload: format!(
-                "4 KiB random {}, queue depth {queue_depth}, doorbells {}",
+                "{kib} KiB random {}, queue depth {queue_depth}, doorbells {}",
                 if write { "write" } else { "read" },
                 if map_doorbells { "mapped" } else { "as messages" }
             ),
             commands_per_second: per_second,
-            bytes_per_second: per_second * 4096.0,
-            limit: "random 4 KiB copies of one core",
+            bytes_per_second: per_second * workload.bytes as f64,
+            limit: "random copies of as many bytes by one core",
             limit_per_second: figures.copies_per_second,
             ratio: per_second / figures.copies_per_second,
         });

@@ -153,6 +153,58 @@ impl Subsystem {
         })
     }
 
+    /// Whether the data of a command can go straight between the host's memory and the storage, with [`Subsystem::read_straight`] or
+    /// [`Subsystem::write_straight`]: a Read or Write without metadata, where nothing goes wrong on purpose.
+    #[inline]
+    pub fn moves_straight(&self, accepted: &AcceptedCommand) -> Option<Direction> {
+        match &accepted.command {
+            Command::Io(command) if self.faults.is_none() => self.straight_direction(accepted.controller, command),
+            _ => None,
+        }
+    }
+
+    /// Carries out a command that [moves its data straight](Subsystem::moves_straight) to the host: `take` is given it in pieces that follow
+    /// each other, and whether it fails.
+    pub fn read_straight(
+        &mut self,
+        now: Nanos,
+        accepted: AcceptedCommand,
+        take: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
+    ) -> Outcome {
+        self.carry_out_straight(now, accepted, |subsystem, accepted| match &accepted.command {
+            Command::Io(command) => subsystem.read_to(accepted.controller, command, take),
+            Command::Admin(command) => panic!("{command:?} is not of the I/O command set"),
+        })
+    }
+
+    /// The same from the host: `give` puts it, in pieces that follow each other. Where it fails, some of the blocks may have been written.
+    pub fn write_straight(
+        &mut self,
+        now: Nanos,
+        accepted: AcceptedCommand,
+        give: &mut dyn FnMut(&mut [u8]) -> Result<(), Failure>,
+    ) -> Outcome {
+        self.carry_out_straight(now, accepted, |subsystem, accepted| match &accepted.command {
+            Command::Io(command) => subsystem.write_through(accepted.controller, command, give),
+            Command::Admin(command) => panic!("{command:?} is not of the I/O command set"),
+        })
+    }
+
+    fn carry_out_straight(
+        &mut self,
+        now: Nanos,
+        accepted: AcceptedCommand,
+        run: impl FnOnce(&mut Subsystem, &AcceptedCommand) -> Result<Success, Failure>,
+    ) -> Outcome {
+        let executed = self.carry_out(now, accepted, &mut Vec::new(), |subsystem, accepted, _| {
+            run(subsystem, accepted).map(Execution::Done)
+        });
+        match executed {
+            Executed::Done(outcome) => outcome,
+            Executed::More(accepted) => panic!("{accepted:?} has no parts"),
+        }
+    }
+
     /// Carries out a Get Log Page whose page the transport makes ([`AcceptedCommand::reads_log`]).
     ///
     /// # Panics

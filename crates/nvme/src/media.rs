@@ -107,6 +107,43 @@ pub trait Media: Send {
     /// offset is that of the damage).
     fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), MediaError>;
 
+    /// Shows the bytes at `offset` to `take`, in pieces that follow each other: those of storage in memory themselves. Other storage reads
+    /// them into `room` first, whose content means nothing before and after.
+    ///
+    /// # Errors
+    /// As [`Media::read`]; pieces before what cannot be read may have been shown.
+    fn lend(
+        &mut self,
+        offset: u64,
+        bytes: u64,
+        room: &mut Vec<u8>,
+        take: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), MediaError> {
+        room.resize(bytes as usize, 0);
+        self.read(offset, room)?;
+        take(room);
+        Ok(())
+    }
+
+    /// Has `give` put bytes at `offset`, in pieces that follow each other: straight into storage in memory. For other storage it puts them into
+    /// `room` first, and nothing is stored if it says that it could not.
+    ///
+    /// # Errors
+    /// As [`Media::write`].
+    fn fill(
+        &mut self,
+        offset: u64,
+        bytes: u64,
+        room: &mut Vec<u8>,
+        give: &mut dyn FnMut(&mut [u8]) -> bool,
+    ) -> Result<(), MediaError> {
+        room.resize(bytes as usize, 0);
+        match give(room) {
+            true => self.write(offset, room),
+            false => Ok(()),
+        }
+    }
+
     /// Stores `data` at `offset`.
     ///
     /// # Errors

@@ -42,6 +42,10 @@ impl HostMemory for Ram {
         Ok(())
     }
 
+    fn check_readable(&self, address: u64, bytes: usize) -> Result<(), Fault> {
+        self.range(address, bytes).map(|_| ())
+    }
+
     fn write(&self, address: u64, data: &[u8]) -> Result<(), Fault> {
         let range = self.range(address, data.len())?;
         self.0.borrow_mut()[range].copy_from_slice(data);

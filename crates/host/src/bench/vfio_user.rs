@@ -1,4 +1,4 @@
-//! Random 4 KiB writes through a vfio-user socket, with the driver of [`crate::initiator::pcie`] in the place of a
+//! Random reads and writes through a vfio-user socket, with the driver of [`crate::initiator::pcie`] in the place of a
 //! guest.
 //!
 //! The drive is in memory and its model has no timing, so the figure is what the path costs: fetching commands from
@@ -10,6 +10,7 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use memmap2::MmapMut;
 use nvme_spec::IoOpcode;
 use nvme_spec::command::SubmissionEntry;
 use rand::{Rng, SeedableRng};
@@ -21,7 +22,7 @@ use super::ThreadTimes;
 use crate::command::block_command;
 use crate::initiator::pcie::{Driver, DriverError, DriverOptions};
 
-/// Bytes of a command.
+/// Bytes of a logical block.
 const BLOCK_BYTES: u64 = 4096;
 /// Bytes of a command that fills the drive.
 const FILL_BYTES: u64 = 128 << 10;
@@ -52,6 +53,8 @@ pub struct Workload {
     pub map_doorbells: bool,
     /// Whether the commands write; they read otherwise.
     pub write: bool,
+    /// Bytes of a command: whole blocks, as many as fill the drive at a time or fewer.
+    pub bytes: u64,
     /// For how long.
     pub duration: Duration,
     /// Of the addresses.
@@ -64,6 +67,7 @@ impl Default for Workload {
             queue_depth: 32,
             map_doorbells: true,
             write: true,
+            bytes: BLOCK_BYTES,
             duration: Duration::from_secs(5),
             seed: 1,
         }
@@ -83,7 +87,7 @@ pub struct Figures {
     pub commands_per_doorbell: f64,
     /// Media bytes written for each byte that the host wrote, in the measurement.
     pub write_amplification: f64,
-    /// Random 4 KiB blocks that one core of this machine copies in a second of its own, to memory of the drive's size.
+    /// Random pieces of a command's length that one core of this machine copies in a second of its own, to memory of the drive's size.
     pub copies_per_second: f64,
 }
 
@@ -124,6 +128,9 @@ pub enum BenchError {
     /// A command failed.
     #[error("a command failed: {0}")]
     Command(nvme_spec::Status),
+    /// There is no memory to copy.
+    #[error("there is no memory to measure copies with: {0}")]
+    Memory(#[from] std::io::Error),
     /// The system does not say how long a thread ran.
     #[error("the system does not tell the processor time of the server's thread")]
     ProcessorTime,
@@ -155,7 +162,7 @@ pub fn run(target: &Target<'_>, workload: &Workload) -> Result<Figures, BenchErr
         worker_busy,
         commands_per_doorbell: run.completed as f64 / run.doorbells as f64,
         write_amplification: media_bytes as f64 / (host_bytes as f64).max(1.0),
-        copies_per_second: copies_per_second(target.capacity_bytes, workload.seed),
+        copies_per_second: copies_per_second(target.capacity_bytes, workload.bytes, workload.seed)?,
     })
 }
 
@@ -164,7 +171,8 @@ struct Run {
     driver: Driver,
     capacity_bytes: u64,
     workload: Workload,
-    buffers: Vec<u64>,
+    /// A command for each buffer, to any place.
+    entries: Vec<SubmissionEntry>,
     random: SplitMix64,
     completed: u64,
     doorbells: u64,
@@ -180,31 +188,36 @@ impl Run {
         let mut driver = Driver::start(target.socket, options)?;
         driver.create_queues(QUEUE, 1024, None)?;
         let pattern: Vec<u8> = (0..FILL_BYTES).map(|at| at as u8).collect();
-        let buffers = (0..workload.queue_depth)
-            .map(|_| driver.allocate_with(&pattern))
-            .collect();
+        let opcode = if workload.write {
+            IoOpcode::Write
+        } else {
+            IoOpcode::Read
+        };
+        let mut entry = |buffer: u16| {
+            let address = driver.allocate_with(&pattern);
+            let mut entry = block_command(opcode, 1, 0, (workload.bytes / BLOCK_BYTES) as u32);
+            entry.cid.set(buffer);
+            driver.set_prps(&mut entry, address, workload.bytes);
+            entry
+        };
+        let entries = (0..workload.queue_depth).map(&mut entry).collect();
         Ok(Run {
             driver,
             capacity_bytes: target.capacity_bytes,
             workload: *workload,
-            buffers,
+            entries,
             random: SplitMix64::seed_from_u64(workload.seed),
             completed: 0,
             doorbells: 0,
         })
     }
 
-    fn entry(&mut self, buffer: u16, opcode: IoOpcode, address: u64, bytes: u64) -> SubmissionEntry {
-        let mut entry = block_command(opcode, 1, address / BLOCK_BYTES, (bytes / BLOCK_BYTES) as u32);
-        entry.cid.set(buffer);
-        self.driver
-            .set_prps(&mut entry, self.buffers[usize::from(buffer)], bytes);
-        entry
-    }
-
     /// Writes the whole drive once, one command after the other.
     fn fill(&mut self) -> Result<(), BenchError> {
-        let mut entry = self.entry(0, IoOpcode::Write, 0, FILL_BYTES);
+        let pattern: Vec<u8> = (0..FILL_BYTES).map(|at| at as u8).collect();
+        let address = self.driver.allocate_with(&pattern);
+        let mut entry = block_command(IoOpcode::Write, 1, 0, (FILL_BYTES / BLOCK_BYTES) as u32);
+        self.driver.set_prps(&mut entry, address, FILL_BYTES);
         for address in (0..self.capacity_bytes).step_by(FILL_BYTES as usize) {
             entry.cdw10.set((address / BLOCK_BYTES) as u32);
             self.driver.submit_raw(QUEUE, &entry);
@@ -254,36 +267,39 @@ impl Run {
     }
 
     fn submit(&mut self, buffer: u16) {
-        let opcode = if self.workload.write {
-            IoOpcode::Write
-        } else {
-            IoOpcode::Read
-        };
-        let blocks = self.capacity_bytes / BLOCK_BYTES;
-        let address = self.random.next_u64() % blocks * BLOCK_BYTES;
-        let entry = self.entry(buffer, opcode, address, BLOCK_BYTES);
+        let places = self.capacity_bytes / self.workload.bytes;
+        let address = self.random.next_u64() % places * self.workload.bytes;
+        let entry = &mut self.entries[usize::from(buffer)];
+        let block = address / BLOCK_BYTES;
+        entry.cdw10.set(block as u32);
+        entry.cdw11.set((block >> 32) as u32);
+        let entry = *entry;
         self.driver.submit_raw(QUEUE, &entry);
     }
 }
 
-/// How many random blocks a core copies in a second: the machine's limit for data that is written once.
-fn copies_per_second(bytes: u64, seed: u64) -> f64 {
-    const COPIES: u64 = 500_000;
-    let block_bytes = BLOCK_BYTES as usize;
-    let source = vec![1u8; 32 * block_bytes];
+/// How many random pieces of `piece_bytes` a core copies in a second: the machine's limit for data that is written once.
+fn copies_per_second(bytes: u64, piece_bytes: u64, seed: u64) -> std::io::Result<f64> {
+    const COPIED_BYTES: u64 = 2 << 30;
+    const SOURCES: usize = 32;
+    let copies = COPIED_BYTES / piece_bytes;
+    let piece = piece_bytes as usize;
+    // Whole pages, as buffers of guests and of the drive are.
+    let mut source = MmapMut::map_anon(SOURCES * piece)?;
+    source.fill(1);
     // Written first, so that no page is missing.
-    let mut target = vec![0u8; bytes as usize];
+    let mut target = MmapMut::map_anon(bytes as usize)?;
     target.fill(2);
     let mut random = SplitMix64::seed_from_u64(seed);
     // The processor's time, as for the worker: others may be using this machine too.
     let start = processor_time();
-    for copy in 0..COPIES {
-        let from = (copy as usize % 32) * block_bytes;
-        let to = (random.next_u64() % (bytes / BLOCK_BYTES)) as usize * block_bytes;
-        target[to..to + block_bytes].copy_from_slice(&source[from..from + block_bytes]);
+    for copy in 0..copies {
+        let from = (copy as usize % SOURCES) * piece;
+        let to = (random.next_u64() % (bytes / piece_bytes)) as usize * piece;
+        target[to..to + piece].copy_from_slice(&source[from..from + piece]);
     }
     black_box(&target);
-    COPIES as f64 / (processor_time() - start).as_secs_f64()
+    Ok(copies as f64 / (processor_time() - start).as_secs_f64())
 }
 
 /// Processor time of this thread.

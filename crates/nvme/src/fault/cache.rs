@@ -217,6 +217,34 @@ impl Media for CachedMedia {
         self.storage.write(offset, data)
     }
 
+    fn lend(
+        &mut self,
+        offset: u64,
+        bytes: u64,
+        room: &mut Vec<u8>,
+        take: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), MediaError> {
+        self.storage.lend(offset, bytes, room, take)
+    }
+
+    fn fill(
+        &mut self,
+        offset: u64,
+        bytes: u64,
+        room: &mut Vec<u8>,
+        give: &mut dyn FnMut(&mut [u8]) -> bool,
+    ) -> Result<(), MediaError> {
+        if self.notes.is_none() {
+            return self.storage.fill(offset, bytes, room, give);
+        }
+        // What was there before is noted, so the whole has to be known.
+        room.resize(bytes as usize, 0);
+        match give(room) {
+            true => self.write(offset, room),
+            false => Ok(()),
+        }
+    }
+
     fn discard(&mut self, offset: u64, bytes: u64) -> Result<(), MediaError> {
         if let Some(mut notes) = self.noting().filter(|_| bytes > 0) {
             check_power(&notes, "discarding", offset, bytes)?;

@@ -17,7 +17,7 @@ use crate::completion::{Execution, Success};
 use crate::error::{Failure, Parameter};
 use crate::media::MediaError;
 use crate::subsystem::Subsystem;
-use crate::transfer::{Transfer, check_transfer_bytes};
+use crate::transfer::{Direction, Transfer, check_transfer_bytes};
 
 /// Directive type of data placement (NVMe 2.1, Directives).
 const DIRECTIVE_DATA_PLACEMENT: u8 = 2;
@@ -331,6 +331,51 @@ impl Subsystem {
             Operation::HandleUpdate { .. } => self.handle_update(nsid, data),
             Operation::Nothing => Ok(Success::DONE),
         }
+    }
+
+    /// Which way a command's data may go straight between the host and the storage.
+    #[inline]
+    pub(crate) fn straight_direction(&self, id: u16, command: &Command) -> Option<Direction> {
+        let direction = match command.operation {
+            Operation::Read(_) => Direction::ToHost,
+            Operation::Write { .. } => Direction::ToController,
+            _ => return None,
+        };
+        let namespace = self.active_namespace(id, command.nsid).ok()?;
+        (namespace.metadata_bytes() == 0).then_some(direction)
+    }
+
+    /// A Read whose data is given to `take`.
+    pub(crate) fn read_to(
+        &mut self,
+        id: u16,
+        command: &Command,
+        take: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
+    ) -> Result<Success, Failure> {
+        let Operation::Read(blocks) = command.operation else {
+            panic!("{command:?} reads nothing");
+        };
+        self.check_usable(id, command.nsid)?;
+        self.read_pieces(command.nsid, blocks, take)
+    }
+
+    /// A Write whose data `give` has.
+    pub(crate) fn write_through(
+        &mut self,
+        id: u16,
+        command: &Command,
+        give: &mut dyn FnMut(&mut [u8]) -> Result<(), Failure>,
+    ) -> Result<Success, Failure> {
+        let Operation::Write {
+            blocks,
+            force_unit_access,
+            directive,
+        } = command.operation
+        else {
+            panic!("{command:?} writes nothing");
+        };
+        self.check_usable(id, command.nsid)?;
+        self.write_pieces(command.nsid, blocks, directive, force_unit_access, give)
     }
 
     /// Flush of one namespace, or of all that the controller has.

@@ -9,7 +9,8 @@ use super::{Blocks, Directive, media_failure, metadata, unreadable};
 use crate::command::Progress;
 use crate::completion::Success;
 use crate::error::Failure;
-use crate::media::{ByteRange, Media};
+use crate::fault::cache::CachedMedia;
+use crate::media::{ByteRange, Media, MediaError};
 use crate::subsystem::Subsystem;
 use crate::transfer::TRANSFER_BYTES_MAX;
 
@@ -27,36 +28,72 @@ impl Subsystem {
         self.state.smart.host_bytes_read += blocks.count << self.namespace(nsid).block_bytes_log2();
     }
 
+    /// The same, of a format without metadata, in pieces that `take` is given.
+    pub(super) fn read_pieces(
+        &mut self,
+        nsid: u32,
+        blocks: Blocks,
+        take: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
+    ) -> Result<Success, Failure> {
+        self.check_readable(nsid, blocks)?;
+        let mut room = std::mem::take(&mut self.scratch);
+        let mut taken = Ok(());
+        let read = self.read_each(nsid, blocks, |media, piece| {
+            media.lend(piece.offset, piece.bytes, &mut room, &mut |part| {
+                if taken.is_ok() {
+                    taken = take(part);
+                }
+            })
+        });
+        self.scratch = room;
+        read.and(taken)?;
+        self.note_read(nsid, blocks);
+        Ok(Success::DONE)
+    }
+
     /// Reads blocks that were found readable.
     pub(super) fn read_into(&mut self, nsid: u32, blocks: Blocks, data: &mut Vec<u8>) -> Result<(), Failure> {
+        let namespace = self.namespace(nsid);
+        let metadata_bytes = (blocks.count * namespace.metadata_bytes()) as usize;
+        let data_bytes = (blocks.count << namespace.block_bytes_log2()) as usize;
+        data.resize(data_bytes + metadata_bytes, 0);
+        let (mut rest, metadata) = data.split_at_mut(data_bytes);
+        self.read_each(nsid, blocks, |media, piece| {
+            let (part, behind) = std::mem::take(&mut rest).split_at_mut(piece.bytes as usize);
+            rest = behind;
+            media.read(piece.offset, part)
+        })?;
+        match metadata_bytes {
+            0 => Ok(()),
+            _ => self.read_metadata(nsid, blocks, metadata),
+        }
+    }
+
+    /// Has the storage read each piece of the data of blocks, and the device.
+    fn read_each(
+        &mut self,
+        nsid: u32,
+        blocks: Blocks,
+        mut read: impl FnMut(&mut CachedMedia, ByteRange) -> Result<(), MediaError>,
+    ) -> Result<(), Failure> {
         let page_bytes = self.page_bytes();
         let namespace = self.state.namespaces[nsid as usize - 1]
             .as_ref()
             .expect("an active namespace");
-        let metadata_bytes = blocks.count * namespace.metadata_bytes();
-        data.resize(
-            ((blocks.count << namespace.block_bytes_log2()) + metadata_bytes) as usize,
-            0,
-        );
-        let mut at = 0;
+        let mut done_bytes = 0;
         for piece in namespace.locate(blocks.first, blocks.count, page_bytes) {
-            let end = at + piece.bytes as usize;
-            let read = self.media.read(piece.offset, &mut data[at..end]);
-            read.map_err(|error| {
-                let before = at as u64 + error.offset.saturating_sub(piece.offset);
+            read(&mut self.media, piece).map_err(|error| {
+                let before = done_bytes + error.offset.saturating_sub(piece.offset);
                 let lba = blocks.first + (before >> namespace.block_bytes_log2());
                 let failure = unreadable(&mut self.state.smart.media_errors, &error);
                 failure.lba(lba.min(blocks.first + blocks.count - 1))
             })?;
-            at = end;
+            done_bytes += piece.bytes;
             let (first, pages) = pages_of(piece, page_bytes);
             let done = self.device.read(self.now, first, pages);
             self.done_at = self.done_at.max(done.expect("namespaces lie inside the device").at);
         }
-        match metadata_bytes {
-            0 => Ok(()),
-            _ => self.read_metadata(nsid, blocks, &mut data[at..]),
-        }
+        Ok(())
     }
 
     pub(super) fn write(
@@ -72,13 +109,44 @@ impl Subsystem {
         let apart = namespace
             .extended_metadata
             .then(|| metadata::taken_apart(data, namespace));
-        let block_bytes = 1 << namespace.block_bytes_log2();
-        let is_unaligned = !((blocks.first | blocks.count) * block_bytes).is_multiple_of(self.page_bytes());
         let placement = self.resolve(nsid, directive)?;
         self.write_from(nsid, blocks, placement, apart.as_deref().unwrap_or(data))?;
+        Ok(self.note_write(nsid, blocks, force_unit_access))
+    }
+
+    /// The same, of a format without metadata, in pieces that `give` puts into the storage. Where it fails some may have been written.
+    pub(super) fn write_pieces(
+        &mut self,
+        nsid: u32,
+        blocks: Blocks,
+        directive: Directive,
+        force_unit_access: bool,
+        give: &mut dyn FnMut(&mut [u8]) -> Result<(), Failure>,
+    ) -> Result<Success, Failure> {
+        self.check_writable(nsid, blocks)?;
+        let placement = self.resolve(nsid, directive)?;
+        let mut room = std::mem::take(&mut self.scratch);
+        let written = self.write_each(nsid, blocks, placement, |media, piece| {
+            let mut given = Ok(());
+            media.fill(piece.offset, piece.bytes, &mut room, &mut |part| {
+                given = give(part);
+                given.is_ok()
+            })?;
+            Ok(given)
+        });
+        self.scratch = room;
+        written?;
+        self.written(nsid, blocks)?;
+        Ok(self.note_write(nsid, blocks, force_unit_access))
+    }
+
+    /// Counts a command that wrote.
+    fn note_write(&mut self, nsid: u32, blocks: Blocks, force_unit_access: bool) -> Success {
+        let block_bytes = 1 << self.namespace(nsid).block_bytes_log2();
+        let is_unaligned = !((blocks.first | blocks.count) * block_bytes).is_multiple_of(self.page_bytes());
         self.state.smart.write_commands += 1;
         self.state.smart.unaligned_writes += u64::from(is_unaligned);
-        Ok(Success::after(force_unit_access || !self.write_cache_enabled()))
+        Success::after(force_unit_access || !self.write_cache_enabled())
     }
 
     /// Writes blocks that were found writable.
@@ -89,31 +157,47 @@ impl Subsystem {
         placement: Placement,
         data: &[u8],
     ) -> Result<(), Failure> {
+        let data_bytes = blocks.count << self.namespace(nsid).block_bytes_log2();
+        let (mut rest, metadata) = data.split_at(data_bytes as usize);
+        self.write_each(nsid, blocks, placement, |media, piece| {
+            let (part, behind) = rest.split_at(piece.bytes as usize);
+            rest = behind;
+            media.write(piece.offset, part).map(Ok)
+        })?;
+        if !metadata.is_empty() {
+            self.write_metadata(nsid, blocks, metadata)?;
+        }
+        self.written(nsid, blocks)
+    }
+
+    /// Has the storage write each piece of the data of blocks, and the device. `write` says too whether the data came.
+    fn write_each(
+        &mut self,
+        nsid: u32,
+        blocks: Blocks,
+        placement: Placement,
+        mut write: impl FnMut(&mut CachedMedia, ByteRange) -> Result<Result<(), Failure>, MediaError>,
+    ) -> Result<(), Failure> {
         let page_bytes = self.page_bytes();
         let left_before = self.pages_before_writing(placement.handle);
         let mut pages = 0;
         let namespace = self.state.namespaces[nsid as usize - 1]
             .as_mut()
             .expect("an active namespace");
-        let (data, metadata) = data.split_at((blocks.count << namespace.block_bytes_log2()) as usize);
-        let mut at = 0;
         for piece in namespace.locate(blocks.first, blocks.count, page_bytes) {
-            let end = at + piece.bytes as usize;
-            let written = self.media.write(piece.offset, &data[at..end]);
-            written.map_err(|error| media_failure(&mut self.state.smart.media_errors, Status::WRITE_FAULT, &error))?;
-            at = end;
+            let written = write(&mut self.media, piece);
+            written
+                .map_err(|error| media_failure(&mut self.state.smart.media_errors, Status::WRITE_FAULT, &error))??;
             let write = device_write(piece, page_bytes, placement);
             pages += u64::from(write.pages);
             let done = self.device.write(self.now, &write);
             self.done_at = self.done_at.max(done.expect("namespaces lie inside the device").at);
         }
-        namespace.host_bytes_written += data.len() as u64;
-        self.state.smart.host_bytes_written += data.len() as u64;
+        let data_bytes = blocks.count << namespace.block_bytes_log2();
+        namespace.host_bytes_written += data_bytes;
+        self.state.smart.host_bytes_written += data_bytes;
         self.note_pages_written(placement, pages, left_before);
-        if !metadata.is_empty() {
-            self.write_metadata(nsid, blocks, metadata)?;
-        }
-        self.written(nsid, blocks)
+        Ok(())
     }
 
     /// What any kind of writing changes beside the data. It is stored: what was said of the old data must not come back

@@ -20,6 +20,14 @@ pub(super) struct Segment {
     pub bytes: usize,
 }
 
+impl Segment {
+    /// Where data for the controller is.
+    fn address_of_data(&self) -> u64 {
+        self.address
+            .expect("bit buckets are left out of data for the controller")
+    }
+}
+
 /// Descriptors beyond one for each byte that an SGL may have before it is taken for an endless one.
 const SPARE_DESCRIPTORS: usize = 1024;
 /// Descriptors of an SGL segment that are read at once.
@@ -110,10 +118,9 @@ pub(super) fn gather(
 ) -> Result<(), Failure> {
     data.clear();
     for segment in segments {
-        let address = segment
-            .address
-            .expect("bit buckets are left out of data for the controller");
-        memory.append(address, segment.bytes, data).map_err(not_transferred)?;
+        memory
+            .append(segment.address_of_data(), segment.bytes, data)
+            .map_err(not_transferred)?;
     }
     assert_eq!(data.len(), bytes, "segments cover the transfer");
     Ok(())
@@ -124,16 +131,88 @@ pub(super) fn gather(
 /// # Errors
 /// There is no memory at an address.
 pub(super) fn scatter(memory: &dyn HostMemory, segments: &[Segment], data: &[u8]) -> Result<(), Failure> {
-    let mut rest = data;
-    for segment in segments {
-        let (piece, after) = rest.split_at(segment.bytes.min(rest.len()));
-        if let Some(address) = segment.address {
-            memory.write(address, piece).map_err(not_transferred)?;
+    Walk::new(memory, segments).write(data)
+}
+
+/// Refuses segments where there is no memory to read data of the host from.
+///
+/// # Errors
+/// There is none at an address.
+pub(super) fn check_readable(memory: &dyn HostMemory, segments: &[Segment]) -> Result<(), Failure> {
+    segments.iter().try_for_each(|segment| {
+        let checked = memory.check_readable(segment.address_of_data(), segment.bytes);
+        checked.map_err(not_transferred)
+    })
+}
+
+/// A way through segments, for data that comes or goes in pieces that follow each other.
+pub(super) struct Walk<'a> {
+    memory: &'a dyn HostMemory,
+    segments: std::slice::Iter<'a, Segment>,
+    /// What is left of the segment that it is in.
+    rest: Segment,
+}
+
+impl<'a> Walk<'a> {
+    /// At the beginning.
+    pub(super) fn new(memory: &'a dyn HostMemory, segments: &'a [Segment]) -> Walk<'a> {
+        Walk {
+            memory,
+            segments: segments.iter(),
+            rest: Segment {
+                address: None,
+                bytes: 0,
+            },
         }
-        rest = after;
     }
-    assert!(rest.is_empty(), "segments cover the transfer");
-    Ok(())
+
+    /// The next part of a segment, of `bytes` at most.
+    #[inline]
+    fn part(&mut self, bytes: usize) -> Segment {
+        while self.rest.bytes == 0 {
+            self.rest = *self.segments.next().expect("segments cover the transfer");
+        }
+        let part = Segment {
+            bytes: bytes.min(self.rest.bytes),
+            ..self.rest
+        };
+        self.rest.bytes -= part.bytes;
+        // A segment that wraps around the end of the address space has no memory, which is found when its beginning is looked for.
+        self.rest.address = self.rest.address.map(|address| address.wrapping_add(part.bytes as u64));
+        part
+    }
+
+    /// Copies data to the host.
+    ///
+    /// # Errors
+    /// There is no memory at an address.
+    pub(super) fn write(&mut self, mut data: &[u8]) -> Result<(), Failure> {
+        while !data.is_empty() {
+            let part = self.part(data.len());
+            let (piece, behind) = data.split_at(part.bytes);
+            if let Some(address) = part.address {
+                self.memory.write(address, piece).map_err(not_transferred)?;
+            }
+            data = behind;
+        }
+        Ok(())
+    }
+
+    /// Copies data from the host.
+    ///
+    /// # Errors
+    /// There is no memory at an address.
+    pub(super) fn read(&mut self, mut data: &mut [u8]) -> Result<(), Failure> {
+        while !data.is_empty() {
+            let part = self.part(data.len());
+            let (piece, behind) = data.split_at_mut(part.bytes);
+            self.memory
+                .read(part.address_of_data(), piece)
+                .map_err(not_transferred)?;
+            data = behind;
+        }
+        Ok(())
+    }
 }
 
 fn not_transferred(fault: Fault) -> Failure {

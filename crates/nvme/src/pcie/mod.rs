@@ -73,6 +73,12 @@ pub trait HostMemory {
         self.read(address, &mut data[start..])
     }
 
+    /// Whether a range can be read from.
+    ///
+    /// # Errors
+    /// A part of it is not memory.
+    fn check_readable(&self, address: u64, bytes: usize) -> Result<(), Fault>;
+
     /// Copies to host memory.
     ///
     /// # Errors

@@ -373,6 +373,9 @@ impl PcieController {
     ) -> Executed<AcceptedCommand> {
         let Transfer { direction, .. } = accepted.transfer();
         let entry = *accepted.entry();
+        if let Some(straight) = subsystem.moves_straight(&accepted).filter(|_| queue > 0) {
+            return Executed::Done(self.execute_straight(subsystem, bus, now, queue, accepted, straight));
+        }
         if let Err(failure) = self.fetch_data(bus, queue, &accepted) {
             return Executed::Done(Outcome::at(now, subsystem.refuse(accepted, failure)));
         }
@@ -386,6 +389,33 @@ impl PcieController {
             return Executed::Done(Outcome::at(now, subsystem.fail(self.id, queue, &entry, failure)));
         }
         Executed::Done(outcome)
+    }
+
+    /// The same for a command whose data is copied once, between host memory and storage.
+    fn execute_straight(
+        &mut self,
+        subsystem: &mut Subsystem,
+        bus: Bus<'_>,
+        now: Nanos,
+        queue: u16,
+        accepted: AcceptedCommand,
+        direction: Direction,
+    ) -> Outcome {
+        let transfer = accepted.transfer();
+        assert_eq!(transfer.direction, direction, "a command moves its data one way");
+        let mut found = data::describe(bus.memory, queue, accepted.entry(), transfer, &mut self.segments);
+        if direction == Direction::ToController {
+            // A bad data pointer is to change nothing.
+            found = found.and_then(|()| data::check_readable(bus.memory, &self.segments));
+        }
+        if let Err(failure) = found {
+            return Outcome::at(now, subsystem.refuse(accepted, failure));
+        }
+        let mut walk = data::Walk::new(bus.memory, &self.segments);
+        match direction {
+            Direction::ToHost => subsystem.read_straight(now, accepted, &mut |piece| walk.write(piece)),
+            _ => subsystem.write_straight(now, accepted, &mut |piece| walk.read(piece)),
+        }
     }
 
     /// Finds where a command's data is, and takes it if it comes from the host.

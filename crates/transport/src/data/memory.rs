@@ -85,7 +85,67 @@ fn parts(offset: u64, bytes: u64) -> impl Iterator<Item = (usize, usize, usize)>
     })
 }
 
+/// What pieces that were never taken read as.
+static ZEROES: [u8; 64 << 10] = [0; 64 << 10];
+
+impl Memory {
+    /// A piece, taken now if it was not.
+    #[inline]
+    fn piece(&mut self, index: usize, offset: u64, bytes: u64) -> Result<&mut Piece, MediaError> {
+        let slot = &mut self.pieces[index];
+        if slot.is_none() {
+            let piece = Piece::new().map_err(|source| MediaError {
+                action: "taking memory for",
+                offset,
+                bytes,
+                source,
+            });
+            *slot = Some(piece?);
+        }
+        Ok(slot.as_mut().expect("it was just made"))
+    }
+}
+
 impl Media for Memory {
+    #[inline]
+    fn lend(
+        &mut self,
+        offset: u64,
+        bytes: u64,
+        _room: &mut Vec<u8>,
+        take: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), MediaError> {
+        check_range(self.capacity_bytes, offset, bytes);
+        for (index, at, bytes) in parts(offset, bytes) {
+            match &self.pieces[index] {
+                Some(piece) => take(&piece.bytes()[at..at + bytes]),
+                None => {
+                    let parts = (0..bytes).step_by(ZEROES.len());
+                    parts.for_each(|at| take(&ZEROES[..ZEROES.len().min(bytes - at)]));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn fill(
+        &mut self,
+        offset: u64,
+        bytes: u64,
+        _room: &mut Vec<u8>,
+        give: &mut dyn FnMut(&mut [u8]) -> bool,
+    ) -> Result<(), MediaError> {
+        check_range(self.capacity_bytes, offset, bytes);
+        for (index, at, part) in parts(offset, bytes) {
+            let piece = self.piece(index, offset, bytes)?;
+            if !give(&mut piece.bytes_mut()[at..at + part]) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     #[inline]
     fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), MediaError> {
         check_range(self.capacity_bytes, offset, data.len() as u64);
@@ -107,17 +167,7 @@ impl Media for Memory {
         let mut rest = data;
         for (index, at, bytes) in parts(offset, data.len() as u64) {
             let (part, behind) = rest.split_at(bytes);
-            let slot = &mut self.pieces[index];
-            if slot.is_none() {
-                let piece = Piece::new().map_err(|source| MediaError {
-                    action: "taking memory for",
-                    offset,
-                    bytes: data.len() as u64,
-                    source,
-                });
-                *slot = Some(piece?);
-            }
-            let piece = slot.as_mut().expect("it was just made");
+            let piece = self.piece(index, offset, data.len() as u64)?;
             piece.bytes_mut()[at..at + bytes].copy_from_slice(part);
             rest = behind;
         }
@@ -144,5 +194,55 @@ impl Media for Memory {
 
     fn durable(&self) -> Option<Arc<dyn Durable>> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is lent and filled in pieces is what is read and written, across pieces that were never taken.
+    #[test]
+    fn pieces_are_what_is_read() {
+        let mut memory = Memory::new(4 * PIECE_BYTES as u64);
+        let (from, bytes) = (PIECE_BYTES as u64 - 4096, 2 * PIECE_BYTES as u64);
+        let lent = |memory: &mut Memory| {
+            let mut lent = Vec::new();
+            let mut take = |part: &[u8]| lent.extend_from_slice(part);
+            memory
+                .lend(from, bytes, &mut Vec::new(), &mut take)
+                .expect("it is memory");
+            lent
+        };
+        assert!(lent(&mut memory).iter().all(|byte| *byte == 0));
+        assert_eq!(memory.resident_bytes(), 0, "looking takes no memory");
+        let mut next = 0_u8;
+        let mut give = |part: &mut [u8]| {
+            for byte in part {
+                *byte = next;
+                next = next.wrapping_add(1);
+            }
+            true
+        };
+        let filled = 3 * 4096;
+        memory
+            .fill(from, filled, &mut Vec::new(), &mut give)
+            .expect("it is memory");
+        let mut read = vec![0; bytes as usize];
+        memory.read(from, &mut read).expect("it is memory");
+        assert_eq!(lent(&mut memory), read);
+        let counted = (0..filled)
+            .map(|at| at as u8)
+            .eq(read[..filled as usize].iter().copied());
+        assert!(counted && read[filled as usize..].iter().all(|byte| *byte == 0));
+        let mut given = 0;
+        let mut stops = |_: &mut [u8]| {
+            given += 1;
+            false
+        };
+        memory
+            .fill(from, filled, &mut Vec::new(), &mut stops)
+            .expect("it is memory");
+        assert_eq!(given, 1, "whoever has nothing more is not asked again");
     }
 }

@@ -175,6 +175,10 @@ impl HostMemory for GuestMemory {
         )
     }
 
+    fn check_readable(&self, address: u64, bytes: usize) -> Result<(), Fault> {
+        self.for_each_piece(address, bytes, |range| range.readable, |_, _, _| Ok(()))
+    }
+
     fn write(&self, address: u64, data: &[u8]) -> Result<(), Fault> {
         self.for_each_piece(
             address,
