@@ -281,7 +281,11 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
         case "GET drive":
             return json({ device: "ssd_a" });
         case "POST drive":
-            return json({});
+        case "DELETE drive": {
+            // The simulated drive cannot fail, and forgets.
+            if (id !== "faults") return json({ error: "the simulated drive is served without files" }, 409);
+            return json({ faults: request.method === "DELETE" ? null : { seed: 1, commands: 0, faults: [{ name: "bad blocks", kind: "error", active: true, struck: 0 }] } });
+        }
         case "GET text": {
             const ending = { jobs: ".fio", workloads: ".toml", devices: ".toml", experiments: "/experiment.toml" }[id ?? ""] ?? "";
             response.end(read(`${id}/${part}${ending}`));
