@@ -109,7 +109,8 @@ pub struct Actions {
 }
 
 impl Actions {
-    pub(crate) fn new(drive: &Arc<Mutex<ServedDrive>>, shared: Shared, clock: Clock) -> Actions {
+    /// What may be done to a drive that is open.
+    pub fn new(drive: &Arc<Mutex<ServedDrive>>, shared: Shared, clock: Clock) -> Actions {
         Actions {
             drive: Arc::downgrade(drive),
             shared,

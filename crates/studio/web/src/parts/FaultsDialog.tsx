@@ -23,7 +23,7 @@ blocks = { first = 0, count = 64 }
 
 export function FaultsTable({ report }: { report: FaultsReport }) {
     return (
-        <div class="scroll">
+        <div class="scroll" role="group" aria-label="What is planned" tabIndex={0}>
             <table class="numbers">
                 <thead>
                     <tr>

@@ -43,5 +43,5 @@ export function resetSentence(sinceUnixMs: number, nowMs: number): string {
 export function faultsSentence(report: FaultsReport | null): string {
     if (report === null || report.faults.length === 0) return "Nothing is to go wrong any more.";
     const count = report.faults.length;
-    return `${count === 1 ? "One fault is" : `${grouped(count)} faults are`} armed, with seed ${report.seed}. What it was before is gone.`;
+    return `${count === 1 ? "One fault is" : `${grouped(count)} faults are`} armed, with seed ${report.seed}, in place of what was planned before.`;
 }

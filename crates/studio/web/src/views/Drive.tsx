@@ -54,7 +54,7 @@ function Hosts({ session }: { session: Session }) {
     return (
         <section class="hosts" aria-label="Hosts">
             <h2>Hosts</h2>
-            <div class="scroll">
+            <div class="scroll" role="group" aria-label="What hosts do" tabIndex={0}>
                 <table class="numbers">
                     <thead>
                         <tr>
