@@ -77,7 +77,8 @@ impl DriveActions {
             return error(403, NO_TOKEN);
         }
         if !self.is_due(Instant::now()) {
-            let problem = format!("there are at most {ACTIONS_A_SECOND} actions in a second, of all pages together; try again");
+            let problem =
+                format!("there are at most {ACTIONS_A_SECOND} actions in a second, of all pages together; try again");
             return error(429, problem);
         }
         action()

@@ -11,7 +11,9 @@ use served::{PAGE_BYTES, Served, TOKEN};
 
 /// A page of the drive.
 fn page(served: &Served) -> Socket {
-    let more = served.bearer().replace("Authorization: Bearer ", "Sec-WebSocket-Protocol: warp.token.");
+    let more = served
+        .bearer()
+        .replace("Authorization: Bearer ", "Sec-WebSocket-Protocol: warp.token.");
     use base64::Engine as _;
     let token = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(TOKEN);
     let socket = Socket::open_with(served.address(), "/api/drive/live", &more.replace(TOKEN, &token));
@@ -77,8 +79,15 @@ fn statistics_are_counted_anew_for_all_pages_and_nowhere_else() {
         assert_eq!(page.text("session")["lanes"][0]["since_unix_ms"], since);
         let head = page.frame_of(0, "the beginning", whole);
         assert_eq!((head.media_bytes, head.requests), (0, 0));
-        assert!(head.owners.iter().all(|[host, out, received, _]| host + out + received == 0));
-        assert!(head.owners.iter().any(|[.., valid]| *valid > 0), "the drive holds what it held");
+        assert!(
+            head.owners
+                .iter()
+                .all(|[host, out, received, _]| host + out + received == 0)
+        );
+        assert!(
+            head.owners.iter().any(|[.., valid]| *valid > 0),
+            "the drive holds what it held"
+        );
         assert!(!head.units.is_empty(), "{head:?}");
         assert_eq!(head.samples, [(0, 0)]);
     }
@@ -90,8 +99,14 @@ fn statistics_are_counted_anew_for_all_pages_and_nowhere_else() {
         let head = page.frame_of(0, "what was written since", |head| head.host_bytes > 0);
         assert_eq!((head.host_bytes, head.requests), (32 * PAGE_BYTES, 1));
     }
-    assert_eq!(served.server.status().stats.host_bytes_written(), written + 32 * PAGE_BYTES);
-    assert_eq!(served.ask("GET", "/api/drive", "").json()["lanes"][0]["since_unix_ms"], since);
+    assert_eq!(
+        served.server.status().stats.host_bytes_written(),
+        written + 32 * PAGE_BYTES
+    );
+    assert_eq!(
+        served.ask("GET", "/api/drive", "").json()["lanes"][0]["since_unix_ms"],
+        since
+    );
     served.stop();
 }
 
@@ -127,7 +142,10 @@ fn a_plan_of_faults_reaches_hosts_and_is_counted() {
         assert_eq!(served.host.read(0, 1, PAGE_BYTES), Err(Status::UNRECOVERED_READ_ERROR));
     }
     assert!(served.host.read(0, 1, PAGE_BYTES).is_ok());
-    assert_eq!((&served.faults()["faults"][0]["struck"], &served.faults()["commands"]), (&json!(2), &json!(4)));
+    assert_eq!(
+        (&served.faults()["faults"][0]["struck"], &served.faults()["commands"]),
+        (&json!(2), &json!(4))
+    );
     let mut page = page(&served);
     // What hosts do is told once a second: the first may be from before.
     let told = page.wait("its faults", |message| match message {
@@ -142,7 +160,10 @@ fn a_plan_of_faults_reaches_hosts_and_is_counted() {
     assert!(answer.error().starts_with("line 8: fault 2"), "{}", answer.error());
     let check = json!({ "name": "faults.toml", "text": wrong, "kind": "faults" }).to_string();
     let problems = served.ask("POST", "/api/check", &check).json()["problems"].clone();
-    assert_eq!((&problems[0]["line"], problems.as_array().map(Vec::len)), (&json!(8), Some(1)));
+    assert_eq!(
+        (&problems[0]["line"], problems.as_array().map(Vec::len)),
+        (&json!(8), Some(1))
+    );
     assert_eq!(served.faults()["faults"][0]["struck"], 2);
     assert_eq!(served.act("DELETE", "faults", "").json()["faults"], Value::Null);
     assert_eq!(served.faults(), Value::Null);
@@ -154,7 +175,11 @@ fn what_a_drive_cannot_do_is_said_with_what_to_do() {
     let served = Served::start(false, Some(TOKEN));
     let answer = served.act("POST", "snapshot", "");
     assert_eq!(answer.status, 409);
-    assert!(answer.error().contains("serve it with --data FILE"), "{}", answer.error());
+    assert!(
+        answer.error().contains("serve it with --data FILE"),
+        "{}",
+        answer.error()
+    );
     let answer = served.act("POST", "faults", &Served::plan("[[fault]]\nkind = \"power_loss\"\n"));
     assert_eq!((answer.status, &answer.json()["line"]), (400, &Value::Null));
     assert!(answer.error().contains("--data FILE"), "{}", answer.error());

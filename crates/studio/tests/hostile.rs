@@ -440,7 +440,10 @@ fn nobody_acts_on_a_drive_without_a_token() {
     // Who may watch is told what is planned.
     assert_eq!(served.faults(), Value::Null);
     assert!(!served.file(".ftl").exists(), "no checkpoint was made");
-    assert_eq!(served.ask("GET", "/api/drive", "").json()["lanes"][0]["since_unix_ms"], Value::Null);
+    assert_eq!(
+        served.ask("GET", "/api/drive", "").json()["lanes"][0]["since_unix_ms"],
+        Value::Null
+    );
     served.stop();
 
     let served = Served::start(true, Some(TOKEN));
@@ -463,7 +466,11 @@ fn nobody_acts_on_a_drive_without_a_token() {
             assert_eq!(answer.status, 403, "{method} {action} {fields}");
         }
         let in_address = format!("{path}?token={TOKEN}");
-        assert_eq!(served.ask_with(method, &in_address, "", "").status, 401, "{method} {action}");
+        assert_eq!(
+            served.ask_with(method, &in_address, "", "").status,
+            401,
+            "{method} {action}"
+        );
     }
     assert_eq!(served.faults(), Value::Null);
     assert!(!served.file(".ftl").exists(), "no checkpoint was made");
@@ -477,7 +484,12 @@ fn what_is_sent_with_an_action_is_bounded_and_names_no_file() {
     let elsewhere = served.folder.path().join("elsewhere");
     let body = json!({ "path": elsewhere, "file": elsewhere, "data": elsewhere }).to_string();
     assert_eq!(served.act("POST", "snapshot", &body).status, 200);
-    assert_eq!(served.act("POST", &format!("snapshot?path={}", elsewhere.display()), "").status, 200);
+    assert_eq!(
+        served
+            .act("POST", &format!("snapshot?path={}", elsewhere.display()), "")
+            .status,
+        200
+    );
     assert!(!elsewhere.exists() && served.file(".ftl").exists());
     assert_eq!(served.act("POST", "faults", &Served::plan(PLAN)).status, 200);
     let deep = format!("seed = {}1{}", "[".repeat(30_000), "]".repeat(30_000));
@@ -485,13 +497,19 @@ fn what_is_sent_with_an_action_is_bounded_and_names_no_file() {
         ("nothing", String::new()),
         ("no JSON", "{".to_string()),
         ("no plan", "{}".to_string()),
-        ("another field", json!({ "text": PLAN, "file": "/etc/passwd" }).to_string()),
+        (
+            "another field",
+            json!({ "text": PLAN, "file": "/etc/passwd" }).to_string(),
+        ),
         ("a number", json!({ "text": 1 }).to_string()),
         ("deep JSON", "[".repeat(500_000)),
         ("deep TOML", Served::plan(&deep)),
         ("too long", Served::plan(&"#".repeat((64 << 10) + 1))),
         ("too many", Served::plan(&PLAN.repeat(65))),
-        ("no end", Served::plan("[[fault]]\nkind = \"delay\"\ndelay_ms = 1e300\n")),
+        (
+            "no end",
+            Served::plan("[[fault]]\nkind = \"delay\"\ndelay_ms = 1e300\n"),
+        ),
     ] {
         let answer = served.act("POST", "faults", &body);
         assert_eq!(answer.status, 400, "{what}: {}", answer.text());
@@ -500,8 +518,14 @@ fn what_is_sent_with_an_action_is_bounded_and_names_no_file() {
     let answer = served.act("POST", "faults", &"x".repeat((1 << 20) + 1));
     assert_eq!(answer.status, 413);
     let report = served.faults();
-    assert_eq!(report["faults"][0]["kind"], "degraded", "what was planned before goes on");
-    assert_eq!(served.act("POST", "faults", &Served::plan(&PLAN.repeat(64))).status, 200);
+    assert_eq!(
+        report["faults"][0]["kind"], "degraded",
+        "what was planned before goes on"
+    );
+    assert_eq!(
+        served.act("POST", "faults", &Served::plan(&PLAN.repeat(64))).status,
+        200
+    );
     served.stop();
 }
 
@@ -526,14 +550,24 @@ fn actions_have_a_pace_and_hosts_go_on() {
             page += 1;
         }
         assert!(page > 0, "hosts are served meanwhile");
-        askers.into_iter().flat_map(|asker| asker.join().expect("it is answered")).collect()
+        askers
+            .into_iter()
+            .flat_map(|asker| asker.join().expect("it is answered"))
+            .collect()
     });
     let seconds = begun.elapsed().as_secs() as usize + 1;
     let count = |status: u16| statuses.iter().filter(|one| **one == status).count();
     // A checkpoint that is being made refuses another one.
     assert_eq!(count(200) + count(409) + count(429), statuses.len(), "{statuses:?}");
     assert!(count(200) > 0 && count(429) > 0, "{statuses:?}");
-    assert!(count(200) + count(409) <= ACTIONS_A_SECOND * (seconds + 1), "{seconds} s: {statuses:?}");
-    assert_eq!(served.act("DELETE", "faults", "").status, 200, "and then there are some again");
+    assert!(
+        count(200) + count(409) <= ACTIONS_A_SECOND * (seconds + 1),
+        "{seconds} s: {statuses:?}"
+    );
+    assert_eq!(
+        served.act("DELETE", "faults", "").status,
+        200,
+        "and then there are some again"
+    );
     served.stop();
 }

@@ -36,10 +36,10 @@ use nvme::{Durable, Media, MediaError, Persistent, SetupError, Subsystem, Subsys
 use ssd::{Device, DeviceConfig, Layout, SnapshotError};
 use uuid::Uuid;
 
+use crate::actions::{StoredFile, unix_ms};
 pub use crate::data::DataChoice;
 use crate::data::file::Storage;
 use crate::data::sums::Sums;
-use crate::actions::{StoredFile, unix_ms};
 use crate::data::{self, Memory, Null, room};
 use crate::{Clock, Shared, locked};
 pub use error::DriveError;
