@@ -13,10 +13,9 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use nvme::fault::FaultsReport;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use transport::actions::{Actions, CheckpointRefused};
+use transport::actions::{Actions, CheckpointRefused, FaultsReport};
 use transport::http::{Answer, AppMethod, Question};
 
 use crate::session::Session;

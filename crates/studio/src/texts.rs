@@ -4,9 +4,9 @@
 //! what could is refused here, before anything reads it.
 
 use lab::workloads;
-use nvme::fault::Plan;
 use serde::Serialize;
 use toml::{Table, Value};
+use transport::actions::Plan;
 use workload::fio::JobError;
 
 /// Bytes of a file's name.

@@ -11,9 +11,10 @@
 use std::sync::{Arc, Mutex, TryLockError, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use nvme::fault::{CannotFail, FaultsReport, Plan, PlanError};
 use serde::Serialize;
 use thiserror::Error;
+
+pub use nvme::fault::{CannotFail, FaultsReport, Plan, PlanError};
 
 use crate::drive::{DriveError, ServedDrive};
 use crate::{Clock, Shared, give_way, locked};
