@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Starts and ends `warp serve`.
 #
-# Uses: WARP, WORK, SERVER_PIDS. Sets: TCP_PORT, METRICS_PORT, VFIO_USER (the arguments of `warp guest` that attach the drive).
+# Uses: WARP, WORK, TESTS, SERVER_PIDS, PAGE_PID, STUDIO_PORT. Sets: TCP_PORT, METRICS_PORT, VFIO_USER (the arguments of `warp guest` that attach the drive).
 
 SOCKET=$WORK/drive.sock
 
@@ -65,6 +65,34 @@ plan_faults() {
     [ "$1" != none ] || plan=(--clear)
     "$WARP" faults "127.0.0.1:$METRICS_PORT" --token "$WORK/token" "${plan[@]}" >"$WORK/faults" 2>&1 ||
         on_report_line "not ok - the server takes the plan $1: $(cat "$WORK/faults")"
+}
+
+# Opens the page of the last server's drive: in Chromium where that is installed, else as a program. What it shows is in the guest's
+# /host/page.
+open_page() {
+    local web=$TESTS/../../crates/studio/web watch=()
+    close_page
+    rm -rf "$WORK/host/page"
+    mkdir "$WORK/host/page"
+    if [ -x "${CHROMIUM:-/usr/bin/chromium}" ] && [ -d "$web/node_modules/playwright-core" ] && command -v node >/dev/null; then
+        watch=(node "$web/dev/watch.mjs")
+    elif command -v python3 >/dev/null; then
+        watch=(python3 "$TESTS/page.py")
+    else
+        echo none >"$WORK/host/page/open"
+        return
+    fi
+    "${watch[@]}" "http://127.0.0.1:$STUDIO_PORT/" "$WORK/token" "$WORK/host/page" </dev/null >"$WORK/page" 2>&1 &
+    PAGE_PID=$!
+}
+
+# Closes it.
+close_page() {
+    [ -n "$PAGE_PID" ] || return 0
+    kill "$PAGE_PID" 2>/dev/null || true
+    wait "$PAGE_PID" 2>/dev/null || true
+    PAGE_PID=
+    sed 's/^/# page: /' "$WORK/page"
 }
 
 # Ends the last server in an orderly way, which must succeed.

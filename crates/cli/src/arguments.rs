@@ -301,7 +301,8 @@ pub struct Serve {
     /// --studio-token
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub studio: Option<std::net::SocketAddr>,
-    /// File with the token that the page has to show
+    /// File with the token that the page has to show; with it the page may also store the drive, count its statistics
+    /// anew and have it fail
     #[arg(long, value_name = "FILE", requires = "studio")]
     pub studio_token: Option<PathBuf>,
     /// TOML file of what is to go wrong (docs/faults.md)

@@ -84,6 +84,7 @@ fn studio(
     let drive = studio::ServedDrive {
         watched: server.watched(),
         name: command.drive.device.clone(),
+        actions: server.actions(),
     };
     let http = HttpOptions {
         listen,

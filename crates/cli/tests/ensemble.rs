@@ -72,19 +72,14 @@ fn a_member_that_is_no_drive_is_refused() {
     );
 }
 
-/// Two variants on that drive, with numbers of which one is far off.
-const EXPERIMENT: &str = r#"
-title = "two variants"
-source = "ours"
-devices = ["./drive.toml"]
+/// An experiment of two variants on a small drive: what it says of itself, and what is known of its numbers.
+fn two_variants(head: &str, numbers: &str) -> String {
+    format!(
+        r#"
 workload = "three_stream"
-
+{head}
 [run]
 write_capacities = 2.0
-scale = "1/16"
-
-[quick]
-write_capacities = 1.0
 scale = "1/16"
 
 [[variants]]
@@ -92,8 +87,26 @@ name = "FDP"
 
 [[variants]]
 name = "NoFDP"
-jobs = { global = { dataplacement = "none" } }
+jobs = {{ global = {{ dataplacement = "none" }} }}
+{numbers}"#
+    )
+}
 
+/// On that drive, with numbers of which one is far off.
+fn experiment() -> String {
+    let head = r#"
+title = "two variants"
+source = "ours"
+devices = ["./drive.toml"]
+
+[quick]
+write_capacities = 1.0
+scale = "1/16"
+"#;
+    two_variants(head, PUBLISHED)
+}
+
+const PUBLISHED: &str = r#"
 [[published]]
 at = { variant = "FDP" }
 drive = [1.05]
@@ -107,7 +120,7 @@ source = "ours"
 
 fn with_experiment() -> TempDir {
     let folder = with_drive();
-    write(&folder, "two.toml", EXPERIMENT);
+    write(&folder, "two.toml", experiment());
     folder
 }
 
@@ -168,27 +181,20 @@ fn a_run_prints_the_interval_of_the_ensemble() {
 }
 
 /// The same without an ensemble of the drive's: the paper leaves its over-provisioning and the overwrites' popularity open.
-const OPEN: &str = r#"
+fn open() -> String {
+    let head = r#"
 title = "what the paper leaves open"
 devices = ["warp_default"]
-workload = "three_stream"
 ensemble_residual = 0.05
 
 [change.device]
 "geometry.physical_bytes" = "8GiB"
 "geometry.reclaim_unit_bytes" = "64MiB"
+"#;
+    two_variants(head, LEFT_OPEN)
+}
 
-[run]
-write_capacities = 2.0
-scale = "1/16"
-
-[[variants]]
-name = "FDP"
-
-[[variants]]
-name = "NoFDP"
-jobs = { global = { dataplacement = "none" } }
-
+const LEFT_OPEN: &str = r#"
 [[published]]
 at = { variant = "NoFDP" }
 drive = [1.3]
@@ -214,7 +220,7 @@ settings = { "geometry.over_provisioning" = 0.25 }
 #[test]
 fn members_of_an_experiment_change_its_workload_too() {
     let folder = folder();
-    write(&folder, "open.toml", OPEN);
+    write(&folder, "open.toml", open());
     let run = |arguments: &[&str]| {
         let all = [&["run", "./open.toml", "--json"], arguments].concat();
         json(&prints(&folder, &all))
@@ -257,7 +263,7 @@ fn members_of_an_experiment_change_its_workload_too() {
 #[test]
 fn what_was_fitted_and_what_nobody_published_stands_beside_what_was() {
     let folder = folder();
-    write(&folder, "open.toml", OPEN);
+    write(&folder, "open.toml", open());
     let text = prints(&folder, &["reproduce", "./open.toml", "--interval"]);
     let rows: Vec<&str> = text
         .lines()
@@ -294,7 +300,7 @@ fn a_member_of_an_experiment_that_cannot_be_is_refused_with_its_place() {
             "random_distribution_of",
         ),
     ] {
-        write(&folder, "open.toml", OPEN.replace(old, new));
+        write(&folder, "open.toml", open().replace(old, new));
         let member = if old == "0.25" {
             "ensemble[1].settings"
         } else {
@@ -309,10 +315,10 @@ fn a_member_of_an_experiment_that_cannot_be_is_refused_with_its_place() {
     write(
         &folder,
         "open.toml",
-        OPEN.replace("[[predicted]]", "[[predicted]]\nat = { variant = \"FPD\" }"),
+        open().replace("[[predicted]]", "[[predicted]]\nat = { variant = \"FPD\" }"),
     );
     refused(&folder, &["run", "./open.toml"], &["open.toml", "predicted", "FPD"]);
-    write(&folder, "open.toml", OPEN.replace("ensemble_residual = 0.05", ""));
+    write(&folder, "open.toml", open().replace("ensemble_residual = 0.05", ""));
     refused(&folder, &["run", "./open.toml"], &["open.toml", "ensemble_residual"]);
 }
 

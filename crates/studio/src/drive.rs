@@ -4,23 +4,29 @@
 //! transport::watched (looks ten times a second, while a page is there) -> State -> Page
 //! ```
 //!
-//! Its hosts say what it does. It has no Order, no checkpoints and no export.
+//! Its hosts say what it does; what else may be done to it is [`crate::actions`]'s. It has no Order, no checkpoints and no export.
+//!
+//! What it counts is counted from an origin: the drive's beginning, or the moment at which somebody has reset the statistics. The
+//! origin is the server's, so all pages show the same; the drive's own counters, in log pages and metrics, know nothing of it.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Value, json};
-use ssd::{Event, Layout};
-use transport::census::Units;
+use ssd::device::Occupancy;
+use ssd::{Event, Layout, Stats};
+use transport::actions::{Actions, unix_ms};
+use transport::census::{Holdings, Units};
+use transport::status::Status;
 use transport::watched::{DriveView, HostView, HostsView, LatencyPercentiles, Transport, Watched};
 
 use crate::engine::Command;
-use crate::frames::{Head, OwnerRecord, Phase, UnitRecord};
-use crate::records::{drive_json, object, record, rows, units_of};
+use crate::frames::{Head, Phase, UnitRecord};
+use crate::records::{drive_json, object, owner_record, record, rows, units_of};
 use crate::series::{Beside, Moment, Series};
 use crate::session::Shared;
-use crate::state::{EventRing, LaneState, Snapshot};
+use crate::state::{LaneState, Snapshot};
 
 /// Between two looks at the drive.
 const LOOK_TIME: Duration = Duration::from_millis(100);
@@ -33,6 +39,24 @@ pub struct ServedDrive {
     pub watched: Watched,
     /// What it is called: its device profile.
     pub name: String,
+    /// What may be done to it.
+    pub actions: Actions,
+}
+
+/// From where statistics are counted.
+#[derive(Clone, Debug)]
+struct Origin {
+    /// When that was, in milliseconds since 1970.
+    at_unix_ms: u64,
+    /// The drive's counters then.
+    stats: Stats,
+    /// Commands then.
+    commands: u64,
+}
+
+/// Commands that read or wrote, since the drive was made.
+fn commands(status: &Status) -> u64 {
+    status.read_commands + status.write_commands
 }
 
 /// See the module.
@@ -44,7 +68,9 @@ pub struct DriveEngine {
     /// The census that the records are of.
     census: Option<Arc<Units>>,
     units: Arc<Vec<UnitRecord>>,
-    holdings: Vec<(u32, u64)>,
+    holdings: Vec<Occupancy>,
+    /// `None`: the drive's beginning.
+    origin: Option<Origin>,
     opened_pages: Vec<u32>,
     hosts: Option<(Arc<HostsView>, Arc<str>)>,
     /// Pages that were programmed at the last look, and when that was.
@@ -62,6 +88,7 @@ impl DriveEngine {
             census: None,
             units: Arc::default(),
             holdings: Vec::new(),
+            origin: None,
             opened_pages: Vec::new(),
             hosts: None,
             measured: None,
@@ -82,6 +109,11 @@ impl DriveEngine {
                 }
                 // A page that has come is shown the next look; whoever waits for an export hears that there is none.
                 Ok(Command::Show | Command::Export(_)) => {}
+                Ok(Command::ResetStatistics(to)) => {
+                    let at_unix_ms = self.reset_statistics();
+                    // Who asked may have gone.
+                    let _ = to.try_send(at_unix_ms);
+                }
                 Ok(Command::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {
                     if self.shared.is_watched() {
@@ -99,15 +131,40 @@ impl DriveEngine {
         if self.layout.as_ref() != Some(&view.layout) {
             self.begin(&view);
         }
+        self.show(&view);
+    }
+
+    /// Counts from now on, and has pages told.
+    fn reset_statistics(&mut self) -> u64 {
+        let view = self.drive.watched.look();
+        let at_unix_ms = unix_ms(SystemTime::now());
+        self.origin = Some(Origin {
+            at_unix_ms,
+            stats: view.status.stats.clone(),
+            commands: commands(&view.status),
+        });
+        if self.layout.as_ref() == Some(&view.layout) {
+            self.announce(&view.layout);
+        } else {
+            self.begin(&view);
+        }
+        self.show(&view);
+        at_unix_ms
+    }
+
+    /// Has pages told of a moment of the drive.
+    fn show(&mut self, view: &DriveView) {
         let is_known = |units: &Arc<Units>| self.census.as_ref().is_some_and(|known| Arc::ptr_eq(known, units));
         if let Some(census) = view.units.as_ref().filter(|units| !is_known(units)) {
-            let units = units_of(census.units.iter().copied(), &view.layout, &mut self.holdings);
-            self.units = Arc::new(units);
+            self.units = Arc::new(units_of(census.units.iter().copied(), &view.layout));
+            self.holdings.clone_from(&census.holdings);
             self.census = Some(Arc::clone(census));
         }
-        let snapshot = Arc::new(self.snapshot(&view));
+        let counted = self.counted(&view.status);
+        let snapshot = Arc::new(self.snapshot(view, &counted));
         let handles = view.layout.handles.len();
-        let host_bytes = view.status.stats.host_bytes_written();
+        let host_bytes = counted.host_bytes_written();
+        let before_origin = view.status.stats.host_bytes_written() - host_bytes;
         let events: Vec<_> = view
             .events
             .events
@@ -115,19 +172,22 @@ impl DriveEngine {
             .map(|recent| {
                 let destination = recent.destination.map(|unit| unit.0);
                 let at = match &recent.event {
-                    Event::Reclaim(reclaim) => reclaim.host_pages_written * view.layout.page_bytes,
+                    Event::Reclaim(reclaim) => {
+                        let at = reclaim.host_pages_written * view.layout.page_bytes;
+                        at.saturating_sub(before_origin)
+                    }
                     _ => host_bytes,
                 };
                 record(&recent.event, destination, handles, &mut self.opened_pages, at, 0).record
             })
             .collect();
-        let hosts = self.hosts_message(&view);
-        let owners: Vec<(u64, u64)> = rows(&view.status.stats)
+        let hosts = self.hosts_message(view);
+        let owners: Vec<(u64, u64)> = rows(&counted)
             .map(|row| (row.host_bytes_written, row.gc_pages_copied))
             .collect();
         let moment = Moment {
             host_bytes,
-            media_bytes: view.status.stats.media_bytes_written(),
+            media_bytes: counted.media_bytes_written(),
             owners: &owners,
             beside: Beside {
                 now_ns: 0,
@@ -151,13 +211,17 @@ impl DriveEngine {
     /// The drive is another one than before: its hosts configured placement anew, or it is looked at for the first time.
     fn begin(&mut self, view: &DriveView) {
         let layout = &view.layout;
-        let owners = layout.handles.len() + 1;
         self.layout = Some(Arc::clone(layout));
         self.census = None;
         self.units = Arc::default();
-        self.holdings = vec![(0, 0); owners];
+        self.holdings = Holdings::none(layout).rows;
         self.opened_pages = vec![0; layout.slices() as usize];
         self.measured = None;
+        self.announce(layout);
+    }
+
+    /// Tells pages what the drive is and from where it is counted, in place of all that they were told before.
+    fn announce(&self, layout: &Layout) {
         let mut lane = drive_json(layout);
         lane.extend(object(json!({
             "name": LANE,
@@ -172,6 +236,7 @@ impl DriveEngine {
             "write_bytes": null,
             "settings": {},
             "error": null,
+            "since_unix_ms": self.origin.as_ref().map(|origin| origin.at_unix_ms),
         })));
         let message = json!({
             "type": "session",
@@ -181,9 +246,13 @@ impl DriveEngine {
             "speed": null,
             "running": true,
         });
-        let series = Series::new(owners, layout.capacity_bytes());
+        let series = Series::new(layout.handles.len() + 1, layout.capacity_bytes());
         self.shared.with(|state| {
-            let epoch = state.lanes.first().map_or(1, |lane| lane.epoch + 1);
+            let before = state.lanes.pop();
+            let epoch = before.as_ref().map_or(1, |lane| lane.epoch + 1);
+            // It goes on counting, because pages know how many events they were told of.
+            let mut events = before.map(|lane| lane.events).unwrap_or_default();
+            events.forget();
             state.session = Arc::from(message.to_string());
             state.version += 1;
             state.lanes = vec![LaneState {
@@ -191,7 +260,7 @@ impl DriveEngine {
                 snapshot: Arc::default(),
                 epoch,
                 series,
-                events: EventRing::default(),
+                events,
                 result: None,
                 latency: None,
                 hosts: None,
@@ -199,21 +268,22 @@ impl DriveEngine {
         });
     }
 
-    fn snapshot(&mut self, view: &DriveView) -> Snapshot {
-        let stats = &view.status.stats;
-        let programmed = stats.media_bytes_written() / view.layout.page_bytes;
+    /// The drive's counters from the origin on.
+    fn counted(&self, status: &Status) -> Stats {
+        match &self.origin {
+            Some(origin) => status.stats.since(&origin.stats),
+            None => status.stats.clone(),
+        }
+    }
+
+    /// A moment; `stats` are its counters from the origin on.
+    fn snapshot(&mut self, view: &DriveView, stats: &Stats) -> Snapshot {
+        let programmed = view.status.stats.media_bytes_written() / view.layout.page_bytes;
         let before = self.measured.replace((Instant::now(), programmed));
         let pages_per_second = before.map_or(0.0, |(at, pages)| {
             programmed.saturating_sub(pages) as f64 / at.elapsed().as_secs_f64().max(1e-3)
         });
-        let owner = |(row, (units, valid_pages)): (&ssd::OwnerStats, &(u32, u64))| OwnerRecord {
-            host_bytes: row.host_bytes_written,
-            copied_out_pages: row.gc_pages_copied,
-            received_pages: row.gc_pages_received,
-            valid_pages: *valid_pages,
-            units: *units,
-            reclaimed: row.units_reclaimed,
-        };
+        let commands_before = self.origin.as_ref().map_or(0, |origin| origin.commands);
         Snapshot {
             head: Head {
                 phase: Phase::Running,
@@ -223,10 +293,13 @@ impl DriveEngine {
                 filled_bytes: 0,
                 now_ns: 0,
                 collections: stats.background_collections + stats.foreground_collections + stats.forced_collections,
-                requests: view.status.read_commands + view.status.write_commands,
+                requests: commands(&view.status) - commands_before,
                 pages_per_second,
             },
-            owners: rows(stats).zip(&self.holdings).map(owner).collect(),
+            owners: rows(stats)
+                .zip(&self.holdings)
+                .map(|(row, holds)| owner_record(row, holds))
+                .collect(),
             units: Arc::clone(&self.units),
         }
     }
@@ -245,7 +318,12 @@ impl DriveEngine {
                 "most": wear.most_erases,
             })
         });
-        let message = json!({ "type": "hosts", "hosts": hosts_json(&view.hosts), "wear": wear });
+        let message = json!({
+            "type": "hosts",
+            "hosts": hosts_json(&view.hosts),
+            "wear": wear,
+            "faults": view.status.faults,
+        });
         let message: Arc<str> = Arc::from(message.to_string());
         self.hosts = Some((Arc::clone(&view.hosts), Arc::clone(&message)));
         message

@@ -74,6 +74,8 @@ pub enum Command {
     Show,
     /// Somebody exports.
     Export(SyncSender<Material>),
+    /// Statistics of a served drive are to be counted from now on; when that is, in milliseconds since 1970.
+    ResetStatistics(SyncSender<u64>),
     /// End.
     Stop,
 }
@@ -189,6 +191,8 @@ impl Engine {
                     let _ = to.try_send(self.material());
                 }
                 Command::Want(page, want) => self.carry_out(page, want),
+                // A run of the lab begins at its beginning; whoever asks hears that nobody answers.
+                Command::ResetStatistics(_) => {}
             }
             wait = None;
         }

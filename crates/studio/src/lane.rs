@@ -14,12 +14,13 @@ use lab::LabError;
 use lab::live::{Activity, Forked, LiveRun, Position};
 use lab::run::CellResult;
 use serde_json::{Value, json};
-use ssd::Event;
+use ssd::{Event, OwnerStats};
+use transport::census::Holdings;
 
 use crate::frames::{EventRecord, Head, OwnerRecord, Phase, UnitRecord};
 use crate::memory::Share;
 use crate::order::LanePlan;
-use crate::records::{LoggedEvent, drive_json, object, record, rows, units_of};
+use crate::records::{LoggedEvent, drive_json, object, owner_record, record, rows, units_of};
 use crate::results;
 use crate::series::{Beside, Moment, Series};
 use crate::state::{EventRing, LaneState, Snapshot};
@@ -76,7 +77,7 @@ pub struct Lane {
     /// Bytes that the host had written when events were taken last.
     events_at: u64,
     units: Arc<Vec<UnitRecord>>,
-    holdings: Vec<(u32, u64)>,
+    holdings: Holdings,
     measured: (Instant, u64),
     pages_per_second: f64,
     share: Share,
@@ -104,7 +105,7 @@ impl Lane {
             opened_pages: vec![0; layout.slices() as usize],
             events_at: 0,
             units: Arc::new(Vec::new()),
-            holdings: vec![(0, 0); owners],
+            holdings: Holdings::none(layout),
             measured: (Instant::now(), 0),
             pages_per_second: 0.0,
             share,
@@ -381,7 +382,9 @@ impl Lane {
             self.units = Arc::new(Vec::new());
             return;
         };
-        let units = units_of(run.units(), self.plan.plan.layout(), &mut self.holdings);
+        let layout = self.plan.plan.layout();
+        self.holdings = Holdings::none(layout);
+        let units = units_of(run.units().inspect(|unit| self.holdings.count(unit)), layout);
         self.units = Arc::new(units);
     }
 
@@ -412,7 +415,7 @@ impl Lane {
                 phase,
                 ..Head::default()
             };
-            let owners = vec![OwnerRecord::default(); self.holdings.len()];
+            let owners = vec![OwnerRecord::default(); self.holdings.rows.len()];
             return Snapshot {
                 head,
                 owners,
@@ -433,18 +436,15 @@ impl Lane {
             requests: position.requests,
             pages_per_second: self.pages_per_second,
         };
-        let counted = |number: u64| if is_filling { 0 } else { number };
-        let owner = |(row, (units, valid_pages)): (&ssd::OwnerStats, &(u32, u64))| OwnerRecord {
-            host_bytes: counted(row.host_bytes_written),
-            copied_out_pages: counted(row.gc_pages_copied),
-            received_pages: counted(row.gc_pages_received),
-            valid_pages: *valid_pages,
-            units: *units,
-            reclaimed: counted(row.units_reclaimed),
-        };
+        // The fill before does not count.
+        let nothing = OwnerStats::default();
+        let counted = |row| if is_filling { &nothing } else { row };
         Snapshot {
             head,
-            owners: rows(&stats).zip(&self.holdings).map(owner).collect(),
+            owners: rows(&stats)
+                .zip(&self.holdings.rows)
+                .map(|(row, holds)| owner_record(counted(row), holds))
+                .collect(),
             units: Arc::clone(&self.units),
         }
     }

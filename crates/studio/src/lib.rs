@@ -7,6 +7,7 @@
 //!
 //! The page itself is in `web/`. Nothing is modelled, measured or judged here: runs, results, reports and names are the lab's.
 
+mod actions;
 pub mod assets;
 mod catalogue;
 mod drive;
@@ -25,5 +26,6 @@ mod state;
 mod studio;
 pub mod texts;
 
+pub use actions::ACTIONS_A_SECOND;
 pub use order::Order;
 pub use studio::{SESSIONS_MAX, ServedDrive, Studio, StudioOptions};

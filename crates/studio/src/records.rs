@@ -4,11 +4,12 @@
 
 use serde_json::{Map, Value, json};
 use ssd::config::Isolation;
+use ssd::device::Occupancy;
 use ssd::event::{CloseReason, Trigger};
 use ssd::unit::UnitState;
-use ssd::{Event, Layout, Owner, Stats, UnitView};
+use ssd::{Event, Layout, Owner, OwnerStats, Stats, UnitView};
 
-use crate::frames::{CLOSED, EventRecord, NO_OWNER, NO_UNIT, UnitRecord};
+use crate::frames::{CLOSED, EventRecord, NO_OWNER, NO_UNIT, OwnerRecord, UnitRecord};
 
 /// An event with what a trace needs.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +23,7 @@ pub struct LoggedEvent {
 }
 
 /// The counters of each owner.
-pub fn rows(stats: &Stats) -> impl Iterator<Item = &ssd::OwnerStats> {
+pub fn rows(stats: &Stats) -> impl Iterator<Item = &OwnerStats> {
     stats.handles.iter().chain([&stats.shared])
 }
 
@@ -148,19 +149,22 @@ fn trigger_number(trigger: Trigger) -> u8 {
     }
 }
 
-/// A record for each slice of a drive, and of each owner how many units and valid pages it holds.
-pub fn units_of(
-    views: impl IntoIterator<Item = UnitView>,
-    layout: &Layout,
-    holdings: &mut [(u32, u64)],
-) -> Vec<UnitRecord> {
+/// An owner, by its counters and what it holds.
+pub fn owner_record(row: &OwnerStats, holds: &Occupancy) -> OwnerRecord {
+    OwnerRecord {
+        host_bytes: row.host_bytes_written,
+        copied_out_pages: row.gc_pages_copied,
+        received_pages: row.gc_pages_received,
+        valid_pages: holds.valid_pages,
+        units: u32::try_from(holds.units).expect("a drive has at most 2^32 reclaim units"),
+        reclaimed: row.units_reclaimed,
+    }
+}
+
+/// A record for each slice of a drive.
+pub fn units_of(views: impl IntoIterator<Item = UnitView>, layout: &Layout) -> Vec<UnitRecord> {
     let slices_per_group = layout.slices_per_superblock * layout.superblocks_per_group;
     let handles = layout.handles.len();
-    assert_eq!(
-        holdings.len(),
-        handles + 1,
-        "a row for each handle and one for the shared pool"
-    );
     let free = |slice: u32| UnitRecord {
         state: 0,
         owner: NO_OWNER,
@@ -169,21 +173,14 @@ pub fn units_of(
         written_pages: 0,
     };
     let mut units: Vec<UnitRecord> = (0..layout.slices()).map(free).collect();
-    holdings.fill((0, 0));
     for view in views {
-        let owner = view.owner.map(|owner| owner_index(owner, handles));
         units[view.unit.0 as usize] = UnitRecord {
             state: state_number(view.state),
-            owner: owner.unwrap_or(NO_OWNER),
+            owner: view.owner.map_or(NO_OWNER, |owner| owner_index(owner, handles)),
             group: view.group.0,
             valid_pages: view.valid_pages,
             written_pages: view.written_pages,
         };
-        if let Some(owner) = owner {
-            let holding = &mut holdings[usize::from(owner)];
-            holding.0 += 1;
-            holding.1 += u64::from(view.valid_pages);
-        }
     }
     units
 }

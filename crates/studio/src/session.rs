@@ -31,6 +31,9 @@ const COMMANDS_MAX: usize = 64;
 /// Time for the material of an export.
 const MATERIAL_TIME: Duration = Duration::from_secs(30);
 
+/// Time for a look at a served drive.
+const RESET_TIME: Duration = Duration::from_secs(10);
+
 /// What engine and pages share.
 pub struct Shared {
     /// The session's name.
@@ -219,6 +222,17 @@ impl Session {
         self.tell(Command::Export(to))?;
         from.recv_timeout(MATERIAL_TIME)
             .map_err(|_| "the session does not answer; try again")
+    }
+
+    /// Counts the statistics of a served drive from now on: when that is, in milliseconds since 1970.
+    ///
+    /// # Errors
+    /// It does not answer in time, or is over.
+    pub fn reset_statistics(&self) -> Result<u64, &'static str> {
+        let (to, from) = sync_channel(1);
+        self.tell(Command::ResetStatistics(to))?;
+        from.recv_timeout(RESET_TIME)
+            .map_err(|_| "the drive is not looked at any more; start the server again")
     }
 
     /// How long nobody has asked for it.

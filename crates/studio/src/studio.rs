@@ -21,6 +21,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use transport::ServeError;
 use transport::http::{Answer, App, AppMethod, Conversation, HttpOptions, HttpServer, Question};
 
+use crate::actions::DriveActions;
 use crate::export::Form;
 use crate::memory::Memory;
 use crate::order::{Order, Prepared};
@@ -87,18 +88,15 @@ impl Studio {
     /// As [`HttpServer::start_app`].
     pub fn start_with(options: StudioOptions, drive: Option<ServedDrive>) -> Result<Studio, ServeError> {
         assets::prepare();
-        let drive = drive.map(Session::watch).transpose();
-        let drive = drive.map_err(|error| ServeError::System {
-            action: "watching the drive",
-            source: std::io::Error::other(error.to_string()),
-        })?;
+        let has_token = options.http.token.is_some();
+        let drive = drive.map(|drive| Watch::begin(drive, has_token)).transpose()?;
         let inner = Arc::new(Inner {
             memory: Memory::new(options.memory_bytes),
             slots: Arc::new(Semaphore::new(SESSIONS_MAX)),
             sessions: Mutex::new(Sessions::default()),
             building: Mutex::new(()),
             granted: options.granted,
-            drive: drive.map(Arc::new),
+            drive,
         });
         let server = HttpServer::start_app("studio", options.http, Arc::clone(&inner) as Arc<dyn App>)?;
         watch_idle(Arc::downgrade(&inner), options.idle_max);
@@ -125,7 +123,8 @@ impl Studio {
     pub fn stop(self) {
         self.server.stop();
         let sessions = std::mem::take(&mut self.inner.sessions().of);
-        let sessions = || sessions.values().chain(&self.inner.drive);
+        let drive = self.inner.drive.as_ref().map(|drive| &drive.session);
+        let sessions = || sessions.values().chain(drive);
         sessions().for_each(|session| session.end());
         sessions().for_each(|session| session.join());
     }
@@ -160,7 +159,27 @@ struct Inner {
     building: Mutex<()>,
     granted: Vec<PathBuf>,
     /// The served drive that is watched.
-    drive: Option<Arc<Session>>,
+    drive: Option<Watch>,
+}
+
+/// A served drive: the session that watches it, and what may be done to it.
+struct Watch {
+    session: Arc<Session>,
+    actions: DriveActions,
+}
+
+impl Watch {
+    fn begin(drive: ServedDrive, are_actions_allowed: bool) -> Result<Watch, ServeError> {
+        let actions = DriveActions::new(drive.actions.clone(), are_actions_allowed);
+        let session = Session::watch(drive).map_err(|error| ServeError::System {
+            action: "watching the drive",
+            source: std::io::Error::other(error.to_string()),
+        })?;
+        Ok(Watch {
+            session: Arc::new(session),
+            actions,
+        })
+    }
 }
 
 /// Why there is no session.
@@ -247,22 +266,18 @@ impl Inner {
                 Ok(session.map_or_else(|| no_session(name), |session| json(json!(session.order()))))
             }),
             ["api", "sessions", name, "export", file] => self.get(question, || Ok(self.export(name, file))),
-            ["api", "drive"] if self.drive.is_some() => self.get(question, || Ok(json(self.drive_json()))),
-            ["api", "drive", ..] if self.drive.is_some() => error(403, "the served drive is only watched here"),
-            ["api", "drive", ..] => error(404, NO_DRIVE),
+            ["api", "drive", ref action @ ..] => match (&self.drive, action) {
+                (None, _) => error(404, NO_DRIVE),
+                (Some(drive), []) => self.get(question, || Ok(json(drive_json(&drive.session)))),
+                (Some(drive), action) => drive.actions.answer(&action.join("/"), &drive.session, question),
+            },
             _ => error(404, "there is nothing here; the page is at /"),
         }
     }
 
     fn about(&self) -> Value {
-        json!({ "version": env!("CARGO_PKG_VERSION"), "drive": self.drive.is_some(), "actions": false })
-    }
-
-    /// What the served drive is, as its page is told.
-    fn drive_json(&self) -> Value {
-        let drive = self.drive.as_ref().expect("whoever asks has looked");
-        let session = drive.shared.with(|state| Arc::clone(&state.session));
-        serde_json::from_str(&session).unwrap_or(Value::Null)
+        let are_actions_allowed = self.drive.as_ref().is_some_and(|drive| drive.actions.are_allowed);
+        json!({ "version": env!("CARGO_PKG_VERSION"), "drive": self.drive.is_some(), "actions": are_actions_allowed })
     }
 
     fn get(&self, question: &Question, answer: impl FnOnce() -> Result<Answer, LabError>) -> Answer {
@@ -352,7 +367,7 @@ impl App for Inner {
                 None => Err(no_session(name)),
             },
             ["api", "drive", "live"] => match &self.drive {
-                Some(drive) => Ok(Box::new(drive.page())),
+                Some(drive) => Ok(Box::new(drive.session.page())),
                 None => Err(error(404, NO_DRIVE)),
             },
             _ => Err(error(404, "nobody talks here; a session does at /api/sessions/ID/live")),
@@ -372,11 +387,17 @@ fn is_api(path: &str) -> bool {
     path == "/api" || path.starts_with("/api/")
 }
 
-fn json(value: Value) -> Answer {
+/// What the served drive is, as its page is told.
+fn drive_json(drive: &Session) -> Value {
+    let session = drive.shared.with(|state| Arc::clone(&state.session));
+    serde_json::from_str(&session).unwrap_or(Value::Null)
+}
+
+pub(crate) fn json(value: Value) -> Answer {
     Answer::new(200, "application/json", value.to_string())
 }
 
-fn error(status: u16, problem: impl Into<String>) -> Answer {
+pub(crate) fn error(status: u16, problem: impl Into<String>) -> Answer {
     let body = json!({ "error": problem.into() }).to_string();
     Answer::new(status, "application/json", body)
 }
@@ -417,11 +438,25 @@ fn text(kind: &str, name: &str) -> Answer {
 struct ToCheck {
     name: String,
     text: String,
+    /// What it is to be: a workload, if it is not said.
+    #[serde(default)]
+    kind: TextKind,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum TextKind {
+    #[default]
+    Workload,
+    Faults,
 }
 
 fn check(body: &[u8]) -> Result<Answer, LabError> {
     let to_check: ToCheck =
         serde_json::from_slice(body).map_err(|error| LabError::invalid("check", error.to_string()))?;
-    let problems = texts::problems(&to_check.name, &to_check.text);
+    let problems = match to_check.kind {
+        TextKind::Workload => texts::problems(&to_check.name, &to_check.text),
+        TextKind::Faults => texts::problems_of_faults(&to_check.text),
+    };
     Ok(json(json!({ "problems": problems })))
 }

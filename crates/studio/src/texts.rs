@@ -1,4 +1,4 @@
-//! Texts that a page sends: job files, tables of workloads, traces; what is wrong with them, line by line.
+//! Texts that a page sends: job files, tables of workloads, traces, fault plans; what is wrong with them, line by line.
 //!
 //! A text comes from whoever reaches the server, so it must not lead to files, pipes or devices of this machine, nor to its environment:
 //! what could is refused here, before anything reads it.
@@ -6,6 +6,7 @@
 use lab::workloads;
 use serde::Serialize;
 use toml::{Table, Value};
+use transport::actions::Plan;
 use workload::fio::JobError;
 
 /// Bytes of a file's name.
@@ -82,6 +83,13 @@ pub fn problems(name: &str, text: &str) -> Vec<Problem> {
         return vec![Problem::new(None, problem)];
     }
     table(name, text).err().unwrap_or_default()
+}
+
+/// What is wrong with a fault plan; nothing, if a drive can fail as it says.
+pub fn problems_of_faults(text: &str) -> Vec<Problem> {
+    let problem = Plan::parse(text).err();
+    let problem = problem.map(|error| Problem::new(Some(error.line), error.problem));
+    problem.into_iter().collect()
 }
 
 fn problem_of_toml(error: &toml::de::Error, text: &str) -> Problem {

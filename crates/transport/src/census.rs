@@ -139,7 +139,7 @@ impl Look<'_> {
         Some(Units {
             began_ns,
             ended_ns: self.clock.now(),
-            holdings: holdings(&layout, &units),
+            holdings: Holdings::of(&layout, &units).rows,
             layout: Arc::new(layout),
             units,
             wear,
@@ -178,24 +178,44 @@ impl Look<'_> {
     }
 }
 
-/// What each owner holds of these units.
-fn holdings(layout: &Layout, units: &[UnitView]) -> Vec<Occupancy> {
-    let handles = layout.handles.len();
-    let owners = (0..handles).map(|handle| Owner::of(RuhId(handle as u16)));
-    let empty = |owner| Occupancy {
-        owner,
-        units: 0,
-        pages: 0,
-        valid_pages: 0,
-    };
-    let mut rows: Vec<Occupancy> = owners.chain([Owner::SHARED]).map(empty).collect();
-    for unit in units {
-        let Some(owner) = unit.owner else { continue };
-        let row = &mut rows[owner.handle().map_or(handles, |handle| usize::from(handle.0))];
+/// What each owner holds, counted unit by unit: the only place that counts it from views of units, of a served drive or of one in the
+/// lab.
+#[derive(Clone, Debug)]
+pub struct Holdings {
+    /// The handles in order, then the shared pool.
+    pub rows: Vec<Occupancy>,
+}
+
+impl Holdings {
+    /// Nothing is held.
+    pub fn none(layout: &Layout) -> Holdings {
+        let owners = (0..layout.handles.len()).map(|handle| Owner::of(RuhId(handle as u16)));
+        let empty = |owner| Occupancy {
+            owner,
+            units: 0,
+            pages: 0,
+            valid_pages: 0,
+        };
+        Holdings {
+            rows: owners.chain([Owner::SHARED]).map(empty).collect(),
+        }
+    }
+
+    /// What is held of these units.
+    pub fn of(layout: &Layout, units: &[UnitView]) -> Holdings {
+        let mut holdings = Holdings::none(layout);
+        units.iter().for_each(|unit| holdings.count(unit));
+        holdings
+    }
+
+    /// Counts a unit, each once.
+    pub fn count(&mut self, unit: &UnitView) {
+        let Some(owner) = unit.owner else { return };
+        let handles = self.rows.len() - 1;
+        let row = &mut self.rows[owner.handle().map_or(handles, |handle| usize::from(handle.0))];
         assert_eq!(row.owner, owner, "owners stand in their order");
         row.units += 1;
         row.pages += u64::from(unit.pages);
         row.valid_pages += u64::from(unit.valid_pages);
     }
-    rows
 }

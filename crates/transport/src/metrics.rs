@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use base::table;
 use nvme::Integrity;
-use nvme::fault::{FaultsReport, Plan};
+use nvme::fault::FaultsReport;
 use nvme::traffic::{CommandKind, DOUBLINGS, LatencyHistogram};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet, text};
@@ -21,6 +21,7 @@ use ssd::device::Occupancy;
 use ssd::event::Trigger;
 use ssd::{Nanos, Owner, OwnerStats};
 
+use crate::actions;
 use crate::census::{Census, Units};
 use crate::error::ServeError;
 use crate::http::{Change, HttpOptions, HttpServer, Page, Site};
@@ -58,13 +59,17 @@ pub fn start(options: HttpOptions, shared: Shared, clock: Clock) -> Result<HttpS
             let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
             Some(Page { content_type, body })
         }
-        FAULTS if has_token => Some(faults_page(&drive)),
+        FAULTS if has_token => Some(faults_page(actions::faults(&drive))),
         _ => None,
     };
     let changes = move |path: &str, change: Change| {
         (path == FAULTS).then(|| {
-            set_faults(&shared, clock, change)?;
-            Ok(faults_page(&shared))
+            let text = match &change {
+                Change::Put(text) => Some(text.as_str()),
+                Change::Delete => None,
+            };
+            let planned = actions::plan_faults(&shared, clock, text);
+            planned.map(faults_page).map_err(|refused| refused.to_string())
         })
     };
     let site = Site {
@@ -79,22 +84,11 @@ pub fn start(options: HttpOptions, shared: Shared, clock: Clock) -> Result<HttpS
 pub const FAULTS: &str = "/faults";
 
 /// What is planned and what has come of it, as JSON; `null` without a plan.
-fn faults_page(shared: &Shared) -> Page {
-    let report = locked(shared).faults();
+fn faults_page(report: Option<FaultsReport>) -> Page {
     Page {
         content_type: "application/json",
         body: serde_json::to_string(&report).expect("a report serializes"),
     }
-}
-
-/// Plans faults, or takes them back. The plan is read before the drive is held.
-fn set_faults(shared: &Shared, clock: Clock, change: Change) -> Result<(), String> {
-    let plan = match change {
-        Change::Put(text) => Some(Plan::parse(&text).map_err(|error| error.to_string())?),
-        Change::Delete => None,
-    };
-    let set = locked(shared).set_faults(clock.now(), plan);
-    set.map_err(|error| error.to_string())
 }
 
 /// A number of the whole drive: name, help, value.

@@ -9,12 +9,13 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, TryLockError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nvme::fault::{Plan, PowerLoss};
 
+use crate::actions::Actions;
 use crate::drive::{DriveOptions, OpenReport, ServedDrive};
 use crate::error::ServeError;
 use crate::http::{HttpOptions, HttpServer};
@@ -172,7 +173,12 @@ impl Server {
                     tcp.end_associations(&expired);
                 }
                 if checkpoint_every.is_some_and(|every| last_checkpoint.elapsed() >= every) {
-                    let checkpoint = drive.lock().expect("a checkpoint never panics").checkpoint();
+                    // One that was asked for is being made: it is as good, and time does not stand still meanwhile.
+                    let checkpoint = match drive.try_lock() {
+                        Ok(mut drive) => drive.checkpoint().map(drop),
+                        Err(TryLockError::WouldBlock) => Ok(()),
+                        Err(TryLockError::Poisoned(_)) => panic!("a checkpoint never panics"),
+                    };
                     if let Err(error) = checkpoint {
                         eprintln!("warp: checkpoint: {error}; the drive goes on, the next one is tried in due time");
                     }
@@ -192,6 +198,11 @@ impl Server {
     /// Watches the drive from now on.
     pub fn watched(&self) -> Watched {
         Watched::new(Arc::clone(&self.shared), self.clock)
+    }
+
+    /// What may be done to the drive beside what its hosts do, for whoever shows a token.
+    pub fn actions(&self) -> Actions {
+        Actions::new(&self.drive, Arc::clone(&self.shared), self.clock)
     }
 
     /// Where NVMe/TCP is served; the port is the real one if 0 was asked for.

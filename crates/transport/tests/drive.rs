@@ -9,7 +9,7 @@ use std::io::{Seek, Write};
 use std::os::unix::fs::FileExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use nvme::Subsystem;
 use nvme_spec::command::SubmissionEntry;
@@ -18,6 +18,7 @@ use rustix::fs::SeekFrom;
 use small_drive::{CAPACITY_BYTES, Client, FILE_BYTES, MIB, PAGE_BYTES, config, open, open_with};
 use ssd::Lpn;
 use tempfile::TempDir;
+use transport::actions::{Actions, CheckpointRefused};
 use transport::data::file::Storage;
 use transport::data::pattern;
 use transport::drive::{Checksums, DataChoice, DriveError, DriveOptions, OpenReport, ServedDrive, scrub, stored};
@@ -200,6 +201,40 @@ fn checkpoints_are_made_when_something_changed() {
         (false, 0, 0)
     );
     assert_eq!(locked(&shared).state().smart.read_commands, 1);
+}
+
+#[test]
+fn a_checkpoint_that_is_asked_for_is_one_at_a_time() {
+    let (_folder, data) = folder();
+    let (shared, drive, _) = open(&data, config(0)).unwrap();
+    let client = Client::connect(&shared);
+    let drive = Arc::new(Mutex::new(drive));
+    let actions = Actions::new(&drive, Arc::clone(&shared), client.clock);
+    write_pages(&client, 0, 5, 1);
+    let making = drive.lock().unwrap();
+    assert!(matches!(actions.checkpoint(), Err(CheckpointRefused::Busy)));
+    drop(making);
+    let made = actions.checkpoint().unwrap();
+    let names: Vec<&str> = made.files.iter().map(|file| file.name.as_str()).collect();
+    assert_eq!((made.written, names), (true, vec!["drive.img.ftl", "drive.img.state"]));
+    // A file system that takes nothing: the one before stays.
+    write_pages(&client, 5, 5, 1);
+    let snapshot = std::fs::read(beside(&data, ".ftl")).unwrap();
+    let blocked = data.with_file_name("blocked");
+    std::fs::rename(beside(&data, ".ftl"), &blocked).unwrap();
+    std::fs::create_dir(beside(&data, ".ftl")).unwrap();
+    assert!(matches!(actions.checkpoint(), Err(CheckpointRefused::Drive(_))));
+    std::fs::remove_dir(beside(&data, ".ftl")).unwrap();
+    std::fs::rename(&blocked, beside(&data, ".ftl")).unwrap();
+    assert_eq!(std::fs::read(beside(&data, ".ftl")).unwrap(), snapshot);
+    assert!(actions.checkpoint().unwrap().written);
+    drive.lock().unwrap().close().unwrap();
+    assert!(matches!(actions.checkpoint(), Err(CheckpointRefused::Closed)));
+    drop(drive);
+    assert!(
+        matches!(actions.checkpoint(), Err(CheckpointRefused::Closed)),
+        "it is not kept open for actions"
+    );
 }
 
 /// What a host was told of bytes written is not taken back by a kill.

@@ -259,6 +259,12 @@ const RUNS = [
     ["c04ad915", "2026-11-24T09:41:03Z", "noisy_neighbour", "A cache and a noisy neighbour on one drive", ["ssd_a"], 4, 2.75, 31.4],
 ].map(([id, at, target, title, devices, runs, waf, seconds]) => ({ id, at, target, title, devices, runs, waf, seconds, warp: "simulated", engine: "simulated" }));
 
+/** Of a plan of faults the simulated drive knows nothing. */
+async function problems(request: IncomingMessage): Promise<Problem[]> {
+    const asked = JSON.parse(await body(request)) as { text: string; kind?: string };
+    return asked.kind === "faults" ? [] : problemsOf(asked.text);
+}
+
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = new URL(request.url ?? "/", "http://localhost").pathname;
     const json = (value: unknown, status = 200) => {
@@ -275,13 +281,17 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
         case "GET options":
             return json(options());
         case "POST check":
-            return json({ problems: problemsOf((JSON.parse(await body(request)) as { text: string }).text) });
+            return json({ problems: await problems(request) });
         case "GET runs":
             return json(RUNS);
         case "GET drive":
             return json({ device: "ssd_a" });
         case "POST drive":
-            return json({});
+        case "DELETE drive": {
+            // The simulated drive cannot fail, and forgets.
+            if (id !== "faults") return json({ error: "the simulated drive is served without files" }, 409);
+            return json({ faults: request.method === "DELETE" ? null : { seed: 1, commands: 0, faults: [{ name: "bad blocks", kind: "error", active: true, struck: 0 }] } });
+        }
         case "GET text": {
             const ending = { jobs: ".fio", workloads: ".toml", devices: ".toml", experiments: "/experiment.toml" }[id ?? ""] ?? "";
             response.end(read(`${id}/${part}${ending}`));

@@ -267,6 +267,109 @@ test("a served drive is seen while a host writes to it", async () => {
     assert.equal(await served.stop(), 0);
 });
 
+/** What axe finds wrong with a page as it is now. */
+async function violations(page) {
+    await page.addScriptTag({ path: AXE });
+    const { violations } = await page.evaluate(() => globalThis.axe.run());
+    return violations.map((violation) => `${violation.id}: ${violation.nodes.slice(0, 3).map((node) => node.html).join(" | ")}`);
+}
+
+/** Presses a button that asks once more. */
+async function pressTwice(within, name, again) {
+    await within.getByRole("button", { name, exact: true }).click();
+    await within.getByRole("button", { name: again, exact: true }).click();
+}
+
+/** What the drive itself says that its hosts and its media wrote. */
+async function statistics(port) {
+    const { statistics } = JSON.parse(await warp("inspect", `tcp:127.0.0.1:${port}`, "--json")).enabled;
+    return [statistics.host_bytes_written, statistics.media_bytes_written];
+}
+
+test("whoever has the token stores a served drive, counts it anew and has it fail", async () => {
+    const [token, data] = [join(workFolder, "token"), join(workFolder, "acted.img")];
+    await writeFile(token, "0123456789abcdef\n");
+    const parameters = ["serve", "--device", "warp_default", "--capacity", "128M", "--data", data, "--checkpoint", "0", "--tcp", "127.0.0.1:0", "--studio", "127.0.0.1:0", "--quiet"];
+    const served = await Server.start(...parameters, "--studio-token", token);
+    const port = /-s (\d+)/.exec(served.introduction)[1];
+    const run = () => warp("run", "acted.fio", "--on", `tcp:127.0.0.1:${port}`, "--overwrite", "--json");
+    await writeFile(join(workFolder, "acted.fio"), "[cold]\nrw=write\nbs=64k\nsize=70%\n[hot]\nstonewall\nrw=randwrite\nbs=4k\noffset=70%\nsize=10%\nio_size=80m\nnorandommap\nfdp=1\nfdp_pli=1\n");
+    await run();
+    const pages = await Promise.all([newPage(browser, { bypassCSP: true }), newPage(browser, { bypassCSP: true, colorScheme: "dark", viewport: { width: 390, height: 844 } })]);
+    const [page, phone] = pages;
+    for (const one of pages) {
+        await one.goto(`${served.address}?token=0123456789abcdef#/drive`);
+        await one.getByText("Counted since the drive was made").waitFor();
+    }
+
+    // A snapshot.
+    await assert.rejects(readFile(`${data}.ftl`), "no checkpoint was made");
+    await pressTwice(page, "Save a snapshot", "Press again to save");
+    await page.getByText(/^Stored at .*acted\.img\.ftl, /).waitFor();
+    assert.ok((await readFile(`${data}.ftl`)).length > 10_000);
+    await warp("inspect", data);
+    await pressTwice(page, "Save a snapshot", "Press again to save");
+    await page.getByText(/^Nothing has changed since the drive was stored at /).waitFor();
+
+    // Statistics, on all pages and nowhere else; by keys, on a phone.
+    const before = await statistics(port);
+    await until("the drive's own write amplification", async () => (await wafs(page))[0] === (before[1] / before[0]).toFixed(3));
+    await phone.getByRole("button", { name: "Reset statistics", exact: true }).focus();
+    await phone.keyboard.press("Enter");
+    await phone.keyboard.press("Enter");
+    await phone.getByText(/^Statistics are counted since /).waitFor();
+    for (const one of pages) {
+        await one.getByText("Counted since the drive was made").waitFor({ state: "detached" });
+        await until("no write amplification", async () => (await wafs(one))[0] === "–");
+    }
+    assert.deepEqual(await statistics(port), before, "log pages know nothing of it");
+    await run();
+    const after = await statistics(port);
+    const waf = ((after[1] - before[1]) / (after[0] - before[0])).toFixed(3);
+    assert.notEqual(waf, (after[1] / after[0]).toFixed(3), "it differs from that since the beginning");
+    for (const one of pages) await until(`a write amplification of ${waf}`, async () => (await wafs(one))[0] === waf);
+
+    // Faults.
+    await page.getByRole("button", { name: "Faults …" }).click();
+    const dialog = page.getByRole("dialog");
+    const write = async (text) => {
+        await dialog.locator(".cm-content").click();
+        await page.keyboard.press("Control+A");
+        await page.keyboard.insertText(text);
+    };
+    await write('[[fault]]\nname = "no writes"\nkind = "eror"\n');
+    await dialog.locator(".problems b").getByText("line 1").waitFor();
+    await pressTwice(dialog, "Arm this plan", "Press again to arm it");
+    await dialog.getByText("there is no such kind").waitFor();
+    assert.equal((await served.json("api/drive/faults", { headers: { authorization: "Bearer 0123456789abcdef" } })).faults, null);
+    await write('[[fault]]\nname = "no writes"\nkind = "error"\ncommands = ["write"]\nstatus = "internal_error"\n');
+    await until("that nothing is wrong", async () => (await dialog.locator(".problems li").count()) === 0);
+    await pressTwice(dialog, "Arm this plan", "Press again to arm it");
+    await dialog.getByText("One fault is armed").waitFor();
+    await assert.rejects(run(), /the drive answers "Internal Error \(SCT 0h, SC 06h\)"/, "its status reaches the host");
+    for (const one of pages) await one.locator('section[aria-label="Faults"] tr').filter({ hasText: /no writes.*error.*active[1-9]/ }).waitFor();
+    // With the dialog, and without; asked, and not.
+    await phone.getByRole("button", { name: "Save a snapshot", exact: true }).click();
+    for (const one of pages) assert.deepEqual(await violations(one), []);
+    await pressTwice(dialog, "Clear all", "Press again to clear");
+    await dialog.getByText("Nothing is to go wrong any more").waitFor();
+    await run();
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "hidden" });
+    await Promise.all(pages.map((one) => close(one)));
+
+    // What was stored is what a drive that is killed goes on from; without a token nobody acts.
+    await served.kill();
+    const again = await Server.start(...parameters);
+    assert.match(again.introduction, /mapping and counters are those of a checkpoint/);
+    const watcher = await newPage(browser);
+    await watcher.goto(`${again.address}#/drive`);
+    await watcher.getByText("Watched only").waitFor();
+    assert.equal(await watcher.getByRole("button", { name: "Reset statistics" }).count(), 0);
+    await close(watcher);
+    assert.equal(await again.stop(), 0);
+});
+
 test("keys play, step and pause", async () => {
     const { page } = await open(threeStreams(["FDP"]));
     await page.locator("h1").click();
@@ -286,10 +389,7 @@ for (const colorScheme of ["light", "dark"]) {
         for (const view of [session, `${server.address}#/`, `${server.address}#/compare`, `${server.address}#/tour`, `${server.address}#/session/none`]) {
             await page.goto(view);
             await page.waitForTimeout(700);
-            await page.addScriptTag({ path: AXE });
-            const { violations } = await page.evaluate(() => globalThis.axe.run());
-            const told = violations.map((violation) => `${violation.id}: ${violation.nodes.slice(0, 3).map((node) => node.html).join(" | ")}`);
-            assert.deepEqual(told, [], view);
+            assert.deepEqual(await violations(page), [], view);
         }
         await close(page);
     });

@@ -36,6 +36,7 @@ use nvme::{Durable, Media, MediaError, Persistent, SetupError, Subsystem, Subsys
 use ssd::{Device, DeviceConfig, Layout, SnapshotError};
 use uuid::Uuid;
 
+use crate::actions::{StoredFile, unix_ms};
 pub use crate::data::DataChoice;
 use crate::data::file::Storage;
 use crate::data::sums::Sums;
@@ -411,6 +412,40 @@ impl ServedDrive {
         written.map_err(|source| DriveError::state_not_stored(persistence.state_file.path(), source))?;
         (persistence.stored_device, persistence.stored_commands) = (Some(stored_device), stored_commands);
         Ok(true)
+    }
+
+    /// Whether it lasts: whether there are files that checkpoints go to.
+    pub fn has_files(&self) -> bool {
+        self.persistence.is_some()
+    }
+
+    /// Whether nothing is stored any more: it was closed, or its power was taken. A drive without files never is.
+    pub fn is_closed(&self) -> bool {
+        let persistence = self.persistence.as_ref();
+        persistence.is_some_and(|persistence| persistence.storage.is_closed())
+    }
+
+    /// Whether checkpoints hold mapping and counters; those of drives with large maps hold only the state.
+    pub fn stores_maps(&self) -> bool {
+        let persistence = self.persistence.as_ref();
+        persistence.is_some_and(|persistence| persistence.maps_are_small)
+    }
+
+    /// The files of the newest checkpoint, the snapshot first; those that there are.
+    pub fn stored_files(&self) -> Vec<StoredFile> {
+        let Some(persistence) = &self.persistence else {
+            return Vec::new();
+        };
+        let look = |path: &Path| {
+            let metadata = std::fs::metadata(path).ok()?;
+            Some(StoredFile {
+                name: path.file_name()?.to_string_lossy().into_owned(),
+                bytes: metadata.len(),
+                at_unix_ms: unix_ms(metadata.modified().ok()?),
+            })
+        };
+        let files = [persistence.files.snapshot.as_path(), persistence.state_file.path()];
+        files.into_iter().filter_map(look).collect()
     }
 
     /// Stores everything and releases the data file. Commands that come later fail; closing again does nothing.

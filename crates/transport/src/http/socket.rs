@@ -19,6 +19,7 @@ use hyper::header::{CONNECTION, HeaderName, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper::{Method, Request, Response, StatusCode, Version};
 use hyper_util::rt::TokioIo;
+use tokio::io::AsyncReadExt;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_tungstenite::WebSocketStream;
@@ -37,6 +38,8 @@ pub const SPEECHES_A_SECOND: u32 = 30;
 const SPEECH_BYTES_MAX: usize = 64 << 20;
 /// Time for a message to the page.
 const SPEECH_TIME: Duration = Duration::from_secs(10);
+/// Time for the page to close the connection after it was told why it ends.
+const FAREWELL_TIME: Duration = Duration::from_secs(1);
 /// Silence after which the page is asked whether it is there.
 const PING_AFTER: Duration = Duration::from_secs(15);
 /// Silence after which it is not.
@@ -203,7 +206,16 @@ impl Carrier {
             reason: reason.into(),
         };
         let _ = timeout(SPEECH_TIME, self.stream.close(Some(frame))).await;
+        let _ = timeout(FAREWELL_TIME, self.read_away()).await;
         Err(Over)
+    }
+
+    /// Reads what the page still sends, until it closes: a connection that is closed with something unread is reset by the system, and
+    /// the page may never see the reason.
+    async fn read_away(&mut self) {
+        let stream = self.stream.get_mut();
+        let mut part = [0; 4 << 10];
+        while stream.read(&mut part).await.is_ok_and(|bytes| bytes > 0) {}
     }
 }
 

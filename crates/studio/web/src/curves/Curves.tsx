@@ -64,7 +64,7 @@ export function Curves({ session }: { session: Session }) {
             </div>
             {kind.value === "waf" && <WafPlot session={session} window={windowShare.value} />}
             {kind.value === "handles" && <HandlesPlot session={session} state={state} window={windowShare.value} />}
-            {kind.value === "time" && <TimeView state={state} />}
+            {kind.value === "time" && <TimeView state={state} isDrive={session.isDrive} />}
             {kind.value === "wear" && <WearView session={session} state={state} />}
         </section>
     );
@@ -75,7 +75,9 @@ function seriesOf(points: Points, state: LaneState, window: string): Series {
     return window === "all" ? cumulative(points, capacity) : windowed(points, capacity, Number(window) * capacity);
 }
 
-const EMPTY = "Nothing was written yet. Press play, or step by a few requests.";
+function emptyOf(session: Session): string {
+    return session.isDrive ? "No host has written anything yet." : "Nothing was written yet. Press play, or step by a few requests.";
+}
 
 export function WafPlot({ session, window, height }: { session: Session; window: string; height?: number }) {
     session.told.value;
@@ -101,7 +103,7 @@ export function WafPlot({ session, window, height }: { session: Session; window:
                 label={`Write amplification over drive-writes: ${lanes.map((state) => `${state.lane.name} ${waf(state.waf)}`).join(", ")}`}
                 {...(height === undefined ? {} : { height })}
             />
-            {x.length === 0 && <figcaption class="empty">{EMPTY}</figcaption>}
+            {x.length === 0 && <figcaption class="empty">{emptyOf(session)}</figcaption>}
         </figure>
     );
 }
@@ -116,14 +118,15 @@ function HandlesPlot({ session, state, window }: { session: Session; state: Lane
         <figure>
             <Plot lines={lines} data={[x, ...ys] as uPlot.AlignedData} xLabel="drive-writes" yLabel="own WAF" least={1} value={waf} xValue={capacities} label="Write amplification of each handle" />
             <figcaption class={shown.length === 0 ? "empty" : ""}>
-                {shown.length === 0 ? EMPTY : "A handle's own WAF: what the host wrote through it and what was copied out of its units, over what the host wrote. Copies out of the shared pool are nobody's."}
+                {shown.length === 0 ? emptyOf(session) : "A handle's own WAF: what the host wrote through it and what was copied out of its units, over what the host wrote. Copies out of the shared pool are nobody's."}
             </figcaption>
         </figure>
     );
 }
 
-function TimeView({ state }: { state: LaneState }) {
+function TimeView({ state, isDrive }: { state: LaneState; isDrive: boolean }) {
     const latency = state.latency;
+    if (isDrive) return <p class="empty">Latencies of a served drive are those of each host, in the table above: of the last second.</p>;
     if (!state.lane.timed) {
         return (
             <p class="empty">

@@ -1,4 +1,4 @@
-// The editor of job files and workloads: completion of options that are understood, and the engine's sentences at their lines.
+// The editor of job files, workloads and fault plans: completion of options that are understood, and the engine's sentences at their lines.
 //
 // It is a part of its own that is fetched when it is first shown.
 import { autocompletion, completionKeymap, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
@@ -77,7 +77,18 @@ function diagnostics(state: EditorState, problems: Problem[]): Diagnostic[] {
     });
 }
 
-export function Editor({ name, text, problems }: { name: Signal<string>; text: Signal<string>; problems: Signal<Problem[]> }) {
+export interface EditorProps {
+    text: Signal<string>;
+    problems: Signal<Problem[]>;
+    /** What is wrong with the text as it is now. */
+    check: () => Promise<Problem[]>;
+    /** What the text is, for those who do not see it. */
+    label: string;
+    /** Whether fio's options are completed. */
+    completes?: boolean;
+}
+
+export function Editor({ text, problems, check: ask, label, completes = false }: EditorProps) {
     const place = useRef<HTMLDivElement>(null);
     useEffect(() => {
         const element = place.current;
@@ -91,14 +102,14 @@ export function Editor({ name, text, problems }: { name: Signal<string>; text: S
             timer = setTimeout(() => {
                 asked += 1;
                 const mine = asked;
-                api.check(name.peek(), text.peek()).then(
+                ask().then(
                     (found) => {
                         if (mine !== asked) return;
                         problems.value = found;
                         view.dispatch(setDiagnostics(view.state, diagnostics(view.state, found)));
                     },
                     () => {
-                        // Without an answer nothing is known to be wrong; starting the run says it.
+                        // Without an answer nothing is known to be wrong; whoever takes the text says it.
                         if (mine === asked) problems.value = [];
                     },
                 );
@@ -116,9 +127,9 @@ export function Editor({ name, text, problems }: { name: Signal<string>; text: S
                     lintGutter(),
                     language,
                     syntaxHighlighting(highlight),
-                    autocompletion({ override: [complete] }),
+                    ...(completes ? [autocompletion({ override: [complete] })] : []),
                     keymap.of([...defaultKeymap, ...historyKeymap, ...completionKeymap]),
-                    EditorView.contentAttributes.of({ "aria-label": "Text of the workload", tabindex: "0" }),
+                    EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
                     looks.of(look()),
                     EditorView.updateListener.of((update) => {
                         if (!update.docChanged) return;

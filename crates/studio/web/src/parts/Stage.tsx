@@ -9,7 +9,7 @@ import { LanePanel } from "./LanePanel.tsx";
 
 export function HeadlineText({ session }: { session: Session }) {
     session.told.value;
-    const said = headline(session.lanes.value, session.order.value?.forks ?? []);
+    const said = headline(session.lanes.value, session.order.value?.forks ?? [], session.isDrive);
     return (
         <div class="headline" data-tour="headline">
             <p class="figure">{said?.figure ?? "–"}</p>

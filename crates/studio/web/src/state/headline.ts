@@ -28,7 +28,7 @@ function between(one: LaneState, other: LaneState, ofOne: number, ofOther: numbe
 }
 
 /** A fork against what it was forked from, since then; else the lane that writes least against the one that writes most. */
-export function headline(lanes: LaneState[], forks: OrderFork[]): Headline | null {
+export function headline(lanes: LaneState[], forks: OrderFork[], isDrive = false): Headline | null {
     const first = lanes[0];
     if (first === undefined) return null;
     if (lanes.every((state) => state.phase === "filling" || (state.phase === "waiting" && state.hostBytes === 0)) && lanes.some((state) => state.phase === "filling")) {
@@ -45,7 +45,7 @@ export function headline(lanes: LaneState[], forks: OrderFork[]): Headline | nul
         return { figure: "–", sentence: `${newest.lane.name} is forked from ${parent?.lane.name ?? "the first lane"}. Press play to see where they part.` };
     }
     const known = lanes.filter((state) => state.waf !== null);
-    if (known.length === 0) return { figure: "–", sentence: "Nothing was written yet. Press play." };
+    if (known.length === 0) return { figure: "–", sentence: isDrive ? "No host has written anything yet." : "Nothing was written yet. Press play." };
     if (known.length === 1) {
         const state = known[0] as LaneState;
         const value = state.waf as number;

@@ -53,6 +53,15 @@ export function time(ns: number): string {
     return `${Math.round(ns)} ns`;
 }
 
+/** A moment of this day as a clock shows it; of another day with its date. */
+export function moment(unixMs: number, nowMs: number): string {
+    const two = (value: number) => String(value).padStart(2, "0");
+    const [at, now] = [new Date(unixMs), new Date(nowMs)];
+    const clock = `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+    if (at.toDateString() === now.toDateString()) return clock;
+    return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${clock}`;
+}
+
 /** Large counts, short. */
 export function short(value: number): string {
     if (value >= 1e9) return `${digits(Number((value / 1e9).toPrecision(3)))} G`;

@@ -9,7 +9,7 @@ import { batch, signal } from "@preact/signals";
 import { ApiError, type Api } from "../wire/api.ts";
 import type { Frame } from "../wire/frame.ts";
 import { Live, type Connection, type Listener } from "../wire/live.ts";
-import type { Command, HostsMessage, Order, ServerMessage, Settings } from "../wire/messages.ts";
+import type { Command, FaultsReport, HostsMessage, Order, ServerMessage, Settings } from "../wire/messages.ts";
 import { LaneState } from "./lane.ts";
 import { meter } from "./meter.ts";
 import { beginsAlike } from "./permalink.ts";
@@ -27,6 +27,8 @@ export class Session implements Listener {
     readonly problem = signal<string | null>(null);
     readonly order = signal<Order | null>(null);
     readonly hosts = signal<HostsMessage | null>(null);
+    /** What is planned to go wrong with a served drive. */
+    readonly faults = signal<FaultsReport | null>(null);
     readonly drawn = signal(0);
     readonly told = signal(0);
     /** Where a seek is going, until a frame has come from there. */
@@ -54,6 +56,11 @@ export class Session implements Listener {
 
     static ofDrive(api: Api): Session {
         return new Session(api, "drive", "/api/drive/live", (asked) => asked.drive());
+    }
+
+    /** Whether a served drive is watched, whose hosts say what it does. */
+    get isDrive(): boolean {
+        return this.id === "drive";
     }
 
     onConnection(connection: Connection): void {
@@ -98,7 +105,7 @@ export class Session implements Listener {
                     this.speed.value = message.speed;
                     this.take(message.lanes);
                 });
-                if (this.id !== "drive") void this.learnOrder();
+                if (!this.isDrive) void this.learnOrder();
                 break;
             case "error":
                 this.problem.value = message.message;
@@ -111,6 +118,7 @@ export class Session implements Listener {
                 break;
             case "hosts":
                 this.hosts.value = message;
+                this.faults.value = message.faults ?? null;
                 break;
         }
     }

@@ -1,11 +1,14 @@
 // A served drive: what hosts do with it now, its units, handles, events, and what may be done to it.
-import { useSignal } from "@preact/signals";
+import { useSignal, type Signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { Curves } from "../curves/Curves.tsx";
 import { EventLog } from "../parts/EventLog.tsx";
+import { FaultsDialog, FaultsTable } from "../parts/FaultsDialog.tsx";
 import { Notice } from "../parts/Notice.tsx";
 import { HeadlineText, Lanes } from "../parts/Stage.tsx";
-import { rate, short, time } from "../state/numbers.ts";
+import { TwoPress } from "../parts/TwoPress.tsx";
+import { resetSentence, snapshotSentence } from "../state/actions.ts";
+import { moment, rate, short, time } from "../state/numbers.ts";
 import { about, api } from "../state/server.ts";
 import { Session } from "../state/session.ts";
 
@@ -13,11 +16,13 @@ export function DriveView() {
     const session = useMemo(() => Session.ofDrive(api), []);
     useEffect(() => () => session.close(), [session]);
     const connection = session.connection.value;
+    const said = useSignal<string | null>(null);
+    const since = session.lanes.value[0]?.lane.since_unix_ms ?? null;
     return (
         <main id="content" tabIndex={-1} class="run drive">
             <div class="run-head">
                 <h1>{session.title.value || "The served drive"}</h1>
-                {about.value?.actions === true ? <Actions session={session} /> : <p class="note">Watched only: what this drive does is its hosts' affair.</p>}
+                {about.value?.actions === true ? <Actions session={session} said={said} /> : <p class="note">Watched only. `warp serve --studio-token FILE` allows a page to act.</p>}
             </div>
             {connection === "lost" && <Notice kind="waiting">The server does not answer. What is shown is the last picture; the page tries again by itself.</Notice>}
             {connection === "gone" && <Notice kind="waiting">This server serves no drive now. Start one with `warp serve --studio 127.0.0.1:8080`, or go back to the lab.</Notice>}
@@ -26,8 +31,15 @@ export function DriveView() {
                     {session.problem.value}
                 </Notice>
             )}
+            {said.value !== null && (
+                <Notice kind="note" onClose={() => (said.value = null)}>
+                    {said.value}
+                </Notice>
+            )}
             <HeadlineText session={session} />
+            <p class="note since">{since === null ? "Counted since the drive was made." : `Counted since ${moment(since, Date.now())}.`}</p>
             <Hosts session={session} />
+            <Faults session={session} />
             <Lanes session={session} />
             <div class="below">
                 <Curves session={session} />
@@ -42,7 +54,7 @@ function Hosts({ session }: { session: Session }) {
     return (
         <section class="hosts" aria-label="Hosts">
             <h2>Hosts</h2>
-            <div class="scroll">
+            <div class="scroll" role="group" aria-label="What hosts do" tabIndex={0}>
                 <table class="numbers">
                     <thead>
                         <tr>
@@ -85,33 +97,43 @@ function Hosts({ session }: { session: Session }) {
     );
 }
 
-/** What changes the drive; each asks once more before it does. */
-function Actions({ session }: { session: Session }) {
-    const armed = useSignal<string | null>(null);
-    const act = async (action: string) => {
-        if (armed.value !== action) {
-            armed.value = action;
-            setTimeout(() => {
-                if (armed.value === action) armed.value = null;
-            }, 4000);
-            return;
-        }
-        armed.value = null;
+/** What goes wrong with the drive on purpose. */
+function Faults({ session }: { session: Session }) {
+    const report = session.faults.value;
+    if (report === null) return null;
+    return (
+        <section class="hosts" aria-label="Faults">
+            <h2>Faults</h2>
+            <FaultsTable report={report} />
+        </section>
+    );
+}
+
+/** What may be done to the drive; each asks once more before it does it. */
+function Actions({ session, said }: { session: Session; said: Signal<string | null> }) {
+    const isBusy = useSignal(false);
+    const isPlanning = useSignal(false);
+    const act = async (action: () => Promise<string>) => {
+        isBusy.value = true;
+        said.value = null;
+        session.problem.value = null;
         try {
-            await api.act(action, {});
+            said.value = await action();
         } catch (error) {
             session.problem.value = error instanceof Error ? error.message : String(error);
         }
+        isBusy.value = false;
     };
-    const button = (action: string, text: string) => (
-        <button type="button" onClick={() => void act(action)} style={{ minWidth: "10em" }}>
-            {armed.value === action ? "Press again to do it" : text}
-        </button>
-    );
+    const snapshot = async () => snapshotSentence(await api.snapshot(), Date.now());
+    const reset = async () => resetSentence(await api.resetStatistics(), Date.now());
     return (
         <div class="actions">
-            {button("snapshot", "Save a snapshot")}
-            {button("reset-statistics", "Reset statistics")}
+            <TwoPress text="Save a snapshot" again="Press again to save" isBusy={isBusy.value} onAct={() => void act(snapshot)} />
+            <TwoPress text="Reset statistics" again="Press again to reset" isBusy={isBusy.value} onAct={() => void act(reset)} />
+            <button type="button" onClick={() => (isPlanning.value = true)}>
+                Faults …
+            </button>
+            <FaultsDialog session={session} open={isPlanning} />
         </div>
     );
 }

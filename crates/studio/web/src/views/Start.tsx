@@ -1,6 +1,7 @@
 // Where a run begins: an experiment with its variants side by side, or a device with a workload of one's own.
 import { useComputed, useSignal, type Signal } from "@preact/signals";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
+import { LateEditor } from "../editor/LateEditor.tsx";
 import { Choice } from "../parts/Choice.tsx";
 import { SettingFields, settingOf } from "../parts/ForkDialog.tsx";
 import { Notice } from "../parts/Notice.tsx";
@@ -9,19 +10,6 @@ import { bytes } from "../state/numbers.ts";
 import { go } from "../state/route.ts";
 import { api, catalogue, rememberOrder, trouble } from "../state/server.ts";
 import type { Catalogue, ExperimentEntry, Order, OrderLane, Problem, SessionEntry } from "../wire/messages.ts";
-
-type EditorProps = { name: Signal<string>; text: Signal<string>; problems: Signal<Problem[]> };
-
-/** The editor, fetched when it is first shown: it is larger than the rest of the page. */
-function LateEditor(props: EditorProps) {
-    const [loaded, setLoaded] = useState<{ Editor: (props: EditorProps) => preact.JSX.Element } | null>(null);
-    const [isLost, setLost] = useState(false);
-    useEffect(() => {
-        import("../editor/Editor.tsx").then(setLoaded, () => setLost(true));
-    }, []);
-    if (isLost) return <Notice kind="error">The editor could not be loaded. Reload the page when the server is there again.</Notice>;
-    return loaded === null ? <div class="editor skeleton" aria-busy="true" /> : <loaded.Editor {...props} />;
-}
 
 /** Lanes that a session takes. */
 const MOST_LANES = 8;
@@ -422,7 +410,7 @@ function Own({ known }: { known: Catalogue }) {
                         <span>{name.value === "" ? "Choose a trace: fio iolog, blkparse, MSR, Alibaba, Tencent, any CSV" : `${name.value}, ${bytes(text.value.length)}`}</span>
                     </label>
                 ) : (
-                    <LateEditor name={name} text={text} problems={problems} />
+                    <LateEditor text={text} problems={problems} check={() => api.check(name.peek(), text.peek())} label="Text of the workload" completes />
                 )}
                 {fault.value !== null && <Notice kind="error">{fault.value}</Notice>}
             </section>

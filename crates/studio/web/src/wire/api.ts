@@ -2,16 +2,19 @@
 //
 // A token comes once in the address of the page, is kept for this tab only and goes into a header (of a WebSocket: its
 // protocol) from then on, so that it does not stay in the address bar or in a link that is copied.
-import type { About, Catalogue, OptionEntry, Order, Problem, SessionEntry } from "./messages.ts";
+import type { About, Catalogue, Checkpoint, FaultsReport, OptionEntry, Order, Problem, SessionEntry } from "./messages.ts";
 
 const TOKEN_KEY = "warp.token";
 
 /** An answer that was no success: the sentence of the server, or what there is to do if it does not answer. */
 export class ApiError extends Error {
     readonly status: number;
-    constructor(status: number, message: string) {
+    /** The line of a text that it is about, if it is about one. */
+    readonly line: number | null;
+    constructor(status: number, message: string, line: number | null = null) {
         super(message);
         this.status = status;
+        this.line = line;
     }
 }
 
@@ -57,7 +60,8 @@ export class Api {
             typeof said === "object" && said !== null && "error" in said && typeof said.error === "string"
                 ? said.error
                 : `The server answered ${response.status} to ${method} ${path}.`;
-        throw new ApiError(response.status, sentence);
+        const line = typeof said === "object" && said !== null && "line" in said && typeof said.line === "number" ? said.line : null;
+        throw new ApiError(response.status, sentence, line);
     }
 
     private async json<T>(path: string): Promise<T> {
@@ -76,8 +80,9 @@ export class Api {
         return (await this.ask("GET", `/api/text/${kind}/${encodeURIComponent(name)}`)).text();
     }
 
-    async check(name: string, text: string): Promise<Problem[]> {
-        const answer = (await (await this.ask("POST", "/api/check", { name, text })).json()) as { problems: Problem[] };
+    /** What is wrong with a text, which is to be a workload or a plan of faults. */
+    async check(name: string, text: string, kind: "workload" | "faults" = "workload"): Promise<Problem[]> {
+        const answer = (await (await this.ask("POST", "/api/check", { name, text, kind })).json()) as { problems: Problem[] };
         return answer.problems;
     }
 
@@ -93,8 +98,24 @@ export class Api {
         return (await this.ask("GET", `/api/sessions/${encodeURIComponent(id)}/export/${form}`)).blob();
     }
 
-    async act(action: string, body: unknown): Promise<void> {
-        await this.ask("POST", `/api/drive/${action}`, body);
+    /** Has the served drive stored now. */
+    async snapshot(): Promise<Checkpoint> {
+        return (await (await this.ask("POST", "/api/drive/snapshot")).json()) as Checkpoint;
+    }
+
+    /** Has its statistics counted from now on: when that is, in milliseconds since 1970. */
+    async resetStatistics(): Promise<number> {
+        return ((await (await this.ask("POST", "/api/drive/reset-statistics")).json()) as { since_unix_ms: number }).since_unix_ms;
+    }
+
+    /** Has it fail as a plan says, in place of the plan before. */
+    async planFaults(text: string): Promise<FaultsReport | null> {
+        return ((await (await this.ask("POST", "/api/drive/faults", { text })).json()) as { faults: FaultsReport | null }).faults;
+    }
+
+    /** Has it fail no more. */
+    async clearFaults(): Promise<FaultsReport | null> {
+        return ((await (await this.ask("DELETE", "/api/drive/faults")).json()) as { faults: FaultsReport | null }).faults;
     }
 
     socket(path: string): WebSocket {

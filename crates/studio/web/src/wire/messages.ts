@@ -100,6 +100,8 @@ export interface Lane {
     settings: Settings;
     /** Why it cannot go on. */
     error?: string | null;
+    /** Of a served drive: since when its statistics are counted, in milliseconds since 1970; null: since it was made. */
+    since_unix_ms?: number | null;
 }
 
 export interface SessionMessage {
@@ -156,6 +158,24 @@ export interface HostsMessage {
     hosts: HostEntry[];
     wear?: { fewest: number; mean: number; most: number } | null;
     histogram?: number[];
+    /** What is planned to go wrong with the drive, and what has; null without a plan. */
+    faults?: FaultsReport | null;
+}
+
+export interface FaultsReport {
+    seed: number;
+    /** I/O commands since the plan was given. */
+    commands: number;
+    faults: { name: string; kind: string; active: boolean; struck: number }[];
+}
+
+/** What a snapshot that was asked for came to. */
+export interface Checkpoint {
+    /** Whether anything had changed, so that one was made. */
+    written: boolean;
+    /** Whether mapping and counters are part of it. */
+    maps: boolean;
+    files: { name: string; bytes: number; at_unix_ms: number }[];
 }
 
 export interface Finding {

@@ -1,0 +1,195 @@
+//! Actions on a served drive: what they do, what they say, and what they leave alone.
+
+mod common;
+#[path = "common/served.rs"]
+mod served;
+
+use common::{Head, Message, Socket};
+use nvme_spec::Status;
+use serde_json::{Value, json};
+use served::{PAGE_BYTES, Served, TOKEN};
+
+/// A page of the drive.
+fn page(served: &Served) -> Socket {
+    let more = served
+        .bearer()
+        .replace("Authorization: Bearer ", "Sec-WebSocket-Protocol: warp.token.");
+    use base64::Engine as _;
+    let token = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(TOKEN);
+    let socket = Socket::open_with(served.address(), "/api/drive/live", &more.replace(TOKEN, &token));
+    socket.unwrap_or_else(|answer| panic!("{}", answer.text()))
+}
+
+#[test]
+fn a_snapshot_is_stored_beside_the_data_and_says_so() {
+    let served = Served::start(true, Some(TOKEN));
+    assert_eq!(served.ask("GET", "/api/about", "").json()["actions"], true);
+    let names = |answer: &Value| -> Vec<(String, u64)> {
+        let files = answer["files"].as_array().expect("files").iter();
+        files
+            .map(|file| {
+                let name = file["name"].as_str().expect("a name").to_string();
+                (name, file["bytes"].as_u64().expect("bytes"))
+            })
+            .collect()
+    };
+    let length = |ending: &str| std::fs::metadata(served.file(ending)).expect("it is there").len();
+    // A drive that nobody has written has no snapshot yet, and nothing to store.
+    let answer = served.act("POST", "snapshot", "").json();
+    assert_eq!(
+        (&answer["written"], names(&answer)),
+        (&json!(false), vec![("drive.img.state".to_string(), length(".state"))])
+    );
+    served.write(0, 100);
+    let answer = served.act("POST", "snapshot", "").json();
+    let files = vec![
+        ("drive.img.ftl".to_string(), length(".ftl")),
+        ("drive.img.state".to_string(), length(".state")),
+    ];
+    assert_eq!((&answer["written"], &answer["maps"]), (&json!(true), &json!(true)));
+    assert_eq!(names(&answer), files);
+    let again = served.act("POST", "snapshot", "").json();
+    assert_eq!(
+        (&again["written"], &again["files"]),
+        (&json!(false), &answer["files"]),
+        "nothing has changed"
+    );
+    let stored = ssd::Device::load(&served.file(".ftl")).expect("it can be read");
+    assert_eq!(stored.stats().host_bytes_written(), 100 * PAGE_BYTES);
+    served.stop();
+}
+
+#[test]
+fn statistics_are_counted_anew_for_all_pages_and_nowhere_else() {
+    let served = Served::start(false, Some(TOKEN));
+    for round in 0..40 {
+        served.write(64 * (round * 7 % 200), 64);
+    }
+    let mut pages = [page(&served), page(&served)];
+    let written = 40 * 64 * PAGE_BYTES;
+    for page in &mut pages {
+        assert_eq!(page.text("session")["lanes"][0]["since_unix_ms"], Value::Null);
+        page.frame_of(0, "what was written", |head| head.host_bytes == written);
+    }
+    let before = served.server.status();
+    let since = served.act("POST", "reset-statistics", "").json()["since_unix_ms"].clone();
+    assert!(since.as_u64().is_some_and(|ms| ms > 1_700_000_000_000), "{since}");
+    let whole = |head: &Head| head.is_whole && head.host_bytes == 0;
+    for page in &mut pages {
+        assert_eq!(page.text("session")["lanes"][0]["since_unix_ms"], since);
+        let head = page.frame_of(0, "the beginning", whole);
+        assert_eq!((head.media_bytes, head.requests), (0, 0));
+        assert!(
+            head.owners
+                .iter()
+                .all(|[host, out, received, _]| host + out + received == 0)
+        );
+        assert!(
+            head.owners.iter().any(|[.., valid]| *valid > 0),
+            "the drive holds what it held"
+        );
+        assert!(!head.units.is_empty(), "{head:?}");
+        assert_eq!(head.samples, [(0, 0)]);
+    }
+    let now = served.server.status();
+    assert_eq!(now.stats, before.stats, "the drive's own counters know nothing of it");
+    served.write(0, 32);
+    let other = page(&served);
+    for mut page in pages.into_iter().chain([other]) {
+        let head = page.frame_of(0, "what was written since", |head| head.host_bytes > 0);
+        assert_eq!((head.host_bytes, head.requests), (32 * PAGE_BYTES, 1));
+    }
+    assert_eq!(
+        served.server.status().stats.host_bytes_written(),
+        written + 32 * PAGE_BYTES
+    );
+    assert_eq!(
+        served.ask("GET", "/api/drive", "").json()["lanes"][0]["since_unix_ms"],
+        since
+    );
+    served.stop();
+}
+
+/// A page that was told of many events hears of those that come after the statistics were reset.
+#[test]
+fn events_go_on_after_statistics_were_reset() {
+    let served = Served::start(false, Some(TOKEN));
+    let mut page = page(&served);
+    page.text("session");
+    // Each unit that is opened and closed is an event.
+    (0..100).for_each(|round| served.write(128 * (round % 100), 128));
+    page.frame_of(0, "events", |head| head.events > 0);
+    served.act("POST", "reset-statistics", "");
+    page.frame_of(0, "the beginning", |head| head.is_whole && head.host_bytes == 0);
+    (0..20).for_each(|round| served.write(128 * round, 128));
+    page.frame_of(0, "events again", |head| head.events > 0);
+    served.stop();
+}
+
+#[test]
+fn a_plan_of_faults_reaches_hosts_and_is_counted() {
+    let served = Served::start(true, Some(TOKEN));
+    assert_eq!(served.faults(), Value::Null);
+    let plan = "seed = 9\n[[fault]]\nname = \"no reads\"\nkind = \"error\"\ncommands = [\"read\"]\ntimes = 2\n";
+    let answer = served.act("POST", "faults", &Served::plan(plan)).json();
+    assert_eq!(answer["faults"]["seed"], 9);
+    assert_eq!(
+        answer["faults"]["faults"],
+        json!([{ "name": "no reads", "kind": "error", "active": true, "struck": 0 }])
+    );
+    served.write(0, 1);
+    for _ in 0..2 {
+        assert_eq!(served.host.read(0, 1, PAGE_BYTES), Err(Status::UNRECOVERED_READ_ERROR));
+    }
+    assert!(served.host.read(0, 1, PAGE_BYTES).is_ok());
+    assert_eq!(
+        (&served.faults()["faults"][0]["struck"], &served.faults()["commands"]),
+        (&json!(2), &json!(4))
+    );
+    let mut page = page(&served);
+    // What hosts do is told once a second: the first may be from before.
+    let told = page.wait("its faults", |message| match message {
+        Message::Text(text) if text["type"] == "hosts" => Some(text["faults"].clone()).filter(|told| !told.is_null()),
+        _ => None,
+    });
+    assert_eq!(told, served.faults(), "pages are told the same");
+    // What is wrong is said with its line, and changes nothing.
+    let wrong = format!("{plan}\n[[fault]]\nkind = \"eror\"\n");
+    let answer = served.act("POST", "faults", &Served::plan(&wrong));
+    assert_eq!((answer.status, &answer.json()["line"]), (400, &json!(8)));
+    assert!(answer.error().starts_with("line 8: fault 2"), "{}", answer.error());
+    let check = json!({ "name": "faults.toml", "text": wrong, "kind": "faults" }).to_string();
+    let problems = served.ask("POST", "/api/check", &check).json()["problems"].clone();
+    assert_eq!(
+        (&problems[0]["line"], problems.as_array().map(Vec::len)),
+        (&json!(8), Some(1))
+    );
+    assert_eq!(served.faults()["faults"][0]["struck"], 2);
+    assert_eq!(served.act("DELETE", "faults", "").json()["faults"], Value::Null);
+    assert_eq!(served.faults(), Value::Null);
+    served.stop();
+}
+
+#[test]
+fn what_a_drive_cannot_do_is_said_with_what_to_do() {
+    let served = Served::start(false, Some(TOKEN));
+    let answer = served.act("POST", "snapshot", "");
+    assert_eq!(answer.status, 409);
+    assert!(
+        answer.error().contains("serve it with --data FILE"),
+        "{}",
+        answer.error()
+    );
+    let answer = served.act("POST", "faults", &Served::plan("[[fault]]\nkind = \"power_loss\"\n"));
+    assert_eq!((answer.status, &answer.json()["line"]), (400, &Value::Null));
+    assert!(answer.error().contains("--data FILE"), "{}", answer.error());
+    for (method, action, status) in [
+        ("GET", "snapshot", 405),
+        ("DELETE", "reset-statistics", 405),
+        ("POST", "nothing", 404),
+        ("GET", "faults/x", 404),
+    ] {
+        assert_eq!(served.act(method, action, "").status, status, "{method} {action}");
+    }
+    served.stop();
+}
