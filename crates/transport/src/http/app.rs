@@ -194,8 +194,13 @@ impl Guarded {
                 return Ok(Asker::Trusted);
             }
         }
+        let remedy = if self.token.is_some() {
+            ", or show the token"
+        } else {
+            ""
+        };
         Err(format!(
-            "the request comes from {:?}, another site; open http://{host}/",
+            "the request comes from {:?}, another site; open http://{host}/{remedy}",
             shown(origin)
         ))
     }
