@@ -15,7 +15,8 @@ export function themeOf(body: { dataset: DOMStringMap; classList: { contains(nam
 export function followNotebook(place: HTMLElement): () => void {
     const look = () => {
         theme.value = themeOf(document.body);
-        place.style.colorScheme = theme.value === "system" ? "light dark" : theme.value;
+        if (theme.value === "system") delete place.dataset["theme"];
+        else place.dataset["theme"] = theme.value;
     };
     look();
     const observer = new MutationObserver(look);
