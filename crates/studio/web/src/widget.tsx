@@ -41,10 +41,11 @@ function Widget({ session }: { session: Session }) {
             {connection === "gone" && <Notice kind="waiting">This run has ended. Run the cell again to begin it anew.</Notice>}
             {session.problem.value !== null && <Notice kind="error">{session.problem.value}</Notice>}
             <HeadlineText session={session} />
+            {/* Above the drive: nothing stays at the lower edge of a notebook. */}
+            <Transport session={session} />
             <Lanes session={session} />
             <Curves session={session} />
             <ForkDialog session={session} open={isForking} />
-            <Transport session={session} />
         </div>
     );
 }
