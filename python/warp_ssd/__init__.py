@@ -9,7 +9,8 @@ The device model and the lab of the ``warp`` command, as a library:
 - `VictimPolicy` and `PlacementPolicy`: decisions of the drive and of the host, in Python;
 - `sweep`: a design space, over all cores or a cluster, stored as it goes;
 - `calibrate`: the hidden knobs of a drive that you measured;
-- `plot`: the figures.
+- `plot`: the figures;
+- `studio`: drives at work, live, in a notebook.
 
 The same seed gives the same bytes as the command. Mistakes are `WarpError`, with the engine's sentence.
 """
@@ -43,6 +44,7 @@ from warp_ssd.ideal import oracle
 from warp_ssd.policies import NO_PLACEMENT, Candidates, PlacementPolicy, Requests, VictimPolicy
 from warp_ssd.running import run
 from warp_ssd.store import Store
+from warp_ssd.studio import stop_studio, studio
 from warp_ssd.sweep import SweepResult, latin_hypercube, random_samples, sweep
 
 __all__ = [
@@ -80,6 +82,8 @@ __all__ = [
     "random_samples",
     "run",
     "runs",
+    "stop_studio",
+    "studio",
     "sweep",
     "whatif",
     "workloads",

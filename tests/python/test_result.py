@@ -19,7 +19,7 @@ ABSENT = """
 import sys
 class Absent:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("pandas", "polars", "ray", "IPython"):
+        if name.partition(".")[0] in ("pandas", "polars", "ray", "IPython", "anywidget"):
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Absent())
 """

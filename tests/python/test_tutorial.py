@@ -22,6 +22,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> str:
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     assert "Warning" not in "".join(output["text"] for output in outputs if output.get("name") == "stderr")
     assert len([output for output in outputs if "image/png" in output.get("data", {})]) == 3
+    assert len([output for output in outputs if "application/vnd.jupyter.widget-view+json" in output.get("data", {})]) == 1
     return "".join(output["text"] for output in outputs if output.get("name") == "stdout")
 
 

@@ -54,7 +54,6 @@ pub fn studio(command: &Studio) -> Result<Outcome, AnyError> {
 fn order(command: &Studio) -> Result<Option<Order>, LabError> {
     let Some(target) = &command.target else { return Ok(None) };
     let beginning = Beginning {
-        target,
         device: command.device.as_deref(),
         scale: command.scale,
         write: command.write,
@@ -62,7 +61,7 @@ fn order(command: &Studio) -> Result<Option<Order>, LabError> {
         set: command.set.iter().cloned().collect(),
         seed: command.seed,
     };
-    Order::to_begin(&beginning).map(Some)
+    Order::to_begin(target, &beginning).map(Some)
 }
 
 /// Where a view of the page is, the token in it.

@@ -14,11 +14,13 @@ use lab::workloads::WorkloadChoice;
 use lab::{LabError, feedback, find};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use studio::asked::Asked;
 
 use crate::WarpError;
 use crate::convert::{self, optional_table, path_or_name, table, warp_error};
 use crate::point::Point;
 use crate::result::{Results, RunOptions, RunResult};
+use crate::studio::common_origin;
 use crate::table::Table;
 
 /// An experiment: which drives run which workload in which variants, and what the paper says of it.
@@ -229,10 +231,15 @@ impl Experiment {
         });
         let (form, prepared) = prepared.map_err(warp_error)?;
         let prepared = prepared.into_iter();
+        let origin = Some(Arc::new(Asked {
+            experiment: self.experiment.clone(),
+            selection,
+        }));
         let point = |prepared| Point {
             axes: axes.clone(),
             form,
             prepared: Arc::new(prepared),
+            origin: origin.clone(),
         };
         Ok(prepared.map(point).collect())
     }
@@ -282,7 +289,8 @@ impl Experiment {
             Form::Changed
         };
         let axes = Arc::new(experiment.axes());
-        let results = Results::run(py, &axes, settings.tail_capacities, &prepared, how)?;
+        let origin = common_origin(points.iter().map(|point| &point.origin));
+        let results = Results::run(py, &axes, settings.tail_capacities, &prepared, how, origin)?;
         let (results, intervals) = results.split();
         let result = PyClassInitializer::from(results).add_subclass(RunResult {
             experiment,

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! Python values -> convert -> lab (runs, experiments), ssd (a device) -> Arrow tables, NumPy arrays, text
+//!                        \-> studio (a server for notebooks)
 //! ```
 //!
 //! A shell without logic: it converts arguments and results, lets other Python threads run while the engine works, listens for
@@ -17,6 +18,7 @@ mod point;
 mod policy;
 mod result;
 mod store;
+mod studio;
 mod table;
 mod whatif;
 
@@ -125,6 +127,7 @@ mod _engine {
         profile, profile_text,
         result::{PointResult, Results, RunResult},
         store::{StoreFolder, compare, runs},
+        studio::{StudioServer, studio_order, studio_order_of_experiment, studio_order_of_runs, studio_widget},
         table::Table,
         whatif::{Answer, whatif},
         workloads,

@@ -10,6 +10,7 @@ use pyo3::types::PyDict;
 
 use crate::convert::{from_json, warp_error};
 use crate::result::{PointResult, Results, RunOptions};
+use crate::studio::Origin;
 
 /// One run of an experiment, with everything that its result depends on. It can be pickled and run elsewhere.
 #[pyclass(frozen, module = "warp_ssd")]
@@ -17,6 +18,8 @@ pub struct Point {
     pub axes: Arc<Vec<String>>,
     pub form: Form,
     pub prepared: Arc<RunPlan>,
+    /// Not of one that was pickled.
+    pub origin: Origin,
 }
 
 impl Point {
@@ -47,6 +50,7 @@ impl Point {
             axes: Arc::new(axes),
             form,
             prepared: Arc::new(prepared.remove(0)),
+            origin: None,
         })
     }
 
@@ -132,6 +136,7 @@ impl Point {
             tail_capacities,
             std::slice::from_ref(&self.prepared),
             how,
+            self.origin.clone(),
         )?;
         Py::new(py, PyClassInitializer::from(results).add_subclass(PointResult))
     }

@@ -22,6 +22,7 @@ use crate::convert::{shown, to_python, warp_error};
 use crate::interrupt::stoppable;
 use crate::point::key_of;
 use crate::policy::{self, PolicyCalls, PythonPlacementPolicy, PythonVictimPolicy};
+use crate::studio::Origin;
 use crate::table::Table;
 
 /// How points are run.
@@ -112,8 +113,11 @@ fn run_prepared(
 pub struct Results {
     axes: Arc<Vec<String>>,
     tail_capacities: f64,
-    cells: Vec<CellResult>,
+    pub cells: Vec<CellResult>,
     policy_cost: PolicyCost,
+    /// Whether Python decided.
+    has_policies: bool,
+    origin: Origin,
 }
 
 impl Results {
@@ -124,6 +128,7 @@ impl Results {
         tail_capacities: f64,
         prepared: &[Arc<RunPlan>],
         how: RunOptions<'_, '_>,
+        origin: Origin,
     ) -> PyResult<Results> {
         let (cells, policy_cost) = run_prepared(py, prepared, how)?;
         Ok(Results {
@@ -131,7 +136,19 @@ impl Results {
             tail_capacities,
             cells,
             policy_cost,
+            has_policies: how.victim_policy.is_some() || how.placement_policy.is_some(),
+            origin,
         })
+    }
+
+    /// What its points were asked for with, if that was the same.
+    pub fn origin(&self) -> Origin {
+        self.origin.clone()
+    }
+
+    /// Whether policies in Python decided.
+    pub fn has_policies(&self) -> bool {
+        self.has_policies
     }
 }
 
@@ -199,6 +216,7 @@ impl Results {
         Results {
             axes: self.axes.clone(),
             cells,
+            origin: self.origin.clone(),
             ..*self
         }
     }

@@ -48,6 +48,12 @@ pub fn prepare() -> usize {
     ASSETS.len()
 }
 
+/// The components of the page as a module for notebooks (anywidget), if the program was built with the page.
+pub fn widget() -> Option<&'static str> {
+    let asset = ASSETS.get("/widget.js")?;
+    std::str::from_utf8(&asset.plain).ok()
+}
+
 fn content_type(name: &str) -> &'static str {
     match name.rsplit('.').next().unwrap_or_default() {
         "html" => "text/html; charset=utf-8",

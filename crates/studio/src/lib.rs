@@ -8,6 +8,7 @@
 //! The page itself is in `web/`. Nothing is modelled, measured or judged here: runs, results, reports and names are the lab's.
 
 mod actions;
+pub mod asked;
 pub mod assets;
 mod catalogue;
 mod drive;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lab::LabError;
-use lab::cell::RunSettings;
+use lab::cell::{Cell, RunSettings};
 use lab::experiment::Experiment;
 use lab::profile::Profile;
 use lab::run::RunPlan;
@@ -197,10 +197,9 @@ impl Order {
     }
 }
 
-/// What a session begins with that a command line names.
+/// What a session begins with that a command line or a program names, beside an experiment or a workload.
+#[derive(Default)]
 pub struct Beginning<'a> {
-    /// An experiment or a workload, as for `warp run`.
-    pub target: &'a str,
     /// The device.
     pub device: Option<&'a str>,
     /// The scale.
@@ -215,39 +214,59 @@ pub struct Beginning<'a> {
     pub seed: u64,
 }
 
+impl Beginning<'_> {
+    /// What is the same of an experiment and of a workload.
+    fn order(&self) -> Order {
+        Order {
+            device: self.device.map(str::to_string),
+            scale: self.scale.map(|scale| scale.to_string()),
+            write: self.write,
+            seed: self.seed,
+            ..Order::default()
+        }
+    }
+
+    fn lane(&self, name: &str, only: Vec<String>) -> OrderLane {
+        OrderLane {
+            name: name.to_string(),
+            only,
+            set: self.set.clone(),
+        }
+    }
+}
+
 impl Order {
-    /// The Order of a session with a lane for each variant of an experiment, or with one of a workload.
+    /// The Order of a session with a lane for each variant of an experiment, or with one of a workload; `target` as for `warp run`.
     ///
     /// # Errors
     /// There is no such thing, or a name that it does not have.
-    pub fn to_begin(beginning: &Beginning<'_>) -> Result<Order, LabError> {
-        let mut order = Order {
-            device: beginning.device.map(str::to_string),
-            scale: beginning.scale.map(|scale| scale.to_string()),
-            write: beginning.write,
-            seed: beginning.seed,
-            ..Order::default()
-        };
-        let lane = |name: &str, only: Vec<String>| OrderLane {
-            name: name.to_string(),
-            only,
-            set: beginning.set.clone(),
-        };
-        if Experiment::is_workload(beginning.target) {
-            let name = Path::new(beginning.target)
-                .file_stem()
-                .unwrap_or_default()
-                .to_string_lossy();
-            order.workload = Some(OrderWorkload {
-                name: beginning.target.to_string(),
-                text: None,
-            });
-            order.scale.get_or_insert_with(|| ScaleChoice::AUTO.to_string());
-            order.lanes = vec![lane(&name, Vec::new())];
-            return Ok(order);
+    pub fn to_begin(target: &str, beginning: &Beginning<'_>) -> Result<Order, LabError> {
+        if Experiment::is_workload(target) {
+            return Ok(Order::of_workload(target, beginning));
         }
-        let experiment = Experiment::find(beginning.target)?;
-        order.experiment = Some(beginning.target.to_string());
+        Order::of_experiment(target, &Experiment::find(target)?, beginning)
+    }
+
+    /// The Order of a session with a workload: a name or a file of one.
+    pub fn of_workload(workload: &str, beginning: &Beginning<'_>) -> Order {
+        let name = Path::new(workload).file_stem().unwrap_or_default().to_string_lossy();
+        let mut order = beginning.order();
+        order.workload = Some(OrderWorkload {
+            name: workload.to_string(),
+            text: None,
+        });
+        order.scale.get_or_insert_with(|| ScaleChoice::AUTO.to_string());
+        order.lanes = vec![beginning.lane(&name, Vec::new())];
+        order
+    }
+
+    /// The Order of a session with a lane for each variant of an experiment, which is found by this name.
+    ///
+    /// # Errors
+    /// A name that it does not have.
+    pub fn of_experiment(name: &str, experiment: &Experiment, beginning: &Beginning<'_>) -> Result<Order, LabError> {
+        let mut order = beginning.order();
+        order.experiment = Some(name.to_string());
         if order.device.is_none() {
             order.device = experiment.devices.first().cloned();
         }
@@ -264,11 +283,11 @@ impl Order {
         let variants = variants.iter().filter(|variant| !is_any || chosen(variant));
         let lanes = variants.take(LANES_MAX).map(|variant| {
             let only = [vec![variant.clone()], values.clone()].concat();
-            lane(variant, only)
+            beginning.lane(variant, only)
         });
         order.lanes = lanes.collect();
         if order.lanes.is_empty() {
-            order.lanes = vec![lane(&experiment.slug, values)];
+            order.lanes = vec![beginning.lane(&experiment.slug, values)];
         }
         let known = |name: &&String| !order.lanes.iter().any(|lane| lane.only.contains(name));
         if let Some(unknown) = beginning.only.iter().find(known) {
@@ -328,11 +347,19 @@ fn known(what: &str, name: &str, names: &[String]) -> Result<(), LabError> {
 /// # Errors
 /// There is none of this name.
 pub fn known_experiment(name: &str) -> Result<(), LabError> {
-    known(
-        "experiment",
-        name,
-        &[Experiment::names(), Experiment::names_here()].concat(),
-    )
+    known("experiment", name, &known_experiments())
+}
+
+/// Experiments of the catalogue, and folders here that hold one.
+pub(crate) fn known_experiments() -> Vec<String> {
+    [Experiment::names(), Experiment::names_here()].concat()
+}
+
+/// Whether anything of the catalogue is called so.
+pub fn is_known(name: &str) -> bool {
+    [known_experiment, known_device, known_workload]
+        .iter()
+        .any(|known| known(name).is_ok())
 }
 
 /// Refuses a device that is not in the catalogue.
@@ -386,11 +413,45 @@ impl Prepared {
         lanes.map(|lane| self.lane(&lane.name, &lane.only, &lane.set)).collect()
     }
 
+    /// The runs that the lanes it begins with are.
+    ///
+    /// # Errors
+    /// As [`Prepared::lane`], but for what is seen only when a drive is laid out.
+    pub fn cells(&self) -> Result<Vec<Cell>, LabError> {
+        let lanes = self.order.lanes.iter();
+        lanes
+            .map(|lane| Ok(self.cell(&lane.name, &lane.only, &lane.set)?.1))
+            .collect()
+    }
+
     /// Lays out a lane of the session.
     ///
     /// # Errors
     /// A setting that is impossible, or it is not one run: one sentence.
     pub fn lane(&self, name: &str, only: &[String], set: &Table) -> Result<LanePlan, LabError> {
+        let named = |error: LabError| refused(&format!("lane {name}"), self.as_ordered(&error));
+        let (settings, mut cell) = self.cell(name, only, set)?;
+        if let ScaleChoice::Auto { largest } = cell.run.scale {
+            // A session shows one twin; the one that a search begins with.
+            let sizes = twin::sizes(&cell.key.device, &cell.device, largest).map_err(named)?;
+            cell.run.scale = ScaleChoice::Fixed(sizes[0]);
+        }
+        let plan = lab::run::prepare(vec![cell]).map_err(named)?.remove(0);
+        Ok(LanePlan {
+            settings: RunSettings {
+                scale: plan.cell().run.scale,
+                timed: Some(plan.is_timed()),
+                ..settings
+            },
+            name: name.to_string(),
+            only: only.to_vec(),
+            set: set.clone(),
+            plan: Arc::new(plan),
+        })
+    }
+
+    /// The run that a lane is, and how it is run but for what its variant changes.
+    fn cell(&self, name: &str, only: &[String], set: &Table) -> Result<(RunSettings, Cell), LabError> {
         check_name(name)?;
         check_set(set)?;
         let named = |error: LabError| refused(&format!("lane {name}"), self.as_ordered(&error));
@@ -407,24 +468,7 @@ impl Prepared {
             );
             return Err(refused(&format!("lane {name}"), problem));
         }
-        let cell = &mut cells[0];
-        if let ScaleChoice::Auto { largest } = cell.run.scale {
-            // A session shows one twin; the one that a search begins with.
-            let sizes = twin::sizes(&cell.key.device, &cell.device, largest).map_err(named)?;
-            cell.run.scale = ScaleChoice::Fixed(sizes[0]);
-        }
-        let plan = lab::run::prepare(cells).map_err(named)?.remove(0);
-        Ok(LanePlan {
-            settings: RunSettings {
-                scale: plan.cell().run.scale,
-                timed: Some(plan.is_timed()),
-                ..settings
-            },
-            name: name.to_string(),
-            only: only.to_vec(),
-            set: set.clone(),
-            plan: Arc::new(plan),
-        })
+        Ok((settings, cells.remove(0)))
     }
 
     /// What is selected for a lane: the words of `warp run`.

@@ -95,7 +95,7 @@ impl Studio {
             slots: Arc::new(Semaphore::new(SESSIONS_MAX)),
             sessions: Mutex::new(Sessions::default()),
             building: Mutex::new(()),
-            granted: options.granted,
+            granted: Mutex::new(options.granted),
             drive,
         });
         let server = HttpServer::start_app("studio", options.http, Arc::clone(&inner) as Arc<dyn App>)?;
@@ -106,6 +106,16 @@ impl Studio {
     /// Where it listens.
     pub fn local_address(&self) -> std::net::SocketAddr {
         self.server.local_address()
+    }
+
+    /// Has these files be runnable too, because whoever started the server names them now.
+    pub fn grant(&self, files: &[PathBuf]) {
+        let mut granted = self.inner.granted.lock().expect("nobody panics with it");
+        for file in files {
+            if !granted.contains(file) {
+                granted.push(file.clone());
+            }
+        }
     }
 
     /// Begins a session, as a page would; returns its name.
@@ -157,7 +167,7 @@ struct Inner {
     sessions: Mutex<Sessions>,
     /// One Order is laid out at a time, so that what is built before its memory is counted is bounded.
     building: Mutex<()>,
-    granted: Vec<PathBuf>,
+    granted: Mutex<Vec<PathBuf>>,
     /// The served drive that is watched.
     drive: Option<Watch>,
 }
@@ -203,7 +213,8 @@ impl Inner {
         let slot: OwnedSemaphorePermit = Arc::clone(&self.slots).try_acquire_owned().map_err(|_| Refusal::Full)?;
         // Whoever panicked while building has built nothing.
         let building = self.building.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let prepared = Prepared::new(order, &self.granted)?;
+        let granted = self.granted.lock().expect("nobody panics with it").clone();
+        let prepared = Prepared::new(order, &granted)?;
         let id = {
             let mut sessions = self.sessions();
             sessions.last += 1;

@@ -1,8 +1,9 @@
-// What the end-to-end tests share: the command, its server, a browser.
+// What the end-to-end tests share: the command, its server, a browser, and what a person sees and does.
 //
 //   WARP (the command; ../../../target/debug/warp) -> warp studio --listen 127.0.0.1:0 -> address -> Chromium -> page
 //
 // Chromium is Debian's, or CHROMIUM says where another one is.
+import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -118,4 +119,41 @@ export async function commandCells(...more) {
     const text = await warp("run", "three_stream", "--device", "ssd_a", "--scale", "1/2048", "--write", "2", "--no-keep", "--json", ...more);
     const cells = JSON.parse(text).cells.filter((cell) => cell.grid.overwrite === "80/20");
     return Object.fromEntries(cells.map((cell) => [cell.variant, cell]));
+}
+
+/** The write amplification of each lane as the page shows it. */
+export const wafs = (page) => page.locator(".lane-waf b").allTextContents();
+
+/** Drive-writes that the page says the run is at. */
+export const position = async (page) => Number(await page.locator(".position b").textContent());
+
+/** As `page.waitForFunction`, but of a question to be asked from here. */
+export async function until(what, question) {
+    const end = Date.now() + PATIENCE_MS;
+    while (!(await question())) {
+        assert.ok(Date.now() < end, `${what} did not come in ${PATIENCE_MS} ms`);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+}
+
+/** Every lane has come to its end. */
+export const isOver = (page) => until("the end of the run", async () => {
+    const phases = await page.locator(".lane-phase").allTextContents();
+    return phases.length > 0 && phases.every((phase) => phase === "ended");
+});
+
+/** Moves the slider to a share of the run, as dragging it and letting go does. */
+export async function seek(page, share) {
+    await page.locator(".slider input").evaluate((slider, to) => {
+        slider.value = String(Math.round(to * Number(slider.max)));
+        slider.dispatchEvent(new Event("input", { bubbles: true }));
+        slider.dispatchEvent(new Event("change", { bubbles: true }));
+    }, share);
+}
+
+/** As fast as it goes. */
+export async function playToTheEnd(page) {
+    await page.getByLabel("Speed").selectOption({ label: "full speed" });
+    await page.locator("button.play").click();
+    await isOver(page);
 }

@@ -6,7 +6,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { commandCells, newPage, PATIENCE_MS, Server, startBrowser, threeStreams, warp, workFolder } from "./host.mjs";
+import { commandCells, isOver, newPage, PATIENCE_MS, playToTheEnd, position, seek, Server, startBrowser, threeStreams, until, wafs, warp, workFolder } from "./host.mjs";
 
 const AXE = createRequire(import.meta.url).resolve("axe-core");
 
@@ -25,21 +25,6 @@ after(async () => {
     assert.equal(code, 0, "Ctrl-C ends the server in order");
 });
 
-/** The write amplification of each lane as the page shows it. */
-const wafs = (page) => page.locator(".lane-waf b").allTextContents();
-
-/** Drive-writes that the page says the run is at. */
-const position = async (page) => Number(await page.locator(".position b").textContent());
-
-/** As `page.waitForFunction`, but of a question to be asked from here. */
-async function until(what, question) {
-    const end = Date.now() + PATIENCE_MS;
-    while (!(await question())) {
-        assert.ok(Date.now() < end, `${what} did not come in ${PATIENCE_MS} ms`);
-        await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-}
-
 /** Drive-writes of the host in each lane. */
 const hosts = async (page) => (await page.locator(".lane .facts div:first-child dd").allTextContents()).map((text) => Number.parseFloat(text));
 
@@ -48,26 +33,6 @@ const isAt = (page, place) => until(`${place} drive-writes`, async () => {
     const lanes = await hosts(page);
     return lanes.length > 0 && lanes.every((one) => Math.abs(one - place) < 0.015) && Math.abs((await position(page)) - place) < 0.015;
 });
-
-const isOver = (page) => until("the end of the run", async () => {
-    const phases = await page.locator(".lane-phase").allTextContents();
-    return phases.length > 0 && phases.every((phase) => phase === "ended");
-});
-
-/** Moves the slider to a share of the run, as dragging it and letting go does. */
-async function seek(page, share) {
-    await page.locator(".slider input").evaluate((slider, to) => {
-        slider.value = String(Math.round(to * Number(slider.max)));
-        slider.dispatchEvent(new Event("input", { bubbles: true }));
-        slider.dispatchEvent(new Event("change", { bubbles: true }));
-    }, share);
-}
-
-async function playToTheEnd(page) {
-    await page.getByLabel("Speed").selectOption({ label: "full speed" });
-    await page.locator("button.play").click();
-    await isOver(page);
-}
 
 async function open(order, options) {
     const id = await server.begin(order);

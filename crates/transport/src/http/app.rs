@@ -6,7 +6,9 @@
 //! ```
 //!
 //! A browser sends what any site tells it to: so the Host must be this machine by its address (a name that somebody had
-//! lead here is no name of it), and the Origin, where there is one, the same place.
+//! lead here is no name of it), and the Origin, where there is one, the same place. Only where there is a token may another
+//! site ask (a notebook, whose page comes from its own server): each of its questions shows the token, so it was given it, and
+//! only then it may read the answer (CORS). Its preflights, which can show none, are all answered alike. No cookie means anything.
 
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
@@ -20,9 +22,10 @@ use flate2::write::GzEncoder;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
-    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_SECURITY_POLICY,
-    CONTENT_TYPE, ETAG, HOST, HeaderMap, HeaderName, HeaderValue, IF_NONE_MATCH, ORIGIN, REFERRER_POLICY,
-    SEC_WEBSOCKET_PROTOCOL, VARY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_ENCODING, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ALLOW, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING,
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HOST, HeaderMap, HeaderName, HeaderValue, IF_NONE_MATCH, ORIGIN,
+    REFERRER_POLICY, SEC_WEBSOCKET_PROTOCOL, VARY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Request, Response, StatusCode};
 use tokio::sync::OwnedSemaphorePermit;
@@ -143,11 +146,69 @@ impl Guarded {
     ) -> Response<Full<Bytes>> {
         let takes_gzip = takes_gzip(request.headers());
         let tag = request.headers().get(IF_NONE_MATCH).cloned();
+        let asker = match self.asker(&request) {
+            Ok(asker) => asker,
+            Err(problem) => return respond(app.refusal(403, &problem), takes_gzip, tag.as_ref()),
+        };
+        if asker == Asker::Preflight {
+            return preflight();
+        }
         let answer = match self.taken(app, request, place).await {
             Ok(response) => return response,
             Err(answer) => answer,
         };
-        respond(answer, takes_gzip, tag.as_ref())
+        let mut response = respond(answer, takes_gzip, tag.as_ref());
+        if asker == Asker::Trusted {
+            // Any site that shows the token; with a star browsers send no cookies along.
+            let any = HeaderValue::from_static("*");
+            response.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, any);
+        }
+        response
+    }
+
+    /// Who asks; or why nobody answers.
+    fn asker(&self, request: &Request<Incoming>) -> Result<Asker, String> {
+        let host = only(request.headers(), HOST).unwrap_or_default();
+        if !is_own(host, self.address) {
+            return Err(format!(
+                "the Host is {:?}, which is not this server by its address; open http://{}/",
+                shown(host),
+                self.address
+            ));
+        }
+        let Some(origin) = only(request.headers(), ORIGIN) else {
+            return Ok(Asker::Own);
+        };
+        let place = origin
+            .strip_prefix("http://")
+            .or_else(|| origin.strip_prefix("https://"));
+        if place.is_some_and(|place| place.eq_ignore_ascii_case(host)) {
+            return Ok(Asker::Own);
+        }
+        // Where no token is set nobody can show it, and everything shows "none".
+        if self.token.is_some() && !origin.is_empty() {
+            if is_preflight(request) {
+                return Ok(Asker::Preflight);
+            }
+            if self.shows_token(request) {
+                return Ok(Asker::Trusted);
+            }
+        }
+        let remedy = if self.token.is_some() {
+            ", or show the token"
+        } else {
+            ""
+        };
+        Err(format!(
+            "the request comes from {:?}, another site; open http://{host}/{remedy}",
+            shown(origin)
+        ))
+    }
+
+    /// Whether a request shows the token in either way, if one is needed.
+    fn shows_token(&self, request: &Request<Incoming>) -> bool {
+        let is_upgrade = socket::is_upgrade(request);
+        self.admits(request) || (is_upgrade && self.is_token(protocol_token(request.headers()).as_deref()))
     }
 
     /// A response that is no answer: the beginning of a conversation.
@@ -158,10 +219,9 @@ impl Guarded {
         place: &Arc<OwnedSemaphorePermit>,
     ) -> Result<Response<Full<Bytes>>, Answer> {
         let refuse = |status: u16, problem: &str| app.refusal(status, problem);
-        check_origin(&request, self.address).map_err(|problem| refuse(403, &problem))?;
         let path = request.uri().path().to_string();
         if socket::is_upgrade(&request) {
-            if !self.admits(&request) && !self.is_token(protocol_token(request.headers()).as_deref()) {
+            if !self.shows_token(&request) {
                 return Err(refuse(
                     401,
                     "a token is needed; open the address that `warp studio` printed",
@@ -234,32 +294,41 @@ async fn body_of(request: Request<Incoming>) -> Result<Bytes, (u16, String)> {
     }
 }
 
-/// Refuses what another site had a browser send.
-fn check_origin(request: &Request<Incoming>, listens: SocketAddr) -> Result<(), String> {
-    let text = |name: HeaderName| {
-        let mut values = request.headers().get_all(name).iter();
-        let first = values.next().map(|value| value.to_str().unwrap_or_default());
-        // Of two nobody knows which one is meant.
-        if values.next().is_some() { Some("") } else { first }
-    };
-    let host = text(HOST).unwrap_or_default();
-    if !is_own(host, listens) {
-        return Err(format!(
-            "the Host is {:?}, which is not this server by its address; open http://{listens}/",
-            shown(host)
-        ));
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asker {
+    /// The page of this server, or no page at all.
+    Own,
+    /// A browser, on behalf of another site: whether that may ask what it is going to.
+    Preflight,
+    /// The page of another site, which shows the token.
+    Trusted,
+}
+
+/// Whether a browser asks for leave (Fetch, 4.8).
+fn is_preflight(request: &Request<Incoming>) -> bool {
+    *request.method() == hyper::Method::OPTIONS && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD)
+}
+
+/// What every preflight is answered with, whatever it is about: nothing that is served shows in it.
+fn preflight() -> Response<Full<Bytes>> {
+    let mut response = respond(Answer::new(204, "text/plain", ""), false, None);
+    for (name, value) in [
+        (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
+        (ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, DELETE"),
+        (ACCESS_CONTROL_ALLOW_HEADERS, "authorization, content-type"),
+        (ACCESS_CONTROL_MAX_AGE, "600"),
+    ] {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
-    let Some(origin) = text(ORIGIN) else { return Ok(()) };
-    let place = origin
-        .strip_prefix("http://")
-        .or_else(|| origin.strip_prefix("https://"));
-    if place.is_some_and(|place| place.eq_ignore_ascii_case(host)) {
-        return Ok(());
-    }
-    Err(format!(
-        "the request comes from {:?}, another site; open http://{host}/",
-        shown(origin)
-    ))
+    response
+}
+
+/// The value of a field that there may be once: nothing of two, of which nobody knows which one is meant.
+fn only(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next().map(|value| value.to_str().unwrap_or_default());
+    if values.next().is_some() { Some("") } else { first }
 }
 
 /// Whether a Host is this server: loopback, or the address it listens on; where that is every one of this machine, any address.

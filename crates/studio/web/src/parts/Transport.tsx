@@ -40,6 +40,9 @@ export function Transport({ session }: { session: Session }) {
     const sentAt = useRef(0);
     const bar = useRef<HTMLDivElement>(null);
     useEffect(() => {
+        // Keys of this page; in a notebook only those that are pressed within the widget, and not the notebook's own.
+        const root = bar.current?.getRootNode() ?? document;
+        const listened = (event: Event) => keys(event as KeyboardEvent);
         const keys = (event: KeyboardEvent) => {
             const target = event.target as HTMLElement;
             if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, select, textarea, button, dialog, [contenteditable]") !== null) return;
@@ -50,9 +53,9 @@ export function Transport({ session }: { session: Session }) {
                 session.step(1);
             }
         };
-        document.addEventListener("keydown", keys);
-        return () => document.removeEventListener("keydown", keys);
-    }, [session]);
+        root.addEventListener("keydown", listened);
+        return () => root.removeEventListener("keydown", listened);
+    }, [session, first === undefined]);
     if (first === undefined) return null;
 
     const capacity = first.lane.capacity_bytes;

@@ -1,0 +1,199 @@
+//! The studio in this process: its server, the components that notebooks show, and orders of what Python has.
+//!
+//! ```text
+//! Result, PointResult, Points, Experiment, JSON -> studio::asked -> an Order and the files that it names -> Python -> widget
+//! StudioServer: studio::Studio on loopback, in threads of its own that never ask the interpreter
+//! ```
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lab::twin::ScaleChoice;
+use pyo3::prelude::*;
+use studio::asked::{Asked, AskedRun, Made, Source};
+use studio::order::Beginning;
+use studio::{Order, Studio, StudioOptions};
+use transport::http::HttpOptions;
+
+use crate::convert::{self, optional_table, to_python, warp_error};
+use crate::experiment::Experiment;
+use crate::point::Point;
+use crate::result::Results;
+
+/// What points were asked for with, so that the studio can be told.
+pub type Origin = Option<Arc<Asked>>;
+
+/// What all of these have in common; None if they were not asked for together.
+pub fn common_origin<'a>(mut origins: impl Iterator<Item = &'a Origin>) -> Origin {
+    let first = origins.next()?.clone()?;
+    origins
+        .all(|other| other.as_ref().is_some_and(|other| Arc::ptr_eq(&first, other)))
+        .then_some(first)
+}
+
+/// The studio's server, for this machine and whoever shows the token, until it is stopped.
+#[pyclass(frozen, module = "warp_ssd")]
+pub struct StudioServer {
+    address: SocketAddr,
+    studio: Mutex<Option<Studio>>,
+}
+
+impl StudioServer {
+    fn studio(&self) -> std::sync::MutexGuard<'_, Option<Studio>> {
+        self.studio.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl StudioServer {
+    /// Begins to serve, on a port of loopback that is free.
+    #[new]
+    fn new(py: Python<'_>, token: String) -> PyResult<StudioServer> {
+        let mut http = HttpOptions::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+        http.token = Some(token);
+        let started = py.detach(|| Studio::start(StudioOptions::new(http)));
+        let studio = started.map_err(warp_error)?;
+        Ok(StudioServer {
+            address: studio.local_address(),
+            studio: Mutex::new(Some(studio)),
+        })
+    }
+
+    /// Where it is.
+    #[getter]
+    fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Has these files be runnable, beside the catalogue.
+    fn grant(&self, files: Vec<PathBuf>) {
+        if let Some(studio) = &*self.studio() {
+            studio.grant(&files);
+        }
+    }
+
+    /// Ends its sessions and itself; nothing, if it was stopped before.
+    fn stop(&self, py: Python<'_>) {
+        py.detach(|| {
+            let studio = self.studio().take();
+            if let Some(studio) = studio {
+                studio.stop();
+            }
+        });
+    }
+
+    fn __repr__(&self) -> String {
+        format!("StudioServer({})", self.url())
+    }
+}
+
+/// The module that shows the studio in a notebook (anywidget), or None if this build has none.
+#[pyfunction]
+pub fn studio_widget() -> Option<&'static str> {
+    studio::assets::widget()
+}
+
+/// An order as Python's, with the files that it names.
+fn made<'py>(py: Python<'py>, made: &Made) -> PyResult<(Bound<'py, PyAny>, Vec<PathBuf>)> {
+    let json = serde_json::to_value(&made.order).expect("an order is JSON");
+    Ok((to_python(py, &json)?, made.files.clone()))
+}
+
+const NO_ORIGIN: &str = "studio: these points were not made together by one call of Experiment.points in this process, so what they \
+                         were asked for with is not known; make them so";
+
+/// The order of what was run, or of points that are to be run, and the files that it names.
+///
+/// Raises
+/// ------
+/// WarpError
+///     A session cannot show it: why.
+#[pyfunction]
+pub fn studio_order_of_runs<'py>(
+    py: Python<'py>,
+    runs: &Bound<'py, PyAny>,
+) -> PyResult<(Bound<'py, PyAny>, Vec<PathBuf>)> {
+    if let Ok(results) = runs.cast::<Results>() {
+        let results = results.get();
+        if results.has_policies() {
+            let problem = "studio: policies in Python decided in these runs, and a session asks no Python; show runs without them";
+            return Err(warp_error(problem));
+        }
+        let origin = results.origin().ok_or_else(|| warp_error(NO_ORIGIN))?;
+        let cells = results.cells.iter();
+        let runs: Vec<AskedRun<'_>> = cells
+            .map(|cell| AskedRun {
+                key: &cell.key,
+                seed: cell.seed,
+                scale: Some(cell.scale),
+            })
+            .collect();
+        return made(py, &py.detach(|| origin.order(&runs)).map_err(warp_error)?);
+    }
+    let points: Vec<PyRef<'py, Point>> = runs.extract()?;
+    let origin = common_origin(points.iter().map(|point| &point.origin)).ok_or_else(|| warp_error(NO_ORIGIN))?;
+    let plans: Vec<_> = points.iter().map(|point| point.prepared.clone()).collect();
+    let found = py.detach(|| {
+        let cells = plans.iter().map(|plan| plan.cell());
+        let runs: Vec<AskedRun<'_>> = cells
+            .map(|cell| AskedRun {
+                key: &cell.key,
+                seed: cell.seed,
+                scale: None,
+            })
+            .collect();
+        origin.order(&runs)
+    });
+    made(py, &found.map_err(warp_error)?)
+}
+
+/// The order of an experiment, with a lane for each of its variants, and the files that it names.
+#[pyfunction]
+#[pyo3(signature = (experiment, *, device, only, scale, write_capacities, overrides, seed))]
+#[allow(clippy::too_many_arguments)] // Keyword arguments of Python.
+pub fn studio_order_of_experiment<'py>(
+    py: Python<'py>,
+    experiment: &Bound<'py, Experiment>,
+    device: Option<&str>,
+    only: Vec<String>,
+    scale: Option<&Bound<'py, PyAny>>,
+    write_capacities: Option<f64>,
+    overrides: Option<&Bound<'py, PyAny>>,
+    seed: u64,
+) -> PyResult<(Bound<'py, PyAny>, Vec<PathBuf>)> {
+    let experiment = &experiment.get().experiment;
+    let source = Source::of(experiment).map_err(warp_error)?;
+    let (name, own_device) = match &source {
+        Source::Experiment(name) => (name, None),
+        Source::Workload { workload, device } => (workload, Some(device.as_str())),
+    };
+    let beginning = Beginning {
+        device: device.or(own_device),
+        scale: scale.map(convert::scale::<ScaleChoice>).transpose()?,
+        write: write_capacities,
+        only: &only,
+        set: optional_table("overrides", overrides)?,
+        seed,
+    };
+    let order = match own_device {
+        Some(_) => Ok(Order::of_workload(name, &beginning)),
+        None => Order::of_experiment(name, experiment, &beginning),
+    };
+    let found = order.and_then(|order| {
+        let named = [Some(name), order.device.as_ref()].into_iter().flatten();
+        let files = named
+            .filter(|name| !studio::order::is_known(name))
+            .map(PathBuf::from)
+            .collect();
+        Made::of(order, files)
+    });
+    made(py, &found.map_err(warp_error)?)
+}
+
+/// An order as somebody wrote it, with all that it leaves out.
+#[pyfunction]
+pub fn studio_order<'py>(py: Python<'py>, json: &str) -> PyResult<Bound<'py, PyAny>> {
+    let found = Order::parse(json.as_bytes()).and_then(|order| Made::of(order, Vec::new()));
+    Ok(made(py, &found.map_err(warp_error)?)?.0)
+}

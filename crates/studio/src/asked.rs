@@ -1,0 +1,290 @@
+//! Orders of what a program has: an experiment, or runs that it asked the lab for.
+//!
+//! ```text
+//! Experiment -> Source (a name or a file) -> Order::of_experiment, Order::of_workload
+//! Asked (Experiment + Selection), runs -> Order -> Prepared -> cells == the cells that were asked for, or a refusal
+//! ```
+//!
+//! An Order has fewer words than a Selection, so one that was made is read again, and refused where a cell of it is another one than
+//! that which was asked for: what is shown gives the integers of the run. Nothing is run here.
+
+use std::path::{Path, PathBuf};
+
+use lab::LabError;
+use lab::cell::{Cell, CellKey};
+use lab::experiment::Experiment;
+use lab::selection::Selection;
+use lab::twin::{Scale, ScaleChoice};
+use lab::workloads::WorkloadChoice;
+use serde_json::{Value, json};
+use toml::Table;
+
+use crate::order::{LANES_MAX, Order, OrderLane, OrderWorkload, Prepared, is_known, known_experiments};
+
+/// An Order, and the files that it names: whoever made it may have them run.
+#[derive(Clone, Debug, Default)]
+pub struct Made {
+    /// What to run.
+    pub order: Order,
+    /// Files beside the catalogue.
+    pub files: Vec<PathBuf>,
+}
+
+impl Made {
+    /// An Order that a program has, which names no file that the program did not.
+    ///
+    /// # Errors
+    /// A name that there is not, or a lane that is no single run: one sentence.
+    pub fn of(order: Order, files: Vec<PathBuf>) -> Result<Made, LabError> {
+        Prepared::new(order.clone(), &files)?.cells()?;
+        Ok(Made { order, files })
+    }
+
+    /// Notes a name that is not in the catalogue as that of a file.
+    fn grant(&mut self, name: &str) {
+        if !is_known(name) {
+            self.files.push(PathBuf::from(name));
+        }
+    }
+}
+
+/// Where an experiment is found again.
+pub enum Source {
+    /// An experiment of the catalogue, or a file of one.
+    Experiment(String),
+    /// A workload on a device.
+    Workload {
+        /// A workload of the catalogue, or a file.
+        workload: String,
+        /// Its device.
+        device: String,
+    },
+}
+
+impl Source {
+    /// Where this one is.
+    ///
+    /// # Errors
+    /// It is nowhere but in the memory of who made it.
+    pub fn of(experiment: &Experiment) -> Result<Source, LabError> {
+        let is_plain = experiment.variants.is_empty() && experiment.grid.is_empty();
+        if let Some(WorkloadChoice::Named(workload)) = experiment.workload.as_ref().filter(|_| is_plain)
+            && *workload == experiment.file
+        {
+            return Ok(Source::Workload {
+                workload: workload.clone(),
+                device: experiment.devices[0].clone(),
+            });
+        }
+        let is_this = |found: Result<Experiment, LabError>| found.is_ok_and(|found| found.file == experiment.file);
+        if known_experiments().contains(&experiment.slug) && is_this(Experiment::find(&experiment.slug)) {
+            return Ok(Source::Experiment(experiment.slug.clone()));
+        }
+        if Path::new(&experiment.file).is_file() {
+            return Ok(Source::Experiment(experiment.file.clone()));
+        }
+        let problem = "is neither in the catalogue nor a file, so nobody finds it again; write it to an experiment.toml and give its path";
+        Err(refused(&experiment.file, problem))
+    }
+}
+
+/// What a program asked for.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Of which experiment.
+    pub experiment: Experiment,
+    /// Which runs of it, and how.
+    pub selection: Selection,
+}
+
+/// One run of what was asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct AskedRun<'a> {
+    /// Which one.
+    pub key: &'a CellKey,
+    /// With which seed.
+    pub seed: u64,
+    /// The twin that it ran on, if it has run.
+    pub scale: Option<Scale>,
+}
+
+fn refused(place: &str, problem: impl Into<String>) -> LabError {
+    LabError::invalid(place, problem)
+}
+
+/// The one value that all have, or a refusal that says how to come to one.
+fn common<T: PartialEq + ToString>(
+    what: &str,
+    remedy: &str,
+    mut values: impl Iterator<Item = T>,
+) -> Result<T, LabError> {
+    let first = values.next().expect("there are runs");
+    match values.find(|value| *value != first) {
+        None => Ok(first),
+        Some(other) => {
+            let (first, other) = (first.to_string(), other.to_string());
+            Err(refused(
+                "studio",
+                format!("the runs have {what}s {first} and {other}, and a session has one; {remedy}"),
+            ))
+        }
+    }
+}
+
+impl Asked {
+    /// The Order of some of the runs, each a lane.
+    ///
+    /// # Errors
+    /// They are too many or too different for a session, or one of them is something that an Order has no words for.
+    pub fn order(&self, runs: &[AskedRun<'_>]) -> Result<Made, LabError> {
+        if runs.is_empty() || runs.len() > LANES_MAX {
+            let problem = format!(
+                "{} runs, and a session shows 1 to {LANES_MAX} side by side; choose some of them",
+                runs.len()
+            );
+            return Err(refused("studio", problem));
+        }
+        if self.selection.snapshot.is_some() {
+            let problem =
+                "these runs go on with a saved device, and a session begins with a new one; run them without snapshot";
+            return Err(refused("studio", problem));
+        }
+        let selected = self.experiment.select(&self.selection)?.cells;
+        let cell_of = |run: &AskedRun<'_>| {
+            let mut cells = selected.iter();
+            let cell = cells.find(|cell| cell.key == *run.key && cell.seed == run.seed && is_profile(cell));
+            cell.ok_or_else(|| refused(&run.key.to_string(), "its experiment has changed since; run it again"))
+        };
+        let cells = runs.iter().map(cell_of).collect::<Result<Vec<&Cell>, LabError>>()?;
+        let made = self.made(runs, &cells)?;
+        let ordered = Prepared::new(made.order.clone(), &made.files)?.cells()?;
+        for ((run, cell), ordered) in runs.iter().zip(&cells).zip(&ordered) {
+            self.compare(run, cell, ordered)?;
+        }
+        Ok(made)
+    }
+
+    /// The Order in the words that it has; whether they say it all is to be seen.
+    fn made(&self, runs: &[AskedRun<'_>], cells: &[&Cell]) -> Result<Made, LabError> {
+        let mut made = Made::default();
+        let choose = "choose those of one";
+        let scale =
+            |(run, cell): (&AskedRun<'_>, &&Cell)| run.scale.map_or(cell.run.scale, ScaleChoice::Fixed).to_string();
+        let device = common("device", choose, cells.iter().map(|cell| cell.key.device.clone()))?;
+        made.grant(&device);
+        let first = &cells[0].run;
+        let prefill = first.prefill_capacities;
+        made.order = Order {
+            device: Some(device),
+            scale: Some(common("scale", choose, runs.iter().zip(cells).map(scale))?),
+            seed: common("seed", choose, cells.iter().map(|cell| cell.seed))?,
+            write: first.write_capacities,
+            prefill: cells
+                .iter()
+                .all(|cell| cell.run.prefill_capacities == prefill)
+                .then_some(prefill),
+            timed: first.timed,
+            lanes: self.lanes(cells),
+            ..Order::default()
+        };
+        match Source::of(&self.experiment)? {
+            Source::Experiment(name) => {
+                made.grant(&name);
+                made.order.experiment = Some(name);
+            }
+            Source::Workload { workload, .. } => {
+                made.grant(&workload);
+                made.order.workload = Some(named(workload));
+            }
+        }
+        match &self.selection.workload {
+            Some(WorkloadChoice::Named(name)) => {
+                made.grant(name);
+                made.order.workload = Some(named(name.clone()));
+            }
+            Some(WorkloadChoice::Table(table)) => {
+                made.order.workload = Some(OrderWorkload {
+                    name: "workload.toml".to_string(),
+                    text: Some(toml::to_string(table).map_err(|error| refused("workload", error.to_string()))?),
+                });
+            }
+            None => {}
+        }
+        Ok(made)
+    }
+
+    /// A lane for each cell, called by what tells them apart.
+    fn lanes(&self, cells: &[&Cell]) -> Vec<OrderLane> {
+        let mut set = self.selection.overrides.clone();
+        let settings = self.selection.settings.iter();
+        set.extend(settings.map(|(path, value)| (format!("workload.{path}"), value.clone())));
+        let only = |cell: &Cell| {
+            let names = [&cell.key.variant].into_iter().chain(&cell.key.grid);
+            names.filter(|name| !name.is_empty()).cloned().collect::<Vec<String>>()
+        };
+        let is_told_by_variant = |cell: &Cell| {
+            let alike = cells.iter().filter(|other| other.key.variant == cell.key.variant);
+            !cell.key.variant.is_empty() && alike.count() == 1
+        };
+        let name = |cell: &Cell| match only(cell) {
+            _ if is_told_by_variant(cell) => cell.key.variant.clone(),
+            only if only.is_empty() => cell.workload_name.clone(),
+            only => only.join(", "),
+        };
+        let lane = |cell: &&Cell| OrderLane {
+            name: name(cell),
+            only: only(cell),
+            set: Table::from_iter(set.clone()),
+        };
+        cells.iter().map(lane).collect()
+    }
+
+    /// Refuses an Order of another run.
+    fn compare(&self, run: &AskedRun<'_>, asked: &Cell, ordered: &Cell) -> Result<(), LabError> {
+        let mut asked = asked.clone();
+        if let Some(scale) = run.scale {
+            asked.run.scale = ScaleChoice::Fixed(scale);
+        }
+        let pairs = what_counts(&asked).into_iter().zip(what_counts(ordered));
+        let Some(((what, _), _)) = pairs.into_iter().find(|((_, asked), (_, ordered))| asked != ordered) else {
+            return Ok(());
+        };
+        let what = match what {
+            "device" if self.selection.capacity_bytes.is_some() => "capacity_bytes",
+            what => what,
+        };
+        let problem = format!(
+            "a session cannot be told its {what}, so it would be another run; leave that as the experiment says it"
+        );
+        Err(refused(&format!("studio, {}", run.key), problem))
+    }
+}
+
+fn named(name: String) -> OrderWorkload {
+    OrderWorkload { name, text: None }
+}
+
+/// Whether a cell is on the profile itself, and not on a member of its ensemble.
+fn is_profile(cell: &Cell) -> bool {
+    cell.ensemble.is_none_or(|part| part.member.is_none())
+}
+
+/// What the integers of a run depend on. How it is sampled and where it stands in its experiment is not among it.
+fn what_counts(cell: &Cell) -> Vec<(&'static str, Value)> {
+    let run = &cell.run;
+    vec![
+        ("device", json!(cell.device)),
+        ("workload", json!(cell.workload)),
+        ("seed", json!(cell.seed)),
+        ("feedback", json!(cell.feedback)),
+        ("snapshot", json!(cell.snapshot)),
+        ("scale", json!(run.scale.to_string())),
+        ("write_capacities", json!(run.write_capacities)),
+        ("prefill_capacities", json!(run.prefill_capacities)),
+        ("until", json!(run.until)),
+        ("timed", json!(run.timed)),
+        ("seconds", json!(run.seconds)),
+        ("queue_depth", json!(run.queue_depth)),
+        ("placement_handles", json!(run.placement_handles)),
+    ]
+}
