@@ -288,3 +288,92 @@ fn what_counts(cell: &Cell) -> Vec<(&'static str, Value)> {
         ("placement_handles", json!(run.placement_handles)),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use lab::selection::Form;
+
+    use super::*;
+
+    fn asked(selection: Selection) -> Asked {
+        Asked {
+            experiment: Experiment::find("three_stream").expect("it is built in"),
+            selection,
+        }
+    }
+
+    /// The quick form of one cell, with settings of device and workload.
+    fn selection() -> Selection {
+        Selection {
+            quick: true,
+            device: Some("ssd_a".to_string()),
+            only: Some(vec!["FDP".to_string(), "80/20".to_string()]),
+            seeds: Some(vec![7]),
+            overrides: Table::from_iter([("gc.unit_selection".to_string(), "fifo".into())]),
+            settings: Table::from_iter([("overwrite.random_distribution".to_string(), "zipf:1.5".into())]),
+            ..Selection::default()
+        }
+    }
+
+    fn order(asked: &Asked) -> Result<Made, LabError> {
+        let cells = asked.experiment.select(&asked.selection).expect("a selection").cells;
+        let runs = cells.iter().map(|cell| AskedRun {
+            key: &cell.key,
+            seed: cell.seed,
+            scale: None,
+        });
+        asked.order(&runs.collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn an_order_says_all_that_was_asked_for() {
+        let asked = asked(selection());
+        let made = order(&asked).expect("an order");
+        assert_eq!(made.files, Vec::<PathBuf>::new());
+        let prepared = Prepared::new(made.order.clone(), &[]).expect("it is in the catalogue");
+        let again = prepared.cells().expect("a cell").remove(0);
+        let selected = asked.experiment.select(&asked.selection).expect("a selection");
+        assert_eq!(selected.form, Form::Changed);
+        assert_eq!(what_counts(&again), what_counts(&selected.cells[0]));
+        assert_eq!(
+            (again.seed, again.run.scale.to_string().as_str()),
+            (7, "1/2048"),
+            "of the quick form"
+        );
+        assert_eq!(made.order.lanes[0].set.len(), 2);
+    }
+
+    #[test]
+    fn what_an_order_has_no_word_for_is_refused() {
+        let until = Selection {
+            until: Some("steady".parse().expect("a word")),
+            ..selection()
+        };
+        let refused = order(&asked(until)).expect_err("no word").to_string();
+        assert!(refused.contains("cannot be told its until"), "{refused}");
+        let all = Selection {
+            only: None,
+            ..selection()
+        };
+        let refused = order(&asked(all)).expect_err("nine").to_string();
+        assert!(refused.contains("9 runs"), "{refused}");
+        let seeds = Selection {
+            seeds: Some(vec![1, 2]),
+            ..selection()
+        };
+        let refused = order(&asked(seeds)).expect_err("two seeds").to_string();
+        assert!(refused.contains("seeds 1 and 2"), "{refused}");
+    }
+
+    #[test]
+    fn an_experiment_is_found_again_or_refused() {
+        let found = Source::of(&Experiment::find("three_stream").expect("it is built in"));
+        assert!(matches!(found, Ok(Source::Experiment(name)) if name == "three_stream"));
+        let found = Source::of(&Experiment::of_workload("three_stream", "ssd_b"));
+        assert!(matches!(found, Ok(Source::Workload { device, .. }) if device == "ssd_b"));
+        let table = toml::from_str("devices = [\"ssd_a\"]\nworkload = \"three_stream\"\n[run]\nscale = \"1/2048\"\n");
+        let made = Experiment::from_table("experiment", table.expect("a table")).expect("an experiment");
+        let refused = Source::of(&made).err().expect("nobody finds it").to_string();
+        assert!(refused.contains("neither in the catalogue nor a file"), "{refused}");
+    }
+}
