@@ -81,7 +81,7 @@ export function WafPlot({ session, window, height }: { session: Session; window:
     const lanes = session.lanes.value;
     const all = lanes.map((state) => seriesOf(pointsOfLane(state), state, window));
     const { x, ys } = merge(all);
-    const lines: Line[] = lanes.map((state, index) => ({ label: `${lanes.length > 1 ? `${laneLetter(index)} ` : ""}${state.lane.name}`, ...(STROKES[index % STROKES.length] as (typeof STROKES)[number]) }));
+    const lines: Line[] = lanes.map((state, index) => ({ label: `${lanes.length > 1 ? `${laneLetter(index)} ` : ""}${state.lane.name || state.lane.device}`, ...(STROKES[index % STROKES.length] as (typeof STROKES)[number]) }));
     const first = lanes[0];
     if (first === undefined) return null;
     const forks = session.order.value?.forks ?? [];

@@ -11,6 +11,7 @@ import { effect, type Signal } from "@preact/signals";
 import { tags } from "@lezer/highlight";
 import { useEffect, useRef } from "preact/hooks";
 import { isDark } from "../state/theme.ts";
+import { Prose } from "../parts/Prose.tsx";
 import { api } from "../state/server.ts";
 import type { OptionEntry, Problem } from "../wire/messages.ts";
 
@@ -151,7 +152,7 @@ export function Editor({ name, text, problems }: { name: Signal<string>; text: S
             <ul class="problems" aria-live="polite">
                 {problems.value.map((problem) => (
                     <li key={`${problem.line} ${problem.message}`}>
-                        {problem.line !== null && <b>line {problem.line}</b>} {problem.message}
+                        {problem.line !== null && <b>line {problem.line}</b>} <Prose>{problem.message}</Prose>
                     </li>
                 ))}
             </ul>

@@ -60,14 +60,14 @@ function Hosts({ session }: { session: Session }) {
                         {hosts.length === 0 && (
                             <tr class="quiet-row">
                                 <th scope="row" colSpan={8}>
-                                    Nobody is connected. `warp serve` printed the lines that attach a host.
+                                    Nobody is connected. <code>warp serve</code> printed the lines that attach a host.
                                 </th>
                             </tr>
                         )}
                         {hosts.map((host) => (
                             <tr key={`${host.host} ${host.namespace}`}>
-                                <th scope="row">
-                                    {host.host} <small>{host.transport}</small>
+                                <th scope="row" class="long" title={host.host}>
+                                    <span>{host.host}</span> <small>{host.transport}</small>
                                 </th>
                                 <td>{host.namespace ?? "–"}</td>
                                 <td>{short(host.iops)}</td>
