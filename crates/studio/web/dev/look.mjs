@@ -74,7 +74,7 @@ async function replaceText(page, text) {
     await page.keyboard.insertText(text);
 }
 
-const MANY_HANDLES = Array.from({ length: 128 }, (_, handle) => `[stream-${handle}]\nrw=randwrite\nbs=16k\noffset=${((handle * 100) / 128).toFixed(4)}%\nsize=0.78%\nfdp=1\nfdp_pli=${handle}\ntime_based\n`).join("\n");
+const MANY_HANDLES = Array.from({ length: 128 }, (_, handle) => `[stream-${handle}]\nrw=randwrite\nbs=16k\noffset=${Math.floor((handle * 100) / 128)}%\nsize=1%\nio_size=10%\nfdp=1\nfdp_pli=${handle}\n`).join("\n");
 /** A trace whose last line is none: lanes fail when they come to it. */
 const BROKEN_TRACE = `fio version 2 iolog\n/dev/x add\n/dev/x open\n${Array.from({ length: 6000 }, (_, i) => `/dev/x write ${((i * 7919) % 50_000) * 4096} 65536`).join("\n")}\n/dev/x wrte 12 x\n`;
 const LONG = "A name of eighty bytes, written without a thought for whoever has to read it all";

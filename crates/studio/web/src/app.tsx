@@ -11,7 +11,7 @@ import { StartView } from "./views/Start.tsx";
 import { TourView } from "./views/Tour.tsx";
 
 const THEMES: [Theme, string][] = [
-    ["system", "as the system"],
+    ["system", "auto"],
     ["light", "light"],
     ["dark", "dark"],
 ];

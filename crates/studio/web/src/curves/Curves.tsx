@@ -130,7 +130,7 @@ function TimeView({ state }: { state: LaneState }) {
             </p>
         );
     }
-    if (latency === null) return <p class="empty">No latencies yet: they come while it runs, and for good when it has ended.</p>;
+    if (latency === null) return <p class="empty">No latencies yet: they are worked out when the lane has ended.</p>;
     const { series } = latency;
     return (
         <>

@@ -67,7 +67,7 @@ export function Plot(props: Props) {
             {
                 width: Math.max(200, element.clientWidth),
                 height,
-                padding: [12, 12, 0, 0],
+                padding: [12, 18, 0, 0],
                 legend: {
                     show: true,
                     live: true,

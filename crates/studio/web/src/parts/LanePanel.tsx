@@ -25,7 +25,7 @@ export function LanePanel({ session, state, index, grouping, mostHeight }: { ses
             <header class="lane-head">
                 <div class="lane-name">
                     {!isAlone && <LaneTag index={index} />}
-                    <h2>{lane.name || lane.device}</h2>
+                    <h2 title={lane.name}>{lane.name || lane.device}</h2>
                     {lane.of !== null && (
                         <button type="button" class="quiet" onClick={() => session.drop(index)} aria-label={`Drop lane ${lane.name}`}>
                             drop

@@ -133,7 +133,8 @@ function Lengths({ draft, isOwn }: { draft: Draft; isOwn: boolean }) {
     return (
         <fieldset class="fields">
             <legend>
-                Size and length {!isOwn && <em>what is not given is the experiment's own</em>}
+                Size and length{" "}
+                {!isOwn && <em>what is not given is the experiment's own</em>}
             </legend>
             <label>
                 scale of the twin
@@ -291,7 +292,7 @@ function ExperimentForm({ entry, known }: { entry: ExperimentEntry; known: Catal
                 return (
                     <fieldset class="chips" key={dimension.name}>
                         <legend>
-                            {dimension.name}
+                            {dimension.name.charAt(0).toUpperCase() + dimension.name.slice(1)}
                             {dimensions.length > 1 &&
                                 (isBeside ? (
                                     <em>side by side</em>

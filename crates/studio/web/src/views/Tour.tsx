@@ -64,10 +64,15 @@ function Told({ story }: { story: Story }) {
             },
             (error: unknown) => (problem.value = error instanceof Error ? error.message : String(error)),
         );
-        return () => {
+        // A story leaves nothing behind on the server, wherever its reader goes: sixteen that were left would leave no room for another.
+        const leave = () => {
             isOver = true;
-            // A story leaves nothing behind on the server.
             if (begun !== null) void api.end(begun).catch(() => {});
+        };
+        addEventListener("pagehide", leave);
+        return () => {
+            removeEventListener("pagehide", leave);
+            leave();
         };
     }, [story]);
     if (problem.value !== null) {
