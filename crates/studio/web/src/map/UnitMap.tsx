@@ -131,22 +131,24 @@ export function UnitMap({ session, state, grouping, mostHeight = 380, hasHint = 
 
     return (
         <div class="unit-map" data-tour="map">
-            <div
-                class="unit-map-frame"
-                ref={frame}
-                style={{ height: `${height}px` }}
-                role="application"
-                tabIndex={0}
-                aria-roledescription="map of reclaim units"
-                aria-label={`${grouped(state.lane.units)} reclaim units of ${state.lane.name}. Arrow keys go from unit to unit.`}
-                onPointerMove={pick}
-                onPointerDown={pick}
-                onPointerLeave={(event) => event.pointerType === "mouse" && setUnit(null)}
-                onKeyDown={keys}
-            >
-                <canvas ref={tiles} class="tiles" aria-hidden="true" />
-                <canvas ref={above} class="above" aria-hidden="true" />
-                {group !== "physical" && <Headings session={session} state={state} regions={regions} grouping={group} scale={above.current?.width ? above.current.width / (frame.current?.clientWidth || 1) : 1} />}
+            <div class="unit-map-scroll">
+                <div
+                    class="unit-map-frame"
+                    ref={frame}
+                    style={{ height: `${height}px` }}
+                    role="application"
+                    tabIndex={0}
+                    aria-roledescription="map of reclaim units"
+                    aria-label={`${grouped(state.lane.units)} reclaim units of ${state.lane.name}. Arrow keys go from unit to unit.`}
+                    onPointerMove={pick}
+                    onPointerDown={pick}
+                    onPointerLeave={(event) => event.pointerType === "mouse" && setUnit(null)}
+                    onKeyDown={keys}
+                >
+                    <canvas ref={tiles} class="tiles" aria-hidden="true" />
+                    <canvas ref={above} class="above" aria-hidden="true" />
+                    {group !== "physical" && <Headings session={session} state={state} regions={regions} grouping={group} scale={above.current?.width ? above.current.width / (frame.current?.clientWidth || 1) : 1} />}
+                </div>
             </div>
             <UnitLine session={session} state={state} unit={unit} hasHint={hasHint} />
         </div>
