@@ -8,7 +8,7 @@ import { api } from "../state/server.ts";
 type Row = Record<string, unknown>;
 
 /** Columns that every store has, in the order in which they are read; others follow as they come. */
-const FIRST = ["id", "at", "target", "title", "devices", "runs", "waf", "seconds", "warp"];
+const FIRST = ["id", "at", "target", "title", "waf", "runs", "devices", "seconds", "warp"];
 /** A digest that no reader compares by eye. */
 const NOT_SHOWN = ["engine"];
 
@@ -31,6 +31,8 @@ function cell(column: string, value: unknown): string {
         if (/waf|amplification/.test(column)) return waf(value);
         return Number.isInteger(value) ? grouped(value) : value.toPrecision(3);
     }
+    // Of a file its name; where it was stands in the row's title.
+    if (column === "target" && typeof value === "string") return value.split(/[\\/]/).at(-1) ?? value;
     if (column === "at" && typeof value === "string") return value.slice(0, 16).replace("T", " ");
     if (Array.isArray(value)) return value.map((one) => cell(column, one)).join(", ");
     return String(value);
@@ -88,8 +90,8 @@ export function CompareView() {
                                             <input type="checkbox" aria-label={`Compare ${cell("id", row["id"] ?? index)}`} checked={picked.value.includes(index)} onChange={() => pick(index)} />
                                         </td>
                                         {columns.map((column) => (
-                                            <td key={column} class={isNumeric(all, column) ? "" : "text"} title={column === "waf" && row[column] === null ? "a run of several cells has several" : undefined}>
-                                                {cell(column, row[column])}
+                                            <td key={column} class={isNumeric(all, column) ? "" : "text"} title={column === "waf" && row[column] === null ? "a run of several cells has several" : column === "target" || column === "title" ? String(row[column]) : undefined}>
+                                                <span class={column === "title" ? "cut" : ""}>{cell(column, row[column])}</span>
                                             </td>
                                         ))}
                                     </tr>
@@ -108,7 +110,7 @@ export function CompareView() {
 function Beside({ rows }: { rows: Row[] }) {
     const [one, other] = rows;
     if (one === undefined || other === undefined) return <p class="beside-hint">{one === undefined ? "No run chosen." : "One chosen; one more."}</p>;
-    const numbers = Object.keys(one).filter((key) => typeof one[key] === "number" && typeof other[key] === "number");
+    const numbers = columnsOf([one, other]).filter((key) => typeof one[key] === "number" && typeof other[key] === "number");
     const title = (row: Row) => `${cell("target", row["target"] ?? row["title"])} ${cell("id", row["id"])}`;
     const hasWaf = numbers.includes("waf");
     return (
