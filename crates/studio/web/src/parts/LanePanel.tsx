@@ -92,7 +92,7 @@ function FreeUnits({ state }: { state: LaneState }) {
                 <i class="mark" style={{ left: place(marks.background_free_units) }} />
             </div>
             <p class="marks" aria-hidden="true">
-                marks: foreground {marks.foreground_free_units}, background {marks.background_free_units}
+                marks: foreground {grouped(marks.foreground_free_units)}, background {grouped(marks.background_free_units)}
             </p>
         </div>
     );
