@@ -27,6 +27,7 @@ const ONLY_WHAT_IS_SEEN = `
     .top, .transport, .actions, .events, .lane-phase, .unit-line, .curves .bar, .run-head, .legend span:last-child { display: none !important }
     main { padding: 8px 20px 0 !important }
     .headline { padding-top: 0 !important; padding-bottom: 12px !important; margin-bottom: 12px !important }
+    .headline .sentence { font-size: 1.05rem !important }
     .lane-side { position: absolute !important; left: -9999px }
     .lanes { gap: 24px !important; --columns: 2 !important }
     .lane { gap: 8px !important }
@@ -62,7 +63,7 @@ try {
         await page.screenshot({ path: file, clip: { x: 0, y: 0, width: WIDTH, height } });
         files.push(file);
     }
-    execFileSync("convert", ["-delay", String(SHORT_MS / 10), ...files.slice(0, -1), "-delay", String(LONG_MS / 10), files.at(-1), "-colors", "48", "+dither", "-layers", "OptimizeFrame", "-loop", "0", to]);
+    execFileSync("convert", ["-delay", String(SHORT_MS / 10), ...files.slice(0, -1), "-delay", String(LONG_MS / 10), files.at(-1), "+dither", "-colors", "64", "-layers", "OptimizeFrame", "-loop", "0", to]);
     console.log(to);
 } finally {
     await browser.close();
