@@ -161,7 +161,8 @@ function Headings({ session, state, regions, grouping, scale }: { session: Sessi
     return (
         <>
             {regions.map((region) => {
-                const style = { top: `${region.top / scale}px` };
+                // Moved and not laid out anew: regions grow many times a second.
+                const style = { transform: `translateY(${region.top / scale}px)` };
                 if (grouping === "group") {
                     return (
                         <div class="region" style={style} key={region.key}>

@@ -29,10 +29,12 @@ export function DriveView() {
             <HeadlineText session={session} />
             <Hosts session={session} />
             <Lanes session={session} />
-            <div class="below">
-                <Curves session={session} />
-                <EventLog session={session} />
-            </div>
+            {session.lanes.value.length > 0 && (
+                <div class="below">
+                    <Curves session={session} />
+                    <EventLog session={session} />
+                </div>
+            )}
         </main>
     );
 }

@@ -58,10 +58,12 @@ export function SessionView({ session, isTour, extra }: { session: Session; isTo
                 <>
                     <HeadlineText session={session} />
                     <Lanes session={session} />
-                    <div class="below">
-                        <Curves session={session} />
-                        <EventLog session={session} />
-                    </div>
+                    {session.lanes.value.length > 0 && (
+                        <div class="below">
+                            <Curves session={session} />
+                            <EventLog session={session} />
+                        </div>
+                    )}
                     <ForkDialog session={session} open={isForking} />
                     {extra?.(session)}
                     <Transport session={session} />

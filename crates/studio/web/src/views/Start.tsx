@@ -43,6 +43,9 @@ interface Draft {
 export function StartView() {
     const what = useSignal<"experiment" | "own">("experiment");
     const known = catalogue.value;
+    const sessions = useSessions();
+    // What is above the choice is known before the choice is there, so that it does not move under a finger.
+    const isReady = known !== null && sessions !== null;
     return (
         <main id="content" tabIndex={-1} class="start">
             <div class="intro">
@@ -53,24 +56,30 @@ export function StartView() {
                 </p>
             </div>
             {trouble.value !== null && <Notice kind="waiting">{trouble.value}</Notice>}
-            <Running />
-            <Choice
-                label="what to run"
-                value={what.value}
-                onChange={(next) => (what.value = next)}
-                choices={[
-                    ["experiment", "An experiment"],
-                    ["own", "A device and a workload"],
-                ]}
-            />
-            {known === null ? <div class="columns skeleton" aria-busy="true" /> : what.value === "experiment" ? <Experiments known={known} /> : <Own known={known} />}
+            {!isReady ? (
+                <div class="columns skeleton" aria-busy="true" />
+            ) : (
+                <>
+                    <Running sessions={sessions} />
+                    <Choice
+                        label="what to run"
+                        value={what.value}
+                        onChange={(next) => (what.value = next)}
+                        choices={[
+                            ["experiment", "An experiment"],
+                            ["own", "A device and a workload"],
+                        ]}
+                    />
+                    {what.value === "experiment" ? <Experiments known={known} /> : <Own known={known} />}
+                </>
+            )}
         </main>
     );
 }
 
-/** Sessions that the server has, to go back to. */
-function Running() {
-    const sessions = useSignal<SessionEntry[]>([]);
+/** Sessions that the server has; null until it has said which. */
+function useSessions(): SessionEntry[] | null {
+    const sessions = useSignal<SessionEntry[] | null>(null);
     useEffect(() => {
         let isOver = false;
         const ask = () => {
@@ -90,12 +99,17 @@ function Running() {
             clearInterval(timer);
         };
     }, []);
-    if (sessions.value.length === 0) return null;
+    return sessions.value;
+}
+
+/** Sessions to go back to. */
+function Running({ sessions }: { sessions: SessionEntry[] }) {
+    if (sessions.length === 0) return null;
     return (
         <section class="running">
             <h2>Sessions on this server</h2>
             <ul>
-                {sessions.value.map((session) => (
+                {sessions.map((session) => (
                     <li key={session.id}>
                         <a href={`#/session/${session.id}`}>{session.title}</a>
                         <span>
