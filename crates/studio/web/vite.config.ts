@@ -39,6 +39,7 @@ export default defineConfig(async ({ mode }) => {
                   }
                 : {}),
         },
-        test: { include: ["test/**/*.test.ts"], environment: "node" },
+        // A machine that compiles beside is slow; nothing here waits for anything.
+        test: { include: ["test/**/*.test.ts"], environment: "node", testTimeout: 60_000 },
     };
 });

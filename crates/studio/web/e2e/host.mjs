@@ -2,10 +2,11 @@
 //
 //   WARP (the command; ../../../target/debug/warp) -> warp studio --listen 127.0.0.1:0 -> address -> Chromium -> page
 //
-// Chromium is Debian's, or CHROMIUM says where another one is.
+// Chromium is Debian's, or CHROMIUM says where another one is. With WARP_PAGE=dist the page is that of dist/ as `npm run build` has made it, in
+// front of the command's server: so that a changed page can be tried before the command is built anew.
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
@@ -40,10 +41,11 @@ export class Server {
         this.introduction = introduction;
     }
 
-    /** Starts `warp PARAMETERS`, which prints an address of the page. */
-    static start(...parameters) {
+    /** Starts `warp PARAMETERS`, which prints an address of the page; an object among them is of its environment. */
+    static start(...given) {
+        const parameters = given.filter((one) => typeof one === "string");
         return new Promise((resolveServer, reject) => {
-            const child = spawn(WARP, parameters, { cwd: workFolder, env: environment, stdio: ["ignore", "pipe", "pipe"] });
+            const child = spawn(WARP, parameters, { cwd: workFolder, env: Object.assign({}, environment, ...given.filter((one) => typeof one === "object")), stdio: ["ignore", "pipe", "pipe"] });
             let said = "";
             const timer = setTimeout(() => reject(new Error(`no address after ${PATIENCE_MS} ms: ${said}`)), PATIENCE_MS);
             const hear = (bytes) => {
@@ -95,13 +97,30 @@ export class Server {
     }
 }
 
+/** Whether the page of dist/ is shown in place of the command's. */
+const isPageOfDist = process.env.WARP_PAGE === "dist";
+
 export async function startBrowser() {
-    return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: FLAGS });
+    // A page that came from here and not from the network may not talk to a server of this machine, unless it is said that it may.
+    const more = isPageOfDist ? ["--disable-features=LocalNetworkAccessChecks,HttpsUpgrades"] : [];
+    return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: [...FLAGS, ...more] });
+}
+
+/** The page from dist/; what is asked below /api/ goes to the server. */
+async function pageFromDist(page) {
+    const dist = resolve(import.meta.dirname, "../dist");
+    await page.route((address) => address.hostname === "127.0.0.1" && !address.pathname.startsWith("/api/"), async (route) => {
+        const path = new URL(route.request().url()).pathname;
+        const file = join(dist, path === "/" ? "index.html" : path);
+        if (file.startsWith(dist) && existsSync(file)) await route.fulfill({ path: file });
+        else await route.continue();
+    });
 }
 
 /** A page that fails the test if anything goes wrong in it that it does not show. */
 export async function newPage(browser, options = {}) {
     const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, ...options });
+    if (isPageOfDist) await pageFromDist(page);
     page.setDefaultTimeout(PATIENCE_MS);
     page.mistakes = [];
     page.on("pageerror", (error) => page.mistakes.push(error.message));

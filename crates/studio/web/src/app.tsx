@@ -1,6 +1,6 @@
 // The frame of the page: where one can go, light or dark, and the view that the address names.
 import { useEffect } from "preact/hooks";
-import { begunAgain, go, route } from "./state/route.ts";
+import { begunAgain, go, route, type Route } from "./state/route.ts";
 import { about, catalogue, meet } from "./state/server.ts";
 import { theme, type Theme } from "./state/theme.ts";
 import { CompareView } from "./views/Compare.tsx";
@@ -11,10 +11,13 @@ import { StartView } from "./views/Start.tsx";
 import { TourView } from "./views/Tour.tsx";
 
 const THEMES: [Theme, string][] = [
-    ["system", "system"],
+    ["system", "auto"],
     ["light", "light"],
     ["dark", "dark"],
 ];
+
+/** What stands in the title of the window. */
+const TITLES: Record<Route["view"], string> = { start: "Start", session: "Run", run: "Run", compare: "Runs", tour: "Tour", drive: "Drive" };
 
 export function App() {
     useEffect(() => void meet(), []);
@@ -24,6 +27,9 @@ export function App() {
     useEffect(() => {
         if (!hasLab && route.value.view === "start") go("#/drive");
     }, [hasLab]);
+    useEffect(() => {
+        document.title = `${TITLES[here.view]} · WARP Studio`;
+    }, [here.view]);
     const link = (hash: string, text: string, isHere: boolean) => (
         <a href={hash} aria-current={isHere ? "page" : undefined}>
             {text}
@@ -54,6 +60,10 @@ export function App() {
                 </nav>
                 <label class="theme">
                     <span class="hidden">Colours</span>
+                    <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
+                        <circle cx="8" cy="8" r="6.5" />
+                        <path d="M8 1.5a6.5 6.5 0 0 1 0 13z" />
+                    </svg>
                     <select value={theme.value} onChange={(event) => (theme.value = event.currentTarget.value as Theme)}>
                         {THEMES.map(([key, text]) => (
                             <option value={key} key={key}>

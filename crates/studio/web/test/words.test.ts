@@ -10,9 +10,9 @@ import { lane } from "./sample.ts";
 
 describe("numbers", () => {
     it("are written as everywhere in the project", () => {
-        expect([waf(1.0404), waf(null), bytes(7.68e12), bytes(1 << 30), bytes(0)]).toEqual(["1.040", "–", "6.98 TiB", "1 GiB", "0 B"]);
-        expect([rate(527e6), percent(0.9369), percent(0), percent(0.0004), percent(1), capacities(0.001), capacities(2.2)]).toEqual(["527 MB/s", "93.7 %", "0 %", "<0.1 %", "100 %", "<0.01", "2.20"]);
-        expect([time(81_000), time(1_234_000_000), time(7), grouped(1234567), short(12_300_000)]).toEqual(["81 µs", "1.23 s", "7 ns", "1\u202f234\u202f567", "12.3 M"]);
+        expect([waf(1.0404), waf(null), bytes(7.68e12), bytes(1 << 30), bytes(0)]).toEqual(["1.040", "–", "6.98\u00a0TiB", "1\u00a0GiB", "0\u00a0B"]);
+        expect([rate(527e6), percent(0.9369), percent(0), percent(0.0004), percent(1), capacities(0.001), capacities(2.2)]).toEqual(["527\u00a0MB/s", "93.7\u00a0%", "0\u00a0%", "<0.1\u00a0%", "100\u00a0%", "<0.01", "2.20"]);
+        expect([time(81_000), time(1_234_000_000), time(7), grouped(1234567), short(12_300_000)]).toEqual(["81\u00a0µs", "1.23\u00a0s", "7\u00a0ns", "1\u202f234\u202f567", "12.3\u00a0M"]);
     });
 });
 
@@ -24,7 +24,7 @@ describe("events", () => {
         expect(names).toEqual(["80h", null, "00h", "81h", null, null, null]);
     });
     it("are sentences", () => {
-        expect(sentence(event({}), lane())).toBe("unit 5 of RUH 0 reclaimed (background), 40.0 % of it copied to unit 9 (shared pool)");
+        expect(sentence(event({}), lane())).toBe("unit 5 of RUH 0 reclaimed (background), 40.0\u00a0% of it copied to unit 9 (shared pool)");
         expect(sentence(event({ copiedPages: 0, why: 1 }), lane())).toBe("unit 5 of RUH 0 reclaimed (foreground), nothing copied");
         expect(sentence(event({ kind: "close", why: 3, owner: 77 }), lane())).toBe("nobody closes unit 5: isolation changed");
     });

@@ -84,7 +84,7 @@ export function WafPlot({ session, window, height }: { session: Session; window:
     const lanes = session.lanes.value;
     const all = lanes.map((state) => seriesOf(pointsOfLane(state), state, window));
     const { x, ys } = merge(all);
-    const lines: Line[] = lanes.map((state, index) => ({ label: `${lanes.length > 1 ? `${laneLetter(index)} ` : ""}${state.lane.name}`, ...(STROKES[index % STROKES.length] as (typeof STROKES)[number]) }));
+    const lines: Line[] = lanes.map((state, index) => ({ label: `${lanes.length > 1 ? `${laneLetter(index)} ` : ""}${state.lane.name || state.lane.device}`, ...(STROKES[index % STROKES.length] as (typeof STROKES)[number]) }));
     const first = lanes[0];
     if (first === undefined) return null;
     const forks = session.order.value?.forks ?? [];
@@ -134,7 +134,7 @@ function TimeView({ state, isDrive }: { state: LaneState; isDrive: boolean }) {
             </p>
         );
     }
-    if (latency === null) return <p class="empty">No latencies yet: they come while it runs, and for good when it has ended.</p>;
+    if (latency === null) return <p class="empty">No latencies yet: they are worked out when the lane has ended.</p>;
     const { series } = latency;
     return (
         <>

@@ -36,6 +36,14 @@ function styleOf(element: Element, name: string): string {
     return getComputedStyle(element).getPropertyValue(name).trim();
 }
 
+/** Digits after the point that a multiple of `step` needs. */
+function decimalsOf(step: number): number {
+    for (let digits = 0; digits < 6; digits += 1) {
+        if (Math.abs(step * 10 ** digits - Math.round(step * 10 ** digits)) < 1e-9 * 10 ** digits) return digits;
+    }
+    return 6;
+}
+
 export function Plot(props: Props) {
     const place = useRef<HTMLDivElement>(null);
     const plot = useRef<uPlot | null>(null);
@@ -51,12 +59,17 @@ export function Plot(props: Props) {
         const muted = styleOf(element, "--muted");
         const line = styleOf(element, "--line");
         const font = `12px ${styleOf(element, "--sans") || "system-ui, sans-serif"}`;
-        const axis = { stroke: muted, font, grid: { stroke: line, width: 1 }, ticks: { show: false }, labelFont: font, labelSize: 20, labelGap: 0 };
+        // All of an axis have as many digits as the finest of its steps needs.
+        const values = (_: uPlot, splits: number[], __: number, ___: number, step: number) => {
+            const digits = decimalsOf(step);
+            return splits.map((split) => split.toFixed(digits));
+        };
+        const axis = { stroke: muted, font, grid: { stroke: line, width: 1 }, ticks: { show: false }, labelFont: font, labelSize: 20, labelGap: 0, values };
         const made = new uPlot(
             {
                 width: Math.max(200, element.clientWidth),
                 height,
-                padding: [12, 12, 0, 0],
+                padding: [12, 18, 0, 0],
                 legend: {
                     show: true,
                     live: true,

@@ -11,6 +11,7 @@ import { effect, type Signal } from "@preact/signals";
 import { tags } from "@lezer/highlight";
 import { useEffect, useRef } from "preact/hooks";
 import { isDark } from "../state/theme.ts";
+import { Prose } from "../parts/Prose.tsx";
 import { api } from "../state/server.ts";
 import type { OptionEntry, Problem } from "../wire/messages.ts";
 
@@ -162,7 +163,7 @@ export function Editor({ text, problems, check: ask, label, completes = false }:
             <ul class="problems" aria-live="polite">
                 {problems.value.map((problem) => (
                     <li key={`${problem.line} ${problem.message}`}>
-                        {problem.line !== null && <b>line {problem.line}</b>} {problem.message}
+                        {problem.line !== null && <b>line {problem.line}</b>} <Prose>{problem.message}</Prose>
                     </li>
                 ))}
             </ul>

@@ -3,7 +3,7 @@ import { effect, type Signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { CLOSED, FREE, NO_OWNER, OPEN_FOR_HOST } from "../wire/frame.ts";
 import type { LaneState } from "../state/lane.ts";
-import { grouped, percent } from "../state/numbers.ts";
+import { counted, grouped, percent } from "../state/numbers.ts";
 import type { Session } from "../state/session.ts";
 import { isDark, mayMove } from "../state/theme.ts";
 import type { Grouping, Region } from "./layout.ts";
@@ -18,9 +18,11 @@ interface Props {
     state: LaneState;
     grouping: Signal<Grouping>;
     mostHeight?: number;
+    /** Whether it says how to ask for a unit, where none is asked for. */
+    hasHint?: boolean;
 }
 
-export function UnitMap({ session, state, grouping, mostHeight = 380 }: Props) {
+export function UnitMap({ session, state, grouping, mostHeight = 380, hasHint = true }: Props) {
     const frame = useRef<HTMLDivElement>(null);
     const tiles = useRef<HTMLCanvasElement>(null);
     const above = useRef<HTMLCanvasElement>(null);
@@ -129,24 +131,26 @@ export function UnitMap({ session, state, grouping, mostHeight = 380 }: Props) {
 
     return (
         <div class="unit-map" data-tour="map">
-            <div
-                class="unit-map-frame"
-                ref={frame}
-                style={{ height: `${height}px` }}
-                role="application"
-                tabIndex={0}
-                aria-roledescription="map of reclaim units"
-                aria-label={`${grouped(state.lane.units)} reclaim units of ${state.lane.name}. Arrow keys go from unit to unit.`}
-                onPointerMove={pick}
-                onPointerDown={pick}
-                onPointerLeave={(event) => event.pointerType === "mouse" && setUnit(null)}
-                onKeyDown={keys}
-            >
-                <canvas ref={tiles} class="tiles" aria-hidden="true" />
-                <canvas ref={above} class="above" aria-hidden="true" />
-                {group !== "physical" && <Headings session={session} state={state} regions={regions} grouping={group} scale={above.current?.width ? above.current.width / (frame.current?.clientWidth || 1) : 1} />}
+            <div class="unit-map-scroll">
+                <div
+                    class="unit-map-frame"
+                    ref={frame}
+                    style={{ height: `${height}px` }}
+                    role="application"
+                    tabIndex={0}
+                    aria-roledescription="map of reclaim units"
+                    aria-label={`${grouped(state.lane.units)} reclaim units of ${state.lane.name}. Arrow keys go from unit to unit.`}
+                    onPointerMove={pick}
+                    onPointerDown={pick}
+                    onPointerLeave={(event) => event.pointerType === "mouse" && setUnit(null)}
+                    onKeyDown={keys}
+                >
+                    <canvas ref={tiles} class="tiles" aria-hidden="true" />
+                    <canvas ref={above} class="above" aria-hidden="true" />
+                    {group !== "physical" && <Headings session={session} state={state} regions={regions} grouping={group} scale={above.current?.width ? above.current.width / (frame.current?.clientWidth || 1) : 1} />}
+                </div>
             </div>
-            <UnitLine session={session} state={state} unit={unit} />
+            <UnitLine session={session} state={state} unit={unit} hasHint={hasHint} />
         </div>
     );
 }
@@ -157,7 +161,8 @@ function Headings({ session, state, regions, grouping, scale }: { session: Sessi
     return (
         <>
             {regions.map((region) => {
-                const style = { top: `${region.top / scale}px` };
+                // Moved and not laid out anew: regions grow many times a second.
+                const style = { transform: `translateY(${region.top / scale}px)` };
                 if (grouping === "group") {
                     return (
                         <div class="region" style={style} key={region.key}>
@@ -170,7 +175,7 @@ function Headings({ session, state, regions, grouping, scale }: { session: Sessi
                         <div class="region" style={style} key={region.key}>
                             <i class="swatch free" />
                             <b>free</b>
-                            <span>{grouped(state.freeUnits)} units</span>
+                            <span>{counted(state.freeUnits, "unit")}</span>
                         </div>
                     );
                 }
@@ -184,7 +189,7 @@ function Headings({ session, state, regions, grouping, scale }: { session: Sessi
                         <b>{owner?.name}</b>
                         {placement !== undefined && placement !== "" && <em>{placement}</em>}
                         <span>
-                            {grouped(totals?.units ?? 0)} units
+                            {counted(totals?.units ?? 0, "unit")}
                             {totals !== undefined && totals.units > 0 && `, ${percent(totals.validPages / (totals.units * state.unitPages))} valid`}
                         </span>
                     </div>
@@ -211,12 +216,14 @@ export function describeUnit(state: LaneState, slice: number): string {
     return `${owner?.name ?? "nobody"}${isolation}, ${STATES[condition] ?? "unknown"}${where}: ${percent(valid / pages)} valid (${grouped(valid)} of ${grouped(pages)} pages), ${grouped(written)} written${room}`;
 }
 
-function UnitLine({ session, state, unit }: { session: Session; state: LaneState; unit: number | null }) {
+const HINT = globalThis.matchMedia?.("(hover: none)").matches === true ? "Touch a unit to read what it holds." : "Point at a unit to read what it holds, or go from one to the next with the arrow keys.";
+
+function UnitLine({ session, state, unit, hasHint }: { session: Session; state: LaneState; unit: number | null; hasHint: boolean }) {
     session.told.value;
     return (
         <p class="unit-line" aria-live="polite">
             {unit === null ? (
-                "Point at a unit, or go from one to the next with the arrow keys."
+                hasHint && HINT
             ) : (
                 <>
                     <b>unit {state.unitOf(unit)}</b> {describeUnit(state, unit)}

@@ -135,9 +135,11 @@ export class Layout {
      * out again.
      */
     move(unit: number, key: number): "stays" | "moved" | "full" {
-        const region = this.keys.indexOf(key);
         const before = this.regionOf[unit] as number;
-        if (region < 0 || region === before) return "stays";
+        // Nearly all of those that changed stay where they are: nothing is looked for then.
+        if (this.keys[before] === key) return "stays";
+        const region = this.keys.indexOf(key);
+        if (region < 0) return "stays";
         const placeBefore = this.placeOf[unit] as number;
         if (!this.put(unit, region)) return "full";
         this.places[placeBefore] = -1;

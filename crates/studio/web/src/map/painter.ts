@@ -18,6 +18,9 @@ const FLIGHTS = 28;
 const FLIGHT_MS = 620;
 const MARK_MS = 420;
 
+/** What a region by handle has of the height at least: its heading, a row of tiles that can be seen, and a row to spare. */
+const LEAST_REGION_HEIGHT = 24 + 2 * 10;
+
 interface Flight {
     begun: number;
     colour: string;
@@ -79,7 +82,9 @@ export class Painter {
         this.heading = options.grouping === "physical" ? 0 : Math.round(24 * scale);
         const keys = this.keys();
         const byHandle = options.grouping === "handle";
-        const pitch = choosePitch(this.counts(keys), pixels, mostHeight * scale, this.heading, byHandle ? 1 : 0, scale);
+        // Very many handles would leave no room beside their headings; such a map is taller, and scrolls.
+        const room = Math.max(mostHeight, keys.length * LEAST_REGION_HEIGHT) * scale;
+        const pitch = choosePitch(this.counts(keys), pixels, room, this.heading, byHandle ? 1 : 0, scale);
         this.layout = new Layout(options.grouping, lane.units, keys, this.keyOf, { pitch, width: pixels }, this.heading);
         // By handle regions grow and shrink within a height that stays, so that nothing below the map moves.
         const height = byHandle ? Math.max(Math.floor(mostHeight * scale), this.layout.shape.height) : this.layout.shape.height;

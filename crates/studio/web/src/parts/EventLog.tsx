@@ -7,6 +7,7 @@ import { hostEvent, ownerName, sentence } from "../state/events.ts";
 import type { LoggedEvent } from "../state/lane.ts";
 import { capacities, grouped } from "../state/numbers.ts";
 import type { Session } from "../state/session.ts";
+import { Prose } from "./Prose.tsx";
 
 const SHOWN = 120;
 
@@ -35,8 +36,8 @@ export function EventLog({ session }: { session: Session }) {
                 <label class="inline">
                     <span class="hidden">Kind</span>
                     <select value={filter.value} onChange={(event) => (filter.value = event.currentTarget.value as Filter)}>
-                        <option value="host">as a host reads them</option>
-                        <option value="all">all of the drive</option>
+                        <option value="host">what a host reads</option>
+                        <option value="all">all events</option>
                         <option value="reclaim">reclaims</option>
                         <option value="open">opened units</option>
                         <option value="close">closed units</option>
@@ -76,7 +77,7 @@ export function EventLog({ session }: { session: Session }) {
                     );
                 })}
             </ol>
-            {state.eventsLeftOut > 0 && <p class="note">{grouped(state.eventsLeftOut)} more events came faster than they can be sent; `warp run --events` writes all of them.</p>}
+            {state.eventsLeftOut > 0 && <p class="note">{grouped(state.eventsLeftOut)} more came faster than they can be sent.{session.id !== "drive" && <Prose>{" `warp run --events` writes all of them."}</Prose>}</p>}
         </section>
     );
 }

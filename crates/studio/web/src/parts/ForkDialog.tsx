@@ -77,7 +77,7 @@ export function ForkDialog({ session, open }: { session: Session; open: Signal<b
     const state = lanes[Math.min(lane.value, lanes.length - 1)];
     if (state === undefined) return null;
     const set = settingOf(path.value, value.value, other.value);
-    const now = path.value === OTHER ? "" : currentValue(state.lane, path.value);
+    const now = currentValue(state.lane, path.value === OTHER ? other.value.trim() : path.value);
     const suggested = freeName(nameOf(set) || "fork", lanes.map((one) => one.lane.name));
     return (
         <dialog ref={dialog} onClose={() => (open.value = false)} aria-labelledby="fork-title">
@@ -102,8 +102,8 @@ export function ForkDialog({ session, open }: { session: Session; open: Signal<b
                     </label>
                 )}
                 <SettingFields path={path} value={value} other={other} />
-                <p class="note" style={{ minHeight: "1.5em" }}>
-                    {now === "" ? "" : `${state.lane.name} has ${now}.`}
+                <p class="note value-now">
+                    {now === "" ? "" : `Now it is ${now}.`}
                 </p>
                 <label>
                     name of the fork

@@ -5,9 +5,10 @@ import { usedHandles } from "../map/painter.ts";
 import { ownerColours } from "../map/palette.ts";
 import { UnitMap } from "../map/UnitMap.tsx";
 import type { LaneState } from "../state/lane.ts";
-import { bytes, capacities, grouped, percent, short, waf } from "../state/numbers.ts";
+import { bytes, capacities, counted, grouped, percent, short, waf } from "../state/numbers.ts";
 import type { Session } from "../state/session.ts";
 import { Notice } from "./Notice.tsx";
+import { Prose } from "./Prose.tsx";
 import { LaneTag } from "./LaneTag.tsx";
 
 const PHASE_WORDS: Record<string, string> = { waiting: "waiting", filling: "filling before the run", running: "running", paused: "paused", ended: "ended", failed: "failed" };
@@ -15,13 +16,16 @@ const PHASE_WORDS: Record<string, string> = { waiting: "waiting", filling: "fill
 export function LanePanel({ session, state, index, grouping, mostHeight }: { session: Session; state: LaneState; index: number; grouping: Signal<Grouping>; mostHeight: number }) {
     session.told.value;
     const { lane } = state;
-    const isAlone = session.lanes.value.length === 1;
+    const lanes = session.lanes.value;
+    const isAlone = lanes.length === 1;
+    // Forks follow the lanes of the order, in the order in which they were made.
+    const fork = lane.of === null ? undefined : session.order.value?.forks[lanes.slice(0, index).filter((one) => one.lane.of !== null).length];
     return (
         <article class="lane" aria-label={`Lane ${lane.name}`}>
             <header class="lane-head">
                 <div class="lane-name">
                     {!isAlone && <LaneTag index={index} />}
-                    <h2>{lane.name || lane.device}</h2>
+                    <h2 title={lane.name}>{lane.name || lane.device}</h2>
                     {lane.of !== null && (
                         <button type="button" class="quiet" onClick={() => session.drop(index)} aria-label={`Drop lane ${lane.name}`}>
                             drop
@@ -35,21 +39,21 @@ export function LanePanel({ session, state, index, grouping, mostHeight }: { ses
                     {lane.device}
                     {lane.scale !== "" && lane.scale !== "1/1" && ` at ${lane.scale}`}, {bytes(lane.capacity_bytes)}
                     {lane.workload !== "" && <>, {lane.workload}</>}
-                    {lane.forked === "start" && ", forked from the start"}
-                    {lane.forked === "here" && ", forked there"}
+                    {fork !== undefined && `, forked at ${capacities(fork.at_host_bytes / lane.capacity_bytes)}`}
+                    {lane.forked === "start" && ", run from its start"}
                 </p>
                 <p class="lane-phase" data-phase={state.phase}>
                     {PHASE_WORDS[state.phase]}
                 </p>
             </header>
             {typeof lane.error === "string" && <Notice kind="error">{lane.error}</Notice>}
-            <UnitMap session={session} state={state} grouping={grouping} mostHeight={mostHeight} />
+            <UnitMap session={session} state={state} grouping={grouping} mostHeight={mostHeight} hasHint={index === 0} />
             <div class="lane-side">
             <FreeUnits state={state} />
             <Owners state={state} />
             <dl class="facts">
-                <Fact name="host" value={`${capacities(state.capacities)} ×`} title={bytes(state.hostBytes)} />
-                <Fact name="flash" value={`${capacities(state.mediaBytes / lane.capacity_bytes)} ×`} title={bytes(state.mediaBytes)} />
+                <Fact name="host" value={`${capacities(state.capacities)}\u00a0×`} title={bytes(state.hostBytes)} />
+                <Fact name="flash" value={`${capacities(state.mediaBytes / lane.capacity_bytes)}\u00a0×`} title={bytes(state.mediaBytes)} />
                 <Fact name="collections" value={short(state.collections)} />
                 <Fact name="requests" value={short(state.requests)} />
                 <Fact name="pages/s" value={state.pagesPerSecond > 0 ? short(state.pagesPerSecond) : "–"} />
@@ -80,15 +84,15 @@ function FreeUnits({ state }: { state: LaneState }) {
     return (
         <div class="free-units" data-tour="free" data-level={level}>
             <p>
-                <b>{grouped(state.freeUnits)}</b> free units, {words}
+                <b>{grouped(state.freeUnits)}</b> free {state.freeUnits === 1 ? "unit" : "units"}, {words}
             </p>
-            <div class="gauge" role="img" aria-label={`${state.freeUnits} free units; background collection at ${marks.background_free_units}, foreground at ${marks.foreground_free_units}`}>
+            <div class="gauge" role="img" aria-label={`${counted(state.freeUnits, "free unit")}; background collection at ${marks.background_free_units}, foreground at ${marks.foreground_free_units}`}>
                 <i class="level" style={{ width: place(state.freeUnits) }} />
                 <i class="mark" style={{ left: place(marks.foreground_free_units) }} />
                 <i class="mark" style={{ left: place(marks.background_free_units) }} />
             </div>
             <p class="marks" aria-hidden="true">
-                foreground {marks.foreground_free_units}, background {marks.background_free_units}
+                marks: foreground {grouped(marks.foreground_free_units)}, background {grouped(marks.background_free_units)}
             </p>
         </div>
     );
@@ -109,8 +113,12 @@ function Owners({ state }: { state: LaneState }) {
                         <th scope="col">handle</th>
                         <th scope="col">units</th>
                         <th scope="col">valid</th>
-                        <th scope="col">host</th>
-                        <th scope="col">copied</th>
+                        <th scope="col" title="written by the host through this handle, in drive-writes">
+                            host ×
+                        </th>
+                        <th scope="col" title="copied out of its units, in drive-writes">
+                            copied ×
+                        </th>
                         <th scope="col">own WAF</th>
                     </tr>
                 </thead>
@@ -136,8 +144,8 @@ function Owners({ state }: { state: LaneState }) {
                                 </th>
                                 <td>{grouped(totals.units)}</td>
                                 <td>{totals.units > 0 ? percent(totals.validPages / (totals.units * state.unitPages)) : "–"}</td>
-                                <td title={bytes(totals.hostBytes)}>{owner.isolation === null ? "–" : `${capacities(totals.hostBytes / lane.capacity_bytes)} ×`}</td>
-                                <td title={`${grouped(totals.copiedOut)} pages`}>{capacities((totals.copiedOut * lane.page_bytes) / lane.capacity_bytes)} ×</td>
+                                <td title={bytes(totals.hostBytes)}>{owner.isolation === null ? "–" : capacities(totals.hostBytes / lane.capacity_bytes)}</td>
+                                <td title={`${grouped(totals.copiedOut)} pages`}>{capacities((totals.copiedOut * lane.page_bytes) / lane.capacity_bytes)}</td>
                                 <td>{waf(state.ownerWaf(index))}</td>
                             </tr>
                         );
@@ -163,11 +171,12 @@ const FINDINGS: Record<string, string> = {
 
 function Findings({ state }: { state: LaneState }) {
     const findings = state.result?.findings ?? [];
-    if (findings.length === 0) return null;
+    // They come at the end of a run, to where there is room for them.
+    if (findings.length === 0) return <div class="findings" />;
     return (
         <ul class="findings">
             {findings.map((finding) => (
-                <li key={finding.name}>{finding.message ?? FINDINGS[finding.name] ?? finding.name.replaceAll("_", " ")}</li>
+                <li key={finding.name}><Prose>{finding.message ?? FINDINGS[finding.name] ?? finding.name.replaceAll("_", " ")}</Prose></li>
             ))}
         </ul>
     );

@@ -12,7 +12,9 @@ export function HeadlineText({ session }: { session: Session }) {
     const said = headline(session.lanes.value, session.order.value?.forks ?? [], session.isDrive);
     return (
         <div class="headline" data-tour="headline">
-            <p class="figure">{said?.figure ?? "–"}</p>
+            <p class="figure" data-empty={said === null || said.figure === "–" ? "" : undefined}>
+                {said?.figure ?? "–"}
+            </p>
             <p class="sentence">{said?.sentence ?? "Waiting for the first picture of the drive."}</p>
         </div>
     );

@@ -22,9 +22,9 @@ function difference(share: number): string {
 function between(one: LaneState, other: LaneState, ofOne: number, ofOther: number, since: string): Headline {
     const share = ofOne / ofOther - 1;
     const numbers = `${waf(ofOne)} against ${waf(ofOther)}`;
-    if (Math.abs(share) < SAME) return { figure: "±0 %", sentence: `${one.lane.name} and ${other.lane.name} write the same to the flash${since}: ${numbers}.` };
+    if (Math.abs(share) < SAME) return { figure: "±0\u00a0%", sentence: `${one.lane.name} and ${other.lane.name} write the same to the flash${since}: ${numbers}.` };
     const word = share < 0 ? "less" : "more";
-    return { figure: `${share < 0 ? "−" : "+"}${difference(share)} %`, sentence: `${one.lane.name} writes ${difference(share)} % ${word} to the flash than ${other.lane.name}${since}: ${numbers}.` };
+    return { figure: `${share < 0 ? "−" : "+"}${difference(share)}\u00a0%`, sentence: `${one.lane.name} writes ${difference(share)}\u00a0% ${word} to the flash than ${other.lane.name}${since}: ${numbers}.` };
 }
 
 /** A fork against what it was forked from, since then; else the lane that writes least against the one that writes most. */

@@ -1,5 +1,6 @@
 // Knobs that a fork or a lane can turn: the ones most asked for, with the values that make sense. Any other setting goes by its name.
 import type { Lane, Setting, Settings } from "../wire/messages.ts";
+import { bytes, percent } from "./numbers.ts";
 
 export interface Knob {
     path: string;
@@ -73,7 +74,14 @@ export function nameOf(set: Settings): string {
 /** What a lane has now, as text; empty if it does not say. */
 export function currentValue(lane: Lane, path: string): string {
     const value = lane.settings[path];
-    return value === undefined ? "" : settingText(value);
+    if (value === undefined) return "";
+    const knob = KNOBS.find((one) => one.path === path);
+    const known = knob?.values.find((one) => JSON.stringify(one.value) === JSON.stringify(value))?.label;
+    if (known !== undefined) return known;
+    // Shares are offered as percentages, so others are said as such too; sizes as sizes.
+    if (typeof value === "number" && path.endsWith("_bytes") && value > 0) return bytes(value);
+    if (typeof value === "number" && knob?.values[0]?.label.endsWith("%") === true) return percent(value);
+    return settingText(value).replaceAll("_", " ");
 }
 
 /** A name that no lane of a session has yet. */

@@ -1,5 +1,7 @@
-// How numbers are written: as everywhere in this project (docs/results.md): binary units, write amplification with three digits.
+// How numbers are written: as everywhere in this project (docs/results.md): binary units, write amplification with three digits. Between a number
+// and its unit is a space at which no line is broken.
 
+const SPACE = "\u00a0";
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
 /** Three digits; a whole number of units has no point. */
@@ -10,7 +12,7 @@ export function bytes(value: number): string {
         left /= 1024;
         unit += 1;
     }
-    return `${digits(left)} ${UNITS[unit]}`;
+    return `${digits(left)}${SPACE}${UNITS[unit]}`;
 }
 
 function digits(value: number): string {
@@ -22,7 +24,7 @@ function digits(value: number): string {
 /** Rates are in MB/s of a million bytes, as in data sheets. */
 export function rate(bytesPerSecond: number): string {
     const mb = bytesPerSecond / 1e6;
-    return `${mb >= 1000 ? grouped(Math.round(mb)) : digits(Number(mb.toFixed(2)))} MB/s`;
+    return `${mb >= 1000 ? grouped(Math.round(mb)) : digits(Number(mb.toFixed(2)))}${SPACE}MB/s`;
 }
 
 export function waf(value: number | null): string {
@@ -31,13 +33,18 @@ export function waf(value: number | null): string {
 
 export function percent(share: number): string {
     const of100 = share * 100;
-    if (of100 === 0) return "0 %";
-    return of100 < 0.1 ? "<0.1 %" : `${of100.toFixed(of100 >= 99.95 ? 0 : 1)} %`;
+    if (of100 === 0) return `0${SPACE}%`;
+    return of100 < 0.1 ? `<0.1${SPACE}%` : `${of100.toFixed(of100 >= 99.95 ? 0 : 1)}${SPACE}%`;
 }
 
 /** A thin space between thousands. */
 export function grouped(value: number): string {
     return Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, "\u202f");
+}
+
+/** A count and what is counted: "1 unit", "2 units". */
+export function counted(value: number, one: string): string {
+    return `${grouped(value)}${SPACE}${one}${value === 1 ? "" : "s"}`;
 }
 
 export function capacities(share: number): string {
@@ -48,9 +55,9 @@ export function capacities(share: number): string {
 /** Time with a unit that a person reads; three digits. */
 export function time(ns: number): string {
     for (const [unit, size] of [["s", 1e9], ["ms", 1e6], ["µs", 1e3]] as const) {
-        if (ns >= size) return `${digits(Number((ns / size).toPrecision(3)))} ${unit}`;
+        if (ns >= size) return `${digits(Number((ns / size).toPrecision(3)))}${SPACE}${unit}`;
     }
-    return `${Math.round(ns)} ns`;
+    return `${Math.round(ns)}${SPACE}ns`;
 }
 
 /** A moment of this day as a clock shows it; of another day with its date. */
@@ -64,8 +71,8 @@ export function moment(unixMs: number, nowMs: number): string {
 
 /** Large counts, short. */
 export function short(value: number): string {
-    if (value >= 1e9) return `${digits(Number((value / 1e9).toPrecision(3)))} G`;
-    if (value >= 1e6) return `${digits(Number((value / 1e6).toPrecision(3)))} M`;
-    if (value >= 1e4) return `${digits(Number((value / 1e3).toPrecision(3)))} k`;
+    if (value >= 1e9) return `${digits(Number((value / 1e9).toPrecision(3)))}${SPACE}G`;
+    if (value >= 1e6) return `${digits(Number((value / 1e6).toPrecision(3)))}${SPACE}M`;
+    if (value >= 1e4) return `${digits(Number((value / 1e3).toPrecision(3)))}${SPACE}k`;
     return grouped(value);
 }

@@ -8,7 +8,7 @@ import { api } from "../state/server.ts";
 type Row = Record<string, unknown>;
 
 /** Columns that every store has, in the order in which they are read; others follow as they come. */
-const FIRST = ["id", "at", "target", "title", "devices", "runs", "waf", "seconds", "warp"];
+const FIRST = ["id", "at", "target", "title", "waf", "runs", "devices", "seconds", "warp"];
 /** A digest that no reader compares by eye. */
 const NOT_SHOWN = ["engine"];
 
@@ -18,12 +18,21 @@ function columnsOf(rows: Row[]): string[] {
     return [...FIRST.filter((key) => all.has(key)), ...[...all].filter((key) => !FIRST.includes(key))].slice(0, 10);
 }
 
+/** What a column is called where its key is short. */
+const NAMES: Record<string, string> = { at: "when (UTC)", target: "what", runs: "cells", waf: "WAF", seconds: "took, s", warp: "version" };
+
+function isNumeric(rows: Row[], column: string): boolean {
+    return column === "waf" || rows.some((row) => typeof row[column] === "number");
+}
+
 function cell(column: string, value: unknown): string {
     if (value === null || value === undefined) return "–";
     if (typeof value === "number") {
         if (/waf|amplification/.test(column)) return waf(value);
-        return Number.isInteger(value) ? grouped(value) : value.toPrecision(4);
+        return Number.isInteger(value) ? grouped(value) : value.toPrecision(3);
     }
+    // Of a file its name; where it was stands in the row's title.
+    if (column === "target" && typeof value === "string") return value.split(/[\\/]/).at(-1) ?? value;
     if (column === "at" && typeof value === "string") return value.slice(0, 16).replace("T", " ");
     if (Array.isArray(value)) return value.map((one) => cell(column, one)).join(", ");
     return String(value);
@@ -48,12 +57,12 @@ export function CompareView() {
     return (
         <main id="content" tabIndex={-1} class="compare">
             <h1>Kept runs</h1>
-            <p class="lead">What was run before, here and by the command. Choose two to see them beside each other.</p>
+            <p class="lead">What <code>warp run</code> has kept, the newest first. Choose two to see them beside each other.</p>
             {problem.value !== null && <Notice kind="error">{problem.value}</Notice>}
             {rows.value === null && problem.value === null && <div class="skeleton" style={{ height: "200px" }} aria-busy="true" />}
             {rows.value !== null && all.length === 0 && (
                 <p class="empty">
-                    Nothing is kept yet. <code>warp run three_stream</code> keeps its result; so does a run of this page that has ended.
+                    Nothing is kept yet. <code>warp run three_stream</code> keeps its result here. A run of this page is kept by its link, or by an export.
                 </p>
             )}
             {all.length > 0 && (
@@ -68,8 +77,8 @@ export function CompareView() {
                                         <span class="hidden">compare</span>
                                     </th>
                                     {columns.map((column) => (
-                                        <th scope="col" key={column} class={all.some((row) => typeof row[column] === "number") ? "" : "text"}>
-                                            {column.replaceAll("_", " ")}
+                                        <th scope="col" key={column} class={isNumeric(all, column) ? "" : "text"}>
+                                            {NAMES[column] ?? column.replaceAll("_", " ")}
                                         </th>
                                     ))}
                                 </tr>
@@ -81,8 +90,8 @@ export function CompareView() {
                                             <input type="checkbox" aria-label={`Compare ${cell("id", row["id"] ?? index)}`} checked={picked.value.includes(index)} onChange={() => pick(index)} />
                                         </td>
                                         {columns.map((column) => (
-                                            <td key={column} class={typeof row[column] === "number" ? "" : "text"}>
-                                                {cell(column, row[column])}
+                                            <td key={column} class={isNumeric(all, column) ? "" : "text"} title={column === "waf" && row[column] === null ? "a run of several cells has several" : column === "target" || column === "title" ? String(row[column]) : undefined}>
+                                                <span class={column === "title" ? "cut" : ""}>{cell(column, row[column])}</span>
                                             </td>
                                         ))}
                                     </tr>
@@ -101,8 +110,9 @@ export function CompareView() {
 function Beside({ rows }: { rows: Row[] }) {
     const [one, other] = rows;
     if (one === undefined || other === undefined) return <p class="beside-hint">{one === undefined ? "No run chosen." : "One chosen; one more."}</p>;
-    const numbers = Object.keys(one).filter((key) => typeof one[key] === "number" && typeof other[key] === "number");
-    const title = (row: Row) => `${cell("title", row["title"] ?? row["target"])} (${cell("id", row["id"])})`;
+    const numbers = columnsOf([one, other]).filter((key) => typeof one[key] === "number" && typeof other[key] === "number");
+    const title = (row: Row) => `${cell("target", row["target"] ?? row["title"])} ${cell("id", row["id"])}`;
+    const hasWaf = numbers.includes("waf");
     return (
         <div class="scroll beside">
             <table class="numbers">
@@ -121,15 +131,22 @@ function Beside({ rows }: { rows: Row[] }) {
                         const [a, b] = [one[key] as number, other[key] as number];
                         return (
                             <tr key={key}>
-                                <th scope="row">{key.replaceAll("_", " ")}</th>
+                                <th scope="row">{NAMES[key] ?? key.replaceAll("_", " ")}</th>
                                 <td>{cell(key, a)}</td>
                                 <td>{cell(key, b)}</td>
-                                <td>{a === 0 ? "–" : `${b >= a ? "+" : "−"}${Math.abs((b / a - 1) * 100).toFixed(1)} %`}</td>
+                                <td>{a === 0 ? "–" : `${b >= a ? "+" : "−"}${Math.abs((b / a - 1) * 100).toFixed(1)}\u00a0%`}</td>
                             </tr>
                         );
                     })}
                 </tbody>
             </table>
+            <p class="note">
+                {!hasWaf && "These have several cells, so there is no single write amplification to compare. "}
+                <code>
+                    warp compare {cell("id", one["id"])} {cell("id", other["id"])}
+                </code>{" "}
+                compares them cell by cell.
+            </p>
         </div>
     );
 }

@@ -41,10 +41,12 @@ export function DriveView() {
             <Hosts session={session} />
             <Faults session={session} />
             <Lanes session={session} />
-            <div class="below">
-                <Curves session={session} />
-                <EventLog session={session} />
-            </div>
+            {session.lanes.value.length > 0 && (
+                <div class="below">
+                    <Curves session={session} />
+                    <EventLog session={session} />
+                </div>
+            )}
         </main>
     );
 }
@@ -72,14 +74,14 @@ function Hosts({ session }: { session: Session }) {
                         {hosts.length === 0 && (
                             <tr class="quiet-row">
                                 <th scope="row" colSpan={8}>
-                                    Nobody is connected. `warp serve` printed the lines that attach a host.
+                                    Nobody is connected. <code>warp serve</code> printed the lines that attach a host.
                                 </th>
                             </tr>
                         )}
                         {hosts.map((host) => (
                             <tr key={`${host.host} ${host.namespace}`}>
-                                <th scope="row">
-                                    {host.host} <small>{host.transport}</small>
+                                <th scope="row" class="long" title={host.host}>
+                                    <span>{host.host}</span> <small>{host.transport}</small>
                                 </th>
                                 <td>{host.namespace ?? "–"}</td>
                                 <td>{short(host.iops)}</td>

@@ -29,13 +29,14 @@ export function RunView({ id, children }: { id: string; children?: (session: Ses
 export function SessionView({ session, isTour, extra }: { session: Session; isTour: boolean; extra?: ((session: Session) => preact.ComponentChildren) | undefined }) {
     const isForking = useSignal(false);
     const order = session.order.value;
+    const isEmpty = session.connection.value === "gone" && session.lanes.value.length === 0;
     useEffect(() => {
         if (order !== null) rememberOrder(session.id, order);
     }, [order]);
     return (
-        <main id="content" tabIndex={-1} class={`run ${isTour ? "in-tour" : ""}`}>
+        <main id="content" tabIndex={-1} class={`run ${isTour ? "in-tour" : ""} ${isEmpty ? "narrow" : ""}`}>
             <div class="run-head">
-                <h1>{session.title.value || (session.connection.value === "gone" ? "A run that is over" : "…")}</h1>
+                <h1>{session.title.value || (session.connection.value === "gone" ? "Nothing runs here" : "…")}</h1>
                 <div class="actions" hidden={session.connection.value === "gone"}>
                     <button type="button" onClick={() => (isForking.value = true)} disabled={session.lanes.value.length === 0}>
                         Fork from here
@@ -53,14 +54,16 @@ export function SessionView({ session, isTour, extra }: { session: Session; isTo
                     {session.problem.value}
                 </Notice>
             )}
-            {(session.connection.value !== "gone" || session.lanes.value.length > 0) && (
+            {!isEmpty && (
                 <>
                     <HeadlineText session={session} />
                     <Lanes session={session} />
-                    <div class="below">
-                        <Curves session={session} />
-                        <EventLog session={session} />
-                    </div>
+                    {session.lanes.value.length > 0 && (
+                        <div class="below">
+                            <Curves session={session} />
+                            <EventLog session={session} />
+                        </div>
+                    )}
                     <ForkDialog session={session} open={isForking} />
                     {extra?.(session)}
                     <Transport session={session} />
@@ -85,7 +88,7 @@ function ConnectionNotice({ session }: { session: Session }) {
         if (connection !== "gone") return;
         const order = rememberedOrder(session.id);
         if (order === null) {
-            problem.value = "This session has ended, and this tab does not know what it was.";
+            problem.value = "There is no such session: it has ended, or it was another server's.";
             return;
         }
         api.begin(order).then(

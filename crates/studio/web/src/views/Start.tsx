@@ -1,10 +1,11 @@
 // Where a run begins: an experiment with its variants side by side, or a device with a workload of one's own.
 import { useComputed, useSignal, type Signal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { LateEditor } from "../editor/LateEditor.tsx";
 import { Choice } from "../parts/Choice.tsx";
 import { SettingFields, settingOf } from "../parts/ForkDialog.tsx";
 import { Notice } from "../parts/Notice.tsx";
+import { Prose } from "../parts/Prose.tsx";
 import { freeName, nameOf } from "../state/knobs.ts";
 import { bytes } from "../state/numbers.ts";
 import { go } from "../state/route.ts";
@@ -30,6 +31,9 @@ interface Draft {
 export function StartView() {
     const what = useSignal<"experiment" | "own">("experiment");
     const known = catalogue.value;
+    const sessions = useSessions();
+    // What is above the choice is known before the choice is there, so that it does not move under a finger.
+    const isReady = known !== null && sessions !== null;
     return (
         <main id="content" tabIndex={-1} class="start">
             <div class="intro">
@@ -40,24 +44,30 @@ export function StartView() {
                 </p>
             </div>
             {trouble.value !== null && <Notice kind="waiting">{trouble.value}</Notice>}
-            <Running />
-            <Choice
-                label="what to run"
-                value={what.value}
-                onChange={(next) => (what.value = next)}
-                choices={[
-                    ["experiment", "An experiment"],
-                    ["own", "A device and a workload"],
-                ]}
-            />
-            {known === null ? <div class="columns skeleton" aria-busy="true" /> : what.value === "experiment" ? <Experiments known={known} /> : <Own known={known} />}
+            {!isReady ? (
+                <div class="columns skeleton" aria-busy="true" />
+            ) : (
+                <>
+                    <Running sessions={sessions} />
+                    <Choice
+                        label="what to run"
+                        value={what.value}
+                        onChange={(next) => (what.value = next)}
+                        choices={[
+                            ["experiment", "An experiment"],
+                            ["own", "A device and a workload"],
+                        ]}
+                    />
+                    {what.value === "experiment" ? <Experiments known={known} /> : <Own known={known} />}
+                </>
+            )}
         </main>
     );
 }
 
-/** Sessions that the server has, to go back to. */
-function Running() {
-    const sessions = useSignal<SessionEntry[]>([]);
+/** Sessions that the server has; null until it has said which. */
+function useSessions(): SessionEntry[] | null {
+    const sessions = useSignal<SessionEntry[] | null>(null);
     useEffect(() => {
         let isOver = false;
         const ask = () => {
@@ -77,12 +87,17 @@ function Running() {
             clearInterval(timer);
         };
     }, []);
-    if (sessions.value.length === 0) return null;
+    return sessions.value;
+}
+
+/** Sessions to go back to. */
+function Running({ sessions }: { sessions: SessionEntry[] }) {
+    if (sessions.length === 0) return null;
     return (
         <section class="running">
-            <h2>Going on</h2>
+            <h2>Sessions on this server</h2>
             <ul>
-                {sessions.value.map((session) => (
+                {sessions.map((session) => (
                     <li key={session.id}>
                         <a href={`#/session/${session.id}`}>{session.title}</a>
                         <span>
@@ -116,10 +131,13 @@ function orderOf(draft: Draft, rest: Pick<Order, "experiment" | "workload" | "de
 }
 
 function Lengths({ draft, isOwn }: { draft: Draft; isOwn: boolean }) {
-    const given = isOwn ? "none" : "the experiment's own";
+    const given = isOwn ? "none" : "its own";
     return (
         <fieldset class="fields">
-            <legend>Size and length</legend>
+            <legend>
+                Size and length{" "}
+                {!isOwn && <em>what is not given is the experiment's own</em>}
+            </legend>
             <label>
                 scale of the twin
                 <select value={draft.scale.value} onChange={(event) => (draft.scale.value = event.currentTarget.value)}>
@@ -140,9 +158,9 @@ function Lengths({ draft, isOwn }: { draft: Draft; isOwn: boolean }) {
             <label>
                 clock
                 <select value={draft.timed.value} onChange={(event) => (draft.timed.value = event.currentTarget.value)}>
-                    <option value="">{isOwn ? "as the device has it" : given}</option>
-                    <option value="timed">in virtual time</option>
-                    <option value="untimed">without time</option>
+                    <option value="">{isOwn ? "the device's" : given}</option>
+                    <option value="timed">virtual time</option>
+                    <option value="untimed">no time</option>
                 </select>
             </label>
             <label>
@@ -173,7 +191,9 @@ function StartButton({ order, sentence }: { order: Order | null; sentence: strin
     return (
         <div class="begin">
             {problem.value !== null && <Notice kind="error">{problem.value}</Notice>}
-            <p>{sentence}</p>
+            <p>
+                <Prose>{sentence}</Prose>
+            </p>
             <button type="button" class="primary large" disabled={order === null || isSent.value} onClick={() => void begin()}>
                 {isSent.value ? "Laying out the drive …" : "Start"}
             </button>
@@ -187,11 +207,17 @@ function Experiments({ known }: { known: Catalogue }) {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     const shown = known.experiments.filter((one) => words.every((word) => `${one.name} ${one.title}`.toLowerCase().includes(word)));
     const entry = known.experiments.find((one) => one.name === chosen.value);
+    const list = useRef<HTMLUListElement>(null);
+    // The one that is chosen at the beginning may be far down; only the list moves for it.
+    useLayoutEffect(() => {
+        const row = list.current?.querySelector("input:checked")?.closest("li");
+        if (list.current !== null && row) list.current.scrollTop = row.offsetTop - list.current.offsetTop - row.offsetHeight;
+    }, []);
     return (
         <div class="columns">
             <section class="pick" aria-label="Experiments">
                 <input type="search" aria-label="Search the experiments" placeholder={`Search ${known.experiments.length} experiments`} value={search.value} onInput={(event) => (search.value = event.currentTarget.value)} />
-                <ul class="choices">
+                <ul class="choices" ref={list}>
                     {shown.map((one) => (
                         <li key={one.name}>
                             <label>
@@ -210,9 +236,15 @@ function Experiments({ known }: { known: Catalogue }) {
                     )}
                 </ul>
             </section>
-            {entry === undefined ? <p class="empty">This server has no experiments. Start `warp studio` in a folder that has `experiments/`, or run a device with a workload.</p> : <ExperimentForm entry={entry} known={known} key={entry.name} />}
+            {entry === undefined ? <p class="empty"><Prose>This server has no experiments. Start `warp studio` in a folder that has `experiments/`, or run a device with a workload.</Prose></p> : <ExperimentForm entry={entry} known={known} key={entry.name} />}
         </div>
     );
+}
+
+/** A device's name and what it is. */
+function titled(known: Catalogue, name: string): string {
+    const title = known.devices.find((one) => one.name === name)?.title;
+    return title === undefined ? name : `${name}: ${title}`;
 }
 
 /** One value of each dimension, but of one dimension several: those are the lanes. */
@@ -238,18 +270,18 @@ function ExperimentForm({ entry, known }: { entry: ExperimentEntry; known: Catal
     const count = lanes.value.length;
     const isGood = count >= 1 && count <= MOST_LANES && device.value !== "";
     const order = isGood ? orderOf(draft, { experiment: entry.name, workload: null, device: device.value, lanes: lanes.value }) : null;
-    const sentence = count === 0 ? `Choose at least one ${beside.value}.` : count > MOST_LANES ? `A session has at most ${MOST_LANES} lanes; ${count} are chosen.` : `${count === 1 ? "One lane" : `${count} lanes in step`} on ${device.value}${entry.seconds === null ? "" : `; the whole experiment takes the command ${entry.seconds} s`}.`;
+    const sentence = count === 0 ? `Choose at least one ${beside.value}.` : count > MOST_LANES ? `A session has at most ${MOST_LANES} lanes; ${count} are chosen.` : `${count === 1 ? "One lane" : `${count} lanes in step`} on ${device.value}${entry.seconds === null ? "" : `. All of the experiment takes \`warp run\` about ${Math.max(1, Math.round(entry.seconds))} s`}.`;
     return (
         <section class="form" aria-label={entry.title}>
             <h2>{entry.title}</h2>
             <fieldset class="fields">
-                <legend>Drive</legend>
-                <label>
-                    device
+                <legend>Device</legend>
+                <label class="wide">
+                    <span class="hidden">device</span>
                     <select value={device.value} onChange={(event) => (device.value = event.currentTarget.value)}>
                         {[...new Set([...entry.devices, ...known.devices.map((one) => one.name)])].map((name) => (
                             <option key={name} value={name}>
-                                {name}
+                                {titled(known, name)}
                                 {entry.devices.includes(name) ? "" : " (not the experiment's)"}
                             </option>
                         ))}
@@ -262,7 +294,7 @@ function ExperimentForm({ entry, known }: { entry: ExperimentEntry; known: Catal
                 return (
                     <fieldset class="chips" key={dimension.name}>
                         <legend>
-                            {dimension.name}
+                            {dimension.name.charAt(0).toUpperCase() + dimension.name.slice(1)}
                             {dimensions.length > 1 &&
                                 (isBeside ? (
                                     <em>side by side</em>
@@ -294,7 +326,8 @@ function ExperimentForm({ entry, known }: { entry: ExperimentEntry; known: Catal
 
 type Source = "job" | "workload" | "trace";
 
-const FIRST_JOB = `; Two streams with a handle each: one writes in order, the other at random.
+const FIRST_JOB = `; Two streams with a handle each:
+; one writes in order, the other at random.
 [global]
 filename=/dev/ng0n1
 ioengine=io_uring_cmd
@@ -407,7 +440,7 @@ function Own({ known }: { known: Catalogue }) {
                 {source.value === "trace" ? (
                     <label class="upload">
                         <input type="file" accept=".csv,.txt,.log,.iolog,.blkparse" onChange={(event) => void upload(event.currentTarget.files?.[0])} />
-                        <span>{name.value === "" ? "Choose a trace: fio iolog, blkparse, MSR, Alibaba, Tencent, any CSV" : `${name.value}, ${bytes(text.value.length)}`}</span>
+                        <span>{name.value === "" ? "Choose a trace: fio iolog, blkparse, MSR, Alibaba, Tencent or any CSV" : `${name.value}, ${bytes(text.value.length)}`}</span>
                     </label>
                 ) : (
                     <LateEditor text={text} problems={problems} check={() => api.check(name.peek(), text.peek())} label="Text of the workload" completes />
@@ -423,7 +456,7 @@ function Own({ known }: { known: Catalogue }) {
                         <select value={device.value} onChange={(event) => (device.value = event.currentTarget.value)}>
                             {known.devices.map((one) => (
                                 <option key={one.name} value={one.name}>
-                                    {one.name}: {one.title}
+                                    {titled(known, one.name)}
                                 </option>
                             ))}
                         </select>

@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Notice } from "../parts/Notice.tsx";
+import { Prose } from "../parts/Prose.tsx";
 import { go } from "../state/route.ts";
 import { api, rememberOrder } from "../state/server.ts";
 import type { Session } from "../state/session.ts";
@@ -63,10 +64,15 @@ function Told({ story }: { story: Story }) {
             },
             (error: unknown) => (problem.value = error instanceof Error ? error.message : String(error)),
         );
-        return () => {
+        // A story leaves nothing behind on the server, wherever its reader goes: sixteen that were left would leave no room for another.
+        const leave = () => {
             isOver = true;
-            // A story leaves nothing behind on the server.
             if (begun !== null) void api.end(begun).catch(() => {});
+        };
+        addEventListener("pagehide", leave);
+        return () => {
+            removeEventListener("pagehide", leave);
+            leave();
         };
     }, [story]);
     if (problem.value !== null) {
@@ -140,7 +146,7 @@ function Captions({ session, story }: { session: Session; story: Story }) {
                 </span>
             </p>
             <p class="caption-text" aria-live="polite">
-                {isOver ? story.end : caption?.text}
+                <Prose>{isOver ? story.end : (caption?.text ?? "")}</Prose>
             </p>
             <div class="caption-bar">
                 <button type="button" onClick={() => jump(index - 1)} disabled={index === 0}>
@@ -158,7 +164,7 @@ function Captions({ session, story }: { session: Session; story: Story }) {
                     )
                 ) : (
                     <button type="button" onClick={() => jump(index + 1)} disabled={index + 1 >= story.captions.length}>
-                        Skip on
+                        Next
                     </button>
                 )}
                 <a href="#/tour">All stories</a>

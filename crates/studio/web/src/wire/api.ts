@@ -50,6 +50,8 @@ export class Api {
                 method,
                 headers,
                 body: body === undefined ? null : JSON.stringify(body),
+                // What is ended is ended even if the page is gone before the answer.
+                keepalive: method === "DELETE",
             });
         } catch {
             throw new ApiError(0, "The server does not answer. Start it again with `warp studio`; this page goes on by itself.");
