@@ -337,6 +337,7 @@ impl Engine {
         lane.advance(host_bytes, if lane.is_filling() { STEP_EXTENTS } else { STEP_REQUESTS });
         self.is_changed = true;
         if !was_over && lane.is_over() {
+            lane.say_failure(|sentence| self.prepared.as_ordered(sentence));
             self.is_running &= !self.lanes.iter().all(Lane::is_over);
             self.lanes_changed();
         }

@@ -370,6 +370,11 @@ impl Lane {
         self.failed.as_deref()
     }
 
+    /// Says why it cannot go on in other words.
+    pub fn say_failure(&mut self, say: impl FnOnce(&str) -> String) {
+        self.failed = self.failed.as_deref().map(say);
+    }
+
     /// It cannot go on.
     pub fn fail(&mut self, sentence: String) {
         self.failed = Some(sentence);

@@ -429,7 +429,7 @@ impl Prepared {
     /// # Errors
     /// A setting that is impossible, or it is not one run: one sentence.
     pub fn lane(&self, name: &str, only: &[String], set: &Table) -> Result<LanePlan, LabError> {
-        let named = |error: LabError| refused(&format!("lane {name}"), self.as_ordered(&error));
+        let named = |error: LabError| refused(&format!("lane {name}"), self.as_ordered(&error.to_string()));
         let (settings, mut cell) = self.cell(name, only, set)?;
         if let ScaleChoice::Auto { largest } = cell.run.scale {
             // A session shows one twin; the one that a search begins with.
@@ -454,7 +454,7 @@ impl Prepared {
     fn cell(&self, name: &str, only: &[String], set: &Table) -> Result<(RunSettings, Cell), LabError> {
         check_name(name)?;
         check_set(set)?;
-        let named = |error: LabError| refused(&format!("lane {name}"), self.as_ordered(&error));
+        let named = |error: LabError| refused(&format!("lane {name}"), self.as_ordered(&error.to_string()));
         let RunSet {
             settings, mut cells, ..
         } = self.experiment.select(&self.selection(only, set)?).map_err(named)?;
@@ -490,11 +490,10 @@ impl Prepared {
     }
 
     /// A sentence about a file as who ordered it knows that.
-    fn as_ordered(&self, error: &LabError) -> String {
-        let sentence = error.to_string();
+    pub fn as_ordered(&self, sentence: &str) -> String {
         match &self.folder {
             Some(folder) => sentence.replace(&format!("{}/", folder.path().display()), ""),
-            None => sentence,
+            None => sentence.to_string(),
         }
     }
 

@@ -370,3 +370,27 @@ fn latencies_are_told_on_the_way() {
     }
     studio.stop();
 }
+
+/// A trace that cannot be read on its way is told of by the name that it was sent with, not by where the server keeps it.
+#[test]
+fn what_fails_on_the_way_is_told_by_its_own_name() {
+    let studio = start();
+    let lines = (0..6000).map(|line| format!("/dev/a write {} 4096\n", line * 4096));
+    let text: String = lines.chain(["/dev/a write nonsense 4096\n".to_string()]).collect();
+    let order = json!({
+        "workload": { "name": "broken.log", "text": format!("fio version 2 iolog\n/dev/a add\n/dev/a open\n{text}") },
+        "device": "ssd_a", "scale": "1/2048", "prefill": 0.0, "seed": 7, "lanes": [{ "name": "trace" }],
+    });
+    let id = begin(studio.local_address(), &order);
+    let mut page = Socket::open(studio.local_address(), &format!("/api/sessions/{id}/live"));
+    page.send(&json!({ "do": "play" }));
+    let error = page.wait("its failure", |message| match message {
+        Message::Text(text) => text["lanes"][0]["error"].as_str().map(str::to_string),
+        _ => None,
+    });
+    assert!(
+        error.contains("broken.log:") && !error.contains("warp-studio-"),
+        "{error}"
+    );
+    studio.stop();
+}
