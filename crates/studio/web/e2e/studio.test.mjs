@@ -174,6 +174,23 @@ test("ten pages watch at once", async () => {
     await Promise.all(pages.map((page) => close(page)));
 });
 
+test("latencies of a lane in virtual time are drawn while it is on its way", async () => {
+    const { page } = await open(threeStreams(["FDP"], { timed: true, write: 3 }));
+    await page.locator(".curves").getByText("latency").click();
+    await seek(page, 0.4);
+    const rows = page.locator(".curves tbody tr");
+    await until("latencies, long before the end", async () => (await rows.count()) >= 3 && (await position(page)) < 3);
+    const drawn = page.locator(".curves .uplot canvas");
+    await until("curves of percentiles and of bandwidth", async () => (await drawn.count()) >= 2);
+    assert.match(await page.locator(".curves .u-legend").first().textContent(), /write p99.9.*µs/s);
+    const pixels = await drawn.first().evaluate((canvas) => {
+        const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        return data.filter((value, index) => index % 4 === 3 && value > 0).length;
+    });
+    assert.ok(pixels > 2000, `something is drawn: ${pixels} pixels`);
+    await close(page);
+});
+
 test("a server that is killed and comes back is noticed, and the run begins again", async () => {
     const first = await Server.start("studio", "--no-open", "--listen", "127.0.0.1:0");
     const port = new URL(first.address).port;

@@ -1,6 +1,7 @@
 // A plot of lines by uPlot, in the page's type and colours, kept as long as its lines are the same.
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
+import { short } from "../state/numbers.ts";
 import { isDark } from "../state/theme.ts";
 
 export interface Line {
@@ -64,6 +65,8 @@ export function Plot(props: Props) {
             const digits = decimalsOf(step);
             return splits.map((split) => split.toFixed(digits));
         };
+        // Of an axis of powers of ten only these have room; the other marks come without a number.
+        const powers = (_: uPlot, splits: (number | null)[]) => splits.map((split) => (split !== null && Number.isInteger(Math.log10(split)) ? short(split) : ""));
         const axis = { stroke: muted, font, grid: { stroke: line, width: 1 }, ticks: { show: false }, labelFont: font, labelSize: 20, labelGap: 0, values };
         const made = new uPlot(
             {
@@ -82,7 +85,7 @@ export function Plot(props: Props) {
                 },
                 axes: [
                     { ...axis, size: 34, label: props.xLabel, grid: { show: false } },
-                    { ...axis, size: 48, label: props.yLabel },
+                    { ...axis, size: 48, label: props.yLabel, values: props.log === true ? powers : values },
                 ],
                 series: [
                     { label: props.xLabel, value: (_, x) => (x === null || x === undefined ? "–" : latest.current.xValue(x)) },

@@ -22,7 +22,7 @@ export function DriveView() {
         <main id="content" tabIndex={-1} class="run drive">
             <div class="run-head">
                 <h1>{session.title.value || "The served drive"}</h1>
-                {about.value?.actions === true ? <Actions session={session} said={said} /> : <p class="note">Watched only. `warp serve --studio-token FILE` allows a page to act.</p>}
+                {about.value?.actions === true ? <Actions session={session} said={said} /> : <p class="note">Watched only. <code>warp serve --studio-token FILE</code> allows a page to act.</p>}
             </div>
             {connection === "lost" && <Notice kind="waiting">The server does not answer. What is shown is the last picture; the page tries again by itself.</Notice>}
             {connection === "gone" && <Notice kind="waiting">This server serves no drive now. Start one with `warp serve --studio 127.0.0.1:8080`, or go back to the lab.</Notice>}
