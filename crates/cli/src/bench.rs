@@ -1,7 +1,9 @@
 //! `warp bench`: how fast the model is, and the transports around it, beside what the same machine does at best.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use host::bench::{tcp, vfio_user};
@@ -15,6 +17,7 @@ use ssd::config::Geometry;
 use transport::data::Memory;
 use transport::tcp::{TcpOptions, TcpServer};
 use transport::vfio_user::{VfioUserOptions, VfioUserServer};
+use transport::watched::Watched;
 use transport::{Clock, Shared, locked};
 
 use crate::arguments::{Bench, BenchSubject};
@@ -106,20 +109,24 @@ fn over_vfio_user() -> Result<Vec<Row>, AnyError> {
     let folder = tempfile::tempdir()?;
     let socket = folder.path().join("bench.sock");
     let mut rows = Vec::new();
-    for (write, kib, queue_depth, map_doorbells) in [
-        (true, 4, 32, true),
-        (false, 4, 32, true),
-        (true, 4, 1, true),
-        (true, 4, 32, false),
-        (true, 128, 16, true),
-        (false, 128, 16, true),
+    for (write, kib, queue_depth, map_doorbells, is_watched) in [
+        (true, 4, 32, true, false),
+        (true, 4, 32, true, true),
+        (false, 4, 32, true, false),
+        (false, 4, 32, true, true),
+        (true, 4, 1, true, false),
+        (true, 4, 32, false, false),
+        (true, 128, 16, true, false),
+        (false, 128, 16, true, false),
     ] {
         let shared = drive()?;
         let options = VfioUserOptions {
             map_doorbells,
             ..VfioUserOptions::default()
         };
-        let server = VfioUserServer::start(&socket, Arc::clone(&shared), Clock::start(), options)?;
+        let clock = Clock::start();
+        let server = VfioUserServer::start(&socket, Arc::clone(&shared), clock, options)?;
+        let watcher = is_watched.then(|| Watcher::begin(Watched::new(Arc::clone(&shared), clock)));
         let target = vfio_user::Target {
             socket: &socket,
             worker_thread: transport::vfio_user::WORKER_THREAD,
@@ -137,14 +144,17 @@ fn over_vfio_user() -> Result<Vec<Row>, AnyError> {
             map_doorbells,
             ..vfio_user::Workload::default()
         };
-        let figures = vfio_user::run(&target, &workload)?;
+        let figures = vfio_user::run(&target, &workload);
+        watcher.map(Watcher::end);
         server.stop();
+        let figures = figures?;
         let per_second = figures.commands_per_busy_second();
         rows.push(Row {
             workload: format!(
-                "{kib} KiB random {}, queue depth {queue_depth}, doorbells {}",
+                "{kib} KiB random {}, queue depth {queue_depth}, doorbells {}{}",
                 if write { "write" } else { "read" },
-                if map_doorbells { "mapped" } else { "as messages" }
+                if map_doorbells { "mapped" } else { "as messages" },
+                if is_watched { ", watched" } else { "" }
             ),
             commands_per_second: per_second,
             bytes_per_second: per_second * workload.bytes as f64,
@@ -154,6 +164,31 @@ fn over_vfio_user() -> Result<Vec<Row>, AnyError> {
         });
     }
     Ok(rows)
+}
+
+/// Looks at a drive as often as the studio does while a page is open.
+struct Watcher {
+    is_over: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl Watcher {
+    fn begin(mut watched: Watched) -> Watcher {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&is_over);
+        let thread = std::thread::spawn(move || {
+            while !ends.load(Ordering::Relaxed) {
+                std::hint::black_box(watched.look());
+                std::thread::sleep(studio::LOOK_TIME);
+            }
+        });
+        Watcher { is_over, thread }
+    }
+
+    fn end(self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.thread.join().expect("a look ends");
+    }
 }
 
 fn over_tcp() -> Result<Vec<Row>, AnyError> {

@@ -28,8 +28,8 @@ use crate::series::{Beside, Moment, Series};
 use crate::session::Shared;
 use crate::state::{LaneState, Snapshot};
 
-/// Between two looks at the drive.
-const LOOK_TIME: Duration = Duration::from_millis(100);
+/// Between two looks at the drive, while a page is there.
+pub const LOOK_TIME: Duration = Duration::from_millis(100);
 /// What its only lane is called.
 const LANE: &str = "";
 

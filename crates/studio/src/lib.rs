@@ -28,5 +28,6 @@ mod studio;
 pub mod texts;
 
 pub use actions::ACTIONS_A_SECOND;
+pub use drive::LOOK_TIME;
 pub use order::Order;
 pub use studio::{SESSIONS_MAX, ServedDrive, Studio, StudioOptions};
