@@ -23,6 +23,8 @@ pub(super) struct Buffer {
     programs: BinaryHeap<Reverse<Program>>,
     /// First physical page of each operation with data in the buffer, and when it will be on flash.
     operations: FxHashMap<u32, Nanos>,
+    /// The operation that data came to last, if it is still filling: the next write mostly adds to it.
+    filling: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,6 +50,7 @@ impl Buffer {
             room_at: 0,
             programs: BinaryHeap::new(),
             operations: FxHashMap::default(),
+            filling: None,
         }
     }
 
@@ -73,13 +76,16 @@ impl Buffer {
             self.used_bytes <= self.capacity_bytes,
             "the buffer holds more than it has room for"
         );
-        self.operations.insert(operation, FILLING);
+        if self.filling.replace(operation) != Some(operation) {
+            self.operations.insert(operation, FILLING);
+        }
         admitted
     }
 
     /// The operation is complete and will be on flash at `end`.
     pub(super) fn programmed(&mut self, operation: u32, bytes: u64, end: Nanos, delayed_by_collection_ns: Nanos) {
         let before = self.operations.insert(operation, end);
+        self.filling.take_if(|filling| *filling == operation);
         assert!(
             before.is_some(),
             "an operation is programmed that was never in the buffer"
