@@ -24,6 +24,7 @@ use transport::watched::{DriveView, HostView, HostsView, LatencyPercentiles, Tra
 use crate::engine::Command;
 use crate::frames::{Head, Phase, UnitRecord};
 use crate::records::{drive_json, object, owner_record, record, rows, units_of};
+use crate::results;
 use crate::series::{Beside, Moment, Series};
 use crate::session::Shared;
 use crate::state::{LaneState, Snapshot};
@@ -264,6 +265,7 @@ impl DriveEngine {
                 result: None,
                 latency: None,
                 hosts: None,
+                wear: None,
             }];
         });
     }
@@ -311,13 +313,7 @@ impl DriveEngine {
         {
             return Arc::clone(message);
         }
-        let wear = view.wear().map(|wear| {
-            json!({
-                "fewest": wear.least_erases,
-                "mean": wear.erases as f64 / wear.blocks.max(1) as f64,
-                "most": wear.most_erases,
-            })
-        });
+        let wear = view.units.as_ref().map(|units| results::wear(&units.block_erases));
         let message = json!({
             "type": "hosts",
             "hosts": hosts_json(&view.hosts),

@@ -27,8 +27,8 @@ use crate::state::{EventRing, LaneState, Snapshot};
 
 /// Events that a lane keeps for a trace of it.
 const LOG_MAX: usize = 20_000;
-/// Between two messages about latencies while a lane runs.
-const LATENCY_TIME: Duration = Duration::from_secs(1);
+/// Between two messages about latencies and wear while a lane runs.
+const MEASURES_TIME: Duration = Duration::from_secs(1);
 /// How much of the speed that was measured last counts for the speed that is told.
 const SPEED_WEIGHT: f64 = 0.3;
 
@@ -64,8 +64,9 @@ pub struct Lane {
     failed: Option<String>,
     result: Option<Arc<str>>,
     latency: Option<Arc<str>>,
-    /// When latencies were told, and how many requests there were.
-    latency_told: (Instant, u64),
+    wear: Option<Arc<str>>,
+    /// When latencies and wear were told, and how many requests there were.
+    measures_told: (Instant, u64),
     epoch: u64,
     series: Series,
     is_forgotten: bool,
@@ -95,7 +96,8 @@ impl Lane {
             failed: None,
             result: None,
             latency: None,
-            latency_told: (Instant::now(), 0),
+            wear: None,
+            measures_told: (Instant::now(), 0),
             epoch: 1,
             series: Series::new(owners, layout.capacity_bytes()),
             is_forgotten: true,
@@ -182,7 +184,8 @@ impl Lane {
         self.is_forgotten = true;
         self.result = None;
         self.latency = None;
-        self.latency_told = (Instant::now(), 0);
+        self.wear = None;
+        self.measures_told = (Instant::now(), 0);
         self.failed = None;
         self.new_events.clear();
         self.events_at = self.position().host_bytes;
@@ -235,18 +238,18 @@ impl Lane {
         self.arrive();
     }
 
-    /// Tells latencies: of a lane that goes on, from time to time; of one that stands, what there is.
-    fn tell_latencies(&mut self, works: bool) {
+    /// Tells latencies and wear: of a lane that goes on, from time to time; of one that stands, what there is.
+    fn tell_measures(&mut self, works: bool) {
         let requests = self.position().requests;
-        let (at, told) = self.latency_told;
-        let is_due = !works || self.is_over() || at.elapsed() >= LATENCY_TIME;
-        if !self.plan.plan.is_timed() || requests == told || !is_due {
+        let (at, told) = self.measures_told;
+        let is_due = !works || self.is_over() || at.elapsed() >= MEASURES_TIME;
+        let Some(run) = self.run.as_ref().filter(|_| requests != told && is_due) else {
             return;
-        }
-        let timed = self.run.as_ref().and_then(LiveRun::timed);
+        };
+        self.wear = Some(Arc::from(results::wear(run.block_erase_counts()).to_string()));
         let page_bytes = self.plan.plan.layout().page_bytes;
-        self.latency = timed.map(|timed| Arc::from(results::latency(&timed, page_bytes)));
-        self.latency_told = (Instant::now(), requests);
+        self.latency = run.timed().map(|timed| Arc::from(results::latency(&timed, page_bytes)));
+        self.measures_told = (Instant::now(), requests);
     }
 
     /// Whether a moment that is looked for has come.
@@ -397,8 +400,8 @@ impl Lane {
     pub fn publish(&mut self, is_running: bool, is_watched: bool) -> Published {
         let works = is_running || self.goal.is_some();
         self.measure(works);
-        self.tell_latencies(works);
         if is_watched {
+            self.tell_measures(works);
             self.look();
         }
         let snapshot = Arc::new(self.snapshot(is_running));
@@ -410,6 +413,7 @@ impl Lane {
             events_left_out: std::mem::take(&mut self.new_left_out),
             result: self.result.clone(),
             latency: self.latency.clone(),
+            wear: self.wear.clone(),
         }
     }
 
@@ -503,6 +507,7 @@ pub struct Published {
     events_left_out: u64,
     result: Option<Arc<str>>,
     latency: Option<Arc<str>>,
+    wear: Option<Arc<str>>,
 }
 
 impl Published {
@@ -518,6 +523,7 @@ impl Published {
                 result: None,
                 latency: None,
                 hosts: None,
+                wear: None,
             });
         }
         let lane = &mut lanes[index];
@@ -534,5 +540,6 @@ impl Published {
         lane.events.extend(self.events_left_out, &self.events);
         lane.result = self.result;
         lane.latency = self.latency;
+        lane.wear = self.wear;
     }
 }

@@ -45,6 +45,29 @@ pub fn latency(timed: &TimedResult, page_bytes: u64) -> String {
     )
 }
 
+/// Bars of the wear, at most.
+const WEAR_BARS: u32 = 48;
+
+/// How often blocks were erased: the fewest, the mean, the most, and how many blocks there are in each step from the fewest on; nothing of no blocks.
+pub fn wear(block_erases: &[u32]) -> Value {
+    let (Some(fewest), Some(most)) = (block_erases.iter().min(), block_erases.iter().max()) else {
+        return Value::Null;
+    };
+    let step = (most - fewest + 1).div_ceil(WEAR_BARS);
+    let mut blocks = vec![0_u32; ((most - fewest) / step + 1) as usize];
+    for erases in block_erases {
+        blocks[((erases - fewest) / step) as usize] += 1;
+    }
+    let sum: u64 = block_erases.iter().map(|erases| u64::from(*erases)).sum();
+    json!({
+        "fewest": fewest,
+        "mean": sum as f64 / block_erases.len() as f64,
+        "most": most,
+        "step": step,
+        "blocks": blocks,
+    })
+}
+
 /// Percentiles of each direction over time; `null` where nothing completed.
 fn latencies(series: &LatencySeries) -> Value {
     let intervals = 0..series.len();
@@ -143,4 +166,33 @@ pub fn settings(plan: &LanePlan) -> Map<String, Value> {
         settings.insert(path.clone(), serde_json::to_value(value).unwrap_or(Value::Null));
     }
     settings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_block_is_in_a_bar() {
+        assert_eq!(wear(&[]), Value::Null);
+        let even = wear(&[3, 3, 3]);
+        assert_eq!((&even["step"], &even["blocks"]), (&json!(1), &json!([3])));
+        let wide: Vec<u32> = (100..1100).collect();
+        let told = wear(&wide);
+        let bars: Vec<u64> = told["blocks"]
+            .as_array()
+            .expect("bars")
+            .iter()
+            .filter_map(Value::as_u64)
+            .collect();
+        assert!(
+            bars.len() <= WEAR_BARS as usize && bars.iter().sum::<u64>() == 1000,
+            "{told}"
+        );
+        assert_eq!(bars[0], told["step"].as_u64().expect("a step"));
+        assert_eq!(
+            (&told["fewest"], &told["most"], &told["mean"]),
+            (&json!(100), &json!(1099), &json!(599.5))
+        );
+    }
 }

@@ -87,6 +87,8 @@ pub struct LaneState {
     pub latency: Option<Arc<str>>,
     /// What hosts of a served drive do, as a message.
     pub hosts: Option<Arc<str>>,
+    /// How often blocks were erased so far, as JSON; of a served drive it is with its hosts.
+    pub wear: Option<Arc<str>>,
 }
 
 /// See the module.
@@ -150,6 +152,7 @@ pub struct Seen {
     result: Option<Arc<str>>,
     latency: Option<Arc<str>>,
     hosts: Option<Arc<str>>,
+    wear: Option<Arc<str>>,
     held: Option<String>,
 }
 
@@ -203,6 +206,12 @@ impl Seen {
             let hosts = lane.hosts.as_ref().map(|hosts| hosts.to_string());
             return hosts.or_else(|| self.text(index, lane));
         }
+        if is_other(&self.wear, &lane.wear) {
+            self.wear.clone_from(&lane.wear);
+            let wear = lane.wear.as_ref();
+            let wear = wear.map(|json| format!("{{\"type\":\"wear\",\"lane\":{index},\"wear\":{json}}}"));
+            return wear.or_else(|| self.text(index, lane));
+        }
         if is_other(&self.result, &lane.result) {
             self.result.clone_from(&lane.result);
             let result = lane.result.as_ref();
@@ -228,6 +237,7 @@ impl Seen {
                 result: self.result.take(),
                 latency: self.latency.take(),
                 hosts: self.hosts.take(),
+                wear: self.wear.take(),
                 // What happened before there was a page is no news.
                 events: self.events,
                 ..Seen::default()
@@ -394,6 +404,7 @@ mod tests {
             result: None,
             latency: None,
             hosts: None,
+            wear: None,
         }
     }
 

@@ -394,3 +394,33 @@ fn what_fails_on_the_way_is_told_by_its_own_name() {
     );
     studio.stop();
 }
+
+/// How often blocks were erased is told while a lane is on its way, and is at its end what its result says.
+#[test]
+fn wear_is_told_on_the_way() {
+    let studio = start();
+    let id = begin(studio.local_address(), &small_order());
+    let mut page = Socket::open(studio.local_address(), &format!("/api/sessions/{id}/live"));
+    page.send(&json!({ "do": "play" }));
+    let (mut wear, mut result) = (Value::Null, Value::Null);
+    page.wait("the end", |message| {
+        if let Message::Text(text) = message {
+            match text["type"].as_str() {
+                Some("wear") => wear = text["wear"].clone(),
+                Some("result") => result = text["result"].clone(),
+                _ => {}
+            }
+        }
+        let erases = &result["block_erases"];
+        let is_same = ["fewest", "mean", "most"].iter().all(|key| erases[key] == wear[key]);
+        (!result.is_null() && is_same).then_some(())
+    });
+    let told: u64 = wear["blocks"]
+        .as_array()
+        .expect("bars")
+        .iter()
+        .filter_map(Value::as_u64)
+        .sum();
+    assert!(told > 100 && wear["most"].as_u64() > wear["fewest"].as_u64(), "{wear}");
+    studio.stop();
+}

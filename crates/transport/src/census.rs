@@ -58,6 +58,8 @@ pub struct Units {
     pub holdings: Vec<Occupancy>,
     /// How often blocks were erased.
     pub wear: Wear,
+    /// The same of each block, in the order of the dies.
+    pub block_erases: Vec<u32>,
 }
 
 /// Looks at a drive's reclaim units. See the module.
@@ -135,14 +137,15 @@ impl Look<'_> {
             // Room for them is made while nobody waits.
             units.append(&mut part);
         }
-        let wear = self.look_at_blocks(&layout)?;
+        let block_erases = self.look_at_blocks(&layout)?;
         Some(Units {
             began_ns,
             ended_ns: self.clock.now(),
             holdings: Holdings::of(&layout, &units).rows,
             layout: Arc::new(layout),
             units,
-            wear,
+            wear: Wear::of(&block_erases),
+            block_erases,
         })
     }
 
@@ -155,26 +158,35 @@ impl Look<'_> {
         })
     }
 
-    fn look_at_blocks(&mut self, layout: &Layout) -> Option<Wear> {
+    fn look_at_blocks(&mut self, layout: &Layout) -> Option<Vec<u32>> {
         let blocks = layout.blocks() as usize;
-        let mut wear = Wear {
-            blocks: blocks as u64,
-            least_erases: u32::MAX,
-            ..Wear::default()
-        };
+        let mut erases = Vec::with_capacity(blocks);
         for first in (0..blocks).step_by(PART_BLOCKS) {
             self.part(|subsystem| {
                 let device = subsystem.device();
                 let range = first..(first + PART_BLOCKS).min(blocks);
-                let erases = (device.layout() == layout).then(|| &device.block_erase_counts()[range])?;
-                wear.erases += erases.iter().map(|count| u64::from(*count)).sum::<u64>();
-                wear.least_erases = erases.iter().fold(wear.least_erases, |least, count| least.min(*count));
-                wear.most_erases = erases.iter().fold(wear.most_erases, |most, count| most.max(*count));
+                let part = (device.layout() == layout).then(|| &device.block_erase_counts()[range])?;
+                erases.extend_from_slice(part);
                 Some(())
             })?;
         }
-        assert!(wear.least_erases <= wear.most_erases, "a drive has blocks");
-        Some(wear)
+        assert_eq!(erases.len(), blocks, "every block was looked at");
+        Some(erases)
+    }
+}
+
+impl Wear {
+    fn of(block_erases: &[u32]) -> Wear {
+        let (least, most) = (block_erases.iter().min(), block_erases.iter().max());
+        let (Some(least), Some(most)) = (least, most) else {
+            panic!("a drive has blocks");
+        };
+        Wear {
+            blocks: block_erases.len() as u64,
+            erases: block_erases.iter().map(|count| u64::from(*count)).sum(),
+            least_erases: *least,
+            most_erases: *most,
+        }
     }
 }
 

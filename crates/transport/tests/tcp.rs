@@ -483,6 +483,10 @@ impl nvme::pcie::HostMemory for NoMemory {
         Err(nvme::pcie::Fault { address })
     }
 
+    fn check_readable(&self, address: u64, _: usize) -> Result<(), nvme::pcie::Fault> {
+        Err(nvme::pcie::Fault { address })
+    }
+
     fn write(&self, address: u64, _: &[u8]) -> Result<(), nvme::pcie::Fault> {
         Err(nvme::pcie::Fault { address })
     }

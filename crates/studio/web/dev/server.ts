@@ -157,7 +157,7 @@ class SimulatedSession {
         });
         if (this.isDrive) {
             const host = (name: string, transport: string, iops: number) => ({ host: name, transport, namespace: 1, iops, bytes_per_second: iops * 4096, queue_depth: 31.2, latency_ns: { p50: 81_000, p99: 190_000, p999: 840_000 } });
-            this.say({ type: "hosts", hosts: [host("nqn.2014-08.org.nvmexpress:uuid:7f1c", "NVMe/TCP", 41_200), host("guest", "vfio-user", 128_700)], wear: { fewest: 12, mean: 19.4, most: 31 }, histogram: Array.from({ length: 32 }, (_, erases) => Math.round(900 * Math.exp(-((erases - 19) ** 2) / 30))) });
+            this.say({ type: "hosts", hosts: [host("nqn.2014-08.org.nvmexpress:uuid:7f1c", "NVMe/TCP", 41_200), host("guest", "vfio-user", 128_700)], wear: { fewest: 12, mean: 19.4, most: 31, step: 1, blocks: Array.from({ length: 20 }, (_, bar) => Math.round(900 * Math.exp(-((12 + bar - 19) ** 2) / 30))) } });
         }
     }
 

@@ -4296,34 +4296,34 @@ function Qs({ latencies: e }) {
 	});
 }
 function $s({ session: e, state: t }) {
-	let n = e.hosts.value, r = t.result?.block_erases ?? n?.wear ?? null, i = n?.histogram, a = t.owners.reduce((e, t) => e + t.reclaimed, 0);
-	return /* @__PURE__ */ K(x, { children: [i !== void 0 && i.length > 1 && /* @__PURE__ */ K(Us, {
+	let n = e.hosts.value, r = t.wear ?? n?.wear ?? null, i = t.result?.block_erases ?? r, a = t.owners.reduce((e, t) => e + t.reclaimed, 0);
+	return /* @__PURE__ */ K(x, { children: [r !== null && r.most > r.fewest && /* @__PURE__ */ K(Us, {
 		lines: [{
 			label: "blocks",
 			colour: "ink",
 			fill: "#8886"
 		}],
 		bars: !0,
-		data: [i.map((e, t) => t), i],
-		xLabel: "erases",
+		data: [r.blocks.map((e, t) => r.fewest + t * r.step), r.blocks],
+		xLabel: "erases of a block",
 		yLabel: "blocks",
 		least: 0,
 		height: 200,
 		value: (e) => e === null ? "–" : wn(e),
-		xValue: String,
-		label: "Blocks by how often they were erased"
+		xValue: (e) => r.step === 1 ? String(e) : `${e} to ${e + r.step - 1}`,
+		label: `Blocks by how often they were erased: from ${r.fewest} to ${r.most} times`
 	}), /* @__PURE__ */ K("dl", {
 		class: "facts",
 		children: [
 			/* @__PURE__ */ K("div", { children: [/* @__PURE__ */ K("dt", { children: "reclaim units erased" }), /* @__PURE__ */ K("dd", { children: wn(a) })] }),
 			/* @__PURE__ */ K("div", { children: [/* @__PURE__ */ K("dt", { children: "times each, on average" }), /* @__PURE__ */ K("dd", { children: (a / Math.max(1, t.lane.superblocks)).toFixed(2) })] }),
 			/* @__PURE__ */ K("div", { children: [/* @__PURE__ */ K("dt", { children: "flash written" }), /* @__PURE__ */ K("dd", { children: hn(t.mediaBytes) })] }),
-			r !== null && /* @__PURE__ */ K("div", { children: [/* @__PURE__ */ K("dt", { children: "erases of a block: fewest, mean, most" }), /* @__PURE__ */ K("dd", { children: [
-				r.fewest,
+			i !== null && /* @__PURE__ */ K("div", { children: [/* @__PURE__ */ K("dt", { children: "erases of a block: fewest, mean, most" }), /* @__PURE__ */ K("dd", { children: [
+				i.fewest,
 				", ",
-				r.mean.toFixed(1),
+				i.mean.toFixed(1),
 				", ",
-				r.most
+				i.most
 			] })] })
 		]
 	})] });
@@ -5510,6 +5510,7 @@ var Qc = class {
 	moves = [];
 	result = null;
 	latency = null;
+	wear = null;
 	constructor(e) {
 		this.lane = e;
 		let t = e.units;
@@ -5713,6 +5714,9 @@ var il = 120, al = class e {
 				break;
 			case "latency":
 				this.with(e.lane, (t) => t.latency = e);
+				break;
+			case "wear":
+				this.with(e.lane, (t) => t.wear = e.wear);
 				break;
 			case "hosts": this.hosts.value = e, this.faults.value = e.faults ?? null;
 		}

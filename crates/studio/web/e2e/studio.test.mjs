@@ -188,6 +188,8 @@ test("latencies of a lane in virtual time are drawn while it is on its way", asy
         return data.filter((value, index) => index % 4 === 3 && value > 0).length;
     });
     assert.ok(pixels > 2000, `something is drawn: ${pixels} pixels`);
+    await page.locator(".curves").getByText("wear", { exact: true }).click();
+    await page.getByLabel(/^Blocks by how often they were erased: from \d+ to \d+ times$/).waitFor();
     await close(page);
 });
 

@@ -238,13 +238,24 @@ function LatencyPlot({ latencies }: { latencies: NonNullable<LatencyMessage["lat
 
 function WearView({ session, state }: { session: Session; state: LaneState }) {
     const hosts = session.hosts.value;
-    const erases = state.result?.block_erases ?? hosts?.wear ?? null;
-    const histogram = hosts?.histogram;
+    const wear = state.wear ?? hosts?.wear ?? null;
+    const erases = state.result?.block_erases ?? wear;
     const reclaimed = state.owners.reduce((sum, owner) => sum + owner.reclaimed, 0);
     return (
         <>
-            {histogram !== undefined && histogram.length > 1 && (
-                <Plot lines={[{ label: "blocks", colour: "ink", fill: "#8886" }]} bars data={[histogram.map((_, index) => index), histogram] as uPlot.AlignedData} xLabel="erases" yLabel="blocks" least={0} height={200} value={(value) => (value === null ? "–" : short(value))} xValue={String} label="Blocks by how often they were erased" />
+            {wear !== null && wear.most > wear.fewest && (
+                <Plot
+                    lines={[{ label: "blocks", colour: "ink", fill: "#8886" }]}
+                    bars
+                    data={[wear.blocks.map((_, bar) => wear.fewest + bar * wear.step), wear.blocks] as uPlot.AlignedData}
+                    xLabel="erases of a block"
+                    yLabel="blocks"
+                    least={0}
+                    height={200}
+                    value={(value) => (value === null ? "–" : short(value))}
+                    xValue={(erases) => (wear.step === 1 ? String(erases) : `${erases} to ${erases + wear.step - 1}`)}
+                    label={`Blocks by how often they were erased: from ${wear.fewest} to ${wear.most} times`}
+                />
             )}
             <dl class="facts">
                 <div>

@@ -5,7 +5,7 @@
 // Rows of units lie in columns, and which of them changed is noted for whoever draws, so that a frame costs what it changes and
 // nothing is allocated for it. It knows nothing of how anything is drawn.
 import { FREE, NO_OWNER, OPEN_FOR_COLLECTION, OPEN_FOR_HOST, type Frame, type FrameEvent, type Phase } from "../wire/frame.ts";
-import type { CellResult, Lane, LatencyMessage } from "../wire/messages.ts";
+import type { CellResult, Lane, LatencyMessage, Wear } from "../wire/messages.ts";
 
 /** Events that are kept: enough to scroll, with an end. */
 export const EVENTS_KEPT = 4096;
@@ -91,6 +91,7 @@ export class LaneState {
 
     result: CellResult | null = null;
     latency: LatencyMessage | null = null;
+    wear: Wear | null = null;
 
     constructor(lane: Lane) {
         this.lane = lane;

@@ -116,6 +116,9 @@ export class Session implements Listener {
             case "latency":
                 this.with(message.lane, (lane) => (lane.latency = message));
                 break;
+            case "wear":
+                this.with(message.lane, (lane) => (lane.wear = message.wear));
+                break;
             case "hosts":
                 this.hosts.value = message;
                 this.faults.value = message.faults ?? null;

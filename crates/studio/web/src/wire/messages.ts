@@ -123,6 +123,15 @@ export interface LatencyMessage {
     latencies?: { seconds: number[]; directions: DirectionLatencies[] } | null;
 }
 
+/** How often blocks were erased: how many of them in each step from the fewest erases on. */
+export interface Wear {
+    fewest: number;
+    mean: number;
+    most: number;
+    step: number;
+    blocks: number[];
+}
+
 export interface DirectionLatencies {
     direction: string;
     p50_ns: (number | null)[];
@@ -156,8 +165,7 @@ export interface HostEntry {
 export interface HostsMessage {
     type: "hosts";
     hosts: HostEntry[];
-    wear?: { fewest: number; mean: number; most: number } | null;
-    histogram?: number[];
+    wear?: Wear | null;
     /** What is planned to go wrong with the drive, and what has; null without a plan. */
     faults?: FaultsReport | null;
 }
@@ -197,6 +205,7 @@ export type ServerMessage =
     | SessionMessage
     | LatencyMessage
     | HostsMessage
+    | { type: "wear"; lane: number; wear: Wear }
     | { type: "error"; message: string }
     | { type: "result"; lane: number; result: CellResult };
 
