@@ -145,7 +145,9 @@ fn over_vfio_user() -> Result<Vec<Row>, AnyError> {
             ..vfio_user::Workload::default()
         };
         let figures = vfio_user::run(&target, &workload);
-        watcher.map(Watcher::end);
+        if let Some(watcher) = watcher {
+            watcher.end();
+        }
         server.stop();
         let figures = figures?;
         let per_second = figures.commands_per_busy_second();
