@@ -128,6 +128,7 @@ fn with_files() -> TempDir {
         "plan.toml",
         include_str!("../../../docs/faults/failing_media.toml"),
     );
+    write(&folder, "token", "a token of more than 16 bytes\n");
     write(&folder, "my_workload.toml", "kind = \"fio\"\nfile = \"my.fio\"\n");
     folder
 }
@@ -212,7 +213,10 @@ fn lines_that_work(page: &Path, folder: &TempDir, address: &str) -> usize {
         let given = line.replace("/dev/nvme0n1", NO_DEVICE).replace("/dev/ng0n1", NO_DEVICE);
         // A server takes a port of its own; what speaks to one finds ours.
         let given = match given.starts_with("serve") {
-            true => given.replace("127.0.0.1:4420", "127.0.0.1:0").replace("/tmp/", ""),
+            true => given
+                .replace("127.0.0.1:4420", "127.0.0.1:0")
+                .replace("127.0.0.1:8090", "127.0.0.1:0")
+                .replace("/tmp/", ""),
             false => given.replace("127.0.0.1:4420", address),
         };
         let mut words = words(&given);
