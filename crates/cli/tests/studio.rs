@@ -5,7 +5,7 @@ mod common;
 use std::net::SocketAddr;
 
 use common::{ServerProcess, folder, refused, write};
-use transport::http::ask;
+use transport::http::{Change, ask};
 
 /// Where it says that it serves.
 fn address(server: &ServerProcess) -> SocketAddr {
@@ -158,7 +158,7 @@ fn a_served_drive_has_a_page() {
         status == 200 && drive.contains("\"device\":\"warp_default\"") && drive.contains("\"name\":\"RUH 0\""),
         "{drive}"
     );
-    let acted = ask(page, "", "/api/drive/snapshot", Some("")).expect("an answer");
+    let acted = ask(page, "", "/api/drive/faults", Some(Change::Delete)).expect("an answer");
     assert_eq!(acted.0, 403, "it is watched, not steered");
     assert!(server.stop().contains("stopped"));
 }
