@@ -137,6 +137,20 @@ pub trait Media: Send {
         room: &mut Vec<u8>,
         give: &mut dyn FnMut(&mut [u8]) -> bool,
     ) -> Result<(), MediaError> {
+        self.fill_by_way_of(offset, bytes, room, give)
+    }
+
+    /// What [`Media::fill`] does where data has to be known as a whole before it is stored.
+    ///
+    /// # Errors
+    /// As [`Media::write`].
+    fn fill_by_way_of(
+        &mut self,
+        offset: u64,
+        bytes: u64,
+        room: &mut Vec<u8>,
+        give: &mut dyn FnMut(&mut [u8]) -> bool,
+    ) -> Result<(), MediaError> {
         room.resize(bytes as usize, 0);
         match give(room) {
             true => self.write(offset, room),

@@ -238,11 +238,7 @@ impl Media for CachedMedia {
             return self.storage.fill(offset, bytes, room, give);
         }
         // What was there before is noted, so the whole has to be known.
-        room.resize(bytes as usize, 0);
-        match give(room) {
-            true => self.write(offset, room),
-            false => Ok(()),
-        }
+        self.fill_by_way_of(offset, bytes, room, give)
     }
 
     fn discard(&mut self, offset: u64, bytes: u64) -> Result<(), MediaError> {

@@ -1,7 +1,7 @@
 //! What dies and channels did lately, for whoever watches a device with timing.
 //!
 //! ```text
-//! Die, Channel -> note -> the last pieces of each -> Device::recent_activity
+//! Die, Channel -> note -> the last pieces of each -> Device::activity
 //! ```
 //!
 //! Nothing is kept unless somebody asks for it. It costs memory that is bounded, and changes no time. Of a channel it has what hosts
