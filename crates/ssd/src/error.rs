@@ -101,3 +101,20 @@ pub enum SnapshotError {
         remedy: &'static str,
     },
 }
+
+/// A checkpoint that comes to nothing, for a reason that is not the file system's; the device goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum CheckpointEnded {
+    /// The device that it was of is gone.
+    #[error("the drive's media was divided anew while it was being stored")]
+    Replaced,
+    /// The map changed faster than it could be stored.
+    #[error(
+        "hosts changed more of the mapping than is kept of changes until the disk has taken it; use a faster disk for \
+         the drive's files, or checkpoint when hosts write less"
+    )]
+    TooManyChanges,
+    /// There is no memory for the changes.
+    #[error("there is no memory for what changes while the mapping is being stored")]
+    NoMemory,
+}

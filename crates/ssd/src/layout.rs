@@ -228,8 +228,12 @@ impl Layout {
     /// Memory that the page maps and the block tables of such a device take, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         let pages = u64::from(self.physical_pages);
-        let slices = u64::from(self.slices()) * wide(size_of::<ReclaimUnit>());
-        4 * u64::from(self.logical_pages) + 4 * pages + pages / 8 + 8 * self.blocks() + slices
+        4 * u64::from(self.logical_pages) + 4 * pages + pages / 8 + self.table_bytes()
+    }
+
+    /// Of that, what the block tables take.
+    pub(crate) fn table_bytes(&self) -> u64 {
+        8 * self.blocks() + u64::from(self.slices()) * wide(size_of::<ReclaimUnit>())
     }
 
     /// The size class with this divisor.

@@ -12,9 +12,10 @@
 //! same device on every machine. A drive without Flexible Data Placement is the same code with one handle in use.
 //!
 //! It does not: store data, know NVMe commands or statuses, read a clock, start threads, or do I/O (except
-//! [`snapshot`], on the caller's behalf).
+//! [`snapshot`] and [`checkpoint`], on the caller's behalf).
 
 mod cast;
+pub mod checkpoint;
 pub mod config;
 pub mod device;
 mod divisor;
@@ -34,10 +35,11 @@ pub mod types;
 pub mod unit;
 
 pub use base::PlacementIndex;
+pub use checkpoint::Checkpoint;
 pub use config::DeviceConfig;
 pub use device::{Device, UnitView, Write};
 pub use endurance::{Endurance, EnduranceConfig};
-pub use error::{ConfigError, HostError, SnapshotError};
+pub use error::{CheckpointEnded, ConfigError, HostError, SnapshotError};
 pub use event::{Event, EventSink};
 pub use layout::Layout;
 pub use recent::{EventsSince, RecentEvent, RecentEvents};

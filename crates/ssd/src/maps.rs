@@ -4,11 +4,16 @@
 //! nothing else. Memory that the kernel hands out is zero, so the encodings make zero mean "nothing": L2P entries are
 //! stored inverted. Nothing here knows reclaim units.
 
+pub(crate) mod undo;
+
+use std::ops::Range;
+
 use bytemuck::Pod;
 use memmap2::MmapMut;
 
 use crate::cast::{count, index, narrow};
 use crate::types::{Lpn, Ppn};
+use undo::Undo;
 
 /// A fixed-size array on huge pages where the system has them, zero at first and then resident as it is touched.
 pub(crate) struct HugeArray<T> {
@@ -108,6 +113,8 @@ pub(crate) struct Maps {
     p2l: HugeArray<u32>,
     /// One bit for each physical page.
     valid: HugeArray<u64>,
+    /// What every change of `l2p_inverted` is noted in first, while a checkpoint is being made.
+    undo: Undo,
 }
 
 impl Maps {
@@ -120,6 +127,7 @@ impl Maps {
             l2p_inverted: self.l2p_inverted.try_clone()?,
             p2l: self.p2l.try_clone()?,
             valid: self.valid.try_clone()?,
+            undo: Undo::default(),
         })
     }
 
@@ -136,6 +144,7 @@ impl Maps {
             l2p_inverted: HugeArray::zeroed(index(logical_pages)),
             p2l: HugeArray::zeroed(index(physical_pages)),
             valid: HugeArray::zeroed(index(physical_pages.div_ceil(64))),
+            undo: Undo::default(),
         }
     }
 
@@ -186,35 +195,15 @@ impl Maps {
             return (self.lookup(lpn), 1);
         }
         let entries = &self.l2p_inverted.get()[lpn.index()..][..index(pages_max)];
-        let first = entries[0];
-        let step = u32::from(first != 0);
-        let mut expected = first;
-        let mut pages = 0;
-        // Inverted numbers fall along a run. The one after the last page of the flash is compared with nothing.
-        let fall = [0, 1, 2, 3, 4, 5, 6, 7].map(|page| step * page);
-        // Eight at a time are compared without a branch between them.
-        for chunk in entries.as_chunks::<8>().0 {
-            let differ = |differ, (entry, fall): (&u32, &u32)| differ | (entry ^ expected.wrapping_sub(*fall));
-            if chunk.iter().zip(&fall).fold(0, differ) != 0 {
-                break;
-            }
-            pages += 8;
-            expected = expected.wrapping_sub(8 * step);
-        }
-        for &entry in &entries[index(pages)..] {
-            if entry != expected {
-                break;
-            }
-            pages += 1;
-            expected = expected.wrapping_sub(step);
-        }
-        assert!(pages > 0, "an extent without pages is looked up");
-        (Ppn(!first), pages)
+        (Ppn(!entries[0]), run_length(entries))
     }
 
     /// Maps `pages` logical pages from `lpn` on to the physical ones from `ppn` on, which become valid.
     #[inline(always)]
     pub(crate) fn map(&mut self, lpn: Lpn, ppn: Ppn, pages: u32) {
+        if let Some(log) = &mut self.undo.0 {
+            log.note(self.l2p_inverted.get(), lpn, pages);
+        }
         if pages == 1 {
             self.l2p_inverted.set(lpn.index(), !ppn.0);
             self.p2l.set(ppn.index(), lpn.0);
@@ -233,6 +222,9 @@ impl Maps {
     }
 
     pub(crate) fn unmap(&mut self, lpn: Lpn, pages: u32) {
+        if let Some(log) = &mut self.undo.0 {
+            log.note(self.l2p_inverted.get(), lpn, pages);
+        }
         self.l2p_inverted.get_mut()[lpn.index()..][..index(pages)].fill(0);
     }
 
@@ -240,6 +232,9 @@ impl Maps {
     #[inline]
     pub(crate) fn relocate(&mut self, from: &[u32], lpns: &[u32], to: Ppn) {
         assert_eq!(from.len(), lpns.len(), "each page that moves has a logical page");
+        if let Some(log) = &mut self.undo.0 {
+            log.note_moves(from, lpns);
+        }
         let l2p = self.l2p_inverted.get_mut();
         for ((&old, &lpn), new) in from.iter().zip(lpns).zip(to.0..to.0 + count(lpns.len())) {
             let entry = &mut l2p[index(lpn)];
@@ -335,24 +330,53 @@ impl Maps {
         self.count_valid(ppn, pages) == 0
     }
 
-    /// The three arrays as they are stored, for snapshots.
-    pub(crate) fn raw(&self) -> [&[u8]; 3] {
-        let valid = bytemuck::cast_slice(self.valid.get());
-        [
-            bytemuck::cast_slice(self.l2p_inverted.get()),
-            bytemuck::cast_slice(self.p2l.get()),
-            valid,
-        ]
+    /// Entries of L2P as snapshots have them, in place of what is in `entries`.
+    pub(crate) fn copy_entries(&self, pages: Range<u32>, entries: &mut Vec<u32>) {
+        entries.clear();
+        entries.extend_from_slice(&self.l2p_inverted.get()[index(pages.start)..index(pages.end)]);
     }
 
-    pub(crate) fn raw_mut(&mut self) -> [&mut [u8]; 3] {
-        let valid = bytemuck::cast_slice_mut(self.valid.get_mut());
-        [
-            bytemuck::cast_slice_mut(self.l2p_inverted.get_mut()),
-            bytemuck::cast_slice_mut(self.p2l.get_mut()),
-            valid,
-        ]
+    /// Maps logical pages that a snapshot says are mapped so, or says why they cannot be.
+    pub(crate) fn restore(&mut self, lpn: Lpn, ppn: Ppn, pages: u32) -> Result<(), String> {
+        let physical_pages = count(self.p2l.get().len());
+        if ppn.0 >= physical_pages || pages > physical_pages - ppn.0 {
+            return Err(format!("maps logical page {} to a page beyond its flash", lpn.0));
+        }
+        if self.count_valid(ppn, pages) > 0 {
+            return Err(format!("maps logical page {} to where another one is", lpn.0));
+        }
+        self.map(lpn, ppn, pages);
+        Ok(())
     }
+}
+
+/// Length of the run that some entries of L2P begin with.
+#[inline(always)]
+pub(crate) fn run_length(entries: &[u32]) -> u32 {
+    let first = entries[0];
+    let step = u32::from(first != 0);
+    let mut expected = first;
+    let mut pages = 0;
+    // Inverted numbers fall along a run. The one after the last page of the flash is compared with nothing.
+    let fall = [0, 1, 2, 3, 4, 5, 6, 7].map(|page| step * page);
+    // Eight at a time are compared without a branch between them.
+    for chunk in entries.as_chunks::<8>().0 {
+        let differ = |differ, (entry, fall): (&u32, &u32)| differ | (entry ^ expected.wrapping_sub(*fall));
+        if chunk.iter().zip(&fall).fold(0, differ) != 0 {
+            break;
+        }
+        pages += 8;
+        expected = expected.wrapping_sub(8 * step);
+    }
+    for &entry in &entries[index(pages)..] {
+        if entry != expected {
+            break;
+        }
+        pages += 1;
+        expected = expected.wrapping_sub(step);
+    }
+    assert!(pages > 0, "an extent without pages is looked up");
+    pages
 }
 
 #[inline]

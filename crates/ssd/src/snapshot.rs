@@ -1,16 +1,22 @@
-//! A whole device in a file: save, load. (A fork is `Device::clone`.)
+//! A whole device in a file: save, load. (A fork is `Device::clone`; what stores a device that is in use meanwhile is a
+//! [`Checkpoint`](crate::checkpoint::Checkpoint).)
 //!
 //! ```text
 //! 8 bytes   "WARPSSD\0"
 //! 4 bytes   version, little-endian
-//! sections  configuration (postcard), note, state (postcard), L2P, P2L, validity (arrays as in memory, little-endian);
-//!           each: 8 bytes length, the bytes, 4 bytes CRC-32 of them
+//! sections  configuration (postcard), note, state (postcard), then the L2P map in parts of 65536 pages (`part.rs`);
+//!           each: 8 bytes length, the bytes, 4 bytes CRC-32 of them. All numbers are little-endian
 //! ```
+//!
+//! The reverse map and which physical pages are valid are the inverse of L2P: loading makes them, and refuses a map that has
+//! none, or that does not hold what the state counts.
 //!
 //! The note is whatever who saves the device wants to know again; the device does not look at it.
 //!
 //! A file is written beside its destination and moved there when it is complete and on disk, so a snapshot is whole or
 //! it does not exist. Loading accepts only the version it was written with.
+
+mod part;
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -23,14 +29,16 @@ use crate::error::SnapshotError;
 use crate::event::EventSink;
 use crate::layout::Layout;
 use crate::maps::Maps;
+use crate::maps::undo::parts;
+use crate::types::{Lpn, Ppn};
 
 const MAGIC: &[u8; 8] = b"WARPSSD\0";
 /// Version of the format; grows with every change of a stored type.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 /// Longest configuration or state that a file may claim: a device of 2^32 pages in reclaim units of one page each
 /// would not reach it, so more is corruption, not something to allocate.
 const SECTION_BYTES_MAX: u64 = 64 << 30;
-/// The arrays are stored as they are in memory.
+/// Entries of the map are stored as they are in memory.
 const _: () = assert!(cfg!(target_endian = "little"), "snapshots are little-endian");
 
 /// How the name of a file ends that is not complete yet; it begins with a dot, the destination's name and a hyphen.
@@ -106,20 +114,45 @@ impl<S: EventSink> Device<S> {
     }
 
     fn write_to(&self, out: &mut impl Write, note: &[u8]) -> std::io::Result<()> {
-        out.write_all(MAGIC)?;
-        out.write_all(&VERSION.to_le_bytes())?;
         let (config, state, maps) = self.engine().parts();
         assert!(state.fits(self.layout()), "what is saved can be loaded");
-        let config = postcard::to_stdvec(config).expect("a configuration serializes");
-        let state = postcard::to_stdvec(state).expect("a state serializes");
-        let sections = [config.as_slice(), note, state.as_slice()];
-        for section in sections.into_iter().chain(maps.raw()) {
-            out.write_all(&wide(section.len()).to_le_bytes())?;
-            out.write_all(section)?;
-            out.write_all(&crc32fast::hash(section).to_le_bytes())?;
+        write_head(out, config, note, state)?;
+        let (mut entries, mut bytes) = (Vec::new(), Vec::new());
+        for pages in parts(self.layout().logical_pages) {
+            maps.copy_entries(pages, &mut entries);
+            write_part(out, &entries, &mut bytes)?;
         }
         Ok(())
     }
+}
+
+/// Writes a snapshot but for the parts of its map, which follow.
+pub(crate) fn write_head(
+    out: &mut impl Write,
+    config: &DeviceConfig,
+    note: &[u8],
+    state: &State,
+) -> std::io::Result<()> {
+    out.write_all(MAGIC)?;
+    out.write_all(&VERSION.to_le_bytes())?;
+    let config = postcard::to_stdvec(config).expect("a configuration serializes");
+    let state = postcard::to_stdvec(state).expect("a state serializes");
+    for section in [config.as_slice(), note, state.as_slice()] {
+        write_section(out, section)?;
+    }
+    Ok(())
+}
+
+/// Writes the next part of the map; `bytes` is room for it.
+pub(crate) fn write_part(out: &mut impl Write, entries: &[u32], bytes: &mut Vec<u8>) -> std::io::Result<()> {
+    part::encode(entries, bytes);
+    write_section(out, bytes)
+}
+
+fn write_section(out: &mut impl Write, section: &[u8]) -> std::io::Result<()> {
+    out.write_all(&wide(section.len()).to_le_bytes())?;
+    out.write_all(section)?;
+    out.write_all(&crc32fast::hash(section).to_le_bytes())
 }
 
 impl Device {
@@ -209,42 +242,61 @@ impl<R: Read> Reader<R> {
         if !state.fits(&layout) {
             return Err(self.invalid("holds a state of another geometry than its configuration", MAKE_ANEW));
         }
-        let mut maps = Maps::new(layout.logical_pages, layout.physical_pages);
-        for (array, what) in maps.raw_mut().into_iter().zip(["L2P map", "P2L map", "validity map"]) {
-            let length = self.length(what)?;
-            if length != wide(array.len()) {
-                let problem = format!("has a {what} of {length} bytes, the geometry needs {}", array.len());
-                return Err(self.invalid(&problem, MAKE_ANEW));
-            }
-            self.fill(array, what)?;
-            self.checksum(array, what)?;
-        }
+        let maps = self.maps(&layout)?;
+        state.agrees(&layout, &maps).map_err(|difference| {
+            let problem = format!("holds a state that does not agree with its L2P map ({difference})");
+            self.invalid(&problem, MAKE_ANEW)
+        })?;
         if self.input.read(&mut [0]).is_ok_and(|bytes| bytes > 0) {
             return Err(self.invalid("goes on after its last section", MAKE_ANEW));
         }
         Ok(Device::from_parts(config, layout, maps, state))
     }
 
-    fn section(&mut self, what: &str) -> Result<Vec<u8>, SnapshotError> {
-        let length = self.length(what)?;
+    /// Reads the L2P map, and makes its inverse.
+    fn maps(&mut self, layout: &Layout) -> Result<Maps, SnapshotError> {
+        let mut maps = Maps::new(layout.logical_pages, layout.physical_pages);
         let mut bytes = Vec::new();
-        // Reads what is there instead of allocating what the file claims.
-        let read = self.input.by_ref().take(length).read_to_end(&mut bytes);
-        if read.is_err() || wide(bytes.len()) != length {
-            return Err(self.truncated(what));
+        for (number, pages) in (1..).zip(parts(layout.logical_pages)) {
+            let what = format!("L2P map (part {number})");
+            let part_pages = pages.end - pages.start;
+            self.section_of(&mut bytes, &what, part::bytes_max(part_pages))?;
+            let runs = part::decode(&bytes, part_pages)
+                .ok_or_else(|| self.invalid(&format!("has an {what} that cannot be decoded"), MAKE_ANEW))?;
+            let mut lpn = pages.start;
+            for [entry, run] in runs {
+                if entry != 0 {
+                    let restored = maps.restore(Lpn(lpn), Ppn(!entry), run);
+                    restored.map_err(|problem| self.invalid(&problem, MAKE_ANEW))?;
+                }
+                lpn += run;
+            }
         }
-        self.checksum(&bytes, what)?;
+        Ok(maps)
+    }
+
+    fn section(&mut self, what: &str) -> Result<Vec<u8>, SnapshotError> {
+        let mut bytes = Vec::new();
+        self.section_of(&mut bytes, what, SECTION_BYTES_MAX)?;
         Ok(bytes)
     }
 
-    fn length(&mut self, what: &str) -> Result<u64, SnapshotError> {
+    /// Reads a section in place of what is in `bytes`.
+    fn section_of(&mut self, bytes: &mut Vec<u8>, what: &str, bytes_max: u64) -> Result<(), SnapshotError> {
         let mut length = [0; 8];
         self.fill(&mut length, what)?;
         let length = u64::from_le_bytes(length);
-        if length > SECTION_BYTES_MAX {
-            return Err(self.invalid(&format!("claims a {what} of {length} bytes"), MAKE_ANEW));
+        if length > bytes_max {
+            let problem = format!("claims {length} bytes for its {what}, which has {bytes_max} at most");
+            return Err(self.invalid(&problem, MAKE_ANEW));
         }
-        Ok(length)
+        bytes.clear();
+        // Reads what is there instead of allocating what the file claims.
+        let read = self.input.by_ref().take(length).read_to_end(bytes);
+        if read.is_err() || wide(bytes.len()) != length {
+            return Err(self.truncated(what));
+        }
+        self.checksum(bytes, what)
     }
 
     fn checksum(&mut self, bytes: &[u8], what: &str) -> Result<(), SnapshotError> {

@@ -11,7 +11,7 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::*;
-use ssd::config::{DeviceConfig, HandleOverride, Isolation, ReclaimUnitSize, UnitSelection};
+use ssd::config::{DeviceConfig, Isolation, ReclaimUnitSize};
 use ssd::snapshot::VERSION;
 use ssd::{Device, Lpn, Placement, Ppn, RuhId, SnapshotError};
 use tempfile::TempDir;
@@ -21,53 +21,9 @@ const HEADER_BYTES: usize = 12;
 /// Position of the version.
 const VERSION_AT: usize = 8;
 /// What the sections of a file are called in errors, in their order.
-const SECTIONS: [&str; 6] = ["configuration", "note", "state", "L2P map", "P2L map", "validity map"];
+const SECTIONS: [&str; 4] = ["configuration", "note", "state", "L2P map (part 1)"];
 /// What is saved beside the device.
 const NOTE: &[u8] = b"a note of thirty bytes, or so..";
-
-/// Divided superblocks, persistent isolation, random victims, block remapping, two reclaim groups.
-fn everything() -> DeviceConfig {
-    let mut config = small(96, 0.3);
-    config.geometry.reclaim_groups = 2;
-    config.gc.unit_selection = UnitSelection::Random;
-    config.gc.block_remapping = true;
-    config.handles.isolation = Isolation::PersistentlyIsolated;
-    let size = |index, reclaim_unit| HandleOverride {
-        index,
-        isolation: None,
-        reclaim_unit: Some(reclaim_unit),
-        open_reclaim_units: None,
-    };
-    config.handles.overrides = vec![size(1, ReclaimUnitSize::Die), size(2, ReclaimUnitSize::Fraction(2))];
-    config.handles.overrides[1].isolation = Some(Isolation::InitiallyIsolated);
-    config.handles.overrides[1].open_reclaim_units = Some(2);
-    config
-}
-
-/// Overwrites pages drawn uniformly in short runs through all handles and groups, with a deallocation, a handle update
-/// and a long extent now and then.
-fn work(device: &mut Device, uniform: &mut Uniform, commands: u32) {
-    let pages = device.layout().logical_pages;
-    let groups = u32::from(device.layout().groups);
-    let handles = device.layout().handles.len() as u32;
-    for command in 0..commands {
-        let first = uniform.below(pages - UNIT_PAGES);
-        let placement = placement(uniform.below(groups) as u16, uniform.below(handles) as u16);
-        let length = match command % 16 {
-            0 => UNIT_PAGES,
-            _ => 1 + uniform.below(8),
-        };
-        let _ = device
-            .write(0, &extent(first, length, placement))
-            .expect("the extent and the placement exist");
-        if command % 50 == 7 {
-            let _ = device.deallocate(0, Lpn(first), 4).expect("the extent exists");
-        }
-        if command % 200 == 11 {
-            device.update_handle(0, placement).expect("the placement exists");
-        }
-    }
-}
 
 /// A device of this configuration that was overwritten until it collected a lot.
 fn used(config: &DeviceConfig) -> (Device, Uniform) {
@@ -79,31 +35,6 @@ fn used(config: &DeviceConfig) -> (Device, Uniform) {
         "the device collected"
     );
     (device, uniform)
-}
-
-fn physical_pages(device: &Device) -> Vec<Option<Ppn>> {
-    (0..device.layout().logical_pages)
-        .map(|page| device.lookup(Lpn(page)))
-        .collect()
-}
-
-/// Everything that a host or a report can see of two devices is the same.
-fn assert_same(one: &Device, other: &Device) {
-    assert_eq!(one.config(), other.config());
-    assert_eq!(one.stats(), other.stats());
-    assert!(physical_pages(one) == physical_pages(other), "the lookups differ");
-    assert_eq!(one.host_pages_written(), other.host_pages_written());
-    assert_eq!(one.block_erase_counts(), other.block_erase_counts());
-    assert_eq!(one.occupancy(), other.occupancy());
-    for handle in 0..one.layout().handles.len() as u16 {
-        let placement = Placement::handle(handle);
-        assert_eq!(
-            one.available_media_writes(placement),
-            other.available_media_writes(placement)
-        );
-    }
-    one.check().expect("every invariant of the one holds");
-    other.check().expect("every invariant of the other holds");
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -409,6 +340,41 @@ fn sections_of_another_device_are_refused() {
     let mixed = [&other[..configuration], &saved.bytes[saved.sections[1]..]].concat();
     let text = saved.refusal(&mixed, "a state of another geometry");
     assert!(text.contains("another geometry"), "{text}");
+}
+
+/// Checksums find what was damaged; what was never right is found by what the parts say of each other.
+#[test]
+fn a_map_that_is_no_map_of_the_state_is_refused() {
+    let saved = SavedSnapshot::new();
+    let section = saved.sections[SECTIONS.len() - 1];
+    let (first_run, end) = (section + 9, saved.bytes.len() - 4);
+    assert_eq!(saved.bytes[section + 8], 1, "the map is stored as runs");
+    let runs = saved.bytes[first_run..end].chunks(8).enumerate();
+    let mapped = runs.filter(|(_, run)| run[..4] != [0; 4]);
+    let mapped: Vec<usize> = mapped.map(|(at, _)| first_run + 8 * at).collect();
+    let with = |at: usize, entry: [u8; 4]| {
+        let mut bytes = saved.bytes.clone();
+        bytes[at..at + 4].copy_from_slice(&entry);
+        let checksum = crc32fast::hash(&bytes[section + 8..end]);
+        bytes[end..].copy_from_slice(&checksum.to_le_bytes());
+        bytes
+    };
+    let (one, other) = (mapped[3], mapped[1000]);
+    let other_entry = saved.bytes[other..other + 4].try_into().expect("four bytes");
+    for (entry, expected) in [
+        (other_entry, "to where another one is"),
+        ((!u32::MAX + 1).to_le_bytes(), "to a page beyond its flash"),
+        ([0; 4], "does not agree with its L2P map"),
+    ] {
+        let text = saved.refusal(&with(one, entry), expected);
+        assert!(text.contains(expected), "{text}");
+    }
+    let mut bytes = with(one, other_entry);
+    bytes[section + 8] = 7;
+    let checksum = crc32fast::hash(&bytes[section + 8..end]);
+    bytes[end..].copy_from_slice(&checksum.to_le_bytes());
+    let text = saved.refusal(&bytes, "a form that there is not");
+    assert!(text.contains("L2P map (part 1) that cannot be decoded"), "{text}");
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

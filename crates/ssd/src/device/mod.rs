@@ -221,6 +221,10 @@ impl<S: EventSink> Device<S> {
         &self.engine
     }
 
+    pub(crate) fn maps_mut(&mut self) -> &mut Maps {
+        &mut self.engine.maps
+    }
+
     /// The same drive, reporting to another sink from now on.
     pub fn replace_sink<T: EventSink>(self, sink: T) -> (Device<T>, S) {
         let Device { engine, sink: before } = self;

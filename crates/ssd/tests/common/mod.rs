@@ -6,11 +6,11 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use ssd::config::{
-    Allocation, Copies, DeviceConfig, GcConfig, Geometry, HandleSelection, Handles, Isolation, MarksOf, Opening,
-    ReclaimUnitSize, UnitSelection,
+    Allocation, Copies, DeviceConfig, GcConfig, Geometry, HandleOverride, HandleSelection, Handles, Isolation, MarksOf,
+    Opening, ReclaimUnitSize, UnitSelection,
 };
 use ssd::event::{Reclaim, Trigger};
-use ssd::{Device, Event, EventSink, Lpn, Owner, Placement, RgId, RuId, RuhId, Write};
+use ssd::{Device, Event, EventSink, Lpn, Owner, Placement, Ppn, RgId, RuId, RuhId, Write};
 
 pub const MIB: u64 = 1 << 20;
 
@@ -217,4 +217,73 @@ pub fn overwrite_uniformly<S: EventSink>(
 pub fn write_amplification_since(before: &ssd::Stats, after: &ssd::Stats) -> f64 {
     let host = after.host_bytes_written() - before.host_bytes_written();
     (after.media_bytes_written() - before.media_bytes_written()) as f64 / host as f64
+}
+
+/// Divided superblocks, persistent isolation, random victims, block remapping, two reclaim groups.
+pub fn everything() -> DeviceConfig {
+    let mut config = small(96, 0.3);
+    config.geometry.reclaim_groups = 2;
+    config.gc.unit_selection = UnitSelection::Random;
+    config.gc.block_remapping = true;
+    config.handles.isolation = Isolation::PersistentlyIsolated;
+    let size = |index, reclaim_unit| HandleOverride {
+        index,
+        isolation: None,
+        reclaim_unit: Some(reclaim_unit),
+        open_reclaim_units: None,
+    };
+    config.handles.overrides = vec![size(1, ReclaimUnitSize::Die), size(2, ReclaimUnitSize::Fraction(2))];
+    config.handles.overrides[1].isolation = Some(Isolation::InitiallyIsolated);
+    config.handles.overrides[1].open_reclaim_units = Some(2);
+    config
+}
+
+/// Overwrites pages drawn uniformly in short runs through all handles and groups, with a deallocation, a handle update
+/// and a long extent now and then.
+pub fn work(device: &mut Device, uniform: &mut Uniform, commands: u32) {
+    let pages = device.layout().logical_pages;
+    let groups = u32::from(device.layout().groups);
+    let handles = device.layout().handles.len() as u32;
+    for command in 0..commands {
+        let first = uniform.below(pages - UNIT_PAGES);
+        let placement = placement(uniform.below(groups) as u16, uniform.below(handles) as u16);
+        let length = match command % 16 {
+            0 => UNIT_PAGES,
+            _ => 1 + uniform.below(8),
+        };
+        let _ = device
+            .write(0, &extent(first, length, placement))
+            .expect("the extent and the placement exist");
+        if command % 50 == 7 {
+            let _ = device.deallocate(0, Lpn(first), 4).expect("the extent exists");
+        }
+        if command % 200 == 11 {
+            device.update_handle(0, placement).expect("the placement exists");
+        }
+    }
+}
+
+pub fn physical_pages(device: &Device) -> Vec<Option<Ppn>> {
+    (0..device.layout().logical_pages)
+        .map(|page| device.lookup(Lpn(page)))
+        .collect()
+}
+
+/// Everything that a host or a report can see of two devices is the same.
+pub fn assert_same(one: &Device, other: &Device) {
+    assert_eq!(one.config(), other.config());
+    assert_eq!(one.stats(), other.stats());
+    assert!(physical_pages(one) == physical_pages(other), "the lookups differ");
+    assert_eq!(one.host_pages_written(), other.host_pages_written());
+    assert_eq!(one.block_erase_counts(), other.block_erase_counts());
+    assert_eq!(one.occupancy(), other.occupancy());
+    for handle in 0..one.layout().handles.len() as u16 {
+        let placement = Placement::handle(handle);
+        assert_eq!(
+            one.available_media_writes(placement),
+            other.available_media_writes(placement)
+        );
+    }
+    one.check().expect("every invariant of the one holds");
+    other.check().expect("every invariant of the other holds");
 }

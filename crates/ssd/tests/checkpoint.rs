@@ -1,0 +1,200 @@
+//! A checkpoint is the device at the moment at which it was begun, whatever happens to the device until it is written.
+//!
+//! The devices have four parts of 65536 pages and a little more, and everything that changes their maps: writes of single pages
+//! and of extents through handles of every isolation, deallocations, handle updates, collections, remapped blocks. Between any two
+//! steps of a checkpoint comes such work. What is expected is what [`Device::to_bytes`] says of a copy made at the beginning.
+//!
+//! It does not cover: who holds the drive meanwhile, and the disk (`crates/transport/tests/drive.rs`).
+
+mod common;
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use common::*;
+use ssd::config::{DeviceConfig, GcConfig, Geometry};
+use ssd::{Checkpoint, CheckpointEnded, Device, Lpn, Placement, SnapshotError};
+
+/// Why a checkpoint in these tests is not made.
+#[derive(Debug)]
+enum Stopped {
+    Snapshot(SnapshotError),
+    Ended(CheckpointEnded),
+    ByTest,
+}
+
+impl From<SnapshotError> for Stopped {
+    fn from(error: SnapshotError) -> Stopped {
+        Stopped::Snapshot(error)
+    }
+}
+
+impl From<CheckpointEnded> for Stopped {
+    fn from(ended: CheckpointEnded) -> Stopped {
+        Stopped::Ended(ended)
+    }
+}
+
+/// [`everything`], with so many reclaim units of 1 MiB.
+fn everything_of(superblocks: u64) -> DeviceConfig {
+    let mut config = everything();
+    config.geometry.physical_bytes = Some(superblocks * MIB);
+    config
+}
+
+/// A device of four parts and a little, mapped in extents of a reclaim unit and then overwritten.
+fn filled(seed: u64) -> (Device, Uniform) {
+    let mut device = silent(&everything_of(1400));
+    let pages = device.layout().logical_pages;
+    assert!((4 * 65536 + 1..5 * 65536).contains(&pages), "{pages} pages");
+    let mut uniform = Uniform::new(seed);
+    let groups = u32::from(device.layout().groups);
+    for first in (0..pages - UNIT_PAGES).step_by(UNIT_PAGES as usize) {
+        // One drive in four has gaps.
+        if seed.is_multiple_of(4) && uniform.below(3) == 0 {
+            continue;
+        }
+        let placement = placement(uniform.below(groups) as u16, uniform.below(3) as u16);
+        let _ = device
+            .write(0, &extent(first, UNIT_PAGES, placement))
+            .expect("the extent and the placement exist");
+    }
+    work(&mut device, &mut uniform, 5000 * (seed % 3) as u32);
+    (device, uniform)
+}
+
+/// Some commands; now and then large parts of the drive are deallocated or written in order.
+fn some_work(device: &mut Device, uniform: &mut Uniform) {
+    let commands = uniform.below(3000);
+    work(device, uniform, commands);
+    let pages = device.layout().logical_pages;
+    let first = uniform.below(pages - 1);
+    let length = 1 + uniform.below((pages - first).min(100_000));
+    match uniform.below(4) {
+        0 => drop(device.deallocate(0, Lpn(first), length).expect("the extent exists")),
+        1 => drop(device.write(0, &extent(first, length, placement(0, 1))).expect("the extent exists")),
+        _ => {}
+    }
+}
+
+#[test]
+fn a_checkpoint_is_the_device_as_it_was_when_it_began() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("device.warp");
+    for seed in 0..24 {
+        let (mut device, mut uniform) = filled(seed);
+        let then = device.clone();
+        let mut checkpoint = device.begin_checkpoint().expect("there is memory");
+        let saved = checkpoint.save(&path, |checkpoint| -> Result<(), Stopped> {
+            some_work(&mut device, &mut uniform);
+            device.copy_part(checkpoint)?;
+            some_work(&mut device, &mut uniform);
+            Ok(())
+        });
+        saved.unwrap_or_else(|error| panic!("seed {seed}: {error:?}"));
+        let bytes = std::fs::read(&path).expect("the snapshot is there");
+        assert!(bytes == then.to_bytes(), "seed {seed}: another device is stored");
+        let mut loaded = Device::load(&path).expect("the snapshot is loaded");
+        assert_same(&then, &loaded);
+        // And from there on both are the same.
+        let mut then = then;
+        work(&mut then, &mut Uniform::new(seed), 3000);
+        work(&mut loaded, &mut Uniform::new(seed), 3000);
+        assert_same(&then, &loaded);
+        device.check().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        assert!(
+            device.to_bytes() != bytes,
+            "seed {seed}: the device went on while it was stored"
+        );
+    }
+}
+
+/// Checkpoint after checkpoint of one device, each of its own moment; what is not completed leaves the one before.
+#[test]
+fn what_is_not_completed_leaves_the_checkpoint_before() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("device.warp");
+    let (mut device, mut uniform) = filled(5);
+    for round in 0..6 {
+        let then = device.to_bytes();
+        let before = std::fs::read(&path).ok();
+        let mut checkpoint = device.begin_checkpoint().expect("there is memory");
+        let mut parts = 0;
+        let saved = checkpoint.save(&path, |checkpoint| {
+            some_work(&mut device, &mut uniform);
+            if round % 2 == 1 && parts == round / 2 {
+                return Err(Stopped::ByTest);
+            }
+            parts += 1;
+            Ok(device.copy_part(checkpoint)?)
+        });
+        if round % 2 == 1 {
+            assert!(matches!(saved, Err(Stopped::ByTest)), "{saved:?}");
+            // Twice is once; the last one is begun over this one.
+            if round < 5 {
+                device.end_checkpoint(&mut checkpoint);
+                device.end_checkpoint(&mut checkpoint);
+            }
+            assert_eq!(std::fs::read(&path).ok(), before);
+        } else {
+            saved.expect("the checkpoint is made");
+            assert!(std::fs::read(&path).expect("it is there") == then, "round {round}");
+        }
+        assert_eq!(folder.path().read_dir().expect("a folder").count(), 1, "nothing is left over");
+    }
+    let then = device.to_bytes();
+    let mut checkpoint = device.begin_checkpoint().expect("there is memory");
+    save_at_once(&mut checkpoint, &mut device, &path).expect("the checkpoint is made");
+    assert!(std::fs::read(&path).expect("it is there") == then);
+}
+
+fn save_at_once(checkpoint: &mut Checkpoint, device: &mut Device, path: &Path) -> Result<(), Stopped> {
+    checkpoint.save(path, |checkpoint| Ok(device.copy_part(checkpoint)?))
+}
+
+#[test]
+fn a_checkpoint_that_would_take_too_much_memory_comes_to_nothing() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("device.warp");
+    let (mut device, mut uniform) = filled(1);
+    let pages = device.layout().logical_pages;
+    let mut checkpoint = device.begin_checkpoint().expect("there is memory");
+    let mut parts = 0;
+    let saved = checkpoint.save(&path, |checkpoint| -> Result<(), Stopped> {
+        // Twelve bytes for each, in the last part: more than 32 MiB after three.
+        for _ in 0..if parts > 0 { 1_000_000 } else { 1000 } {
+            write(&mut device, pages - 1 - uniform.below(1000), 1, 0);
+        }
+        parts += 1;
+        Ok(device.copy_part(checkpoint)?)
+    });
+    assert!(
+        matches!(saved, Err(Stopped::Ended(CheckpointEnded::TooManyChanges))),
+        "{saved:?} after {parts} parts"
+    );
+    assert_eq!(parts, 4);
+    assert!(!path.exists());
+    let then = device.to_bytes();
+    let mut checkpoint = device.begin_checkpoint().expect("there is memory");
+    save_at_once(&mut checkpoint, &mut device, &path).expect("the next one is made");
+    assert!(std::fs::read(&path).expect("it is there") == then);
+}
+
+#[test]
+fn a_checkpoint_of_a_device_that_is_gone_comes_to_nothing() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("device.warp");
+    let (mut device, _) = filled(2);
+    let mut checkpoint = device.begin_checkpoint().expect("there is memory");
+    // A copy is not what the checkpoint is of.
+    device = device.clone();
+    let saved = save_at_once(&mut checkpoint, &mut device, &path);
+    assert!(
+        matches!(saved, Err(Stopped::Ended(CheckpointEnded::Replaced))),
+        "{saved:?}"
+    );
+    device.end_checkpoint(&mut checkpoint);
+    assert!(!path.exists());
+}
