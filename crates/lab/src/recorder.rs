@@ -2,7 +2,7 @@
 //! drive that belongs to somebody, and the log of events that the drive keeps for its host.
 
 use ssd::event::{Interest, Reclaim};
-use ssd::{Event, Nanos, RecentEvents};
+use ssd::{Event, MappedRun, Nanos, RecentEvents};
 use workload::Range;
 
 use crate::feedback::DriveLog;
@@ -78,17 +78,20 @@ impl ssd::EventSink for Recorder {
         }
     }
 
-    fn copied(&mut self, pages: &[u32]) {
+    fn copied(&mut self, runs: &[MappedRun]) {
         if let Some(log) = &mut self.drive_log {
-            log.copied(pages);
+            log.copied(runs);
         }
-        if self.ranges.is_empty() {
-            return;
-        }
-        for page in pages {
-            let owner = self.ranges.partition_point(|(_, end, _)| end <= page);
-            if let Some((_, _, copied)) = self.ranges.get_mut(owner) {
-                *copied += 1;
+        for run in runs {
+            let (mut first, run_end) = (run.lpn.0, run.lpn.0 + run.pages);
+            let mut range = self.ranges.partition_point(|(_, end, _)| *end <= first);
+            while first < run_end
+                && let Some((_, end, copied)) = self.ranges.get_mut(range)
+            {
+                let here = run_end.min(*end) - first;
+                *copied += u64::from(here);
+                first += here;
+                range += 1;
             }
         }
     }

@@ -6,9 +6,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cast::{count, index, narrow};
+use crate::cast::narrow;
 use crate::config::ReportedPage;
-use crate::types::{Lpn, Nanos, Owner, Placement, RgId, RuId};
+use crate::device::Write;
+use crate::types::{Lpn, MappedRun, Nanos, Owner, Placement, RgId, RuId};
 
 /// How much a sink wants to hear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,10 +32,10 @@ pub trait EventSink {
     /// Takes one event.
     fn event(&mut self, event: &Event);
 
-    /// Takes the numbers of logical pages that collection copies: all of them, in their order in the flash, before the
-    /// [`Event::Reclaim`] that they belong to.
-    fn copied(&mut self, pages: &[u32]) {
-        let _ = pages;
+    /// Takes runs of pages that collection copies: all of them, in their order in the flash, before the [`Event::Reclaim`] that they
+    /// belong to. A run may be told in parts.
+    fn copied(&mut self, runs: &[MappedRun]) {
+        let _ = runs;
     }
 }
 
@@ -79,10 +80,10 @@ impl<'a> Events<'a> {
     }
 
     /// Tells which pages are copied, and `report` too; if nobody listens, neither.
-    pub(crate) fn copied(&mut self, pages: &[u32], report: &mut Reporter) {
+    pub(crate) fn copied(&mut self, runs: &[MappedRun], report: &mut Reporter) {
         if let Some(listener) = &mut self.listener {
-            report.extend(pages);
-            listener.copied(pages);
+            report.extend(runs);
+            listener.copied(runs);
         }
     }
 }
@@ -157,6 +158,17 @@ pub struct HostWrite {
     pub host_bytes: u64,
     /// Pages programmed.
     pub pages: u32,
+}
+
+impl From<&Write> for HostWrite {
+    #[inline]
+    fn from(write: &Write) -> HostWrite {
+        HostWrite {
+            placement: write.placement,
+            host_bytes: write.host_bytes,
+            pages: write.pages,
+        }
+    }
 }
 
 /// Why a reclaim unit was closed.
@@ -261,13 +273,18 @@ impl Reporter {
     }
 
     #[inline]
-    pub(crate) fn extend(&mut self, lpns: &[u32]) {
+    pub(crate) fn extend(&mut self, runs: &[MappedRun]) {
         match self {
-            Reporter::LongestRun(run) => run.extend(lpns),
-            Reporter::Page(before, found) if found.is_none() => match lpns.get(index(*before)) {
-                Some(lpn) => *found = Some(Lpn(*lpn)),
-                None => *before -= count(lpns.len()),
-            },
+            Reporter::LongestRun(longest) => longest.extend(runs),
+            Reporter::Page(before, found) if found.is_none() => {
+                for run in runs {
+                    if *before < run.pages {
+                        *found = Some(Lpn(run.lpn.0 + *before));
+                        break;
+                    }
+                    *before -= run.pages;
+                }
+            }
             Reporter::Page(..) | Reporter::Silent => {}
         }
     }
@@ -290,15 +307,15 @@ pub(crate) struct LongestRun {
 
 impl LongestRun {
     #[inline]
-    pub(crate) fn extend(&mut self, lpns: &[u32]) {
-        for &lpn in lpns {
+    pub(crate) fn extend(&mut self, runs: &[MappedRun]) {
+        for run in runs {
             match &mut self.current {
-                Some(run) if lpn == run.first.0 + run.pages => run.pages += 1,
+                Some(current) if run.lpn.0 == current.first.0 + current.pages => current.pages += run.pages,
                 _ => {
                     self.end_run();
                     self.current = Some(MovedRun {
-                        first: Lpn(lpn),
-                        pages: 1,
+                        first: run.lpn,
+                        pages: run.pages,
                     });
                 }
             }

@@ -46,4 +46,4 @@ pub use recent::{EventsSince, RecentEvent, RecentEvents};
 pub use ring::Ring;
 pub use stats::{OwnerStats, Stats, Totals};
 pub use timing::{Completion, TimingConfig};
-pub use types::{Lpn, Nanos, Owner, Placement, PlacementList, Ppn, RgId, RuId, RuhId};
+pub use types::{Lpn, MappedRun, Nanos, Owner, Placement, PlacementList, Ppn, RgId, RuId, RuhId};

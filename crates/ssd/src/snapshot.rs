@@ -272,6 +272,7 @@ impl<R: Read> Reader<R> {
                 lpn += run;
             }
         }
+        maps.restore_reverse();
         Ok(maps)
     }
 

@@ -3,6 +3,8 @@
 //! Sizes and counts stay plain integers and carry their unit in the name (`_pages`, `_bytes`, `_ns`).
 
 use base::PlacementIndex;
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use crate::cast::index;
@@ -18,6 +20,41 @@ pub struct Lpn(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Ppn(pub u32);
 
+/// Consecutive logical pages that lie in consecutive physical pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MappedRun {
+    /// The first physical page.
+    pub ppn: Ppn,
+    /// The logical page in it.
+    pub lpn: Lpn,
+    /// How many pages; at least 1.
+    pub pages: u32,
+}
+
+impl MappedRun {
+    /// A run of one page that is to be said yet.
+    pub(crate) const PAGE: MappedRun = MappedRun {
+        ppn: Ppn(0),
+        lpn: Lpn(0),
+        pages: 1,
+    };
+
+    /// The physical pages, one by one.
+    pub(crate) fn physical_pages(&self) -> Range<u32> {
+        self.ppn.0..self.ppn.0 + self.pages
+    }
+
+    /// Takes its first pages out of it; some have to be left.
+    pub(crate) fn take_front(&mut self, pages: u32) -> MappedRun {
+        assert!(0 < pages && pages < self.pages, "a run is divided into two");
+        let front = MappedRun { pages, ..*self };
+        self.ppn.0 += pages;
+        self.lpn.0 += pages;
+        self.pages -= pages;
+        front
+    }
+}
+
 impl Lpn {
     /// Its place in a table of all.
     #[inline]
@@ -27,12 +64,6 @@ impl Lpn {
 }
 
 impl Ppn {
-    /// Its place in a table of all.
-    #[inline]
-    pub(crate) fn index(self) -> usize {
-        index(self.0)
-    }
-
     /// "No physical page": the value of a logical page that was never written or was deallocated.
     pub const UNMAPPED: Ppn = Ppn(u32::MAX);
 }

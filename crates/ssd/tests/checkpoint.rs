@@ -74,7 +74,11 @@ fn some_work(device: &mut Device, uniform: &mut Uniform) {
     let length = 1 + uniform.below((pages - first).min(100_000));
     match uniform.below(4) {
         0 => drop(device.deallocate(0, Lpn(first), length).expect("the extent exists")),
-        1 => drop(device.write(0, &extent(first, length, placement(0, 1))).expect("the extent exists")),
+        1 => drop(
+            device
+                .write(0, &extent(first, length, placement(0, 1)))
+                .expect("the extent exists"),
+        ),
         _ => {}
     }
 }
@@ -142,7 +146,11 @@ fn what_is_not_completed_leaves_the_checkpoint_before() {
             saved.expect("the checkpoint is made");
             assert!(std::fs::read(&path).expect("it is there") == then, "round {round}");
         }
-        assert_eq!(folder.path().read_dir().expect("a folder").count(), 1, "nothing is left over");
+        assert_eq!(
+            folder.path().read_dir().expect("a folder").count(),
+            1,
+            "nothing is left over"
+        );
     }
     let then = device.to_bytes();
     let mut checkpoint = device.begin_checkpoint().expect("there is memory");

@@ -124,8 +124,8 @@ fn each_number_of_a_layout_is_the_one_worked_out_by_hand() {
     assert_eq!(found.handle_list(), [RuhId(0), RuhId(1), RuhId(2), RuhId(3)]);
     let over_provisioning = (38_400.0 - 30_597.0) / 30_597.0;
     assert!((found.effective_over_provisioning() - over_provisioning).abs() < 1e-12);
-    // Both maps in 4 bytes a page, a bit for each page, 8 bytes a block, an entry for each slice.
-    let expected_bytes = 4 * 30_597 + 4 * 38_400 + 4_800 + 8 * 2_400 + 2_400 * size_of::<ReclaimUnit>() as u64;
+    // Both maps in 4 bytes a page, two bits for each page, 8 bytes a block, an entry for each slice.
+    let expected_bytes = 4 * 30_597 + 4 * 38_400 + 9_600 + 8 * 2_400 + 2_400 * size_of::<ReclaimUnit>() as u64;
     assert_eq!(found.memory_bytes(), expected_bytes);
 }
 

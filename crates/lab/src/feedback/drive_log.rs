@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use advise::{Event, OwnerMap};
 use ssd::event::Reclaim;
-use ssd::{Layout, Placement, PlacementList, Ring, RuhId, Stats};
+use ssd::{Layout, MappedRun, Placement, PlacementList, Ring, RuhId, Stats};
 
 use super::result::CollectionRow;
 
@@ -77,10 +77,10 @@ impl DriveLog {
     }
 
     /// Takes the pages that a collection copies.
-    pub(crate) fn copied(&mut self, pages: &[u32]) {
+    pub(crate) fn copied(&mut self, runs: &[MappedRun]) {
         let nobody = self.copied.len() - 1;
-        for page in pages {
-            let owner = self.owners.find(u64::from(*page) * self.page_bytes);
+        for page in runs.iter().flat_map(|run| run.lpn.0..run.lpn.0 + run.pages) {
+            let owner = self.owners.find(u64::from(page) * self.page_bytes);
             self.copied[owner.unwrap_or(nobody)] += 1;
         }
     }

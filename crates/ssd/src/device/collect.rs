@@ -13,7 +13,7 @@ use crate::device::Engine;
 use crate::event::{CloseReason, Event, Events, MovedRun, Reclaim, Reporter, Trigger};
 use crate::gc::{Candidates, VictimPolicy};
 use crate::layout::SizeClass;
-use crate::types::{Nanos, Owner, Placement, Ppn, RgId, RuId};
+use crate::types::{MappedRun, Nanos, Owner, Placement, Ppn, RgId, RuId};
 use crate::unit::{ReclaimUnit, UnitState};
 
 /// Name of the policy in the GC log where no policy chose.
@@ -278,41 +278,37 @@ impl Engine {
         destination: Owner,
         expected: u32,
     ) -> Option<MovedRun> {
-        const BATCH_PAGES: usize = 512;
+        /// Pages of a batch, but for its last word.
+        const BATCH_PAGES: u32 = 512;
         let ReclaimUnit { pages, .. } = self.state.units[victim.index()];
         let first = victim.0 * self.layout.slice_pages;
         let end = first + pages;
-        let (mut from, mut lpns) = (
-            std::mem::take(&mut self.moving_from),
-            std::mem::take(&mut self.moving_lpns),
-        );
+        let mut moving = std::mem::take(&mut self.moving);
         assert!(expected <= pages, "reclaim unit {} holds more than it can", victim.0);
         let mut copied = 0;
         let mut reporter = Reporter::new(self.config.events.reported_page, expected, self.draw_for_report(victim));
-        let mut word = first / 64;
-        let words_end = end.div_ceil(64);
+        let mut cursor = self.maps.cursor(Ppn(first));
         while copied < expected {
+            moving.clear();
+            let mut gathered = 0;
+            while cursor.first_page() < end && gathered < BATCH_PAGES {
+                gathered += self.maps.gather(&mut cursor, first, end, &mut moving);
+            }
             assert!(
-                word < words_end,
+                gathered > 0,
                 "reclaim unit {} holds fewer valid pages than it counts",
                 victim.0
             );
-            from.clear();
-            lpns.clear();
-            while word < words_end && from.len() + 64 <= BATCH_PAGES {
-                self.maps.gather(word, first, end, &mut from, &mut lpns);
-                word += 1;
-            }
-            self.append_copies(events, group, victim, destination, &from, &lpns);
-            events.copied(&lpns, &mut reporter);
-            copied += count(from.len());
+            events.copied(&moving, &mut reporter);
+            self.append_copies(events, group, victim, destination, &mut moving, gathered);
+            copied += gathered;
         }
         assert_eq!(
             copied, expected,
             "reclaim unit {} holds more valid pages than it counts",
             victim.0
         );
-        (self.moving_from, self.moving_lpns) = (from, lpns);
+        self.moving = moving;
         reporter.finish()
     }
 
@@ -322,38 +318,49 @@ impl Engine {
         Xoshiro256PlusPlus::seed_from_u64(seed).next_u64()
     }
 
+    /// Copies runs of valid pages of a victim, `pages` altogether.
     fn append_copies(
         &mut self,
         events: &mut Events<'_>,
         group: RgId,
         victim: RuId,
         destination: Owner,
-        mut from: &[u32],
-        mut lpns: &[u32],
+        mut runs: &mut [MappedRun],
+        mut pages: u32,
     ) {
         let class = self.state.units[victim.index()].class;
         let owner = self.owner_index(destination);
-        while !from.is_empty() {
+        while pages > 0 {
             let open = self.collection_unit(events, group, destination, class);
-            let pages = count(from.len()).min(open.run_end - open.position);
+            let here = pages.min(open.run_end - open.position);
             let (unit, position) = (open.unit, open.position);
-            assert!(pages > 0, "copies to reclaim unit {} make no progress", unit.0);
+            assert!(here > 0, "copies to reclaim unit {} make no progress", unit.0);
             assert_ne!(unit, victim, "reclaim unit {} is copied into itself", unit.0);
-            let to = unit.0 * self.layout.slice_pages + position;
             let run_ends = self
                 .copies_slot(group, owner)
                 .as_mut()
                 .expect("just taken")
-                .advance(pages);
-            self.maps
-                .relocate(&from[..index(pages)], &lpns[..index(pages)], Ppn(to));
+                .advance(here);
+            let whole_runs = if here == pages {
+                runs.len()
+            } else {
+                runs_within(runs, here)
+            };
+            let (whole, left) = runs.split_at_mut(whole_runs);
+            let to = Ppn(self.first_page(unit).0 + position);
+            let placed = self.maps.relocate(whole, to);
+            // The run that the room ends in goes on in the next place.
+            let part = (placed < here).then(|| left[0].take_front(here - placed));
+            if let Some(part) = part {
+                self.maps.relocate(&[part], Ppn(to.0 + placed));
+            }
             assert!(
                 self.takes_copies(unit),
                 "reclaim unit {} takes copies and is not open for them",
                 unit.0
             );
             let entry = &mut self.state.units[unit.index()];
-            entry.valid_pages += pages;
+            entry.valid_pages += here;
             assert!(
                 entry.valid_pages <= entry.pages,
                 "reclaim unit {} holds more than it can",
@@ -361,13 +368,14 @@ impl Engine {
             );
             entry.last_write = self.state.host_pages_written;
             if self.timing.is_some() {
-                self.copy_in_time(victim, &from[..index(pages)], unit, position);
+                let from: Vec<u32> = whole.iter().chain(&part).flat_map(MappedRun::physical_pages).collect();
+                self.copy_in_time(victim, &from, unit, position);
             }
             if run_ends {
                 self.end_collection_run(events, group, destination);
             }
-            from = &from[index(pages)..];
-            lpns = &lpns[index(pages)..];
+            runs = left;
+            pages -= here;
         }
     }
 
@@ -498,10 +506,14 @@ impl Engine {
             let offset = (row * class.blocks + block) * program_unit;
             let old = from.0 * self.layout.slice_pages + offset;
             let new = to.0 * self.layout.slice_pages + offset;
-            let pages: Vec<u32> = (old..old + program_unit).collect();
-            let lpns: Vec<u32> = pages.iter().map(|&ppn| self.maps.logical(Ppn(ppn)).0).collect();
-            self.maps.relocate(&pages, &lpns, Ppn(new));
-            self.maps.erase(Ppn(old), program_unit);
+            let mut runs = Vec::new();
+            let mut cursor = self.maps.cursor(Ppn(old));
+            while cursor.first_page() < old + program_unit {
+                self.maps.gather(&mut cursor, old, old + program_unit, &mut runs);
+            }
+            let moved = self.maps.relocate(&runs, Ppn(new));
+            assert_eq!(moved, program_unit, "all pages of a block that is exchanged are valid");
+            self.maps.clear_valid(Ppn(old), program_unit);
         }
     }
 
@@ -624,6 +636,15 @@ impl Engine {
             waste_pages,
         })
     }
+}
+
+/// How many of some runs have so many pages together, or fewer.
+fn runs_within(runs: &[MappedRun], pages: u32) -> usize {
+    let ends = runs.iter().scan(0, |end, run| {
+        *end += run.pages;
+        Some(*end)
+    });
+    ends.take_while(|end| *end <= pages).count()
 }
 
 /// What a superblock holds.

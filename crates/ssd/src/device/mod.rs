@@ -34,7 +34,7 @@ use crate::maps::Maps;
 use crate::recency::Recency;
 use crate::stats::{Stats, Totals};
 use crate::timing::{Completion, Timing, TimingConfig};
-use crate::types::{Lpn, Nanos, Owner, Placement, Ppn, RgId, RuId, RuhId};
+use crate::types::{Lpn, MappedRun, Nanos, Owner, Placement, Ppn, RgId, RuId, RuhId};
 use crate::unit::{ReclaimUnit, UnitState};
 use place::OpenUnit;
 
@@ -74,8 +74,7 @@ pub(crate) struct Engine {
     /// Chooses victims instead of `config.gc.unit_selection`.
     victim_policy: ExternalPolicy,
     /// Scratch of the copy loop: where pages were, and which they are.
-    moving_from: Vec<u32>,
-    moving_lpns: Vec<u32>,
+    moving: Vec<MappedRun>,
 }
 
 /// A victim policy from outside; it stays with its device, not with copies of it.
@@ -210,8 +209,7 @@ impl<S: EventSink> Device<S> {
                 state: engine.state.clone(),
                 timing: engine.timing.clone(),
                 victim_policy: ExternalPolicy(None),
-                moving_from: Vec::new(),
-                moving_lpns: Vec::new(),
+                moving: Vec::new(),
             },
             sink: (),
         })
@@ -268,7 +266,7 @@ impl<S: EventSink> Device<S> {
     #[inline]
     pub fn touch(&self, pages: impl Iterator<Item = Lpn>) {
         let capacity = self.engine.layout.logical_pages;
-        self.engine.maps.touch_places(pages.filter(|lpn| lpn.0 < capacity));
+        self.engine.maps.prefetch_places(pages.filter(|lpn| lpn.0 < capacity));
     }
 
     /// Where a command writes that names no placement, or one that does not exist: through the first placement handle of its
@@ -501,8 +499,7 @@ impl Engine {
             layout,
             maps,
             state,
-            moving_from: Vec::new(),
-            moving_lpns: Vec::new(),
+            moving: Vec::new(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a host's commands do to the maps: writing extents and deallocating them.
 
-use crate::cast::narrow;
+use crate::cast::{index, narrow};
 use crate::device::{Engine, Write};
 use crate::error::HostError;
 use crate::event::{Event, Events, HostWrite};
@@ -25,22 +25,189 @@ impl Engine {
         writes: &[Write],
     ) -> Result<Completion, HostError> {
         /// Enough to hide a cache miss behind the others, few enough to stay in the first-level cache.
-        const TOGETHER: usize = 64;
+        const TOGETHER: usize = 32;
+        let mut checked = None;
         for write in writes {
-            self.check_write(write)?;
+            self.check_extent(write.first, write.pages)?;
+            // Mostly they are all of one placement.
+            if checked != Some(write.placement) {
+                self.check_placement(write.placement)?;
+                checked = Some(write.placement);
+            }
         }
         let mut done = Completion::now(now);
-        for together in writes.chunks(TOGETHER) {
-            self.maps.touch(together.iter().map(|write| write.first));
-            if together.iter().any(|write| write.pages > 1) {
-                self.maps
-                    .touch(together.iter().map(|write| Lpn(write.first.0 + write.pages - 1)));
-            }
-            for write in together {
-                done = done.and(self.write_checked(events, now, write));
-            }
+        self.prefetch_entries(&writes[..writes.len().min(TOGETHER)]);
+        let mut left = writes;
+        while !left.is_empty() {
+            let (together, later) = left.split_at(left.len().min(TOGETHER));
+            // What comes after these is on its way while these are carried out.
+            self.prefetch_entries(&later[..later.len().min(TOGETHER)]);
+            self.maps.prefetch_valid(together.iter().map(|write| write.first));
+            done = done.and(self.write_together(events, now, together));
+            left = later;
         }
         Ok(done)
+    }
+
+    /// Asks for the entries of the L2P map that writes will change.
+    #[inline]
+    fn prefetch_entries(&self, writes: &[Write]) {
+        /// Entries in a line of the cache.
+        const LINE_ENTRIES: usize = 16;
+        self.maps.prefetch_places(writes.iter().map(|write| write.first));
+        for write in writes.iter().filter(|write| write.pages > 1) {
+            let lines = (write.first.0..write.first.0 + write.pages).step_by(LINE_ENTRIES);
+            let last = Lpn(write.first.0 + write.pages - 1);
+            self.maps
+                .prefetch_places(lines.skip(1).take(LINE_ENTRIES).map(Lpn).chain([last]));
+        }
+    }
+
+    /// Carries out writes one after the other.
+    fn write_together(&mut self, events: &mut Events<'_>, now: Nanos, writes: &[Write]) -> Completion {
+        let mut done = Completion::now(now);
+        let mut left = writes;
+        while let Some(first) = left.first() {
+            let mut carried_out = self.append_together(events, now, left);
+            if carried_out == 0 {
+                done = done.and(self.write_checked(events, now, first));
+                carried_out = 1;
+            }
+            left = &left[carried_out..];
+        }
+        done
+    }
+
+    /// Carries out the writes from the first on, as far as they are of one placement, the reclaim unit that it has open takes all of them, and
+    /// nothing is collected in between: the same as [`Engine::write_checked`] on each, but what is the same for all of them is done
+    /// once. Returns how many there were; none where times, a choice of reclaim units or their turns make each write another case.
+    fn append_together(&mut self, events: &mut Events<'_>, now: Nanos, writes: &[Write]) -> usize {
+        let placement = writes[0].placement;
+        let Placement { group, handle } = placement;
+        let takes_turns = self.layout.handles[handle.index()].open_reclaim_units > 1;
+        if takes_turns || self.timing.is_some() || self.state.recency.is_some() {
+            return 0;
+        }
+        let members = &self.state.groups[group.index()];
+        let room = self.layout.group_live_pages_max - members.live_pages;
+        let background = members.free_slices <= self.layout.background_free_slices;
+        let Some(open) = &members.owners[handle.index()].open[0] else {
+            return 0;
+        };
+        let unit = open.unit;
+        let first = self.first_page(unit).0 + open.position;
+        let pages_max = narrow(room.min(u64::from(open.run_end - open.position)));
+        let fits = |write: &&Write| write.placement == placement;
+        let singles = writes
+            .iter()
+            .take(index(pages_max))
+            .take_while(|write| fits(write) && write.pages == 1);
+        let (carried_out, pages) = match singles.count() {
+            0 => {
+                let (mut carried_out, mut pages) = (0, 0);
+                for write in writes
+                    .iter()
+                    .take_while(fits)
+                    .take_while(|write| write.pages <= pages_max)
+                {
+                    if write.pages > pages_max - pages {
+                        break;
+                    }
+                    self.append(group, unit, Ppn(first + pages), write.first, write.pages);
+                    pages += write.pages;
+                    carried_out += 1;
+                    if background && self.state.groups[group.index()].lazy_units > 0 {
+                        break;
+                    }
+                }
+                (carried_out, pages)
+            }
+            singles => {
+                let pages = self.append_pages(group, unit, Ppn(first), &writes[..singles], background);
+                (index(pages), pages)
+            }
+        };
+        if carried_out == 0 {
+            return 0;
+        }
+        let carried_out_writes = &writes[..carried_out];
+        for write in carried_out_writes {
+            events.command(|| Event::HostWrite(HostWrite::from(write)));
+        }
+        let host_bytes = carried_out_writes.iter().map(|write| write.host_bytes).sum::<u64>();
+        self.end_append(group, unit);
+        let row = &mut self.state.stats.handles[handle.index()];
+        row.host_bytes_written += host_bytes;
+        row.host_pages_written += u64::from(pages);
+        let open = self.state.groups[group.index()].owners[handle.index()].open[0].as_mut();
+        if open.expect("it was open").advance(pages) {
+            self.end_host_run(events, now, placement, 0);
+        }
+        self.collect_in_background(events, now, group);
+        carried_out
+    }
+
+    /// Maps writes of a page each to the pages of an open reclaim unit from `first` on, as [`Engine::append`] does one after the other;
+    /// returns how many: all of them, or up to the first that makes a lazy candidate, if that is to be seen to (`until_lazy`).
+    fn append_pages(&mut self, group: RgId, unit: RuId, first: Ppn, writes: &[Write], until_lazy: bool) -> u32 {
+        let host_pages_written = self.state.host_pages_written;
+        let (mut pages, mut counted) = (0, 0);
+        for write in writes {
+            let before = self.maps.move_page(write.first, Ppn(first.0 + pages));
+            if before != Ppn::UNMAPPED {
+                if before.0.wrapping_sub(first.0) < pages {
+                    // It was one of these writes.
+                    self.count_appended(group, unit, Ppn(first.0 + counted), pages - counted);
+                    counted = pages;
+                }
+                self.state.host_pages_written = host_pages_written + u64::from(pages);
+                self.invalidate_physical(before, 1);
+            }
+            pages += 1;
+            if until_lazy && self.state.groups[group.index()].lazy_units > 0 {
+                break;
+            }
+        }
+        self.state.host_pages_written = host_pages_written + u64::from(pages);
+        self.count_appended(group, unit, Ppn(first.0 + counted), pages - counted);
+        let lpns = writes[..index(pages)].iter().map(|write| write.first);
+        self.maps.end_moves(first, lpns);
+        pages
+    }
+
+    /// Counts pages that were appended to an open reclaim unit, and marks them valid.
+    #[inline]
+    fn count_appended(&mut self, group: RgId, unit: RuId, first: Ppn, pages: u32) {
+        self.maps.set_valid(first, pages);
+        self.state.units[unit.index()].valid_pages += pages;
+        self.state.groups[group.index()].live_pages += u64::from(pages);
+    }
+
+    /// Maps an extent to the next pages of an open reclaim unit, `at`; where it was before becomes invalid.
+    #[inline(always)]
+    fn append(&mut self, group: RgId, unit: RuId, at: Ppn, lpn: Lpn, pages: u32) {
+        self.invalidate(lpn, pages);
+        self.maps.map(lpn, at, pages);
+        self.state.host_pages_written += u64::from(pages);
+        self.state.units[unit.index()].valid_pages += pages;
+        self.state.groups[group.index()].live_pages += u64::from(pages);
+    }
+
+    /// What holds after extents were appended to a reclaim unit.
+    #[inline]
+    fn end_append(&mut self, group: RgId, unit: RuId) {
+        let entry = &mut self.state.units[unit.index()];
+        assert!(
+            entry.valid_pages <= entry.pages,
+            "reclaim unit {} holds more than it can",
+            unit.0
+        );
+        entry.last_write = self.state.host_pages_written;
+        assert!(
+            self.state.groups[group.index()].live_pages <= self.layout.group_live_pages_max,
+            "group {} holds more than it may",
+            group.0
+        );
     }
 
     pub(super) fn deallocate(
@@ -95,13 +262,7 @@ impl Engine {
         let row = &mut self.state.stats.handles[write.placement.handle.index()];
         row.host_bytes_written += write.host_bytes;
         row.host_pages_written += u64::from(write.pages);
-        events.command(|| {
-            Event::HostWrite(HostWrite {
-                placement: write.placement,
-                host_bytes: write.host_bytes,
-                pages: write.pages,
-            })
-        });
+        events.command(|| Event::HostWrite(HostWrite::from(write)));
         // Without timing nothing of it is compiled into the loop.
         let (group, done) = match &self.timing {
             None => (
@@ -166,25 +327,8 @@ impl Engine {
             let (unit, position) = (open.unit, open.position);
             assert!(pages > 0, "a write to reclaim unit {} makes no progress", unit.0);
             let run_ends = open.advance(pages);
-            self.invalidate(lpn, pages);
-            self.maps
-                .map(lpn, Ppn(unit.0 * self.layout.slice_pages + position), pages);
-            self.state.host_pages_written += u64::from(pages);
-            let entry = &mut self.state.units[unit.index()];
-            entry.valid_pages += pages;
-            assert!(
-                entry.valid_pages <= entry.pages,
-                "reclaim unit {} holds more than it can",
-                unit.0
-            );
-            entry.last_write = self.state.host_pages_written;
-            let live_pages = &mut self.state.groups[group.index()].live_pages;
-            *live_pages += u64::from(pages);
-            assert!(
-                *live_pages <= self.layout.group_live_pages_max,
-                "group {} holds more than it may",
-                group.0
-            );
+            self.append(group, unit, Ppn(self.first_page(unit).0 + position), lpn, pages);
+            self.end_append(group, unit);
             if group != write.placement.group {
                 self.state.stats.pages_redirected += u64::from(pages);
                 events.emit(|| Event::Redirect {

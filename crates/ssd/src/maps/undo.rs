@@ -16,7 +16,7 @@ use std::ops::Range;
 use super::{Maps, run_length};
 use crate::cast::{index, wide};
 use crate::error::CheckpointEnded;
-use crate::types::Lpn;
+use crate::types::{Lpn, MappedRun};
 
 /// Entries of the L2P map that are copied, and stored, in one piece: 256 KiB, which is copied in some ten microseconds.
 pub(crate) const PART_PAGES: u32 = 1 << 16;
@@ -79,16 +79,17 @@ impl UndoLog {
         }
     }
 
-    /// Notes that logical pages are mapped to these physical pages before they move.
+    /// Notes where runs are before they move.
     #[cold]
     #[inline(never)]
-    pub(super) fn note_moves(&mut self, from: &[u32], lpns: &[u32]) {
-        for (&ppn, &lpn) in from.iter().zip(lpns) {
-            if lpn >= self.copied {
+    pub(super) fn note_moves(&mut self, runs: &[MappedRun]) {
+        for &MappedRun { ppn, lpn, pages } in runs {
+            let copied = self.copied.saturating_sub(lpn.0);
+            if copied < pages {
                 self.append(Change {
-                    lpn,
-                    pages: 1,
-                    before: !ppn,
+                    lpn: lpn.0 + copied,
+                    pages: pages - copied,
+                    before: !(ppn.0 + copied),
                 });
             }
         }

@@ -1,0 +1,528 @@
+//! The reverse map: the logical page of each physical page that is valid, as runs.
+//!
+//! ```text
+//! region    16384 physical pages, and as many entries
+//! starts    a bit for each physical page: a run of consecutive logical pages begins here
+//! entries   the first logical page of each run of a region, side by side from the region's first entry on
+//! ```
+//!
+//! Pages that are written at random take an entry each, as in an array. Larger requests take one for a request, sequential ones hardly
+//! any, and entries that are never touched take no memory: the system gives it in small pages here. The entry of a page is
+//! found by counting the runs that begin before it in its region; who goes through the pages in order ([`Cursor`]) counts as it goes.
+//!
+//! Runs are appended in the order of the flash, which is the order in which it is programmed. Where something is written before what
+//! was written last (blocks that are exchanged; reclaim units smaller than a region) the region is made flat: a run begins at every page.
+//! It is so until all of it is erased.
+
+use crate::cast::{count, index};
+use crate::maps::HugeArray;
+use crate::types::{Lpn, MappedRun, Ppn};
+
+/// Pages of a region, a power of two: an entry a page then takes 16 small pages of memory, an entry for 32 pages half of one.
+const REGION_PAGES: u32 = 1 << 14;
+/// Words of [`ReverseMap::starts`] for a region.
+const REGION_WORDS: u32 = REGION_PAGES / 64;
+
+/// What is written to a region, as far as appending to it needs to know. All zero: nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Region {
+    /// Pages behind the last one written; [`Region::FLAT`] if a run begins at every page.
+    written: u32,
+    /// Runs.
+    runs: u32,
+    /// `!` of the logical page that would go on with the last run; 0 if none would.
+    next_inverted: u32,
+}
+
+impl Region {
+    const FLAT: u32 = u32::MAX;
+
+    fn flat() -> Region {
+        Region {
+            written: Region::FLAT,
+            runs: REGION_PAGES,
+            next_inverted: 0,
+        }
+    }
+}
+
+/// Where somebody is who goes through the reverse map word by word.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cursor {
+    /// The next word: physical pages from 64 times this on.
+    word: u32,
+    /// Runs of the word's region that begin before it.
+    runs: u32,
+    /// Where the last of them begins.
+    begun: u32,
+}
+
+impl Cursor {
+    /// The first physical page of the next word.
+    #[inline]
+    pub(crate) fn first_page(&self) -> u32 {
+        self.word * 64
+    }
+}
+
+/// See the module.
+#[derive(Clone)]
+pub(super) struct ReverseMap {
+    entries: HugeArray<u32>,
+    starts: HugeArray<u64>,
+    regions: Vec<Region>,
+    physical_pages: u32,
+}
+
+impl ReverseMap {
+    pub(super) fn new(physical_pages: u32) -> ReverseMap {
+        ReverseMap {
+            entries: HugeArray::zeroed_on_small_pages(index(physical_pages)),
+            starts: HugeArray::zeroed(index(physical_pages.div_ceil(64))),
+            regions: vec![Region::default(); index(physical_pages.div_ceil(REGION_PAGES))],
+            physical_pages,
+        }
+    }
+
+    /// A copy.
+    ///
+    /// # Errors
+    /// There is no address space for it.
+    pub(super) fn try_clone(&self) -> std::io::Result<ReverseMap> {
+        Ok(ReverseMap {
+            entries: self.entries.try_clone()?,
+            starts: self.starts.try_clone()?,
+            regions: self.regions.clone(),
+            physical_pages: self.physical_pages,
+        })
+    }
+
+    pub(super) fn physical_pages(&self) -> u32 {
+        self.physical_pages
+    }
+
+    /// Notes that logical pages from `lpn` on were written to the physical ones from `ppn` on.
+    #[inline(always)]
+    pub(super) fn append(&mut self, ppn: u32, lpn: u32, pages: u32) {
+        let (region, offset) = (ppn / REGION_PAGES, ppn % REGION_PAGES);
+        let state = &mut self.regions[index(region)];
+        // Neither is true of a flat region.
+        if state.written > offset || pages > REGION_PAGES - offset {
+            return self.write_out_of_order(ppn, lpn, pages);
+        }
+        if (state.written != offset) | (state.next_inverted != !lpn) {
+            // Each run has a page, so there are no more of them than pages before.
+            assert!(state.runs <= offset, "region {region} has more runs than pages");
+            self.entries.set(index(region * REGION_PAGES + state.runs), lpn);
+            state.runs += 1;
+            let word = index(ppn / 64);
+            self.starts.set(word, self.starts.at(word) | 1 << (ppn % 64));
+        }
+        state.written = offset + pages;
+        state.next_inverted = !(lpn + pages);
+    }
+
+    /// As [`ReverseMap::append`] for one run after the other, each a logical page and how many pages.
+    #[inline(always)]
+    pub(super) fn append_all(&mut self, mut ppn: u32, mut runs: impl Iterator<Item = (u32, u32)>) {
+        let mut next = runs.next();
+        while let Some((lpn, pages)) = next {
+            let first = ppn / REGION_PAGES * REGION_PAGES;
+            let end = first.saturating_add(REGION_PAGES).min(self.physical_pages);
+            let Region { written, .. } = self.regions[index(ppn / REGION_PAGES)];
+            let entries = &mut self.entries.get_mut()[index(first)..index(end)];
+            let begun = ppn;
+            if written == Region::FLAT {
+                while let Some((lpn, 1)) = next
+                    && ppn < end
+                {
+                    entries[index(ppn - first)] = lpn;
+                    ppn += 1;
+                    next = runs.next();
+                }
+            } else if written <= ppn - first {
+                let mut state = self.regions[index(first / REGION_PAGES)];
+                let starts = self.starts.get_mut();
+                // The starts of a word are put together before they are stored.
+                let (mut word, mut begins) = (ppn / 64, 0);
+                while let Some((lpn, pages)) = next
+                    && pages <= end - ppn
+                {
+                    if ppn / 64 != word {
+                        starts[index(word)] |= std::mem::take(&mut begins);
+                        word = ppn / 64;
+                    }
+                    // What comes first may go on with what was there before, but for a gap.
+                    if (state.next_inverted != !lpn) | (state.written != ppn - first) {
+                        entries[index(state.runs)] = lpn;
+                        state.runs += 1;
+                        begins |= 1 << (ppn % 64);
+                    }
+                    ppn += pages;
+                    state.written = ppn - first;
+                    state.next_inverted = !(lpn + pages);
+                    next = runs.next();
+                }
+                starts[index(word)] |= begins;
+                assert!(state.runs <= state.written, "a region has more runs than pages");
+                self.regions[index(first / REGION_PAGES)] = state;
+            }
+            if ppn == begun {
+                self.write_out_of_order(ppn, lpn, pages);
+                ppn += pages;
+                next = runs.next();
+            }
+        }
+    }
+
+    /// As [`ReverseMap::append`], across regions, to flat ones, and to ones that become flat by it.
+    #[inline(never)]
+    fn write_out_of_order(&mut self, mut ppn: u32, mut lpn: u32, mut pages: u32) {
+        while pages > 0 {
+            let (region, offset) = (ppn / REGION_PAGES, ppn % REGION_PAGES);
+            let here = pages.min(REGION_PAGES - offset);
+            let written = self.regions[index(region)].written;
+            if written <= offset {
+                self.append(ppn, lpn, here);
+            } else {
+                if written != Region::FLAT {
+                    self.flatten(region);
+                }
+                let entries = &mut self.entries.get_mut()[index(ppn)..][..index(here)];
+                for (entry, logical) in entries.iter_mut().zip(lpn..lpn + here) {
+                    *entry = logical;
+                }
+            }
+            ppn += here;
+            lpn += here;
+            pages -= here;
+        }
+    }
+
+    /// Lets a run begin at every page of a region.
+    #[cold]
+    fn flatten(&mut self, region: u32) {
+        let first = region * REGION_PAGES;
+        let end = self.region_end(region);
+        let mut logical = Vec::with_capacity(index(REGION_PAGES));
+        let (mut runs, mut next) = (0, 0);
+        for ppn in first..end {
+            if self.begins(ppn) {
+                next = self.entries.at(index(first + runs));
+                runs += 1;
+            }
+            logical.push(next);
+            next = next.wrapping_add(1);
+        }
+        assert_eq!(runs, self.regions[index(region)].runs, "region {region} lost a run");
+        self.entries.get_mut()[index(first)..index(end)].copy_from_slice(&logical);
+        self.words_of(region).fill(u64::MAX);
+        self.regions[index(region)] = Region::flat();
+    }
+
+    /// Notes that nothing is in these physical pages any more.
+    pub(super) fn erase(&mut self, ppn: u32, pages: u32) {
+        let end = ppn + pages;
+        // Regions that are erased in part keep what they know: nobody asks for pages that are not valid.
+        for region in ppn.div_ceil(REGION_PAGES)..end.div_ceil(REGION_PAGES) {
+            if self.region_end(region) <= end {
+                self.words_of(region).fill(0);
+                self.regions[index(region)] = Region::default();
+            }
+        }
+    }
+
+    fn region_end(&self, region: u32) -> u32 {
+        // The last region may reach beyond the last number that there is.
+        (region * REGION_PAGES)
+            .saturating_add(REGION_PAGES)
+            .min(self.physical_pages)
+    }
+
+    fn words_of(&mut self, region: u32) -> &mut [u64] {
+        let end = self.region_end(region).div_ceil(64);
+        &mut self.starts.get_mut()[index(region * REGION_WORDS)..index(end)]
+    }
+
+    fn begins(&self, ppn: u32) -> bool {
+        self.starts.at(index(ppn / 64)) >> (ppn % 64) & 1 == 1
+    }
+
+    /// Stands before the word that a physical page is in.
+    pub(super) fn cursor(&self, ppn: u32) -> Cursor {
+        let word = ppn / 64;
+        let first = word / REGION_WORDS * REGION_WORDS;
+        let mut cursor = Cursor {
+            word: first,
+            runs: 0,
+            begun: first * 64,
+        };
+        while cursor.word < word {
+            self.pass(&mut cursor);
+        }
+        cursor
+    }
+
+    /// Goes on to the next word.
+    #[inline]
+    fn pass(&self, cursor: &mut Cursor) {
+        let starts = self.starts.at(index(cursor.word));
+        if starts != 0 {
+            cursor.runs += starts.count_ones();
+            cursor.begun = cursor.word * 64 + 63 - starts.leading_zeros();
+        }
+        cursor.word += 1;
+        if cursor.word.is_multiple_of(REGION_WORDS) {
+            cursor.runs = 0;
+        }
+    }
+
+    /// Appends to `runs` the pages of the cursor's word that are in `bits`, all of which were written, and goes on to the next word.
+    #[inline]
+    pub(super) fn valid_runs(&self, cursor: &mut Cursor, mut bits: u64, runs: &mut Vec<MappedRun>) {
+        let base = cursor.word * 64;
+        if self.regions[index(base / REGION_PAGES)].written == Region::FLAT {
+            // It may have become so since the word before was passed: what is read is copied to where it may be.
+            cursor.runs = base % REGION_PAGES;
+        }
+        let starts = self.starts.at(index(cursor.word));
+        let first_entry = index(base / REGION_PAGES * REGION_PAGES + cursor.runs);
+        if starts == u64::MAX {
+            // A run for each page. No further entry is looked at than there are pages, which may end within the word.
+            let entries = &self.entries.get()[first_entry..];
+            let before = runs.len();
+            runs.resize(before + index(bits.count_ones()), MappedRun::PAGE);
+            for run in &mut runs[before..] {
+                let shift = bits.trailing_zeros();
+                run.ppn.0 = base + shift;
+                run.lpn.0 = entries[index(shift)];
+                bits &= bits.wrapping_sub(1);
+            }
+        } else {
+            while bits != 0 {
+                let shift = bits.trailing_zeros();
+                let until = (bits >> shift).trailing_ones();
+                let before = starts & (u64::MAX >> (63 - shift));
+                let begun_before = index(before.count_ones());
+                let begun = match before {
+                    0 => cursor.begun,
+                    _ => base + 63 - before.leading_zeros(),
+                };
+                // A page without a run before it in its region was never written.
+                let entry = self.entries.at(first_entry + begun_before - 1);
+                // Where the next run begins; behind the word if it does not in it.
+                let next = 1 + (starts >> shift >> 1).trailing_zeros();
+                let here = until.min(next);
+                append_run(
+                    runs,
+                    MappedRun {
+                        ppn: Ppn(base + shift),
+                        lpn: Lpn(entry + (base + shift - begun)),
+                        pages: here,
+                    },
+                );
+                bits &= !((u64::MAX >> (64 - here)) << shift);
+            }
+        }
+        self.pass(cursor);
+    }
+
+    /// The logical page that was written to a physical one last. Takes as long as counting a region's runs.
+    pub(super) fn logical(&self, ppn: Ppn) -> Lpn {
+        let mut found = Vec::with_capacity(1);
+        self.valid_runs(&mut self.cursor(ppn.0), 1 << (ppn.0 % 64), &mut found);
+        found[0].lpn
+    }
+
+    /// Marks where a run begins that will be told of by [`Restoring::run`]. Every run has to be marked before.
+    pub(super) fn restore_start(&mut self, ppn: u32, pages: u32) {
+        let end = ppn + pages;
+        let mut first = ppn;
+        while first < end {
+            let word = index(first / 64);
+            self.starts.set(word, self.starts.at(word) | 1 << (first % 64));
+            let region = first / REGION_PAGES;
+            let region_end = end.min(self.region_end(region));
+            let state = &mut self.regions[index(region)];
+            state.runs += 1;
+            state.written = state.written.max(region_end - region * REGION_PAGES);
+            first = region_end;
+        }
+    }
+
+    /// Begins to tell of the runs that were marked.
+    pub(super) fn restore_runs(&mut self) -> Restoring<'_> {
+        let mut runs = 0;
+        let words = (0..).zip(self.starts.get());
+        let runs_before = words
+            .map(|(word, starts): (u32, &u64)| {
+                if word.is_multiple_of(REGION_WORDS) {
+                    runs = 0;
+                }
+                let before = runs;
+                runs += count(index(starts.count_ones()));
+                u16::try_from(before).expect("a region has fewer runs before its last word than a u16 holds")
+            })
+            .collect();
+        Restoring { map: self, runs_before }
+    }
+}
+
+/// Appends a run, to the last one where it goes on with it.
+#[inline]
+fn append_run(runs: &mut Vec<MappedRun>, run: MappedRun) {
+    if let Some(last) = runs.last_mut()
+        && (last.ppn.0 + last.pages == run.ppn.0) & (last.lpn.0 + last.pages == run.lpn.0)
+    {
+        last.pages += run.pages;
+        return;
+    }
+    runs.push(run);
+}
+
+/// Takes the runs of a map that is loaded, in any order.
+pub(super) struct Restoring<'a> {
+    map: &'a mut ReverseMap,
+    /// Runs that begin before each word, of its region.
+    runs_before: Vec<u16>,
+}
+
+impl Restoring<'_> {
+    /// The logical pages of a run that was marked.
+    pub(super) fn run(&mut self, ppn: u32, lpn: u32, pages: u32) {
+        let (mut first, mut lpn, end) = (ppn, lpn, ppn + pages);
+        while first < end {
+            let (region, word) = (first / REGION_PAGES, index(first / 64));
+            let before = self.map.starts.at(word) & ((1 << (first % 64)) - 1);
+            let runs = u32::from(self.runs_before[word]) + before.count_ones();
+            self.map.entries.set(index(region * REGION_PAGES + runs), lpn);
+            let here = end.min(self.map.region_end(region)) - first;
+            first += here;
+            lpn += here;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+    use super::*;
+
+    /// The pages of a map that were written, as an array says and as going through the map does.
+    fn agree(map: &ReverseMap, logical: &[Option<u32>]) {
+        let mut runs = Vec::new();
+        let mut cursor = map.cursor(0);
+        for word in logical.chunks(64) {
+            let bits = (0..).zip(word).filter(|(_, lpn)| lpn.is_some());
+            map.valid_runs(&mut cursor, bits.fold(0, |bits, (bit, _)| bits | 1 << bit), &mut runs);
+        }
+        let pages = runs.iter().flat_map(|run| run.physical_pages().zip(run.lpn.0..));
+        let expected = (0..)
+            .zip(logical)
+            .filter_map(|(ppn, lpn): (u32, &Option<u32>)| Some((ppn, (*lpn)?)));
+        assert!(pages.eq(expected), "going through the map finds other pages");
+    }
+
+    #[test]
+    fn it_says_what_an_array_says() {
+        for seed in 0..20 {
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+            let mut draw = |below: u32| u32::try_from(random.next_u64() % u64::from(below)).expect("it is below");
+            let physical_pages = 3 * REGION_PAGES + 1 + draw(200);
+            // Reclaim units of whole regions, of parts of them, and such that end anywhere.
+            let unit_pages = [REGION_PAGES, REGION_PAGES / 8, 1000, 2 * REGION_PAGES + 5][index(draw(4))];
+            let longest_run = [1, 3, 40, 5000][index(draw(4))];
+            let mut map = ReverseMap::new(physical_pages);
+            let mut logical = vec![None; index(physical_pages)];
+            let units = physical_pages / unit_pages;
+            let mut positions = vec![0; index(units)];
+            for _ in 0..2000 {
+                let unit = draw(units);
+                let position = &mut positions[index(unit)];
+                let first = unit * unit_pages + *position;
+                if *position == unit_pages {
+                    map.erase(unit * unit_pages, unit_pages);
+                    logical[index(unit * unit_pages)..][..index(unit_pages)].fill(None);
+                    *position = 0;
+                    continue;
+                }
+                let pages = (1 + draw(longest_run)).min(unit_pages - *position);
+                let lpn = draw(1 << 20);
+                map.append(first, lpn, pages);
+                for (entry, lpn) in logical[index(first)..].iter_mut().zip(lpn..lpn + pages) {
+                    *entry = Some(lpn);
+                }
+                // Some are written behind a gap, as where blocks came in.
+                *position = unit_pages.min(*position + pages + draw(2));
+                if draw(50) == 0 && *position > 0 {
+                    let before = unit * unit_pages + draw(*position);
+                    map.append(before, 7, 1);
+                    logical[index(before)] = Some(7);
+                }
+            }
+            agree(&map, &logical);
+            agree(&map.try_clone().expect("there is memory"), &logical);
+            for (ppn, lpn) in (0..).zip(&logical).step_by(97) {
+                assert!(
+                    lpn.is_none_or(|lpn| map.logical(Ppn(ppn)).0 == lpn),
+                    "page {ppn}, seed {seed}"
+                );
+            }
+
+            let mut restored = ReverseMap::new(physical_pages);
+            let mut runs: Vec<MappedRun> = Vec::new();
+            for (ppn, lpn) in (0..).zip(&logical).filter_map(|(ppn, lpn)| Some((ppn, (*lpn)?))) {
+                let page = MappedRun {
+                    ppn: Ppn(ppn),
+                    lpn: Lpn(lpn),
+                    pages: 1,
+                };
+                append_run(&mut runs, page);
+            }
+            runs.sort_by_key(|run| run.lpn);
+            for run in &runs {
+                restored.restore_start(run.ppn.0, run.pages);
+            }
+            let mut restoring = restored.restore_runs();
+            for run in &runs {
+                restoring.run(run.ppn.0, run.lpn.0, run.pages);
+            }
+            agree(&restored, &logical);
+        }
+    }
+
+    #[test]
+    fn who_goes_through_a_region_that_becomes_flat_goes_on() {
+        let mut map = ReverseMap::new(REGION_PAGES);
+        map.append(64, 1000, 192);
+        let mut runs = Vec::new();
+        let mut cursor = map.cursor(64);
+        map.valid_runs(&mut cursor, u64::MAX, &mut runs);
+        map.append(0, 5000, 64);
+        assert_eq!(map.regions[0], Region::flat());
+        map.valid_runs(&mut cursor, 1, &mut runs);
+        let pages = [(64, 1000, 64), (128, 1064, 1)];
+        assert!(runs.iter().map(|run| (run.ppn.0, run.lpn.0, run.pages)).eq(pages));
+    }
+
+    #[test]
+    fn requests_take_an_entry_each_and_what_goes_on_takes_none() {
+        let mut map = ReverseMap::new(2 * REGION_PAGES);
+        for request in 0..100 {
+            map.append(request * 32, 1_000_000 - request * 64, 32);
+        }
+        assert_eq!(map.regions[0].runs, 100);
+        for page in 0..100 {
+            map.append(REGION_PAGES + page, 5 + page, 1);
+        }
+        assert_eq!(map.regions[1].runs, 1);
+        map.append(REGION_PAGES + 50, 9, 1);
+        assert_eq!(map.regions[1], Region::flat());
+        map.erase(REGION_PAGES, REGION_PAGES - 1);
+        assert_eq!(map.regions[1], Region::flat());
+        map.erase(REGION_PAGES, REGION_PAGES);
+        assert_eq!(map.regions[1], Region::default());
+    }
+}
