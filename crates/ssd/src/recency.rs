@@ -4,12 +4,15 @@
 //! written to a recent page goes to a reclaim unit apart (see `Handles::separation_bytes`). Nothing here knows where
 //! pages are.
 //!
-//! Each page that is written comes into the window, and one leaves it: two changes of a table for each, which was half of
-//! all work of a run. So the table is of our own: small entries side by side, and no mark left behind by what has gone.
+//! Each page that is written comes into the window, and one leaves it. So that this is not most of the work of a run, the window keeps
+//! extents, and how often a page is in it stands in a table of our own, 32 neighbours in an entry, whose counts change together.
 
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::cast::{count, index};
+use crate::cast::{index, wide};
 use crate::types::Lpn;
 
 /// See the module.
@@ -17,9 +20,10 @@ use crate::types::Lpn;
 #[serde(from = "Window", into = "Window")]
 pub(crate) struct Recency {
     pages_max: u32,
-    /// The pages of the window; once it is full, from `oldest` on and around.
-    pages: Vec<u32>,
-    oldest: usize,
+    /// The first page of each extent in the window and how many pages, the one written first at the front.
+    extents: VecDeque<(u32, u32)>,
+    /// Pages of all extents.
+    pages: u64,
     times: Times,
 }
 
@@ -33,24 +37,23 @@ struct Window {
 
 impl From<Window> for Recency {
     fn from(window: Window) -> Recency {
-        let mut times = Times::default();
-        window.pages.iter().for_each(|page| times.add(*page));
-        Recency {
+        let mut recency = Recency {
             pages_max: window.pages_max,
-            pages: window.pages,
-            oldest: 0,
-            times,
-        }
+            extents: VecDeque::new(),
+            pages: 0,
+            times: Times::default(),
+        };
+        window.pages.iter().for_each(|page| recency.add(*page, 1));
+        recency
     }
 }
 
 impl From<Recency> for Window {
     fn from(recency: Recency) -> Window {
-        let mut pages = recency.pages;
-        pages.rotate_left(recency.oldest);
+        let pages = recency.extents.iter().flat_map(|&(first, pages)| first..first + pages);
         Window {
             pages_max: recency.pages_max,
-            pages,
+            pages: pages.collect(),
         }
     }
 }
@@ -66,39 +69,73 @@ impl Recency {
 
     /// Whether it is a window of so many pages and holds no more.
     pub(crate) fn fits(&self, pages_max: u32) -> bool {
-        self.pages_max == pages_max && self.pages.len() <= index(pages_max)
+        self.pages_max == pages_max && self.pages <= u64::from(pages_max)
     }
 
     /// Whether the first page is recent, and how many from it on are alike.
     #[inline]
     pub(crate) fn run(&self, first: Lpn, pages_max: u32) -> (bool, u32) {
-        let recent = self.times.holds(first.0);
-        let alike = (first.0..first.0 + pages_max).take_while(|page| self.times.holds(*page) == recent);
-        let run = count(alike.count());
+        let recent = self.times.recent(first.0 / GROUP_PAGES) >> (first.0 % GROUP_PAGES) & 1 == 1;
+        let mut run = 0;
+        for (group, pages) in groups(first.0, pages_max) {
+            let unlike = match recent {
+                true => !self.times.recent(group) & pages,
+                false => self.times.recent(group) & pages,
+            };
+            if unlike != 0 {
+                run += unlike.trailing_zeros() - pages.trailing_zeros();
+                break;
+            }
+            run += pages.count_ones();
+        }
         assert!(run > 0, "a page is like itself");
         (recent, run)
     }
 
     /// The host has written an extent.
     pub(crate) fn wrote(&mut self, first: Lpn, pages: u32) {
-        for page in first.0..first.0 + pages {
-            if self.pages.len() < index(self.pages_max) {
-                self.pages.push(page);
-            } else {
-                let oldest = std::mem::replace(&mut self.pages[self.oldest], page);
-                self.oldest += 1;
-                if self.oldest == self.pages.len() {
-                    self.oldest = 0;
-                }
-                self.times.remove(oldest);
+        self.add(first.0, pages);
+        while self.pages > u64::from(self.pages_max) {
+            let (oldest, left) = self.extents.front_mut().expect("pages are of an extent");
+            let leaving = (self.pages - u64::from(self.pages_max)).min(u64::from(*left));
+            let (first, leaving) = (*oldest, u32::try_from(leaving).expect("it is part of an extent"));
+            *oldest += leaving;
+            *left -= leaving;
+            if *left == 0 {
+                self.extents.pop_front();
             }
-            self.times.add(page);
+            self.pages -= u64::from(leaving);
+            groups(first, leaving).for_each(|(group, pages)| self.times.remove(group, pages));
         }
         assert!(
-            self.times.len <= self.pages.len(),
-            "more pages are counted than are in the window"
+            wide(self.times.len) <= self.pages,
+            "more groups of pages are counted than there are pages in the window"
         );
     }
+
+    fn add(&mut self, first: u32, pages: u32) {
+        self.extents.push_back((first, pages));
+        self.pages += u64::from(pages);
+        groups(first, pages).for_each(|(group, pages)| self.times.add(group, pages));
+    }
+}
+
+/// Pages that are counted together.
+const GROUP_PAGES: u32 = 32;
+
+/// The groups that an extent is in, and which of the pages of each as bits.
+#[inline]
+fn groups(first: u32, pages: u32) -> impl Iterator<Item = (u32, u32)> {
+    let (mut first, mut left) = (first, pages);
+    std::iter::from_fn(move || {
+        let here = left.min(GROUP_PAGES - first % GROUP_PAGES);
+        let bits = u32::MAX.checked_shr(GROUP_PAGES - here)? << (first % GROUP_PAGES);
+        let group = first / GROUP_PAGES;
+        // The last page may have the last number there is.
+        first = first.wrapping_add(here);
+        left -= here;
+        Some((group, bits))
+    })
 }
 
 /// How often each page stands in the window: a table with open addressing, at most half full, in which the entries of a run of
@@ -109,13 +146,26 @@ struct Times {
     entries: Box<[Entry]>,
     /// Entries that are taken.
     len: usize,
+    /// Of the pages that are counted four times or more: fours.
+    fours: FxHashMap<u32, u32>,
 }
 
+/// A group of pages, with a bit for each in every digit of its count.
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
-    page: u32,
-    /// 0: nothing is here.
-    times: u32,
+    group: u32,
+    ones: u32,
+    twos: u32,
+    /// Whether the page has fours.
+    fours: u32,
+}
+
+impl Entry {
+    /// The pages that are counted; if there is none, nothing is here.
+    #[inline]
+    fn pages(&self) -> u32 {
+        self.ones | self.twos | self.fours
+    }
 }
 
 impl Default for Times {
@@ -123,16 +173,17 @@ impl Default for Times {
         Times {
             entries: vec![Entry::default(); 16].into(),
             len: 0,
+            fours: FxHashMap::default(),
         }
     }
 }
 
 impl Times {
-    /// Where a page would stand first: neighbours are spread (Knuth, "The Art of Computer Programming" 6.4, Fibonacci hashing).
+    /// Where a group would stand first: neighbours are spread (Knuth, "The Art of Computer Programming" 6.4, Fibonacci hashing).
     #[inline]
-    fn home(&self, page: u32) -> usize {
+    fn home(&self, group: u32) -> usize {
         // 2^32 by the golden ratio, odd.
-        let hash = page.wrapping_mul(0x9e37_79b1);
+        let hash = group.wrapping_mul(0x9e37_79b1);
         index(hash >> (32 - self.entries.len().trailing_zeros()))
     }
 
@@ -141,33 +192,42 @@ impl Times {
         (place + 1) & (self.entries.len() - 1)
     }
 
-    /// Where a page stands, or would.
+    /// Where a group stands, or would.
     #[inline]
-    fn find(&self, page: u32) -> usize {
-        let mut place = self.home(page);
+    fn find(&self, group: u32) -> usize {
+        let mut place = self.home(group);
         loop {
-            let entry = self.entries[place];
-            if entry.times == 0 || entry.page == page {
+            let entry = &self.entries[place];
+            if entry.group == group || entry.pages() == 0 {
                 return place;
             }
             place = self.next(place);
         }
     }
 
+    /// The pages of a group that are in the window.
     #[inline]
-    fn holds(&self, page: u32) -> bool {
-        self.entries[self.find(page)].times > 0
+    fn recent(&self, group: u32) -> u32 {
+        self.entries[self.find(group)].pages()
     }
 
+    /// Counts pages of a group once more.
     #[inline]
-    fn add(&mut self, page: u32) {
-        let place = self.find(page);
+    fn add(&mut self, group: u32, pages: u32) {
+        let place = self.find(group);
         let entry = &mut self.entries[place];
-        let is_new = entry.times == 0;
+        let is_new = entry.pages() == 0;
+        let carry = entry.ones & pages;
+        let fours = entry.twos & carry;
         *entry = Entry {
-            page,
-            times: entry.times + 1,
+            group,
+            ones: entry.ones ^ pages,
+            twos: entry.twos ^ carry,
+            fours: entry.fours | fours,
         };
+        if fours != 0 {
+            self.add_fours(group, fours);
+        }
         if is_new {
             self.len += 1;
             if 2 * self.len > self.entries.len() {
@@ -176,19 +236,46 @@ impl Times {
         }
     }
 
-    /// Takes a page away once.
+    /// Counts pages of a group once less.
     ///
     /// # Panics
-    /// It is not there.
+    /// One of them is not counted.
     #[inline]
-    fn remove(&mut self, page: u32) {
-        let place = self.find(page);
+    fn remove(&mut self, group: u32, pages: u32) {
+        let place = self.find(group);
         let entry = &mut self.entries[place];
-        assert!(entry.times > 0, "what leaves the window was in it");
-        entry.times -= 1;
-        if entry.times == 0 {
+        assert_eq!(entry.pages() & pages, pages, "what leaves the window was in it");
+        let borrow = !entry.ones & pages;
+        let fours = !entry.twos & borrow;
+        entry.ones ^= pages;
+        entry.twos ^= borrow;
+        if fours != 0 {
+            self.remove_fours(place, fours);
+        }
+        if self.entries[place].pages() == 0 {
             self.len -= 1;
             self.close(place);
+        }
+    }
+
+    #[inline(never)]
+    fn add_fours(&mut self, group: u32, pages: u32) {
+        for page in ones(pages) {
+            *self.fours.entry(group * GROUP_PAGES + page).or_insert(0) += 1;
+        }
+    }
+
+    #[inline(never)]
+    fn remove_fours(&mut self, place: usize, pages: u32) {
+        let entry = &mut self.entries[place];
+        for page in ones(pages) {
+            let number = entry.group * GROUP_PAGES + page;
+            let fours = self.fours.get_mut(&number).expect("a page that lends has fours");
+            *fours -= 1;
+            if *fours == 0 {
+                self.fours.remove(&number);
+                entry.fours &= !(1 << page);
+            }
         }
     }
 
@@ -197,37 +284,43 @@ impl Times {
     fn close(&mut self, mut hole: usize) {
         let mask = self.entries.len() - 1;
         let mut place = self.next(hole);
-        while self.entries[place].times > 0 {
-            let way = place.wrapping_sub(self.home(self.entries[place].page)) & mask;
+        while self.entries[place].pages() > 0 {
+            let way = place.wrapping_sub(self.home(self.entries[place].group)) & mask;
             if way >= (place.wrapping_sub(hole) & mask) {
                 self.entries[hole] = self.entries[place];
                 hole = place;
             }
             place = self.next(place);
         }
-        self.entries[hole].times = 0;
+        self.entries[hole] = Entry::default();
     }
 
     #[cold]
     fn grow(&mut self) {
         let larger = vec![Entry::default(); 2 * self.entries.len()];
         let before = std::mem::replace(&mut self.entries, larger.into());
-        for entry in before.iter().filter(|entry| entry.times > 0) {
-            let place = self.find(entry.page);
+        for entry in before.iter().filter(|entry| entry.pages() > 0) {
+            let place = self.find(entry.group);
             self.entries[place] = *entry;
         }
     }
 }
 
+/// The places of the bits that are set.
+fn ones(bits: u32) -> impl Iterator<Item = u32> {
+    (0..u32::BITS).filter(move |bit| bits >> bit & 1 == 1)
+}
+
 #[cfg(test)]
 mod tests {
-    use std::collections::{HashMap, VecDeque};
+    use std::collections::HashMap;
 
     use rand::RngExt;
     use rand_xoshiro::Xoshiro256PlusPlus;
     use rand_xoshiro::rand_core::SeedableRng;
 
     use super::*;
+    use crate::cast::count;
 
     /// Against a window and counts of the standard library, with pages that collide and runs that wrap around.
     #[test]
@@ -236,11 +329,12 @@ mod tests {
             let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
             let pages_max = random.random_range(1..200);
             let spread = random.random_range(1..1000);
+            let longest = [2, 4, 100][seed as usize % 3];
             let mut recency = Recency::new(pages_max);
             let (mut window, mut times) = (VecDeque::new(), HashMap::new());
             for step in 0..3000 {
                 let first = random.random_range(0..spread);
-                let pages = random.random_range(1..4);
+                let pages = random.random_range(1..longest);
                 recency.wrote(Lpn(first), pages);
                 for page in first..first + pages {
                     if window.len() == index(pages_max) {
@@ -250,15 +344,25 @@ mod tests {
                     window.push_back(page);
                     *times.entry(page).or_insert(0) += 1;
                 }
-                let page = random.random_range(0..spread + 4);
+                let page = random.random_range(0..spread + 100);
                 let is_recent = |page: &u32| times.get(page).is_some_and(|times| *times > 0);
-                let alike = (page..page + 3).take_while(|other| is_recent(other) == is_recent(&page));
+                let alike = (page..page + 70).take_while(|other| is_recent(other) == is_recent(&page));
                 let expected = (is_recent(&page), count(alike.count()));
-                assert_eq!(recency.run(Lpn(page), 3), expected, "seed {seed}, step {step}");
+                assert_eq!(recency.run(Lpn(page), 70), expected, "seed {seed}, step {step}");
             }
             let kept = Window::from(recency.clone());
             assert!(kept.pages.iter().eq(window.iter()), "seed {seed}");
-            assert_eq!(recency.times.len, times.values().filter(|times| **times > 0).count());
+            let counted = recency
+                .times
+                .entries
+                .iter()
+                .map(|entry| entry.pages().count_ones())
+                .sum::<u32>();
+            assert_eq!(index(counted), times.values().filter(|times| **times > 0).count());
+            assert_eq!(
+                recency.times.len,
+                recency.times.entries.iter().filter(|entry| entry.pages() > 0).count()
+            );
             assert!(Recency::from(kept).fits(pages_max));
         }
     }
