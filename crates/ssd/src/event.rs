@@ -32,6 +32,13 @@ pub trait EventSink {
     /// Takes one event.
     fn event(&mut self, event: &Event);
 
+    /// Takes writes of the host that were carried out together: an [`Event::HostWrite`] for each, in order.
+    fn host_writes(&mut self, writes: &[Write]) {
+        for write in writes {
+            self.event(&Event::HostWrite(HostWrite::from(write)));
+        }
+    }
+
     /// Takes runs of pages that collection copies: all of them, in their order in the flash, before the [`Event::Reclaim`] that they
     /// belong to. A run may be told in parts.
     fn copied(&mut self, runs: &[MappedRun]) {
@@ -76,6 +83,16 @@ impl<'a> Events<'a> {
     pub(crate) fn command(&mut self, event: impl FnOnce() -> Event) {
         if self.hears_commands {
             self.emit(event);
+        }
+    }
+
+    /// Tells writes of the host that were carried out together.
+    #[inline]
+    pub(crate) fn host_writes(&mut self, writes: &[Write]) {
+        if self.hears_commands
+            && let Some(listener) = &mut self.listener
+        {
+            listener.host_writes(writes);
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::cast::{index, narrow};
 use crate::device::{Engine, Write};
 use crate::error::HostError;
-use crate::event::{Event, Events, HostWrite};
+use crate::event::{Event, Events};
 use crate::timing::Completion;
 use crate::types::{Lpn, Nanos, Placement, Ppn, RgId, RuId};
 
@@ -131,9 +131,7 @@ impl Engine {
             return 0;
         }
         let carried_out_writes = &writes[..carried_out];
-        for write in carried_out_writes {
-            events.command(|| Event::HostWrite(HostWrite::from(write)));
-        }
+        events.host_writes(carried_out_writes);
         let host_bytes = carried_out_writes.iter().map(|write| write.host_bytes).sum::<u64>();
         self.end_append(group, unit);
         let row = &mut self.state.stats.handles[handle.index()];
@@ -262,7 +260,7 @@ impl Engine {
         let row = &mut self.state.stats.handles[write.placement.handle.index()];
         row.host_bytes_written += write.host_bytes;
         row.host_pages_written += u64::from(write.pages);
-        events.command(|| Event::HostWrite(HostWrite::from(write)));
+        events.host_writes(std::slice::from_ref(write));
         // Without timing nothing of it is compiled into the loop.
         let (group, done) = match &self.timing {
             None => (
