@@ -20,7 +20,9 @@ impl Engine {
             } else {
                 let unit = self.unit_of(ppn);
                 let place = self.place(unit);
-                run = run.min(place.first.0 + self.unit(unit).pages - ppn.0);
+                if run > 1 {
+                    run = run.min(place.first.0 + self.unit(unit).pages - ppn.0);
+                }
                 done = done.and(timing.read(at, ppn, run, place));
             }
             lpn.0 += run;
@@ -96,12 +98,15 @@ impl Engine {
     /// What times depend on of a reclaim unit.
     fn place(&self, unit: RuId) -> UnitPlace {
         let entry = self.unit(unit);
-        let class = &self.layout.classes[usize::from(entry.class)];
+        let part = match self.layout.slices_per_superblock {
+            1 => 0,
+            slices => unit.0 % slices / self.layout.classes[usize::from(entry.class)].slices,
+        };
         UnitPlace {
             first: Ppn(unit.0 * self.layout.slice_pages),
             group: entry.group,
             class: entry.class,
-            part: unit.0 % self.layout.slices_per_superblock / class.slices,
+            part,
         }
     }
 

@@ -91,6 +91,10 @@ pub(super) struct Die {
     /// Reads are served until then; what else there is to do is done up to now.
     free_at: Nanos,
     programs: VecDeque<Work>,
+    /// What is left of all programs.
+    programs_ns: Nanos,
+    /// They do not end before, because of those that are not ready.
+    programs_until: Nanos,
     collection: Debt,
     /// What it did, if somebody watches.
     pub(super) activity: Option<Box<Activity>>,
@@ -121,6 +125,7 @@ impl Die {
             }
             let time = first.left_ns.min(now - self.free_at);
             first.left_ns -= time;
+            self.programs_ns -= time;
             let (is_over, work) = (first.left_ns == 0, first.kind());
             self.note(self.free_at, time, work);
             self.free_at += time;
@@ -154,7 +159,7 @@ impl Die {
         self.settle(at);
         let mut waited_for_collection_ns = 0;
         // Behind another read nothing has begun.
-        if self.free_at == at {
+        if self.free_at == at && self.has_begun() {
             let (wait, for_collection) = self.interrupt(at, suspend_ns);
             let work = if for_collection {
                 activity::Work::Collection
@@ -173,6 +178,12 @@ impl Die {
         }
     }
 
+    /// Whether there may be an operation that a read has to wait for.
+    #[inline]
+    fn has_begun(&self) -> bool {
+        !self.programs.is_empty() || self.collection.ns() > 0
+    }
+
     /// Ends or suspends the operation that is being done; returns how long that takes, and whether it is collection.
     fn interrupt(&mut self, at: Nanos, suspend_ns: Option<Nanos>) -> (Nanos, bool) {
         let program = self.programs.front_mut().filter(|first| first.ready_at <= at);
@@ -186,6 +197,7 @@ impl Die {
                 None => self.collection.pay(rest),
                 Some(work) => {
                     work.left_ns -= rest;
+                    self.programs_ns -= rest;
                     if work.left_ns == 0 {
                         self.programs.pop_front();
                     }
@@ -204,12 +216,20 @@ impl Die {
             // An operation of collection that has begun by then is finished first.
             ready_at += self.collection.rest_of_operation(at - self.free_at);
         }
-        self.programs.push_back(Work {
+        self.add(Work {
             ready_at,
             left_ns: length,
             operations: Operations { ns: length, count: 1 },
             is_collection: false,
-        });
+        })
+    }
+
+    /// Adds work behind the other; returns when it will be done if no read comes.
+    #[inline]
+    fn add(&mut self, work: Work) -> Nanos {
+        self.programs_ns += work.left_ns;
+        self.programs_until = self.programs_until.max(work.ready_at) + work.left_ns;
+        self.programs.push_back(work);
         self.end_of_programs()
     }
 
@@ -219,11 +239,12 @@ impl Die {
         self.end_of_programs()
     }
 
-    /// When all programs will be done, if no read comes.
-    #[inline(always)]
+    /// When all programs will be done, if no read comes: one after the other from now on, or from when one of them is
+    /// ready. What `programs_until` still has of those that have begun is never later than that: they do not end earlier
+    /// than was told.
+    #[inline]
     fn end_of_programs(&self) -> Nanos {
-        let programs = self.programs.iter();
-        programs.fold(self.free_at, |end, work| end.max(work.ready_at) + work.left_ns)
+        self.programs_until.max(self.free_at + self.programs_ns)
     }
 
     /// Adds work for garbage collection; returns a mark that [`Die::wait_for`] takes.
@@ -247,13 +268,12 @@ impl Die {
         let owed = mark.saturating_sub(self.collection.done_ns);
         if owed > 0 {
             self.collection.done_ns += owed;
-            self.programs.push_back(Work {
+            return self.add(Work {
                 ready_at: now,
                 left_ns: owed,
                 operations: self.collection.operations,
                 is_collection: true,
             });
-            return self.end_of_programs();
         }
         // It may have been promoted for another host before.
         let promoted = self.programs.iter().rposition(|work| work.is_collection);
