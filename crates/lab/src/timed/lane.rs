@@ -81,8 +81,9 @@ pub(super) struct Lane {
     pub(super) is_paced: bool,
     /// Says where writes go, instead of the workload.
     pub(super) placer: Option<Placer>,
-    /// Requests produced and not yet submitted, next one last.
+    /// Requests produced, and how many of them were submitted.
     ready: Vec<Request>,
+    taken: usize,
     rate: Option<Rate>,
     /// With Poisson arrivals: the gaps between requests, and when since its beginning the next one is due.
     arrivals: Option<(Arrivals, Nanos)>,
@@ -213,6 +214,7 @@ impl Lane {
             is_paced: false,
             placer: None,
             ready: Vec::new(),
+            taken: 0,
             rate: None,
             arrivals: None,
             rate_ignores_thinktime: false,
@@ -401,11 +403,15 @@ impl Lane {
         }
     }
 
-    /// What follows for its depth from a completion, which was counted; true if its measurement begins anew.
+    /// Whether it searches a depth.
+    #[inline]
+    pub(super) fn searches(&self) -> bool {
+        self.search.is_some()
+    }
+
+    /// What follows for the depth that it searches from a completion, which was counted; true if its measurement begins anew.
     pub(super) fn search_on(&mut self, now: Nanos, name: &str) -> bool {
-        let Some(search) = &mut self.search else {
-            return false;
-        };
+        let search = self.search.as_mut().expect("it searches a depth");
         let step = search.completed(now);
         let target_us = search.target_us();
         self.depth = search.depth();
@@ -457,14 +463,15 @@ impl Lane {
 
     #[inline]
     fn has_request(&mut self, look_ahead: impl FnOnce(&[Request])) -> bool {
-        if self.ready.is_empty() {
+        if self.taken == self.ready.len() {
+            self.ready.clear();
+            self.taken = 0;
             if let Err(error) = self.fill() {
                 self.error = Some(error);
             }
             look_ahead(&self.ready);
-            self.ready.reverse();
         }
-        !self.ready.is_empty()
+        self.taken < self.ready.len()
     }
 
     #[inline]
@@ -482,7 +489,8 @@ impl Lane {
     /// The next request, which is submitted now.
     #[inline]
     pub(super) fn take(&mut self) -> Request {
-        let request = self.ready.pop().expect("it was asked whether there is one");
+        let request = self.ready[self.taken];
+        self.taken += 1;
         self.submitted += 1;
         self.submitted_bytes += u64::from(request.bytes);
         if let (Some(rate), Some((arrivals, due))) = (self.rate, &mut self.arrivals) {

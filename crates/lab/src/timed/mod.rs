@@ -1,8 +1,8 @@
 //! Workloads in virtual time: jobs keep requests in flight on a device with timing, and what each took is measured.
 //!
 //! ```text
-//! job file -> plan_streams -> lanes (closed and open loops) -> heap of (time, sequence) -> Device<Recorder>
-//!                                                                                        -> measure: histograms, series
+//! job file -> plan_streams -> lanes (closed and open loops) -> turns, by their times -> Device<Recorder>
+//!                                                                                    -> measure: histograms, series
 //! ```
 //!
 //! The device says at submission when a request will be done, so there is one event for each request: its completion,
@@ -19,9 +19,7 @@ mod fio_log;
 mod lane;
 pub mod measure;
 mod request_source;
-
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+mod turns;
 
 use ssd::{Completion, Device, Lpn, Nanos};
 
@@ -38,42 +36,13 @@ pub use fio_json::to_fio_json;
 use fio_log::FioLog;
 use lane::{Demand, Lane};
 use measure::{Direction, Goal, JobResult, Moment, Series, TimedRequest, TimedResult, Watched};
+use turns::Turns;
 
 /// What happens at a time.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
-    at: Nanos,
-    /// Order of what happens at the same time.
-    sequence: u64,
     lane: u32,
     kind: TurnKind,
-}
-
-impl Turn {
-    /// Its place in the order, as one number that is compared at once.
-    fn order(&self) -> u128 {
-        u128::from(self.at) << 64 | u128::from(self.sequence)
-    }
-}
-
-impl PartialEq for Turn {
-    fn eq(&self, other: &Turn) -> bool {
-        self.order() == other.order()
-    }
-}
-
-impl Eq for Turn {}
-
-impl PartialOrd for Turn {
-    fn partial_cmp(&self, other: &Turn) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Turn {
-    fn cmp(&self, other: &Turn) -> std::cmp::Ordering {
-        self.order().cmp(&other.order())
-    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -94,8 +63,7 @@ pub(crate) struct Runner {
     lanes: Vec<Lane>,
     jobs: Vec<JobResult>,
     series: Series,
-    turns: BinaryHeap<Reverse<Turn>>,
-    sequence: u64,
+    turns: Turns<Turn>,
     /// Lanes to ask, last one first.
     to_ask: Vec<u32>,
     /// Lanes that are ahead of their flow.
@@ -139,8 +107,7 @@ impl Runner {
             series: Series::new(jobs.len(), limits.interval_ns),
             lanes,
             jobs,
-            turns: BinaryHeap::new(),
-            sequence: 0,
+            turns: Turns::new(),
             to_ask: Vec::new(),
             held_back: Vec::new(),
             batch: Vec::new(),
@@ -164,7 +131,10 @@ impl Runner {
 
     /// Starts the first jobs, at this time of the device.
     pub(crate) fn begin(&mut self, start: Nanos) {
-        assert_eq!((self.sequence, self.submitted), (0, 0), "a workload begins once");
+        assert!(
+            self.submitted == 0 && self.lanes.iter().all(|lane| !lane.begun),
+            "a workload begins once"
+        );
         self.start = start;
         self.now = start;
         self.begin_group();
@@ -256,22 +226,24 @@ impl Runner {
     ) -> Result<bool, LabError> {
         let until = self.submitted.saturating_add(requests);
         while self.submitted < until && self.written < host_bytes {
-            let Some(Reverse(turn)) = self.turns.pop() else {
+            let Some((at, turn)) = self.turns.pop() else {
                 let error = self.lanes.iter_mut().find_map(|lane| lane.error.take());
                 return error.map_or(Ok(false), |error| Err(error.into()));
             };
-            assert!(turn.at >= self.now, "time does not go back");
-            self.now = turn.at;
+            assert!(at >= self.now, "time does not go back");
+            self.now = at;
             let lane = &mut self.lanes[turn.lane as usize];
             match turn.kind {
                 TurnKind::Wake => lane.wake_at = None,
                 TurnKind::Completion(tag) => {
-                    lane.write_log(turn.at)?;
+                    lane.write_log(at)?;
                     lane.completed(tag);
-                    lane.tally.completed(turn.at);
-                    let job = &mut self.jobs[lane.job];
-                    if lane.search_on(turn.at, &job.name) {
-                        job.directions = Default::default();
+                    lane.tally.completed(at);
+                    if lane.searches() {
+                        let job = &mut self.jobs[lane.job];
+                        if lane.search_on(at, &job.name) {
+                            job.directions = Default::default();
+                        }
                     }
                 }
                 TurnKind::UnmeasuredCompletion(tag) => lane.completed(tag),
@@ -328,19 +300,8 @@ impl Runner {
             return;
         }
         *wake_at = Some(at);
-        self.push(at, lane, TurnKind::Wake);
-    }
-
-    #[inline]
-    fn push(&mut self, at: Nanos, lane: u32, kind: TurnKind) {
-        let sequence = self.sequence;
-        self.sequence += 1;
-        self.turns.push(Reverse(Turn {
-            at,
-            sequence,
-            lane,
-            kind,
-        }));
+        let kind = TurnKind::Wake;
+        self.turns.push(at, Turn { lane, kind });
     }
 
     /// Lets a lane submit what it may.
@@ -356,7 +317,7 @@ impl Runner {
             }
             // The cache misses of what a lane will submit soon overlap; one by one they would take most of the time.
             let look_ahead = |requests: &[Request]| {
-                device.touch(requests.iter().map(|request| self.mapper.extent(request).0));
+                device.touch(requests.iter().map(|request| self.mapper.first(request)));
             };
             let demand = if self.stopped {
                 Demand::End
@@ -491,7 +452,7 @@ impl Runner {
         } else {
             TurnKind::UnmeasuredCompletion(tag)
         };
-        self.push(done.at, index, kind);
+        self.turns.push(done.at, Turn { lane: index, kind });
         if request.operation == Operation::Read {
             let (first, pages) = self.mapper.extent(&request);
             let unmapped = (first.0..first.0 + pages).filter(|&page| device.lookup(Lpn(page)).is_none());
