@@ -59,6 +59,7 @@ impl Calendar {
     }
 
     /// As [`Calendar::take`], from a time on at which something later is taken.
+    #[inline(never)]
     fn take_between(&mut self, from: Nanos, length: Nanos) -> Nanos {
         let mut next = self.busy.len() - 1;
         let far = next.saturating_sub(Self::NEAR);

@@ -156,20 +156,12 @@ impl Die {
     /// Reads for `length` from `at` on. `suspend_ns`: what a program or erase needs to make way, if it can.
     #[inline]
     pub(super) fn read(&mut self, at: Nanos, length: Nanos, suspend_ns: Option<Nanos>) -> ReadSlot {
-        self.settle(at);
-        let mut waited_for_collection_ns = 0;
-        // Behind another read nothing has begun.
-        if self.free_at == at && self.has_begun() {
-            let (wait, for_collection) = self.interrupt(at, suspend_ns);
-            let work = if for_collection {
-                activity::Work::Collection
-            } else {
-                activity::Work::Program
-            };
-            self.note(at, wait, work);
-            self.free_at += wait;
-            waited_for_collection_ns = if for_collection { wait } else { 0 };
-        }
+        let waited_for_collection_ns = if self.is_owed_nothing() {
+            self.free_at = self.free_at.max(at);
+            0
+        } else {
+            self.make_way(at, suspend_ns)
+        };
         self.note(self.free_at, length, activity::Work::Read);
         self.free_at += length;
         ReadSlot {
@@ -178,10 +170,28 @@ impl Die {
         }
     }
 
-    /// Whether there may be an operation that a read has to wait for.
+    /// Whether there is nothing to do but reads.
     #[inline]
-    fn has_begun(&self) -> bool {
-        !self.programs.is_empty() || self.collection.ns() > 0
+    fn is_owed_nothing(&self) -> bool {
+        self.programs.is_empty() && self.collection.ns() == 0
+    }
+
+    /// A read comes: what has begun ends or is suspended. Returns how long the read waits for collection.
+    fn make_way(&mut self, at: Nanos, suspend_ns: Option<Nanos>) -> Nanos {
+        self.settle(at);
+        // Behind another read nothing has begun.
+        if self.free_at > at {
+            return 0;
+        }
+        let (wait, for_collection) = self.interrupt(at, suspend_ns);
+        let work = if for_collection {
+            activity::Work::Collection
+        } else {
+            activity::Work::Program
+        };
+        self.note(at, wait, work);
+        self.free_at += wait;
+        if for_collection { wait } else { 0 }
     }
 
     /// Ends or suspends the operation that is being done; returns how long that takes, and whether it is collection.

@@ -119,6 +119,7 @@ struct Channel {
 
 impl Channel {
     /// A transfer of `length`, as early as possible from `from` on; returns its end.
+    #[inline]
     fn transfer(&mut self, submitted_at: Nanos, from: Nanos, length: Nanos, work: Work) -> Nanos {
         let begin = self.calendar.take(submitted_at, from, length);
         if let Some(activity) = &mut self.activity {
@@ -129,6 +130,7 @@ impl Channel {
 
     /// A transfer that somebody waits for, slower while collection has its share. (What is only programmed later is not
     /// in a hurry, and must not keep the channel from others for longer than it needs it.)
+    #[inline]
     fn urgent_transfer(&mut self, submitted_at: Nanos, from: Nanos, length: Nanos) -> Nanos {
         let length = if from < self.collects_until {
             scaled(length, self.collection_ns, self.collection_ns - self.collects_ns)
@@ -282,6 +284,7 @@ impl Timing {
         }
     }
 
+    #[inline(never)]
     fn drawn_tail(&mut self, of: TailOf) -> Nanos {
         let mut extra = 0;
         for tail in self.config.tails.iter().filter(|tail| tail.of == of) {
@@ -321,7 +324,7 @@ impl Timing {
     /// Pages of which the write covers only a part must be read before they are in the buffer.
     pub(crate) fn read_before_write(&mut self, writing: &mut WriteProgress, ppn: Ppn, unit: UnitPlace) {
         let place = self.places.of(unit, ppn.0 - unit.first.0);
-        let done = self.fetch(writing.arrived_at, ppn, 1, unit, place);
+        let done = self.fetch(writing.arrived_at, ppn, self.page_bytes, unit, place);
         writing.done = writing.done.and(done);
     }
 
@@ -398,6 +401,7 @@ impl Timing {
     // ---- reads
 
     /// The controller takes a read; returns when it looks for the pages.
+    #[inline]
     pub(crate) fn begin_read(&mut self, now: Nanos, pages: u32) -> Nanos {
         self.advance(now, pages);
         let controller = &self.config.controller;
@@ -406,20 +410,38 @@ impl Timing {
     }
 
     /// Reads pages that follow each other in a reclaim unit and sends them to the host.
+    #[inline(always)]
     pub(crate) fn read(&mut self, at: Nanos, first: Ppn, pages: u32, unit: UnitPlace) -> Completion {
         assert!(unit.first <= first, "a page is read from a reclaim unit before it");
-        let mut done = Completion::now(at);
-        let (mut ppn, end) = (first.0, first.0 + pages);
-        while ppn < end {
-            let place = self.places.of(unit, ppn - unit.first.0);
-            let until = end.min(unit.first.0 + place.end);
-            let fetched = self.fetch(at, Ppn(ppn), until - ppn, unit, place);
-            let length = self.link_speed.transfer_ns(u64::from(until - ppn) * self.page_bytes);
-            let sent = self.to_host.take(self.submitted_at, fetched.at, length) + length;
-            done = done.and(Completion { at: sent, ..fetched });
-            ppn = until;
+        let end = Ppn(first.0 + pages);
+        let (done, next) = self.read_flash_page(at, first, end, unit);
+        if next < end {
+            return done.and(self.read_flash_pages(at, next, end, unit));
         }
         done
+    }
+
+    #[inline(never)]
+    fn read_flash_pages(&mut self, at: Nanos, mut ppn: Ppn, end: Ppn, unit: UnitPlace) -> Completion {
+        let mut done = Completion::now(at);
+        while ppn < end {
+            let (sent, next) = self.read_flash_page(at, ppn, end, unit);
+            done = done.and(sent);
+            ppn = next;
+        }
+        done
+    }
+
+    /// Reads the pages of one flash page and sends them to the host; returns the page after them too.
+    #[inline(always)]
+    fn read_flash_page(&mut self, at: Nanos, ppn: Ppn, end: Ppn, unit: UnitPlace) -> (Completion, Ppn) {
+        let place = self.places.of(unit, ppn.0 - unit.first.0);
+        let until = Ppn(end.0.min(unit.first.0 + place.end));
+        let bytes = u64::from(until.0 - ppn.0) * self.page_bytes;
+        let fetched = self.fetch(at, ppn, bytes, unit, place);
+        let length = self.link_speed.transfer_ns(bytes);
+        let sent = self.to_host.take(self.submitted_at, fetched.at, length) + length;
+        (Completion { at: sent, ..fetched }, until)
     }
 
     /// Sends pages to the host that are nowhere: zeroes.
@@ -429,6 +451,7 @@ impl Timing {
     }
 
     /// A read is complete when all of it has been sent.
+    #[inline]
     pub(crate) fn end_read(&mut self, done: Completion) -> Completion {
         let extra = self.tail(TailOf::Read) + self.config.controller.read_pipeline_ns;
         Completion {
@@ -437,9 +460,9 @@ impl Timing {
         }
     }
 
-    /// Brings pages of one flash page into the controller.
-    #[inline]
-    fn fetch(&mut self, at: Nanos, ppn: Ppn, pages: u32, unit: UnitPlace, place: FlashPage) -> Completion {
+    /// Brings bytes of one flash page into the controller.
+    #[inline(always)]
+    fn fetch(&mut self, at: Nanos, ppn: Ppn, bytes: u64, unit: UnitPlace, place: FlashPage) -> Completion {
         if self.buffer.holds(unit.first.0 + place.operation, at) {
             return Completion::now(at);
         }
@@ -451,7 +474,7 @@ impl Timing {
             cache.put(flash_page, ());
         }
         let sensed = self.sense(at, unit, place);
-        let length = self.operation_transfer_ns(u64::from(pages) * self.page_bytes);
+        let length = self.channel_speed.transfer_ns(bytes) + self.config.channel.command_ns;
         Completion {
             at: self.channels[index(place.channel)].urgent_transfer(self.submitted_at, sensed.end, length),
             waited_for_collection_ns: sensed.waited_for_collection_ns,
@@ -459,7 +482,7 @@ impl Timing {
     }
 
     /// Senses a flash page; the planes of a die sense pages of the same place at once.
-    #[inline]
+    #[inline(always)]
     fn sense(&mut self, at: Nanos, unit: UnitPlace, place: FlashPage) -> ReadSlot {
         let sensing = place.sensing(unit);
         if let Some((_, end)) = self.sensed.iter().rev().find(|(known, _)| *known == sensing) {
@@ -477,14 +500,9 @@ impl Timing {
     }
 
     /// Time that a channel needs for data, with the commands.
-    #[inline]
     fn operation_transfer_ns(&mut self, bytes: u64) -> Nanos {
         let flash_page_bytes = u64::from(self.places.flash_pages()) * self.page_bytes;
-        let commands = if bytes <= flash_page_bytes {
-            1
-        } else {
-            bytes.div_ceil(flash_page_bytes)
-        };
+        let commands = bytes.div_ceil(flash_page_bytes);
         self.channel_speed.transfer_ns(bytes) + commands * self.config.channel.command_ns
     }
 
