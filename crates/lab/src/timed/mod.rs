@@ -21,7 +21,7 @@ pub mod measure;
 mod request_source;
 mod turns;
 
-use ssd::{Completion, Device, Lpn, Nanos};
+use ssd::{Completion, Device, Nanos};
 
 use crate::cell::Limits;
 use crate::error::LabError;
@@ -74,8 +74,9 @@ pub(crate) struct Runner {
     groups: u16,
     running: usize,
     written: u64,
-    /// Pages read, and how many of them were not mapped.
-    pages_read: [u64; 2],
+    pages_read: u64,
+    /// What the device counted of pages that were not mapped when the run began.
+    unmapped_before: u64,
     submitted: u64,
     write_limit: u64,
     stopped: bool,
@@ -115,7 +116,8 @@ impl Runner {
             groups,
             running: 0,
             written: 0,
-            pages_read: [0; 2],
+            pages_read: 0,
+            unmapped_before: 0,
             submitted: 0,
             write_limit: limits.write_bytes.unwrap_or(u64::MAX),
             stopped: false,
@@ -130,13 +132,14 @@ impl Runner {
     }
 
     /// Starts the first jobs, at this time of the device.
-    pub(crate) fn begin(&mut self, start: Nanos) {
+    pub(crate) fn begin(&mut self, start: Nanos, device: &Device<Recorder>) {
         assert!(
             self.submitted == 0 && self.lanes.iter().all(|lane| !lane.begun),
             "a workload begins once"
         );
         self.start = start;
         self.now = start;
+        self.unmapped_before = device.unmapped_pages_read();
         self.begin_group();
     }
 
@@ -189,8 +192,8 @@ impl Runner {
     }
 
     /// Pages that were read, and how many of them had not been written.
-    pub(crate) fn pages_read(&self) -> [u64; 2] {
-        self.pages_read
+    pub(crate) fn pages_read(&self, device: &Device<Recorder>) -> [u64; 2] {
+        [self.pages_read, device.unmapped_pages_read() - self.unmapped_before]
     }
 
     /// Share of the workload that is done, 0 to 1.
@@ -411,13 +414,12 @@ impl Runner {
         let TaggedRequest { tag, request } = tagged;
         let lane = &mut self.lanes[index as usize];
         lane.in_flight += 1;
-        let done = carry_out(device, &self.mapper, self.now, &request);
+        let done = self.carry_out(device, &request);
+        let lane = &mut self.lanes[index as usize];
         let latency_ns = done.at - self.now;
         let measured = self.now >= lane.measured_from;
         if measured {
             lane.in_flight_until(done.at, latency_ns, &request);
-        }
-        if measured {
             lane.tally.submitted(self.now, latency_ns);
             let bytes = u64::from(request.bytes);
             let waited_ns = done.waited_for_collection_ns;
@@ -453,12 +455,6 @@ impl Runner {
             TurnKind::UnmeasuredCompletion(tag)
         };
         self.turns.push(done.at, Turn { lane: index, kind });
-        if request.operation == Operation::Read {
-            let (first, pages) = self.mapper.extent(&request);
-            let unmapped = (first.0..first.0 + pages).filter(|&page| device.lookup(Lpn(page)).is_none());
-            self.pages_read[0] += u64::from(pages);
-            self.pages_read[1] += unmapped.count() as u64;
-        }
         if request.operation == Operation::Write {
             self.written += u64::from(request.bytes);
             self.stopped |= self.written >= self.write_limit;
@@ -467,6 +463,26 @@ impl Runner {
                 self.series.collected(at - self.start, u64::from(pages_copied));
             }
         }
+    }
+
+    #[inline]
+    fn carry_out(&mut self, device: &mut Device<Recorder>, request: &Request) -> Completion {
+        let done = match request.operation {
+            Operation::Read => {
+                let (first, pages) = self.mapper.extent(request);
+                self.pages_read += u64::from(pages);
+                device.read(self.now, first, pages)
+            }
+            Operation::Write => {
+                let write = self.mapper.write(device, request);
+                device.write(self.now, &write)
+            }
+            Operation::Trim => match self.mapper.whole_pages(request) {
+                Some((first, pages)) => device.deallocate(self.now, first, pages),
+                None => Ok(device.command(self.now)),
+            },
+        };
+        done.expect("requests are within the device")
     }
 
     /// What was measured.
@@ -585,21 +601,3 @@ fn lane_of_source(source: Box<dyn Source>, limits: &Limits) -> Result<(Vec<Lane>
     Ok((vec![lane], jobs))
 }
 
-#[inline]
-fn carry_out(device: &mut Device<Recorder>, mapper: &Mapper, now: Nanos, request: &Request) -> Completion {
-    let done = match request.operation {
-        Operation::Read => {
-            let (first, pages) = mapper.extent(request);
-            device.read(now, first, pages)
-        }
-        Operation::Write => {
-            let write = mapper.write(device, request);
-            device.write(now, &write)
-        }
-        Operation::Trim => match mapper.whole_pages(request) {
-            Some((first, pages)) => device.deallocate(now, first, pages),
-            None => Ok(device.command(now)),
-        },
-    };
-    done.expect("requests are within the device")
-}

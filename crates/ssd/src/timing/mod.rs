@@ -103,6 +103,7 @@ pub(crate) struct Timing {
     /// Flash pages that the current command has sensed, if it may sense several.
     sensed: Vec<(Sensing, Nanos)>,
     senses_several: bool,
+    unmapped_pages_read: u64,
 }
 
 /// A channel: the transfers of hosts, slower while garbage collection has its share of the channel.
@@ -245,6 +246,7 @@ impl Timing {
             submitted_at: 0,
             sensed: Vec::new(),
             senses_several: false,
+            unmapped_pages_read: 0,
             config: timing,
             places,
         }))
@@ -446,8 +448,14 @@ impl Timing {
 
     /// Sends pages to the host that are nowhere: zeroes.
     pub(crate) fn send_unmapped(&mut self, at: Nanos, pages: u32) -> Completion {
+        self.unmapped_pages_read += u64::from(pages);
         let length = self.link_speed.transfer_ns(u64::from(pages) * self.page_bytes);
         Completion::now(self.to_host.take(self.submitted_at, at, length) + length)
+    }
+
+    /// Pages that were sent and are nowhere.
+    pub(crate) fn unmapped_pages_read(&self) -> u64 {
+        self.unmapped_pages_read
     }
 
     /// A read is complete when all of it has been sent.
