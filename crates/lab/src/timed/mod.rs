@@ -251,9 +251,10 @@ impl Runner {
                 }
                 TurnKind::UnmeasuredCompletion(tag) => lane.completed(tag),
             }
-            self.ask(turn.lane, device);
-            while let Some(lane) = self.to_ask.pop() {
+            let mut next = Some(turn.lane);
+            while let Some(lane) = next {
                 self.ask(lane, device);
+                next = self.to_ask.pop();
             }
         }
         Ok(true)
@@ -308,7 +309,7 @@ impl Runner {
     }
 
     /// Lets a lane submit what it may.
-    #[inline]
+    #[inline(always)]
     fn ask(&mut self, index: u32, device: &mut Device<Recorder>) {
         if self.lanes[index as usize].is_paced {
             return self.ask_host(index, device);
@@ -346,6 +347,7 @@ impl Runner {
     }
 
     /// Lets a workload with a host of its own submit what it will.
+    #[inline(never)]
     fn ask_host(&mut self, index: u32, device: &mut Device<Recorder>) {
         let lane = &mut self.lanes[index as usize];
         if lane.ended {
@@ -396,6 +398,7 @@ impl Runner {
     }
 
     /// Whether a lane has had its share of the requests of its flow, and others not yet.
+    #[inline(never)]
     fn is_ahead(&self, index: u32) -> bool {
         let own = self.lanes[index as usize].flow.expect("it has a flow");
         let others = self.lanes.iter().filter(|lane| lane.group == self.group && !lane.ended);
@@ -409,7 +412,7 @@ impl Runner {
         u128::from(own.requests) * weights > requests * u128::from(own.weight)
     }
 
-    #[inline]
+    #[inline(always)]
     fn submit(&mut self, index: u32, tagged: TaggedRequest, device: &mut Device<Recorder>) {
         let TaggedRequest { tag, request } = tagged;
         let lane = &mut self.lanes[index as usize];
@@ -465,7 +468,7 @@ impl Runner {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn carry_out(&mut self, device: &mut Device<Recorder>, request: &Request) -> Completion {
         let done = match request.operation {
             Operation::Read => {

@@ -19,7 +19,7 @@ struct Interval {
 }
 
 impl Calendar {
-    /// Intervals that are looked at one by one, from the last one on, before the others are searched.
+    /// Intervals at the end that are looked at before the others are searched.
     const NEAR: usize = 8;
 
     /// Takes `length` ns without interruption, as early as possible but not before `from`; returns when they begin.
@@ -61,13 +61,15 @@ impl Calendar {
     /// As [`Calendar::take`], from a time on at which something later is taken.
     #[inline(never)]
     fn take_between(&mut self, from: Nanos, length: Nanos) -> Nanos {
-        let mut next = self.busy.len() - 1;
-        let far = next.saturating_sub(Self::NEAR);
-        while next > far && self.busy[next - 1].end > from {
-            next -= 1;
-        }
-        if next == far {
-            next = self.busy[..far].partition_point(|interval| interval.end <= from);
+        // All of the last ones are compared, because where a search among them ends no processor can foresee.
+        let (far, near) = match self.busy.split_last_chunk::<{ Self::NEAR }>() {
+            Some((far, near)) => (far, &near[..]),
+            None => (&self.busy[..0], &self.busy[..]),
+        };
+        let later: usize = near.iter().map(|interval| usize::from(interval.end > from)).sum();
+        let mut next = self.busy.len() - later;
+        if next == far.len() {
+            next = far.partition_point(|interval| interval.end <= from);
         }
         let mut start = from;
         while let Some(interval) = self.busy.get(next)
