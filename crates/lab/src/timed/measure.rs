@@ -223,7 +223,7 @@ pub struct Direction {
 }
 
 impl Direction {
-    #[inline]
+    #[inline(always)]
     pub(super) fn record(&mut self, bytes: u64, latency_ns: Nanos, waited_ns: Nanos) {
         self.requests += 1;
         self.bytes += bytes;
@@ -440,7 +440,7 @@ impl Series {
         self.collections[interval]
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn record(&mut self, at: Nanos, job: usize, operation: Operation, moment: Moment) {
         let interval = self.interval(at);
         let row = &mut self.moments[(interval * self.jobs + job) * 3 + operation as usize];

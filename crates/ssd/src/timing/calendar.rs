@@ -24,7 +24,7 @@ impl Calendar {
 
     /// Takes `length` ns without interruption, as early as possible but not before `from`; returns when they begin.
     /// Nobody will ask for a time before `now` any more.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self, now: Nanos, from: Nanos, length: Nanos) -> Nanos {
         assert!(now <= from, "time that is over is asked for");
         if length == 0 {
@@ -62,15 +62,14 @@ impl Calendar {
     #[inline(never)]
     fn take_between(&mut self, from: Nanos, length: Nanos) -> Nanos {
         // All of the last ones are compared, because where a search among them ends no processor can foresee.
-        let (far, near) = match self.busy.split_last_chunk::<{ Self::NEAR }>() {
-            Some((far, near)) => (far, &near[..]),
-            None => (&self.busy[..0], &self.busy[..]),
+        let is_over = |interval: &Interval| interval.end <= from;
+        let mut next = match self.busy.split_last_chunk::<{ Self::NEAR }>() {
+            None => self.busy.partition_point(is_over),
+            Some((far, near)) => match near.iter().filter(|interval| is_over(interval)).count() {
+                0 => far.partition_point(is_over),
+                over => far.len() + over,
+            },
         };
-        let later: usize = near.iter().map(|interval| usize::from(interval.end > from)).sum();
-        let mut next = self.busy.len() - later;
-        if next == far.len() {
-            next = far.partition_point(|interval| interval.end <= from);
-        }
         let mut start = from;
         while let Some(interval) = self.busy.get(next)
             && interval.start < start + length

@@ -21,7 +21,7 @@ impl Cores {
     }
 
     /// A core works for `busy` on a command that comes at `now`; returns when it has done so.
-    #[inline]
+    #[inline(always)]
     pub(super) fn work(&mut self, now: Nanos, busy: Nanos) -> Nanos {
         let until = self.free_at[self.first].max(now) + busy;
         // It comes last now, mostly; those that work for longer come behind it.

@@ -154,7 +154,7 @@ impl Die {
     }
 
     /// Reads for `length` from `at` on. `suspend_ns`: what a program or erase needs to make way, if it can.
-    #[inline]
+    #[inline(always)]
     pub(super) fn read(&mut self, at: Nanos, length: Nanos, suspend_ns: Option<Nanos>) -> ReadSlot {
         let waited_for_collection_ns = if self.is_owed_nothing() {
             self.free_at = self.free_at.max(at);
@@ -177,6 +177,7 @@ impl Die {
     }
 
     /// A read comes: what has begun ends or is suspended. Returns how long the read waits for collection.
+    #[inline(never)]
     fn make_way(&mut self, at: Nanos, suspend_ns: Option<Nanos>) -> Nanos {
         self.settle(at);
         // Behind another read nothing has begun.

@@ -120,7 +120,7 @@ struct Channel {
 
 impl Channel {
     /// A transfer of `length`, as early as possible from `from` on; returns its end.
-    #[inline]
+    #[inline(always)]
     fn transfer(&mut self, submitted_at: Nanos, from: Nanos, length: Nanos, work: Work) -> Nanos {
         let begin = self.calendar.take(submitted_at, from, length);
         if let Some(activity) = &mut self.activity {
@@ -131,7 +131,7 @@ impl Channel {
 
     /// A transfer that somebody waits for, slower while collection has its share. (What is only programmed later is not
     /// in a hurry, and must not keep the channel from others for longer than it needs it.)
-    #[inline]
+    #[inline(always)]
     fn urgent_transfer(&mut self, submitted_at: Nanos, from: Nanos, length: Nanos) -> Nanos {
         let length = if from < self.collects_until {
             scaled(length, self.collection_ns, self.collection_ns - self.collects_ns)
