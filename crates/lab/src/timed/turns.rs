@@ -1,15 +1,18 @@
 //! What happens at times to come, the earliest first; what happens at the same time in the order in which it was added.
 //!
 //! Time never goes back, so a radix heap does it (Ahuja, Mehlhorn, Orlin, Tarjan: "Faster Algorithms for the Shortest
-//! Path Problem", 1990), with digits of six bits: an entry waits in the slot of the highest digit in which its time
+//! Path Problem", 1990), with digits of eight bits: an entry waits in the slot of the highest digit in which its time
 //! differs from now, and comes down when that slot is the first. Entries of one time are always in one slot, in their
 //! order. The cost of an entry does not depend on how many there are.
 
 use ssd::Nanos;
 
-const DIGIT_BITS: u32 = 6;
-const SLOTS: usize = 1 << DIGIT_BITS;
-const DIGITS: usize = u64::BITS.div_ceil(DIGIT_BITS) as usize;
+const DIGIT_BITS: u32 = 8;
+const SLOTS_OF_DIGIT: usize = 1 << DIGIT_BITS;
+/// Of all digits, the lowest first.
+const SLOTS: usize = (u64::BITS / DIGIT_BITS) as usize * SLOTS_OF_DIGIT;
+/// Slots are marked in words.
+const WORD_BITS: usize = u64::BITS as usize;
 /// Ends a list.
 const NONE: u32 = u32::MAX;
 
@@ -18,14 +21,16 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Turns<T> {
     /// Nothing will be added before.
     now: Nanos,
-    /// Digits of which a slot holds something, and those slots.
-    digits: u16,
-    slots: [u64; DIGITS],
-    lists: Box<[[List; SLOTS]; DIGITS]>,
+    /// Slots that hold something, and words of those marks that are not 0.
+    marks: [u64; SLOTS / WORD_BITS],
+    marked: u32,
+    lists: Box<[List; SLOTS]>,
     entries: Vec<Entry<T>>,
     /// First entry of the list of those that hold nothing.
     free: u32,
 }
+
+const _: () = assert!(SLOTS / WORD_BITS <= u32::BITS as usize, "there is a bit for each word of marks");
 
 /// Entries of a slot, in their order; not kept where there is none.
 #[derive(Clone, Copy, Debug)]
@@ -49,9 +54,9 @@ impl<T: Copy> Turns<T> {
         };
         Turns {
             now: 0,
-            digits: 0,
-            slots: [0; DIGITS],
-            lists: Box::new([[empty; SLOTS]; DIGITS]),
+            marks: [0; SLOTS / WORD_BITS],
+            marked: 0,
+            lists: Box::new([empty; SLOTS]),
             entries: Vec::new(),
             free: NONE,
         }
@@ -85,16 +90,16 @@ impl<T: Copy> Turns<T> {
     #[inline]
     fn append(&mut self, index: u32, at: Nanos) {
         let differing = u64::BITS - 1 - ((at ^ self.now) | 1).leading_zeros();
-        let digit = (differing / DIGIT_BITS) as usize;
-        let slot = (at >> (digit as u32 * DIGIT_BITS)) as usize % SLOTS;
-        let list = &mut self.lists[digit][slot];
-        let slots = &mut self.slots[digit];
-        if *slots >> slot & 1 == 1 {
-            self.entries[list.last as usize].next = index;
-        } else {
-            *slots |= 1 << slot;
-            self.digits |= 1 << digit;
+        let digit = differing / DIGIT_BITS;
+        let slot = digit as usize * SLOTS_OF_DIGIT + (at >> (digit * DIGIT_BITS)) as usize % SLOTS_OF_DIGIT;
+        let list = &mut self.lists[slot];
+        let (word, mark) = (slot / WORD_BITS, 1 << (slot % WORD_BITS));
+        if self.marks[word] & mark == 0 {
+            self.marks[word] |= mark;
+            self.marked |= 1 << word;
             list.first = index;
+        } else {
+            self.entries[list.last as usize].next = index;
         }
         list.last = index;
     }
@@ -103,15 +108,15 @@ impl<T: Copy> Turns<T> {
     #[inline]
     pub(super) fn pop(&mut self) -> Option<(Nanos, T)> {
         loop {
-            if self.digits == 0 {
+            if self.marked == 0 {
                 return None;
             }
-            let digit = self.digits.trailing_zeros() as usize;
-            let slot = self.slots[digit].trailing_zeros() as usize % SLOTS;
-            let list = &mut self.lists[digit][slot];
+            let word = self.marked.trailing_zeros() as usize;
+            let slot = word * WORD_BITS + self.marks[word].trailing_zeros() as usize;
+            let list = &mut self.lists[slot];
             let (first, is_last) = (list.first, list.first == list.last);
-            if digit > 0 && !is_last {
-                self.bring_down(digit, slot);
+            if slot >= SLOTS_OF_DIGIT && !is_last {
+                self.bring_down(slot);
                 continue;
             }
             let entry = &mut self.entries[first as usize];
@@ -119,7 +124,7 @@ impl<T: Copy> Turns<T> {
             list.first = std::mem::replace(&mut entry.next, self.free);
             self.free = first;
             if is_last {
-                self.empty(digit, slot);
+                self.unmark(slot);
             }
             self.now = at;
             return Some((at, what));
@@ -128,20 +133,20 @@ impl<T: Copy> Turns<T> {
 
     /// Nothing is in a slot any more.
     #[inline]
-    fn empty(&mut self, digit: usize, slot: usize) {
-        self.slots[digit] &= !(1 << slot);
-        if self.slots[digit] == 0 {
-            self.digits &= !(1 << digit);
+    fn unmark(&mut self, slot: usize) {
+        let word = slot / WORD_BITS;
+        self.marks[word] &= !(1 << (slot % WORD_BITS));
+        if self.marks[word] == 0 {
+            self.marked &= !(1 << word);
         }
     }
 
     /// The time of the first slot begins: its entries differ from it in lower digits only.
-    fn bring_down(&mut self, digit: usize, slot: usize) {
-        self.empty(digit, slot);
-        let List { first, last } = self.lists[digit][slot];
-        let shift = digit as u32 * DIGIT_BITS;
-        let below = |bits: u32| 1_u64.checked_shl(bits).map_or(u64::MAX, |bit| bit - 1);
-        self.now = self.now & !below(shift + DIGIT_BITS) | (slot as u64) << shift;
+    fn bring_down(&mut self, slot: usize) {
+        self.unmark(slot);
+        let List { first, last } = self.lists[slot];
+        let shift = (slot / SLOTS_OF_DIGIT) as u32 * DIGIT_BITS;
+        self.now = self.entries[first as usize].at >> shift << shift;
         let mut index = first;
         loop {
             let Entry { at, next, .. } = self.entries[index as usize];
