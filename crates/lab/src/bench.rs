@@ -304,7 +304,11 @@ fn measure_timed(
         }
         Some(())
     };
-    let mut fill = runner("[fill]\nrw=write\nbs=1m\niodepth=8\nruntime=1d\ntime_based\n", 0, &device);
+    let mut fill = runner(
+        "[fill]\nrw=write\nbs=1m\niodepth=8\nruntime=1d\ntime_based\n",
+        0,
+        &device,
+    );
     drive(&mut fill, &mut device, capacity / 256, 1 << 20)?;
     let start = fill.now() + 10 * SECOND_NS;
     let jobs = format!("[measure]\nrw={rw}\nnorandommap\niodepth=32\nruntime=100d\ntime_based\n");

@@ -629,7 +629,10 @@ mod tests {
         let mut below = 0;
         let recorded = histogram.iter_recorded().map(|step| {
             below += step.count_since_last_iteration();
-            (step.value_iterated_to().min(latencies.max_ns()), below as f64 / latencies.count() as f64)
+            (
+                step.value_iterated_to().min(latencies.max_ns()),
+                below as f64 / latencies.count() as f64,
+            )
         });
         assert_eq!(latencies.distribution(), recorded.collect::<Vec<_>>());
         for percent in (0..=1000).map(|tenths| f64::from(tenths) / 10.0).chain([99.99, 99.999]) {

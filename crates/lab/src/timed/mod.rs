@@ -603,4 +603,3 @@ fn lane_of_source(source: Box<dyn Source>, limits: &Limits) -> Result<(Vec<Lane>
     }
     Ok((vec![lane], jobs))
 }
-

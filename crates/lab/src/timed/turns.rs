@@ -30,7 +30,10 @@ pub(super) struct Turns<T> {
     free: u32,
 }
 
-const _: () = assert!(SLOTS / WORD_BITS <= u32::BITS as usize, "there is a bit for each word of marks");
+const _: () = assert!(
+    SLOTS / WORD_BITS <= u32::BITS as usize,
+    "there is a bit for each word of marks"
+);
 
 /// Entries of a slot, in their order; not kept where there is none.
 #[derive(Clone, Copy, Debug)]
@@ -178,7 +181,11 @@ mod tests {
         for number in 0..20_000 + depth {
             if number >= depth {
                 let Reverse(expected) = heap.pop().expect("there are some");
-                assert_eq!(turns.pop(), Some(expected), "depth {depth}, span {span}, entry {number}");
+                assert_eq!(
+                    turns.pop(),
+                    Some(expected),
+                    "depth {depth}, span {span}, entry {number}"
+                );
                 now = expected.0;
             }
             // Now and then much later, and often at the same time as others.

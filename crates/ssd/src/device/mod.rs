@@ -364,7 +364,10 @@ impl<S: EventSink> Device<S> {
 
     /// Pages that were read and were not mapped, since the device was made, loaded or given its times; 0 without timing.
     pub fn unmapped_pages_read(&self) -> u64 {
-        self.engine.timing.as_ref().map_or(0, |timing| timing.unmapped_pages_read())
+        self.engine
+            .timing
+            .as_ref()
+            .map_or(0, |timing| timing.unmapped_pages_read())
     }
 
     /// A command that does nothing to the flash: how long the controller needs for it.

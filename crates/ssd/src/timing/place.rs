@@ -217,7 +217,12 @@ impl Places {
         let first = u32::from(unit.group) * self.dies_per_group;
         match unit.part {
             0 => first,
-            part => first + self.planes_per_die.divide(part * self.classes[usize::from(unit.class)].blocks),
+            part => {
+                first
+                    + self
+                        .planes_per_die
+                        .divide(part * self.classes[usize::from(unit.class)].blocks)
+            }
         }
     }
 

@@ -360,7 +360,9 @@ impl JobStream {
                 let mut fractions = [0.0; LOOKAHEAD];
                 let fractions = &mut fractions[..count];
                 self.offset_generator.next_fractions(fractions);
-                let words = fractions.iter().fold(0, |words, fraction| words | map.word(block(*fraction)));
+                let words = fractions
+                    .iter()
+                    .fold(0, |words, fraction| words | map.word(block(*fraction)));
                 std::hint::black_box(words);
                 for fraction in fractions {
                     let free = map.free_from(block(*fraction)).expect("some are untouched");
