@@ -300,3 +300,43 @@ impl Die {
         self.end_of_programs().saturating_sub(now) + self.collection.ns()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::RngExt;
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use rand_xoshiro::rand_core::SeedableRng;
+
+    /// When all programs will be done, one after the other.
+    fn walked(die: &Die) -> Nanos {
+        let programs = die.programs.iter();
+        programs.fold(die.free_at, |end, work| end.max(work.ready_at) + work.left_ns)
+    }
+
+    #[test]
+    fn the_end_of_the_programs_is_that_of_walking_them() {
+        for seed in 0..500 {
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+            let (mut die, mut now, mut mark) = (Die::default(), 0, 0);
+            let suspend_ns = (seed % 2 == 0).then_some(seed % 50);
+            for step in 0..200 {
+                now += random.random_range(0..2) * random.random_range(0..300);
+                match random.random_range(0..5) {
+                    0 | 1 => {
+                        let at = now + random.random_range(0..2) * random.random_range(0..500);
+                        let end = die.program(now, at, random.random_range(1..200));
+                        assert_eq!(end, walked(&die), "seed {seed}, step {step}");
+                    }
+                    2 => _ = die.read(now, random.random_range(1..100), suspend_ns),
+                    3 => {
+                        let (ns, count) = (random.random_range(0..400), random.random_range(1..5));
+                        mark = die.collect(now, Operations { ns, count });
+                    }
+                    _ => _ = die.wait_for(now, mark),
+                }
+                assert_eq!(die.programmed_at(now), walked(&die), "seed {seed}, step {step}");
+            }
+        }
+    }
+}
